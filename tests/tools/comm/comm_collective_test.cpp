@@ -200,7 +200,37 @@ TEST_CASE("comm: JSON, CSV and the table hold every row") {
   CHECK(std::ranges::count(csv, '\n') == 3);
   const std::string table = collective_table(made, {});
   CHECK(table.find("1073741824") != std::string::npos);
-  CHECK(table.find("why\n  reduce_scatter, 1 MiB") != std::string::npos);
+  CHECK(table.find("over all)\n  reduce_scatter, 1 MiB") != std::string::npos);
+}
+
+TEST_CASE("comm: every number of a reason says the size that it is of") {
+  const auto reasons = [](const char* sizes) {
+    return choice_reasons(run_collective_study(
+        JsonCursor::parse("comm.json", R"({"cluster": {"node": "dgx_h100", "nodes": 32,
+            "fabric": {"kind": "fat_tree", "leaf_oversubscription": 4}},
+            "collective": {"op": "all_to_all", "sizes": )" +
+                                           std::string(sizes) + "}}"),
+        presets()));
+  };
+  const auto one = [&](const char* sizes) {
+    const std::vector<std::string> lines = reasons(sizes);
+    REQUIRE(lines.size() == 1);
+    return lines.front();
+  };
+  const std::string small = one(R"(["64 MiB"])"), large = one(R"(["1 GiB"])");
+  const std::string small_start = "all_to_all, 64 MiB: ", large_start = "all_to_all, 1 GiB: ";
+  REQUIRE(small.starts_with(small_start));
+  REQUIRE(large.starts_with(large_start));
+  const std::size_t limit = small.find("; held back by leaf ");
+  REQUIRE(limit != std::string::npos);
+  const std::string limit_of_large = large.substr(large.find("; held back by leaf "));
+  CHECK(limit_of_large.find(" times the ") != std::string::npos);
+  CHECK(limit_of_large.ends_with(" of a full fabric"));
+  // Of both sizes: why at the first, and what the fabric makes of the last.
+  CHECK(one(R"(["64 MiB", "1 GiB"])") ==
+        "all_to_all, 64 MiB to 1 GiB: at 64 MiB " +
+            small.substr(small_start.size(), limit - small_start.size()) + "; at 1 GiB " +
+            limit_of_large.substr(2));
 }
 
 }  // namespace

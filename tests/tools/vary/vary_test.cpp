@@ -1,12 +1,17 @@
 // lockstep run --vary, --advise and --model: what they print.
 #include "tools/lockstep/vary/vary.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -82,6 +87,101 @@ TEST_CASE("lockstep comm --vary: each point is what --set gives, of traffic and 
     CHECK(lockstep_with({"comm", file, "--vary", "cluster.nodes=2", "--hash-seeds", "3"}).exit ==
           Exit::bad_input);
   }
+}
+
+namespace {
+
+const std::string kTwoOps = R"({"about": "Two operations.",
+    "cluster": {"node": "dgx_h100", "nodes": 16,
+                "fabric": {"kind": "fat_tree", "leaf_oversubscription": 1}},
+    "collective": {"op": ["all_reduce", "all_to_all"], "sizes": ["64 MiB", "1 GiB", "1 MiB"]}})";
+
+/// The words of a line.
+std::vector<std::string> words_of_line(const std::string& line) {
+  std::istringstream words(line);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+/// Of a point's answer, an operation's row of 1 GiB, its largest size.
+Json gib_row_of(const Json& point, const std::string& op) {
+  for (const Json& row : point.at("answer").at("rows")) {
+    if (row.at("op") == op && row.at("size_bytes") == 1024.0 * 1024 * 1024) return row;
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("lockstep comm --vary: of several operations each has a row with its own numbers") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("c.json", kTwoOps);
+  const std::vector<std::string> asked{"comm", file, "--vary",
+                                       "cluster.fabric.leaf_oversubscription=1,4"};
+  const Json points = json_of(asked).at("points");
+  const Ran table = lockstep_with(asked);
+  std::istringstream lines(table.out);
+  std::string line;
+  while (std::getline(lines, line) && line.find("busbw") == std::string::npos) continue;
+  CHECK(words_of_line(line) == std::vector<std::string>{"cluster.fabric.leaf_oversubscription",
+                                                        "op", "size", "busbw", "time"});
+  std::size_t longest_bar = 0;
+  double longest = 0, of_longest_bar = 0;
+  for (const Json& point : points) {
+    for (const std::string op : {"all_reduce", "all_to_all"}) {
+      CAPTURE(op);
+      const Json row = gib_row_of(point, op);
+      const double time = row.at("time_s").get<double>();
+      REQUIRE(std::getline(lines, line));
+      std::vector<std::string> words = words_of_line(line);
+      REQUIRE(words.size() == 9);
+      const std::size_t bar = words.back().size();
+      if (bar > longest_bar) of_longest_bar = time;
+      longest_bar = std::max(longest_bar, bar);
+      longest = std::max(longest, time);
+      words.pop_back();
+      CHECK(words ==
+            words_of_line(fmt::format(
+                "{} {} 1 GiB {:.2f} GB/s {}", point.at("values").at(0).get<std::string>(), op,
+                row.at("busbw_bytes_per_s").get<double>() / 1e9, duration_text(time))));
+    }
+  }
+  CHECK(of_longest_bar == longest);
+}
+
+TEST_CASE("lockstep comm --vary: JSON and CSV name the operation beside its largest size's row") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("c.json", kTwoOps);
+  const std::vector<std::string> asked{"comm", file, "--vary", "cluster.nodes=8,16,0"};
+  const Json points = json_of(asked, Exit::bad_input).at("points");
+  std::vector<std::string> csv = asked;
+  csv.insert(csv.end(), {"--format", "csv"});
+  std::istringstream lines(lockstep_with(csv).out);
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line.starts_with("cluster.nodes,op,status,error,size_bytes,time_s,busbw_bytes_per_s,"));
+  for (const char* of_all_rows : {"largest_time_s", "best_busbw_bytes_per_s"}) {
+    CHECK(line.find(of_all_rows) == std::string::npos);
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Json& operations = points[i].at("answer").at("operations");
+    REQUIRE(operations.size() == 2);
+    for (const Json& operation : operations) {
+      const std::string op = operation.at("op").get<std::string>();
+      CAPTURE(op);
+      const Json row = gib_row_of(points[i], op);
+      for (const char* key : {"size_bytes", "time_s", "busbw_bytes_per_s"}) {
+        CHECK(operation.at(key) == row.at(key));
+      }
+      REQUIRE(std::getline(lines, line));
+      CHECK(line.starts_with(fmt::format("{},{},ok,,1073741824,{},{},", i == 0 ? 8 : 16, op,
+                                         number_text(row.at("time_s").get<double>()),
+                                         number_text(row.at("busbw_bytes_per_s").get<double>()))));
+    }
+  }
+  // A value that cannot be is one row, of no operation.
+  REQUIRE(std::getline(lines, line));
+  CHECK(line.starts_with("0,,error,"));
+  CHECK_FALSE(std::getline(lines, line));
 }
 
 TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty cell for none") {

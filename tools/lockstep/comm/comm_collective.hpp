@@ -60,11 +60,13 @@ std::vector<double> times_with_draw(const CollectiveStudy& study, int draw);
 bool switches_limit(const CollectiveStudy& study);
 /// "16 GPUs: 8 in each of 2 NVLink domains, 50 GB/s of NIC each, infiniband".
 std::string collective_group_text(const CollectiveStudy& study);
-/// The sizes that one algorithm and protocol is taken at, with the reason at the first.
+/// The sizes that one algorithm and protocol is taken at, with the reason at the first, and what
+/// switches make of the last that they hold back. Each number says the size that it is of.
 std::vector<std::string> choice_reasons(const CollectiveStudy& study);
 /// A table for people, and which algorithm is taken at which sizes and why.
 std::string collective_table(const CollectiveStudy& study, const TextStyle& style);
-/// The first level has the largest size's time and the best bus bandwidth, for --assert.
+/// The first level has, for --assert, the time of the first operation at the largest size, and the
+/// best bus bandwidth of any row; "operations" has both numbers of each operation's largest size.
 nlohmann::ordered_json collective_json(const CollectiveStudy& study);
 /// A header line, then a row a line.
 CsvText collective_csv(const CollectiveStudy& study);

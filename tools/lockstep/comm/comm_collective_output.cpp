@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <ranges>
 
 #include <nlohmann/json.hpp>
 
@@ -37,9 +38,43 @@ double microseconds_of(const CollectiveRow& row) { return row.time.base_units() 
 
 std::string size_text(Bytes size) { return format_quantity(size.base_units(), Dimension::data); }
 
+/// Said where a line is about several sizes, but the number behind it is of one.
+std::string at_size(const CollectiveRow& row) { return fmt::format("at {} ", size_text(row.size)); }
+
+/// What switches make of the last of `rows` that they hold back; empty where they hold none.
+std::string limit_text(std::span<const CollectiveRow> rows) {
+  for (const CollectiveRow& row : rows | std::views::reverse) {
+    if (row.slowest_link.empty()) continue;
+    return fmt::format("; {}held back by {}: {}, {:.2f} times the {} of a full fabric",
+                       rows.size() > 1 ? at_size(row) : "", row.slowest_link,
+                       duration_text(row.time.base_units()), double{row.time / row.choice.time},
+                       duration_text(row.choice.time.base_units()));
+  }
+  return {};
+}
+
 const CollectiveRow& largest(const CollectiveStudy& study) {
-  return *std::ranges::max_element(study.rows, {},
-                                   [](const CollectiveRow& row) { return row.size.base_units(); });
+  return *std::ranges::max_element(study.rows, {}, &CollectiveRow::size);
+}
+
+/// Each operation at its largest size: numbers of one row, which may stand side by side.
+Json operations_json(const CollectiveStudy& study) {
+  std::vector<const CollectiveRow*> rows;
+  for (const CollectiveRow& row : study.rows) {
+    if (rows.empty() || rows.back()->op != row.op) {
+      rows.push_back(&row);
+    } else if (rows.back()->size < row.size) {
+      rows.back() = &row;
+    }
+  }
+  Json out = Json::array();
+  for (const CollectiveRow* row : rows) {
+    out.push_back({{"op", name_of_op(row->op)},
+                   {"size_bytes", row->size.base_units()},
+                   {"time_s", twelve_digits(row->time.base_units())},
+                   {"busbw_bytes_per_s", twelve_digits(row->busbw_bytes_per_s)}});
+  }
+  return out;
 }
 
 /// The rows' times over all draws of the hashes, or which draw they are of.
@@ -140,13 +175,11 @@ std::vector<std::string> choice_reasons(const CollectiveStudy& study) {
     };
     while (end < study.rows.size() && same(study.rows[end])) ++end;
     const std::string from = size_text(first.size), to = size_text(study.rows[end - 1].size);
-    const std::string sizes = from == to ? from : fmt::format("{} to {}", from, to);
-    std::string line = fmt::format("{}, {}: {}", name_of_op(first.op), sizes, first.choice.reason);
-    if (const CollectiveRow& last = study.rows[end - 1]; !last.slowest_link.empty()) {
-      line +=
-          fmt::format("; {} takes {}, {:.2f} times as long", last.slowest_link,
-                      duration_text(last.time.base_units()), double{last.time / last.choice.time});
-    }
+    const bool several = from != to;
+    std::string line = fmt::format("{}, {}: {}{}", name_of_op(first.op),
+                                   several ? fmt::format("{} to {}", from, to) : from,
+                                   several ? at_size(first) : "", first.choice.reason);
+    line += limit_text({&study.rows[i], end - i});
     out.push_back(std::move(line));
     i = end;
   }
@@ -221,6 +254,7 @@ Json collective_json(const CollectiveStudy& study) {
         study.hash->bands[static_cast<std::size_t>(&largest(study) - study.rows.data())], out);
   }
   if (study.hash) out["hashing"] = hash_json(*study.hash);
+  out["operations"] = operations_json(study);
   out["assumptions"] = study.cluster.assumptions;
   out["notes"] = study.notes;
   out["rows"] = std::move(rows);

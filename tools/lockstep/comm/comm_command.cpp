@@ -59,9 +59,11 @@ constexpr std::array kCommOptions{
         "with its links to itself, and why; of collectives bandwidth and time over the size, and "
         "why NCCL chooses what it does; with --vary all points.",
         "--report congestion.html", PathUse::writes},
-    OptionSpec{"vary", 0, "PATH=V1,V2,...", true,
-               "The answer with each of these values of the scenario; given twice, with each pair.",
-               "--vary cluster.fabric.leaf_oversubscription=1,2,4"},
+    OptionSpec{
+        "vary", 0, "PATH=V1,V2,...", true,
+        "The answer with each of these values of the scenario; given twice, with each pair. Of "
+        "collectives a row for each operation, at its largest size.",
+        "--vary cluster.fabric.leaf_oversubscription=1,2,4"},
     OptionSpec{"flows", 0, "FILE", false,
                "Write every message of the traffic as CSV: sender, receiver, bytes, start, end; "
                "compressed if the name ends in .gz.",

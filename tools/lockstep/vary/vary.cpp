@@ -8,6 +8,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,6 +23,7 @@ std::string times(double number) { return fmt::format("{:.3f}", number); }
 std::string usd(double number) { return compact(number) + " USD"; }
 std::string watts(double number) { return compact(number) + "W"; }
 std::string rate(double number) { return fmt::format("{:.2f} GB/s", number / 1e9); }
+std::string size_text_of(double bytes) { return format_quantity(bytes, Dimension::data); }
 
 /// A number of answers that the table shows where they have it.
 struct ShownNumber {
@@ -51,13 +53,14 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"choice_time_s", "time", duration_text},
                             ShownNumber{"choice_usd", "money", usd},
                             ShownNumber{"choice_chance", "chance", percent},
-                            ShownNumber{"largest_time_s", "largest size", duration_text},
-                            ShownNumber{"best_busbw_bytes_per_s", "best busbw", rate}};
+                            ShownNumber{"size_bytes", "size", size_text_of},
+                            ShownNumber{"busbw_bytes_per_s", "busbw", rate},
+                            ShownNumber{"time_s", "time", duration_text}};
 
 /// What the bars show: the first of these that the answers have.
 constexpr std::array<std::string_view, 7> kBarred{
-    "step_s", "completion_mean_s", "tpot_mean_s",  "slowdown_max",
-    "end_s",  "largest_time_s",    "choice_time_s"};
+    "step_s", "completion_mean_s", "tpot_mean_s", "slowdown_max", "end_s",
+    "time_s", "choice_time_s"};
 
 std::optional<double> number_of(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;
@@ -123,9 +126,37 @@ bool layouts_differ(const Varied& varied) {
   return std::ranges::adjacent_find(layouts, std::not_equal_to{}) != layouts.end();
 }
 
+/// Of a collective study's first level, what is not of one row: beside the numbers of an operation
+/// it would be read as that operation's.
+constexpr std::array<std::string_view, 2> kOverRows{"largest_time_s", "best_busbw_bytes_per_s"};
+
+/// What holds of all operations beside the numbers of one.
+Json answer_of_operation(const Json& operation, const Json& answer) {
+  Json out = operation;
+  for (const auto& [name, value] : answer.items()) {
+    if (!value.is_primitive() || out.contains(name)) continue;
+    if (std::ranges::find(kOverRows, name) == kOverRows.end()) out[name] = value;
+  }
+  return out;
+}
+
+/// With a point for each row.
+Varied by_operation(const Varied& varied) {
+  Varied out{.file = varied.file, .axes = varied.axes, .points = {}};
+  for (const VariedPoint& point : varied.points) {
+    for (VariedPoint& one : points_by_operation(point)) out.points.push_back(std::move(one));
+  }
+  return out;
+}
+
+bool some_have_op(const Varied& varied) {
+  return !std::ranges::all_of(varied.points, &std::string::empty, &VariedPoint::op);
+}
+
 /// What the table has beside the axes.
 struct TableParts {
   std::vector<const ShownNumber*> numbers;
+  bool ops = false;
   bool intervals = false, layouts = false;
   std::string_view barred;
   double most = 0;  ///< of `barred`
@@ -136,6 +167,7 @@ TableParts parts_of(const Varied& varied) {
   for (const ShownNumber& shown : kShown) {
     if (some_have(varied, shown.field)) parts.numbers.push_back(&shown);
   }
+  parts.ops = some_have_op(varied);
   parts.intervals = some_have(varied, "step_s_low");
   parts.layouts = chooses(varied) || layouts_differ(varied);
   for (const std::string_view field : kBarred) {
@@ -150,6 +182,7 @@ TableParts parts_of(const Varied& varied) {
 std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts& parts) {
   std::vector<TextTable::Column> columns;
   for (const VaryAxis& axis : varied.axes) columns.push_back({axis.path});
+  if (parts.ops) columns.push_back({"op", TextTable::Align::left});
   for (const ShownNumber* shown : parts.numbers) {
     columns.push_back({std::string(shown->title)});
     if (shown->field == "step_s" && parts.intervals) columns.push_back({"90 % interval"});
@@ -164,6 +197,7 @@ std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts
 std::vector<std::string> cells_of(const VariedPoint& point, const TableParts& parts,
                                   const TextStyle& style) {
   std::vector<std::string> cells = point.values;
+  if (parts.ops) cells.push_back(point.op);
   for (const ShownNumber* shown : parts.numbers) {
     const std::optional<double> number = number_of(point, shown->field);
     cells.push_back(number ? shown->text(*number) : point.ok() ? "" : "-");
@@ -225,7 +259,20 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
   return out;
 }
 
-std::string varied_table(const Varied& varied, const TextStyle& style) {
+std::vector<VariedPoint> points_by_operation(const VariedPoint& point) {
+  const auto operations = point.answer.find("operations");
+  if (operations == point.answer.end()) return {point};
+  std::vector<VariedPoint> out;
+  for (const Json& operation : *operations) {
+    out.push_back({.values = point.values,
+                   .answer = answer_of_operation(operation, point.answer),
+                   .op = operation.at("op").get<std::string>()});
+  }
+  return out;
+}
+
+std::string varied_table(const Varied& by_point, const TextStyle& style) {
+  const Varied varied = by_operation(by_point);
   const TableParts parts = parts_of(varied);
   TextTable table(columns_of(varied, parts));
   std::string errors;
@@ -256,7 +303,9 @@ Json varied_json(const Varied& varied) {
   return {{"file", varied.file}, {"axes", std::move(axes)}, {"points", std::move(points)}};
 }
 
-CsvText varied_csv(const Varied& varied) {
+CsvText varied_csv(const Varied& by_point) {
+  const Varied varied = by_operation(by_point);
+  const bool ops = some_have_op(varied);
   std::vector<std::string> fields;
   for (const VariedPoint& point : varied.points) {
     if (!point.ok()) continue;
@@ -267,11 +316,13 @@ CsvText varied_csv(const Varied& varied) {
   }
   std::vector<std::string> titles;
   for (const VaryAxis& axis : varied.axes) titles.push_back(axis.path);
+  if (ops) titles.emplace_back("op");
   titles.insert(titles.end(), {"status", "error"});
   titles.insert(titles.end(), fields.begin(), fields.end());
   CsvText out = csv_line(titles);
   for (const VariedPoint& point : varied.points) {
     std::vector<std::string> cells = point.values;
+    if (ops) cells.push_back(point.op);
     cells.insert(cells.end(), {point.ok() ? "ok" : "error", point.error});
     for (const std::string& field : fields) {
       const std::optional<double> number = number_of(point, field);

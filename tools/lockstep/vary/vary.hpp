@@ -18,6 +18,7 @@ struct VariedPoint {
   std::vector<std::string> values;  ///< one of each axis
   std::string error{};              ///< one line; empty where there is an answer
   nlohmann::ordered_json answer{};  ///< as `--format json` of the command has it
+  std::string op{};                 ///< of points_by_operation(): which collective's
   [[nodiscard]] bool ok() const { return error.empty(); }
 };
 
@@ -33,11 +34,17 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
             const std::function<nlohmann::ordered_json(const std::vector<std::string>&)>& answer_to,
             const std::function<void()>& done);
 
-/// A row for each point, with a bar for the number that the kind of answer is about.
+/// The point, or where its answer has "operations" (collectives) one for each: `answer` has the
+/// numbers of the operation at its largest size in place of those over all rows.
+std::vector<VariedPoint> points_by_operation(const VariedPoint& point);
+
+/// A row for each point, of collectives for each operation, with a bar for the number that the kind
+/// of answer is about.
 std::string varied_table(const Varied& varied, const TextStyle& style);
 /// {"file", "axes": [{"path", "values"}], "points": [{"values", "status", "error", "answer"}]}.
 nlohmann::ordered_json varied_json(const Varied& varied);
-/// A column for each axis, then status, error and every number of the answers' first level.
+/// The same rows: a column for each axis, of collectives "op", then status, error and every number
+/// of the answers' first level.
 CsvText varied_csv(const Varied& varied);
 
 }  // namespace lockstep

@@ -48,8 +48,8 @@ constexpr std::array kVariedNumbers{
     VariedNumber{"time_to_train_s", "Whole training", page_setting, "days", 86'400},
     VariedNumber{"price_usd", "Price", page_usd, "M USD", 1e6},
     VariedNumber{"end_s", "End of all traffic", page_duration, "ms", 1e-3},
-    VariedNumber{"largest_time_s", "Time of the largest size", page_duration, "ms", 1e-3},
-    VariedNumber{"best_busbw_bytes_per_s", "Best bus bandwidth", rate_text_of, "GB/s", 1e9, true}};
+    VariedNumber{"time_s", "Time of the largest size", page_duration, "ms", 1e-3},
+    VariedNumber{"busbw_bytes_per_s", "Its bus bandwidth", rate_text_of, "GB/s", 1e9, true}};
 
 std::optional<double> varied_number(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;
@@ -65,6 +65,38 @@ std::vector<const VariedNumber*> numbers_shown(const Varied& varied) {
           return varied_number(point, number.field).has_value();
         })) {
       out.push_back(&number);
+    }
+  }
+  return out;
+}
+
+/// Points that are compared with one another: all, but of several operations those of each, since
+/// none of them is better than another. `op`: which; empty where all points are.
+struct Compared {
+  std::string op{};
+  Varied varied{};
+};
+
+std::vector<Compared> compared_in(const Varied& varied) {
+  std::vector<std::vector<VariedPoint>> points;
+  std::vector<std::string> ops;
+  bool several = false;
+  for (const VariedPoint& point : varied.points) {
+    points.push_back(points_by_operation(point));
+    several = several || points.back().size() > 1;
+    for (const VariedPoint& one : points.back()) {
+      if (!one.op.empty() && std::ranges::find(ops, one.op) == ops.end()) ops.push_back(one.op);
+    }
+  }
+  if (!several) ops = {""};
+  std::vector<Compared> out;
+  for (const std::string& op : ops) {
+    Compared& one = out.emplace_back(op, Varied{varied.file, varied.axes, {}});
+    for (const std::vector<VariedPoint>& of_point : points) {
+      const auto at =
+          several ? std::ranges::find(of_point, op, &VariedPoint::op) : of_point.begin();
+      one.varied.points.push_back(at != of_point.end() ? *at
+                                                       : VariedPoint{of_point.front().values});
     }
   }
   return out;
@@ -124,6 +156,12 @@ const VariedPoint* best_point(const Varied& varied, const VariedNumber& main) {
   return best;
 }
 
+/// "all_reduce of 1.07 GB"; empty for what is no collective.
+std::string operation_text(const VariedPoint& point) {
+  const std::optional<double> size = varied_number(point, "size_bytes");
+  return size ? fmt::format("{} of {}", point.op, page_bytes(*size)) : point.op;
+}
+
 void add_main_bars(Page& page, const Varied& varied, const VariedNumber& main,
                    const VariedPoint* best) {
   std::vector<IntervalBar> bars;
@@ -135,6 +173,7 @@ void add_main_bars(Page& page, const Varied& varied, const VariedNumber& main,
         .value = *value / main.scale,
         .words = {point_name(point), fmt::format("{}: {}", main.title, main.text(*value))},
         .marked = &point == best};
+    if (!point.op.empty()) bar.words.push_back(operation_text(point));
     const auto low = varied_number(point, fmt::format("{}_low", main.field));
     const auto high = varied_number(point, fmt::format("{}_high", main.field));
     if (low && high) {
@@ -153,10 +192,16 @@ void add_main_bars(Page& page, const Varied& varied, const VariedNumber& main,
              interval_bars(bars, std::string(main.unit)));
 }
 
-void add_small_lines(Page& page, const Varied& varied,
+/// The title of a section about these points.
+std::string titled_for(std::string_view title, const Compared& of) {
+  return of.op.empty() ? std::string(title) : fmt::format("{}: {}", title, of.op);
+}
+
+void add_small_lines(Page& page, const Compared& of,
                      const std::vector<const VariedNumber*>& numbers) {
+  const Varied& varied = of.varied;
   if (varied.axes[0].values.size() < 2) return;
-  page.section(fmt::format("Over {}", varied.axes[0].path),
+  page.section(titled_for(fmt::format("Over {}", varied.axes[0].path), of),
                varied.axes.size() > 1 ? fmt::format("A line for each {}.", varied.axes[1].path)
                                       : std::string());
   page.begin_row();
@@ -173,12 +218,15 @@ void add_small_lines(Page& page, const Varied& varied,
 PageTable points_rows(const Varied& varied, const std::vector<const VariedNumber*>& numbers) {
   PageTable table{.first_rows = 40};
   for (const VaryAxis& axis : varied.axes) table.columns.push_back({.title = axis.path});
+  const bool ops = !std::ranges::all_of(varied.points, &std::string::empty, &VariedPoint::op);
+  if (ops) table.columns.push_back({.title = "Operation"});
   for (const VariedNumber* number : numbers) {
     table.columns.push_back({.title = std::string(number->title), .numeric = true});
   }
   for (const VariedPoint& point : varied.points) {
     std::vector<PageCell> row;
     for (const std::string& value : point.values) row.push_back(PageCell::text(value));
+    if (ops) row.push_back(PageCell::text(operation_text(point)));
     for (const VariedNumber* number : numbers) {
       const std::optional<double> value = varied_number(point, number->field);
       const bool full = number->field == "needed_memory_gib" && point.ok() &&
@@ -198,28 +246,44 @@ std::string axes_words(const Varied& varied) {
   return fmt::format("{}", fmt::join(paths, " and "));
 }
 
+/// Which of these points is best.
+Html best_sentence(const Compared& of, const VariedNumber& main, const VariedPoint* best) {
+  const std::string whose = of.op.empty() ? "" : " for " + of.op;
+  if (best == nullptr) return escaped("No point fits in memory" + whose + ".");
+  return escaped(axes_words(of.varied) + " = ") + strong(point_name(*best)) +
+         escaped(fmt::format(" is best of {} points{}: {} {}.", of.varied.points.size(), whose,
+                             main.title, main.text(*varied_number(*best, main.field))));
+}
+
+/// Bars, a table and lines; nothing where no point has a number.
+void add_compared(Page& page, const Compared& of) {
+  const std::vector<const VariedNumber*> numbers = numbers_shown(of.varied);
+  if (numbers.empty()) return;
+  page.section(titled_for("All points", of));
+  add_main_bars(page, of.varied, *numbers.front(), best_point(of.varied, *numbers.front()));
+  page.table(points_rows(of.varied, numbers));
+  add_small_lines(page, of, numbers);
+}
+
+/// Of all that is compared, a sentence each.
+Html headline_of(const std::vector<Compared>& all) {
+  Html out;
+  for (const Compared& of : all) {
+    const std::vector<const VariedNumber*> numbers = numbers_shown(of.varied);
+    if (numbers.empty()) continue;
+    if (!out.empty()) out += escaped(" ");
+    out += best_sentence(of, *numbers.front(), best_point(of.varied, *numbers.front()));
+  }
+  return out.empty() ? escaped("No point has a number to compare.") : out;
+}
+
 }  // namespace
 
 std::string vary_page(const Varied& varied) {
   Page page("What if", fmt::format("{} of {}", axes_words(varied), varied.file));
-  const std::vector<const VariedNumber*> numbers = numbers_shown(varied);
-  if (numbers.empty()) {
-    page.headline(escaped("No point has a number to compare."));
-  } else {
-    const VariedNumber& main = *numbers.front();
-    const VariedPoint* best = best_point(varied, main);
-    if (best == nullptr) {
-      page.headline(escaped("No point fits in memory."));
-    } else {
-      page.headline(escaped(axes_words(varied) + " = ") + strong(point_name(*best)) +
-                    escaped(fmt::format(" is best of {} points: {} {}.", varied.points.size(),
-                                        main.title, main.text(*varied_number(*best, main.field)))));
-    }
-    page.section("All points");
-    add_main_bars(page, varied, main, best);
-    page.table(points_rows(varied, numbers));
-    add_small_lines(page, varied, numbers);
-  }
+  const std::vector<Compared> all = compared_in(varied);
+  page.headline(headline_of(all));
+  for (const Compared& of : all) add_compared(page, of);
   std::vector<std::string> errors;
   for (const VariedPoint& point : varied.points) {
     if (!point.ok()) errors.push_back(point_name(point) + ": " + point.error);

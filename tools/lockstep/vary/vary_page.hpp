@@ -9,7 +9,8 @@ namespace lockstep {
 
 /// The page of `lockstep run --vary --report`: the number that the kind of answer is about over the
 /// values, with its interval; for two axes a line for each value of the second; small charts of the
-/// other numbers; a table of all points. Throws UsageError without a chart library (assets.hpp).
+/// other numbers; a table of all points. Of several collectives the same of each. Throws UsageError
+/// without a chart library (assets.hpp).
 std::string vary_page(const Varied& varied);
 
 }  // namespace lockstep

@@ -1,0 +1,57 @@
+#include "tools/lockstep/vary/vary_page.hpp"
+
+#include <doctest/doctest.h>
+#include <string>
+
+#include "tools/console/options.hpp"
+#include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+bool draws_charts() {
+  try {
+    (void)chart_library();
+    return true;
+  } catch (const UsageError& error) {
+    MESSAGE(error.what());
+    return false;
+  }
+}
+
+nlohmann::ordered_json at_largest(const std::string& op, double time_s) {
+  return {{"op", op}, {"size_bytes", 1e9}, {"time_s", time_s}, {"busbw_bytes_per_s", 1e11}};
+}
+
+VariedPoint of_two_ops(const std::string& value, double sum_s, double exchange_s) {
+  return {.values = {value},
+          .answer = {{"largest_time_s", sum_s},
+                     {"operations",
+                      {at_largest("all_reduce", sum_s), at_largest("all_to_all", exchange_s)}}}};
+}
+
+TEST_CASE("what-if page: operations are compared with themselves, each with its own best value") {
+  if (!draws_charts()) return;
+  const Varied varied{.file = "c.json",
+                      .axes = {{"cluster.nodes", {"4", "8", "nine"}}},
+                      .points = {of_two_ops("4", 0.003, 0.007),
+                                 of_two_ops("8", 0.005, 0.006),
+                                 {.values = {"nine"}, .error = "no number"}}};
+  const std::string page = vary_page(varied);
+  const auto says = [&page](const std::string& words) {
+    return page.find(words) != std::string::npos;
+  };
+  CHECK(says("<strong>4</strong> is best of 3 points for all_reduce: Time of the largest size " +
+             page_duration(0.003)));
+  CHECK(says("<strong>8</strong> is best of 3 points for all_to_all: Time of the largest size " +
+             page_duration(0.006)));
+  CHECK(says("All points: all_reduce"));
+  CHECK(says("All points: all_to_all"));
+  CHECK(says("Over cluster.nodes: all_to_all"));
+  CHECK(says("all_to_all of " + page_bytes(1e9)));
+  CHECK(says("nine: no number"));
+}
+
+}  // namespace
+}  // namespace lockstep
