@@ -87,7 +87,7 @@ std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBuck
 double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * scenario.gpus(); }
 
 double CampaignResult::held_gpu_hours() const {
-  return gpu_hours() * (1 + 1.0 * plan.campaign.spares.hot / scenario.nodes);
+  return gpu_hours() * (1 + 1.0 * reserved_nodes(plan.campaign.spares) / scenario.nodes);
 }
 
 std::optional<double> CampaignResult::rent_usd() const {
@@ -151,7 +151,7 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.
   result.power = with_reserve(step_power(scenario, result.step),
-                              reserved_nodes(run) / static_cast<double>(scenario.nodes));
+                              reserved_nodes(run.spares) / static_cast<double>(scenario.nodes));
   if (result.site_plan && result.typical) {
     result.site =
         SiteAnswer{.plan = result.site_plan,

@@ -7,6 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/quantity.hpp"
+#include "models/power/gpu_power.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -118,6 +120,21 @@ void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuS
 
 namespace {
 
+/// A limit below that of the card lowers its clock, as a cap does. `own`: the card as it was before
+/// the changes at `at`.
+void apply_lower_limit(const JsonCursor& at, const GpuSpec& own, GpuSpec& out) {
+  const Watts limit = out.power_limit;
+  const std::optional<JsonCursor> given = at.find("power_limit");
+  if (!given || at.find("power") || !out.power || limit >= own.power_limit) return;
+  if (limit < lowest_cap(out)) {
+    given->fail("from " + format_quantity(lowest_cap(out).base_units(), Dimension::power) +
+                ", at the lowest clock of " + own.name +
+                "; for another card its own constants in \"power\" too");
+  }
+  out.power_limit = own.power_limit;
+  out = capped(std::move(out), limit);
+}
+
 /// The transport of a node as a file says it.
 nlohmann::ordered_json written_transport(NodeSpec& node) {
   nlohmann::ordered_json out;
@@ -139,7 +156,10 @@ void declare_node(const DeclaredMembers& member, const PresetStore& presets, Nod
         const bool refines = at.is_object() && !at.find("preset");
         if (!refines) out.gpu = presets.gpu(read_preset_name(at, "gpus", presets));
         if (!at.is_object()) return;
-        declare_gpu({at, refines ? member.extent() : Extent::changes}, presets, out.gpu);
+        const GpuSpec own = out.gpu;
+        const Extent extent = refines ? member.extent() : Extent::changes;
+        declare_gpu({at, extent}, presets, out.gpu);
+        if (extent == Extent::changes) apply_lower_limit(at, own, out.gpu);
         at.finish();
       });
   member.required("gpus", out.gpus, 1, kMaxGpusPerNode, "GPUs of a node");

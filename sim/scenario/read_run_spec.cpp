@@ -14,7 +14,7 @@ namespace lockstep {
 namespace {
 
 /// Spares of a run that says nothing about them: more than can ever be broken.
-constexpr int kAlwaysAtHand = 1'000'000;
+constexpr int kAlwaysAtHand = 1'000'001;  // more than anybody can write
 
 constexpr std::array<std::string_view, 3> kTargets{"storage", "local", "peers"};
 constexpr std::array<std::string_view, 2> kModes{"synchronous", "asynchronous"};
@@ -330,9 +330,7 @@ void declare_run(const DeclaredMembers& member, RunSpec& out) {
                   });
 }
 
-int reserved_nodes(const RunSpec& run) {
-  return run.spares.hot == kAlwaysAtHand ? 0 : run.spares.hot;
-}
+int reserved_nodes(const SpareSpec& spares) { return spares.hot == kAlwaysAtHand ? 0 : spares.hot; }
 
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site) {
   RunSpec spec;
@@ -358,7 +356,7 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
     assume("run.spares", left_out(spares, kSpareDefaults), spec);
   } else {
     spec.spares.hot = kAlwaysAtHand;
-    spec.assumptions.emplace_back("run.spares: always one at hand (not given)");
+    spec.assumptions.emplace_back("run.spares: always one at hand, paid for by others (not given)");
   }
   check_domains(from, spec);
   if (spec.site) {

@@ -100,7 +100,7 @@ struct RunSpec {
 
 /// Nodes that are held in reserve and have to be paid for: none where the run says nothing about
 /// spares and always has one at hand.
-int reserved_nodes(const RunSpec& run);
+int reserved_nodes(const SpareSpec& spares);
 
 /// Reads and finishes the member "run"; failure rates that it leaves out are those of the site.
 /// Throws InputError.

@@ -265,6 +265,22 @@ void note_transport(const ScenarioDraft& draft, Scenario& out) {
   out.assumptions.push_back("transport: " + out.transport.name + " (stands for " + asked + ")");
 }
 
+/// What was measured on a card says nothing of one that the scenario makes faster or slower.
+void check_measured_cards(const ScenarioDraft& draft, const PresetStore& presets,
+                          const Scenario& out) {
+  for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {
+    const GpuSpec& gpu = out.node_of(pool).gpu;
+    if (!presets.has("gpus", gpu.name)) continue;
+    const GpuSpec& own = presets.gpu(gpu.name);
+    const bool same = gpu.sm_count == own.sm_count && gpu.peak_fp16 == own.peak_fp16 &&
+                      gpu.peak_bf16 == own.peak_bf16 && gpu.peak_fp8 == own.peak_fp8 &&
+                      gpu.peak_fp4 == own.peak_fp4 && gpu.hbm_bandwidth == own.hbm_bandwidth;
+    if (same) continue;
+    refuse(draft, "/cluster/node/gpu", "another card than " + gpu.name + " of the presets",
+           "that card as it is beside --profile; power.cap lowers its clock");
+  }
+}
+
 /// Holds "power" against a kind of node.
 void check_power(const ScenarioDraft& draft, const NodeSpec& node, const PowerSpec& power) {
   const GpuSpec& gpu = node.gpu;
@@ -276,8 +292,14 @@ void check_power(const ScenarioDraft& draft, const NodeSpec& node, const PowerSp
     refuse(draft, "/power", "a node without power data",
            "a node preset with \"chassis\", or cluster.node.chassis");
   }
-  if (!power.cap) return;
   const auto watts = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
+  const Watts most = std::min(power.cap.value_or(gpu.power_limit), gpu.power_limit);
+  if (power.smoothing.floor > most) {
+    refuse(draft, "/power/smoothing/floor", in_quotes(watts(power.smoothing.floor)),
+           "at most " + watts(most) + ", " +
+               (power.cap ? std::string("power.cap") : "the limit of " + gpu.name));
+  }
+  if (!power.cap) return;
   const Watts cap = *power.cap;
   if (cap < lowest_cap(gpu) || cap > gpu.power_limit) {
     refuse(draft, "/power/cap", in_quotes(watts(cap)),
@@ -367,6 +389,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   balance(draft, out);
   check_capabilities(draft, presets, out);
   complete_power(draft, out);
+  if (!profiles.empty()) check_measured_cards(draft, presets, out);
   lay_cards(profiles, out);
   return out;
 }

@@ -177,8 +177,8 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
                                  problem->pointer, problem->allowed);
     return out;
   }
-  out.power = with_reserve(step_power(scenario, step),
-                           reserved_nodes(candidate.run) / static_cast<double>(scenario.nodes));
+  out.power = with_reserve(step_power(scenario, step), reserved_nodes(candidate.run.spares) /
+                                                           static_cast<double>(scenario.nodes));
   return out;
 }
 

@@ -113,7 +113,7 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run) {
   if (!scenario.power) fail(scenario, "/run/site", "a site", "one beside \"power\"");
   const PowerSpec& of = *scenario.power;
   const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
-  const int reserved = reserved_nodes(run);
+  const int reserved = reserved_nodes(run.spares);
   const StepPower bare = step_power(scenario, step);
   const double pue = bare.pue;
   const Watts spares =

@@ -79,6 +79,18 @@ TEST_CASE("lockstep run, weeks: shares add up, and counts are those of the rates
   CHECK(mean_w < 4 * 15000);
 }
 
+TEST_CASE("lockstep run, weeks: spares that nobody asked for cost nothing") {
+  const test::TemporaryFolder folder;
+  nlohmann::json scenario = nlohmann::json::parse(kWeeks);
+  scenario["run"].erase("spares");
+  const Ran ran = lockstep_with({"run", folder.write("weeks.json", scenario.dump()), "--format",
+                                 "json", "--trajectories", "2"});
+  REQUIRE(ran.exit == Exit::done);
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  CHECK(json["held_gpu_hours"] == json["gpu_hours"]);
+  CHECK(json["price_usd"] == 2 * json["gpu_hours"].get<double>());
+}
+
 TEST_CASE("lockstep run, weeks: the same bytes for any number of threads, another seed differs") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("weeks.json", kWeeks);

@@ -1,14 +1,17 @@
 #include "tools/console/interrupt.hpp"
 
+#include <atomic>
 #include <mutex>
 #include <utility>
 
 namespace lockstep {
 namespace {
 
-volatile std::sig_atomic_t interrupts = 0;
+// Read by other threads than the one that the signal interrupts, so not a sig_atomic_t.
+std::atomic<bool> interrupt_seen = false;
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may write nothing else");
 
-extern "C" void lockstep_note_interrupt(int) { interrupts = 1; }
+extern "C" void lockstep_note_interrupt(int) { interrupt_seen.store(true); }
 
 /// What the guards that live share. The first of them sets the handler and the last one puts back
 /// what was there: guards of several threads end in any order.
@@ -28,7 +31,7 @@ InterruptGuard::InterruptGuard(Second second, const std::vector<int>& signals) {
   SharedHandler& handler = shared_handler();
   const std::scoped_lock lock(handler.mutex);
   if (handler.guards++ > 0) return;
-  interrupts = 0;
+  interrupt_seen.store(false);
   struct sigaction action{};
   action.sa_handler = lockstep_note_interrupt;
   // Once: the second one is the default action again.
@@ -47,6 +50,6 @@ InterruptGuard::~InterruptGuard() {
   handler.before.clear();
 }
 
-bool InterruptGuard::interrupted() { return interrupts != 0; }
+bool InterruptGuard::interrupted() { return interrupt_seen.load(); }
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/base/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/step/step.hpp"
@@ -60,6 +61,43 @@ TEST_CASE("power cap: a profile takes nothing away from what a cap costs") {
   CHECK(laws > 1.1);
   // Products are not all of a step, and the profile makes them a little longer.
   CHECK(measured == doctest::Approx(laws).epsilon(0.01));
+}
+
+TEST_CASE("card: a lower power limit costs what a cap at it costs, and has the same lowest value") {
+  const auto limited = [](const std::string& watts) {
+    const std::string text =
+        fmt::format(R"({{{}, "cluster": {{"node": {{"preset": "dgx_h100", "gpu": {{
+            "power_limit": "{}"}}}}, "nodes": 4, "fabric": "fat_tree"}}, "power": {{}}}})",
+                    kCappedJob, watts);
+    return simulate_step(read_scenario("t.json", text, presets(), {}), {}).step_s;
+  };
+  CHECK(limited("700 W") == step_s("", {}));
+  CHECK(limited("400 W") == step_s(R"("cap": "400 W")", {}));
+  CHECK_THROWS_WITH_AS(
+      limited("100 W"),
+      doctest::Contains("#/cluster/node/gpu/power_limit: found \"100 W\"; allowed: from "),
+      InputError);
+}
+
+TEST_CASE("profiles: what was measured says nothing of a card that the scenario changes") {
+  const test::TemporaryFolder folder;
+  const std::vector<std::string> profiles{folder.write("p.json", kMeasured)};
+  const auto with = [&](const std::string& change) {
+    const std::string text =
+        fmt::format(R"({{{}, "cluster": {{"node": {{"preset": "dgx_h100", "gpu": {{{}}}}},
+            "nodes": 4, "fabric": "fat_tree"}}}})",
+                    kCappedJob, change);
+    return read_scenario("t.json", text, presets(), {.set = {}, .profiles = profiles});
+  };
+  CHECK_NOTHROW(with(R"("speed_spread": 0.02)"));
+  for (const std::string change :
+       {R"("peak_bf16": "100 TFLOP/s")", R"("hbm_bandwidth": "1 TB/s")"}) {
+    CHECK_THROWS_WITH_AS(
+        with(change),
+        "t.json#/cluster/node/gpu: found another card than h100_sxm5_80gb of the presets; allowed: "
+        "that card as it is beside --profile; power.cap lowers its clock",
+        InputError);
+  }
 }
 
 TEST_CASE("profiles: a job of several reads its card as a job by itself does") {

@@ -48,7 +48,7 @@ class CalibrateRun {
   std::function<void(test::MadeUpCard&)> prepare;
   CardFacts facts = test::h100_facts();
   PresetStore presets;
-  double clock = 0;
+  std::atomic<double> clock = 0;  // a guard against hanging calls reads it too
   Seconds patience{3600};
   std::function<void(CalibrateExit)> end_now = [](CalibrateExit) { FAIL("it was ended"); };
 
@@ -58,7 +58,7 @@ class CalibrateRun {
     const CalibrateExit exit =
         run_calibrate(args, console,
                       {.open_card = open,
-                       .seconds = [this] { return clock; },
+                       .seconds = [this] { return clock.load(); },
                        .date = "2026-11-21",
                        .environment = [](const char*) { return std::nullopt; },
                        .open_communicator = {},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -39,7 +40,7 @@ class CollectivesRun {
   std::vector<CommunicatorStart> starts;
   std::string out, err;
   PresetStore presets;
-  double clock = 0;
+  std::atomic<double> clock = 0;  // a guard against hanging calls reads it too
 
   CalibrateExit with(std::vector<std::string> args) {
     args.insert(args.begin(), "--nccl");
@@ -51,7 +52,7 @@ class CollectivesRun {
                          FAIL("a card was opened by itself");
                          return nullptr;
                        },
-                       .seconds = [this] { return clock; },
+                       .seconds = [this] { return clock.load(); },
                        .date = "2026-11-21",
                        .environment = [](const char*) { return std::nullopt; },
                        .open_communicator = [this](const auto& start) { return open(start); },
@@ -264,12 +265,12 @@ TEST_CASE("collective session: processes with clocks of their own do the same, a
       const auto at = static_cast<std::size_t>(rank);
       CommunicatorFacts facts = test::facts_of(1, kProcesses, gibibytes(8));
       facts.rank = rank;
-      double clock = rank;  // they did not start at once
+      std::atomic<double> clock = rank;  // they did not start at once
       test::MadeUpCommunicator ranks(facts, node, transport, launch, clock);
       ranks.seconds_a_task = 0.1 * (rank + 1);  // nor do they wait alike
       std::ostringstream out, err;
       Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
-      CollectiveSession session(ranks, [&] { return clock; }, console);
+      CollectiveSession session(ranks, [&] { return clock.load(); }, console);
       (void)session.run(plan_collectives(kProcesses, gibibytes(8), {}), 20);
       done[at] = ranks.tasks;
       printed[at] = out.str();

@@ -1,6 +1,7 @@
 /// A card that the models make up, for tests of everything around the measuring.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,7 +26,7 @@ inline CardFacts h100_facts() {
 /// Takes 10 % longer than the laws say, with a spread, and moves the clock of the test.
 class MadeUpCard : public Card {
  public:
-  MadeUpCard(CardFacts facts, const GpuSpec& gpu, double& clock)
+  MadeUpCard(CardFacts facts, const GpuSpec& gpu, std::atomic<double>& clock)
       : facts_(std::move(facts)), gpu_(gpu), clock_(clock) {}
   [[nodiscard]] const CardFacts& facts() const override { return facts_; }
 
@@ -64,7 +65,7 @@ class MadeUpCard : public Card {
 
   CardFacts facts_;
   const GpuSpec& gpu_;
-  double& clock_;
+  std::atomic<double>& clock_;
 };
 
 }  // namespace lockstep::test

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <functional>
 #include <mutex>
@@ -38,7 +39,7 @@ struct MadeUpLaunch {
 class MadeUpCommunicator : public Communicator {
  public:
   MadeUpCommunicator(CommunicatorFacts facts, const NodeSpec& node, const TransportSpec& transport,
-                     MadeUpLaunch& launch, double& clock)
+                     MadeUpLaunch& launch, std::atomic<double>& clock)
       : facts_(std::move(facts)),
         node_(node),
         transport_(transport),
@@ -107,7 +108,7 @@ class MadeUpCommunicator : public Communicator {
   const NodeSpec& node_;
   const TransportSpec& transport_;
   MadeUpLaunch& launch_;
-  double& clock_;
+  std::atomic<double>& clock_;
 };
 
 }  // namespace lockstep::test

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
@@ -43,9 +44,14 @@ constexpr CommandSpec kExplainSpec{
 
 std::string value_text(double value, const std::string& unit) {
   const double size = std::abs(value);
-  const std::string number = size >= 1e6 ? compact(value) : number_text(twelve_digits(value));
+  // compact() has B for billions.
+  if (unit == "B") return format_quantity(value, Dimension::data);
+  if (unit == "B/s") return format_quantity(value, Dimension::data_rate);
+  std::string number = size >= 1e6 ? compact(value) : number_text(twelve_digits(value));
   const bool prefixed = size >= 1e6;
-  return unit.empty() ? number : number + (prefixed ? "" : " ") + unit;
+  const bool physical = unit == "W" || unit == "J" || unit.starts_with("FLOP");
+  if (prefixed && physical && number.ends_with('B')) number.back() = 'G';
+  return unit.empty() ? number : number + (prefixed && physical ? "" : " ") + unit;
 }
 
 std::string inputs_table(const FieldExplanation& e) {

@@ -201,9 +201,10 @@ std::string headline(const CampaignResult& result) {
   if (const std::optional<double> rent = result.rent_usd()) {
     out += labelled_line(
         "Price", kCampaignLabels,
-        fmt::format("{} USD for {} GPU-hours at {:.2f}{}", compact(*rent),
-                    compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
-                    result.plan.campaign.spares.hot > 0 ? ", with those of hot spares" : ""));
+        fmt::format(
+            "{} USD for {} GPU-hours at {:.2f}{}", compact(*rent), compact(result.held_gpu_hours()),
+            *scenario.usd_per_gpu_hour,
+            reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : ""));
   }
   if (result.bill) out += bill_lines(result);
   if (result.site) out += site_lines(result);
