@@ -264,6 +264,17 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   throw told_of_option(error);
 }
 
+Json asked_model(const std::string& written, const PresetStore& presets) try {
+  Json model = model_of(written, presets);
+  const JsonCursor root =
+      JsonCursor::parse(std::string(kAskedFile), write_json(Json{{"model", model}}));
+  ScenarioDraft draft;
+  read_model_choice(root.at("model"), presets, draft);  // throws where it is none
+  return model;
+} catch (const InputError& error) {
+  throw told_of_option(error);
+}
+
 std::string ask_collective(const Ask& machine, const std::string& ops, const std::string& sizes,
                            const PresetStore& presets) try {
   const auto listed_in = [](const std::string& text) {

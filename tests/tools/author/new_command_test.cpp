@@ -1,6 +1,7 @@
 // lockstep new: each kind is complete, says what it says, and is read with its comments.
 #include <array>
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -41,6 +42,30 @@ TEST_CASE("new: every kind is written, has comments, and runs as it stands") {
     CAPTURE(ran.err);
     CHECK(ran.exit == Exit::ok);
   }
+}
+
+TEST_CASE("new: a config.json of this folder is found from the folder of the new file, any kind") {
+  const TemporaryFolder folder;
+  const std::string config = std::filesystem::proximate(folder.write("config.json", R"({
+      "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 2048,
+      "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": true})"))
+                                 .generic_string();
+  folder.write("sub/README", "so that the folder is there");
+  for (const std::string kind : {"step", "weeks", "jobs", "serving", "plan"}) {
+    CAPTURE(kind);
+    const std::string file = folder.path() + "/sub/" + kind + ".json";
+    const Ran made = lockstep_with({"new", kind, "--model", config, "--nodes", "2", "-o", file});
+    CAPTURE(made.err);
+    REQUIRE(made.exit == Exit::ok);
+    CHECK(read_text_file(file).find(R"("model": {"huggingface": "../config.json"})") !=
+          std::string::npos);
+    const Ran ran = lockstep_with({kind == "plan" ? "plan" : "run", file});
+    CAPTURE(ran.err);
+    CHECK(ran.exit == Exit::ok);
+  }
+  CHECK(lockstep_with({"new", "serving", "--model", "llama3_7b"})
+            .err.starts_with("--model: found \"llama3_7b\"; allowed: "));
 }
 
 TEST_CASE("new: what options say is in the file, and mistakes are one line") {
