@@ -2,6 +2,7 @@
 #include <array>
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <regex>
 #include <sstream>
 #include <string>
 
@@ -66,6 +67,22 @@ TEST_CASE("new: a config.json of this folder is found from the folder of the new
   }
   CHECK(lockstep_with({"new", "serving", "--model", "llama3_7b"})
             .err.starts_with("--model: found \"llama3_7b\"; allowed: "));
+}
+
+TEST_CASE("new: the trace that the comment of a queue shows is one that runs") {
+  const TemporaryFolder folder;
+  const std::string text = lockstep_with({"new", "queue"}).out;
+  const std::size_t begin = text.find("{\"trace\":"), end = text.find("}}}", begin);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  const std::string shown =
+      std::regex_replace(text.substr(begin, end + 3 - begin), std::regex("\n *// "), " ");
+  nlohmann::ordered_json scenario = parse_json_text("new", text);
+  scenario["queue"]["jobs"] = nlohmann::ordered_json::array({nlohmann::ordered_json::parse(shown)});
+  folder.write("jobs.csv", "submit_s,run_s,gpus\n0,600,8\n60,600,16\n");
+  const Ran ran = lockstep_with({"run", folder.write("queue.json", scenario.dump())});
+  CAPTURE(ran.err);
+  CHECK(ran.exit == Exit::ok);
 }
 
 TEST_CASE("new: what options say is in the file, and mistakes are one line") {

@@ -50,8 +50,9 @@ constexpr std::array kNewComments{
     JsonComment{"/queue/placement", "packed: few leaves for a job; spread: many."},
     JsonComment{"/queue/until", "When the simulation ends."},
     JsonComment{"/queue/jobs",
-                "Drawn at random here; a trace of your site's is {\"trace\": \"jobs.csv\"}, and "
-                "lockstep queue import reads Slurm's."},
+                "Drawn at random here; a trace of your site's is {\"trace\": {\"file\": "
+                "\"jobs.csv\", \"columns\": {\"submit\": \"submit_s\", \"runs\": \"run_s\", "
+                "\"gpus\": \"gpus\"}}}, and lockstep queue import reads Slurm's."},
     JsonComment{"/limits", "What a plan has to keep to, and how sure."},
     JsonComment{"/samples", "Draws of what is uncertain: errors of predictions, failures."},
     JsonComment{"/scenario", "What all candidates have."},
