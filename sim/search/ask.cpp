@@ -220,8 +220,8 @@ std::string about(const Ask& ask, const Scenario& scenario, const std::vector<st
   const bool says_batch =
       std::ranges::any_of(sets, [](const std::string& set) { return set.starts_with("batch"); });
   if (!says_batch && (ask.sequences.empty() || ask.tokens.empty())) {
-    out += fmt::format(" Assumed: a step of {} sequences of {} tokens (--sequences, --tokens).",
-                       grouped(batch.sequences), grouped(batch.tokens));
+    out += fmt::format(" Assumed: a step of {} of {} tokens (--sequences, --tokens).",
+                       counted(batch.sequences, "sequence"), grouped(batch.tokens));
   }
   // A rack's name may be that of one of its servers.
   if (const NodeSpec& node = scenario.node; scenario.nodes > 1 || ask.gpus.empty()) {
