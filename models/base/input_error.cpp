@@ -1,6 +1,7 @@
 #include "models/base/input_error.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -84,6 +85,40 @@ std::string name_with_words(std::string_view name, std::span<const std::string> 
   return most > kLeast ? best : std::string();
 }
 
+/// What frameworks call a thing that we call otherwise: torch's dtypes, FSDP's strategies.
+struct Synonym {
+  std::string_view theirs, ours;
+};
+constexpr std::array kSynonyms{
+    Synonym{"bfloat16", "bf16"},
+    Synonym{"float16", "fp16"},
+    Synonym{"half", "fp16"},
+    Synonym{"float8", "fp8"},
+    Synonym{"fsdp", "zero3"},
+    Synonym{"fsdp2", "zero3"},
+    Synonym{"full_shard", "zero3"},
+    Synonym{"shard_grad_op", "zero2"},
+    Synonym{"distributed_optimizer", "zero1"},
+};
+
+/// The candidate of which `wanted`, in small letters, is another word; empty if none.
+std::string name_of_same(std::string_view wanted, std::span<const std::string> candidates) {
+  const auto known = std::ranges::find(kSynonyms, wanted, &Synonym::theirs);
+  if (known == kSynonyms.end()) return {};
+  const auto found = std::ranges::find(candidates, known->ours);
+  return found == candidates.end() ? std::string() : *found;
+}
+
+/// The shortest candidate that begins with `wanted`, which is in small letters; empty if none.
+std::string name_begun(std::string_view wanted, std::span<const std::string> candidates) {
+  std::string_view best;
+  for (const std::string& candidate : candidates) {
+    if (!lowered(candidate).starts_with(wanted)) continue;
+    if (best.empty() || candidate.size() < best.size()) best = candidate;
+  }
+  return std::string(best);
+}
+
 template <class Name>
 std::string join(std::span<const Name> names) {
   std::string out;
@@ -124,6 +159,11 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   constexpr std::size_t kLongest = 64;  // nobody misspells a longer name; bounds the work
   if (name.empty() || name.size() > kLongest) return {};
   const std::string wanted = lowered(name);
+  const bool is_word = wanted.size() >= 3;
+  if (std::string same = name_of_same(wanted, candidates); !same.empty()) return same;
+  if (std::string begun = is_word ? name_begun(wanted, candidates) : ""; !begun.empty()) {
+    return begun;
+  }
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
@@ -134,10 +174,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
       best_distance = distance;
     }
   }
-  if (!best.empty() || wanted.size() < 3) return best;
-  for (const std::string& candidate : candidates) {
-    if (lowered(candidate).starts_with(wanted)) return candidate;
-  }
+  if (!best.empty() || !is_word) return best;
   if (std::string with = name_with_words(name, candidates); !with.empty()) return with;
   for (const std::string& candidate : candidates) {
     if (lowered(candidate).find(wanted) != std::string::npos) return candidate;

@@ -42,11 +42,11 @@ std::string in_quotes(std::string_view name);
 std::string listed(std::span<const std::string> names);
 std::string listed(std::span<const std::string_view> names);
 
-/// The candidate that `name` was probably meant to be: smallest number of single-letter insertions,
-/// deletions, replacements and swaps of neighbours, letter case aside, up to a third of the length;
-/// else a candidate that begins with `name`, the one that shares the most of its words ("h100" and
-/// "dgx_h100", "org/Llama-3.1-70B" and "llama3_70b"), or one that contains it. The first of equals;
-/// empty if none.
+/// The candidate that `name` was probably meant to be, letter case aside: what frameworks call so
+/// ("bfloat16" and "bf16"); the shortest that begins with it; the one that the fewest single-letter
+/// insertions, deletions, replacements and swaps of neighbours make of it, up to a third of the
+/// length; the one that shares the most of its words ("h100" and "dgx_h100", "org/Llama-3.1-70B"
+/// and "llama3_70b"); or one that contains it. The first of equals; empty if none.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 
 }  // namespace lockstep

@@ -35,7 +35,9 @@ constexpr std::array kExamples{
     KeyExample{"cable_latency", R"("100 ns")"},
     KeyExample{"switch_latency", R"("300 ns")"},
     KeyExample{"axes", R"([{"at": "/cluster/nodes", "values": [2, 4]}])"},
-    KeyExample{"run", R"({"reliability": "llama3_54_days"})"},
+    // Without a checkpoint every failure would start the run again.
+    KeyExample{"run", R"({"reliability": "llama3_54_days", "checkpoint": {"to": "storage",
+                          "interval": "30 min", "storage": "minio_nvme"}})"},
     KeyExample{"responses", R"({"mean": 1000})"},
     KeyExample{"model", R"("llama3_8b")"},
     KeyExample{"cluster", R"({"node": "dgx_h100", "nodes": 4})"},

@@ -224,6 +224,15 @@ void declare_source(const DeclaredMembers& member, JobSource& out) {
       declare_queue_training);
 }
 
+/// The name of a file alone does not say which columns hold what.
+void check_trace_form(const JsonCursor& at) {
+  const auto trace = at.find("trace");
+  if (!trace || !trace->is_string()) return;
+  trace->fail(fmt::format(R"({{"file": {}, "columns": {{"submit": "submit_s", "runs": "run_s", )"
+                          R"("gpus": "gpus"}}}} with the names of its columns)",
+                          in_quotes(trace->string())));
+}
+
 void add_traced(const JsonCursor& at, const JobSource& source, std::uint32_t number,
                 QueueSpec& out) {
   const std::string& file = source.trace->file;
@@ -245,6 +254,7 @@ void add_traced(const JsonCursor& at, const JobSource& source, std::uint32_t num
 void add_jobs(const JsonCursor& list, const PresetStore& presets, QueueSpec& out) {
   std::uint32_t number = 0;
   for (const JsonCursor& at : list.elements(kMostEntriesOfJobs)) {
+    check_trace_form(at);
     JobSource source;
     declare_source({at, Extent::whole}, source);
     at.finish();

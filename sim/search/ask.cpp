@@ -220,8 +220,8 @@ std::string about(const Ask& ask, const Scenario& scenario, const std::vector<st
   const bool says_batch =
       std::ranges::any_of(sets, [](const std::string& set) { return set.starts_with("batch"); });
   if (!says_batch && (ask.sequences.empty() || ask.tokens.empty())) {
-    out += fmt::format(" Assumed: a step of {} sequences of {} tokens (--sequences, --tokens).",
-                       grouped(batch.sequences), grouped(batch.tokens));
+    out += fmt::format(" Assumed: a step of {} of {} tokens (--sequences, --tokens).",
+                       counted(batch.sequences, "sequence"), grouped(batch.tokens));
   }
   // A rack's name may be that of one of its servers.
   if (const NodeSpec& node = scenario.node; scenario.nodes > 1 || ask.gpus.empty()) {
@@ -260,6 +260,17 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   Json out{{"about", about(ask, best, sets)}};
   out.update(tuned);
   return write_json(out, 2) + "\n";
+} catch (const InputError& error) {
+  throw told_of_option(error);
+}
+
+Json asked_model(const std::string& written, const PresetStore& presets) try {
+  Json model = model_of(written, presets);
+  const JsonCursor root =
+      JsonCursor::parse(std::string(kAskedFile), write_json(Json{{"model", model}}));
+  ScenarioDraft draft;
+  read_model_choice(root.at("model"), presets, draft);  // throws where it is none
+  return model;
 } catch (const InputError& error) {
   throw told_of_option(error);
 }

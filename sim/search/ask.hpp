@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -53,6 +55,11 @@ struct AskOptions {
 /// in its name ("--node: found ..."), and where no layout fits.
 std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
                          const PresetStore& presets, const AskOptions& options = {});
+
+/// What a scenario in the current folder has at "model" for what --model was given: the preset's
+/// own name, {"huggingface": FILE}, or what the file holds. Throws InputError as ask_scenario()
+/// does.
+nlohmann::ordered_json asked_model(const std::string& written, const PresetStore& presets);
 
 /// The JSON of a collective on a machine: `ops` and `sizes` are lists with commas, of which no
 /// sizes are those of lockstep comm. Of `machine` all but the model and the batch. Throws

@@ -11,6 +11,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/console.hpp"
+#include "tools/lockstep/listing.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;
@@ -28,6 +29,19 @@ constexpr std::string_view kSmall = R"({
 })";
 
 }  // namespace
+
+TEST_CASE("list: its help and its mistake name every kind that it lists") {
+  std::string words = "list ";
+  for (const ListKind& kind : list_kinds()) {
+    words += (words.ends_with(' ') ? "" : "|") + std::string(kind.plural);
+    CAPTURE(kind.plural);
+    CHECK(lockstep_with({"list", std::string(kind.plural)}).exit == Exit::ok);
+  }
+  CHECK(words.find("|operators|engines|") != std::string::npos);
+  CHECK(lockstep_with({"list", "--help"}).out.starts_with("Usage: lockstep " + words + " [opt"));
+  CHECK(lockstep_with({"list"}).err ==
+        "lockstep list: no kind; usage: lockstep " + words + " [options]\n");
+}
 
 TEST_CASE("lockstep: help and version go to the output, with status 0") {
   for (const std::vector<std::string>& args :

@@ -81,6 +81,20 @@ RunResult example() {
 
 }  // namespace
 
+TEST_CASE("run, table: one sequence and one micro batch are no plural") {
+  const auto batch_line = [](int sequences) {
+    RunResult result = example();
+    result.scenario.job.batch.sequences = sequences;
+    result.scenario.job.batch.micro_sequences = sequences;
+    result.scenario.job.parallelism.data = 1;
+    const std::string table = result_table(result, {});
+    const std::size_t begin = table.find("  Batch ");
+    return table.substr(begin, table.find('\n', begin) - begin);
+  };
+  CHECK(batch_line(1) == "  Batch             1 sequence of 1,024 tokens, 1 micro batch of 1");
+  CHECK(batch_line(2) == "  Batch             2 sequences of 1,024 tokens, 1 micro batch of 2");
+}
+
 TEST_CASE("run, table: everything that a reader asks for, in plain ASCII") {
   CHECK(result_table(example(), {}) ==
         R"(tiny on 16 GPUs (2 x box, gpu)

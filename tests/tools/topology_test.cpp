@@ -79,6 +79,9 @@ TEST_CASE(
   CHECK(ran.err.ends_with("Did you mean \"SwitchName\"?\n"));
   CHECK_FALSE(std::filesystem::exists(out));
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{"topology", "show", "fat_tre", "--node", "dgx_h100", "--nodes", "16"},
+       "fat_tre: found no such file, and no fabric of that name; allowed: a file, or a name of "
+       "lockstep list fabrics. Did you mean \"fat_tree\"?\n"},
       {{"topology"}, "lockstep topology: nothing to do; "},
       {{"topology", "shew", "x"}, "lockstep topology: unknown action \"shew\"; allowed: import, "},
       {{"topology", "show"}, "lockstep topology show: no file; "},

@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -19,24 +23,32 @@ constexpr std::array kListOptions{kFormatOption, kPresetsOption, kOutputOption};
 
 constexpr std::array<std::string_view, 3> kListExamples{
     "lockstep list gpus", "lockstep list scenarios", "lockstep list models --format csv"};
-constexpr CommandSpec kListSpec{
-    .name = "list",
-    .usage =
-        "list gpus|nodes|models|stacks|nvlinks|fabrics|fabric-kinds|routings|transports|"
-        "reliability|storages|chassis|facilities|clusters|profiles|scenarios|collectives|"
-        "algorithms|"
-        "schedules|fields [options]",
-    .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
-    .about =
-        "Lists the presets of a kind, the scenarios that ship (`lockstep run NAME` takes them by "
-        "name),\n"
-        "or what is built in: collectives, algorithms, schedules, "
-        "kinds\n"
-        "of fabrics and their routings, and the members of answers with units and meaning.",
-    .positionals = 1,
-    .options = kListOptions,
-    .examples = kListExamples,
-};
+
+/// "list gpus|nodes|... [options]": every row of list_kinds().
+std::string list_usage() {
+  std::vector<std::string_view> names;
+  for (const ListKind& kind : list_kinds()) names.push_back(kind.plural);
+  return fmt::format("list {} [options]", fmt::join(names, "|"));
+}
+
+const CommandSpec& list_spec() {
+  static const std::string usage = list_usage();
+  static const CommandSpec spec{
+      .name = "list",
+      .usage = usage,
+      .summary = "List what scenarios can name: GPUs, nodes, models, software, ...",
+      .about =
+          "Lists the presets of a kind, the scenarios that ship (`lockstep run NAME` takes them by "
+          "name),\n"
+          "or what is built in: collectives, algorithms, schedules, "
+          "kinds\n"
+          "of fabrics and their routings, and the members of answers with units and meaning.",
+      .positionals = 1,
+      .options = kListOptions,
+      .examples = kListExamples,
+  };
+  return spec;
+}
 
 constexpr std::array<std::string_view, 2> kShowExamples{"lockstep show gpu h100_sxm5_80gb",
                                                         "lockstep show stack nemo --format json"};
@@ -90,7 +102,7 @@ Answer listing_text(const Listing& listing, const std::string& format, const Tex
 
 Exit run_list(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
-    throw UsageError(fmt::format("lockstep list: no kind; usage: lockstep {}", kListSpec.usage));
+    throw UsageError(fmt::format("lockstep list: no kind; usage: lockstep {}", list_spec().usage));
   }
   const ListKind& kind = list_kind(options.positionals.front());
   const std::string format = options.choice("format", kFormats);
@@ -179,12 +191,14 @@ Exit run_show(const ParsedOptions& options, Console& console) {
   return Exit::ok;
 }
 
-constexpr Command kListCommand{&kListSpec, run_list};
 constexpr Command kShowCommand{&kShowSpec, run_show};
 
 }  // namespace
 
-const Command& list_command() { return kListCommand; }
+const Command& list_command() {
+  static const Command command{&list_spec(), run_list};
+  return command;
+}
 const Command& show_command() { return kShowCommand; }
 
 }  // namespace lockstep

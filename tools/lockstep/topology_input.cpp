@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -135,6 +136,18 @@ DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& optio
       "--nodes");
 }
 
+/// Throws InputError where the word, which is no fabric preset, is no file either.
+void check_is_file(const std::string& word, const PresetStore& presets) {
+  std::error_code unreadable;  // which the reader tells of
+  const std::filesystem::file_status status = std::filesystem::status(word, unreadable);
+  if (word.empty() || word == "-" || status.type() != std::filesystem::file_type::not_found) return;
+  throw InputError({.file = word,
+                    .pointer = {},
+                    .found = "no such file, and no fabric of that name",
+                    .allowed = "a file, or a name of lockstep list fabrics",
+                    .nearest = nearest_name(word, presets.names("fabrics"))});
+}
+
 /// Whether a JSON text is a scenario, which names a cluster, and not a fabric.
 bool is_scenario(const std::string& file, const std::string& text) {
   const JsonCursor root = JsonCursor::parse(file, text);
@@ -181,6 +194,7 @@ DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& pres
   if (presets.has("fabrics", word) && !std::filesystem::exists(word)) {
     return fabric_of_preset(word, options, presets);
   }
+  check_is_file(word, presets);
   const std::string text = read_text_file(word, kFabricFileLimit);
   const ImportFormat& format = import_format(options, word, text);
   if (format.name == "fabric" && is_scenario(word, text)) {

@@ -49,6 +49,33 @@ TEST_CASE("nearest_name: misspelt, swapped, cut short, in capitals, and nothing 
   CHECK(nearest_name(std::string(100'000, 'i'), names).empty());
 }
 
+TEST_CASE("nearest_name: what the word begins comes before what it is a misspelling of") {
+  // One letter from dgx_h100, which is another machine.
+  const std::vector<std::string> nodes{"dgx_a100_40gb", "dgx_a100_80gb", "dgx_h100"};
+  CHECK(nearest_name("dgx_a100", nodes) == "dgx_a100_40gb");
+  CHECK(nearest_name("DGX_A100", nodes) == "dgx_a100_40gb");
+  CHECK(nearest_name("dgx_a10", nodes) == "dgx_a100_40gb");
+  CHECK(nearest_name("dgx_h10", nodes) == "dgx_h100");
+  const std::vector<std::string> options{"--set", "--sequences-of-all", "--sequences", "--help"};
+  CHECK(nearest_name("--seq", options) == "--sequences");
+  CHECK(nearest_name("--ste", options) == "--set");
+  // Two letters begin too many names.
+  CHECK(nearest_name("dg", nodes).empty());
+}
+
+TEST_CASE("nearest_name: a framework's word, only where ours is among the names") {
+  const std::vector<std::string> formats{"fp16", "bf16", "fp8"};
+  CHECK(nearest_name("bfloat16", formats) == "bf16");
+  CHECK(nearest_name("Float16", formats) == "fp16");
+  CHECK(nearest_name("half", formats) == "fp16");
+  CHECK(nearest_name("fsdp", formats).empty());
+  const std::vector<std::string> shardings{"none", "zero1", "zero2", "zero3"};
+  CHECK(nearest_name("FSDP", shardings) == "zero3");
+  CHECK(nearest_name("full_shard", shardings) == "zero3");
+  CHECK(nearest_name("shard_grad_op", shardings) == "zero2");
+  CHECK(nearest_name("half", shardings).empty());
+}
+
 TEST_CASE("listed: forty names, then how many more") {
   const std::vector<std::string> forty(40, "x");
   const std::vector<std::string> more(42, "x");

@@ -125,6 +125,10 @@ TEST_CASE("queue: mistakes are told with their place and what is allowed") {
   says(changed("/queue/jobs/0/stand_in", sound_queue()["queue"]["jobs"][0]["generate"]),
        "no such key without \"trace\"");
   says(changed("/queue/jobs", Json::array()), "at least one job");
+  says(changed("/queue/jobs/0", Json{{"trace", "jobs.csv"}}),
+       "t.json#/queue/jobs/0/trace: found \"jobs.csv\"; allowed: {\"file\": \"jobs.csv\", "
+       "\"columns\": {\"submit\": \"submit_s\", \"runs\": \"run_s\", \"gpus\": \"gpus\"}} with the "
+       "names of its columns");
   says(changed("/queue/until", 0), "t.json#/queue/until");
   says(changed("/power", Json::object()), "no such key beside \"queue\"");
   Json missing = sound_queue();

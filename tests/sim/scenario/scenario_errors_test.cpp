@@ -49,6 +49,13 @@ constexpr std::array kMistakes{
         "a fabric between the 192 nodes, which share no NVLink domain. Did you mean \"ideal\"?"},
     Mistake{"precision=bf6", "/precision", "\"bf6\"",
             "fp16, bf16, fp8, mxfp8, nvfp4. Did you mean \"bf16\"?"},
+    // torch's words for them.
+    Mistake{"precision=bfloat16", "/precision", "\"bfloat16\"",
+            "fp16, bf16, fp8, mxfp8, nvfp4. Did you mean \"bf16\"?"},
+    Mistake{"precision=half", "/precision", "\"half\"",
+            "fp16, bf16, fp8, mxfp8, nvfp4. Did you mean \"fp16\"?"},
+    Mistake{"parallelism.sharding=fsdp", "/parallelism/sharding", "\"fsdp\"",
+            "none, zero1, zero2, zero3. Did you mean \"zero3\"?"},
     Mistake{"recompute=selectve", "/recompute", "\"selectve\"",
             "none, selective, full. Did you mean \"selective\"?"},
     Mistake{"parallelism.sharding=zero4", "/parallelism/sharding", "\"zero4\"",

@@ -89,6 +89,13 @@ TEST_CASE(
   CHECK(model(config) == Json{{"huggingface", config}});
   CHECK(model(config.substr(0, config.rfind('/'))) == Json{{"huggingface", config}});
   CHECK(model(own)["layers"] == 4);
+  // As asked_model() says it without a machine.
+  for (const std::string& name : {std::string("Llama3-8B"), config, own}) {
+    CAPTURE(name);
+    CHECK(asked_model(name, presets()) == model(name));
+  }
+  CHECK_THROWS_WITH(asked_model("llama3_9b", presets()),
+                    error_of({.model = "llama3_9b", .node = "dgx_h100"}).c_str());
 }
 
 TEST_CASE("ask: --set says the rest of a scenario") {

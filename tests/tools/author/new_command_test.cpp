@@ -1,6 +1,8 @@
 // lockstep new: each kind is complete, says what it says, and is read with its comments.
 #include <array>
 #include <doctest/doctest.h>
+#include <filesystem>
+#include <regex>
 #include <sstream>
 #include <string>
 
@@ -41,6 +43,46 @@ TEST_CASE("new: every kind is written, has comments, and runs as it stands") {
     CAPTURE(ran.err);
     CHECK(ran.exit == Exit::ok);
   }
+}
+
+TEST_CASE("new: a config.json of this folder is found from the folder of the new file, any kind") {
+  const TemporaryFolder folder;
+  const std::string config = std::filesystem::proximate(folder.write("config.json", R"({
+      "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 2048,
+      "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": true})"))
+                                 .generic_string();
+  folder.write("sub/README", "so that the folder is there");
+  for (const std::string kind : {"step", "weeks", "jobs", "serving", "plan"}) {
+    CAPTURE(kind);
+    const std::string file = folder.path() + "/sub/" + kind + ".json";
+    const Ran made = lockstep_with({"new", kind, "--model", config, "--nodes", "2", "-o", file});
+    CAPTURE(made.err);
+    REQUIRE(made.exit == Exit::ok);
+    CHECK(read_text_file(file).find(R"("model": {"huggingface": "../config.json"})") !=
+          std::string::npos);
+    const Ran ran = lockstep_with({kind == "plan" ? "plan" : "run", file});
+    CAPTURE(ran.err);
+    CHECK(ran.exit == Exit::ok);
+  }
+  CHECK(lockstep_with({"new", "serving", "--model", "llama3_7b"})
+            .err.starts_with("--model: found \"llama3_7b\"; allowed: "));
+}
+
+TEST_CASE("new: the trace that the comment of a queue shows is one that runs") {
+  const TemporaryFolder folder;
+  const std::string text = lockstep_with({"new", "queue"}).out;
+  const std::size_t begin = text.find("{\"trace\":"), end = text.find("}}}", begin);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  const std::string shown =
+      std::regex_replace(text.substr(begin, end + 3 - begin), std::regex("\n *// "), " ");
+  nlohmann::ordered_json scenario = parse_json_text("new", text);
+  scenario["queue"]["jobs"] = nlohmann::ordered_json::array({nlohmann::ordered_json::parse(shown)});
+  folder.write("jobs.csv", "submit_s,run_s,gpus\n0,600,8\n60,600,16\n");
+  const Ran ran = lockstep_with({"run", folder.write("queue.json", scenario.dump())});
+  CAPTURE(ran.err);
+  CHECK(ran.exit == Exit::ok);
 }
 
 TEST_CASE("new: what options say is in the file, and mistakes are one line") {

@@ -221,6 +221,51 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
         std::string::npos);
 }
 
+TEST_CASE("lockstep plan: without checkpoints, which is said beside the recommendation") {
+  const test::TemporaryFolder folder;
+  Json plan = Json::parse(kSmallPlan);
+  const auto json_of = [&] {
+    const auto ran =
+        lockstep_with({"plan", folder.write("plan.json", plan.dump()), "--format", "json"});
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == Exit::ok);
+    return Json::parse(ran.out);
+  };
+  CHECK(json_of().at("notes") == Json::array());
+  plan["candidates"][0]["scenario"]["run"]["checkpoint"] = nullptr;  // as a merge patch: none
+  const std::string some = json_of().at("notes")[0];
+  CHECK(
+      some.starts_with("No checkpoint is taken by own, 16 GPUs and own, 32 GPUs: every failure "
+                       "starts the training again. "));
+  const std::string file = folder.path() + "/plan.json", markdown = folder.path() + "/plan.md";
+  const std::string table = lockstep_with({"plan", file}).out;
+  const std::size_t note = table.find("\n  Note            No checkpoint is taken by own, 16 ");
+  CHECK(note > table.find("\n  Recommendation"));
+  CHECK(note < table.find("\n  Limits"));
+  CHECK(lockstep_with({"plan", file, "-o", markdown}).exit == Exit::ok);
+  CHECK(read_text_file(markdown).find("\n\nNo checkpoint is taken by") != std::string::npos);
+
+  // Neither the failures nor the candidate that is impossible are a reason where nothing fails.
+  plan["scenario"]["run"]["reliability"] = {{"modes", Json::array()}};
+  CHECK(json_of().at("notes") == Json::array());
+}
+
+TEST_CASE("lockstep plan: the example of a missing \"run\" takes checkpoints") {
+  const test::TemporaryFolder folder;
+  Json plan = Json::parse(kSmallPlan);
+  plan["scenario"].erase("run");
+  const std::string line = lockstep_with({"plan", folder.write("a.json", plan.dump())}).err;
+  const std::size_t example = line.find("such as {");
+  REQUIRE(example != std::string::npos);
+  plan["scenario"].update(Json::parse(line.substr(example + 8)));
+  const auto ran = lockstep_with({"plan", folder.write("b.json", plan.dump()), "--format", "json"});
+  CAPTURE(ran.err);
+  REQUIRE(ran.exit == Exit::ok);
+  const Json answer = Json::parse(ran.out);
+  CHECK(answer.at("notes") == Json::array());
+  CHECK(answer.at("candidates")[0].at("goodput") > 0.99);
+}
+
 TEST_CASE("lockstep plan: capital to be spent stands beside what is written off") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("plan.json", kSmallPlan);

@@ -8,8 +8,11 @@
 #include <string>
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "models/base/quantity.hpp"
+#include "sim/search/ask.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/author/new_scenario.hpp"
 #include "tools/lockstep/author/questions.hpp"
@@ -28,9 +31,10 @@ constexpr std::array kNewOptions{
     OptionSpec{"node", 0, "NAME", false, "The server (lockstep list nodes; default: dgx_h100).",
                "--node dgx_b200"},
     OptionSpec{"nodes", 0, "N", false, "How many servers (default: 4).", "--nodes 16"},
-    OptionSpec{"scenario", 0, "FILE", false,
-               "Of a sweep: the scenario whose values are varied, from the folder of the new file.",
-               "--scenario my.json", PathUse::reads},
+    OptionSpec{
+        "scenario", 0, "FILE", false,
+        "Of a sweep: the scenario whose values are varied, from this folder or the new file's.",
+        "--scenario my.json", PathUse::reads},
     kPresetsOption,
     kOutputOption,
 };
@@ -64,17 +68,24 @@ const NewKind& kind_named(const std::string& name) {
                                fmt::join(names, ", "), did_you_mean(name, names)));
 }
 
+/// What is wrong with the name or file of a model; nothing: empty.
+std::string model_mistake(const std::string& written, const PresetStore& presets) {
+  try {
+    (void)asked_model(written, presets);
+    return {};
+  } catch (const InputError& error) {
+    return error.what();
+  }
+}
+
 /// Fills in what no option says by what a person answers.
 void ask_for_rest(const ParsedOptions& options, const PresetStore& presets, std::string& kind,
                   NewWish& wish) {
   Questions questions(std::cin, std::cerr);
-  const auto named = [&presets](const char* of) {
-    return [&presets, of](const std::string& answer) {
-      if (!presets.meant(of, answer).empty()) return std::string();
-      const std::vector<std::string> names = presets.names(of);
-      return fmt::format("found {}; allowed: a name of lockstep list {}{}", in_quotes(answer), of,
-                         did_you_mean(answer, names));
-    };
+  const auto node = [&presets](const std::string& answer) {
+    if (!presets.meant("nodes", answer).empty()) return std::string();
+    return fmt::format("found {}; allowed: a name of lockstep list nodes{}", in_quotes(answer),
+                       did_you_mean(answer, presets.names("nodes")));
   };
   if (kind.empty()) {
     std::vector<std::string> names;
@@ -89,10 +100,11 @@ void ask_for_rest(const ParsedOptions& options, const PresetStore& presets, std:
   }
   if (kind == "sweep") return;
   if (!options.has("model") && kind != "queue") {
-    wish.model = questions.ask("Which model?", wish.model, named("models"));
+    wish.model = questions.ask("Which model?", wish.model, [&presets](const std::string& answer) {
+      return model_mistake(answer, presets);
+    });
   }
-  if (!options.has("node"))
-    wish.node = questions.ask("On which server?", wish.node, named("nodes"));
+  if (!options.has("node")) wish.node = questions.ask("On which server?", wish.node, node);
   if (options.has("nodes")) return;
   const std::string nodes =
       questions.ask("How many of them?", std::to_string(wish.nodes), [](const std::string& answer) {
@@ -115,6 +127,7 @@ Exit run_new(const ParsedOptions& options, Console& console) {
   wish.node = options.get("node", wish.node);
   wish.nodes = whole_number(options, "nodes", wish.nodes, kMostNewNodes);
   wish.scenario = options.get("scenario");
+  wish.file = options.get("output");
   if (console.err_is_terminal && ::isatty(STDIN_FILENO) == 1) {
     ask_for_rest(options, presets, kind, wish);
   }

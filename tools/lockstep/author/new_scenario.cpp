@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/search/ask.hpp"
+#include "sim/search/rebase_files.hpp"
 #include "tools/lockstep/author/commented_json.hpp"
 
 namespace lockstep {
@@ -49,8 +50,9 @@ constexpr std::array kNewComments{
     JsonComment{"/queue/placement", "packed: few leaves for a job; spread: many."},
     JsonComment{"/queue/until", "When the simulation ends."},
     JsonComment{"/queue/jobs",
-                "Drawn at random here; a trace of your site's is {\"trace\": \"jobs.csv\"}, and "
-                "lockstep queue import reads Slurm's."},
+                "Drawn at random here; a trace of your site's is {\"trace\": {\"file\": "
+                "\"jobs.csv\", \"columns\": {\"submit\": \"submit_s\", \"runs\": \"run_s\", "
+                "\"gpus\": \"gpus\"}}}, and lockstep queue import reads Slurm's."},
     JsonComment{"/limits", "What a plan has to keep to, and how sure."},
     JsonComment{"/samples", "Draws of what is uncertain: errors of predictions, failures."},
     JsonComment{"/scenario", "What all candidates have."},
@@ -126,7 +128,7 @@ Json new_jobs(const NewWish& wish, const PresetStore& presets) {
 Json new_serving(const NewWish& wish, const PresetStore& presets) {
   const int gpus = presets.node(presets.meant("nodes", wish.node)).gpus;
   return {{"about", new_about(wish, "requests on one replica a node")},
-          {"model", wish.model},
+          {"model", asked_model(wish.model, presets)},
           {"cluster", {{"node", wish.node}, {"nodes", wish.nodes}}},
           {"serving",
            {{"load",
@@ -228,8 +230,10 @@ std::string new_scenario_text(const NewKind& kind, const NewWish& wish,
   const std::string command = kind.command == "sweep"
                                   ? "lockstep sweep THIS -o results.db"
                                   : fmt::format("lockstep {} THIS", kind.command);
+  Json scenario = kind.make(wish, presets);
+  rebase_files(scenario, std::string(kAskedFile), wish.file);
   return fmt::format("// {}: {}.\n// Lines like this one are comments.\n", command, kind.sentence) +
-         commented_json(kind.make(wish, presets), kNewComments);
+         commented_json(scenario, kNewComments);
 }
 
 }  // namespace lockstep

@@ -17,9 +17,11 @@ struct NewWish {
   std::string node = "dgx_h100";
   int nodes = 4;
   std::string scenario{};  ///< of a sweep: the file whose values are varied
+  std::string file{};      ///< where it is written: files that it names start from that folder
 };
 
-/// A kind of scenario that `lockstep new` writes. To add one: its row.
+/// A kind of scenario that `lockstep new` writes, with files from the current folder. To add one:
+/// its row.
 struct NewKind {
   std::string_view name;      ///< "weeks"
   std::string_view sentence;  ///< what it answers

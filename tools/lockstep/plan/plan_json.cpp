@@ -154,7 +154,8 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
            {"choice_time_s", nullptr},
            {"choice_usd", nullptr},
            {"choice_chance", nullptr},
-           {"recommendation", plan_recommendation(answer)}};
+           {"recommendation", plan_recommendation(answer)},
+           {"notes", plan_notes(answer)}};
   if (const auto& choice = answer.report.choice) {
     const PlanResult& chosen = answer.result(*choice);
     out["choice_time_s"] = twelve_digits(chosen.expected.time_s);

@@ -71,9 +71,9 @@ Markdown swing_lines(const PlanAnswer& answer) {
 Markdown plan_markdown(const PlanAnswer& answer) {
   Markdown out = Markdown::write("# Plan: {}\n\n", plan_subject(answer));
   if (!answer.spec.about.empty()) out += Markdown::write("{}\n\n", answer.spec.about);
-  out +=
-      Markdown::write("**{}** {}\n\nLimits: {}.\n\n## Candidates\n\n", plan_recommendation(answer),
-                      plan_sensitivity(answer), plan_limits(answer));
+  out += Markdown::write("**{}** {}\n\n", plan_recommendation(answer), plan_sensitivity(answer));
+  for (const std::string& note : plan_notes(answer)) out += Markdown::write("{}\n\n", note);
+  out += Markdown::write("Limits: {}.\n\n## Candidates\n\n", plan_limits(answer));
   out += candidate_lines(answer);
   out += Markdown::write("\nRanges hold nine of ten of {} samples.\n\n", answer.spec.samples);
   const std::vector<std::string> verdicts = plan_verdicts(answer);

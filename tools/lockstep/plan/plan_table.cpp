@@ -131,8 +131,9 @@ std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
 std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   std::string out = style.bold(plan_subject(answer)) + "\n";
   if (!answer.spec.about.empty()) out += wrapped(answer.spec.about);
-  out += "\n" + labelled("Recommendation", plan_recommendation(answer)) +
-         labelled("Limits", plan_limits(answer)) + "\n" + candidates_table(answer, style);
+  out += "\n" + labelled("Recommendation", plan_recommendation(answer));
+  for (const std::string& note : plan_notes(answer)) out += labelled("Note", note);
+  out += labelled("Limits", plan_limits(answer)) + "\n" + candidates_table(answer, style);
   out += style.dim(
              "  with every input at its median, as `lockstep run` has it; > recommended, * no "
              "other is better in\n  time, money and energy") +

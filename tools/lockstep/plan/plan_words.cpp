@@ -211,6 +211,26 @@ std::string plan_recommendation(const PlanAnswer& answer) {
       alternatives(answer));
 }
 
+std::vector<std::string> plan_notes(const PlanAnswer& answer) {
+  std::vector<std::string> whose;
+  bool everybody = true;  // of those that are possible
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    if (!answer.result(i).model.impossible.empty()) continue;
+    const PlanCandidate& candidate = answer.candidate(i);
+    if (candidate.run.checkpoints.empty() && answer.result(i).expected.interruptions > 0) {
+      whose.push_back(candidate.name);
+    } else {
+      everybody = false;
+    }
+  }
+  if (whose.empty()) return {};
+  return {fmt::format(
+      "No checkpoint is taken{}: every failure starts the training again. \"checkpoint\" in "
+      "\"run\" says where and how often, such as {{\"to\": \"storage\", \"interval\": \"30 min\", "
+      "\"storage\": \"minio_nvme\"}}.",
+      everybody ? std::string() : " by " + joined(whose))};
+}
+
 std::vector<std::string> plan_verdicts(const PlanAnswer& answer) {
   std::vector<std::string> out;
   out.reserve(answer.spec.candidates.size());

@@ -21,6 +21,8 @@ std::string plan_power_range(const SampleMean& watts);
 std::string plan_subject(const PlanAnswer& answer);
 /// The recommendation: which candidate, what it comes to, how sure. One sentence or more.
 std::string plan_recommendation(const PlanAnswer& answer);
+/// What whoever follows the recommendation has to know first.
+std::vector<std::string> plan_notes(const PlanAnswer& answer);
 /// For each candidate, in order: chosen, why not, which limits it misses.
 std::vector<std::string> plan_verdicts(const PlanAnswer& answer);
 /// What moves the goal most, largest first.

@@ -205,7 +205,7 @@ std::vector<Fact> job_facts(const RunResult& result) {
                         {"Job", {}, layout_text(job)},
                         {"Batch",
                          {},
-                         fmt::format("{} sequences of {}, {}", grouped(job.batch.sequences),
+                         fmt::format("{} of {}, {}", counted(job.batch.sequences, "sequence"),
                                      tokens_text(job.batch), micro_batches_text(s))}};
   if (!job.routing.is_even() || job.routing.capacity > 0) {
     out.push_back({"Routing", {}, routing_text(job)});

@@ -41,7 +41,8 @@ std::string nodes_text(const Scenario& s) {
 std::string micro_batches_text(const Scenario& s) {
   const int size = s.job.batch.micro_sequences;
   if (s.micro_batches.empty()) {
-    return fmt::format("{} micro batches of {}", grouped(s.job.micro_batches()), size);
+    const int count = s.job.micro_batches();
+    return fmt::format("{} micro {} of {}", grouped(count), count == 1 ? "batch" : "batches", size);
   }
   const auto [fewest, most] = std::ranges::minmax(s.micro_batches);
   return fmt::format("{} to {} micro batches of {}", grouped(fewest), grouped(most), size);
