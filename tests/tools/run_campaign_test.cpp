@@ -85,7 +85,7 @@ TEST_CASE("lockstep run, weeks: spares that nobody asked for cost nothing") {
   scenario["run"].erase("spares");
   const Ran ran = lockstep_with({"run", folder.write("weeks.json", scenario.dump()), "--format",
                                  "json", "--trajectories", "2"});
-  REQUIRE(ran.exit == Exit::done);
+  REQUIRE(ran.exit == Exit::ok);
   const nlohmann::json json = nlohmann::json::parse(ran.out);
   CHECK(json["held_gpu_hours"] == json["gpu_hours"]);
   CHECK(json["price_usd"] == 2 * json["gpu_hours"].get<double>());
