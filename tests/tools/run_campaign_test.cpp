@@ -111,7 +111,8 @@ TEST_CASE("lockstep run: an option that says nothing about the scenario is refus
   const std::string file = folder.write("weeks.json", kWeeks);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"--trace", folder.path() + "/x"},
-        {"--svg", folder.path() + "/x"}}) {
+        {"--svg", folder.path() + "/x"},
+        {"--explain-fabric"}}) {
     const std::string& option = words.front();
     std::vector<std::string> args{"run", file};
     args.insert(args.end(), words.begin(), words.end());
