@@ -70,6 +70,16 @@ TEST_CASE("lockstep run, queue: an option that a queue would not follow is refus
   }
 }
 
+TEST_CASE("lockstep run, queue: --allow-oom is for one with trainings") {
+  const Ran none = lockstep_with({"run", kRecorded, "--allow-oom"});
+  CHECK(none.exit == Exit::bad_input);
+  CHECK(none.out.empty());
+  CHECK(none.err == "lockstep run: --allow-oom is for a scenario with trainings; the queue of " +
+                        kRecorded + " has none\n");
+  const std::string trains = kQueues + "two-tenants-one-spine.json";
+  CHECK(lockstep_with({"run", trains, "--allow-oom"}).exit == Exit::ok);
+}
+
 TEST_CASE("lockstep run: a queue of which Slurm backfilled 60 of 100 jobs") {
   const nlohmann::json answer = queue_answer({kRecorded, "--set", "queue.order=fifo", "--set",
                                               "queue.jobs.0.trace.file=slurm_backfill_x20.csv",

@@ -115,7 +115,7 @@ std::string projections_text(const CampaignResult& result) {
 }
 
 /// "2.77 GB/s on average, 239 TB a day": over the whole run, to all tiers.
-std::string written_text(double checkpoints, Bytes each, double wall_s) {
+std::string mean_writes_text(double checkpoints, Bytes each, double wall_s) {
   const double rate = checkpoints * each.base_units() / wall_s;
   return fmt::format("{} GB/s on average, {} TB a day", significant(rate / 1e9),
                      significant(rate * kCampaignDay / 1e12));
@@ -132,10 +132,11 @@ std::string writes_text(const CheckpointWrites& writes, Seconds interval) {
 std::string checkpoint_lines(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Bytes each = result.plan.checkpoint.all;
-  std::string out = labelled_line("Checkpoints", kCampaignLabels,
-                                  fmt::format("{} a run of {} TB; {}", compact(s.checkpoints),
-                                              significant(each.base_units() / 1e12),
-                                              written_text(s.checkpoints, each, s.wall_s.mean)));
+  std::string out =
+      labelled_line("Checkpoints", kCampaignLabels,
+                    fmt::format("{} a run of {} TB; {}", compact(s.checkpoints),
+                                significant(each.base_units() / 1e12),
+                                mean_writes_text(s.checkpoints, each, s.wall_s.mean)));
   for (std::size_t t = 0; t < result.plan.campaign.tiers.size(); ++t) {
     const CheckpointTier& tier = result.plan.campaign.tiers[t];
     std::string text =
