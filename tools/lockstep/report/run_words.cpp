@@ -62,7 +62,7 @@ std::string writes_sentence(const CampaignResult& result, Seconds interval) {
     out +=
         fmt::format(", {} of what the storage sustains", page_percent(writes.share(interval), 1));
   }
-  out += fmt::format("; all of them together are at most {}",
+  out += fmt::format("; at that rate all of them together are {}",
                      page_bytes(rate * result.summary.wall_s.mean));
   if (result.optimum->limited) {
     out += fmt::format("; a shorter one would take more than {} of the storage",
