@@ -182,7 +182,7 @@ template <class Of, class Get>
 void add_writes(FieldTable<Of>& fields, Get writes) {
   constexpr double kDay = 86'400;
   fields
-      .add("written_bytes_per_s", "What checkpoints write, mean of the run.",
+      .add("written_bytes_per_s", "What checkpoints write while steps run.",
            [writes](const Of& of) -> std::optional<double> {
              const Writes w = writes(of);
              if (w.of == nullptr) return std::nullopt;

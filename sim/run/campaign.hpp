@@ -49,6 +49,7 @@ struct Campaign {
   /// Nodes that a failure of each scope takes down.
   std::array<int, kFailureScopes> scope_nodes{0, 1, 1, 1, 1};
   std::vector<CheckpointTier> tiers;  ///< none: every failure starts from nothing
+  Seconds step{};  ///< checkpoints hold whole steps: no interval that is advised is shorter
   RecoverySpec recovery;
   SpareSpec spares;
   /// Speed over full speed with 0, 1, 2, ... replicas missing; with more than that the job waits.

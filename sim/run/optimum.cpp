@@ -47,7 +47,8 @@ class Curve {
       : campaign_(std::move(campaign)), options_(std::move(options)) {
     options_.within = 0;
   }
-  const IntervalPoint& at(Seconds interval) {
+  const IntervalPoint& at(Seconds asked) {
+    const Seconds interval = std::max(asked, campaign_.step);
     const RunTime key = to_run_time(interval);
     if (const auto known = points_.find(key); known != points_.end()) return known->second;
     campaign_.tiers.front().interval = interval;

@@ -47,7 +47,8 @@ struct IntervalOptimum {
 /// The interval of the campaign's first tier at which goodput is largest. Every interval meets the
 /// same failures (common random numbers), so that differences are real where means are noisy. It is
 /// no shorter than `least`, which is what the storage sustains: the closed forms and the campaign's
-/// own may be. Requires a first tier with `blocks` above 0, and a mode that stops the job.
+/// own may be. None is shorter than the campaign's step. Requires a first tier with `blocks` above
+/// 0, and a mode that stops the job.
 IntervalOptimum optimise_interval(const Campaign& campaign, const SampleOptions& options,
                                   Seconds sustained = {});
 

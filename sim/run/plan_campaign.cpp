@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/fabric/faulty_fabric.hpp"
 #include "sim/step/step.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -32,6 +33,17 @@ CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
           .survives_node = spec.target != CheckpointTarget::local,
           .survives_rack = spec.target == CheckpointTarget::storage,
           .corrupt = spec.corrupt};
+}
+
+/// A checkpoint holds whole steps: where the interval is shorter than one, each step has its own.
+void hold_to_steps(CheckpointTier& tier, CampaignPlan& plan) {
+  const Seconds step = plan.campaign.step;
+  if (tier.interval >= step) return;
+  plan.assumptions.push_back(fmt::format(
+      "run.checkpoint to {}: one for each step, every {}, as none is taken within a step ({} "
+      "given)",
+      tier.name, duration_text(step.base_units()), duration_text(tier.interval.base_units())));
+  tier.interval = step;
 }
 
 /// What all nodes together can write to where these checkpoints go, for as long as it takes.
@@ -207,11 +219,13 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   const StorageTraffic traffic(scenario, run.data, plan.step_s);
   plan.data_read_bytes_per_s = traffic.data_read().base_units();
   plan.data_speed = traffic.data_speed();
+  campaign.step = Seconds{plan.step_s / plan.data_speed};
   note_band("run.data", traffic.data_step_band(), plan);
   for (const CheckpointSpec& spec : run.checkpoints) {
     const UploadPlan upload = traffic.upload(spec, plan.checkpoint);
     note_band("run.checkpoint to " + spec.name, upload.step_band, plan);
     campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
+    hold_to_steps(campaign.tiers.back(), plan);
     plan.uploads.push_back(upload);
     plan.writes.push_back({.each = plan.checkpoint.all,
                            .blocks = campaign.tiers.back().blocks,

@@ -18,7 +18,9 @@ struct CheckpointWrites {
   BytesPerSecond sustained;  ///< of the storage, the drives or the peers' NICs; 0: not known
   double most_share = 1;     ///< of that, for an interval that is advised
 
-  /// Mean over a run that saves every `interval` of training.
+  /// Mean while steps run, one saved every `interval` of them. Not of the whole
+  /// run: recoveries write nothing, intervals that a failure cuts short end without a checkpoint,
+  /// and planned stops save once more.
   [[nodiscard]] BytesPerSecond rate(Seconds interval) const { return each / (interval + blocks); }
   /// Of what the storage sustains; 0 where that is not known.
   [[nodiscard]] double share(Seconds interval) const {

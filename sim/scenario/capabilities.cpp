@@ -272,7 +272,7 @@ void check_capabilities(const ScenarioDraft& draft, const PresetStore& presets,
   }
   if (scenario.beyond_stack.empty()) return;
   scenario.assumptions.push_back(fmt::format(
-      "stack: {}, which {} is not known to do; how far off the prediction is is that of unknown "
+      "stack: {}, which {} is not known to do: the prediction is as uncertain as one for unknown "
       "software",
       listed(scenario.beyond_stack), stack.name));
 }

@@ -285,8 +285,8 @@ void declare_checkpoint(const DeclaredMembers& member, CheckpointSpec& out) {
                   "Measured: share of the job's speed that it takes while it finishes");
   member.optional("corrupt", out.corrupt, kShare, "How likely it turns out to be unreadable");
   member.optional("storage_share", out.storage_share, Dimension::share, Interval{0, 1, true},
-                  "Of what the storage sustains: the most that an advised interval writes on "
-                  "average; default: 10 %");
+                  "Of what the storage sustains: the most that an advised interval writes while "
+                  "steps run; default: 10 %");
 }
 
 void declare_run(const DeclaredMembers& member, RunSpec& out) {

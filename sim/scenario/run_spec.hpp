@@ -70,7 +70,7 @@ struct CheckpointSpec {
   std::optional<Seconds> blocks, finishes, restores;  ///< measured, instead of the model's
   std::optional<double> drag;                         ///< the same
   double corrupt = 0;
-  /// Of what the storage sustains: the most that an advised interval writes on average.
+  /// Of what the storage sustains: the most that an advised interval writes while steps run.
   double storage_share = 0.1;  // assumed: the rest is for data, for other jobs and for bursts
 };
 

@@ -34,8 +34,11 @@ void check_lengths(const JsonCursor& at, const ServingLengths& of) {
     if (of.mean > 0) at.at("mean").fail("no mean beside \"low\" and \"high\"");
     const int high = at.at("high").integer(1, kMaxTokens);
     if (at.at("low").integer(1, kMaxTokens) > high) at.at("low").fail("at most \"high\"");
-  } else if (of.mean == 0) {
-    (void)at.at("mean").number(kTokens);
+    return;
+  }
+  if (of.mean == 0) (void)at.at("mean").number(kTokens);
+  if (of.most > 0 && of.most < of.mean) {
+    at.at("most").fail(fmt::format("at least the mean, {:g}", of.mean));
   }
 }
 

@@ -1,4 +1,5 @@
 // Claims that people make about GPU clusters, each a scenario that holds the answer against it.
+#include <cmath>
 #include <doctest/doctest.h>
 #include <fstream>
 #include <string>
@@ -6,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -79,6 +81,18 @@ TEST_CASE("claims: the answer ends with the sentence, the verdict, the reason an
   CHECK(ran.out.find("\"HDR InfiniBand runs at 400 Gb/s.\" This does not hold.", at) !=
         std::string::npos);
   CHECK(ran.out.find("hardware.nic_bytes_per_s==25e9: it is 25.0 GB/s", at) != std::string::npos);
+}
+
+TEST_CASE("claims: a figure has four digits, groups of three and the unit of its field") {
+  const std::string file = kClaims + "more-servers-64.json";
+  const double speed =
+      nlohmann::json::parse(answer_of(file, "json").out).at("tokens_per_s").get<double>();
+  REQUIRE(speed > 1e6);
+  REQUIRE(speed < 9.99e6);
+  const std::string said =
+      "tokens_per_s>=3.4e6: it is " + grouped(1000 * std::round(speed / 1000)) + " tokens/s\n";
+  CHECK_MESSAGE(answer_of(file, "table").out.find(said) != std::string::npos, said);
+  CHECK(small_job(R"({"that": ["gpus==8"]})").out.find("gpus==8: it is 8\n") != std::string::npos);
 }
 
 TEST_CASE("expect.that: a missed bound is printed, in JSON too, and gives exit status 1") {

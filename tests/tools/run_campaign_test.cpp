@@ -1,11 +1,13 @@
 // lockstep run of a scenario with "run": days to months.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -91,6 +93,20 @@ TEST_CASE("lockstep run, weeks: spares that nobody asked for cost nothing") {
   CHECK(json["price_usd"] == 2 * json["gpu_hours"].get<double>());
 }
 
+TEST_CASE("lockstep run, weeks: what is written on average is all checkpoints over the wall time") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("weeks.json", kWeeks);
+  const auto json = json_of({"run", file, "--format", "json"});
+  const double bytes = json["checkpoints"].get<double>() * json["checkpoint_bytes"].get<double>();
+  const double rate = bytes / json["wall_s"].get<double>();
+  // Failures cut intervals short, and recoveries write nothing.
+  CHECK(rate < json["checkpoint_tiers"][0]["written_bytes_per_s"].get<double>());
+  const std::string table = lockstep_with({"run", file}).out;
+  const std::string said = fmt::format("; {} GB/s on average, {} TB a day\n",
+                                       significant(rate / 1e9), significant(rate * 86'400 / 1e12));
+  CHECK_MESSAGE(table.find(said) != std::string::npos, said, table);
+}
+
 TEST_CASE("lockstep run, weeks: the same bytes for any number of threads, another seed differs") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("weeks.json", kWeeks);
@@ -123,7 +139,8 @@ TEST_CASE("lockstep run: an option that says nothing about the scenario is refus
   const std::string file = folder.write("weeks.json", kWeeks);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"--trace", folder.path() + "/x"},
-        {"--svg", folder.path() + "/x"}}) {
+        {"--svg", folder.path() + "/x"},
+        {"--explain-fabric"}}) {
     const std::string& option = words.front();
     std::vector<std::string> args{"run", file};
     args.insert(args.end(), words.begin(), words.end());

@@ -1,5 +1,7 @@
 #include "tools/lockstep/claim_text.hpp"
 
+#include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
@@ -7,7 +9,14 @@
 namespace lockstep {
 namespace {
 
-/// The figure in the unit that the field's name ends in: "325 M USD", "14.0 MW", "2.61 s".
+/// Whole ones in full, others to four digits: "16,384", "6,765,000", "0.6231", "5.936e+20".
+std::string rounded_text(double value) {
+  if (std::abs(value) < 1e15 && value == std::round(value)) return grouped(value);
+  return significant(std::strtod(fmt::format("{:.3e}", value).c_str(), nullptr), 4);
+}
+
+/// The figure in the unit that the field's name ends in: "325 M USD", "14.0 MW", "2.61 s",
+/// "6,765,000 tokens/s".
 std::string figure_text(std::string_view field, double value) {
   if (field.ends_with("_s") && !field.ends_with("_per_s")) return duration_text(value);
   if (field.ends_with("_w")) return significant(value / 1e6) + " MW";
@@ -18,7 +27,10 @@ std::string figure_text(std::string_view field, double value) {
   if (last == "mfu" || last == "hfu" || last.ends_with("share") || last == "goodput") {
     return percent_text(value);
   }
-  return number_text(value);
+  if (last.ends_with("tokens_per_s")) return rounded_text(value) + " tokens/s";
+  if (last.ends_with("requests_per_s")) return rounded_text(value) + " requests/s";
+  if (last.ends_with("peak_flops")) return rounded_text(value) + " FLOP/s";
+  return rounded_text(value);
 }
 
 }  // namespace

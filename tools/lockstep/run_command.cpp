@@ -266,6 +266,8 @@ struct SpecialOption {
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
                            kRunOnly = "with \"run\"",
                            kStepOrServing = "of one step, or with \"serving\"",
+                           kNoServing = "without \"serving\"",
+                           kNoQueueOrServing = "without \"queue\" or \"serving\"",
                            kServingOnly = "with \"serving\"";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kStepOrServing, true, false, false, false, false, true},
@@ -282,6 +284,10 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"advise", kOneStep, true, false, false, false, false, false},
     SpecialOption{"scaling", kOneStep, true, false, false, false, false, false},
     SpecialOption{"jitter", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"explain-fabric", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"profile", kNoQueueOrServing, true, true, true, true, false, false},
+    SpecialOption{"hash-seeds", kNoQueueOrServing, true, true, true, true, false, false},
+    SpecialOption{"allow-oom", kNoServing, true, true, true, true, true, false},
     SpecialOption{"jobs", kRunOnly, false, false, true, false, false, false}};
 
 void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {

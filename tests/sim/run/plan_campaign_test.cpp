@@ -64,6 +64,26 @@ TEST_CASE("plan: checkpoints over the training network drag on the job, others d
   CHECK(shared.restores == own.restores);
 }
 
+TEST_CASE("plan: an interval shorter than a step is one checkpoint for each step, and said") {
+  const auto plan = [](const std::string& interval) {
+    return plan_of(fmt::format(
+        R"("checkpoint": {{"interval": "{}", "storage": {{"write": "1 TB/s", "read": "1 TB/s"}}}})",
+        interval));
+  };
+  const auto said = [](const CampaignPlan& of) {
+    return std::ranges::count_if(of.assumptions, [](const std::string& words) {
+      return words.starts_with("run.checkpoint to storage: one for each step, every ") &&
+             words.ends_with(", as none is taken within a step (1.00 ms given)");
+    });
+  };
+  const CampaignPlan shorter = plan("1 ms"), longer = plan("1 h");
+  REQUIRE(shorter.step_s > 1e-3);
+  CHECK(shorter.campaign.tiers.at(0).interval.base_units() == shorter.step_s);
+  CHECK(said(shorter) == 1);
+  CHECK(longer.campaign.tiers.at(0).interval == Seconds{3600});
+  CHECK(said(longer) == 0);
+}
+
 TEST_CASE("plan: a drag that was measured stands, a time that was measured too") {
   const std::string fast = R"({"write": "10 TB/s", "read": "1 TB/s", "network": "training"})";
   CHECK(tier_of_storage(fast).drag > 0.001);

@@ -117,6 +117,16 @@ TEST_CASE("optimum: at the best interval the overhead is Young's and Daly's, wit
   CHECK(std::abs(found.daly.goodput - 1 / (1 + closed)) < 1.5 * found.daly.half_width);
 }
 
+TEST_CASE("optimum: no interval that is tried is shorter than a step") {
+  Campaign campaign = campaign_of(36'000);  // Young 1,200 s
+  campaign.step = Seconds{1500};
+  campaign.tiers[0].interval = Seconds{1800};
+  const IntervalOptimum found = optimise_interval(campaign, {.trajectories = 10, .progress = {}});
+  CHECK(found.young.interval == campaign.step);
+  CHECK(found.best.interval >= campaign.step);
+  for (const IntervalPoint& point : found.curve) CHECK(point.interval >= campaign.step);
+}
+
 TEST_CASE("sample: stopped early it keeps what was done, from the first on") {
   Campaign campaign;
   campaign.work = Seconds{1000};

@@ -113,8 +113,8 @@ TEST_CASE("what the scenario allows runs, is among the assumptions, and widens t
   // Only what the job needs, not all that is allowed.
   CHECK(scenario.beyond_stack == std::vector<std::string>{"schedules.zb_v"});
   CHECK(std::ranges::count(scenario.assumptions,
-                           "stack: schedules.zb_v, which torchtitan is not known to do; how far "
-                           "off the prediction is is that of unknown software") == 1);
+                           "stack: schedules.zb_v, which torchtitan is not known to do: the "
+                           "prediction is as uncertain as one for unknown software") == 1);
   CHECK(interval_of(scenario, test::presets()).known == SoftwareKnown::none);
   CHECK_THROWS_WITH_AS(
       (void)job_with(R"({"preset": "torchtitan", "allow": ["schedules.zbv"]})", pipeline),

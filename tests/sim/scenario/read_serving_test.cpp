@@ -167,6 +167,8 @@ TEST_CASE("serving: mistakes name the place and what is allowed") {
   refuses(with_served("/load/prefix", Json{{"count", 2}}), "tokens");
   refuses(with_served("/load/output/low", 400), "at most \"high\"");
   refuses(with_served("/load/input/mean", 0), "found 0");
+  refuses(with_served("/load/input/most", 999),
+          "/serving/load/input/most: found 999; allowed: at least the mean, 1000");
   refuses(with_served("/load/trace", "no-such.csv"), "no such key beside \"trace\"");
   refuses(with_served("/pools/both/engine", "vlm"), "Did you mean \"vllm\"?");
   Json alone = with_served("/load", Json{{"trace", "no-such.csv"}});

@@ -54,6 +54,32 @@ TEST_CASE("lockstep run: a queue as Slurm ran it, on the nodes and at the times 
   CHECK(shares == doctest::Approx(1));
 }
 
+TEST_CASE("lockstep run, queue: an option that a queue would not follow is refused") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--profile", "h100_sxm5_measured"},
+        {"--hash-seeds", "3"},
+        {"--explain-fabric"}}) {
+    std::vector<std::string> args{"run", kRecorded};
+    args.insert(args.end(), words.begin(), words.end());
+    const Ran ran = lockstep_with(args);
+    CAPTURE(words.front());
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.starts_with("lockstep run: " + words.front() + " is for a scenario "));
+    CHECK(ran.err.ends_with("slurm-recorded.json has \"queue\"\n"));
+  }
+}
+
+TEST_CASE("lockstep run, queue: --allow-oom is for one with trainings") {
+  const Ran none = lockstep_with({"run", kRecorded, "--allow-oom"});
+  CHECK(none.exit == Exit::bad_input);
+  CHECK(none.out.empty());
+  CHECK(none.err == "lockstep run: --allow-oom is for a scenario with trainings; the queue of " +
+                        kRecorded + " has none\n");
+  const std::string trains = kQueues + "two-tenants-one-spine.json";
+  CHECK(lockstep_with({"run", trains, "--allow-oom"}).exit == Exit::ok);
+}
+
 TEST_CASE("lockstep run: a queue of which Slurm backfilled 60 of 100 jobs") {
   const nlohmann::json answer = queue_answer({kRecorded, "--set", "queue.order=fifo", "--set",
                                               "queue.jobs.0.trace.file=slurm_backfill_x20.csv",

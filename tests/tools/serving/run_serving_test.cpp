@@ -162,6 +162,23 @@ TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") 
   CHECK(other.err.find("--metrics is for a scenario with \"serving\"") != std::string::npos);
 }
 
+TEST_CASE("lockstep run, serving: an option that a service would not follow is refused") {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--profile", "h100_sxm5_measured"},
+        {"--hash-seeds", "3"},
+        {"--allow-oom"},
+        {"--explain-fabric"}}) {
+    std::vector<std::string> args{"run", kChatScenario, "--set", "serving.load.requests=10"};
+    args.insert(args.end(), words.begin(), words.end());
+    const Ran ran = lockstep_with(args);
+    CAPTURE(words.front());
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    CHECK(ran.err.starts_with("lockstep run: " + words.front() + " is for a scenario "));
+    CHECK(ran.err.ends_with("llama3-70b-h100-chat.json has \"serving\"\n"));
+  }
+}
+
 TEST_CASE("lockstep run: a model that does not fit is an error with the sizes") {
   const Ran ran =
       lockstep_with({"run", kClosedLoop, "--set", "serving.pools.both.tensor=1", "--set",

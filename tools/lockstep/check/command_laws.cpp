@@ -104,7 +104,12 @@ std::string without_place(Json answer) {
 
 void hold_run(LawSubject& subject, LawBook& book, const std::vector<std::string>& presets) {
   const Commands commands(subject, presets);
-  const Said said = commands.run({"run", commands.file(), "--allow-oom", "--format", "json"});
+  std::vector<std::string> words{"run", commands.file(), "--format", "json"};
+  // The option is for trainings alone.
+  const ScenarioFile& file = subject.read();
+  const bool trains = !file.serving && (!file.queue || !file.queue->trainings.empty());
+  if (trains) words.emplace_back("--allow-oom");
+  const Said said = commands.run(words);
   if (!said.out.empty() && said.exit == Exit::assertion_missed) {
     return book.does_not_apply("the scenario's own claim is missed");
   }

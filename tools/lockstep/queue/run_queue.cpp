@@ -227,6 +227,11 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
+  if (options.has("allow-oom") && spec.trainings.empty()) {
+    throw UsageError(fmt::format(
+        "lockstep run: --allow-oom is for a scenario with trainings; the queue of {} has none",
+        spec.file));
+  }
   time_trainings(spec, options.has("allow-oom"));
   const InterruptGuard guard;
   QueueResult result;

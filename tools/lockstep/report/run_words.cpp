@@ -56,14 +56,14 @@ std::string writes_sentence(const CampaignResult& result, Seconds interval) {
   if (result.plan.writes.empty()) return {};
   const CheckpointWrites& writes = result.plan.writes.front();
   const double rate = writes.rate(interval).base_units();
-  std::string out = fmt::format(" It writes {} as long as the run lasts, {} a day",
-                                page_bytes(rate) + "/s", page_bytes(rate * kDay));
+  std::string out = fmt::format(" It writes {} while steps run, {} a day", page_bytes(rate) + "/s",
+                                page_bytes(rate * kDay));
   if (writes.sustained > BytesPerSecond{}) {
     out +=
         fmt::format(", {} of what the storage sustains", page_percent(writes.share(interval), 1));
   }
-  out +=
-      fmt::format("; all of them together are {}", page_bytes(rate * result.summary.wall_s.mean));
+  out += fmt::format("; at that rate all of them together are {}",
+                     page_bytes(rate * result.summary.wall_s.mean));
   if (result.optimum->limited) {
     out += fmt::format("; a shorter one would take more than {} of the storage",
                        page_percent(writes.most_share, 0));
