@@ -107,6 +107,7 @@ struct HostSpec {
   Bytes memory;
   BytesPerSecond bandwidth;    ///< all channels of all sockets
   double launch_slowness = 1;  ///< host time of a kernel over that of a Xeon of 2023
+  double slowed = 1;           ///< of that, what a scenario changed of the node's preset
 };
 
 /// What slows a source whose packets meet others at a switch.
