@@ -91,7 +91,7 @@ Availability nvls_tree_availability(const CollectiveContext& context) {
     return refused(fmt::format("pays off from {} GPUs in a node; {} take part",
                                nvls_least_ranks(context.gpu.collectives), context.g));
   }
-  const BytesPerSecond trees = nvls_tree_plateau(context), rings = ring_plateau(context);
+  const auto [rings, trees] = measured_plateaus(context);
   if (trees <= rings) {
     return refused(fmt::format("trees reach {:.0f} GB/s of bus bandwidth here, rings {:.0f}",
                                trees.base_units() / 1e9, rings.base_units() / 1e9));

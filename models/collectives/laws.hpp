@@ -23,6 +23,12 @@ void two_level_law(const CollectiveContext& context, std::vector<CollectiveCandi
 BytesPerSecond ring_plateau(const CollectiveContext& context);
 /// The same of trees over nodes at their best; 0 where NCCL stays on rings.
 BytesPerSecond nvls_tree_plateau(const CollectiveContext& context);
+/// Both with the NVLinks that they were measured on. Whether trees reach more is asked of these:
+/// a node whose links are faster than that loses no algorithm.
+struct MeasuredPlateaus {
+  BytesPerSecond rings, trees;
+};
+MeasuredPlateaus measured_plateaus(const CollectiveContext& context);
 /// Whether enough members share a node for its switch to reduce for them.
 bool reduces_in_switch(const CollectiveContext& context);
 /// Latency of large all-reduces along trees over nodes.

@@ -78,6 +78,23 @@ Seconds shortest_in_node(CollectiveOp op, int members, const GpuSpec& gpu) {
 /// one, an inner node of one and leaf of the other two.
 double tree_loads(int nodes) { return nodes == 2 ? 1 : nodes == 3 ? 1.5 : 2; }
 
+/// Of rings in a node that reach `scale` times what the card's do.
+BytesPerSecond rings_through_nodes(const CollectiveContext& context, double scale) {
+  if (context.g == 1) return context.node;
+  const BytesPerSecond inside =
+      generation_of(context.gpu).ring_share * scale * ring_bus_bandwidth(context.gpu.collectives);
+  return std::min(context.node, inside);
+}
+
+/// Of NVLinks with `scale` times the rate of those that trees were measured on.
+BytesPerSecond trees_over_nodes(const CollectiveContext& context, double scale) {
+  const Generation& generation = generation_of(context.gpu);
+  const BytesPerSecond cap =
+      context.k == 2 ? generation.tree_two_nodes : generation.tree_more_nodes;
+  const double bus = bus_factor(CollectiveOp::all_reduce, context.n);
+  return std::min(scale * cap, kTreeShare * bus / tree_loads(context.k) * context.node);
+}
+
 }  // namespace
 
 int channel_rails(const CollectiveContext& context) {
@@ -107,18 +124,18 @@ CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
 }
 
 BytesPerSecond ring_plateau(const CollectiveContext& context) {
-  if (context.g == 1) return context.node;
-  const BytesPerSecond inside =
-      generation_of(context.gpu).ring_share * ring_bus_bandwidth(context.gpu.collectives);
-  return std::min(context.node, inside);
+  return rings_through_nodes(context, 1);
 }
 
 BytesPerSecond nvls_tree_plateau(const CollectiveContext& context) {
-  const Generation& generation = generation_of(context.gpu);
-  const BytesPerSecond cap =
-      context.k == 2 ? generation.tree_two_nodes : generation.tree_more_nodes;
-  const double bus = bus_factor(CollectiveOp::all_reduce, context.n);
-  return std::min(cap, kTreeShare * bus / tree_loads(context.k) * context.node);
+  return trees_over_nodes(context, context.gpu.nvlink_scale);
+}
+
+MeasuredPlateaus measured_plateaus(const CollectiveContext& context) {
+  const double scale = context.gpu.nvlink_scale;
+  // Without NVLink there is nothing for trees to gain.
+  if (scale <= 0) return {.rings = ring_plateau(context), .trees = {}};
+  return {.rings = rings_through_nodes(context, 1 / scale), .trees = trees_over_nodes(context, 1)};
 }
 
 bool reduces_in_switch(const CollectiveContext& context) {

@@ -61,9 +61,9 @@ void tree_law(const CollectiveContext& context, std::vector<CollectiveCandidate>
   add("simple", small + doublings * context.transport.simple_latency, kSimpleShare);
   // Large payloads: with several GPUs in a node this is NVLSTree, on four that NVLink joins without
   // a switch it is the tree.
-  const BytesPerSecond trees = nvls_tree_plateau(context);
-  if (!reduces_in_switch(context) && trees > ring_plateau(context)) {
-    add("simple", large_tree_latency(context), trees / plateau);
+  const MeasuredPlateaus measured = measured_plateaus(context);
+  if (!reduces_in_switch(context) && measured.trees > measured.rings) {
+    add("simple", large_tree_latency(context), nvls_tree_plateau(context) / plateau);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "models/spec/hardware.hpp"
 
 #include <cassert>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -30,6 +31,23 @@ FlopsPerSecond GpuSpec::peak(Precision precision) const {
   }
   assert(false && "every format is listed above");
   return {};
+}
+
+void scale_bandwidth(IntraNodeCollectives& collectives, double ratio) {
+  assert(ratio > 0);
+  for (std::vector<CollectiveRegime>* regimes :
+       {&collectives.all_reduce, &collectives.all_gather, &collectives.reduce_scatter,
+        &collectives.all_to_all, &collectives.send_receive}) {
+    for (CollectiveRegime& regime : *regimes) regime.bus_bandwidth = ratio * regime.bus_bandwidth;
+  }
+}
+
+void follow_nvlink(GpuSpec& gpu, BytesPerSecond before) {
+  const BytesPerSecond now = gpu.nvlink_bandwidth;
+  if (now == before || now <= BytesPerSecond{} || before <= BytesPerSecond{}) return;
+  const double ratio = now / before;
+  scale_bandwidth(gpu.collectives, ratio);
+  gpu.nvlink_scale *= ratio;
 }
 
 }  // namespace lockstep

@@ -81,6 +81,8 @@ struct GpuSpec {
   std::array<std::optional<AttentionConstants>, kAttentionKernels> attention;
   MemoryConstants memory;
   IntraNodeCollectives collectives;
+  /// NVLink's rate over that at which `collectives` were measured; 0: on links that it lacks now.
+  double nvlink_scale = 1;
   std::optional<GpuPowerConstants> power;  ///< empty: nobody said
   /// Measurements of this card that correct the laws of models/kernels and
   /// models/collectives; null: the laws as they are.
@@ -93,11 +95,19 @@ struct GpuSpec {
   [[nodiscard]] FlopsPerSecond peak(Precision precision) const;
 };
 
+/// Multiplies what long messages reach; what a call takes whatever its size stays.
+void scale_bandwidth(IntraNodeCollectives& collectives, double ratio);
+
+/// Makes the card's collectives those of its NVLinks, whose rate was `before`. Nothing where it has
+/// none, or had none: no ratio says what they are then.
+void follow_nvlink(GpuSpec& gpu, BytesPerSecond before);
+
 /// A node's processors and their memory.
 struct HostSpec {
   Bytes memory;
   BytesPerSecond bandwidth;    ///< all channels of all sockets
   double launch_slowness = 1;  ///< host time of a kernel over that of a Xeon of 2023
+  double slowed = 1;           ///< of that, what a scenario changed of the node's preset
 };
 
 /// What slows a source whose packets meet others at a switch.

@@ -1,4 +1,5 @@
 // Reads GPUs and the nodes that hold them.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -96,7 +97,7 @@ void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuS
   member.required("hbm_capacity", out.hbm_capacity, kMemory, "Memory of the card");
   member.required("hbm_bandwidth", out.hbm_bandwidth, kHbmRate, "Datasheet");
   member.optional("nvlink_bandwidth", out.nvlink_bandwidth, kRateOrNone,
-                  "One direction, all links; 0: PCIe only");
+                  "One direction, all links; collectives change with it; 0: PCIe only");
   member.required("pcie_bandwidth", out.pcie_bandwidth, kRate, "One direction");
   member.required("power_limit", out.power_limit, kPower, "Board power");
   member.required("power_idle", out.power_idle, kPower, "Idle");
@@ -135,6 +136,35 @@ void apply_lower_limit(const JsonCursor& at, const GpuSpec& own, GpuSpec& out) {
   out = capped(std::move(out), limit);
 }
 
+/// The rate of PCIe 5.0 x16, on which the preset of collectives "pcie" was measured.
+constexpr BytesPerSecond kMeasuredPcie = gigabytes_per_second(63);
+
+/// Collectives of a card whose NVLinks a scenario takes away. What a card has beyond PCIe 5.0 joins
+/// it to its own processor (NVLink-C2C) or is of PCIe 6.0, which nobody timed: no faster than 5.0.
+void leave_nvlink(const PresetStore& presets, GpuSpec& gpu) {
+  gpu.collectives = presets.nvlink("pcie");
+  scale_bandwidth(gpu.collectives, std::min(1.0, double{gpu.pcie_bandwidth / kMeasuredPcie}));
+  gpu.nvlink_scale = 0;
+}
+
+/// Changes of a card. Its collectives were measured on its NVLinks, and follow them where the
+/// changes do not name others.
+void refine_gpu(const JsonCursor& from, Extent extent, const PresetStore& presets, GpuSpec& out) {
+  const GpuSpec own = out;
+  const BytesPerSecond before = own.nvlink_bandwidth;
+  declare_gpu({from, extent}, presets, out);
+  if (extent == Extent::changes) apply_lower_limit(from, own, out);
+  const bool named = from.find("collectives").has_value();
+  from.finish();
+  if (named) {
+    out.nvlink_scale = 1;
+  } else if (before > BytesPerSecond{} && out.nvlink_bandwidth == BytesPerSecond{}) {
+    leave_nvlink(presets, out);
+  } else {
+    follow_nvlink(out, before);
+  }
+}
+
 /// The transport of a node as a file says it.
 nlohmann::ordered_json written_transport(NodeSpec& node) {
   nlohmann::ordered_json out;
@@ -156,11 +186,7 @@ void declare_node(const DeclaredMembers& member, const PresetStore& presets, Nod
         const bool refines = at.is_object() && !at.find("preset");
         if (!refines) out.gpu = presets.gpu(read_preset_name(at, "gpus", presets));
         if (!at.is_object()) return;
-        const GpuSpec own = out.gpu;
-        const Extent extent = refines ? member.extent() : Extent::changes;
-        declare_gpu({at, extent}, presets, out.gpu);
-        if (extent == Extent::changes) apply_lower_limit(at, own, out.gpu);
-        at.finish();
+        refine_gpu(at, refines ? member.extent() : Extent::changes, presets, out.gpu);
       });
   member.required("gpus", out.gpus, 1, kMaxGpusPerNode, "GPUs of a node");
   member.required("nvlink_domain", out.nvlink_domain, 1, kMaxGpusPerNode,

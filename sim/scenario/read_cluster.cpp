@@ -81,13 +81,16 @@ void check_cluster(const JsonCursor& from, const Cluster& cluster) {
 }  // namespace
 
 void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSpec& out) {
+  double slowness = 1;
   if (from.is_object() && !from.find("preset")) {
     declare_node({from, Extent::whole}, presets, out);
     out.name = "node of the scenario";
   } else {
     out = presets.node(read_preset_name(from, "nodes", presets));
+    if (out.host) slowness = out.host->launch_slowness;
     if (from.is_object()) declare_node({from, Extent::changes}, presets, out);
   }
+  if (out.host) out.host->slowed = out.host->launch_slowness / slowness;
   if (from.is_object()) from.finish();
 }
 

@@ -315,6 +315,14 @@ void check_profiles(std::span<const Profile> profiles, const NodeSpec& node,
                           .nearest = {}});
       }
     }
+    if (node.gpu.nvlink_scale == 0 && !profile.collectives.empty()) {
+      throw InputError({.file = profile.file,
+                        .pointer = "/collectives",
+                        .found = "times over NVLink",
+                        .allowed = "none, as the scenario takes the card's NVLinks away "
+                                   "(nvlink_bandwidth is 0)",
+                        .nearest = {}});
+    }
     if (!profile.spans_nodes() || !profile.network || same_network(*profile.network, network)) {
       continue;
     }
@@ -342,7 +350,13 @@ std::shared_ptr<const KernelProfile> measured_layer(std::span<const Profile> pro
 }  // namespace
 
 GpuSpec measured_card(const Profile& profile, const GpuSpec& spec) {
-  return profile.power_limit ? capped(spec, *profile.power_limit) : spec;
+  GpuSpec card = profile.power_limit ? capped(spec, *profile.power_limit) : spec;
+  if (card.nvlink_scale > 0 && card.nvlink_scale != 1) {
+    const BytesPerSecond changed = card.nvlink_bandwidth;
+    card.nvlink_bandwidth = 1 / card.nvlink_scale * changed;
+    follow_nvlink(card, changed);
+  }
+  return card;
 }
 
 void lay_card(NodeSpec& node, const TransportSpec& transport, std::span<const Profile> profiles,

@@ -31,7 +31,8 @@ std::vector<Profile> load_profiles(std::span<const std::string> names, const Pre
 /// The network of the node: what each GPU gets of its NICs.
 NodeNetwork network_of(const NodeSpec& node, const TransportSpec& transport);
 
-/// The card that a profile was measured on: `spec` under the profile's power limit.
+/// The card that a profile was measured on: `spec` under the profile's power limit, with the
+/// NVLinks that it is sold with.
 GpuSpec measured_card(const Profile& profile, const GpuSpec& spec);
 
 /// Makes the node's card of its layers, always in this order: the datasheet and the laws (node.gpu,

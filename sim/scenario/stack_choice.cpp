@@ -59,6 +59,16 @@ void compose_for_job(const PresetStore& presets, ScenarioDraft& draft) {
         composed(*stack.switches, composed_for(draft), presets), stack);
 }
 
+/// Of a stack whose times of the host were fitted to runs, on whatever processors these had: what
+/// the scenario changes of its node's.
+void slow_host(const NodeSpec& node, StackSpec& stack) {
+  const double factor = node.host ? node.host->slowed : 1;
+  for (Seconds* time :
+       {&stack.launch_interval, &stack.expert_host_layer, &stack.expert_host_expert}) {
+    *time = factor * *time;
+  }
+}
+
 }  // namespace
 
 void choose_framework(std::string_view name, const PresetStore& presets, ScenarioDraft& draft) {
@@ -170,6 +180,8 @@ void choose_stack(std::string_view name, std::string_view release, const PresetS
     draft.assumptions.push_back(fmt::format(
         "stack: {} is composed from what its code does; no published run of it", draft.stack.name));
     compose_for_job(presets, draft);
+  } else {
+    slow_host(draft.node, draft.stack);
   }
   if (const std::vector<std::string> constants = at_bounds(draft.stack); !constants.empty()) {
     draft.assumptions.push_back(

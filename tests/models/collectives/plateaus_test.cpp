@@ -84,6 +84,34 @@ TEST_CASE("collective_time: bus bandwidths of large payloads in public nccl-test
   }
 }
 
+/// Slower or faster links, and no size for which the faster ones take longer.
+TEST_CASE("collective_time: faster NVLinks slow no all-reduce, over however many nodes") {
+  const PresetStore presets;
+  for (const std::string_view card : {"h100_sxm5_80gb", "b200_sxm_180gb", "a100_sxm4_80gb"}) {
+    for (const int nodes : {1, 2, 3, 16, 64}) {
+      for (double bytes = 1024; bytes <= 8 * kGiB; bytes *= 4) {
+        CAPTURE(card);
+        CAPTURE(nodes);
+        CAPTURE(bytes);
+        double before = HUGE_VAL;
+        for (const double factor : {0.05, 0.5, 1.0, 1.25, 2.0, 4.0}) {
+          CAPTURE(factor);
+          GpuSpec gpu = presets.gpu(card);
+          const BytesPerSecond own = gpu.nvlink_bandwidth;
+          gpu.nvlink_bandwidth = factor * own;
+          follow_nvlink(gpu, own);
+          const CollectiveCall call{all_reduce, Bytes{bytes}, 8 * nodes, 8};
+          const double time =
+              collective_time(call, gpu, presets.transport("infiniband"), gigabytes_per_second(50))
+                  .base_units();
+          CHECK(time <= before * (1 + 1e-12));
+          before = time;
+        }
+      }
+    }
+  }
+}
+
 struct SmallMessage {
   std::string_view where;
   std::string_view gpu;

@@ -91,7 +91,7 @@ TEST_CASE("laws: of a step, a run, requests and a queue those that are about the
       verdicts(certificate_of(kStep, product_laws())),
       {"flop", "tokens", "memory", "formulas", "bytes", "work", "unfolded", "said_again", "bounds",
        "pipeline", "batch", "recomputation", "hardware.peak_flops", "hardware.hbm_bandwidth",
-       "hardware.network_bandwidth", "hardware.memory_capacity"});
+       "hardware.nvlink_bandwidth", "hardware.network_bandwidth", "hardware.memory_capacity"});
   const auto run = verdicts(certificate_of(kRun, product_laws()));
   check_applied(run, any);
   check_applied(run, {"books", "threads", "seeds", "better_runs", "failure_rates", "undisturbed"});

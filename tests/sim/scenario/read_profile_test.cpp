@@ -223,6 +223,32 @@ TEST_CASE("lay_card: the card has to be the scenario's, and so does a network ov
                        InputError);
 }
 
+TEST_CASE("lay_card: a profile takes nothing away from what slower NVLinks cost") {
+  const std::vector<Profile> measured{read_profile("p.json", sound_profile().dump(), presets())};
+  const TransportSpec& transport = presets().transport("infiniband");
+  const auto time_at = [&](std::span<const Profile> profiles, double factor) {
+    NodeSpec node = presets().node("dgx_h100");
+    const BytesPerSecond own = node.gpu.nvlink_bandwidth;
+    node.gpu.nvlink_bandwidth = factor * own;
+    follow_nvlink(node.gpu, own);
+    lay_card(node, transport, profiles, std::nullopt);
+    return collective_time(measured[0].collectives[0].call(), node.gpu, transport,
+                           node.nic_bandwidth)
+        .base_units();
+  };
+  CHECK(time_at(measured, 1) == test::near(30e-6));
+  const double slower = time_at({}, 0.1) / time_at({}, 1);
+  CHECK(slower > 1.5);
+  CHECK(time_at(measured, 0.1) / time_at(measured, 1) == test::near(slower));
+
+  NodeSpec none = presets().node("dgx_h100");
+  none.gpu.nvlink_scale = 0;
+  CHECK_THROWS_WITH_AS(lay_card(none, transport, measured, std::nullopt),
+                       "p.json#/collectives: found times over NVLink; allowed: none, as the "
+                       "scenario takes the card's NVLinks away (nvlink_bandwidth is 0)",
+                       InputError);
+}
+
 TEST_CASE("lay_card: a cap costs a product the same share with and without a profile") {
   Json json = sound_profile();
   json["gemm"].push_back({{"m", 8192},

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
+#include <vector>
 
 #include "models/base/input_error.hpp"
 #include "models/spec/compose_stack.hpp"
@@ -236,6 +237,45 @@ TEST_CASE("slower processors hold up eager software, and compiled programs less"
   CHECK(kernels("gb200_nvl72", "pytorch_eager") / kernels("dgx_b200", "pytorch_eager") ==
         doctest::Approx(2.5));
   CHECK(kernels("dgx_b200", "maxtext") < kernels("dgx_b200", "pytorch_eager"));
+}
+
+TEST_CASE(
+    "slower processors of a scenario hold up every stack once, as they differ from the preset") {
+  const auto stack_on = [](const std::string& node, const std::string& stack,
+                           const std::vector<std::string>& sets) {
+    return read_scenario("job.json",
+                         R"({"model": "llama3_8b", "cluster": {"node": ")" + node +
+                             R"(", "nodes": 4}, "batch": {"sequences": 288, "tokens": 512},
+                             "stack": ")" +
+                             stack + R"("})",
+                         test::presets(), {.set = sets})
+        .stack;
+  };
+  const std::string slowness = "cluster.node.host.launch_slowness=";
+  for (const char* name : {"neutral", "megatron_core", "pytorch_eager"}) {
+    CAPTURE(name);
+    const StackSpec own = stack_on("dgx_h100", name, {});
+    const StackSpec slow = stack_on("dgx_h100", name, {slowness + "3"});
+    REQUIRE(own.launch_interval > Seconds{});
+    CHECK(slow.launch_interval / own.launch_interval == doctest::Approx(3));
+    CHECK(slow.expert_host_layer.base_units() ==
+          doctest::Approx(3 * own.expert_host_layer.base_units()));
+    CHECK(slow.expert_host_expert.base_units() ==
+          doctest::Approx(3 * own.expert_host_expert.base_units()));
+    // A Grace, which the preset says takes 2.5 times as long.
+    const StackSpec grace = stack_on("gb200_nvl72", name, {});
+    CHECK(stack_on("gb200_nvl72", name, {slowness + "2.5"}).launch_interval ==
+          grace.launch_interval);
+    CHECK(stack_on("gb200_nvl72", name, {slowness + "5"}).launch_interval / grace.launch_interval ==
+          doctest::Approx(2));
+    // What the scenario says of the stack itself is said of its processors.
+    CHECK(stack_on("dgx_h100", name, {slowness + "3", "stack.launch_interval=9 us"})
+              .launch_interval == microseconds(9));
+  }
+  const auto fitted = [&](const std::string& node) {
+    return stack_on(node, "megatron_core", {}).launch_interval;
+  };
+  CHECK(fitted("gb200_nvl72") == fitted("dgx_h100"));
 }
 
 }  // namespace lockstep

@@ -33,7 +33,9 @@ constexpr std::array kImprovements{
                 }},
     Improvement{"NVLink bandwidth",
                 [](NodeSpec& node, FabricSpec&, double factor) {
-                  node.gpu.nvlink_bandwidth = factor * node.gpu.nvlink_bandwidth;
+                  const BytesPerSecond before = node.gpu.nvlink_bandwidth;
+                  node.gpu.nvlink_bandwidth = factor * before;
+                  follow_nvlink(node.gpu, before);
                 }},
     Improvement{"NIC and link bandwidth",
                 [](NodeSpec& node, FabricSpec& fabric, double factor) {
