@@ -223,8 +223,8 @@ void declare_attention(const DeclaredMembers& member, TransformerShape& out) {
   if (whole) out.head_dim = out.hidden / out.heads;
   member.optional("head_dim", out.head_dim, 1, kMaxWidth,
                   "Width of a head; default: hidden / heads");
-  if (whole && !from->find("head_dim") && out.hidden % out.heads != 0) {
-    from->at("heads").fail("a divisor of \"hidden\", " + std::to_string(out.hidden) +
+  if (from != nullptr && out.head_dim < 1) {
+    from->at("heads").fail("at most \"hidden\", " + std::to_string(out.hidden) +
                            ", where \"head_dim\" is left out");
   }
 }
@@ -312,6 +312,14 @@ void check_model(const JsonCursor& from, const TransformerShape& model) {
   if (!model.kinds.empty() && model.pattern.empty()) (void)from.at("pattern");
   if (!model.pattern.empty() && std::ssize(model.pattern) != model.layers) {
     from.at("layers").fail(std::to_string(model.pattern.size()) + " (letters of its pattern)");
+  }
+  // Latent attention and kinds of layers have widths of their own.
+  const bool plain = model.latent.key_value_rank == 0 && model.kinds.empty();
+  const bool derived = from.find("heads") && from.find("hidden") && !from.find("head_dim");
+  if (plain && derived && model.head_dim * model.heads < model.hidden &&
+      model.head_dim == model.hidden / model.heads) {
+    from.at("heads").fail("a divisor of \"hidden\", " + std::to_string(model.hidden) +
+                          ", where \"head_dim\" is left out");
   }
   if (model.heads % model.kv_heads == 0) return;
   const std::optional<JsonCursor> kv_heads = from.find("kv_heads");

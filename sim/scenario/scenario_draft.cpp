@@ -293,11 +293,9 @@ void check_power(const ScenarioDraft& draft, const NodeSpec& node, const PowerSp
            "a node preset with \"chassis\", or cluster.node.chassis");
   }
   const auto watts = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
-  const Watts most = std::min(power.cap.value_or(gpu.power_limit), gpu.power_limit);
-  if (power.smoothing.floor > most) {
+  if (power.smoothing.floor > gpu.power_limit) {
     refuse(draft, "/power/smoothing/floor", in_quotes(watts(power.smoothing.floor)),
-           "at most " + watts(most) + ", " +
-               (power.cap ? std::string("power.cap") : "the limit of " + gpu.name));
+           "at most " + watts(gpu.power_limit) + ", the limit of " + gpu.name);
   }
   if (!power.cap) return;
   const Watts cap = *power.cap;
@@ -318,6 +316,11 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
     const double here = out.pools.empty() ? 1 : out.pools[pool].nodes;
     nodes += here;
     limits += here * out.node_of(pool).gpu.power_limit;
+  }
+  SmoothingSpec& smoothing = out.power->smoothing;
+  if (out.power->cap && smoothing.floor > *out.power->cap) {
+    smoothing.floor = *out.power->cap;
+    out.assumptions.emplace_back("power.smoothing.floor: that of power.cap, which is lower");
   }
   out.power->gpu_nameplate = limits / nodes;
   out.power->cost.usd_per_gpu_hour = out.usd_per_gpu_hour;

@@ -135,7 +135,8 @@ TEST_CASE("serving: formats that are left open are those of the checkpoint, and 
   CHECK(plain.weights == WeightFormat::bf16);
   CHECK(says(plain, "serving: weights bf16, experts bf16 (not given)"));
   const std::string mxfp4 =
-      R"(, "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["self_attn"]})";
+      R"(, "quantization_config": {"quant_method": "mxfp4",
+                                   "modules_to_not_convert": ["self_attn"]})";
   const ServingSpec quantised = read(mxfp4, nullptr);
   CHECK(quantised.weights == WeightFormat::bf16);
   CHECK(quantised.experts == WeightFormat::fp4);
