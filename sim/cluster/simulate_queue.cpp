@@ -84,6 +84,7 @@ class QueueRun {
     result_.end = state_.now();
     result_.books = state_.books();
     result_.held = state_.held_time();
+    result_.given = state_.given_time();
     result_.account_held = state_.account_time();
     result_.groups_simulated = speeds_.simulated();
     result_.backfilled = slurm_.backfilled();
@@ -91,7 +92,8 @@ class QueueRun {
                       .held_gpus = held_.means(),
                       .broken_gpus = broken_.means(),
                       .waiting_jobs = waiting_jobs_.means(),
-                      .waiting_gpus = waiting_gpus_.means()};
+                      .waiting_gpus = waiting_gpus_.means(),
+                      .facility_w = drawn_.means()};
     return std::move(result_);
   }
 
@@ -122,6 +124,11 @@ class QueueRun {
     broken_.until(to, static_cast<double>(state_.broken_gpus()));
     waiting_jobs_.until(to, static_cast<double>(state_.waiting().size()));
     waiting_gpus_.until(to, static_cast<double>(state_.waiting().gpus()));
+    if (spec_->power && to > state_.now()) {
+      const Watts drawn = state_.drawn();
+      drawn_.until(to, drawn.base_units());
+      result_.most_drawn = std::max(result_.most_drawn, drawn);
+    }
     state_.advance(to);
   }
 
@@ -184,7 +191,7 @@ class QueueRun {
   RunTime change_ = 0;  ///< the next one, as next() found it
   RunTime last_change_;
   RunTime patience_;
-  TimeBins held_, broken_, waiting_jobs_, waiting_gpus_;
+  TimeBins held_, broken_, waiting_jobs_, waiting_gpus_, drawn_;
   QueueResult result_;
 };
 

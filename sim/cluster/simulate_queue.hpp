@@ -29,6 +29,7 @@ struct JobOutcome {
 struct QueueSeries {
   double bin_s = 0;
   std::vector<double> held_gpus, broken_gpus, waiting_jobs, waiting_gpus;
+  std::vector<double> facility_w;  ///< empty unless the scenario says "power"
 };
 
 struct QueueResult {
@@ -36,7 +37,9 @@ struct QueueResult {
   std::vector<JobSpan> spans;    ///< by end; empty unless they are kept
   RunTime end = 0;               ///< of what was simulated
   std::array<GpuTime, kQueueBuckets> books{};
-  GpuTime held{};  ///< by jobs, as it was counted from instant to instant
+  GpuTime held{};    ///< by jobs, as it was counted from instant to instant
+  GpuTime given{};   ///< of that, by jobs of given duration
+  Watts most_drawn;  ///< by the site at any time; with "power"
   std::vector<GpuTime> account_held;
   std::vector<WaitSpan> waits;  ///< of the job that was watched
   QueueSeries series;

@@ -14,6 +14,7 @@
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/shared_scenario.hpp"
@@ -419,6 +420,10 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "CPUs that jobs ask for with a GPU; default: the node's over its GPUs");
   out.node_cpus = node_cpus.value_or(out.node_cpus);
   out.cpus_per_gpu = cpus_per_gpu.value_or(out.cpus_per_gpu);
+  member.optional("gpu_draw", out.gpu_draw, Interval{0, 1e5},
+                  "What a GPU draws on average while a job whose duration is given holds it; "
+                  "beside \"power\". Default: halfway between a process that waits and the card's "
+                  "limit, with the band of both");
   member.optional(
       "cancel_unsatisfiable", out.cancel_unsatisfiable,
       "Jobs whose dependency cannot be met are cancelled: kill_invalid_depend; default: "
@@ -454,6 +459,29 @@ int leaf_nodes_of(const Cluster& cluster) {
       fabric_counts(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth).unit_nodes);
 }
 
+void read_queue_power(const JsonCursor& root, const PresetStore& presets, QueueSpec& out) {
+  MachinePower drawn =
+      read_machine_power(root, presets, out.cluster, SiteLimit::said, out.assumptions);
+  out.power = std::move(drawn.power);
+  out.usd_per_gpu_hour = drawn.usd_per_gpu_hour;
+  if (!out.gpu_draw) {
+    const auto is_given = [](const QueueJob& job) { return job.training < 0; };
+    if (out.power && std::ranges::any_of(out.jobs, is_given)) {
+      out.assumptions.emplace_back(
+          "queue.gpu_draw: GPUs of jobs whose duration is given draw what is halfway between a "
+          "waiting process and the card's limit (not given)");
+    }
+    return;
+  }
+  const JsonCursor at = root.at("queue").at("gpu_draw");
+  if (!out.power) at.fail("no such key, unless there is \"power\"");
+  const GpuSpec& gpu = out.cluster.node.gpu;
+  if (*out.gpu_draw > gpu.power_limit) {
+    at.fail(fmt::format("at most {}, the limit of {}",
+                        format_quantity(gpu.power_limit.base_units(), Dimension::power), gpu.name));
+  }
+}
+
 QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   constexpr RunTime kDay = 86'400'000'000'000;
   QueueSpec out;
@@ -468,6 +496,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   const JsonCursor queue = root.at("queue");
   declare_queue({queue, Extent::whole}, presets, out);
   queue.finish();
+  read_queue_power(root, presets, out);
   root.finish();
   check_rules(queue, out);
   if (out.placement.leaf_nodes == 0) out.placement.leaf_nodes = leaf_nodes_of(out.cluster);
@@ -518,6 +547,8 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
   member.required(
       "queue", spec, "Who asks for what and when, and the scheduler's rules",
       [&](const DeclaredMembers& of, QueueSpec& out) { declare_queue(of, presets, out); });
+  describe_machine_power(member, "What the cluster draws is reported; {} is enough",
+                         SiteLimit::said);
   refer_to_job_schema(described);
   const nlohmann::ordered_json::json_pointer training(
       "/properties/queue/properties/jobs/items/properties/training/properties");
