@@ -52,7 +52,10 @@ struct QueueResult {
 
 struct QueueOptions {
   std::optional<std::uint32_t> watch{};  ///< the job whose waiting is explained
-  bool keep_spans = false;               ///< also done where a recording says which nodes jobs had
+  /// Up to then jobs start when it was recorded, on the nodes that were recorded where these are
+  /// free, and else on those that the rules choose; the scheduler's rules hold from then on.
+  RunTime recorded_until = 0;
+  bool keep_spans = false;  ///< also done where a recording says which nodes jobs had
   /// Told of ended and of all jobs now and then; false stops the simulation, and what there is
   /// stays.
   std::function<bool(std::size_t, std::size_t)> go_on{};

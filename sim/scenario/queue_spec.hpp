@@ -201,7 +201,8 @@ struct QueueSpec {
   std::vector<RunTime> levels;  ///< las: GPU time at which a job falls a level, rising
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
-  RunTime until = 0;  ///< 0: when the last job has ended
+  RunTime until = 0;     ///< 0: when the last job has ended
+  RunTime snapshot = 0;  ///< when the record ends, from which a forecast goes on; 0: not said
   std::uint64_t seed = 1;
 
   std::vector<QueueJob> jobs;           ///< by submission, equals as the scenario has them

@@ -438,6 +438,9 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   [&](const JsonCursor& at) { read_failures(at, presets, out); });
   declare_run_time(member, "until", out.until, kPositiveQueueSpan,
                    "When the simulation ends; default: with the last job");
+  declare_run_time(member, "snapshot", out.snapshot, kPositiveQueueSpan,
+                   "When the record of a trace ends, with jobs that wait and run: lockstep queue "
+                   "forecast goes on from there");
   int seed = static_cast<int>(out.seed);
   member.optional("seed", seed, 0, 1'000'000'000, "Of all draws; default: 1");
   if (member.object() != nullptr) out.seed = static_cast<std::uint64_t>(seed);

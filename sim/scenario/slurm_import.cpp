@@ -256,6 +256,7 @@ double duration_of(const SlurmRecord& of, const TraceRows& rows) {
 struct TakenJobs {
   std::string csv;
   std::size_t taken = 0, left_out = 0, open = 0, never = 0, without = 0;
+  double latest = 0;  ///< that anything was recorded, after the first submission
   std::set<std::string> qualities;
 };
 
@@ -283,6 +284,7 @@ TakenJobs take_jobs(std::vector<SlurmRecord> records, const TraceRows& rows,
     }
     out.open += of.end < 0 ? 1 : 0;
     if (!of.qos.empty()) out.qualities.insert(of.qos);
+    out.latest = std::max({out.latest, of.submit - zero, of.start - zero, of.end - zero});
     out.csv += rows.row(of, *units, zero, runs);
     ++out.taken;
   }
@@ -374,6 +376,7 @@ ImportedSite import_slurm(const SlurmFiles& files, const std::string& node,
         files.sacctmgr->name, out.notes);
   }
   if (!partitions.empty()) queue["partitions"] = std::move(partitions);
+  if (jobs.open > 0 && jobs.latest > 0) queue["snapshot"] = jobs.latest;
   queue["jobs"] = Json::array({{{"trace", {{"file", trace}, {"columns", columns_json()}}}}});
   const Json scenario{
       {"about",
