@@ -135,12 +135,16 @@ CollectiveShape hierarchical_shape(const ShapeInput& in) {
           .bytes_per_pair = 0};
 }
 
-/// Step s moves 2^s of the n parts to the member 2^s further on.
+/// Far members first, while there is little to pass on: what comes from a member `o` before goes
+/// the largest power of two in `o` first, so that the last hop, over its lowest set bit, brings
+/// it. Of the n - 1 parts distance d brings those whose `o` is an odd multiple of d. Source: Jeaugey
+/// 2025, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale"
+/// (arXiv:2506.20252): the dimensions of Bruck's algorithm, reversed.
 CollectiveShape pat_shape(const ShapeInput& in) {
   EdgeSum sum;
   const int n = static_cast<int>(in.members.size());
   for (int distance = 1; distance < n; distance *= 2) {
-    const double parts = std::min(distance, n - distance);
+    const double parts = (n - 1) / distance - (n - 1) / (2 * distance);
     for (int i = 0; i < n; ++i) sum.add(i, (i + distance) % n, parts / n, in.channels);
   }
   return {.nvlink_coefficient = 0,

@@ -16,7 +16,7 @@ constexpr Seconds kStep = microseconds(14);
 
 }  // namespace
 
-/// Parallel aggregated trees: step s of log2 n moves 2^s parts to the member 2^s further on.
+/// Parallel aggregated trees: log2 n steps, the farthest members first (pat_shape()).
 void pat_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
   const double n = context.n;
   const double bus = bus_factor(context.op, context.n);

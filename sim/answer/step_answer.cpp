@@ -31,11 +31,13 @@ void answer_step(const StepQuestion& asked, const StepIntervals& intervals, RunR
     const StepReport aligned = simulate_step(scenario, {.only_time = true});
     result.jitter = {.most = asked.jitter, .aligned_s = aligned.step_s};
   }
-  if (switches_can_limit(scenario)) {
-    const StepOptions how{.jitter = asked.jitter};
-    if (asked.full_fabric) result.full_fabric = on_full_fabric(scenario, how);
-    if (asked.explain_fabric) result.relief = fabric_relief(scenario, how);
+  const StepOptions how{.jitter = asked.jitter};
+  // Also where only NICs can hold its transfers back, if somebody asks what does.
+  const bool explains = asked.explain_fabric && scenario.nodes > 1;
+  if ((asked.full_fabric && switches_can_limit(scenario)) || explains) {
+    result.full_fabric = on_full_fabric(scenario, how);
   }
+  if (explains) result.relief = fabric_relief(scenario, how);
   result.hash = draw_of(scenario.fabric, scenario.nodes, scenario.node);
   result.interval = intervals.of(scenario);
   if (result.interval) widen(*result.interval, result.report.band, result.report.step_s);

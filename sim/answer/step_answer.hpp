@@ -34,7 +34,8 @@ struct RunResult {
   MemoryVerdict memory;
   std::optional<StepPower> power{};              ///< where the scenario asks for it
   std::optional<PredictionInterval> interval{};  ///< of the step time
-  std::optional<FabricWhatIf> full_fabric{};     ///< where switches can hold back its transfers
+  /// Where switches can hold back its transfers, or somebody asks what does.
+  std::optional<FabricWhatIf> full_fabric{};
   std::vector<FabricWhatIf> relief{};            ///< where asked for
   std::optional<JitterAnswer> jitter{};          ///< where asked for
   std::optional<HashAnswer> hash{};              ///< where hashes decide; its band is of step_s

@@ -1,10 +1,13 @@
 #include "sim/scenario/fabric_assumptions.hpp"
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
+#include <string_view>
 #include <utility>
 
+#include "sim/scenario/names.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -14,13 +17,83 @@ namespace lockstep {
 
 namespace {
 
+bool is_tree(const FabricSpec& fabric) {
+  return fabric.kind == FabricKind::fat_tree || fabric.kind == FabricKind::rail_optimised;
+}
+
+/// A value that somebody chose and that changes nothing on this kind of fabric: whoever varies it
+/// would take equal answers for an answer.
+struct IdleValue {
+  std::string_view key;
+  bool chosen;
+  std::string_view why;
+};
+
+std::vector<std::string> idle_values(const FabricSpec& fabric) {
+  static const FabricSpec untouched;
+  const bool tree = is_tree(fabric) || fabric.kind == FabricKind::rail_only;
+  const bool groups =
+      fabric.kind == FabricKind::dragonfly || fabric.kind == FabricKind::dragonfly_plus;
+  const auto chosen = [&](auto FabricSpec::* member) {
+    return fabric.*member != untouched.*member;
+  };
+  const std::string_view no_spines =
+      tree ? "a tree of two levels has none above its spines" : "it is of trees";
+  const bool spines = tree && fabric.levels == 3;
+  const std::array values{
+      IdleValue{"leaf_oversubscription", !tree && chosen(&FabricSpec::leaf_oversubscription),
+                "it is of trees"},
+      IdleValue{"spine_oversubscription", !spines && chosen(&FabricSpec::spine_oversubscription),
+                no_spines},
+      IdleValue{"pod_leaves", !spines && chosen(&FabricSpec::pod_leaves), no_spines},
+      IdleValue{"groups", !groups && chosen(&FabricSpec::groups), "it is of dragonflies"},
+      IdleValue{"global_cables", !groups && chosen(&FabricSpec::global_cables),
+                "it is of dragonflies"},
+      IdleValue{"nonminimal_share", !groups && chosen(&FabricSpec::nonminimal_share),
+                "it is of dragonflies"},
+      IdleValue{"torus", fabric.kind != FabricKind::torus && chosen(&FabricSpec::torus),
+                "it is of tori"},
+      IdleValue{"queue_pairs", fabric.routing != Routing::ecmp && chosen(&FabricSpec::queue_pairs),
+                "only ECMP hashes them"},
+      IdleValue{"hash_draw", fabric.routing != Routing::ecmp && chosen(&FabricSpec::hash_draw),
+                "only ECMP hashes"}};
+  std::vector<std::string> out;
+  for (const IdleValue& value : values) {
+    if (!value.chosen) continue;
+    out.push_back(fmt::format("fabric.{}: of no effect on {} with {} routing, as {}", value.key,
+                              name_of(fabric.kind), name_of(fabric.routing), value.why));
+  }
+  return out;
+}
+
+/// What becomes of the oversubscription of a tree's leaves beyond its number. Empty: nothing.
+std::string leaf_cabling(const FabricSpec& fabric, const NodeSpec& node, int nodes) {
+  const NicPorts ports = nic_ports(node);
+  if (!is_tree(fabric) || ports.count == 0 || nodes < 2) return {};
+  if (check(fabric, nodes, ports.count, ports.bandwidth)) return {};  // an error says more
+  const FabricCounts counts = fabric_counts(fabric, nodes, ports.count, ports.bandwidth);
+  if (counts.leaves == 1) {
+    if (fabric.leaf_oversubscription <= 1) return {};
+    return fmt::format(
+        "fabric: all {} nodes of {} NIC ports are below one leaf of {}, so that no uplink is used",
+        nodes, ports.count, fabric.leaf_ports_down);
+  }
+  const BytesPerSecond link =
+      fabric.link_bandwidth > BytesPerSecond{} ? fabric.link_bandwidth : ports.bandwidth;
+  constexpr double kNoticed = 1e-3;
+  if (fabric.routing != Routing::ecmp || counts.leaf_link_capacity / link > 1 - kNoticed) return {};
+  return fmt::format(
+      "fabric: {} uplinks a leaf of {:.4g} Gb/s each, as leaf_oversubscription {:.4g} leaves no "
+      "whole number of links; a path that is hashed to one is as thin",
+      counts.leaf_uplinks, counts.leaf_link_capacity / gigabits_per_second(1),
+      fabric.leaf_oversubscription);
+}
+
 /// What links slower than NICs mean in a tree: more of them, as what was asked for is the share of
 /// the NICs' bandwidth that leaves a leaf. Empty where there are none.
 std::string thin_links(const FabricSpec& fabric, const NodeSpec& node, int nodes) {
   const NicPorts ports = nic_ports(node);
-  const bool tree =
-      fabric.kind == FabricKind::fat_tree || fabric.kind == FabricKind::rail_optimised;
-  if (!tree || ports.count == 0 || fabric.link_bandwidth <= BytesPerSecond{} ||
+  if (!is_tree(fabric) || ports.count == 0 || fabric.link_bandwidth <= BytesPerSecond{} ||
       fabric.link_bandwidth >= ports.bandwidth) {
     return {};
   }
@@ -42,6 +115,10 @@ std::vector<std::string> fabric_assumptions(const FabricSpec& fabric, const Node
   if (std::string text = thin_links(fabric, node, nodes); !text.empty()) {
     out.push_back(std::move(text));
   }
+  if (std::string text = leaf_cabling(fabric, node, nodes); !text.empty()) {
+    out.push_back(std::move(text));
+  }
+  for (std::string& text : idle_values(fabric)) out.push_back(std::move(text));
   if (fabric.kind != FabricKind::file || fabric.graph == nullptr) return out;
   for (const std::string& untold : fabric.graph->untold()) out.push_back("fabric." + untold);
   const NicPorts ports = nic_ports(node);

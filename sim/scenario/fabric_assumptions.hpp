@@ -1,4 +1,4 @@
-/// What a fabric that was read from a file leaves open.
+/// What a fabric leaves open, and what of it comes out otherwise than its words may sound.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace lockstep {
 
-/// What the file does not tell, and where its cables run at another rate than the NICs of the first
-/// `nodes` nodes; nothing for other kinds of fabric.
+/// Values without effect on such a fabric; how the leaves of a tree are cabled where that is not
+/// plain; of one that was read from a file what that does not tell, and where its cables run at
+/// another rate than the NICs of the first `nodes` nodes.
 std::vector<std::string> fabric_assumptions(const FabricSpec& fabric, const NodeSpec& node,
                                             int nodes);
 

@@ -67,8 +67,7 @@ int Lanes::switches_between(Place from, Place to) const {
 }
 
 std::uint64_t Lanes::queue_pair_of(int sender) const {
-  constexpr std::uint64_t kSeed = std::uint64_t{1} << 16U;
-  return kFirstHashSeed + static_cast<std::uint64_t>(placement_.turn_at_nic(sender)) * kSeed;
+  return queue_pair_of_turn(placement_.turn_at_nic(sender));
 }
 
 bool Lanes::follows_first(const NodePort& from, const NodePort& to,

@@ -68,8 +68,8 @@ int TraceWiring::connections_of_pair(const CollectiveCall& call) const {
 void TraceWiring::add_route(int from, int to, int connections, double bytes, Uses& uses) {
   const FabricMember a = member(from), b = member(to);
   hops_.clear();
-  route_connections(fabric_, {a.node, a.nic}, {b.node, b.nic}, static_cast<std::uint64_t>(from),
-                    connections, hops_);
+  route_connections(fabric_, {a.node, a.nic}, {b.node, b.nic},
+                    queue_pair_of_turn(placement_.turn_at_nic(from)), connections, hops_);
   for (const RouteHop& hop : hops_) uses.add(links_[hop.link], bytes * hop.share);
 }
 
