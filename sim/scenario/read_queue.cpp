@@ -454,6 +454,11 @@ int leaf_nodes_of(const Cluster& cluster) {
       fabric_counts(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth).unit_nodes);
 }
 
+void declare_expected_of_queue(const DeclaredMembers& member, QueueSpec& out) {
+  member.optional("expect", out.expect, "Bounds on the answer, and where they are from",
+                  declare_bounds_expectation);
+}
+
 QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   constexpr RunTime kDay = 86'400'000'000'000;
   QueueSpec out;
@@ -468,6 +473,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   const JsonCursor queue = root.at("queue");
   declare_queue({queue, Extent::whole}, presets, out);
   queue.finish();
+  declare_expected_of_queue({root, Extent::whole}, out);
   root.finish();
   check_rules(queue, out);
   if (out.placement.leaf_nodes == 0) out.placement.leaf_nodes = leaf_nodes_of(out.cluster);
@@ -518,6 +524,7 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
   member.required(
       "queue", spec, "Who asks for what and when, and the scheduler's rules",
       [&](const DeclaredMembers& of, QueueSpec& out) { declare_queue(of, presets, out); });
+  declare_expected_of_queue(member, spec);
   refer_to_job_schema(described);
   const nlohmann::ordered_json::json_pointer training(
       "/properties/queue/properties/jobs/items/properties/training/properties");

@@ -49,6 +49,7 @@ TEST_CASE("lockstep run: a queue as Slurm ran it, on the nodes and at the times 
   CHECK(recorded["largest_gap_s"].get<double>() <= 10);
   CHECK(std::abs(recorded["wait_error"].get<double>()) < 0.005);
   CHECK(recorded["inverted_pairs"] == 0);
+  CHECK(answer["claim"]["bounds"].size() == 4);
   double shares = 0;
   for (const auto& bucket : answer["waterfall"]) shares += bucket["share"].get<double>();
   CHECK(shares == doctest::Approx(1));
@@ -83,7 +84,8 @@ TEST_CASE("lockstep run, queue: --allow-oom is for one with trainings") {
 TEST_CASE("lockstep run: a queue of which Slurm backfilled 60 of 100 jobs") {
   const nlohmann::json answer = queue_answer({kRecorded, "--set", "queue.order=fifo", "--set",
                                               "queue.jobs.0.trace.file=slurm_backfill_x20.csv",
-                                              "--set", "queue.slurm.opens=60 s"});
+                                              "--set", "queue.slurm.opens=60 s", "--set",
+                                              R"(expect={"that": ["recorded.same_nodes>=40"]})"});
   // The controller's own computing time moves its passes, and with them half of the nodes.
   CHECK(std::abs(answer["recorded"]["wait_error"].get<double>()) < 0.05);
   CHECK(answer["recorded"]["same_nodes"].get<int>() >= 40);

@@ -53,6 +53,16 @@ TEST_CASE("lockstep run: every shipped serving scenario answers, and its shares 
   }
 }
 
+TEST_CASE("lockstep run: what the conversations' scenario expects of its cache, it gets") {
+  const nlohmann::json claim = served({kConversations}).at("claim");
+  REQUIRE(claim.at("bounds").size() == 2);
+  for (const nlohmann::json& bound : claim.at("bounds")) CHECK(bound.at("kept") == true);
+  const Ran without =
+      lockstep_with({"run", kConversations, "--set", "serving.batching.prefix_cache=false"});
+  CHECK(without.exit == Exit::assertion_missed);
+  CHECK(without.err.starts_with("expectation missed: prefix_found_share>0.9: "));
+}
+
 TEST_CASE("lockstep run: more load on the same replicas, later tokens") {
   const std::vector<std::string> few{kChatScenario, "--set", "serving.load.requests=2000"};
   std::vector<std::string> many = few;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 #include "tools/lockstep/serving/serving_files.hpp"
 #include "tools/lockstep/serving/serving_page.hpp"
@@ -342,17 +344,22 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   }
   if (report.stopped) console.err << "lockstep run: interrupted\n";
   const ServingAnswer answer{spec, report, written};
-  const bool judged = format == "json" || !assertions.empty();
-  const nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
-  const std::vector<std::string> misses =
-      assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
+  const bool judged = format == "json" || !assertions.empty() || spec.expect;
+  nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
+  std::vector<std::string> misses = all_missed(assertions, json);
+  std::optional<ClaimCheck> claim;
+  if (spec.expect) {
+    claim.emplace(spec.expect->claim, spec.expect->source, json);
+    add_claim(*claim, json, misses);
+  }
   if (reports) write_report(options, serving_page(answer));
   write_serving_file(options, "trace", [&] { return serving_timeline(answer); });
   write_serving_file(options, "metrics", [&] { return serving_metrics(answer); });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(serving_csv(answer))
-                                 : Answer::terminal(serving_table(answer, style)),
+                                 : Answer::terminal(serving_table(answer, style) +
+                                                    (claim ? claim_text(*claim, style) : "")),
                options, console);
   const Exit missed = report_misses(misses, console);
   return report.stopped ? Exit::interrupted : missed;
