@@ -106,7 +106,9 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
   CHECK(ran.exit == Exit::ok);
   const std::string html = read_text_file(page);
   for (const char* part : {"to the first token (TTFT)", "Where the GPU time goes", "prefill",
-                           "Requests being served or waiting", "of 300 requests served"}) {
+                           "Requests being served or waiting", "of 300 requests served",
+                           "What was simulated", "Pool prefill", "4 x TP 4, EP 4, sglang",
+                           "weights fp8, experts fp4, cache fp8", ">4 x dgx_b200, "}) {
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   }
   REQUIRE(
@@ -114,7 +116,8 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
           .exit == Exit::ok);
   const std::string powered = read_text_file(page);
   for (const char* part :
-       {"Power and energy", "Power of the site", "A million tokens of answers"}) {
+       {"Power and energy", "Power of the site", "A million tokens of answers",
+        "weights fp8, cache fp8", "TTFT 1.00 s, TPOT 50.0 ms, for 99.0 % of them"}) {
     CHECK_MESSAGE(powered.find(part) != std::string::npos, part);
   }
   // Answers of a token each have no time per token.

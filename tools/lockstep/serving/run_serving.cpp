@@ -20,6 +20,7 @@
 #include "tools/lockstep/run/site_limit.hpp"
 #include "tools/lockstep/serving/serving_files.hpp"
 #include "tools/lockstep/serving/serving_page.hpp"
+#include "tools/lockstep/serving/serving_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -34,14 +35,6 @@ std::string of_requests(std::size_t count) {
   return counted(static_cast<double>(count), "request");
 }
 
-std::string replicas_text(const ServingPool& pool) {
-  std::string out = fmt::format("{} x TP {}", pool.replicas, pool.tensor);
-  if (pool.pipeline > 1) out += fmt::format(", PP {}", pool.pipeline);
-  if (pool.attention_data > 1) out += fmt::format(", attention DP {}", pool.attention_data);
-  if (pool.expert > 1) out += fmt::format(", EP {}", pool.expert);
-  return out + ", " + pool.engine.name;
-}
-
 std::string serving_title(const ServingAnswer& a, const TextStyle& style) {
   const Cluster& cluster = a.spec.cluster;
   std::string out =
@@ -51,18 +44,9 @@ std::string serving_title(const ServingAnswer& a, const TextStyle& style) {
   if (!a.spec.about.empty()) out += wrap(a.spec.about, kTextColumns, 0) + "\n";
   out += "\n";
   for (const ServingPool& pool : a.spec.pools) {
-    const std::string label = pool.name == "both" ? "Replicas" : "Pool " + pool.name;
-    out += labelled_line(label, kServingLabels, replicas_text(pool));
+    out += labelled_line(pool_label(pool), kServingLabels, replicas_words(pool));
   }
-  const auto format = [](WeightFormat f) {
-    return kWeightFormatNames[static_cast<std::size_t>(f)];
-  };
-  std::string formats = fmt::format("weights {}", format(a.spec.weights));
-  if (a.spec.model.experts.count > 0) {
-    formats += fmt::format(", experts {}", format(a.spec.experts));
-  }
-  formats += fmt::format(", cache {}", a.spec.cache_bytes < 2 ? "fp8" : "bf16");
-  out += labelled_line("Formats", kServingLabels, formats);
+  out += labelled_line("Formats", kServingLabels, formats_words(a.spec));
   return out + labelled_line("Load", kServingLabels, a.spec.load);
 }
 
@@ -86,15 +70,7 @@ std::string served_times_text(const ServingSpread& s) {
 /// What each request should keep, and how many do.
 std::string attained_text(const ServingAnswer& a) {
   const ServingObjectives& o = a.spec.objectives;
-  std::string limits;
-  const auto add = [&](std::string_view name, const std::optional<Seconds>& limit) {
-    if (!limit) return;
-    limits += fmt::format("{}{} {}", limits.empty() ? "" : ", ", name,
-                          duration_text(limit->base_units()));
-  };
-  add("TTFT", o.ttft);
-  add("TPOT", o.tpot);
-  add("E2E", o.e2e);
+  const std::string limits = request_limits_words(o);
   if (a.report.attained == 0) return limits + ": no request keeps them";
   return fmt::format("{}: {} of the requests keep them ({} asked), {} requests/s", limits,
                      percent_text(a.report.attained), percent_text(o.attained),
