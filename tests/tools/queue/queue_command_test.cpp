@@ -256,6 +256,8 @@ TEST_CASE("lockstep queue import: a real Slurm's files, and the window replayed"
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
   CHECK(ran.err.find("SlurmctldPort is harmless") != std::string::npos);
   CHECK(ran.err.find("16 jobs taken, 0 left out; lockstep run " + to) != std::string::npos);
+  CHECK(ran.err.find("/squeue.json: 15 jobs (") != std::string::npos);
+  CHECK(ran.err.find(", and 10 more) that neither wait nor run, left out\n") != std::string::npos);
   const nlohmann::json answer = queue_answer({to});
   CHECK(answer["jobs"] == 16);
   // Of 15 that started: what limits made them wait is predicted, to the pace of Slurm's cycles.
@@ -263,6 +265,21 @@ TEST_CASE("lockstep queue import: a real Slurm's files, and the window replayed"
   CHECK(answer["recorded"]["largest_gap_s"].get<double>() <= 60);
   CHECK(answer["recorded"]["inverted_pairs"].get<double>() < 0.02);
   CHECK(answer["recorded"]["same_nodes"].get<int>() >= 14);
+}
+
+TEST_CASE("lockstep queue import: jobs that are left out are named beside their number") {
+  const std::string site = LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/site/";
+  const test::TemporaryFolder folder;
+  const std::string wide =
+      "99|big|games|c|all|wide|2026-11-26T03:44:10|2026-11-26T03:44:10|2026-11-26T03:44:21|"
+      "2026-11-26T03:53:23|00:11:00|gres/gpu=6400|gres/gpu=6400|n2|COMPLETED\n";
+  const std::string jobs = folder.write("sacct.txt", read_text_file(site + "sacct.txt") + wide);
+  const std::string to = folder.path() + "/site.json";
+  const Ran ran = lockstep_with(
+      {"queue", "import", "--slurm", site + "slurm.conf", "--accounting", jobs, "-o", to});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.err.find("job 99: it asks for 6400 GPUs; ") != std::string::npos);
+  CHECK(ran.err.find(" jobs taken, 1 left out (99); lockstep run " + to) != std::string::npos);
 }
 
 TEST_CASE("lockstep queue import: what it needs, and nothing half-written") {
