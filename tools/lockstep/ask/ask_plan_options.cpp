@@ -8,9 +8,9 @@
 namespace lockstep {
 
 std::optional<PlanAsk> plan_ask_of(const ParsedOptions& options) {
-  constexpr std::array<std::string_view, 6> kParts{"training", "node", "gpus",
-                                                   "time",     "usd",  "price"};
-  if (!asks_without_file(options, "model", kParts, "plan")) return std::nullopt;
+  constexpr std::array<std::string_view, 6> kPlanParts{"training", "node", "gpus",
+                                                       "time",     "usd",  "price"};
+  if (!asks_without_file(options, "model", kPlanParts, "plan")) return std::nullopt;
   return PlanAsk{.model = options.get("model"),
                  .training = options.get("training"),
                  .node = options.get("node"),
