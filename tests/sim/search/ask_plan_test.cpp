@@ -52,7 +52,7 @@ TEST_CASE("ask_plan: two sizes of each server follow from the deadline") {
   CHECK(plan["about"].get<std::string>().find("at 40 % of the peak") != std::string::npos);
   // In a hundredth of the time a hundred times as many.
   PlanAsk soon = kSmallPlanAsk;
-  soon.time = "0.3 d";
+  soon.time = "0.3d";
   CHECK(asked_plan(soon)["candidates"][0]["nodes"] == Json::array({1024}));
 }
 

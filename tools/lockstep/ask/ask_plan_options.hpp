@@ -18,7 +18,7 @@ inline constexpr OptionSpec kPlanModel{
     "--training tokens, on the servers of --node. Each is a candidate with the layout that is "
     "fastest there, rented where it has a price; what is assumed is said. --set changes the plan "
     "that is made.",
-    "--model llama3_70b --training \"15 T tokens\" --node dgx_h100,dgx_b200 --time \"90 d\""};
+    "--model llama3_70b --training 15T --node dgx_h100,dgx_b200 --time 90d"};
 inline constexpr OptionSpec kPlanTraining{"training",
                                           0,
                                           "TOKENS",

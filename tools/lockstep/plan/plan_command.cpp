@@ -80,9 +80,7 @@ constexpr std::array kPlanOptions{
 };
 
 constexpr std::array<std::string_view, 6> kPlanExamples{
-    "lockstep plan --model llama3_70b --training \"15 T tokens\" --node dgx_h100,gb200_nvl72 "
-    "--time "
-    "\"90 d\" -o my-plan.json",
+    "lockstep plan --model llama3_70b --training 15T --node dgx_h100,gb200_nvl72 --time 90d",
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
     "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --vary limits.usd=15000000,25000000",
