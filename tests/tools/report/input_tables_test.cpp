@@ -59,12 +59,12 @@ void has_all(const std::string& page, const std::vector<std::string>& sentences)
 TEST_CASE("cluster_words: nodes with their GPUs and NICs, the fabric with what it carries") {
   const JsonCursor root = JsonCursor::parse("c.json", R"({"cluster": {
       "node": {"preset": "dgx_h100", "gpus": 1, "nvlink_domain": 1, "nics": 1},
-      "nodes": 2000, "fabric": "fat_tree_ecmp"}})");
+      "nodes": 1000, "fabric": "fat_tree_ecmp"}})");
   const std::vector<NamedWords> lines =
       cluster_words(read_cluster(root.at("cluster"), test::presets()));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].name == "Nodes");
-  CHECK(lines[0].words == "2,000 x dgx_h100, 1 x h100_sxm5_80gb each, 1 NIC of 50 GB/s");
+  CHECK(lines[0].words == "1,000 x dgx_h100, 1 x h100_sxm5_80gb each, 1 NIC of 50 GB/s");
   CHECK(lines[1].name == "Fabric");
   CHECK(lines[1].words == "fat_tree_ecmp, ecmp, infiniband");
 }
