@@ -44,9 +44,12 @@ RunBill bill_of(const CampaignResult& result) {
   }
   const Scenario& scenario = result.scenario;
   const CostSpec& prices = scenario.power->cost;
-  const Usage usage =
+  Usage usage =
       run_usage(mean, result.power->levels, prices, result.steps() * result.tokens_per_step(),
                 result.steps() * step_flops(scenario.job).full);
+  if (result.fleet) {
+    usage = with_draw(usage, result.fleet->mean_nodes(usage.time) / result.power->holdings.nodes);
+  }
   return {.usage = usage, .cost = cost_of(prices, result.power->holdings, usage)};
 }
 

@@ -46,6 +46,11 @@ const FieldTable<QueueGroup>& queue_group_fields() {
           .add("jobs", "How many.", [](const Of& g) { return g.jobs; })
           .add("ended", "How many of them have ended.", [](const Of& g) { return g.ended; })
           .add("gpu_hours", "GPU hours that they held.", [](const Of& g) { return g.gpu_hours; })
+          .add(
+              "usd",
+              "What they pay if those who hold GPUs pay for all machines, by the hour; where there "
+              "are prices.",
+              [](const Of& g) { return g.usd; })
           .object("wait_s", "Time in which a job that has started held nothing.", spread_fields(),
                   [](const Of& g) { return g.wait_s; })
           .object("completion_s", "From the submission of a job that has ended to its end.",
@@ -98,6 +103,60 @@ const FieldTable<TrainingSummary>& training_fields() {
           .add("slowdown_most", Better::less, "The largest of them.",
                [](const Of& t) { return t.most_slowdown; });
   return fields;
+}
+
+const FieldTable<Queue>& queue_power_fields() {
+  static const FieldTable<Queue> fields = [] {
+    const auto power = [](const Queue& a) -> const QueuePower& { return *a.summary.power; };
+    FieldTable<Queue> out;
+    out.add("given_gpu_w",
+            "A GPU that a job of given duration holds, on average; gpu_draw, or halfway between a "
+            "waiting process and the card's limit.",
+            [power](const Queue& a) { return power(a).given_gpu; })
+        .add("facility_mean_w", Better::less,
+             "All nodes, the fabric, and what cools and feeds them; broken nodes are off.",
+             [power](const Queue& a) { return mean_power(power(a).facility); })
+        .add("facility_peak_w", Better::less, "The same, the most at any time.",
+             [power](const Queue& a) { return power(a).peak; })
+        .add("pue", Better::less, "Facility over IT power.",
+             [power](const Queue& a) { return power(a).pue; })
+        .add("energy_j", Better::less, "At the site's meter.",
+             [power](const Queue& a) { return power(a).energy; })
+        .add("energy_low_j", Better::less,
+             "The same, if jobs of given duration drew what a waiting process does; energy_j where "
+             "gpu_draw says what they draw.",
+             [power](const Queue& a) { return power(a).least; })
+        .add("energy_high_j", Better::less, "The same, if they drew the card's limit.",
+             [power](const Queue& a) { return power(a).most; })
+        .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+             [power](const Queue& a) { return power(a).owned.tonnes_co2; })
+        .add("site_limit_w", "Power limit of the site; where it has one.",
+             [](const Queue& a) { return a.spec.power->site_limit; })
+        .add("site_excess_w", Better::less,
+             "By how much the peak is above it; above 0 the limit is exceeded.",
+             [power](const Queue& a) -> std::optional<double> {
+               const auto& limit = a.spec.power->site_limit;
+               if (!limit) return std::nullopt;
+               return (power(a).peak - *limit).base_units();
+             });
+    return out;
+  }();
+  return fields;
+}
+
+void add_queue_money(FieldTable<Queue>& fields) {
+  fields
+      .object("power", "What the cluster draws, where the scenario says \"power\".",
+              queue_power_fields(), [](const Queue& a) { return a.summary.power ? &a : nullptr; })
+      .add("owned_usd", Better::less,
+           "What owning all machines costs meanwhile, where \"cost\" has prices.",
+           [](const Queue& a) { return a.summary.bill.owned_usd; })
+      .add("rent_usd", Better::less,
+           "What all GPUs cost by the hour meanwhile, where they have a price.",
+           [](const Queue& a) { return a.summary.bill.rent_usd; })
+      .add("usd_per_held_gpu_hour", Better::less,
+           "The first of the two that there is, over GPU hours that jobs held.",
+           [](const Queue& a) { return a.summary.bill.usd_per_held_gpu_hour(); });
 }
 
 void add_waits(FieldTable<Queue>& fields) {
@@ -188,6 +247,7 @@ const FieldTable<QueueAnswer>& queue_fields() {
         .add("gpus", "GPUs of the cluster.", [](const Queue& a) { return a.spec.cluster.gpus(); });
     add_counts(out);
     add_waits(out);
+    add_queue_money(out);
     out.add("waterfall", "Where the cluster's GPU time goes; the shares add up to 1.",
             queue_bucket_values)
         .object("all", "All jobs.", queue_group_fields(),

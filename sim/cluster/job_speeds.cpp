@@ -11,6 +11,8 @@
 #include "models/layer/memory.hpp"
 #include "sim/congestion/shared_run.hpp"
 #include "sim/fabric/hash_band.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/step/step.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 
 namespace lockstep {
@@ -36,6 +38,13 @@ std::vector<double> steps_together(const QueueSpec& spec,
   out.reserve(placed.size());
   for (std::size_t i = 0; i < placed.size(); ++i) out.push_back(result.congestion.jobs[i].step_s);
   return out;
+}
+
+/// Of a GPU, in a step alone.
+Watts mean_draw(Scenario scenario, const PowerSpec& power) {
+  scenario.power = power;
+  const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+  return step_power(scenario, step).levels.training.gpu;
 }
 
 void require_training_memory(const QueueSpec& spec, const QueueTraining& training) {
@@ -85,6 +94,7 @@ void time_trainings(QueueSpec& spec, bool allow_oom) {
     std::vector<int> first(static_cast<std::size_t>(training.scenario.nodes));
     std::iota(first.begin(), first.end(), 0);
     training.reference_step = Seconds{steps_together(spec, {{static_cast<int>(t), first}}).front()};
+    if (spec.power) training.gpu_draw = mean_draw(training.scenario, *spec.power);
   }
   for (QueueJob& job : spec.jobs) {
     if (job.training < 0) continue;

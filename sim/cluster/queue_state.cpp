@@ -81,6 +81,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
       precedences_(precedences_of(spec)) {
+  if (spec.power) draws_.emplace(spec);
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
   exempt_.fit(spec.jobs.size());
@@ -189,6 +190,7 @@ void QueueState::advance(RunTime to) {
   count(waiting_.size() > 0 ? QueueBucket::blocked : QueueBucket::idle, free, passed);
   count(QueueBucket::broken, broken_, passed);
   held_time_ += GpuTime(held_, passed);
+  given_time_ += GpuTime(given_, passed);
   now_ = to;
 }
 
@@ -218,14 +220,20 @@ void QueueState::submit(std::uint32_t j) {
   wait(j);
 }
 
+void QueueState::count_held(const QueueJob& job, int sign) {
+  const std::int64_t gpus = sign * static_cast<std::int64_t>(job.gpus);
+  held_ += gpus;
+  if (job.training < 0) given_ += gpus;
+  if (draws_) drawn_ += gpus * draws_->milliwatts(job);
+  user_gpus_[job.user] += gpus;
+  account_gpus_[job.account] += gpus;
+}
+
 void QueueState::hold(std::uint32_t j, Holding where) {
   free_.take(where);
   states_[j].held = std::move(where);
   states_[j].held_since = now_;
-  const QueueJob& of = job(j);
-  held_ += of.gpus;
-  user_gpus_[of.user] += of.gpus;
-  account_gpus_[of.account] += of.gpus;
+  count_held(job(j), 1);
 }
 
 void QueueState::start(std::uint32_t j, Holding where) {
@@ -267,9 +275,7 @@ void QueueState::let_go(std::uint32_t j) {
   keep_span(j);
   s.held.clear();
   s.attained += now_ - s.began;
-  held_ -= of.gpus;
-  user_gpus_[of.user] -= of.gpus;
-  account_gpus_[of.account] -= of.gpus;
+  count_held(of, -1);
   account_time_[of.account] += GpuTime(of.gpus, now_ - s.began);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "sim/cluster/gpu_time.hpp"
 #include "sim/cluster/job_gates.hpp"
 #include "sim/cluster/job_priorities.hpp"
+#include "sim/cluster/queue_draws.hpp"
 #include "sim/cluster/reserved_nodes.hpp"
 #include "sim/cluster/usage_limits.hpp"
 #include "sim/cluster/waiting_jobs.hpp"
@@ -180,6 +182,12 @@ class QueueState {
   [[nodiscard]] std::int64_t held_gpus() const { return held_; }
   [[nodiscard]] std::int64_t broken_gpus() const { return broken_; }
   [[nodiscard]] GpuTime held_time() const { return held_time_; }
+  /// What the site draws now; 0 where the scenario does not say "power".
+  [[nodiscard]] Watts drawn() const {
+    return draws_ ? draws_->facility(drawn_, free_.total()) : Watts{};
+  }
+  /// GPU time that jobs of given duration have held.
+  [[nodiscard]] GpuTime given_time() const { return given_time_; }
   /// GPU time that the jobs of each account have held.
   [[nodiscard]] const std::vector<GpuTime>& account_time() const { return account_time_; }
   /// In the order of their ends; of running jobs after close_books(). Empty unless they are kept.
@@ -212,6 +220,8 @@ class QueueState {
   void keep_span(std::uint32_t j);
   void hold(std::uint32_t j, Holding where);
   void let_go(std::uint32_t j);
+  /// From now on it holds its GPUs (`sign` 1), or does not any more (-1).
+  void count_held(const QueueJob& job, int sign);
   void wait_again(std::uint32_t j);
   void wait(std::uint32_t j);
   void stop_preempted(std::uint32_t j);
@@ -252,8 +262,11 @@ class QueueState {
   std::vector<double> precedences_;  ///< of qualities of service, then of partitions; empty: none
   std::size_t done_ = 0;
   std::array<GpuTime, kQueueBuckets> books_{};
-  GpuTime held_time_{};
+  GpuTime held_time_{}, given_time_{};
   std::int64_t held_ = 0, broken_ = 0;
+  std::int64_t given_ = 0;  ///< of those held, by jobs of given duration
+  std::optional<QueueDraws> draws_;
+  std::int64_t drawn_ = 0;  ///< milliwatts of what is held
 };
 
 }  // namespace lockstep

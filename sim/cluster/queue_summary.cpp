@@ -170,6 +170,18 @@ std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResu
   return out;
 }
 
+/// Who held GPUs pays for all that the machines cost, by the hour.
+void charge(QueueSummary& out) {
+  const std::optional<double> rate = out.bill.usd_per_held_gpu_hour();
+  if (!rate) return;
+  const auto pay = [rate](QueueGroup& group) { group.usd = group.gpu_hours * *rate; };
+  pay(out.all);
+  for (std::vector<QueueGroup>* groups :
+       {&out.by_gpus, &out.by_account, &out.by_user, &out.by_partition, &out.by_qos}) {
+    std::ranges::for_each(*groups, pay);
+  }
+}
+
 }  // namespace
 
 QueueSpread spread_of(std::vector<double> values) {
@@ -223,6 +235,9 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
       by_label(spec, result, &QueueJob::qos, [&](int q) { return said(spec.qos[at(q)].name); });
   out.trainings = trainings_of(spec, result);
   out.recorded = recorded_of(spec, result);
+  out.power = queue_power(spec, result);
+  out.bill = queue_bill(spec, result, out.power);
+  charge(out);
   return out;
 }
 

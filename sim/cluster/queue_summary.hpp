@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/queue_bill.hpp"
 #include "sim/cluster/simulate_queue.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
@@ -24,10 +25,11 @@ QueueSpread spread_of(std::vector<double> values);
 struct QueueGroup {
   std::string name;
   std::size_t jobs = 0, ended = 0;
-  double gpu_hours = 0;      ///< held
-  QueueSpread wait_s;        ///< of those that have started: in which they held nothing
-  QueueSpread completion_s;  ///< of those that have ended: from submission to end
-  QueueSpread slowdown;      ///< of those: completion over duration, of which 10 s count at least
+  double gpu_hours = 0;         ///< held
+  std::optional<double> usd{};  ///< for these, by QueueBill::usd_per_held_gpu_hour()
+  QueueSpread wait_s;           ///< of those that have started: in which they held nothing
+  QueueSpread completion_s;     ///< of those that have ended: from submission to end
+  QueueSpread slowdown;  ///< of those: completion over duration, of which 10 s count at least
 };
 
 /// Starts and nodes as they were recorded, against those simulated.
@@ -58,6 +60,8 @@ struct QueueSummary {
   double makespan_s = 0;   ///< from the first submission to the last end
   double utilisation = 0;  ///< share of GPU time that jobs held
   std::optional<RecordedQueue> recorded;
+  std::optional<QueuePower> power;
+  QueueBill bill;
 };
 
 QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result);

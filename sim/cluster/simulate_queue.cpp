@@ -7,6 +7,7 @@
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/node_failures.hpp"
 #include "sim/cluster/queue_pass.hpp"
+#include "sim/cluster/recorded_starts.hpp"
 #include "sim/cluster/reservations.hpp"
 #include "sim/cluster/slurm_scheduler.hpp"
 #include "sim/cluster/time_bins.hpp"
@@ -39,6 +40,7 @@ class QueueRun {
         failures_(spec.failures, spec.cluster.nodes, spec.seed, spec.breaks),
         slurm_(spec.slurm),
         speeds_(spec),
+        recorded_(spec, options.recorded_until),
         last_change_(spec.slurm.opens),
         patience_(patience_of(spec)) {
     result_.jobs.resize(spec.jobs.size());
@@ -84,6 +86,7 @@ class QueueRun {
     result_.end = state_.now();
     result_.books = state_.books();
     result_.held = state_.held_time();
+    result_.given = state_.given_time();
     result_.account_held = state_.account_time();
     result_.groups_simulated = speeds_.simulated();
     result_.backfilled = slurm_.backfilled();
@@ -91,7 +94,8 @@ class QueueRun {
                       .held_gpus = held_.means(),
                       .broken_gpus = broken_.means(),
                       .waiting_jobs = waiting_jobs_.means(),
-                      .waiting_gpus = waiting_gpus_.means()};
+                      .waiting_gpus = waiting_gpus_.means(),
+                      .facility_w = drawn_.means()};
     return std::move(result_);
   }
 
@@ -105,7 +109,8 @@ class QueueRun {
     const bool more = submitted_ < spec_->jobs.size();
     if (more) at = spec_->jobs[submitted_].submit;
     if (!state_.ends().empty()) at = std::min(at, state_.ends().top().key);
-    return std::min({at, state_.next_level(), failures_.next_at(), state_.next_rule()});
+    return std::min({at, state_.next_level(), failures_.next_at(), state_.next_rule(),
+                     recorded_.next_at(state_.now())});
   }
 
   RunTime next() {
@@ -122,6 +127,11 @@ class QueueRun {
     broken_.until(to, static_cast<double>(state_.broken_gpus()));
     waiting_jobs_.until(to, static_cast<double>(state_.waiting().size()));
     waiting_gpus_.until(to, static_cast<double>(state_.waiting().gpus()));
+    if (spec_->power && to > state_.now()) {
+      const Watts drawn = state_.drawn();
+      drawn_.until(to, drawn.base_units());
+      result_.most_drawn = std::max(result_.most_drawn, drawn);
+    }
     state_.advance(to);
   }
 
@@ -155,6 +165,8 @@ class QueueRun {
   }
 
   void start_jobs(bool something_changed) {
+    if (recorded_.until() > 0 && state_.now() <= recorded_.until()) recorded_.run(state_);
+    if (state_.now() < recorded_.until()) return;
     if (spec_->preemption.mode == PreemptionMode::replan) return replan_.run(state_);
     switch (spec_->admission) {
       case QueueAdmission::strict:
@@ -179,12 +191,13 @@ class QueueRun {
   ConservativePass conservative_;
   ReplanPass replan_;
   JobSpeeds speeds_;
+  RecordedStarts recorded_;
   std::optional<WaitWatch> watch_;
   std::size_t submitted_ = 0;
   RunTime change_ = 0;  ///< the next one, as next() found it
   RunTime last_change_;
   RunTime patience_;
-  TimeBins held_, broken_, waiting_jobs_, waiting_gpus_;
+  TimeBins held_, broken_, waiting_jobs_, waiting_gpus_, drawn_;
   QueueResult result_;
 };
 

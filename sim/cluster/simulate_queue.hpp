@@ -29,6 +29,7 @@ struct JobOutcome {
 struct QueueSeries {
   double bin_s = 0;
   std::vector<double> held_gpus, broken_gpus, waiting_jobs, waiting_gpus;
+  std::vector<double> facility_w;  ///< empty unless the scenario says "power"
 };
 
 struct QueueResult {
@@ -36,7 +37,9 @@ struct QueueResult {
   std::vector<JobSpan> spans;    ///< by end; empty unless they are kept
   RunTime end = 0;               ///< of what was simulated
   std::array<GpuTime, kQueueBuckets> books{};
-  GpuTime held{};  ///< by jobs, as it was counted from instant to instant
+  GpuTime held{};    ///< by jobs, as it was counted from instant to instant
+  GpuTime given{};   ///< of that, by jobs of given duration
+  Watts most_drawn;  ///< by the site at any time; with "power"
   std::vector<GpuTime> account_held;
   std::vector<WaitSpan> waits;  ///< of the job that was watched
   QueueSeries series;
@@ -49,7 +52,10 @@ struct QueueResult {
 
 struct QueueOptions {
   std::optional<std::uint32_t> watch{};  ///< the job whose waiting is explained
-  bool keep_spans = false;               ///< also done where a recording says which nodes jobs had
+  /// Up to then jobs start when it was recorded, on the nodes that were recorded where these are
+  /// free, and else on those that the rules choose; the scheduler's rules hold from then on.
+  RunTime recorded_until = 0;
+  bool keep_spans = false;  ///< also done where a recording says which nodes jobs had
   /// Told of ended and of all jobs now and then; false stops the simulation, and what there is
   /// stays.
   std::function<bool(std::size_t, std::size_t)> go_on{};

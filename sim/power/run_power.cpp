@@ -96,4 +96,11 @@ Usage run_usage(const TrajectoryResult& result, const PowerLevels& levels, const
   return usage;
 }
 
+Usage with_draw(Usage usage, double factor) {
+  usage.energy = factor * usage.energy;
+  usage.energy_usd *= factor;
+  usage.grams *= factor;
+  return usage;
+}
+
 }  // namespace lockstep

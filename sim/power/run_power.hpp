@@ -34,4 +34,7 @@ Usage run_usage(const PowerSeries& series, const CostSpec& prices, double tokens
 Usage run_usage(const TrajectoryResult& result, const PowerLevels& levels, const CostSpec& prices,
                 double tokens, Flops model_flops);
 
+/// The same run with so many times the draw: energy, its money and its carbon.
+Usage with_draw(Usage usage, double factor);
+
 }  // namespace lockstep

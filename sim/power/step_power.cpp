@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/layer/operations.hpp"
+#include "sim/power/switch_ports.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/site.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -292,17 +293,6 @@ void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& r
   }
 }
 
-/// Rates of all switch ports: links between switches have one at either end, which is one for each
-/// direction; links of nodes have one.
-BytesPerSecond switch_ports(const Scenario& scenario, const StepPlan& plan) {
-  if (scenario.nodes < 2) return {};
-  const Fabric fabric = own_fabric(scenario, plan);
-  BytesPerSecond all;
-  for (FabricLink link = 0; link < fabric.link_count(); ++link) all += fabric.capacity(link);
-  return all -
-         static_cast<double>(fabric.nodes()) * fabric.nics_per_node() * fabric.nic_bandwidth();
-}
-
 /// The nodes of one kind, and the GPUs of the job on them.
 struct PowerPool {
   const NodeSpec& node;
@@ -419,7 +409,7 @@ StepPower step_power(const Scenario& s, const StepReport& report) {
   assert(!report.timeline.empty() && !report.actors.empty());
   const PowerSpec& spec = *s.power;
   const StepPlan plan = plan_step(s);
-  const BytesPerSecond ports = switch_ports(s, plan);
+  const BytesPerSecond ports = s.nodes < 2 ? BytesPerSecond{} : switch_ports(own_fabric(s, plan));
   const PowerPools pools = power_pools(s, report);
   const Watts unused = unused_power(pools);
   StepPower out;

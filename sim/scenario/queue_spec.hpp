@@ -12,6 +12,7 @@
 
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/failure_mode.hpp"
+#include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/queue_terms.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -124,6 +125,7 @@ struct QueueTraining {
   Scenario scenario;    ///< on nodes 0, 1, ... of its own
   double steps = 0;
   Seconds reference_step{};  ///< alone on the cluster's first nodes; 0: not simulated yet
+  Watts gpu_draw{};          ///< mean of a GPU in that step, where QueueSpec::power is
 };
 
 /// What a job loses each time all is placed anew, by its model and width.
@@ -200,7 +202,8 @@ struct QueueSpec {
   std::vector<RunTime> levels;  ///< las: GPU time at which a job falls a level, rising
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
-  RunTime until = 0;  ///< 0: when the last job has ended
+  RunTime until = 0;     ///< 0: when the last job has ended
+  RunTime snapshot = 0;  ///< when the record ends, from which a forecast goes on; 0: not said
   std::uint64_t seed = 1;
 
   std::vector<QueueJob> jobs;           ///< by submission, equals as the scenario has them
@@ -220,9 +223,12 @@ struct QueueSpec {
   std::vector<QualityOfService> qos{QualityOfService{}};  ///< the first: that of jobs without one
   std::vector<Association> associations;                  ///< parents first; empty: none declared
   PriorityRules priorities;
-  double node_cpus = 0;               ///< 0: one for each GPU
-  double cpus_per_gpu = 0;            ///< 0: node_cpus over GPUs of a node
-  bool cancel_unsatisfiable = false;  ///< jobs whose dependency cannot be met; else they wait
+  double node_cpus = 0;                    ///< 0: one for each GPU
+  double cpus_per_gpu = 0;                 ///< 0: node_cpus over GPUs of a node
+  std::optional<PowerSpec> power;          ///< what the machines draw is reported
+  std::optional<Watts> gpu_draw;           ///< of a GPU that a job of given duration holds
+  std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for a GPU
+  bool cancel_unsatisfiable = false;       ///< jobs whose dependency cannot be met; else they wait
 
   [[nodiscard]] std::string job_name(std::size_t job) const {
     const bool named = job < names.size() && !names[job].empty();

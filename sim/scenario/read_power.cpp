@@ -69,6 +69,13 @@ void declare_site_power(const DeclaredMembers& member, PowerSpec& out) {
                   "Temperature of the air outside; default: 20");
 }
 
+void declare_limited_site(const DeclaredMembers& member, PowerSpec& out) {
+  declare_site_power(member, out);
+  member.optional("site_limit", out.site_limit, Interval{1, 1e12},
+                  "A peak above it is said first, and site_excess_w is by how much. Default: the "
+                  "power_limit of the cluster's preset");
+}
+
 void declare_power(const DeclaredMembers& member, PowerSpec& out) {
   member.optional("cap", out.cap, Interval{1, 1e5}, "Power cap of each GPU; lowers its clock");
   declare_site_power(member, out);
@@ -120,6 +127,15 @@ void settle_site(const JsonCursor& from, const PresetStore& presets, const Clust
   }
 }
 
+void settle_site_limit(const ClusterSite& site, PowerSpec& out,
+                       std::vector<std::string>& assumptions) {
+  if (out.site_limit || !site.power_limit) return;
+  out.site_limit = site.power_limit;
+  assumptions.push_back(
+      "power.site_limit: " + format_quantity(site.power_limit->base_units(), Dimension::power) +
+      of_preset(site));
+}
+
 }  // namespace
 
 PowerSpec read_site_power(const JsonCursor& from, const PresetStore& presets,
@@ -131,17 +147,22 @@ PowerSpec read_site_power(const JsonCursor& from, const PresetStore& presets,
   return out;
 }
 
+PowerSpec read_limited_site(const JsonCursor& from, const PresetStore& presets,
+                            const ClusterSite& site, std::vector<std::string>& assumptions) {
+  PowerSpec out;
+  declare_limited_site({from, Extent::changes}, out);
+  settle_site(from, presets, site, out, assumptions);
+  settle_site_limit(site, out, assumptions);
+  from.finish();
+  return out;
+}
+
 PowerSpec read_power(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site,
                      std::vector<std::string>& assumptions) {
   PowerSpec out;
   declare_power({from, Extent::changes}, out);
   settle_site(from, presets, site, out, assumptions);
-  if (!out.site_limit && site.power_limit) {
-    out.site_limit = site.power_limit;
-    assumptions.push_back(
-        "power.site_limit: " + format_quantity(site.power_limit->base_units(), Dimension::power) +
-        of_preset(site));
-  }
+  settle_site_limit(site, out, assumptions);
   from.finish();
   return out;
 }

@@ -19,6 +19,8 @@ constexpr std::string_view kDefaultFacility = "air_chiller";
 void declare_power(const DeclaredMembers& member, PowerSpec& out);
 /// Those of its members that are about the site alone.
 void declare_site_power(const DeclaredMembers& member, PowerSpec& out);
+/// The same, and what the site allows.
+void declare_limited_site(const DeclaredMembers& member, PowerSpec& out);
 void declare_cost(const DeclaredMembers& member, const std::string& scenario, CostSpec& out);
 
 /// Reads both, each with its files relative to the folder of `file`; finished. What is left open is
@@ -28,6 +30,8 @@ PowerSpec read_power(const JsonCursor& from, const PresetStore& presets, const C
 /// Of the site alone.
 PowerSpec read_site_power(const JsonCursor& from, const PresetStore& presets,
                           const ClusterSite& site, std::vector<std::string>& assumptions);
+PowerSpec read_limited_site(const JsonCursor& from, const PresetStore& presets,
+                            const ClusterSite& site, std::vector<std::string>& assumptions);
 void read_cost(const JsonCursor& from, const std::string& file, CostSpec& out,
                std::vector<std::string>& assumptions);
 

@@ -14,6 +14,7 @@
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/shared_scenario.hpp"
@@ -419,6 +420,10 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "CPUs that jobs ask for with a GPU; default: the node's over its GPUs");
   out.node_cpus = node_cpus.value_or(out.node_cpus);
   out.cpus_per_gpu = cpus_per_gpu.value_or(out.cpus_per_gpu);
+  member.optional("gpu_draw", out.gpu_draw, Interval{0, 1e5},
+                  "What a GPU draws on average while a job whose duration is given holds it; "
+                  "beside \"power\". Default: halfway between a process that waits and the card's "
+                  "limit, with the band of both");
   member.optional(
       "cancel_unsatisfiable", out.cancel_unsatisfiable,
       "Jobs whose dependency cannot be met are cancelled: kill_invalid_depend; default: "
@@ -433,6 +438,9 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   [&](const JsonCursor& at) { read_failures(at, presets, out); });
   declare_run_time(member, "until", out.until, kPositiveQueueSpan,
                    "When the simulation ends; default: with the last job");
+  declare_run_time(member, "snapshot", out.snapshot, kPositiveQueueSpan,
+                   "When the record of a trace ends, with jobs that wait and run: lockstep queue "
+                   "forecast goes on from there");
   int seed = static_cast<int>(out.seed);
   member.optional("seed", seed, 0, 1'000'000'000, "Of all draws; default: 1");
   if (member.object() != nullptr) out.seed = static_cast<std::uint64_t>(seed);
@@ -459,6 +467,29 @@ void declare_expected_of_queue(const DeclaredMembers& member, QueueSpec& out) {
                   declare_bounds_expectation);
 }
 
+void read_queue_power(const JsonCursor& root, const PresetStore& presets, QueueSpec& out) {
+  MachinePower drawn =
+      read_machine_power(root, presets, out.cluster, SiteLimit::said, out.assumptions);
+  out.power = std::move(drawn.power);
+  out.usd_per_gpu_hour = drawn.usd_per_gpu_hour;
+  if (!out.gpu_draw) {
+    const auto is_given = [](const QueueJob& job) { return job.training < 0; };
+    if (out.power && std::ranges::any_of(out.jobs, is_given)) {
+      out.assumptions.emplace_back(
+          "queue.gpu_draw: GPUs of jobs whose duration is given draw what is halfway between a "
+          "waiting process and the card's limit (not given)");
+    }
+    return;
+  }
+  const JsonCursor at = root.at("queue").at("gpu_draw");
+  if (!out.power) at.fail("no such key, unless there is \"power\"");
+  const GpuSpec& gpu = out.cluster.node.gpu;
+  if (*out.gpu_draw > gpu.power_limit) {
+    at.fail(fmt::format("at most {}, the limit of {}",
+                        format_quantity(gpu.power_limit.base_units(), Dimension::power), gpu.name));
+  }
+}
+
 QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   constexpr RunTime kDay = 86'400'000'000'000;
   QueueSpec out;
@@ -473,6 +504,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   const JsonCursor queue = root.at("queue");
   declare_queue({queue, Extent::whole}, presets, out);
   queue.finish();
+  read_queue_power(root, presets, out);
   declare_expected_of_queue({root, Extent::whole}, out);
   root.finish();
   check_rules(queue, out);
@@ -524,6 +556,8 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
   member.required(
       "queue", spec, "Who asks for what and when, and the scheduler's rules",
       [&](const DeclaredMembers& of, QueueSpec& out) { declare_queue(of, presets, out); });
+  describe_machine_power(member, "What the cluster draws is reported; {} is enough",
+                         SiteLimit::said);
   declare_expected_of_queue(member, spec);
   refer_to_job_schema(described);
   const nlohmann::ordered_json::json_pointer training(

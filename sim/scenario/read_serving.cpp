@@ -8,8 +8,8 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/scenario/feature_rules.hpp"
+#include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "sim/scenario/read_serving_power.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/scenario_draft.hpp"
 #include "sim/scenario/serving_lives.hpp"
@@ -313,7 +313,10 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   read_model_choice(root.at("model"), presets, draft);
   out.model = draft.model;
   out.assumptions.insert(out.assumptions.end(), draft.assumptions.begin(), draft.assumptions.end());
-  read_serving_power(root, presets, out);
+  MachinePower drawn =
+      read_machine_power(root, presets, out.cluster, SiteLimit::unsaid, out.assumptions);
+  out.power = std::move(drawn.power);
+  out.usd_per_gpu_hour = drawn.usd_per_gpu_hour;
   const JsonCursor serving = root.at("serving");
   WrittenServing written;
   declare_serving({serving, Extent::whole}, written, out);
@@ -417,7 +420,8 @@ nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
                   "Trainings on other nodes, with which the pools share the fabric; they repeat "
                   "their steps until all requests have ended",
                   elsewhere);
-  describe_serving_power(member);
+  describe_machine_power(member, "What the pools draw is reported; {} is enough",
+                         SiteLimit::unsaid);
   declare_expected_of_serving(member, spec);
   refer_serving_to_job(described);
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},

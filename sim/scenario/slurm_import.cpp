@@ -257,6 +257,7 @@ struct TakenJobs {
   std::string csv;
   std::size_t taken = 0;
   NamedJobs left_out, open, never, without, untold;
+  double latest = 0;  ///< that anything was recorded, after the first submission
   std::set<std::string> qualities;
 };
 
@@ -287,6 +288,7 @@ TakenJobs take_jobs(std::vector<SlurmRecord> records, const TraceRows& rows,
     }
     if (of.end < 0) out.open.add(of.id);
     if (!of.qos.empty()) out.qualities.insert(of.qos);
+    out.latest = std::max({out.latest, of.submit - zero, of.start - zero, of.end - zero});
     out.csv += rows.row(of, *units, zero, runs);
     ++out.taken;
   }
@@ -377,6 +379,7 @@ ImportedSite import_slurm(const SlurmFiles& files, const std::string& node,
         files.sacctmgr->name, out.notes);
   }
   if (!partitions.empty()) queue["partitions"] = std::move(partitions);
+  if (jobs.open.count() > 0 && jobs.latest > 0) queue["snapshot"] = jobs.latest;
   queue["jobs"] = Json::array({{{"trace", {{"file", trace}, {"columns", columns_json()}}}}});
   const Json scenario{
       {"about",

@@ -205,9 +205,10 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   const double steps = to_seconds(run.work).base_units() / model.step_s;
   Usage usage = run_usage(run, model.power.levels, pricing.prices, steps * model.tokens_per_step,
                           steps * step_flops(model.scenario.job).full);
-  usage.energy = draw * usage.energy;
-  usage.energy_usd *= draw * factor(factors, PlanInput::tariff);
-  usage.grams *= draw;
+  const double there =
+      model.fleet ? model.fleet->mean_nodes(usage.time) / model.power.holdings.nodes : 1;
+  usage = with_draw(usage, draw * there);
+  usage.energy_usd *= factor(factors, PlanInput::tariff);
   const CostReport cost = cost_of(pricing.prices, pricing.holdings, usage);
   PlanOutcome out;
   out.time_s = usage.time.base_units();

@@ -6,7 +6,7 @@
 
 #include "models/power/site_power.hpp"
 #include "sim/power/run_power.hpp"
-#include "topologies/fabrics/fabric.hpp"
+#include "sim/power/switch_ports.hpp"
 
 namespace lockstep {
 namespace {
@@ -17,18 +17,6 @@ constexpr double kMillion = 1e6;
 /// Nodes that the replicas fill, the last one maybe in part.
 double nodes_held(const ServingSpec& spec) {
   return std::ceil(static_cast<double>(spec.gpus()) / spec.cluster.node.gpus);
-}
-
-/// Rates of the switch ports that these nodes have their share of.
-BytesPerSecond ports_of(const ServingSpec& spec, double nodes) {
-  const Cluster& c = spec.cluster;
-  if (c.nodes < 2) return {};
-  const NicPorts ports = nic_ports(c.node);
-  const Fabric fabric(c.fabric, c.nodes, ports.count, ports.bandwidth);
-  BytesPerSecond all;
-  for (FabricLink link = 0; link < fabric.link_count(); ++link) all += fabric.capacity(link);
-  all = all - static_cast<double>(fabric.nodes()) * fabric.nics_per_node() * fabric.nic_bandwidth();
-  return nodes / c.nodes * all;
 }
 
 /// All GPUs of a pool over the run, until `end`.
@@ -90,7 +78,7 @@ ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
   assert(spec.power && spec.cluster.node.gpu.power && spec.cluster.node.chassis);
   const NodeSpec& node = spec.cluster.node;
   const double nodes = nodes_held(spec);
-  const BytesPerSecond ports = ports_of(spec, nodes);
+  const BytesPerSecond ports = nodes / spec.cluster.nodes * switch_ports(spec.cluster);
   const PoolAccount* const accounts[] = {&result.serving, &result.decoding};
   ServingPower out;
   for (std::size_t p = 0; p < spec.pools.size(); ++p) {

@@ -227,6 +227,18 @@ SitePace Fleet::pace(RunTime now) const {
   return out;
 }
 
+double Fleet::mean_nodes(Seconds run) const {
+  const double from = begins.base_units();
+  const double until = from + run.base_units();
+  double node_seconds = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double end = i + 1 < steps.size() ? steps[i + 1].at.base_units() : INFINITY;
+    const double length = std::min(end, until) - std::max(steps[i].at.base_units(), from);
+    node_seconds += steps[i].nodes * std::max(0.0, length);
+  }
+  return until > from ? node_seconds / (until - from) : 0;
+}
+
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
   if (scenario.unequal()) {
     throw InputError({.file = scenario.file,
@@ -264,9 +276,8 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
   }
   out.assumptions.emplace_back(
       "run.purchase: on fewer nodes the job runs as many replicas as share its batch evenly; it "
-      "grows and shrinks without a stop, meets the failures of all its nodes from the start, and "
-      "its "
-      "energy beside the money by month counts all of them");
+      "grows and shrinks without a stop, and meets the failures of all its nodes from the start; "
+      "a node that is there draws what one of the whole cluster does");
   return out;
 }
 

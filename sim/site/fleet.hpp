@@ -30,6 +30,8 @@ struct Fleet {
 
   /// Of the run at a moment since it began.
   [[nodiscard]] SitePace pace(RunTime now) const;
+  /// Nodes that are there, averaged over `run` from the moment that it begins.
+  [[nodiscard]] double mean_nodes(Seconds run) const;
 };
 
 /// Simulates the step on each number of nodes: as many replicas as fit and share the batch evenly.

@@ -141,4 +141,12 @@ void write_output(const Answer& answer, const ParsedOptions& options, Console& c
   file.commit();
 }
 
+void write_option_file(const ParsedOptions& options, std::string_view option,
+                       const std::function<std::string()>& text) {
+  if (!options.has(option)) return;
+  OutputFile file(options.get(option));
+  file.write(text());
+  file.commit();
+}
+
 }  // namespace lockstep

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,5 +93,8 @@ Exit answer_first_word(const Command& command, std::string_view what, const Pars
 TextStyle output_style(const ParsedOptions& options, const Console& console);
 /// Writes the answer to --output or to the console.
 void write_output(const Answer& answer, const ParsedOptions& options, Console& console);
+/// Writes the file that `option` names, whole or not at all, where it is given.
+void write_option_file(const ParsedOptions& options, std::string_view option,
+                       const std::function<std::string()>& text);
 
 }  // namespace lockstep

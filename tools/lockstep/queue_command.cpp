@@ -13,16 +13,14 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
-#include "models/base/text_file.hpp"
-#include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/simulate_queue.hpp"
-#include "sim/scenario/scenario_file.hpp"
-#include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/queue/forecast_queue.hpp"
 #include "tools/lockstep/queue/import_queue.hpp"
+#include "tools/lockstep/queue/queue_input.hpp"
 
 namespace lockstep {
 namespace {
@@ -35,9 +33,16 @@ constexpr std::size_t kShownSpans = 24;
 constexpr std::size_t kComparedNames = 10'000;
 
 constexpr std::array kQueueOptions{
-    OptionSpec{"job", 0, "NAME", false,
-               "Which job: as the trace calls it, else its number in the order of submission.",
-               "--job 4711"},
+    OptionSpec{
+        "at", 0, "TIME", false,
+        "forecast: now, counted from the first submission. Default: the scenario's snapshot.",
+        "--at '3 d'"},
+    OptionSpec{"draws", 0, "N", false,
+               "forecast: how often the durations of jobs are drawn. Default: 50.", "--draws 200"},
+    OptionSpec{
+        "job", 0, "NAME", false,
+        "explain: which job: as the trace calls it, else its number in the order of submission.",
+        "--job 4711"},
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read, as lockstep run does.",
                "--set queue.admission=easy"},
@@ -68,15 +73,20 @@ constexpr std::array kQueueOptions{
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 3> kQueueExamples{
+constexpr std::array<std::string_view, 4> kQueueExamples{
+    "lockstep queue forecast scenarios/queue/research-cluster-easy.json --at '60 h'",
     "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
     "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json",
     "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json"};
 
 constexpr CommandSpec kQueueSpec{
     .name = "queue",
-    .usage = "queue explain FILE|NAME --job NAME | queue import --slurm FILE -o FILE [options]",
-    .summary = "Explain why a job of a queue waited; import a site's Slurm as a scenario.",
+    .usage =
+        "queue explain FILE|NAME --job NAME | queue forecast FILE|NAME [--at TIME] | queue "
+        "import --slurm FILE -o FILE [options]",
+    .summary =
+        "Explain why a job of a queue waited, forecast when those that wait will start; "
+        "import a site's Slurm as a scenario.",
     .about =
         "explain: simulates a scenario with \"queue\" as lockstep run does, and follows one of its "
         "jobs. "
@@ -89,6 +99,13 @@ constexpr CommandSpec kQueueSpec{
         "GPUs\n"
         "are free, but not on the nodes that it needs; it lacks no more than is in repair; others\n"
         "hold the GPUs. The stretches add up to its wait.\n"
+        "forecast: takes the queue as it is at a moment, up to then as it was recorded (where "
+        "nothing was:\n"
+        "as the rules have it), and says when each job that waits will start, and with what "
+        "spread: nobody\n"
+        "knows how long jobs run, so that this is drawn from how much of their limits ended ones "
+        "ran,\n"
+        "those of the same user where there are ten. With --set, what a change would do.\n"
         "import: writes a scenario with \"queue\" of a site's files, and its jobs beside it; "
         "lockstep\n"
         "run then says what they waited and what the rules make of them. Settings that the "
@@ -238,16 +255,8 @@ Json followed_json(const Followed& f) {
 
 Exit explain_job(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kQueueFormats);
-  const PresetStore presets(options.all("presets"));
-  const std::string path = scenario_path(options.positionals[1], presets);
-  const ParsedScenario parsed = parse_scenario(path, read_text_file(path), options.all("set"));
-  if (parsed.kind != ScenarioKind::queue) {
-    (void)parsed.root.at("queue");  // names what is missing
-    require_kind(parsed.root, {ScenarioKind::queue}, "a scenario with \"queue\"");
-  }
-  QueueSpec spec = *read_scenario_file(parsed, presets).queue;
+  const QueueSpec spec = timed_queue(options);
   const std::uint32_t job = job_of(spec, options.get("job"));
-  time_trainings(spec, options.has("allow-oom"));
   QueueResult result;
   {
     Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
@@ -271,20 +280,29 @@ Exit run_queue_command(const ParsedOptions& options, Console& console) {
   };
   if (options.positionals.empty()) throw usage("nothing to do");
   const std::string& action = options.positionals[0];
-  const std::vector<std::string> actions{"explain", "import"};
+  const std::vector<std::string> actions{"explain", "forecast", "import"};
   if (action == "import") {
     if (options.positionals.size() > 1) throw usage("files to import are given by options");
     return import_queue(options, console);
   }
-  if (action != "explain") {
-    throw UsageError(fmt::format("lockstep queue: unknown action {}; allowed: explain, import{}",
-                                 in_quotes(action), did_you_mean(action, actions)));
+  const bool forecasts = action == "forecast";
+  if (action != "explain" && !forecasts) {
+    throw UsageError(
+        fmt::format("lockstep queue: unknown action {}; allowed: explain, forecast, import{}",
+                    in_quotes(action), did_you_mean(action, actions)));
   }
   for (const std::string_view option :
        {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos", "node"}) {
     if (options.has(option)) throw usage(fmt::format("--{} is of import", option));
   }
   if (options.positionals.size() < 2) throw usage("no scenario");
+  if (forecasts) {
+    if (options.has("job")) throw usage("--job is of explain");
+    return forecast_starts(options, console);
+  }
+  for (const std::string_view option : {"at", "draws"}) {
+    if (options.has(option)) throw usage(fmt::format("--{} is of forecast", option));
+  }
   if (!options.has("job")) throw usage("no --job");
   return explain_job(options, console);
 }

@@ -63,12 +63,14 @@ constexpr std::array kRunOptions{
         "format, with flows from messages to the passes that take them and, for a scenario "
         "with \"power\", counters of it. Of a scenario with \"serving\": each request on its "
         "replica, as Chrome Trace JSON: when it waited, its prompt was worked on, it "
-        "decoded.",
+        "decoded. Of one with \"queue\": each job on its nodes, as Chrome Trace JSON.",
         "--trace step.json.gz", PathUse::writes},
     OptionSpec{
         "metrics", 0, "FILE", false,
         "Of a scenario with \"serving\": write counters and histograms at the end of the run "
-        "as OpenMetrics text, under the names that vLLM's servers have.",
+        "as OpenMetrics text, under the names that vLLM's servers have. Of one with \"queue\": "
+        "GPUs held, free and broken, jobs that wait and power over time, with times from 0, "
+        "under the names of the Slurm exporter where it has one.",
         "--metrics serving.prom", PathUse::writes},
     OptionSpec{"svg", 0, "FILE", false,
                "Draw the pipeline schedule of the step as SVG: a row per rank, a rectangle per "
@@ -265,13 +267,13 @@ struct SpecialOption {
 };
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
                            kRunOnly = "with \"run\"",
-                           kStepOrServing = "of one step, or with \"serving\"",
+                           kNotJobs = "of one step, or with \"queue\" or \"serving\"",
                            kNoServing = "without \"serving\"",
                            kNoQueueOrServing = "without \"queue\" or \"serving\"",
-                           kServingOnly = "with \"serving\"";
+                           kQueueOrServing = "with \"queue\" or \"serving\"";
 constexpr std::array kSpecialOptions{
-    SpecialOption{"trace", kStepOrServing, true, false, false, false, false, true},
-    SpecialOption{"metrics", kServingOnly, false, false, false, false, false, true},
+    SpecialOption{"trace", kNotJobs, true, false, false, false, true, true},
+    SpecialOption{"metrics", kQueueOrServing, false, false, false, false, true, true},
     SpecialOption{"svg", kOneStep, true, false, false, false, false, false},
     SpecialOption{"fold", kOneJob, true, false, true, false, false, false},
     SpecialOption{"unfold", kOneJob, true, false, true, false, false, false},

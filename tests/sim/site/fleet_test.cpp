@@ -73,6 +73,9 @@ TEST_CASE("fleet: lots add up as they come, and the job runs on replicas that sh
   CHECK(fleet.steps[1].used == 4);
   CHECK(fleet.steps[1].speed > fleet.steps[0].speed);
   CHECK(fleet.steps[0].speed < 0.3);
+  CHECK(fleet.mean_nodes(days(10)) == doctest::Approx(3));
+  // Ten days of 3, twenty of 7, ten of 3 + 2 and ten of 3 + 4.
+  CHECK(fleet.mean_nodes(days(50)) == doctest::Approx((10 * 3 + 20 * 7 + 10 * 5 + 10 * 7) / 50.0));
   CHECK(fleet.pace(0).speed == fleet.steps[0].speed);
   CHECK(fleet.pace(0).until == to_run_time(days(10)));
   CHECK(fleet.pace(to_run_time(days(10))).speed == fleet.steps[1].speed);

@@ -1,6 +1,9 @@
 // `lockstep run` of scenarios with "queue", and what other commands say to them.
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -299,6 +302,51 @@ TEST_CASE("lockstep queue import: what it needs, and nothing half-written") {
   says({"queue", "import", "--slurm", conf, "-o", to}, "no job to take");
   CHECK_FALSE(std::filesystem::exists(to));
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
+}
+
+TEST_CASE("lockstep run, queue: a timeline of each job on its nodes, and metrics over time") {
+  const test::TemporaryFolder folder;
+  const std::string scenario = folder.path() + "/queue.json", trace = folder.path() + "/t.json",
+                    metrics = folder.path() + "/m.prom";
+  std::ofstream(scenario) << R"({
+    "cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "fat_tree"}, "power": {},
+    "queue": {"order": "fifo", "admission": "strict", "gpu_draw": "500 W", "jobs": [
+      {"job": {"name": "a \"quoted\" name", "gpus": 16, "runs": "30 min"}},
+      {"job": {"name": "second", "gpus": 4, "runs": "30 min"}}]}})";
+  const Ran ran = lockstep_with({"run", scenario, "--trace", trace, "--metrics", metrics});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.out.find("at the site's meter") != std::string::npos);
+  const nlohmann::json events = nlohmann::json::parse(read_text_file(trace)).at("traceEvents");
+  // Two nodes; the first job begins and ends on both, the second on one.
+  REQUIRE(events.size() == 2 + 4 + 2);
+  CHECK(events[0]["args"]["name"] == "n1");
+  CHECK(events[2]["name"] == "a \"quoted\" name");
+  CHECK(events[2]["ts"] == 0);
+  CHECK(events[3]["ts"] == 30 * 60 * 1e6);
+  const std::vector<std::string> lines = lines_of(read_text_file(metrics));
+  CHECK(lines.back() == "# EOF");
+  for (const char* name : {"slurm_gpus_alloc", "slurm_queue_pending", "lockstep_power_watts"}) {
+    CHECK(std::ranges::count(lines, fmt::format("# TYPE {} gauge", name)) == 1);
+  }
+  // A second job waits while the first holds all.
+  const auto first = [&](const std::string& name) {
+    return *std::ranges::find_if(lines, [&](const auto& l) { return l.starts_with(name + " "); });
+  };
+  CHECK(first("slurm_gpus_alloc").starts_with("slurm_gpus_alloc 16 "));
+  CHECK(first("slurm_gpus_idle").starts_with("slurm_gpus_idle 0 "));
+  CHECK(first("slurm_queue_pending").starts_with("slurm_queue_pending 1 "));
+}
+
+TEST_CASE("lockstep run, queue: a peak above the site's limit stands first") {
+  const std::string research = kQueues + "research-cluster-easy.json";
+  const auto lines_with_limit = [&](const char* limit) {
+    const Ran ran = lockstep_with({"run", research, "--set", "queue.until=1 d", "--set",
+                                   std::string("power.site_limit=") + limit});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return ran.out;
+  };
+  CHECK(lines_with_limit("300 kW").find("EXCEEDED: the site draws ") != std::string::npos);
+  CHECK(lines_with_limit("30 MW").find("EXCEEDED") == std::string::npos);
 }
 
 }  // namespace lockstep

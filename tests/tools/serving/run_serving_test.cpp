@@ -172,7 +172,8 @@ TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") 
   const Ran other = lockstep_with(
       {"run", LOCKSTEP_SOURCE_DIR "/scenarios/bloom-176b.json", "--metrics", metrics});
   CHECK(other.exit == Exit::bad_input);
-  CHECK(other.err.find("--metrics is for a scenario with \"serving\"") != std::string::npos);
+  CHECK(other.err.find("--metrics is for a scenario with \"queue\" or \"serving\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("lockstep run, serving: an option that a service would not follow is refused") {

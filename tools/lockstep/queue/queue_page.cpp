@@ -14,6 +14,7 @@
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -35,6 +36,10 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
   }
   words += escaped(" Jobs hold ") + strong(page_percent(s.utilisation, 1)) +
            escaped(" of the GPU time.");
+  if (s.power) {
+    const std::string warning = limit_warning(s.power->peak, *a.spec.power);
+    if (!warning.empty()) words = strong(warning) + escaped(". ") + words;
+  }
   if (a.result.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   page.headline(words);
   std::vector<PageFigure> figures{
@@ -51,6 +56,15 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
   if (a.result.node_failures > 0) {
     figures.push_back(
         {.value = grouped(static_cast<double>(a.result.node_failures)), .label = "node failures"});
+  }
+  if (s.power) {
+    figures.push_back(
+        {.value = page_energy(s.power->energy.base_units()),
+         .label = fmt::format("at the site's meter, {} on average",
+                              page_watts(mean_power(s.power->facility).base_units()))});
+  }
+  if (const auto rate = s.bill.usd_per_held_gpu_hour()) {
+    figures.push_back({.value = page_usd(*rate), .label = "an hour of a GPU that a job held"});
   }
   page.figures(figures);
 }
@@ -137,6 +151,27 @@ void add_series(Page& page, const QueueAnswer& a, const SeriesChart& chart) {
               {"series", series}});
 }
 
+void add_power_series(Page& page, const QueueAnswer& a) {
+  if (!a.summary.power) return;
+  const QueuePower& p = *a.summary.power;
+  std::vector<double> megawatts;
+  megawatts.reserve(a.result.series.facility_w.size());
+  for (const double watts : a.result.series.facility_w) megawatts.push_back(watts * 1e-6);
+  std::string about =
+      fmt::format("At the site's meter; at most {} at any time.", page_watts(p.peak.base_units()));
+  if (p.least < p.most) {
+    about += fmt::format(
+        " A GPU of a job that does not say what it draws is taken to draw {}; the energy is "
+        "between "
+        "{} and {}, by what it is.",
+        page_watts(p.given_gpu.base_units()), page_energy(p.least.base_units()),
+        page_energy(p.most.base_units()));
+  }
+  add_series(
+      page, a,
+      {.title = "Power of the site", .about = about, .unit = "MW", .lines = {{"MW", &megawatts}}});
+}
+
 void add_over_time(Page& page, const QueueAnswer& a) {
   const QueueSeries& s = a.result.series;
   if (s.held_gpus.empty()) return;
@@ -148,6 +183,7 @@ void add_over_time(Page& page, const QueueAnswer& a) {
                    .most = static_cast<double>(a.spec.cluster.gpus())};
   if (a.result.node_failures > 0) held.lines.emplace_back("in repair", &s.broken_gpus);
   add_series(page, a, held);
+  add_power_series(page, a);
   const auto some_wait = [](double jobs) { return jobs > 0; };
   if (std::ranges::none_of(s.waiting_jobs, some_wait)) return;
   add_series(page, a,
@@ -179,13 +215,24 @@ void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup
                                .numeric = true,
                                .about = "completion over duration, of which 10 s count at least"}},
                   .first_rows = kFirstRows};
+  const bool paid = groups.front().usd.has_value();
+  if (paid) {
+    table.columns.push_back({.title = "USD",
+                             .numeric = true,
+                             .about = "if those who hold GPUs pay for all machines, by the hour"});
+  }
   for (const QueueGroup& g : groups) {
-    table.rows.push_back({PageCell::text(g.name),
-                          PageCell::number(count_text(g.jobs), static_cast<double>(g.jobs)),
-                          PageCell::number(grouped(g.gpu_hours), g.gpu_hours),
-                          duration(g.wait_s.mean), duration(g.wait_s.p50), duration(g.wait_s.p90),
-                          duration(g.wait_s.most), duration(g.completion_s.mean),
-                          PageCell::number(significant(g.slowdown.mean), g.slowdown.mean)});
+    std::vector<PageCell> row{PageCell::text(g.name),
+                              PageCell::number(count_text(g.jobs), static_cast<double>(g.jobs)),
+                              PageCell::number(grouped(g.gpu_hours), g.gpu_hours),
+                              duration(g.wait_s.mean),
+                              duration(g.wait_s.p50),
+                              duration(g.wait_s.p90),
+                              duration(g.wait_s.most),
+                              duration(g.completion_s.mean),
+                              PageCell::number(significant(g.slowdown.mean), g.slowdown.mean)};
+    if (paid) row.push_back(PageCell::number(page_usd(*g.usd), *g.usd));
+    table.rows.push_back(std::move(row));
   }
   page.section(fmt::format("By {}", title));
   page.table(table);

@@ -17,9 +17,11 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/queue/queue_files.hpp"
 #include "tools/lockstep/queue/queue_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -65,12 +67,54 @@ std::string spread_text(const QueueSpread& spread, std::string (*text)(double)) 
 
 std::string times_text(double slowdown) { return significant(slowdown); }
 
+std::string megawatt_hours(Joules energy) {
+  constexpr double kMegawattHour = 3.6e9;
+  return significant(energy.base_units() / kMegawattHour);
+}
+
+std::string queue_power_lines(const QueueAnswer& a) {
+  if (!a.summary.power) return {};
+  const QueuePower& p = *a.summary.power;
+  std::string energy = fmt::format("{} MWh at the site's meter", megawatt_hours(p.energy));
+  if (p.least < p.most) {
+    energy += fmt::format(", between {} and {} by what jobs draw that do not say it",
+                          megawatt_hours(p.least), megawatt_hours(p.most));
+  }
+  if (p.owned.tonnes_co2 > 0)
+    energy += fmt::format("; {} t of CO2", significant(p.owned.tonnes_co2));
+  return labelled_line(
+             "Power", kQueueLabels,
+             fmt::format("{} on average, at most {}; PUE {}", power_text(mean_power(p.facility)),
+                         power_text(p.peak), significant(p.pue))) +
+         labelled_line("Energy", kQueueLabels, energy);
+}
+
+std::string queue_cost_line(const QueueAnswer& a) {
+  const QueueBill& bill = a.summary.bill;
+  if (!bill.owned_usd && !bill.rent_usd) return {};
+  std::string text;
+  if (bill.owned_usd) text = compact(*bill.owned_usd) + " USD owned";
+  if (bill.rent_usd) {
+    text += fmt::format("{}{} USD rented at {} an hour", text.empty() ? "" : ", ",
+                        compact(*bill.rent_usd), significant(*a.spec.usd_per_gpu_hour));
+  }
+  if (const auto rate = bill.usd_per_held_gpu_hour()) {
+    text += fmt::format("; {} USD an hour of a GPU that a job held{}", significant(*rate),
+                        bill.owned_usd && bill.rent_usd ? ", owned" : "");
+  }
+  return labelled_line("Cost", kQueueLabels, text);
+}
+
 std::string queue_headline(const QueueAnswer& a) {
   const QueueSummary& s = a.summary;
   const auto line = [](std::string_view label, const std::string& text) {
     return labelled_line(label, kQueueLabels, text);
   };
   std::string out = "\n";
+  if (s.power) {
+    const std::string warning = limit_warning(s.power->peak, *a.spec.power);
+    if (!warning.empty()) out += line("Site limit", warning);
+  }
   out += line("Wait", spread_text(s.all.wait_s, wait_text));
   out += line("Completion", spread_text(s.all.completion_s, duration_text));
   out += line("Slowdown", spread_text(s.all.slowdown, times_text));
@@ -99,6 +143,7 @@ std::string queue_headline(const QueueAnswer& a) {
     out += line("Backfill",
                 counted(a.result.backfilled, "job") + " started by the backfill scheduler");
   }
+  out += queue_power_lines(a) + queue_cost_line(a);
   if (a.result.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
 }
@@ -137,18 +182,27 @@ std::string queue_waterfall(const QueueAnswer& a, const TextStyle& style) {
 std::string group_table(std::string_view title, const std::vector<QueueGroup>& groups,
                         const TextStyle& style) {
   if (groups.size() < 2) return {};
-  TextTable table({{std::string(title), Align::left},
-                   {"jobs"},
-                   {"GPU h"},
-                   {"mean wait"},
-                   {"90 %"},
-                   {"mean completion"},
-                   {"mean slowdown"}});
+  const bool paid = groups.front().usd.has_value();
+  std::vector<TextTable::Column> columns{{std::string(title), Align::left},
+                                         {"jobs"},
+                                         {"GPU h"},
+                                         {"mean wait"},
+                                         {"90 %"},
+                                         {"mean completion"},
+                                         {"mean slowdown"}};
+  if (paid) columns.push_back({"USD"});
+  TextTable table(columns);
   for (const QueueGroup& g : groups) {
     if (table.rows() == kMostGroupRows) break;
-    table.add({g.name, whole(g.jobs), grouped(g.gpu_hours), wait_text(g.wait_s.mean),
-               wait_text(g.wait_s.p90), duration_text(g.completion_s.mean),
-               significant(g.slowdown.mean)});
+    std::vector<std::string> cells{g.name,
+                                   whole(g.jobs),
+                                   grouped(g.gpu_hours),
+                                   wait_text(g.wait_s.mean),
+                                   wait_text(g.wait_s.p90),
+                                   duration_text(g.completion_s.mean),
+                                   significant(g.slowdown.mean)};
+    if (paid) cells.push_back(compact(*g.usd));
+    table.add(cells);
   }
   std::string out = "\n" + table.text(style);
   if (groups.size() > kMostGroupRows) {
@@ -239,7 +293,7 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   QueueResult result;
   {
     Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
-    result = simulate_queue(spec, {.keep_spans = reports || format == "csv",
+    result = simulate_queue(spec, {.keep_spans = reports || format == "csv" || options.has("trace"),
                                    .go_on = [&](std::size_t ended, std::size_t all) {
                                      if (ended > 0) progress.update(ended, all);
                                      return !InterruptGuard::interrupted();
@@ -256,6 +310,8 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
     add_claim(*claim, json, misses);
   }
   if (reports) write_report(options, queue_page(answer));
+  write_option_file(options, "trace", [&] { return queue_timeline(answer); });
+  write_option_file(options, "metrics", [&] { return queue_metrics(answer); });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(queue_csv(answer))

@@ -31,19 +31,20 @@ std::string bill_lines(const CampaignResult& result) {
   const double training_w = power.levels.training.facility.base_units();
   constexpr double kMegawattHour = 3.6e9;
   const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
-  // What a growing cluster takes by the month stands in its own table.
-  const std::string_view whole =
-      result.fleet ? "; as if all nodes were there from the first day" : "";
+  const std::string there =
+      result.fleet ? fmt::format("; of the nodes that are there, {} on average",
+                                 significant(result.fleet->mean_nodes(bill.usage.time)))
+                   : "";
   std::string out =
       labelled_line("Energy", kCampaignLabels,
                     fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step; "
                                 "nameplate of the GPUs {}{}",
                                 grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
                                 significant(mean_w / 1e6), significant(training_w / 1e6),
-                                power_text(power.gpu_nameplate), whole));
+                                power_text(power.gpu_nameplate), there));
   if (bill.cost.tonnes_co2 > 0) {
     out += labelled_line("Carbon", kCampaignLabels,
-                         fmt::format("{} t of CO2{}", significant(bill.cost.tonnes_co2), whole));
+                         fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
   }
   if (result.fleet) {
     // A bill of machines that are all there from the start is none of this purchase.

@@ -13,13 +13,16 @@ std::string power_text(Watts w) {
   return significant(base, 4) + " W";
 }
 
+std::string limit_warning(Watts peak, const PowerSpec& spec) {
+  if (!spec.site_limit || peak <= *spec.site_limit) return {};
+  const Watts excess = peak - *spec.site_limit;
+  return fmt::format("EXCEEDED: the site draws {}, {} ({}) above its limit of {}", power_text(peak),
+                     power_text(excess), percent_text(excess / *spec.site_limit),
+                     power_text(*spec.site_limit));
+}
+
 std::string limit_warning(const StepPower& power, const PowerSpec& spec) {
-  if (!spec.site_limit) return {};
-  const Watts excess = power.above(*spec.site_limit);
-  if (excess <= Watts{}) return {};
-  return fmt::format("EXCEEDED: the site draws {}, {} ({}) above its limit of {}",
-                     power_text(power.facility_meter.high), power_text(excess),
-                     percent_text(excess / *spec.site_limit), power_text(*spec.site_limit));
+  return limit_warning(power.facility_meter.high, spec);
 }
 
 }  // namespace lockstep

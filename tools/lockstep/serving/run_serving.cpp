@@ -291,14 +291,6 @@ CsvText serving_csv(const ServingAnswer& a) {
   return out;
 }
 
-template <class Text>
-void write_serving_file(const ParsedOptions& options, std::string_view option, const Text& text) {
-  if (!options.has(option)) return;
-  OutputFile file(options.get(option));
-  file.write(text());
-  file.commit();
-}
-
 }  // namespace
 
 Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedOptions& options,
@@ -329,8 +321,8 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
     add_claim(*claim, json, misses);
   }
   if (reports) write_report(options, serving_page(answer));
-  write_serving_file(options, "trace", [&] { return serving_timeline(answer); });
-  write_serving_file(options, "metrics", [&] { return serving_metrics(answer); });
+  write_option_file(options, "trace", [&] { return serving_timeline(answer); });
+  write_option_file(options, "metrics", [&] { return serving_metrics(answer); });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(serving_csv(answer))

@@ -1,13 +1,12 @@
-#include "sim/scenario/read_serving_power.hpp"
+#include "sim/scenario/read_machine_power.hpp"
 
 #include "sim/scenario/job_readers.hpp"
-#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_power.hpp"
 
 namespace lockstep {
 namespace {
 
-void check_serving_power(const JsonCursor& power, const NodeSpec& node) {
+void check_machine_power(const JsonCursor& power, const NodeSpec& node) {
   if (!node.gpu.power) {
     power.fail("a GPU preset with \"power\", or cluster.node.gpu.power: " + node.gpu.name +
                " has no power data");
@@ -20,26 +19,32 @@ void check_serving_power(const JsonCursor& power, const NodeSpec& node) {
 
 }  // namespace
 
-void read_serving_power(const JsonCursor& root, const PresetStore& presets, ServingSpec& out) {
+MachinePower read_machine_power(const JsonCursor& root, const PresetStore& presets,
+                                const Cluster& cluster, SiteLimit limit,
+                                std::vector<std::string>& assumptions) {
+  MachinePower out;
   if (const auto power = root.find("power")) {
-    check_serving_power(*power, out.cluster.node);
+    check_machine_power(*power, cluster.node);
     const ClusterSite site = read_cluster_draft(root.at("cluster"), presets).site;
-    out.power = read_site_power(*power, presets, site, out.assumptions);
+    out.power = limit == SiteLimit::said ? read_limited_site(*power, presets, site, assumptions)
+                                         : read_site_power(*power, presets, site, assumptions);
   }
   if (const auto cost = root.find("cost")) {
     if (!out.power) cost->fail("no such key, unless there is \"power\"");
-    read_cost(*cost, out.file, out.power->cost, out.assumptions);
+    read_cost(*cost, root.file(), out.power->cost, assumptions);
   }
   declare_price({root, Extent::whole}, out.usd_per_gpu_hour);
-  if (!out.usd_per_gpu_hour) out.usd_per_gpu_hour = out.cluster.node.usd_per_gpu_hour;
+  if (!out.usd_per_gpu_hour) out.usd_per_gpu_hour = cluster.node.usd_per_gpu_hour;
+  return out;
 }
 
-void describe_serving_power(const DeclaredMembers& member) {
+void describe_machine_power(const DeclaredMembers& member, std::string_view sentence,
+                            SiteLimit limit) {
   PowerSpec power;
   CostSpec cost;
   std::optional<double> price;
-  member.optional("power", power, "What the pools draw is reported; {} is enough",
-                  declare_site_power);
+  member.optional("power", power, sentence,
+                  limit == SiteLimit::said ? declare_limited_site : declare_site_power);
   member.optional("cost", cost, "Prices of owning; beside \"power\"",
                   [](const DeclaredMembers& of, CostSpec& out) { declare_cost(of, {}, out); });
   declare_price(member, price);

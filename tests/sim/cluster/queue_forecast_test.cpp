@@ -1,0 +1,110 @@
+// Forecasts of starts, against what comes to pass.
+#include "sim/cluster/queue_forecast.hpp"
+
+#include <doctest/doctest.h>
+
+#include "sim/cluster/recorded_starts.hpp"
+#include "sim/cluster/simulate_queue.hpp"
+#include "tests/sim/cluster/sample_queues.hpp"
+
+namespace lockstep {
+namespace {
+
+using test::end_s;
+using test::queue_of;
+using test::seconds;
+using test::start_s;
+
+/// Each job of a node; limits are what `factor` times as long as jobs run.
+QueueSpec many_jobs(double factor) {
+  QueueSpec spec = test::empty_queue(4, 8);
+  spec.admission = QueueAdmission::easy;
+  for (int i = 0; i < 200; ++i) {
+    QueueJob job;
+    job.submit = seconds(40.0 * i);
+    job.runs = seconds(100 + 37 * (i % 11));
+    job.limit = seconds(factor * (100 + 37 * (i % 11)));
+    job.gpus = i % 7 == 0 ? 24 : 8;
+    spec.jobs.push_back(job);
+  }
+  return spec;
+}
+
+}  // namespace
+
+TEST_CASE("recorded starts: when and where they were, and the rules from then on") {
+  // Strict order would start the second job behind the first; the record has it on another node.
+  QueueSpec spec = queue_of(2, 8, {{0, 100, 8}, {0, 100, 8}, {0, 50, 16}});
+  spec.recorded = {{seconds(10), {2}}, {seconds(20), {1}}, {}};
+  const QueueResult result =
+      simulate_queue(spec, {.recorded_until = seconds(30), .keep_spans = true});
+  CHECK(start_s(result, 0) == 10);
+  CHECK(start_s(result, 1) == 20);
+  CHECK(start_s(result, 2) == 120);
+  CHECK(end_s(result, 2) == 170);
+  for (const JobSpan& span : result.spans) {
+    if (span.job == 0) CHECK(span.held.front().node == 1);
+    if (span.job == 1) CHECK(span.held.front().node == 0);
+  }
+}
+
+TEST_CASE("recorded starts: one whose nodes are taken goes elsewhere, or waits until it can") {
+  QueueSpec spec = queue_of(2, 8, {{0, 100, 8}, {0, 100, 8}, {0, 50, 8}});
+  spec.recorded = {{seconds(0), {1}}, {seconds(5), {1}}, {seconds(6), {2}}};
+  const QueueResult result = simulate_queue(spec, {.recorded_until = seconds(500)});
+  CHECK(start_s(result, 0) == 0);
+  CHECK(start_s(result, 1) == 5);
+  CHECK(start_s(result, 2) == 100);
+}
+
+TEST_CASE("forecast: where jobs run as long as they may, it is what comes to pass") {
+  const QueueSpec spec = many_jobs(1);
+  const QueueResult truth = simulate_queue(spec);
+  const RunTime now = seconds(3000);
+  const QueueForecast forecast = forecast_queue(spec, now, {.draws = 5});
+  CHECK(forecast.mean_share == doctest::Approx(1));
+  REQUIRE(forecast.waiting.size() > 3);
+  for (const ForecastStart& of : forecast.waiting) {
+    CHECK(of.started == forecast.draws);
+    CHECK(of.p10_s == doctest::Approx(of.p90_s));
+  }
+  // What is submitted later may pass nobody that has been promised its start under EASY, but may
+  // take GPUs: of the first that waits the start is certain.
+  CHECK(forecast.waiting.front().p50_s ==
+        doctest::Approx(start_s(truth, forecast.waiting.front().job) - 3000));
+  std::size_t open = 0;
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    open += spec.jobs[j].submit <= now && truth.jobs[j].start > now ? 1 : 0;
+  }
+  CHECK(forecast.waiting.size() == open);
+}
+
+TEST_CASE("forecast: drawn durations hold what comes to pass, and longer limits do not move it") {
+  const QueueSpec spec = many_jobs(4);
+  const QueueResult truth = simulate_queue(spec);
+  const QueueForecast forecast = forecast_queue(spec, seconds(3000), {.draws = 20});
+  CHECK(forecast.mean_share == doctest::Approx(0.25));
+  REQUIRE(forecast.waiting.size() > 3);
+  for (const ForecastStart& of : forecast.waiting) {
+    const double starts = start_s(truth, of.job) - 3000;
+    CHECK(of.p10_s <= of.p50_s);
+    CHECK(of.p50_s <= of.p90_s);
+    // All ran a quarter of their limits: so does each draw.
+    CHECK(of.p50_s <= starts + 1e-6);
+  }
+}
+
+TEST_CASE("forecast: the same bytes each time, and other draws for another seed") {
+  QueueSpec spec = many_jobs(1);
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    spec.jobs[j].limit = spec.jobs[j].runs * static_cast<RunTime>(1 + j % 3);
+  }
+  const auto first = [&spec] {
+    return forecast_queue(spec, seconds(3000), {.draws = 8}).waiting.back().p50_s;
+  };
+  const double once = first();
+  CHECK(first() == once);
+  CHECK(forecast_queue(spec, seconds(3000), {.draws = 8}).draws == 8);
+}
+
+}  // namespace lockstep
