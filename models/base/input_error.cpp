@@ -85,20 +85,19 @@ std::string name_with_words(std::string_view name, std::span<const std::string> 
   return most > kLeast ? best : std::string();
 }
 
-/// What frameworks call a thing that we call otherwise: torch's dtypes, FSDP's strategies.
+/// What frameworks call a thing that we call otherwise: torch's dtypes, checkpoints' formats,
+/// FSDP's strategies.
 struct Synonym {
   std::string_view theirs, ours;
 };
 constexpr std::array kSynonyms{
-    Synonym{"bfloat16", "bf16"},
-    Synonym{"float16", "fp16"},
-    Synonym{"half", "fp16"},
-    Synonym{"float8", "fp8"},
-    Synonym{"fsdp", "zero3"},
-    Synonym{"fsdp2", "zero3"},
-    Synonym{"full_shard", "zero3"},
-    Synonym{"shard_grad_op", "zero2"},
-    Synonym{"distributed_optimizer", "zero1"},
+    Synonym{"bfloat16", "bf16"},       Synonym{"float16", "fp16"},
+    Synonym{"half", "fp16"},           Synonym{"float8", "fp8"},
+    Synonym{"mxfp8", "fp8"},           Synonym{"nvfp4", "fp4"},
+    Synonym{"mxfp4", "fp4"},           Synonym{"awq", "int4"},
+    Synonym{"gptq", "int4"},           Synonym{"fsdp", "zero3"},
+    Synonym{"fsdp2", "zero3"},         Synonym{"full_shard", "zero3"},
+    Synonym{"shard_grad_op", "zero2"}, Synonym{"distributed_optimizer", "zero1"},
 };
 
 /// The candidate of which `wanted`, in small letters, is another word; empty if none.

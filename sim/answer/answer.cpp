@@ -28,6 +28,12 @@ void judge(const Scenario& scenario, Json& answer) {
   add_claim({scenario.expect->claim, scenario.expect->source, answer}, answer, misses);
 }
 
+void judge(const std::optional<BoundsExpectation>& expect, Json& answer) {
+  if (!expect) return;
+  std::vector<std::string> misses;
+  add_claim({expect->claim, expect->source, answer}, answer, misses);
+}
+
 /// Nothing where `question.go_on` said no on the way.
 std::optional<Json> of_run(const RunResult& job, const RunSpec& run, const StepIntervals& intervals,
                            const Question& question) {
@@ -88,8 +94,9 @@ std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& w
   if (question.go_on) options.go_on = [&](std::size_t, std::size_t) { return question.go_on(); };
   const QueueResult result = simulate_queue(spec, options);
   if (result.stopped) return std::nullopt;
-  return ScenarioAnswer(AnswerKind::queue,
-                        queue_json({spec, result, summary_of(spec, result), written}));
+  Json json = queue_json({spec, result, summary_of(spec, result), written});
+  judge(spec.expect, json);
+  return ScenarioAnswer(AnswerKind::queue, std::move(json));
 }
 
 /// The same.
@@ -98,7 +105,9 @@ std::optional<ScenarioAnswer> of_serving(ServingSpec& spec, const WrittenScenari
   const auto go_on = [&](std::size_t) { return !question.go_on || question.go_on(); };
   const ServingReport report = simulate_serving(spec, go_on);
   if (report.stopped) return std::nullopt;
-  return ScenarioAnswer(AnswerKind::serving, serving_json({spec, report, written}));
+  Json json = serving_json({spec, report, written});
+  judge(spec.expect, json);
+  return ScenarioAnswer(AnswerKind::serving, std::move(json));
 }
 
 /// The member that a dotted path ends at; elements of lists and of objects with keys of their own
@@ -196,9 +205,11 @@ std::vector<FieldInfo> answer_fields(AnswerKind kind) {
     case AnswerKind::rl:
       return rl_fields().infos();
     case AnswerKind::queue:
-      return queue_fields().infos();
+      out = queue_fields().infos();
+      break;
     case AnswerKind::serving:
-      return serving_fields().infos();
+      out = serving_fields().infos();
+      break;
   }
   out.push_back({.name = "claim",
                  .sentence = "A claim of the scenario, held against this answer.",

@@ -25,4 +25,12 @@ void declare_claim(const DeclaredMembers& member, Claim& out) {
   });
 }
 
+void declare_bounds_expectation(const DeclaredMembers& member, BoundsExpectation& out) {
+  declare_claim(member, out.claim);
+  member.optional("source", out.source, "Where it was measured or published");
+  if (member.object() != nullptr && out.claim.empty()) {
+    member.object()->fail(R"("that", bounds on numbers of the answer)");
+  }
+}
+
 }  // namespace lockstep

@@ -30,4 +30,13 @@ struct Claim {
 /// its answer.
 void declare_claim(const DeclaredMembers& member, Claim& out);
 
+/// The "expect" of a scenario of which nothing but bounds on its answer is expected.
+struct BoundsExpectation {
+  Claim claim;
+  std::string source;  ///< where it was measured or published; may be empty
+};
+
+/// The keys of a claim, and "source". Throws InputError where nothing is expected.
+void declare_bounds_expectation(const DeclaredMembers& member, BoundsExpectation& out);
+
 }  // namespace lockstep

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/scenario/claim.hpp"
 #include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/queue_terms.hpp"
@@ -212,6 +213,7 @@ struct QueueSpec {
   std::vector<QueuePartition> partitions{QueuePartition{}};  ///< the first: all nodes
   std::vector<QueueQuota> user_quotas, account_quotas;
   std::vector<QueueTraining> trainings;
+  std::optional<BoundsExpectation> expect{};
   std::vector<std::string> assumptions;
 
   std::vector<JobTerms> terms;  ///< of jobs; empty: none has any

@@ -462,6 +462,11 @@ int leaf_nodes_of(const Cluster& cluster) {
       fabric_counts(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth).unit_nodes);
 }
 
+void declare_expected_of_queue(const DeclaredMembers& member, QueueSpec& out) {
+  member.optional("expect", out.expect, "Bounds on the answer, and where they are from",
+                  declare_bounds_expectation);
+}
+
 void read_queue_power(const JsonCursor& root, const PresetStore& presets, QueueSpec& out) {
   MachinePower drawn =
       read_machine_power(root, presets, out.cluster, SiteLimit::said, out.assumptions);
@@ -500,6 +505,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   declare_queue({queue, Extent::whole}, presets, out);
   queue.finish();
   read_queue_power(root, presets, out);
+  declare_expected_of_queue({root, Extent::whole}, out);
   root.finish();
   check_rules(queue, out);
   if (out.placement.leaf_nodes == 0) out.placement.leaf_nodes = leaf_nodes_of(out.cluster);
@@ -552,6 +558,7 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
       [&](const DeclaredMembers& of, QueueSpec& out) { declare_queue(of, presets, out); });
   describe_machine_power(member, "What the cluster draws is reported; {} is enough",
                          SiteLimit::said);
+  declare_expected_of_queue(member, spec);
   refer_to_job_schema(described);
   const nlohmann::ordered_json::json_pointer training(
       "/properties/queue/properties/jobs/items/properties/training/properties");

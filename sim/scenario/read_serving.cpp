@@ -294,6 +294,11 @@ void settle_formats(const JsonCursor& serving, const std::optional<CheckpointFor
   out.assumptions.push_back(std::move(text));
 }
 
+void declare_expected_of_serving(const DeclaredMembers& member, ServingSpec& out) {
+  member.optional("expect", out.expect, "Bounds on the answer, and where they are from",
+                  declare_bounds_expectation);
+}
+
 ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, ServingLayouts layouts) {
   ServingSpec out;
   out.file = root.file();
@@ -320,6 +325,7 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
   serving.finish();
   take_jobs(root, presets, layouts, out);
+  declare_expected_of_serving({root, Extent::whole}, out);
   root.finish();
   make_requests(serving.at("load"), written.load, out);
   if (out.beside && out.requests.size() > kMostBesideJobs) {
@@ -416,6 +422,7 @@ nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
                   elsewhere);
   describe_machine_power(member, "What the pools draw is reported; {} is enough",
                          SiteLimit::unsaid);
+  declare_expected_of_serving(member, spec);
   refer_serving_to_job(described);
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "A model that serves requests on a cluster, for `lockstep run`"},

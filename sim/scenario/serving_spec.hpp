@@ -13,6 +13,7 @@
 
 #include "models/generation/engine.hpp"
 #include "models/spec/transformer.hpp"
+#include "sim/scenario/claim.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/prefix_tree.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -127,6 +128,7 @@ struct ServingSpec {
   std::optional<PowerSpec> power;                  ///< asked for; its site and its prices
   std::optional<double> usd_per_gpu_hour;          ///< scenario's, else the node's
   std::shared_ptr<const SharedScenario> beside{};  ///< trainings on other nodes; null: none
+  std::optional<BoundsExpectation> expect{};
   std::vector<std::string> assumptions;
 
   [[nodiscard]] int gpus() const {

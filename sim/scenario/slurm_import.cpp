@@ -255,7 +255,8 @@ double duration_of(const SlurmRecord& of, const TraceRows& rows) {
 /// What is done with the records, counted.
 struct TakenJobs {
   std::string csv;
-  std::size_t taken = 0, left_out = 0, open = 0, never = 0, without = 0;
+  std::size_t taken = 0;
+  NamedJobs left_out, open, never, without, untold;
   double latest = 0;  ///< that anything was recorded, after the first submission
   std::set<std::string> qualities;
 };
@@ -273,29 +274,31 @@ TakenJobs take_jobs(std::vector<SlurmRecord> records, const TraceRows& rows,
     const std::optional<int> units = rows.units_of(of, why);
     const double runs = duration_of(of, rows);
     if (!units || runs < 0) {
-      ++out.left_out;
-      if (!units && why.ends_with("PU")) {
-        ++out.without;
-      } else if (!units && told++ < kMostTold) {
+      out.left_out.add(of.id);
+      if (units) {
+        out.never.add(of.id);
+      } else if (why.ends_with("PU")) {
+        out.without.add(of.id);
+      } else if (told++ < kMostTold) {
         notes.push_back(fmt::format("job {}: {}: left out", of.id, why));
+      } else {
+        out.untold.add(of.id);
       }
-      out.never += units ? 1 : 0;
       continue;
     }
-    out.open += of.end < 0 ? 1 : 0;
+    if (of.end < 0) out.open.add(of.id);
     if (!of.qos.empty()) out.qualities.insert(of.qos);
     out.latest = std::max({out.latest, of.submit - zero, of.start - zero, of.end - zero});
     out.csv += rows.row(of, *units, zero, runs);
     ++out.taken;
   }
-  const auto tell = [&](std::size_t count, std::string_view what) {
-    if (count > 0)
-      notes.push_back(fmt::format("{} {}", counted(1.0 * static_cast<double>(count), "job"), what));
+  const auto tell = [&](std::string_view what, const NamedJobs& jobs) {
+    if (jobs.count() > 0) notes.push_back(fmt::format("{}: {}", what, jobs.words()));
   };
-  tell(out.without, "ask for none of what is modelled: left out");
-  tell(out.never, "were cancelled before they started: left out");
-  tell(out.open, "had not ended: taken to run to their time limits");
-  if (told > kMostTold) tell(told - kMostTold, "more are too large: left out");
+  tell("left out, as they ask for none of what is modelled", out.without);
+  tell("left out, as they were cancelled before they started", out.never);
+  tell("taken to run to their time limits, as they had not ended", out.open);
+  tell("left out, too large as well", out.untold);
   return out;
 }
 
@@ -376,7 +379,7 @@ ImportedSite import_slurm(const SlurmFiles& files, const std::string& node,
         files.sacctmgr->name, out.notes);
   }
   if (!partitions.empty()) queue["partitions"] = std::move(partitions);
-  if (jobs.open > 0 && jobs.latest > 0) queue["snapshot"] = jobs.latest;
+  if (jobs.open.count() > 0 && jobs.latest > 0) queue["snapshot"] = jobs.latest;
   queue["jobs"] = Json::array({{{"trace", {{"file", trace}, {"columns", columns_json()}}}}});
   const Json scenario{
       {"about",

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/scenario/named_jobs.hpp"
 #include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {
@@ -25,10 +26,11 @@ struct SlurmFiles {
 };
 
 struct ImportedSite {
-  std::string scenario;                 ///< JSON
-  std::string jobs;                     ///< the trace that it names, as CSV
-  std::vector<std::string> notes;       ///< a line for each setting and job that the scenario lacks
-  std::size_t taken = 0, left_out = 0;  ///< jobs
+  std::string scenario;            ///< JSON
+  std::string jobs;                ///< the trace that it names, as CSV
+  std::vector<std::string> notes;  ///< a line for each setting and job that the scenario lacks
+  std::size_t taken = 0;           ///< jobs
+  NamedJobs left_out;
 };
 
 /// `node`: the preset of the site's nodes; `trace`: how the scenario calls its jobs' file. Where no

@@ -12,6 +12,7 @@
 #include "models/base/csv_reader.hpp"
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "sim/scenario/named_jobs.hpp"
 #include "sim/scenario/slurm_conf.hpp"
 
 namespace lockstep {
@@ -255,19 +256,19 @@ std::vector<SlurmRecord> read_squeue(const std::string& file, std::string_view t
                       .nearest = {}});
   }
   std::vector<SlurmRecord> out;
-  std::size_t left_out = 0;
+  NamedJobs left_out;
   for (const SqueueValue& job : *jobs) {
     const SlurmRecord record = job.is_object() ? record_of(job) : SlurmRecord{};
     const bool open = record.state == "PENDING" || record.start >= 0;
     if (record.submit < 0 || !open) {
-      ++left_out;
+      left_out.add(record.id.empty() ? "?" : record.id);
       continue;
     }
     for (SlurmRecord& task : tasks_of(record)) out.push_back(std::move(task));
   }
-  if (left_out > 0) {
-    notes.push_back(fmt::format("{}: {} that neither wait nor run, left out", file,
-                                counted(static_cast<double>(left_out), "job")));
+  if (left_out.count() > 0) {
+    notes.push_back(
+        fmt::format("{}: {} that neither wait nor run, left out", file, left_out.words()));
   }
   return out;
 }

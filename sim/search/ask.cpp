@@ -1,8 +1,6 @@
 #include "sim/search/ask.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
@@ -22,6 +20,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/search/ask_parts.hpp"
 #include "sim/search/search_base.hpp"
 #include "sim/search/tune.hpp"
 #include "sim/search/tuned_scenario.hpp"
@@ -31,52 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-constexpr int kAskedTokens = 4096;                     // of a sequence
-constexpr std::int64_t kAskedTokensPerStep = 4 << 20;  // of a step
-
-/// Which option gave the value at a pointer of the scenario.
-struct OptionPlace {
-  std::string_view pointer, option;
-};
-constexpr std::array kPlaces{OptionPlace{"/model", "--model"},
-                             OptionPlace{"/cluster", "--cluster"},
-                             OptionPlace{"/cluster/preset", "--cluster"},
-                             OptionPlace{"/cluster/node", "--node"},
-                             OptionPlace{"/cluster/nodes", "--nodes"},
-                             OptionPlace{"/cluster/fabric", "--fabric"},
-                             OptionPlace{"/batch/sequences", "--sequences"},
-                             OptionPlace{"/batch/tokens", "--tokens"}};
-
-[[noreturn]] void fail(std::string_view option, const std::string& found, std::string allowed) {
-  throw InputError({.file = std::string(option),
-                    .pointer = {},
-                    .found = in_quotes(found),
-                    .allowed = std::move(allowed),
-                    .nearest = {}});
-}
-
-/// The error as one of the option that is its cause.
-InputError told_of_option(const InputError& error) {
-  InputProblem problem = error.problem();
-  if (problem.file != kAskedFile || problem.found.find("(--set ") != std::string::npos)
-    return error;
-  const auto place = std::ranges::find(kPlaces, problem.pointer, &OptionPlace::pointer);
-  if (place == kPlaces.end()) return error;
-  problem.file = place->option;
-  problem.pointer.clear();
-  return InputError(std::move(problem));
-}
-
-int whole(std::string_view option, const std::string& text) {
-  int number = 0;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, number);
-  if (error != std::errc{} || end != last || number < 1 || number > kMaxGpus) {
-    fail(option, text, fmt::format("a whole number from 1 to {}", kMaxGpus));
-  }
-  return number;
-}
 
 /// The model as a scenario says it. A file is a config.json of Hugging Face where it has what all
 /// of them have, else what a scenario has at "model".
@@ -101,31 +54,27 @@ struct Size {
 };
 
 Size size_of(const Ask& ask, int gpus_of_node) {
-  if (ask.gpus.empty()) return {.nodes = ask.nodes.empty() ? 1 : whole("--nodes", ask.nodes)};
-  if (!ask.nodes.empty()) fail("--gpus", ask.gpus, "this or --nodes, not both");
-  const int gpus = whole("--gpus", ask.gpus);
+  if (ask.gpus.empty())
+    return {.nodes = ask.nodes.empty() ? 1 : whole_option("--nodes", ask.nodes)};
+  if (!ask.nodes.empty()) fail_option("--gpus", ask.gpus, "this or --nodes, not both");
+  const int gpus = whole_option("--gpus", ask.gpus);
   if (gpus < gpus_of_node) return {.nodes = 1, .part = gpus};
-  if (gpus % gpus_of_node != 0) {
-    const int below = gpus / gpus_of_node * gpus_of_node;
-    fail(
-        "--gpus", ask.gpus,
-        fmt::format("whole nodes of {} GPUs: {} or {}", gpus_of_node, below, below + gpus_of_node));
-  }
+  check_whole_nodes(ask.gpus, gpus, gpus_of_node);
   return {.nodes = gpus / gpus_of_node};
 }
 
 Json cluster_of(const Ask& ask, const PresetStore& presets, Json& parallelism) {
   if (!ask.cluster.empty()) {
-    if (!ask.node.empty()) fail("--node", ask.node, "this or --cluster, not both");
-    if (!ask.gpus.empty()) fail("--gpus", ask.gpus, "--nodes beside --cluster");
+    if (!ask.node.empty()) fail_option("--node", ask.node, "this or --cluster, not both");
+    if (!ask.gpus.empty()) fail_option("--gpus", ask.gpus, "--nodes beside --cluster");
     Json cluster{{"preset", ask.cluster}};
-    if (!ask.nodes.empty()) cluster["nodes"] = whole("--nodes", ask.nodes);
+    if (!ask.nodes.empty()) cluster["nodes"] = whole_option("--nodes", ask.nodes);
     if (!ask.fabric.empty()) cluster["fabric"] = ask.fabric;
     return cluster.size() == 1 ? Json(ask.cluster) : cluster;
   }
   constexpr std::string_view kMachine = "--node NAME --nodes N, or --cluster NAME";
   if (ask.node.empty() && !ask.model.empty()) {
-    fail("--model", ask.model, fmt::format("beside it a machine: {}", kMachine));
+    fail_option("--model", ask.model, fmt::format("beside it a machine: {}", kMachine));
   }
   if (ask.node.empty()) {
     throw InputError({.file = "command line",
@@ -141,12 +90,6 @@ Json cluster_of(const Ask& ask, const PresetStore& presets, Json& parallelism) {
   Json cluster{{"node", ask.node}, {"nodes", size.nodes}};
   if (!ask.fabric.empty()) cluster["fabric"] = ask.fabric;
   return cluster;
-}
-
-int sequences_for(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens) {
-  const std::int64_t wanted = std::max(kAskedTokensPerStep / tokens, nodes);
-  const std::int64_t of = gpus <= wanted ? gpus : nodes;
-  return static_cast<int>((wanted + of - 1) / of * of);
 }
 
 /// Reads "parallelism" and the like of what the command line fixes: the search keeps to it.
@@ -187,7 +130,8 @@ Json filled_in(const Ask& ask, const PresetStore& presets) {
                 {"cluster", cluster_of(ask, presets, parallelism)},
                 {"batch", Json::object()}};
   if (!parallelism.empty()) scenario["parallelism"] = parallelism;
-  scenario["batch"]["tokens"] = ask.tokens.empty() ? kAskedTokens : whole("--tokens", ask.tokens);
+  scenario["batch"]["tokens"] =
+      ask.tokens.empty() ? kAskedTokens : whole_option("--tokens", ask.tokens);
   return scenario;
 }
 
@@ -196,7 +140,7 @@ void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
   Json& batch = scenario["batch"];
   if (!batch.is_object() || batch.contains("sequences")) return;
   if (!ask.sequences.empty()) {
-    batch["sequences"] = whole("--sequences", ask.sequences);
+    batch["sequences"] = whole_option("--sequences", ask.sequences);
     return;
   }
   Json with_cluster = scenario;
@@ -211,7 +155,7 @@ void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
   std::int64_t gpus = std::int64_t{cluster.nodes} * cluster.node.gpus;
   if (cluster.nodes == 1 && part != scenario.end() && part->contains("data"))
     gpus = part->at("data").get<std::int64_t>();
-  batch["sequences"] = sequences_for(gpus, cluster.nodes, length);
+  batch["sequences"] = asked_sequences(gpus, cluster.nodes, length);
 }
 
 std::string about(const Ask& ask, const Scenario& scenario, const std::vector<std::string>& sets) {
@@ -277,19 +221,10 @@ Json asked_model(const std::string& written, const PresetStore& presets) try {
 
 std::string ask_collective(const Ask& machine, const std::string& ops, const std::string& sizes,
                            const PresetStore& presets) try {
-  const auto listed_in = [](const std::string& text) {
-    Json out = Json::array();
-    for (std::size_t at = 0; at <= text.size();) {
-      const std::size_t end = std::min(text.find(',', at), text.size());
-      out.push_back(text.substr(at, end - at));
-      at = end + 1;
-    }
-    return out;
-  };
   Json part = Json::object();
   const Json cluster = cluster_of(machine, presets, part);
-  Json collective{{"op", listed_in(ops)}};
-  if (!sizes.empty()) collective["sizes"] = listed_in(sizes);
+  Json collective{{"op", words_between_commas(ops)}};
+  if (!sizes.empty()) collective["sizes"] = words_between_commas(sizes);
   if (part.contains("data")) collective["ranks"] = part["data"];
   const Json scenario{
       {"about", "Asked on the command line."}, {"cluster", cluster}, {"collective", collective}};

@@ -109,6 +109,9 @@ class ServingCandidateReader {
   [[nodiscard]] ServingSpec read() const {
     try {
       const JsonCursor root = JsonCursor::parse(root_.file(), write_json(whole_));
+      if (const auto expect = root.find("expect")) {
+        expect->fail("no such key in a plan: \"objectives\" say what its machines keep");
+      }
       ServingSpec spec = read_serving(root, presets_, ServingLayouts::searched);
       check(spec);
       return spec;

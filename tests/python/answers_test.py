@@ -63,6 +63,11 @@ class Answers(InFolder):
         options = [f"--{name}={value}" for name, value in words.items()]
         _, printed, _ = program("run", *options, "--format", "json")
         self.assertEqual(lockstep.run(**words).json, printed)
+        words = {"model": "llama3_8b", "training": "200 B tokens", "node": "dgx_h100"}
+        words |= {"gpus": "64", "price": "2", "samples": 20}
+        options = [f"--{name}={value}" for name, value in words.items()]
+        _, printed, _ = program("plan", *options, "--format", "json")
+        self.assertEqual(lockstep.plan(**words).json, printed)
 
     def test_other_commands_have_the_bytes_of_the_command_line(self):
         job = self.write("job.json", json.dumps(JOB))

@@ -144,7 +144,7 @@ std::string fabric() {
   options.positionals = {"show", "rail_optimised"};
   options.values["node"] = {"dgx_h100"};
   options.values["nodes"] = {"64"};
-  DrawnFabric drawn = topology_input(options, test::presets());
+  DrawnFabric drawn = topology_input(options, test::presets()).fabric;
   drawn.about = "<b>rails";
   return topology_page(drawn, analyse(drawn));
 }

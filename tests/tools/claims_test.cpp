@@ -46,6 +46,29 @@ Ran small_job(const std::string& expect, const std::string& format = "table") {
   return lockstep_with({"run", file, "--format", format});
 }
 
+/// Two jobs of an hour on one node, one after the other, with this as their "expect".
+Ran small_queue(const std::string& expect, const std::string& format = "table") {
+  const test::TemporaryFolder folder;
+  const std::string file =
+      folder.write("queue.json", R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+        "queue": {"order": "fifo", "admission": "strict",
+                  "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h", "tasks": 2}}]},
+        "expect": )" + expect + "}");
+  return lockstep_with({"run", file, "--format", format});
+}
+
+/// Fifty requests on one GPU with this as their "expect".
+Ran small_service(const std::string& expect, const std::string& format = "table") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("service.json", R"({"model": "llama3_8b",
+        "cluster": {"node": "dgx_h100", "nodes": 1},
+        "serving": {"load": {"rate": 5, "requests": 50, "input": {"mean": 200},
+                             "output": {"mean": 20}},
+                    "pools": {"both": {"engine": "vllm"}}, "weights": "bf16"},
+        "expect": )" + expect + "}");
+  return lockstep_with({"run", file, "--format", format});
+}
+
 }  // namespace
 
 TEST_CASE("claims: every scenario states one, and its answer bears its author out") {
@@ -127,6 +150,63 @@ TEST_CASE("expect.that: what cannot be read, and a field that no answer has, are
   const Ran alone = small_job(R"({"holds": false, "that": ["mfu>0.1"]})");
   CHECK(alone.exit == Exit::bad_input);
   CHECK(alone.err.find("#/expect/holds: ") != std::string::npos);
+}
+
+TEST_CASE("expect.that: a queue keeps or misses bounds on its waits, in every format") {
+  // The second job waits for the hour of the first: half an hour on average.
+  const Ran kept = small_queue(R"({"that": ["wait_mean_s==1800", "utilisation==100 %",
+                                            "all.wait_s.most<=3600"], "source": "by hand"})");
+  CHECK_MESSAGE(kept.exit == Exit::ok, kept.err);
+  CHECK(kept.err.empty());
+  CHECK(kept.out.find("\nExpected (by hand)\n  wait_mean_s==1800: it is 30.0 min\n") !=
+        std::string::npos);
+  CHECK(kept.out.find("utilisation==100 %: it is 100.0 %\n") != std::string::npos);
+  const std::string expect = R"({"that": ["jobs==2", "wait_mean_s<60"]})";
+  const Ran table = small_queue(expect);
+  CHECK(table.exit == Exit::assertion_missed);
+  CHECK(table.out.find("NOT met: wait_mean_s<60: wait_mean_s is ") != std::string::npos);
+  CHECK(table.err.starts_with("expectation missed: wait_mean_s<60: wait_mean_s is "));
+  const Ran json = small_queue(expect, "json");
+  CHECK(json.exit == Exit::assertion_missed);
+  const nlohmann::json bounds = nlohmann::json::parse(json.out).at("claim").at("bounds");
+  CHECK(bounds.at(0).at("kept") == true);
+  CHECK(bounds.at(1).at("value") == 1800);
+  CHECK(bounds.at(1).at("kept") == false);
+  const Ran csv = small_queue(expect, "csv");
+  CHECK(csv.exit == Exit::assertion_missed);
+  CHECK(csv.err == table.err);
+}
+
+TEST_CASE("expect.that: a service keeps or misses bounds on what its requests see") {
+  const Ran kept = small_service(R"({"claim": "One GPU serves this.", "because": "It idles.",
+      "that": ["served==50", "ttft_s.p50<1", "tpot_p99_s<1", "waterfall.idle.share>0"]})");
+  CHECK_MESSAGE(kept.exit == Exit::ok, kept.err);
+  CHECK(kept.out.find("\nClaim\n  \"One GPU serves this.\" This holds.\n  It idles.\n"
+                      "  served==50: it is 50\n") != std::string::npos);
+  const Ran json = small_service(R"({"that": ["ttft_mean_s<1e-6"]})", "json");
+  CHECK(json.exit == Exit::assertion_missed);
+  CHECK(json.err.starts_with("expectation missed: ttft_mean_s<1e-6: ttft_mean_s is "));
+  const nlohmann::json answer = nlohmann::json::parse(json.out);
+  CHECK(answer.at("claim").at("bounds").at(0).at("value") == answer.at("ttft_mean_s"));
+}
+
+TEST_CASE("expect: of services and queues, what it cannot say is an error in place") {
+  const Ran field = small_service(R"({"that": ["served==50", "ttft_p99<1"]})");
+  CHECK(field.exit == Exit::bad_input);
+  CHECK(field.out.empty());
+  CHECK(field.err.find("#/expect/that/1: found \"ttft_p99<1\"; allowed: a number of the answer's "
+                       "JSON. Did you mean \"ttft_p99_s\"?") != std::string::npos);
+  const Ran waits = small_queue(R"({"that": ["wait_mean<1"]})");
+  CHECK(waits.exit == Exit::bad_input);
+  CHECK(waits.err.find("Did you mean \"wait_mean_s\"?") != std::string::npos);
+  const Ran unknown = small_queue(R"({"that": ["jobs==2"], "sorce": "x"})");
+  CHECK(unknown.exit == Exit::bad_input);
+  CHECK(unknown.err.find("#/expect/sorce: ") != std::string::npos);
+  for (const Ran& nothing : {small_queue("{}"), small_service(R"({"source": "x"})")}) {
+    CHECK(nothing.exit == Exit::bad_input);
+    CHECK(nothing.err.find("#/expect: found an object; allowed: \"that\", bounds on numbers of "
+                           "the answer") != std::string::npos);
+  }
 }
 
 TEST_CASE("expect.fits false: a job that does not fit is predicted, and one that fits is a miss") {

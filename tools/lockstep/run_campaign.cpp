@@ -20,13 +20,13 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/goodput_grid.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/run_page.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {

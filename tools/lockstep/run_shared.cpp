@@ -256,7 +256,9 @@ Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
     OutputFile file(options.get("report"));
     CongestionReport page = result.congestion;
     if (hash) page.fabric += fmt::format(", draw {} of the paths' hashes", hash->draw);
-    file.write(congestion_page(page));
+    file.write(congestion_page(page, {.simulated = cluster_words(cluster),
+                                      .written = written,
+                                      .assumptions = scenario.assumptions}));
     file.commit();
   }
   warn_of_old_names(assertions, json, console);

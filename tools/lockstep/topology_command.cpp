@@ -203,14 +203,15 @@ Exit show_fabric(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kShowFormats);
   const bool reports = wants_report(options);
   const PresetStore presets(options.all("presets"));
-  const DrawnFabric fabric = topology_input(options, presets);
+  const TopologyInput input = topology_input(options, presets);
+  const DrawnFabric& fabric = input.fabric;
   if (options.has("svg")) {
     OutputFile svg(options.get("svg"));
     svg.write(write_svg(picture_of(fabric)));
     svg.commit();
   }
   const TopologyAnalysis analysis = analyse(fabric);
-  if (reports) write_report(options, topology_page(fabric, analysis));
+  if (reports) write_report(options, topology_page(fabric, analysis, input.cluster, input.written));
   write_output(format == "json" ? Answer(topology_json(fabric, analysis))
                                 : Answer::terminal(topology_table(fabric, analysis,
                                                                   output_style(options, console))),
@@ -247,7 +248,7 @@ Exit run_export(const ParsedOptions& options, Console& console) {
   }
   const std::string name = options.choice("format", names);
   const PresetStore presets(options.all("presets"));
-  const DrawnFabric fabric = topology_input(options, presets);
+  const DrawnFabric fabric = topology_input(options, presets).fabric;
   for (const std::string& line : fabric.assumptions) {
     remarks(options, console) << "assumed: " << terminal_text(line) << "\n";
   }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <memory>
 #include <system_error>
 #include <utility>
 #include <variant>
@@ -64,9 +65,15 @@ FabricCarriage carriage_of(const Cluster& cluster) {
   return out;
 }
 
+/// A cluster, and the scenario's words for it.
+struct WrittenCluster {
+  Cluster cluster;
+  WrittenScenario written;
+};
+
 /// `place`: what says how many nodes there are.
-DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source,
-                              const std::string& place) {
+TopologyInput fabric_of_cluster(WrittenCluster from, std::string source, const std::string& place) {
+  const Cluster& cluster = from.cluster;
   const NicPorts ports = nic_ports(cluster.node);
   // A graph of a tree and its analysis, measured.
   constexpr double kBytesPerNic = 1500;
@@ -89,7 +96,9 @@ DrawnFabric fabric_of_cluster(const Cluster& cluster, std::string source,
         "forwarding tables stay in " + cluster.fabric.tables +
         R"(: a scenario names them beside the fabric, as "tables" with "routing": "tables")");
   }
-  return out;
+  return {.fabric = std::move(out),
+          .cluster = std::move(from.cluster),
+          .written = std::move(from.written)};
 }
 
 /// What --node and --nodes change of a scenario.
@@ -103,11 +112,13 @@ std::vector<std::string> sets(const ParsedOptions& options) {
 }
 
 /// The cluster of a text as --node and --nodes change it. Mistakes in them are told of them.
-Cluster cluster_of(const std::string& file, const std::string& text, const ParsedOptions& options,
-                   const PresetStore& presets) {
+WrittenCluster cluster_of(const std::string& file, const std::string& text,
+                          const ParsedOptions& options, const PresetStore& presets) {
   try {
     const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets(options));
-    return root.read_whole([&] { return read_cluster(root.at("cluster"), presets); });
+    Cluster cluster = root.read_whole([&] { return read_cluster(root.at("cluster"), presets); });
+    nlohmann::ordered_json written{{"cluster", root.at("cluster").json()}};
+    return {std::move(cluster), std::make_shared<const nlohmann::ordered_json>(std::move(written))};
   } catch (const InputError& error) {
     InputError told = error;
     for (const std::string option : {"node", "nodes"}) {
@@ -120,8 +131,8 @@ Cluster cluster_of(const std::string& file, const std::string& text, const Parse
   }
 }
 
-DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& options,
-                             const PresetStore& presets) {
+TopologyInput fabric_of_preset(const std::string& name, const ParsedOptions& options,
+                               const PresetStore& presets) {
   if (!options.has("nodes") || !options.has("node")) {
     throw UsageError(
         fmt::format("lockstep topology: fabric preset {} joins nodes of some kind; give --node "
@@ -129,11 +140,10 @@ DrawnFabric fabric_of_preset(const std::string& name, const ParsedOptions& optio
                     in_quotes(name)));
   }
   const nlohmann::json text{{"cluster", {{"fabric", name}}}};
-  const Cluster cluster = cluster_of("command line", write_json(text), options, presets);
-  return fabric_of_cluster(
-      cluster,
-      fmt::format("fabric preset {}, {} nodes of {}", name, cluster.nodes, cluster.node.name),
-      "--nodes");
+  WrittenCluster of = cluster_of("command line", write_json(text), options, presets);
+  std::string source =
+      fmt::format("fabric preset {}, {} nodes of {}", name, of.cluster.nodes, of.cluster.node.name);
+  return fabric_of_cluster(std::move(of), std::move(source), "--nodes");
 }
 
 /// Throws InputError where the word, which is no fabric preset, is no file either.
@@ -189,7 +199,7 @@ const ImportFormat& import_format(const ParsedOptions& options, const std::strin
   return recognise(file, text);
 }
 
-DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& presets) {
+TopologyInput topology_input(const ParsedOptions& options, const PresetStore& presets) {
   const std::string& word = options.positionals[1];
   if (presets.has("fabrics", word) && !std::filesystem::exists(word)) {
     return fabric_of_preset(word, options, presets);
@@ -209,7 +219,7 @@ DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& pres
                     option, in_quotes(word), format.title));
   }
   Import read = import_text(word, text, format, import_options(options));
-  if (auto* fabric = std::get_if<DrawnFabric>(&read)) return std::move(*fabric);
+  if (auto* fabric = std::get_if<DrawnFabric>(&read)) return {.fabric = std::move(*fabric)};
   throw UsageError(
       fmt::format("lockstep topology: {} describes a server ({}), not a network; "
                   "`lockstep topology import` makes a node preset of it",

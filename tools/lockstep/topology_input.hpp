@@ -2,9 +2,12 @@
 /// a fabric preset with a number of nodes.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "sim/answer/step_answer.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "tools/console/options.hpp"
 #include "topologies/formats/import.hpp"
 
@@ -17,8 +20,15 @@ ImportOptions import_options(const ParsedOptions& options);
 const ImportFormat& import_format(const ParsedOptions& options, const std::string& file,
                                   const std::string& text);
 
+/// A fabric, and of one that a scenario or a preset makes the machine and what was written of it.
+struct TopologyInput {
+  DrawnFabric fabric;
+  std::optional<Cluster> cluster{};
+  WrittenScenario written{};  ///< {"cluster": ...}
+};
+
 /// The fabric that the second word of the command line names. A server's description has none:
 /// throws UsageError for it, and InputError for what cannot be read.
-DrawnFabric topology_input(const ParsedOptions& options, const PresetStore& presets);
+TopologyInput topology_input(const ParsedOptions& options, const PresetStore& presets);
 
 }  // namespace lockstep

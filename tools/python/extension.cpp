@@ -10,6 +10,7 @@
 #include "sim/answer/answer.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/lockstep/ask/ask_plan_options.hpp"
 #include "tools/python/calls.hpp"
 
 namespace lockstep {
@@ -135,9 +136,11 @@ py::dict commands_declared() {
       row["repeatable"] = option.repeatable;
       row["text"] = option.text;
       row["path"] = name_of(option.path);
-      row["asks"] =
-          command == &run_command() &&
-          std::ranges::find(kAskOptions, option.name, &OptionSpec::name) != kAskOptions.end();
+      const auto is_one_of = [&](const auto& questions) {
+        return std::ranges::find(questions, option.name, &OptionSpec::name) != questions.end();
+      };
+      row["asks"] = (command == &run_command() && is_one_of(kAskOptions)) ||
+                    (command == &plan_command() && is_one_of(kAskPlanOptions));
       options.append(row);
     }
     py::dict row;

@@ -74,6 +74,12 @@ TEST_CASE("nearest_name: a framework's word, only where ours is among the names"
   CHECK(nearest_name("full_shard", shardings) == "zero3");
   CHECK(nearest_name("shard_grad_op", shardings) == "zero2");
   CHECK(nearest_name("half", shardings).empty());
+  const std::vector<std::string> weights{"bf16", "fp8", "fp4", "int4"};
+  CHECK(nearest_name("nvfp4", weights) == "fp4");
+  CHECK(nearest_name("MXFP4", weights) == "fp4");
+  CHECK(nearest_name("mxfp8", weights) == "fp8");
+  CHECK(nearest_name("awq", weights) == "int4");
+  CHECK(nearest_name("gptq", weights) == "int4");
 }
 
 TEST_CASE("listed: forty names, then how many more") {

@@ -159,6 +159,7 @@ TEST_CASE("serving: mistakes name the place and what is allowed") {
   refuses(with_served("/pools/both/expert", 2), "llama3_70b has no experts");
   refuses(with_served("/pools/prefill", Json{{"tensor", 8}}),
           "either \"both\", or \"prefill\" and \"decode\"");
+  refuses(with_served("/weights", "nvfp4"), "Did you mean \"fp4\"?");
   refuses(with_served("/router", "round_robbin"), "Did you mean \"round_robin\"?");
   refuses(with_served("/load/clients", 4), "either \"rate\" or \"clients\"");
   refuses(with_served("/load/think", "1 s"), "no such key without \"clients\"");

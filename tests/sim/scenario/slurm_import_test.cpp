@@ -126,7 +126,8 @@ TEST_CASE("import: settings that are read act") {
                                                {"name": "prime", "hosts": "n[1-2]", "tier": 5}])"));
   CHECK(scenario["cluster"] == Json::parse(R"({"node": "dgx_h100", "nodes": 4})"));
   CHECK(site.taken == 4);
-  CHECK(site.left_out == 2);
+  CHECK(site.left_out.count() == 2);
+  CHECK(site.left_out.names() == "2, 4");
   CHECK(site.jobs.find("\n1,ann,ml,batch,high,16,0,3600,7200,60,0,n[1-2],,,,,COMPLETED,train\n") !=
         std::string::npos);
   CHECK(site.jobs.find("\n3_2,bob,ml,batch,high,1,300,600,600,,0,,3,2,,,PENDING,many\n") !=
@@ -149,7 +150,8 @@ TEST_CASE("import: what does not act, is not known, or does not fit has a line o
         "slurm.conf: 2 nodes without 8 GPUs are left out: nodes of one kind are modelled",
         "PriorityWeightTRES: Mem=5 matters and is not modelled",
         "job 2: it asks for 64 GPUs; partition prime has 16: left out",
-        "3 jobs had not ended: taken to run to their time limits"}) {
+        "left out, as they were cancelled before they started: 1 job (4)",
+        "taken to run to their time limits, as they had not ended: 3 jobs (3_1, 3_2, 3_3)"}) {
     CAPTURE(note);
     CHECK(has_note(site, note));
   }

@@ -117,6 +117,60 @@ TEST_CASE("lockstep plan: its point is what lockstep run says about the same job
   check();
 }
 
+TEST_CASE("lockstep plan --model: a plan in a line, written as a file that gives the same answer") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/asked.json";
+  const std::vector<std::string> question{
+      "plan",   "--model", "llama3_8b", "--training", "200 B tokens", "--node", "dgx_h100",
+      "--gpus", "64,128",  "--price",   "2",          "--usd",        "1000000"};
+  const auto asked = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = question;
+    words.insert(words.end(), {"--set", "samples=20"});
+    words.insert(words.end(), more.begin(), more.end());
+    return lockstep_with(words);
+  };
+  const test::Ran ran = asked({"--format", "json", "-o", file});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const Json answer = Json::parse(ran.out);
+  CHECK(answer.at("candidates").size() == 2);
+  const Json written = Json::parse(read_text_file(file));
+  CHECK(written.at("samples") == 20);
+  CHECK(written.at("limits").at("usd") == 1000000);
+  const test::Ran again = lockstep_with({"plan", file, "--format", "json"});
+  REQUIRE_MESSAGE(again.exit == Exit::ok, again.err);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CAPTURE(i);
+    const Json& one = answer.at("candidates")[i];
+    const Json same = Json::parse(again.out).at("candidates")[i];
+    for (const char* member : {"name", "step_s", "time_s", "usd"}) {
+      CHECK(same.at(member) == one.at(member));
+    }
+  }
+  const test::Ran table = asked({});
+  CHECK(table.out.find("Recommendation  Take dgx_h100, ") != std::string::npos);
+
+  const std::string none = folder.path() + "/none.json";
+  const test::Ran wrong = asked({"--set", "bogus=1", "-o", none});
+  CHECK(wrong.exit == Exit::bad_input);
+  CHECK(wrong.err.starts_with("command line#/bogus: found the unknown key"));
+  CHECK_FALSE(std::filesystem::exists(none));
+  const std::string page = folder.path() + "/plan.md";
+  const test::Ran markdown = asked({"-o", page});
+  CHECK(markdown.exit == Exit::bad_input);
+  CHECK(markdown.err.find("beside --model; allowed: a .json file") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(page));
+}
+
+TEST_CASE("lockstep plan --model: its options stand neither without it nor beside a file") {
+  CHECK(lockstep_with({"plan", "--time", "90 d"}).err ==
+        "--time: found it without --model; allowed: beside --model\n");
+  CHECK(lockstep_with({"plan", "my.json", "--node", "dgx_h100"}).err ==
+        "--node: found it beside the plan my.json; allowed: beside --model, or --set\n");
+  const test::Ran both = lockstep_with({"plan", "my.json", "--model", "llama3_8b"});
+  CHECK(both.exit == Exit::bad_input);
+  CHECK(both.err == "--model: found it beside the plan my.json; allowed: one of them\n");
+}
+
 TEST_CASE("lockstep plan --stack: every candidate runs it, whatever the plan says") {
   const test::TemporaryFolder folder;
   const auto days = [&](const Json& plan, std::vector<std::string> options = {}) {

@@ -52,6 +52,7 @@ TEST_CASE("lockstep run: a queue as Slurm ran it, on the nodes and at the times 
   CHECK(recorded["largest_gap_s"].get<double>() <= 10);
   CHECK(std::abs(recorded["wait_error"].get<double>()) < 0.005);
   CHECK(recorded["inverted_pairs"] == 0);
+  CHECK(answer["claim"]["bounds"].size() == 4);
   double shares = 0;
   for (const auto& bucket : answer["waterfall"]) shares += bucket["share"].get<double>();
   CHECK(shares == doctest::Approx(1));
@@ -86,7 +87,8 @@ TEST_CASE("lockstep run, queue: --allow-oom is for one with trainings") {
 TEST_CASE("lockstep run: a queue of which Slurm backfilled 60 of 100 jobs") {
   const nlohmann::json answer = queue_answer({kRecorded, "--set", "queue.order=fifo", "--set",
                                               "queue.jobs.0.trace.file=slurm_backfill_x20.csv",
-                                              "--set", "queue.slurm.opens=60 s"});
+                                              "--set", "queue.slurm.opens=60 s", "--set",
+                                              R"(expect={"that": ["recorded.same_nodes>=40"]})"});
   // The controller's own computing time moves its passes, and with them half of the nodes.
   CHECK(std::abs(answer["recorded"]["wait_error"].get<double>()) < 0.05);
   CHECK(answer["recorded"]["same_nodes"].get<int>() >= 40);
@@ -257,6 +259,8 @@ TEST_CASE("lockstep queue import: a real Slurm's files, and the window replayed"
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
   CHECK(ran.err.find("SlurmctldPort is harmless") != std::string::npos);
   CHECK(ran.err.find("16 jobs taken, 0 left out; lockstep run " + to) != std::string::npos);
+  CHECK(ran.err.find("/squeue.json: 15 jobs (") != std::string::npos);
+  CHECK(ran.err.find(", and 10 more) that neither wait nor run, left out\n") != std::string::npos);
   const nlohmann::json answer = queue_answer({to});
   CHECK(answer["jobs"] == 16);
   // Of 15 that started: what limits made them wait is predicted, to the pace of Slurm's cycles.
@@ -264,6 +268,21 @@ TEST_CASE("lockstep queue import: a real Slurm's files, and the window replayed"
   CHECK(answer["recorded"]["largest_gap_s"].get<double>() <= 60);
   CHECK(answer["recorded"]["inverted_pairs"].get<double>() < 0.02);
   CHECK(answer["recorded"]["same_nodes"].get<int>() >= 14);
+}
+
+TEST_CASE("lockstep queue import: jobs that are left out are named beside their number") {
+  const std::string site = LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/site/";
+  const test::TemporaryFolder folder;
+  const std::string wide =
+      "99|big|games|c|all|wide|2026-11-26T03:44:10|2026-11-26T03:44:10|2026-11-26T03:44:21|"
+      "2026-11-26T03:53:23|00:11:00|gres/gpu=6400|gres/gpu=6400|n2|COMPLETED\n";
+  const std::string jobs = folder.write("sacct.txt", read_text_file(site + "sacct.txt") + wide);
+  const std::string to = folder.path() + "/site.json";
+  const Ran ran = lockstep_with(
+      {"queue", "import", "--slurm", site + "slurm.conf", "--accounting", jobs, "-o", to});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.err.find("job 99: it asks for 6400 GPUs; ") != std::string::npos);
+  CHECK(ran.err.find(" jobs taken, 1 left out (99); lockstep run " + to) != std::string::npos);
 }
 
 TEST_CASE("lockstep queue import: what it needs, and nothing half-written") {

@@ -53,6 +53,16 @@ TEST_CASE("lockstep run: every shipped serving scenario answers, and its shares 
   }
 }
 
+TEST_CASE("lockstep run: what the conversations' scenario expects of its cache, it gets") {
+  const nlohmann::json claim = served({kConversations}).at("claim");
+  REQUIRE(claim.at("bounds").size() == 2);
+  for (const nlohmann::json& bound : claim.at("bounds")) CHECK(bound.at("kept") == true);
+  const Ran without =
+      lockstep_with({"run", kConversations, "--set", "serving.batching.prefix_cache=false"});
+  CHECK(without.exit == Exit::assertion_missed);
+  CHECK(without.err.starts_with("expectation missed: prefix_found_share>0.9: "));
+}
+
 TEST_CASE("lockstep run: more load on the same replicas, later tokens") {
   const std::vector<std::string> few{kChatScenario, "--set", "serving.load.requests=2000"};
   std::vector<std::string> many = few;
@@ -96,7 +106,9 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
   CHECK(ran.exit == Exit::ok);
   const std::string html = read_text_file(page);
   for (const char* part : {"to the first token (TTFT)", "Where the GPU time goes", "prefill",
-                           "Requests being served or waiting", "of 300 requests served"}) {
+                           "Requests being served or waiting", "of 300 requests served",
+                           "What was simulated", "Pool prefill", "4 x TP 4, EP 4, sglang",
+                           "weights fp8, experts fp4, cache fp8", ">4 x dgx_b200, "}) {
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   }
   REQUIRE(
@@ -104,7 +116,8 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
           .exit == Exit::ok);
   const std::string powered = read_text_file(page);
   for (const char* part :
-       {"Power and energy", "Power of the site", "A million tokens of answers"}) {
+       {"Power and energy", "Power of the site", "A million tokens of answers",
+        "weights fp8, cache fp8", "TTFT 1.00 s, TPOT 50.0 ms, for 99.0 % of them"}) {
     CHECK_MESSAGE(powered.find(part) != std::string::npos, part);
   }
   // Answers of a token each have no time per token.
@@ -159,7 +172,8 @@ TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") 
   const Ran other = lockstep_with(
       {"run", LOCKSTEP_SOURCE_DIR "/scenarios/bloom-176b.json", "--metrics", metrics});
   CHECK(other.exit == Exit::bad_input);
-  CHECK(other.err.find("--metrics is for a scenario with \"queue\" or \"serving\"") != std::string::npos);
+  CHECK(other.err.find("--metrics is for a scenario with \"queue\" or \"serving\"") !=
+        std::string::npos);
 }
 
 TEST_CASE("lockstep run, serving: an option that a service would not follow is refused") {

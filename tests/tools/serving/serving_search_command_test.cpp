@@ -76,10 +76,20 @@ TEST_CASE("lockstep plan: of a service that nothing can serve in time it says so
         std::string::npos);
 }
 
+TEST_CASE("lockstep plan: of a service, bounds on an answer are no part of it") {
+  const Ran ran =
+      lockstep_with({"plan", kPlanOfService, "--set", R"(scenario.expect={"that": ["served>0"]})"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("#/scenario/expect: found an object") != std::string::npos);
+  CHECK(ran.err.find("no such key in a plan: \"objectives\" say what its machines keep") !=
+        std::string::npos);
+}
+
 TEST_CASE("lockstep tune: of a service it writes a scenario that run takes as it is") {
   const test::TemporaryFolder folder;
   const std::string best = folder.path() + "/best.json", page = folder.path() + "/tune.html";
-  const Ran ran = lockstep_with(short_tune({"-o", best, "--report", page, "--format", "json"}));
+  const Ran ran = lockstep_with(short_tune({"-o", best, "--report", page, "--format", "json",
+                                            "--set", R"(expect={"that": ["served>0"]})"}));
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
   const nlohmann::json json = nlohmann::json::parse(ran.out);
   CHECK(json["objective"] == "goodput");
@@ -89,6 +99,7 @@ TEST_CASE("lockstep tune: of a service it writes a scenario that run takes as it
   const nlohmann::json served = nlohmann::json::parse(again.out);
   CHECK(served["gpus"] == json["best"][0]["gpus"]);
   CHECK(served["objectives_kept"] == true);
+  CHECK_FALSE(nlohmann::json::parse(read_text_file(best)).contains("expect"));
   CHECK(read_text_file(page).find("The best ways of serving") != std::string::npos);
   CHECK(lockstep_with(short_tune({"--pools", "one", "--format", "csv"}))
             .out.starts_with("rank,score,gpus,pool,"));

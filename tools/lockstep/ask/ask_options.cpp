@@ -13,37 +13,39 @@
 
 namespace lockstep {
 
-std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first) {
-  struct Member {
-    std::string_view option;
-    std::string Ask::* text;
-  };
-  constexpr std::array kMembers{
-      Member{"model", &Ask::model},         Member{"node", &Ask::node},
-      Member{"cluster", &Ask::cluster},     Member{"nodes", &Ask::nodes},
-      Member{"gpus", &Ask::gpus},           Member{"fabric", &Ask::fabric},
-      Member{"sequences", &Ask::sequences}, Member{"tokens", &Ask::tokens}};
-  Ask ask;
-  for (const Member& member : kMembers) {
-    if (!options.has(member.option)) continue;
-    if (!options.has(first)) {
+bool asks_without_file(const ParsedOptions& options, std::string_view first,
+                       std::span<const std::string_view> parts, std::string_view what) {
+  if (!options.has(first)) {
+    for (const std::string_view part : parts) {
+      if (!options.has(part)) continue;
       throw UsageError(
           options.positionals.empty()
-              ? fmt::format("--{0}: found it without --{1}; allowed: beside --{1}", member.option,
-                            first)
-              : fmt::format("--{}: found it beside the scenario {}; allowed: beside --{}, or --set",
-                            member.option, options.positionals.front(), first));
+              ? fmt::format("--{0}: found it without --{1}; allowed: beside --{1}", part, first)
+              : fmt::format("--{}: found it beside the {} {}; allowed: beside --{}, or --set", part,
+                            what, options.positionals.front(), first));
     }
-    ask.*member.text = options.get(member.option);
+    return false;
   }
-  if (!options.has(first)) return std::nullopt;
-  if (!options.positionals.empty()) {
-    const std::string set =
-        first == "model" ? ", or --set model=" + options.get("model") : std::string();
-    throw UsageError(fmt::format("--{}: found it beside the scenario {}; allowed: one of them{}",
-                                 first, options.positionals.front(), set));
-  }
-  return ask;
+  if (options.positionals.empty()) return true;
+  const bool sets_model = first == "model" && what == "scenario";
+  throw UsageError(
+      fmt::format("--{}: found it beside the {} {}; allowed: one of them{}", first, what,
+                  options.positionals.front(),
+                  sets_model ? ", or --set model=" + options.get("model") : std::string()));
+}
+
+std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first) {
+  constexpr std::array<std::string_view, 8> kNames{"model", "node",   "cluster",   "nodes",
+                                                   "gpus",  "fabric", "sequences", "tokens"};
+  if (!asks_without_file(options, first, kNames)) return std::nullopt;
+  return Ask{.model = options.get("model"),
+             .cluster = options.get("cluster"),
+             .node = options.get("node"),
+             .nodes = options.get("nodes"),
+             .gpus = options.get("gpus"),
+             .fabric = options.get("fabric"),
+             .sequences = options.get("sequences"),
+             .tokens = options.get("tokens")};
 }
 
 std::string asked_text(const Ask& ask, const std::vector<std::string>& sets,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,11 @@ inline constexpr OptionSpec kAskTokens{
 /// All of them; none of them stands beside a scenario file.
 inline constexpr std::array kAskOptions{kAskModel, kAskNode,   kAskCluster,   kAskNodes,
                                         kAskGpus,  kAskFabric, kAskSequences, kAskTokens};
+
+/// Whether they ask a question without a file, which begins with `first`. Throws UsageError where a
+/// file, in words a `what`, is given beside it, or without it one of `parts`, its other options.
+bool asks_without_file(const ParsedOptions& options, std::string_view first,
+                       std::span<const std::string_view> parts, std::string_view what = "scenario");
 
 /// What the options ask; nothing where `first`, with which a question begins, is not given. Throws
 /// UsageError where a file is given beside it, or another of these options without it.

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 #include <vector>
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 
@@ -135,7 +137,7 @@ void add_draws(Page& page, const CollectiveStudy& study) {
 
 }  // namespace
 
-std::string collective_page(const CollectiveStudy& study) {
+std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written) {
   Page page("Collectives", fmt::format("{} among {} GPUs", fmt::join(ops_of(study), ", "),
                                        grouped(static_cast<double>(study.group.gpus.size()))));
   if (!study.about.empty()) page.about(study.about);
@@ -151,11 +153,14 @@ std::string collective_page(const CollectiveStudy& study) {
   page.section("Why these algorithms");
   page.list(choice_reasons(study));
   add_draws(page, study);
-  std::vector<std::string> notes = study.cluster.assumptions;
-  notes.insert(notes.end(), study.notes.begin(), study.notes.end());
-  if (!notes.empty()) {
-    page.section("Notes and assumptions");
-    page.list(notes);
+  std::vector<NamedWords> simulated = cluster_words(study.cluster);
+  simulated.push_back({"Group", collective_group_text(study)});
+  add_basis(page, {.simulated = std::move(simulated),
+                   .written = written,
+                   .assumptions = study.cluster.assumptions});
+  if (!study.notes.empty()) {
+    page.section("Notes");
+    page.list(study.notes);
   }
   page.foot("Scenario: " + study.file + ".");
   return page.html(chart_library());

@@ -3,10 +3,12 @@
 
 #include <string>
 
+#include "sim/answer/step_answer.hpp"
 #include "tools/lockstep/comm/comm_collective.hpp"
 
 namespace lockstep {
 
-std::string collective_page(const CollectiveStudy& study);
+/// `written`: the scenario, for its inputs; null leaves them out.
+std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written = {});
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include <array>
 #include <chrono>
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -14,13 +15,13 @@
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
-#include "tools/lockstep/claim_text.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/comm/collective_page.hpp"
 #include "tools/lockstep/comm/comm_collective.hpp"
 #include "tools/lockstep/comm/comm_traffic.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
@@ -234,6 +235,20 @@ Exit run_varied_comm(const std::string& file, const std::string& text, const Pre
   return answer_varied(file, answer_to, kOfOnePoint, "comm", options, console);
 }
 
+WrittenScenario written_in(const JsonCursor& root) {
+  return std::make_shared<const nlohmann::ordered_json>(root.json());
+}
+
+/// What the page of a traffic scenario says beside its report.
+AnswerBasis traffic_basis(const TrafficScenario& scenario, const JsonCursor& root) {
+  std::vector<NamedWords> simulated = cluster_words(scenario.cluster);
+  simulated.push_back(
+      {"Links", percent_text(scenario.efficiency) + " of their rate is reached by payload"});
+  return {.simulated = std::move(simulated),
+          .written = written_in(root),
+          .assumptions = scenario.assumptions};
+}
+
 Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
                  Console& console) {
   const std::string format = options.choice("format", kFormats);
@@ -267,7 +282,10 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
     claim.emplace(scenario.expect->claim, scenario.expect->source, json);
     add_claim(*claim, json, misses);
   }
-  if (congestion) write_file(options.get("report"), congestion_page(congestion->report(report)));
+  if (congestion) {
+    write_file(options.get("report"),
+               congestion_page(congestion->report(report), traffic_basis(scenario, root)));
+  }
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation).str());
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
   const auto table = [&] {
@@ -298,7 +316,7 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
-  if (reports) write_report(options, collective_page(study));
+  if (reports) write_report(options, collective_page(study, written_in(root)));
   write_output(format == "json" ? Answer(JsonText(json))
                : format == "csv"
                    ? Answer(collective_csv(study))

@@ -2,6 +2,7 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <ostream>
 #include <thread>
 
@@ -11,12 +12,15 @@
 #include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/search/read_plan.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/lockstep/ask/ask_plan_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
@@ -58,13 +62,25 @@ constexpr std::array kPlanOptions{
                "output is the same for any number.",
                "-j 2"},
     OptionSpec{"quiet", 'q', "", false, "Show no progress.", "--quiet"},
+    kPlanModel,
+    kPlanTraining,
+    kPlanNode,
+    kPlanTime,
+    kPlanGpus,
+    kPlanUsd,
+    kPlanPrice,
     kFoldOption,
     kUnfoldOption,
     kPresetsOption,
-    kOutputOption,
+    OptionSpec{"output", 'o', "FILE", false,
+               "Write to this file instead of the terminal (- is the terminal); it appears only "
+               "when it is complete, and is compressed if its name ends in .gz. With --model, "
+               "the file gets the plan, and the answer is printed.",
+               "-o plan.md", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 5> kPlanExamples{
+constexpr std::array<std::string_view, 6> kPlanExamples{
+    "lockstep plan --model llama3_70b --training 15T --node dgx_h100,gb200_nvl72 --time 90d",
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --report plan.html",
     "lockstep plan scenarios/plans/train-405b.json --set limits.usd=80000000 -o plan.md",
     "lockstep plan scenarios/plans/train-70b-15t-tokens.json --vary limits.usd=15000000,25000000",
@@ -74,7 +90,7 @@ constexpr std::array<std::string_view, 5> kPlanExamples{
 
 constexpr CommandSpec kPlanSpec{
     .name = "plan",
-    .usage = "plan FILE [options]",
+    .usage = "plan [FILE] [options]",
     .summary = "Choose a cluster: time, power, money and how sure, for each candidate.",
     .about =
         "Reads a plan (a JSON file; scenarios/plans/README.md describes the format): what to "
@@ -86,6 +102,7 @@ constexpr CommandSpec kPlanSpec{
         "with intervals, the front of time, money and energy, what the answer depends on, and "
         "which\n"
         "candidates miss which limit.\n"
+        "Without a file, --model, --training and --node ask which of these servers, and how many.\n"
         "\n"
         "Of a plan whose scenario has \"serving\": the least GPUs of each machine that serve the "
         "load\n"
@@ -228,8 +245,34 @@ Exit answer_plan(const CommandInput& input, const PresetStore& presets,
   return Exit::ok;
 }
 
+/// Writes the plan that was asked for, changes and all, once it is known to be one.
+void write_asked_plan(const std::string& text, const ParsedOptions& options,
+                      const PresetStore& presets) {
+  const std::string file = options.get("output");
+  if (file.ends_with(".md")) {
+    throw UsageError(
+        fmt::format("--output: found {} beside --model; allowed: a .json file, for "
+                    "the plan; --format markdown prints the answer so",
+                    in_quotes(file)));
+  }
+  const std::string asked(kAskedFile);
+  const std::vector<std::string> sets = changes_of_plan(options, JsonCursor::parse(asked, text));
+  (void)read_plan(asked, text, presets, sets);
+  write_asked(write_json(JsonCursor::parse(asked, text, JsonStyle::plain, sets).json()), file);
+}
+
 Exit run_plan(const ParsedOptions& options, Console& console) {
-  return answer_first_word(plan_command(), "plan file", options, console);
+  const std::optional<PlanAsk> ask = plan_ask_of(options);
+  if (!ask) return answer_first_word(plan_command(), "plan file", options, console);
+  const PresetStore presets(options.all("presets"));
+  const std::string text = ask_plan(*ask, options.all("set"), presets);
+  ParsedOptions printed = options;
+  if (options.has("output") && options.get("output") != kStandardInput) {
+    (void)format_of(options);
+    write_asked_plan(text, options, presets);
+    printed.values.erase("output");
+  }
+  return answer_plan({std::string(kAskedFile), text}, presets, printed, console);
 }
 
 constexpr Command kPlanCommand{&kPlanSpec, run_plan, read_scenario_input, answer_plan};

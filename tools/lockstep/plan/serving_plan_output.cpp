@@ -21,7 +21,7 @@ std::string labelled_service(std::string_view label, const std::string& text) {
 }
 
 /// What the objectives are, each once.
-std::string asked_text(const ServingSpec& spec) {
+std::string objectives_asked(const ServingSpec& spec) {
   std::string out;
   const auto add = [&](std::string_view name, const std::optional<Seconds>& limit) {
     if (!limit) return;
@@ -200,7 +200,7 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   if (!a.spec.about.empty()) out += "  " + wrap(a.spec.about, kTextColumns - 2, 2) + "\n";
   out += "\n" + labelled_service("Recommendation", serving_recommendation(a));
   out += labelled_service("Load", first.load);
-  out += labelled_service("Objectives", asked_text(first)) + "\n";
+  out += labelled_service("Objectives", objectives_asked(first)) + "\n";
   out += options_table(a).text(style);
   out +=
       "  > recommended; spares: replicas of each pool; busy: of each pool; USD of a million "

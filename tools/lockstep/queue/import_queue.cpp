@@ -73,8 +73,11 @@ Exit import_queue(const ParsedOptions& options, Console& console) {
   out.write(site.jobs);
   out.commit();
   write_output(Answer::file(site.scenario), options, console);
-  console.err << fmt::format("{} taken, {} left out; lockstep run {} replays them\n",
-                             counted(static_cast<double>(site.taken), "job"), site.left_out, path);
+  const std::string omitted =
+      site.left_out.count() == 0 ? std::string() : fmt::format(" ({})", site.left_out.names());
+  console.err << terminal_text(fmt::format(
+      "{} taken, {} left out{}; lockstep run {} replays them\n",
+      counted(static_cast<double>(site.taken), "job"), site.left_out.count(), omitted, path));
   return Exit::ok;
 }
 

@@ -337,11 +337,9 @@ std::string queue_page(const QueueAnswer& a) {
   add_groups(page, "quality of service", a.summary.by_qos);
   add_recorded(page, a);
   add_longest_waits(page, a);
-  add_inputs(page, a.written);
-  if (!a.spec.assumptions.empty()) {
-    page.section("Assumed");
-    page.list(a.spec.assumptions);
-  }
+  add_basis(page, {.simulated = cluster_words(a.spec.cluster),
+                   .written = a.written,
+                   .assumptions = a.spec.assumptions});
   page.foot(fmt::format("Scenario: {}.", a.spec.file));
   return page.html(chart_library());
 }

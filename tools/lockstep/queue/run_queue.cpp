@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 #include <ostream>
 #include <unordered_map>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "tools/lockstep/queue/queue_files.hpp"
 #include "tools/lockstep/queue/queue_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
@@ -299,17 +301,22 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   }
   if (result.stopped) console.err << "lockstep run: interrupted\n";
   const QueueAnswer answer{spec, result, summary_of(spec, result), written};
-  const bool judged = format == "json" || !assertions.empty();
-  const nlohmann::ordered_json json = judged ? queue_json(answer) : nlohmann::ordered_json();
-  const std::vector<std::string> misses =
-      assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
+  const bool judged = format == "json" || !assertions.empty() || spec.expect;
+  nlohmann::ordered_json json = judged ? queue_json(answer) : nlohmann::ordered_json();
+  std::vector<std::string> misses = all_missed(assertions, json);
+  std::optional<ClaimCheck> claim;
+  if (spec.expect) {
+    claim.emplace(spec.expect->claim, spec.expect->source, json);
+    add_claim(*claim, json, misses);
+  }
   if (reports) write_report(options, queue_page(answer));
   write_option_file(options, "trace", [&] { return queue_timeline(answer); });
   write_option_file(options, "metrics", [&] { return queue_metrics(answer); });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(queue_csv(answer))
-                                 : Answer::terminal(queue_table(answer, style)),
+                                 : Answer::terminal(queue_table(answer, style) +
+                                                    (claim ? claim_text(*claim, style) : "")),
                options, console);
   const Exit missed = report_misses(misses, console);
   return result.stopped ? Exit::interrupted : missed;

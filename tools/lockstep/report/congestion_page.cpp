@@ -180,12 +180,13 @@ void add_congestion_sections(Page& page, const CongestionReport& report) {
   }
 }
 
-std::string congestion_page(const CongestionReport& report) {
+std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis) {
   Page page("Congestion report", report.title);
   if (!report.about.empty()) page.about(report.about);
   if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
   add_congestion_headline(page, report);
   add_congestion_sections(page, report);
+  add_basis(page, basis);
   if (knows_jobs_alone(report)) {
     page.foot("Slowdowns compare two simulations: all jobs on the fabric, and each one alone.");
   }

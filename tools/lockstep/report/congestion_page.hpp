@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/congestion/congestion_report.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 
 namespace lockstep {
 
@@ -13,7 +14,8 @@ class Page;
 inline constexpr std::size_t kPageTransfers = 200;  ///< rows of the table of transfers
 
 /// The page. Throws UsageError where the program was built without its chart library (assets.hpp).
-std::string congestion_page(const CongestionReport& report);
+/// `basis` stands below the report.
+std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis = {});
 
 /// The page's pieces: the headline with its figures goes to the top, the sections below.
 void add_congestion_headline(Page& page, const CongestionReport& report);

@@ -1,11 +1,15 @@
 #include "tools/lockstep/report/input_tables.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/scenario/names.hpp"
 #include "tools/lockstep/report/page.hpp"
 
 namespace lockstep {
@@ -37,6 +41,34 @@ void add_inputs(Page& page, const WrittenScenario& written) {
   flatten(*written, "", table);
   page.section("Inputs", "What the scenario's file says, with what was changed of it.");
   page.table(table);
+}
+
+std::vector<NamedWords> cluster_words(const Cluster& cluster) {
+  const NodeSpec& node = cluster.node;
+  std::string nodes = fmt::format("{} x {}, {} x {} each", grouped(cluster.nodes), node.name,
+                                  node.gpus, node.gpu.name);
+  if (node.nics > 0) {
+    nodes += fmt::format(", {} of {}", counted(node.nics, "NIC"),
+                         format_quantity(node.nic_bandwidth.base_units(), Dimension::data_rate));
+  }
+  return {{"Nodes", std::move(nodes)},
+          {"Fabric", fmt::format("{}, {}, {}", cluster.fabric.name, name_of(cluster.fabric.routing),
+                                 cluster.transport.name)}};
+}
+
+void add_basis(Page& page, const AnswerBasis& basis) {
+  if (!basis.simulated.empty()) {
+    PageTable table{.columns = {{.title = "What"}, {.title = "Here"}}};
+    for (const NamedWords& line : basis.simulated) {
+      table.rows.push_back({PageCell::text(line.name), PageCell::text(line.words)});
+    }
+    page.section(basis.title);
+    page.table(table);
+  }
+  add_inputs(page, basis.written);
+  if (basis.assumptions.empty()) return;
+  page.section("Assumed");
+  page.list(basis.assumptions);
 }
 
 std::vector<std::pair<std::string, std::string>> presets_of(const Scenario& scenario,

@@ -1,5 +1,5 @@
-/// What an answer rests on, as tables of its page: every value of the scenario, and the values of
-/// the presets that it names, each with its source.
+/// What an answer rests on, as parts of its page: what was simulated, every value of the scenario,
+/// what was assumed, and the values of the presets that it names, each with its source.
 #pragma once
 
 #include <string>
@@ -8,6 +8,7 @@
 
 #include "sim/answer/step_answer.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
 
 namespace lockstep {
 
@@ -16,6 +17,23 @@ class Page;
 /// Every value that the scenario's file says, by its path; prices are among them. Nothing where the
 /// answer is of no file.
 void add_inputs(Page& page, const WrittenScenario& written);
+
+/// A line of what was simulated: "Load", "24 requests a second".
+struct NamedWords {
+  std::string name, words;
+};
+/// The machine in two lines: how many nodes of what, and the fabric that joins them.
+std::vector<NamedWords> cluster_words(const Cluster& cluster);
+
+/// What a page says below its results.
+struct AnswerBasis {
+  std::string title = "What was simulated";
+  std::vector<NamedWords> simulated{};
+  WrittenScenario written{};  ///< null: the answer is of no file
+  std::vector<std::string> assumptions{};
+};
+/// A section of each of the three that says anything.
+void add_basis(Page& page, const AnswerBasis& basis);
 
 /// Presets that a step takes, as kinds and names.
 std::vector<std::pair<std::string, std::string>> presets_of(const Scenario& scenario,

@@ -8,6 +8,7 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
@@ -137,9 +138,26 @@ std::vector<PageFigure> fabric_figures(const TopologyAnalysis& a) {
   return out;
 }
 
+/// Where the fabric is from, the machine that it is built for, and what cables do not tell.
+AnswerBasis drawn_basis(const DrawnFabric& fabric, const std::optional<Cluster>& cluster,
+                        const WrittenScenario& written) {
+  AnswerBasis out{.title = "What was drawn",
+                  .simulated = {{"Source", fabric.source}},
+                  .written = written,
+                  .assumptions = fabric.assumptions};
+  if (cluster) {
+    const std::vector<NamedWords> machine = cluster_words(*cluster);
+    out.simulated.insert(out.simulated.end(), machine.begin(), machine.end());
+  }
+  const std::string carriage = words_of(fabric.carriage);
+  if (!carriage.empty()) out.simulated.push_back({"Messages", carriage});
+  return out;
+}
+
 }  // namespace
 
-std::string topology_page(const DrawnFabric& fabric, const TopologyAnalysis& a) {
+std::string topology_page(const DrawnFabric& fabric, const TopologyAnalysis& a,
+                          const std::optional<Cluster>& cluster, const WrittenScenario& written) {
   Page page("Fabric", fabric.about.empty() ? fabric.source : fabric.about);
   const std::string carriage = words_of(fabric.carriage);
   page.about(fmt::format("NICs of {}{}{}.", words_of(nic_rates(fabric.graph)),
@@ -181,10 +199,7 @@ std::string topology_page(const DrawnFabric& fabric, const TopologyAnalysis& a) 
     page.table(ways);
   }
   add_single_points(page, a);
-  if (!fabric.assumptions.empty()) {
-    page.section("Assumed");
-    page.list(fabric.assumptions);
-  }
+  add_basis(page, drawn_basis(fabric, cluster, written));
   page.foot("Fabric: " + fabric.source + ".");
   return page.html(chart_library());
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
 #include <ostream>
 #include <vector>
 
@@ -15,9 +16,11 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 #include "tools/lockstep/serving/serving_files.hpp"
 #include "tools/lockstep/serving/serving_page.hpp"
+#include "tools/lockstep/serving/serving_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -32,14 +35,6 @@ std::string of_requests(std::size_t count) {
   return counted(static_cast<double>(count), "request");
 }
 
-std::string replicas_text(const ServingPool& pool) {
-  std::string out = fmt::format("{} x TP {}", pool.replicas, pool.tensor);
-  if (pool.pipeline > 1) out += fmt::format(", PP {}", pool.pipeline);
-  if (pool.attention_data > 1) out += fmt::format(", attention DP {}", pool.attention_data);
-  if (pool.expert > 1) out += fmt::format(", EP {}", pool.expert);
-  return out + ", " + pool.engine.name;
-}
-
 std::string serving_title(const ServingAnswer& a, const TextStyle& style) {
   const Cluster& cluster = a.spec.cluster;
   std::string out =
@@ -49,18 +44,9 @@ std::string serving_title(const ServingAnswer& a, const TextStyle& style) {
   if (!a.spec.about.empty()) out += wrap(a.spec.about, kTextColumns, 0) + "\n";
   out += "\n";
   for (const ServingPool& pool : a.spec.pools) {
-    const std::string label = pool.name == "both" ? "Replicas" : "Pool " + pool.name;
-    out += labelled_line(label, kServingLabels, replicas_text(pool));
+    out += labelled_line(pool_label(pool), kServingLabels, replicas_words(pool));
   }
-  const auto format = [](WeightFormat f) {
-    return kWeightFormatNames[static_cast<std::size_t>(f)];
-  };
-  std::string formats = fmt::format("weights {}", format(a.spec.weights));
-  if (a.spec.model.experts.count > 0) {
-    formats += fmt::format(", experts {}", format(a.spec.experts));
-  }
-  formats += fmt::format(", cache {}", a.spec.cache_bytes < 2 ? "fp8" : "bf16");
-  out += labelled_line("Formats", kServingLabels, formats);
+  out += labelled_line("Formats", kServingLabels, formats_words(a.spec));
   return out + labelled_line("Load", kServingLabels, a.spec.load);
 }
 
@@ -84,15 +70,7 @@ std::string served_times_text(const ServingSpread& s) {
 /// What each request should keep, and how many do.
 std::string attained_text(const ServingAnswer& a) {
   const ServingObjectives& o = a.spec.objectives;
-  std::string limits;
-  const auto add = [&](std::string_view name, const std::optional<Seconds>& limit) {
-    if (!limit) return;
-    limits += fmt::format("{}{} {}", limits.empty() ? "" : ", ", name,
-                          duration_text(limit->base_units()));
-  };
-  add("TTFT", o.ttft);
-  add("TPOT", o.tpot);
-  add("E2E", o.e2e);
+  const std::string limits = request_limits_words(o);
   if (a.report.attained == 0) return limits + ": no request keeps them";
   return fmt::format("{}: {} of the requests keep them ({} asked), {} requests/s", limits,
                      percent_text(a.report.attained), percent_text(o.attained),
@@ -334,17 +312,22 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   }
   if (report.stopped) console.err << "lockstep run: interrupted\n";
   const ServingAnswer answer{spec, report, written};
-  const bool judged = format == "json" || !assertions.empty();
-  const nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
-  const std::vector<std::string> misses =
-      assertions.empty() ? std::vector<std::string>() : all_missed(assertions, json);
+  const bool judged = format == "json" || !assertions.empty() || spec.expect;
+  nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
+  std::vector<std::string> misses = all_missed(assertions, json);
+  std::optional<ClaimCheck> claim;
+  if (spec.expect) {
+    claim.emplace(spec.expect->claim, spec.expect->source, json);
+    add_claim(*claim, json, misses);
+  }
   if (reports) write_report(options, serving_page(answer));
   write_option_file(options, "trace", [&] { return serving_timeline(answer); });
   write_option_file(options, "metrics", [&] { return serving_metrics(answer); });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(serving_csv(answer))
-                                 : Answer::terminal(serving_table(answer, style)),
+                                 : Answer::terminal(serving_table(answer, style) +
+                                                    (claim ? claim_text(*claim, style) : "")),
                options, console);
   const Exit missed = report_misses(misses, console);
   return report.stopped ? Exit::interrupted : missed;

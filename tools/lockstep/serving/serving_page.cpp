@@ -15,6 +15,7 @@
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/serving/serving_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -369,6 +370,22 @@ void add_power_over_time(Page& page, const ServingAnswer& a) {
   add_serving_line(page, "Power of the site", "kW", points, p.facility.end.base_units(), 3);
 }
 
+/// Machine, pools, formats, load and objectives, as the table has them.
+std::vector<NamedWords> serving_basis(const ServingSpec& spec) {
+  std::vector<NamedWords> out = cluster_words(spec.cluster);
+  for (const ServingPool& pool : spec.pools) {
+    out.push_back({pool_label(pool), replicas_words(pool)});
+  }
+  out.push_back({"Formats", formats_words(spec)});
+  out.push_back({"Load", spec.load});
+  if (spec.objectives.per_request()) {
+    out.push_back({"Objectives of a request",
+                   fmt::format("{}, for {} of them", request_limits_words(spec.objectives),
+                               percent_text(spec.objectives.attained))});
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string serving_page(const ServingAnswer& a) {
@@ -384,11 +401,9 @@ std::string serving_page(const ServingAnswer& a) {
   add_serving_beside(page, a);
   add_serving_over_time(page, a);
   add_power_over_time(page, a);
-  add_inputs(page, a.written);
-  if (!a.spec.assumptions.empty()) {
-    page.section("Assumed");
-    page.list(a.spec.assumptions);
-  }
+  add_basis(page, {.simulated = serving_basis(a.spec),
+                   .written = a.written,
+                   .assumptions = a.spec.assumptions});
   page.foot(fmt::format("Scenario: {}.", a.spec.file));
   return page.html(chart_library());
 }

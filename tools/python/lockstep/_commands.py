@@ -81,8 +81,8 @@ def tune(scenario, /, **keywords):
     return ask("tune", input_of(scenario), keywords)
 
 
-def plan(plan, /, **keywords):
-    return ask("plan", input_of(plan, "plan"), keywords)
+def plan(plan=None, /, **keywords):
+    return ask("plan", None if plan is None else input_of(plan, "plan"), keywords)
 
 
 def learn(steps, /, **keywords):
@@ -103,7 +103,8 @@ _TAKES = {
     "`model` and `node` (or `cluster`) ask about a model on a machine.",
     comm: "`scenario`: the path of a file, the name of one that ships, or a dictionary.",
     tune: "`scenario`: the path of a file, the name of one that ships, or a dictionary.",
-    plan: "`plan`: the path of a file, the name of one that ships, or a dictionary.",
+    plan: "`plan`: the path of a file, the name of one that ships, or a dictionary. Without it, "
+    "`model`, `training` and `node` ask which servers train a model.",
     learn: "`steps`: the path of a file, or a list of dictionaries.",
     replay: "`traces`: paths of files or folders.",
     validate: "Without keywords: the project's own rows.",

@@ -1,4 +1,4 @@
-#include "tools/lockstep/claim_text.hpp"
+#include "tools/lockstep/run/claim_text.hpp"
 
 #include <cmath>
 #include <cstdlib>
@@ -24,7 +24,8 @@ std::string figure_text(std::string_view field, double value) {
   if (field.ends_with("_bytes_per_s")) return significant(value / 1e9) + " GB/s";
   if (field.ends_with("_gib")) return significant(value, 4) + " GiB";
   const std::string_view last = field.substr(field.rfind('.') + 1);
-  if (last == "mfu" || last == "hfu" || last.ends_with("share") || last == "goodput") {
+  if (last == "mfu" || last == "hfu" || last.ends_with("share") || last == "goodput" ||
+      last == "utilisation") {
     return percent_text(value);
   }
   if (last.ends_with("tokens_per_s")) return rounded_text(value) + " tokens/s";

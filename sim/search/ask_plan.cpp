@@ -1,0 +1,214 @@
+#include "sim/search/ask_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/base/quantity.hpp"
+#include "models/base/write_json.hpp"
+#include "models/spec/parameter_counts.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/scenario_draft.hpp"
+#include "sim/search/ask.hpp"
+#include "sim/search/ask_parts.hpp"
+#include "sim/search/compute_optimal.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kAskedUse = 0.4;       // assumed: of the peak, what published runs reach at best
+constexpr double kBytesPerWeight = 18;  // bf16 weights, fp32 gradients, Adam: Megatron-Core
+
+/// A quantity above 0 that an option says, at most `most` base units.
+double quantity_option(std::string_view option, const std::string& text, Dimension dimension,
+                       double most) {
+  const auto parsed = parse_quantity(text, dimension);
+  const double* const value = std::get_if<double>(&parsed);
+  if (value == nullptr || !(*value > 0 && *value <= most)) {
+    fail_option(option, text, fmt::format("a number above 0 with one of {}", unit_list(dimension)));
+  }
+  return *value;
+}
+
+/// As JSON, a whole number where it is one.
+Json usd_option(std::string_view option, const std::string& text) {
+  constexpr double kMostUsd = 1e15;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || end != text.c_str() + text.size() || !(value > 0 && value <= kMostUsd)) {
+    fail_option(option, text, "a number of USD above 0");
+  }
+  if (value == std::floor(value)) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+/// What has to stand beside --model.
+void check_parts(const PlanAsk& ask) {
+  const auto wants = [&](std::string_view what) {
+    fail_option("--model", ask.model, fmt::format("beside it {}", what));
+  };
+  if (ask.training.empty()) wants("--training TOKENS, as \"15 T tokens\"");
+  if (ask.node.empty()) wants("--node NAME,NAME: the servers to compare");
+  if (ask.gpus.empty() && ask.time.empty()) {
+    wants("--time, such as \"90 d\", from which sizes follow, or --gpus N,N");
+  }
+}
+
+TransformerShape asked_shape(const Json& model, const PresetStore& presets) {
+  const JsonCursor root =
+      JsonCursor::parse(std::string(kAskedFile), write_json(Json{{"model", model}}));
+  ScenarioDraft draft;
+  read_model_choice(root.at("model"), presets, draft);
+  return draft.model;
+}
+
+NodeSpec server_of(const std::string& name, const PresetStore& presets) {
+  const Json scenario{{"cluster", {{"node", name}, {"nodes", 1}}}};
+  const JsonCursor root = JsonCursor::parse(std::string(kAskedFile), write_json(scenario));
+  return read_cluster(root.at("cluster"), presets).node;
+}
+
+/// The two sizes in nodes that a deadline asks for.
+std::vector<int> sizes_in_time(const PlanAsk& ask, const ParameterCounts& weights, double tokens,
+                               const NodeSpec& node) {
+  constexpr double kMostTime = 1e9;
+  const Seconds time{quantity_option("--time", ask.time, Dimension::time, kMostTime)};
+  const double gpus = node.gpus;
+  const FlopsPerSecond peak = std::max(node.gpu.peak_bf16, node.gpu.peak_fp16);
+  const double for_work =
+      training_compute(weights.active, tokens) / (kAskedUse * gpus * peak) / time;
+  const double for_weights =
+      Bytes{kBytesPerWeight * weights.total} / (gpus * node.gpu.hbm_capacity);
+  const double least = std::ceil(std::max({for_work, for_weights, 1.0}));
+  if (!(2 * least <= kMaxNodes / 2.0)) {
+    fail_option("--time", ask.time,
+                fmt::format("longer: {:.3g} nodes of {} would be needed at {:.0f} % of their peak",
+                            least, node.name, 100 * kAskedUse));
+  }
+  const auto nodes = static_cast<int>(std::bit_ceil(static_cast<std::uint32_t>(least)));
+  return {nodes, 2 * nodes};
+}
+
+std::vector<int> sizes_of(const PlanAsk& ask, const ParameterCounts& weights, double tokens,
+                          const NodeSpec& node) {
+  if (ask.gpus.empty()) return sizes_in_time(ask, weights, tokens, node);
+  std::vector<int> out;
+  for (const std::string& size : words_between_commas(ask.gpus)) {
+    const int gpus = whole_option("--gpus", size);
+    check_whole_nodes(size, gpus, node.gpus);
+    out.push_back(gpus / node.gpus);
+  }
+  return out;
+}
+
+/// One server of one size.
+struct AskedCandidate {
+  std::string node;
+  int nodes = 1, gpus = 1;
+  bool rented = false;
+  [[nodiscard]] int sequences() const { return asked_sequences(gpus, nodes, kAskedTokens); }
+};
+
+std::vector<AskedCandidate> candidates_of(const PlanAsk& ask, const ParameterCounts& weights,
+                                          double tokens, const PresetStore& presets) {
+  std::vector<AskedCandidate> out;
+  for (const std::string& name : words_between_commas(ask.node)) {
+    const NodeSpec node = server_of(name, presets);
+    const bool rented = !ask.price.empty() || node.usd_per_gpu_hour.has_value();
+    if (!rented && !ask.usd.empty()) {
+      fail_option("--usd", ask.usd,
+                  fmt::format("beside a price of {}, which has none of its own: --price USD, of a "
+                              "GPU and hour",
+                              node.name));
+    }
+    for (const int nodes : sizes_of(ask, weights, tokens, node)) {
+      out.push_back(
+          {.node = node.name, .nodes = nodes, .gpus = nodes * node.gpus, .rented = rented});
+    }
+  }
+  return out;
+}
+
+Json candidate_json(const AskedCandidate& candidate, bool own_batch) {
+  Json scenario{{"cluster", {{"node", candidate.node}}}};
+  if (own_batch) scenario["batch"] = {{"sequences", candidate.sequences()}};
+  return {{"name", fmt::format("{}, {} GPUs", candidate.node, candidate.gpus)},
+          {"pay", candidate.rented ? "rent" : "own"},
+          {"layout", "tuned"},
+          {"nodes", Json::array({candidate.nodes})},
+          {"scenario", std::move(scenario)}};
+}
+
+bool say_batch(const std::vector<std::string>& sets) {
+  return std::ranges::any_of(sets, [](const std::string& set) {
+    return set.starts_with("scenario.batch") || set.starts_with("/scenario/batch");
+  });
+}
+
+std::string about_plan(const PlanAsk& ask, int sequences) {
+  std::string out = fmt::format(
+      "Asked on the command line. Assumed: steps of {} sequences of {} tokens, or one that the "
+      "GPUs "
+      "divide; the failures of Llama 3's training; a checkpoint every 30 min.",
+      sequences, kAskedTokens);
+  if (ask.gpus.empty()) {
+    out += fmt::format(
+        " Sizes: the least power of two of nodes that is in time at {:.0f} % of the peak, and "
+        "twice that.",
+        100 * kAskedUse);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string ask_plan(const PlanAsk& ask, const std::vector<std::string>& sets,
+                     const PresetStore& presets) try {
+  constexpr double kMostTokens = 1e18;
+  check_parts(ask);
+  const Json model = asked_model(ask.model, presets);
+  const double tokens = quantity_option("--training", ask.training, Dimension::count, kMostTokens);
+  Json limits = Json::object();
+  if (!ask.time.empty()) {
+    (void)quantity_option("--time", ask.time, Dimension::time, 1e9);
+    limits["time"] = ask.time;
+  }
+  if (!ask.usd.empty()) limits["usd"] = usd_option("--usd", ask.usd);
+  const std::vector<AskedCandidate> candidates =
+      candidates_of(ask, parameter_counts(asked_shape(model, presets)), tokens, presets);
+  const int sequences = candidates.front().sequences();
+  Json scenario{{"model", model}, {"batch", {{"sequences", sequences}, {"tokens", kAskedTokens}}}};
+  if (!ask.price.empty()) {
+    scenario["price"] = {{"usd_per_gpu_hour", usd_option("--price", ask.price)}};
+  }
+  scenario["run"] = {
+      {"reliability", "llama3_54_days"},
+      {"checkpoint", {{"to", "storage"}, {"interval", "30 min"}, {"storage", "minio_nvme"}}}};
+  Json plan{{"about", about_plan(ask, sequences)}, {"training", {{"tokens", ask.training}}}};
+  if (!limits.empty()) plan["limits"] = std::move(limits);
+  plan["scenario"] = std::move(scenario);
+  plan["candidates"] = Json::array();
+  for (const AskedCandidate& candidate : candidates) {
+    const bool own_batch = candidate.sequences() != sequences && !say_batch(sets);
+    plan["candidates"].push_back(candidate_json(candidate, own_batch));
+  }
+  return write_json(plan, 2) + "\n";
+} catch (const InputError& error) {
+  throw told_of_option(error);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,126 @@
+// What pages say below their results: the machine, the inputs, the assumptions.
+#include "tools/lockstep/report/input_tables.hpp"
+
+#include <doctest/doctest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/text_file.hpp"
+#include "sim/scenario/read_cluster.hpp"
+#include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+#include "tests/tools/report/contains.hpp"
+#include "tools/console/options.hpp"
+#include "tools/lockstep/report/html.hpp"
+#include "tools/lockstep/report/page.hpp"
+
+using namespace lockstep;
+using lockstep::test::contains;
+using lockstep::test::lockstep_with;
+using lockstep::test::Ran;
+
+namespace {
+
+const std::string kScenarioFolder = LOCKSTEP_SOURCE_DIR "/scenarios/";
+
+bool pages_can_be_made() {
+  try {
+    (void)chart_library();
+    return true;
+  } catch (const UsageError& error) {
+    MESSAGE(error.what());
+    return false;
+  }
+}
+
+/// The page that a command writes with these words.
+std::string page_written(std::vector<std::string> words) {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/page.html";
+  words.insert(words.end(), {"--report", file});
+  const Ran ran = lockstep_with(words);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  return read_text_file(file);
+}
+
+void has_all(const std::string& page, const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) {
+    CAPTURE(sentence);
+    CHECK(contains(page, ">" + escaped(sentence).str() + "<"));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cluster_words: nodes with their GPUs and NICs, the fabric with what it carries") {
+  const JsonCursor root = JsonCursor::parse("c.json", R"({"cluster": {
+      "node": {"preset": "dgx_h100", "gpus": 1, "nvlink_domain": 1, "nics": 1},
+      "nodes": 1000, "fabric": "fat_tree_ecmp"}})");
+  const std::vector<NamedWords> lines =
+      cluster_words(read_cluster(root.at("cluster"), test::presets()));
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].name == "Nodes");
+  CHECK(lines[0].words == "1,000 x dgx_h100, 1 x h100_sxm5_80gb each, 1 NIC of 50 GB/s");
+  CHECK(lines[1].name == "Fabric");
+  CHECK(lines[1].words == "fat_tree_ecmp, ecmp, infiniband");
+}
+
+TEST_CASE("add_basis: a section of each that says anything, and of nothing else") {
+  const auto html_of = [](const AnswerBasis& basis) {
+    Page page("Kind", "Title");
+    add_basis(page, basis);
+    return page.html({.script = "", .licences = ""});
+  };
+  const std::string nothing = html_of({});
+  for (const char* title : {"What was simulated", "Inputs", "Assumed"}) {
+    CHECK_FALSE(contains(nothing, title));
+  }
+  const std::string all =
+      html_of({.simulated = {{"Load", "<b>much"}},
+               .written = std::make_shared<const nlohmann::ordered_json>(
+                   nlohmann::ordered_json{{"about", "none of it"}, {"cluster", {{"nodes", 7}}}}),
+               .assumptions = {"fabric: <i> (not given)"}});
+  has_all(all, {"What was simulated", "Load", "<b>much", "Inputs", "cluster.nodes", "7", "Assumed",
+                "fabric: <i> (not given)"});
+  CHECK_FALSE(contains(all, "none of it"));
+}
+
+TEST_CASE("pages of traffic, collectives and jobs: machine, inputs and assumptions are there") {
+  if (!pages_can_be_made()) return;
+  has_all(page_written({"comm", kScenarioFolder + "comm/incast-32.json", "--set",
+                        "cluster.fabric=fat_tree", "--set", "efficiency=0.9"}),
+          {"What was simulated", "32 x dgx_h100, 1 x h100_sxm5_80gb each, 1 NIC of 50 GB/s",
+           "fat_tree, spray, infiniband", "90.0 % of their rate is reached by payload", "traffic",
+           "cluster.node.preset", "cluster.fabric"});
+  has_all(page_written({"comm", "--op", "all_reduce", "--sizes", "1 MiB", "--node", "dgx_h100",
+                        "--nodes", "4"}),
+          {"4 x dgx_h100, 8 x h100_sxm5_80gb each, 8 NICs of 50 GB/s", "Group",
+           "32 GPUs: 8 in each of 4 NVLink domains, 50 GB/s of NIC each, infiniband", "Inputs",
+           "cluster.node", "collective.op", "Assumed", "fabric: rail_optimised (not given)"});
+  has_all(page_written({"run", kScenarioFolder + "congestion/two-jobs-one-spine.json"}),
+          {"8 x dgx_h100, 8 x h100_sxm5_80gb each, 8 NICs of 50 GB/s", "Inputs",
+           "cluster.fabric.leaf_oversubscription", "Assumed"});
+}
+
+TEST_CASE("pages of fabrics: of a preset the machine that it is built for, of a file its source") {
+  if (!pages_can_be_made()) return;
+  has_all(
+      page_written({"topology", "show", "rail_optimised", "--node", "dgx_h100", "--nodes", "16"}),
+      {"What was drawn", "fabric preset rail_optimised, 16 nodes of dgx_h100",
+       "16 x dgx_h100, 8 x h100_sxm5_80gb each, 8 NICs of 50 GB/s",
+       "rail_optimised, spray, infiniband", "Inputs", "cluster.nodes", "16"});
+  const std::string of_scenario =
+      page_written({"topology", "show", kScenarioFolder + "comm/incast-32.json", "--nodes", "16"});
+  has_all(of_scenario, {"16 x dgx_h100, 1 x h100_sxm5_80gb each, 1 NIC of 50 GB/s",
+                        "cluster.fabric.leaf_ports_down"});
+  CHECK_FALSE(contains(of_scenario, ">traffic<"));  // nothing of it was read
+  const std::string of_file =
+      page_written({"topology", "show",
+                    LOCKSTEP_SOURCE_DIR "/tests/reference/infiniband/rails4x4.ibnetdiscover"});
+  has_all(of_file, {"What was drawn", "Source"});
+  CHECK_FALSE(contains(of_file, ">Inputs<"));
+}

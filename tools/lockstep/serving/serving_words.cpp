@@ -1,0 +1,45 @@
+#include "tools/lockstep/serving/serving_words.hpp"
+
+#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+
+#include "models/base/number_text.hpp"
+
+namespace lockstep {
+
+std::string pool_label(const ServingPool& pool) {
+  return pool.name == "both" ? "Replicas" : "Pool " + pool.name;
+}
+
+std::string replicas_words(const ServingPool& pool) {
+  std::string out = fmt::format("{} x TP {}", pool.replicas, pool.tensor);
+  if (pool.pipeline > 1) out += fmt::format(", PP {}", pool.pipeline);
+  if (pool.attention_data > 1) out += fmt::format(", attention DP {}", pool.attention_data);
+  if (pool.expert > 1) out += fmt::format(", EP {}", pool.expert);
+  return out + ", " + pool.engine.name;
+}
+
+std::string formats_words(const ServingSpec& spec) {
+  const auto format = [](WeightFormat f) {
+    return kWeightFormatNames[static_cast<std::size_t>(f)];
+  };
+  std::string out = fmt::format("weights {}", format(spec.weights));
+  if (spec.model.experts.count > 0) out += fmt::format(", experts {}", format(spec.experts));
+  return out + fmt::format(", cache {}", spec.cache_bytes < 2 ? "fp8" : "bf16");
+}
+
+std::string request_limits_words(const ServingObjectives& objectives) {
+  std::string out;
+  const auto add = [&](std::string_view name, const std::optional<Seconds>& limit) {
+    if (!limit) return;
+    out +=
+        fmt::format("{}{} {}", out.empty() ? "" : ", ", name, duration_text(limit->base_units()));
+  };
+  add("TTFT", objectives.ttft);
+  add("TPOT", objectives.tpot);
+  add("E2E", objectives.e2e);
+  return out;
+}
+
+}  // namespace lockstep
