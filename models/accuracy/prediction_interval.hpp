@@ -10,9 +10,10 @@
 ///   m / (m + kLeaning).
 /// - Less knowledge never makes an interval narrower: that of a known stack holds that of a known
 ///   release, that of composed software holds both, and that of unknown software all three.
-/// - Each part of the machine that no published run had (the GPU, its architecture, the transport,
-///   the kind of fabric) adds, as an error of its own, what whole sources are off by when the fit
-///   has not seen them. A maker of GPUs that no published run had adds a spread of its own.
+/// - Each part of the machine or the job that no published run had (the GPU, its architecture, the
+///   transport, the kind of fabric, adapters, many more GPUs) adds, as an error of its own, what
+///   whole sources are off by when the fit has not seen them. A maker of GPUs that no published run
+///   had adds a spread of its own.
 #pragma once
 
 #include <cstddef>

@@ -110,6 +110,8 @@ void judge_machine(const ResidualTable& table, const PredictionTraits& traits,
   gap(out.gpu || !out.architecture, "no published run on ", traits.gpu);
   gap(out.network, "no published run over ", traits.network);
   gap(out.fabric, "no published run on a fabric of kind ", traits.fabric);
+  out.others = static_cast<int>(traits.strange.size());
+  out.gaps.insert(out.gaps.end(), traits.strange.begin(), traits.strange.end());
 }
 
 }  // namespace

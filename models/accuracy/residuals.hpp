@@ -30,6 +30,9 @@ struct PredictionTraits {
   /// Why the software is as good as unknown, whatever its name, in words. Empty: it is what its
   /// name and release say.
   std::vector<std::string> unknown_software{};
+  /// Of job and machine, what no published run had and none of the names above says: "no run among
+  /// these with low-rank adapters". Each is an error of its own.
+  std::vector<std::string> strange{};
 };
 
 /// What published runs say about a run's software. Decides which residuals are evidence for an
@@ -76,11 +79,12 @@ struct Knowledge {
   bool maker = false;             ///< a row ran on one of its maker; see maker_of()
   bool network = false;           ///< a row had this transport, or the run needs none
   bool fabric = false;            ///< a row had cabling of this family, or the run needs none
+  int others = 0;                 ///< PredictionTraits::strange: how many
   std::vector<std::string> gaps;  ///< what is missing, in words: "no stack given"
 
-  /// Of the machine, what no row had.
+  /// Of the machine and the job, what no row had.
   [[nodiscard]] int strange_parts() const {
-    return int{!gpu} + int{!architecture} + int{!network} + int{!fabric};
+    return int{!gpu} + int{!architecture} + int{!network} + int{!fabric} + others;
   }
 };
 /// Who makes GPUs of an architecture: "AMD" for cdna2 and its kin, else "NVIDIA".

@@ -89,6 +89,7 @@ struct GpuSpec {
   std::shared_ptr<const KernelProfile> profile;
   double speed_spread = 0.01;    ///< relative standard deviation of speed between GPUs of the kind
   double kernel_jitter = 0.005;  ///< the same, between repeats of one kernel on one GPU
+  std::vector<std::string> changed{};  ///< members that a scenario changed of the preset
 
   /// Dense peak of the format; 0 when the hardware lacks it (mxfp8 runs at the fp8 rate, tf32 at
   /// half that of bf16).

@@ -94,6 +94,8 @@ struct StackSpec {
   std::optional<StackSwitches> switches{};
   bool composed = false;    ///< from its switches, or changed by them: no run of it was measured
   std::string starts_from;  ///< another preset as it is, which published runs may be of
+  /// Constants that somebody changed of the preset that published runs are of, by their path.
+  std::vector<std::string> changed{};
   std::vector<LearntLevel> learnt{};       ///< from somebody's own steps, by kind of job
   std::optional<LevelInForce> in_force{};  ///< of these, where one is of the job's kind
   /// What it can run; nothing: the preset does not say.

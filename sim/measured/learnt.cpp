@@ -34,7 +34,8 @@ JobKind kind_of_job(const Scenario& s) {
 }
 
 double prior_of(const Scenario& s) {
-  const bool known = !s.stack.composed && !s.stack.stands_in && s.unknown_software.empty();
+  const bool known = !s.stack.composed && !s.stack.stands_in && s.unknown_software.empty() &&
+                     s.stack.changed.empty();
   return known ? kKnownPrior : kUnknownPrior;
 }
 
@@ -166,6 +167,7 @@ LearntKind learn_kind(const std::vector<Seen>& seen, const StepIntervals& interv
   Scenario after = first;
   after.stack.in_force = LevelInForce{.deviation = level.deviation, .steps = level.steps};
   after.unknown_software.clear();
+  after.stack.changed.clear();
   after.stack.stands_in = false;
   const auto width = [&](const Scenario& s) {
     const auto interval = intervals.of(s);

@@ -12,6 +12,7 @@
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/scenario/preset_changes.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -162,6 +163,16 @@ void refine_gpu(const JsonCursor& from, Extent extent, const PresetStore& preset
     leave_nvlink(presets, out);
   } else {
     follow_nvlink(out, before);
+  }
+  if (extent == Extent::whole) return;
+  std::vector<std::string> changed = changed_constants(own, out, presets);
+  for (const char* key : {"attention", "collectives"}) {
+    if (from.find(key)) changed.emplace_back(key);
+  }
+  for (std::string& key : changed) {
+    if (std::ranges::find(out.changed, key) == out.changed.end()) {
+      out.changed.push_back(std::move(key));
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "models/base/json_cursor.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/capabilities.hpp"
+#include "sim/scenario/preset_changes.hpp"
 #include "sim/scenario/preset_files.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -124,10 +125,15 @@ StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
   const bool whole = preset.spec.name.empty();
   const Extent extent = whole ? Extent::whole : Extent::changes;
   read_features(root, extent, presets, preset.spec);
+  const StackSpec before = preset.spec;
   declare_stack({root, extent}, preset.spec);
   read_stack_capabilities(root, extent, preset.spec);
   if (const auto allow = root.find("allow")) preset.spec.allowed = read_allowed(*allow);
   declare_learnt({root, Extent::changes}, preset.spec.learnt);
+  // Steps that taught a stack were run with what its file changes.
+  if (!whole && !preset.spec.composed && preset.spec.learnt.empty()) {
+    preset.spec.changed = changed_constants(before, preset.spec);
+  }
   // Software that nobody named is refused nothing, whatever it learnt, and neither is what was
   // composed from a framework.
   const bool learnt_framework = !preset.spec.learnt.empty() && root.find("framework").has_value();

@@ -5,11 +5,13 @@
 #include <fmt/ranges.h>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/names.hpp"
 
@@ -141,6 +143,35 @@ std::shared_ptr<const ResidualTable> shipped_residuals(const PresetStore& preset
 
 ResidualTable load_residuals(const PresetStore& presets) { return *shipped_residuals(presets); }
 
+namespace {
+
+/// The name of the card, and what sets it apart from the preset of that name, on which published
+/// runs ran: "h100_sxm5_80gb with another hbm_bandwidth", "h100_sxm5_80gb at 300 W".
+std::string card_of(const Scenario& scenario) {
+  const GpuSpec& gpu = scenario.node.gpu;
+  std::string out = gpu.name;
+  if (!gpu.changed.empty()) out += fmt::format(" with another {}", fmt::join(gpu.changed, ", "));
+  const std::optional<Watts> cap = scenario.power ? scenario.power->cap : std::nullopt;
+  if (cap && *cap < gpu.power_limit) {
+    out += " at " + format_quantity(cap->base_units(), Dimension::power);
+  }
+  return out;
+}
+
+/// What the job has that no published run did, beside its software.
+std::vector<std::string> strange_parts_of(const Scenario& scenario) {
+  std::vector<std::string> out;
+  if (scenario.job.adapters.any()) {
+    out.emplace_back("no run among these with low-rank adapters");
+  }
+  if (scenario.gpus() > 2 * kMostPublishedGpus) {
+    out.push_back(fmt::format("no published run on more than {} GPUs", kMostPublishedGpus));
+  }
+  return out;
+}
+
+}  // namespace
+
 PredictionTraits traits_of(const Scenario& scenario) {
   const TrainingJob& job = scenario.job;
   const bool networked = scenario.gpus() > scenario.node.nvlink_domain;
@@ -150,7 +181,7 @@ PredictionTraits traits_of(const Scenario& scenario) {
       .release = scenario.stack.release,
       .release_stands_in = scenario.stack.release_stands_in,
       .stack_stands_in = scenario.stack.stands_in,
-      .gpu = scenario.node.gpu.name,
+      .gpu = card_of(scenario),
       .architecture = scenario.node.gpu.architecture,
       .network = networked ? scenario.transport.name : std::string(),
       .fabric = networked ? std::string(family_of(scenario.fabric.kind)) : std::string(),
@@ -159,10 +190,15 @@ PredictionTraits traits_of(const Scenario& scenario) {
       .context = job.parallelism.context > 1,
       .composed = stack.composed,
       .learnt = stack.in_force,
-      .unknown_software = scenario.unknown_software};
+      .unknown_software = scenario.unknown_software,
+      .strange = strange_parts_of(scenario)};
   // No published run that was held against its prediction kept its optimiser on the host, or did
   // what its software is not known to do.
   if (job.offload.optimiser > 0) out.unknown_software.emplace_back("optimiser on the host");
+  if (!stack.changed.empty()) {
+    out.unknown_software.push_back(
+        fmt::format("{} changed: no published run of that", fmt::join(stack.changed, ", ")));
+  }
   for (const std::string& capability : scenario.beyond_stack) {
     out.unknown_software.push_back(capability + ", which the stack is not known to do");
   }
@@ -175,11 +211,11 @@ std::optional<PredictionInterval> StepIntervals::of(const Scenario& scenario) co
   if (!scenario.pools.empty()) return std::nullopt;
   const PredictionTraits t = traits_of(scenario);
   const LevelInForce learnt = t.learnt.value_or(LevelInForce{});
-  const std::string key =
-      fmt::format("{}|{}|{}|{}|{}|{}|{}{}{}{}|{}|{}|{}|{}|{}|{}", t.composed, learnt.deviation,
-                  learnt.steps, learnt.distance, t.stack, t.release, t.release_stands_in,
-                  t.stack_stands_in, t.experts, t.sharded_weights, t.context, t.gpu, t.architecture,
-                  t.network, t.fabric, fmt::join(t.unknown_software, "|"));
+  const std::string key = fmt::format(
+      "{}|{}|{}|{}|{}|{}|{}{}{}{}|{}|{}|{}|{}|{}|{}|{}", t.composed, learnt.deviation, learnt.steps,
+      learnt.distance, t.stack, t.release, t.release_stands_in, t.stack_stands_in, t.experts,
+      t.sharded_weights, t.context, t.gpu, t.architecture, t.network, t.fabric,
+      fmt::join(t.unknown_software, "|"), fmt::join(t.strange, "|"));
   const std::lock_guard lock(mutex_);
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   return known_.emplace(key, predict_interval(*table_, t)).first->second;

@@ -21,6 +21,9 @@ ResidualTable read_residuals(const std::string& file, std::string_view text);
 /// Those that ship: accuracy/published.json of the preset folders. Throws InputError.
 ResidualTable load_residuals(const PresetStore& presets);
 
+/// GPUs of the largest published run; on more than twice as many, it is a run that nobody had.
+inline constexpr int kMostPublishedGpus = 16'384;
+
 PredictionTraits traits_of(const Scenario& scenario);
 
 /// Intervals of step times by the residuals that ship, read once, and shared by those that follow

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 #include <vector>
 
 #include "models/base/input_error.hpp"
 #include "models/spec/compose_stack.hpp"
+#include "sim/scenario/preset_changes.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -142,8 +144,12 @@ void read_switches(const JsonCursor& from, const PresetStore& presets, ScenarioD
 
 void change_stack(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   read_switches(from, presets, draft);
+  const StackSpec before = draft.stack;
   declare_stack({from, Extent::changes}, draft.stack);
   from.finish();
+  for (std::string& path : changed_constants(before, draft.stack)) {
+    draft.stack.changed.push_back(std::move(path));
+  }
 }
 
 void apply_learnt(Scenario& scenario) {

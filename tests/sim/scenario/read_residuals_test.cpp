@@ -1,6 +1,8 @@
 #include "sim/scenario/read_residuals.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +10,8 @@
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/residuals_file.hpp"
+#include "sim/measured/rows.hpp"
+#include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
 
 namespace lockstep {
@@ -21,7 +25,69 @@ std::string residuals_with(const std::string& rows) {
          rows + "]}]}";
 }
 
+/// The interval of a job on 8 DGX H100 under NeMo, with changes.
+PredictionInterval interval_with(const std::vector<std::string>& changes) {
+  const std::string job = R"({"model": "llama3_8b", "stack": {"preset": "nemo"},
+    "cluster": {"node": "dgx_h100", "nodes": 8, "fabric": {"kind": "ideal"}},
+    "parallelism": {"tensor": 2, "sharding": "zero1"}, "recompute": "full",
+    "batch": {"sequences": 8192, "micro": 1, "tokens": 4096}})";
+  return interval_of(read_scenario("job.json", job, test::presets(), {.set = changes}),
+                     test::presets());
+}
+
+/// Whether one of the gaps says so.
+bool says(const PredictionInterval& interval, const std::string& words) {
+  return std::ranges::any_of(
+      interval.gaps, [&](const std::string& gap) { return gap.find(words) != std::string::npos; });
+}
+
 }  // namespace
+
+TEST_CASE("residuals: what somebody changed of a stack, a card or a job widens, and is named") {
+  const PredictionInterval own = interval_with({});
+  CHECK(own.known == SoftwareKnown::stack);
+  const std::vector<std::pair<std::string, std::string>> changes{
+      {"stack.elementwise.slowdown=0.1", "elementwise.slowdown changed"},
+      {"cluster.node.gpu.hbm_bandwidth=6 TB/s", "h100_sxm5_80gb with another hbm_bandwidth"},
+      {"power.cap=400 W", "h100_sxm5_80gb at 400 W"},
+      {"lora.rank=16", "low-rank adapters"},
+      {"cluster.nodes=65536", "more than 16384 GPUs"}};
+  for (const auto& [change, words] : changes) {
+    CAPTURE(change);
+    std::vector<std::string> set{change};
+    if (change.starts_with("cluster.nodes")) set.emplace_back("batch.sequences=262144");
+    const PredictionInterval changed = interval_with(set);
+    CHECK(says(changed, words));
+    CHECK_FALSE(says(own, words));
+    CHECK(changed.half_width() > 1.1 * own.half_width());
+  }
+  CHECK(interval_with({"stack.elementwise.slowdown=0.1"}).known == SoftwareKnown::none);
+}
+
+TEST_CASE("residuals: choices and values that presets or published runs have change nothing") {
+  const PredictionInterval own = interval_with({});
+  const StackSpec& nemo = test::presets().stack("nemo").spec;
+  const std::string same = fmt::format("{}", nemo.elementwise.slowdown);
+  for (const std::string& change :
+       {"stack.elementwise.slowdown=" + same, std::string("stack.launch_interval=0 s"),
+        std::string("stack.communication.overlap_gradients=false"),
+        std::string("stack.memory.fragmentation=1.2"), std::string("power.cap=700 W"),
+        std::string("cluster.node.gpu.hbm_capacity=94 GiB"), std::string("cluster.nodes=256")}) {
+    CAPTURE(change);
+    const PredictionInterval changed = interval_with({change});
+    CHECK(changed.low == own.low);
+    CHECK(changed.high == own.high);
+  }
+}
+
+TEST_CASE("residuals: no published run has more GPUs than the largest that counts") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/tests/reference/training.json";
+  int most = 0;
+  for (const ReferenceRow& row : parse_rows(file, read_text_file(file))) {
+    most = std::max(most, row.gpus);
+  }
+  CHECK(most == kMostPublishedGpus);
+}
 
 TEST_CASE("residuals: what ships is what the writer makes of it") {
   const std::string file = test::presets().path("accuracy", "published");
