@@ -26,12 +26,15 @@ using Json = nlohmann::ordered_json;
 /// A step's numbers, or why there are none.
 struct Tried {
   double step_s = 0, tokens_per_s_per_gpu = 0;
+  std::optional<double> site_limit_w{}, site_excess_w{};
   std::string error{};
 };
 
 Tried numbers_of(const ScenarioAnswer& answer) {
   return {.step_s = answer.number("step_s").value(),
-          .tokens_per_s_per_gpu = answer.number("tokens_per_s_per_gpu").value()};
+          .tokens_per_s_per_gpu = answer.number("tokens_per_s_per_gpu").value(),
+          .site_limit_w = answer.number("site_limit_w"),
+          .site_excess_w = answer.number("site_excess_w")};
 }
 
 Tried try_change(const std::string& file, const std::string& text, const PresetStore& presets,
@@ -67,7 +70,9 @@ AdvisedChange advised(const StandardChange& change, const Tried& own, const Trie
                       const std::optional<double>& error) {
   AdvisedChange out{.change = change,
                     .step_s = tried.step_s,
-                    .gain = tried.tokens_per_s_per_gpu / own.tokens_per_s_per_gpu - 1};
+                    .gain = tried.tokens_per_s_per_gpu / own.tokens_per_s_per_gpu - 1,
+                    .site_limit_w = tried.site_limit_w,
+                    .site_excess_w = tried.site_excess_w};
   if (error) {
     out.gain_low = (1 + out.gain) * std::exp(-*error) - 1;
     out.gain_high = (1 + out.gain) * std::exp(*error) - 1;
@@ -99,6 +104,8 @@ Advice advise(const std::string& file, const std::string& text, const PresetStor
   Advice advice{.file = file,
                 .step_s = own.step_s,
                 .tokens_per_s_per_gpu = own.tokens_per_s_per_gpu,
+                .site_limit_w = own.site_limit_w,
+                .site_excess_w = own.site_excess_w,
                 .changes = {},
                 .refused = {}};
   for (std::size_t i = 0; i < changes.size(); ++i) {

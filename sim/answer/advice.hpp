@@ -34,6 +34,8 @@ struct AdvisedChange {
   double gain = 0;  ///< of tokens per second and GPU: 0.1 is 10 % more
   /// Between which nine of ten measured gains lie; nothing where no published runs witness it.
   std::optional<double> gain_low{}, gain_high{};
+  /// site_limit_w and site_excess_w of the answer; where there is a limit.
+  std::optional<double> site_limit_w{}, site_excess_w{};
 };
 
 /// A change that cannot be, and why: one line.
@@ -44,9 +46,10 @@ struct RefusedChange {
 
 struct Advice {
   std::string file;
-  double step_s = 0;                   ///< as it is
-  double tokens_per_s_per_gpu = 0;     ///< as it is
-  std::vector<AdvisedChange> changes;  ///< largest gain first
+  double step_s = 0;                                      ///< as it is
+  double tokens_per_s_per_gpu = 0;                        ///< as it is
+  std::optional<double> site_limit_w{}, site_excess_w{};  ///< as it is; where there is a limit
+  std::vector<AdvisedChange> changes;                     ///< largest gain first
   std::vector<RefusedChange>
       refused;  ///< do not fit in memory, break a rule, or beyond the software
 };

@@ -96,6 +96,9 @@ void simulate_point(const Scenario& scenario, bool allow_oom, ScalingPoint& out,
   if (!powered) return;
   const StepPower power = step_power(scenario, step);
   out.joules_per_token = power.energy().base_units() / step.tokens_per_step;
+  if (!scenario.power->site_limit) return;
+  out.site_limit_w = scenario.power->site_limit->base_units();
+  out.site_excess_w = power.above(*scenario.power->site_limit).base_units();
 }
 
 /// Where, what and what instead, of a size that cannot be.

@@ -28,6 +28,8 @@ struct ScalingPoint {
   double h100_equivalents = 0;
   std::optional<double> usd_per_trillion_tokens;  ///< of GPU-hours, where the scenario has a price
   std::optional<double> joules_per_token;         ///< at the site's meter, where it says "power"
+  std::optional<double> site_limit_w,
+      site_excess_w;  ///< as answers have them; where it has a limit
 };
 
 struct Scaling {

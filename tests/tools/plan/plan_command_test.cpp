@@ -117,6 +117,25 @@ TEST_CASE("lockstep plan: its point is what lockstep run says about the same job
   check();
 }
 
+TEST_CASE("lockstep plan: the limit of the candidates' own sites stands among the limits") {
+  const test::TemporaryFolder folder;
+  Json plan = Json::parse(kSmallPlan);
+  plan["scenario"]["power"] = {{"site_limit", "90 kW"}};
+  const auto limits = [&] {
+    const std::string out =
+        lockstep_with({"plan", folder.write("plan.json", plan.dump()), "--quiet"}).out;
+    const std::size_t from = out.find("Limits");
+    REQUIRE(from != std::string::npos);
+    return out.substr(from, 150);
+  };
+  // 100 kW are the plan's, of own clusters; below that the site's own limit holds.
+  CHECK(limits().find("90.0 kW of the site") != std::string::npos);
+  plan.erase("limits");
+  CHECK(limits().find("at most 90.0 kW of the site, in 90 % of all cases") != std::string::npos);
+  plan["scenario"].erase("power");
+  CHECK(limits().find("none") != std::string::npos);
+}
+
 TEST_CASE("lockstep plan --model: a plan in a line, written as a file that gives the same answer") {
   const test::TemporaryFolder folder;
   const std::string file = folder.path() + "/asked.json";

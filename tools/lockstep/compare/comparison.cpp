@@ -13,6 +13,7 @@
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/rebase_files.hpp"
 #include "tools/console/options.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
 
 namespace lockstep {
@@ -105,6 +106,23 @@ class Comparer {
                                  listed(names), did_you_mean(out_.metric, names)));
   }
 
+  static std::optional<double> excess_of(const Json& answer) {
+    const auto at = answer.find("site_excess_w");
+    return at != answer.end() ? std::optional(at->get<double>()) : std::nullopt;
+  }
+  /// What the site draws over its limit, where that moved from one end to the other, or is above 0.
+  void note_excess(const std::optional<double>& from, const std::optional<double>& to) {
+    const bool exceeded = from.value_or(0) > 0 || to.value_or(0) > 0;
+    if (!exceeded && from == to) return;
+    const auto words = [](const std::optional<double>& excess) {
+      if (!excess) return std::string("no limit");
+      return (*excess < 0 ? "-" : "") + power_text(Watts{std::abs(*excess)}) +
+             (*excess > 0 ? " (EXCEEDED)" : "");
+    };
+    add_note(fmt::format("site_excess_w, what the site draws above its limit: {} -> {}",
+                         words(from), words(to)));
+  }
+
   /// The step time with its interval, whatever is compared.
   static std::optional<ComparedStep> step_of(const Json& answer) {
     if (!answer.contains("step_s_low")) return std::nullopt;
@@ -120,6 +138,7 @@ class Comparer {
     out_.from = out_.to = metric_of(*before);
     out_.from_step = out_.to_step = step_of(*before);
     const double whole = total(*before);
+    const std::optional<double> first_excess = excess_of(*before);
     Json now = a;
     for (std::size_t i = 0; i < changes.size(); ++i) {
       for (const Difference& difference : changes[i]) make_change(difference, now);
@@ -127,6 +146,7 @@ class Comparer {
       if (!after) return false;
       ComparedChange row{.differences = changes[i], .value = metric_of(*after)};
       row.change = row.value - out_.to;
+      row.moves_excess = excess_of(*before) != excess_of(*after);
       find_bucket(*before, *after, whole, row);
       if (i == 0) row.alone = row.change;
       if (i > 0 && !made_alone(a, changes[i], row)) return false;
@@ -135,6 +155,7 @@ class Comparer {
       out_.changes.push_back(std::move(row));
       before = std::move(after);
     }
+    note_excess(first_excess, excess_of(*before));
     std::vector<ComparedChange> moved, still;
     for (ComparedChange& row : out_.changes) {
       (row.change != 0 ? moved : still).push_back(std::move(row));

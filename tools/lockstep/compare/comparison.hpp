@@ -23,6 +23,7 @@ struct ComparedChange {
   std::optional<double> alone{};  ///< made in the first scenario alone; nothing: that is not valid
   std::string bucket{};           ///< of the waterfall that moved most: "pipeline_bubble"; or empty
   double bucket_change = 0;       ///< in shares of the first scenario's step or wall time
+  bool moves_excess = false;      ///< of the site's draw over its limit (site_excess_w)
 };
 
 /// A step time, and what 90 % of runs would take.

@@ -129,6 +129,20 @@ std::string share_text(const Comparison& c, double change) {
   return c.from == 0 ? "-" : error_text(change / std::abs(c.from));
 }
 
+/// What does not move the metric: all of it, or what moves the site's draw over its limit at least.
+std::string still_text(const Comparison& c, bool moves_excess) {
+  std::string words;
+  for (const ComparedChange& row : c.changes) {
+    if (row.change != 0 || row.moves_excess != moves_excess) continue;
+    for (const Difference& difference : row.differences) {
+      words += (words.empty() ? "" : "; ") + difference_text(difference);
+    }
+  }
+  if (words.empty()) return {};
+  const char* title = moves_excess ? "Moves site_excess_w alone: " : "Moves nothing: ";
+  return "\n" + wrap(title + words, kTextColumns, 2) + "\n";
+}
+
 }  // namespace
 
 std::string comparison_table(const Comparison& c, const TextStyle& style) {
@@ -169,14 +183,7 @@ std::string comparison_table(const Comparison& c, const TextStyle& style) {
     before = row.value;
   }
   if (table.rows() > 0) out += "\n" + table.text(style);
-  std::string same;
-  for (const ComparedChange& row : c.changes) {
-    if (row.change != 0) continue;
-    for (const Difference& difference : row.differences) {
-      same += (same.empty() ? "" : "; ") + difference_text(difference);
-    }
-  }
-  if (!same.empty()) out += "\n" + wrap("Moves nothing: " + same, kTextColumns, 2) + "\n";
+  out += still_text(c, true) + still_text(c, false);
   return out +
          "\nDifferences are made in this order, + what belongs to one or is valid only with it; "
          "alone: "

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <utility>
 
 #include "models/base/number_text.hpp"
 
@@ -105,6 +106,28 @@ std::string verdict(const PlanAnswer& answer, std::size_t i) {
          fmt::format(fmt::runtime(kMore[measure]), measure_text(measure, more));
 }
 
+/// "1.00 MW of the site": limits of candidates' own sites, where these are the ones that hold; with
+/// their names where not all have the same.
+std::vector<std::string> own_site_limits(const PlanAnswer& answer) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> names;
+  const std::size_t all = answer.spec.candidates.size();
+  for (std::size_t i = 0; i < all; ++i) {
+    const PlanCandidate& candidate = answer.candidate(i);
+    const auto watts = power_limit(answer.spec, candidate);
+    const bool shared = !candidate.rented && answer.spec.limits.power == watts;
+    if (!watts || shared) continue;
+    const std::string text = plan_power(watts->base_units());
+    auto known = std::ranges::find_if(names, [&](const auto& of) { return of.first == text; });
+    if (known == names.end()) known = names.insert(known, {text, {}});
+    known->second.push_back(candidate.name);
+  }
+  std::vector<std::string> out;
+  for (const auto& [text, of] : names) {
+    out.push_back(text + " of the site" + (of.size() == all ? "" : " of " + joined(of)));
+  }
+  return out;
+}
+
 std::string outcome_words(const PlanResult& result, bool priced) {
   const std::string money = priced ? fmt::format(", {} ({})", plan_money(result.expected.usd),
                                                  plan_money_range(result.usd))
@@ -188,6 +211,7 @@ std::string plan_limits(const PlanAnswer& answer) {
   if (limits.time) out.push_back(plan_time(limits.time->base_units()));
   if (limits.power) out.push_back(plan_power(limits.power->base_units()));
   if (limits.usd) out.push_back(plan_money(*limits.usd));
+  for (std::string& own : own_site_limits(answer)) out.push_back(std::move(own));
   if (out.empty()) return "none";
   return fmt::format("at most {}, in {} of all cases", joined(out), chance(limits.confidence));
 }

@@ -1,5 +1,6 @@
 #include "tools/lockstep/run/site_limit.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
@@ -23,6 +24,21 @@ std::string limit_warning(Watts peak, const PowerSpec& spec) {
 
 std::string limit_warning(const StepPower& power, const PowerSpec& spec) {
   return limit_warning(power.facility_meter.high, spec);
+}
+
+void LimitTally::add(std::optional<double> excess_w, std::optional<double> limit_w) {
+  ++all_;
+  if (!excess_w || !limit_w || *excess_w <= 0) return;
+  least_w_ = over_ == 0 ? *limit_w : std::min(least_w_, *limit_w);
+  most_w_ = std::max(most_w_, *limit_w);
+  ++over_;
+}
+
+std::string LimitTally::warning(std::string_view rows) const {
+  if (over_ == 0) return {};
+  const std::string least = power_text(Watts{least_w_}), most = power_text(Watts{most_w_});
+  return fmt::format("EXCEEDED: {} of {} {} draw more than the site's limit of {}", over_, all_,
+                     rows, least == most ? most : least + " to " + most);
 }
 
 }  // namespace lockstep

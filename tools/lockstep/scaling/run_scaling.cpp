@@ -14,6 +14,7 @@
 #include "models/base/number_text.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -95,6 +96,16 @@ std::string series_table(const std::vector<ScalingPoint>& points, const TextStyl
   return table.text(style) + problems;
 }
 
+/// A line about the sizes that draw more than the site has; empty where there is none.
+std::string exceeded_line(const std::vector<ScalingPoint>& points) {
+  LimitTally limits;
+  for (const ScalingPoint& p : points) {
+    if (p.problem.empty()) limits.add(p.site_excess_w, p.site_limit_w);
+  }
+  const std::string over = limits.warning("sizes");
+  return over.empty() ? "" : over + ".\n";
+}
+
 std::string lost_table(const std::vector<ScalingPoint>& points, const TextStyle& style) {
   const std::vector<std::size_t> shown = shown_buckets(points);
   if (shown.empty()) return {};
@@ -118,7 +129,7 @@ std::string lost_table(const std::vector<ScalingPoint>& points, const TextStyle&
 std::string scaling_table(const Scaling& scaling, const TextStyle& style) {
   const auto section = [&](const char* title, const std::vector<ScalingPoint>& points) {
     const std::string lost = lost_table(points, style);
-    return style.bold(title) + "\n" + series_table(points, style) +
+    return style.bold(title) + "\n" + exceeded_line(points) + series_table(points, style) +
            (lost.empty() ? "" : "\n" + lost);
   };
   return section("Strong scaling: the same batch", scaling.strong) + "\n" +

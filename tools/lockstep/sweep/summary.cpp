@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/base/number_text.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -62,6 +63,23 @@ std::vector<std::size_t> fitting(const SweepSummary& summary, int columns) {
   return kept;
 }
 
+/// How many points draw more than their site has; empty where none does.
+std::string exceeded_points(const ResultsReader& results) {
+  for (const char* column : {"site_excess_w", "site_limit_w"}) {
+    if (std::ranges::find(results.columns(), column) == results.columns().end()) return {};
+  }
+  LimitTally limits;
+  const auto number = [](const SqlValue& value) {
+    const auto* found = std::get_if<double>(&value);
+    return found ? std::optional(*found) : std::nullopt;
+  };
+  results.each(
+      "SELECT CAST(site_excess_w AS REAL), CAST(site_limit_w AS REAL) FROM points WHERE "
+      "status = 'ok'",
+      [&](const auto& row) { limits.add(number(row[0]), number(row[1])); });
+  return limits.warning("points");
+}
+
 }  // namespace
 
 SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, std::size_t points,
@@ -83,6 +101,7 @@ SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, st
                  summary.first_failed = static_cast<std::uint32_t>(std::get<std::int64_t>(row[0]));
                  summary.first_error = text_of(row[1]);
                });
+  summary.limit_warning = exceeded_points(results);
   std::vector<std::string> quoted;
   quoted.reserve(summary.columns.size());
   for (const std::string& name : summary.columns) quoted.push_back(quoted_name(name));
@@ -131,6 +150,7 @@ std::string summary_table(const SweepSummary& summary, const TextStyle& style) {
                  columns - 2, 2) +
             "\n";
   }
+  if (!summary.limit_warning.empty()) text += wrap(summary.limit_warning + ".", columns, 2) + "\n";
   if (summary.best.empty()) return text;
   text += style.bold(fmt::format("\nBest by {}, {} first", summary.objective.column,
                                  summary.objective.larger_is_better ? "largest" : "smallest")) +

@@ -18,7 +18,8 @@ struct SweepSummary {
   std::string database;
   std::size_t points = 0;  ///< of the sweep
   std::size_t ok = 0, failed = 0;
-  std::string first_error;  ///< of the first point that failed
+  std::string limit_warning{};  ///< how many of those that are ok exceed their site's limit
+  std::string first_error;      ///< of the first point that failed
   std::uint32_t first_failed = 0;
   SweepObjective objective;
   std::vector<std::string> columns;         ///< "point", axes, derived values, then metrics

@@ -11,12 +11,14 @@
 #include "models/base/output_file.hpp"
 #include "models/base/write_json.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "sim/power/step_power.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/search_base.hpp"
 #include "sim/search/tuned_scenario.hpp"
+#include "sim/step/step.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
@@ -202,6 +204,18 @@ void add_intervals(TuneStudy& study, const PresetStore& presets) {
   widen(*study.own_interval, study.result.own->band, study.result.own->step_s);
 }
 
+/// Where the site has a limit, what the best layouts draw; a search looks at their time alone.
+void add_limits(TuneStudy& study) {
+  const std::optional<PowerSpec>& power = study.base.power;
+  if (!power || !power->site_limit) return;
+  for (const TunedLayout& layout : study.result.best) {
+    const StepReport step =
+        simulate_step(layout.scenario, {.record_timeline = true, .keep_actors = true});
+    study.limits.add(step_power(layout.scenario, step).above(*power->site_limit).base_units(),
+                     power->site_limit->base_units());
+  }
+}
+
 TuneStudy studied(const std::string& path, const std::string& text, const PresetStore& presets,
                   const std::vector<std::string>& sets, const ParsedOptions& options,
                   Console& console) {
@@ -233,6 +247,7 @@ TuneStudy studied(const std::string& path, const std::string& text, const Preset
   const TuneResult& result = study.result;
   if (result.best.empty() && !result.interrupted) fail_without_layout(study.base, result, space);
   add_intervals(study, presets);
+  add_limits(study);
   return study;
 }
 

@@ -10,6 +10,7 @@
 #include "models/accuracy/prediction_interval.hpp"
 #include "sim/search/tune.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 
@@ -19,6 +20,7 @@ struct TuneStudy {
   /// Of the step times, as `lockstep run` prints them: of each of the best, and of the own layout.
   std::vector<PredictionInterval> intervals{};
   std::optional<PredictionInterval> own_interval{};
+  LimitTally limits{};  ///< of the best: which exceed their site's power
   bool by_mfu = false;  ///< the table leads with MFU instead of the step's time
 };
 

@@ -247,6 +247,9 @@ std::string tune_page(const TuneStudy& study) {
   }
   add_left_out(page, r);
   std::vector<std::string> notes = tune_notes(study);
+  if (const std::string over = study.limits.warning("layouts"); !over.empty()) {
+    notes.insert(notes.begin(), over + ".");
+  }
   if (!r.own && !r.own_problem.empty())
     notes.push_back("The scenario's own layout: " + r.own_problem);
   if (r.interrupted) notes.emplace_back("Interrupted: the best of what was looked at.");

@@ -287,7 +287,9 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
   std::string out =
       style.bold(fmt::format("{} on {}", base.job.model.name, counted(base.gpus(), "GPU"))) +
       fmt::format(" ({} x {}, {})\n", grouped(base.nodes), base.node.name, base.node.gpu.name);
-  out += wrap(counts(r, base.stack.name) + ".", kTextColumns, 0) + "\n\n";
+  out += wrap(counts(r, base.stack.name) + ".", kTextColumns, 0) + "\n";
+  if (const std::string over = study.limits.warning("layouts"); !over.empty()) out += over + ".\n";
+  out += "\n";
   LayoutTable table(study.by_mfu);
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     add_row(table, std::to_string(i + 1), r.best[i], study.intervals[i], study);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -58,13 +59,27 @@ std::string reason_of(const RefusedChange& each, const std::string& file) {
 
 }  // namespace
 
+namespace {
+
+/// What draws more than the site has: the scenario as it is, and each change.
+std::string exceeded_by(const Advice& advice) {
+  LimitTally limits;
+  limits.add(advice.site_excess_w, advice.site_limit_w);
+  for (const AdvisedChange& each : advice.changes)
+    limits.add(each.site_excess_w, each.site_limit_w);
+  const std::string over = limits.warning("steps, as it is and with each change,");
+  return over.empty() ? "" : wrap(over + ".", kTextColumns, 0) + "\n";
+}
+
+}  // namespace
+
 std::string advice_table(const Advice& advice, const TextStyle& style) {
   std::string out = style.bold("What would help") + "\n" +
                     wrap(fmt::format("Each change is made alone and simulated. As it is, the step "
                                      "takes {}.",
                                      duration_text(advice.step_s)),
                          kTextColumns, 0) +
-                    "\n\n";
+                    "\n" + exceeded_by(advice) + "\n";
   const bool some = std::ranges::any_of(advice.changes, helps);
   out += some ? helping_table(advice, style)
               : "  None of the changes that can be made makes it faster.\n";

@@ -9,6 +9,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -276,13 +277,16 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const TableParts parts = parts_of(varied);
   TextTable table(columns_of(varied, parts));
   std::string errors;
+  LimitTally limits;
   for (const VariedPoint& point : varied.points) {
     table.add(cells_of(point, parts, style));
+    if (point.ok()) limits.add(number_of(point, "site_excess_w"), number_of(point, "site_limit_w"));
     if (!point.ok()) errors += wrap(point.error, kTextColumns, 2) + "\n";
   }
   std::string out = style.bold(varied.file) + "\n";
   if (const std::string about = about_of(varied); !about.empty())
     out += wrap(about, kTextColumns, 0) + "\n";
+  if (const std::string over = limits.warning(); !over.empty()) out += over + ".\n";
   out += "\n" + table.text(style);
   if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";
   if (!errors.empty()) out += "\nWithout an answer:\n" + errors;
