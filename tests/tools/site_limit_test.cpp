@@ -60,6 +60,15 @@ TEST_CASE("site limit: run --vary, --advise, --scaling and tune say that it is e
               "EXCEEDED: 1 of 2 rows draw more than the site's limit of 1,000 W"));
 }
 
+TEST_CASE("site limit: a sweep says how many of its points exceed it") {
+  const test::TemporaryFolder folder;
+  (void)folder.write("job.json", kLimitedJob);
+  const std::string sweep = folder.write("sweep.json", R"({"scenario": "job.json",
+    "axes": [{"at": "/power/site_limit", "values": ["1 kW", "2 kW", "1 MW"]}]})");
+  CHECK(tells(lockstep_with({"sweep", sweep, "-o", folder.path() + "/a.db"}).out,
+              "EXCEEDED: 2 of 3 points draw more than the site's limit of 1,000 W to 2,000 W."));
+}
+
 TEST_CASE("site limit: a comparison says what a lower limit does to the site") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("job.json", kLimitedJob);
