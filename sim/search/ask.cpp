@@ -158,7 +158,8 @@ void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
   batch["sequences"] = asked_sequences(gpus, cluster.nodes, length);
 }
 
-std::string about(const Ask& ask, const Scenario& scenario, const std::vector<std::string>& sets) {
+std::string about(const Ask& ask, const TuneResult& found, const std::vector<std::string>& sets) {
+  const Scenario& scenario = found.best.front().scenario;
   const Batch& batch = scenario.job.batch;
   std::string out = "Asked on the command line.";
   const bool says_batch =
@@ -174,7 +175,9 @@ std::string about(const Ask& ask, const Scenario& scenario, const std::vector<st
                          counted(node.gpus, "GPU"), scenario.gpus(), node.nvlink_domain);
     }
   }
-  out += " The layout is the fastest that fits in memory.";
+  const bool safer = found.best.front().step_s > (1 + kTie) * found.fastest_s;
+  out += safer ? " The layout is the fastest that surely fits in memory."
+               : " The layout is the fastest that fits in memory.";
   return out;
 }
 
@@ -201,7 +204,7 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   if (found.best.empty()) fail_without_layout(base.scenario, found, space);
   const Scenario& best = found.best.front().scenario;
   Json tuned = tuned_scenario(root, best, file, file);
-  Json out{{"about", about(ask, best, sets)}};
+  Json out{{"about", about(ask, found, sets)}};
   out.update(tuned);
   return write_json(out, 2) + "\n";
 } catch (const InputError& error) {

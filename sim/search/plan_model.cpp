@@ -129,6 +129,9 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
   std::erase_if(out.scenario.assumptions, is_of_layout);
   out.layout = fmt::format("layout: the fastest of {} that were looked at{}", found.considered,
                            found.ties > 1 ? ", or the plainest within 1 % of it" : "");
+  if (found.best.front().step_s > (1 + kTie) * found.fastest_s) {
+    out.layout += ", or within 5 % of it one that surely fits in memory";
+  }
   return out;
 }
 

@@ -35,6 +35,7 @@ struct Candidate {
   StepMethod method = StepMethod::exact;
   std::optional<StepBand> band{};
   BucketTimes seconds{};
+  bool close = false;  ///< in memory, known where it was replayed
 };
 
 struct Later {
@@ -51,6 +52,7 @@ void replay_into(const Scenario& scenario, Candidate& candidate) {
   candidate.method = report.method;
   candidate.band = report.band;
   candidate.seconds = report.seconds;
+  candidate.close = memory_band(scenario.job, scenario.stack, scenario.node.gpu).close();
   candidate.state = Candidate::State::replayed;
 }
 
@@ -58,6 +60,7 @@ TunedLayout as_tuned(Scenario scenario, const Candidate& candidate) {
   TunedLayout out;
   out.peak = fullest_stage(scenario.job, scenario.stack);
   out.usable = usable_memory(scenario.node.gpu, scenario.stack);
+  out.memory = memory_band(scenario.job, scenario.stack, scenario.node.gpu);
   out.scenario = std::move(scenario);
   out.step_s = candidate.step_s;
   out.mfu = candidate.mfu;
@@ -157,18 +160,27 @@ class Search {
   /// Layouts above this time are of no interest any more.
   [[nodiscard]] double bar() const {
     if (options_.exhaustive) return kNever;
-    const double last =
-        best_.size() < options_.keep ? kNever : std::max(candidates_[best_.back()].step_s, tie_s());
+    const double last = best_.size() < options_.keep
+                            ? kNever
+                            : std::max(candidates_[best_.back()].step_s, first_s());
     return options_.rank_own && result_.own ? std::max(last, own_s_) : last;
   }
   /// The slowest step that ties with the fastest so far.
   [[nodiscard]] double tie_s() const {
     return best_.empty() ? kNever : (1 + kTie) * candidates_[best_.front()].step_s;
   }
+  /// The slowest step that may come first: one that ties with the fastest that surely fits, if that
+  /// is near enough to the fastest of all.
+  [[nodiscard]] double first_s() const {
+    if (best_.empty()) return kNever;
+    const double most = (1 + kSafer) * candidates_[best_.front()].step_s;
+    return safest_ ? std::min(most, (1 + kTie) * candidates_[*safest_].step_s) : most;
+  }
   void keep(std::size_t number) {
     const auto faster = [&](std::size_t a, std::size_t b) {
       return std::pair(candidates_[a].step_s, a) < std::pair(candidates_[b].step_s, b);
     };
+    if (!candidates_[number].close && (!safest_ || faster(number, *safest_))) safest_ = number;
     best_.insert(std::ranges::upper_bound(best_, number, faster), number);
     if (best_.size() > options_.keep) best_.pop_back();
   }
@@ -224,18 +236,22 @@ class Search {
     candidate.state = Candidate::State::planned;
   }
 
-  /// Moves the plainest of those that tie with the fastest to the front.
+  /// Moves the plainest of those that tie with the fastest to the front: with the fastest that
+  /// surely fits, where that is near enough to the fastest of all.
   void prefer_plain() {
     if (best_.empty()) return;
-    std::size_t plainest = best_.front();
-    for (std::size_t i = 0; i < candidates_.size(); ++i) {
-      const Candidate& c = candidates_[i];
-      if (c.state != Candidate::State::replayed || c.step_s > tie_s()) continue;
-      ++result_.ties;
-      if (plainer(layouts_[c.layout], layouts_[candidates_[plainest].layout])) plainest = i;
-    }
     result_.fastest_s = candidates_[best_.front()].step_s;
     slowest_tie_s_ = tie_s();
+    const bool safe = safest_ && candidates_[*safest_].step_s <= (1 + kSafer) * result_.fastest_s;
+    const double slowest = safe ? first_s() : slowest_tie_s_;
+    std::size_t plainest = safe ? *safest_ : best_.front();
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      const Candidate& c = candidates_[i];
+      if (c.state != Candidate::State::replayed) continue;
+      if (c.step_s <= slowest_tie_s_) ++result_.ties;
+      if (c.step_s > slowest || (safe && c.close)) continue;
+      if (plainer(layouts_[c.layout], layouts_[candidates_[plainest].layout])) plainest = i;
+    }
     const auto at = std::ranges::find(best_, plainest);
     if (at == best_.end()) {
       best_.insert(best_.begin(), plainest);
@@ -272,7 +288,8 @@ class Search {
   double slowest_tie_s_ = kNever;
   std::vector<Layout> layouts_;
   std::vector<Candidate> candidates_;
-  std::vector<std::size_t> best_;  ///< numbers of candidates, the fastest first
+  std::vector<std::size_t> best_;        ///< numbers of candidates, the fastest first
+  std::optional<std::size_t> safest_{};  ///< the fastest that is not close in memory
   TuneResult result_;
 };
 

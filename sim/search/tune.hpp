@@ -56,6 +56,7 @@ struct TunedLayout {
   double bound_s = 0;     ///< the lower bound of step_s that the search went by
   MemoryBreakdown peak;   ///< of the fullest stage
   Bytes usable;           ///< of the card
+  MemoryBand memory;      ///< what of that is assumed; close(): it may not fit
   BucketTimes seconds{};  ///< where the step goes, mean over GPUs
   bool ties = false;      ///< within kTie of the fastest
 };
@@ -63,6 +64,9 @@ struct TunedLayout {
 /// Layouts whose times differ by less than this share are as good as one another: predictions of
 /// single layouts err by more (assumed).
 constexpr double kTie = 0.01;
+/// A layout that may not fit in memory, by what is assumed (MemoryBand), comes behind one that
+/// surely fits and takes at most this share longer than the fastest (assumed).
+constexpr double kSafer = 0.05;
 
 /// Layouts that were not replayed, by reason.
 struct TuneCount {
@@ -72,10 +76,12 @@ struct TuneCount {
 };
 
 struct TuneResult {
-  /// First the plainest of those within kTie of the fastest (plainer() in layouts.hpp), then the
-  /// others as they are fast; at most TuneOptions::keep. Empty: nothing fits.
+  /// First the plainest of those within kTie of the fastest (plainer() in layouts.hpp) that surely
+  /// fits, of all where none within kSafer of the fastest does; then the others as they are fast.
+  /// At most TuneOptions::keep. Empty: nothing fits.
   std::vector<TunedLayout> best;
-  double fastest_s = 0;  ///< of all layouts; the first of `best` may be up to kTie slower
+  /// Of all layouts; the first of `best` may be up to kTie slower, or kSafer where that is close.
+  double fastest_s = 0;
   std::size_t ties = 0;  ///< layouts within kTie of the fastest, that one included
 
   /// Of the scenario as it is. Nothing: it breaks a rule on this cluster (`own_problem` says

@@ -226,6 +226,41 @@ TEST_CASE("a search: of the layouts within 1 % of the fastest the plainest comes
   CHECK(tied > 0);  // else the rule was not put to the test
 }
 
+TEST_CASE("a search: a layout that may run out of memory comes behind one that surely fits") {
+  std::size_t moved = 0;
+  for (const char* capacity : {"8 GiB", "10 GiB", "12 GiB", "20 GiB"}) {
+    CAPTURE(capacity);
+    const std::string card =
+        std::string(R"({"node": {"preset": "dgx_h100", "gpu": {"hbm_capacity": ")") + capacity +
+        R"("}}, "nodes": 2})";
+    const SmallJob job{kDense, card.c_str(), R"("stack": "megatron_core")"};
+    const Scenario base = scenario_of(job);
+    TuneOptions options = options_of(job);
+    options.keep = 10'000;
+    options.exhaustive = true;
+    const TuneResult all = tune(base, options);
+    const TunedLayout& first = all.best.front();
+    const bool safe = std::ranges::any_of(all.best, [&](const TunedLayout& layout) {
+      return !layout.memory.close() && layout.step_s <= (1 + kSafer) * all.fastest_s;
+    });
+    CHECK(first.memory.close() == !safe);
+    CHECK(first.step_s <= (1 + (safe ? kSafer : kTie)) * all.fastest_s);
+    const bool fastest_is_close = std::ranges::any_of(all.best, [&](const TunedLayout& layout) {
+      return layout.step_s == all.fastest_s && layout.memory.close();
+    });
+    if (fastest_is_close && safe) ++moved;
+    // What is left out by its bound cannot come first.
+    options.exhaustive = false;
+    for (const std::size_t keep : {1, 10}) {
+      options.keep = keep;
+      const TuneResult pruned = tune(base, options);
+      CHECK(pruned.best.front().step_s == first.step_s);
+      CHECK(pruned.best.front().memory.close() == first.memory.close());
+    }
+  }
+  CHECK(moved > 0);  // else the rule was not put to the test
+}
+
 TEST_CASE("plainer: fewer kinds of parallelism, then smaller replicas, then less of the rest") {
   const auto layout = [](int tensor, int pipeline, int data, Sharding sharding,
                          Recompute recompute) {

@@ -31,7 +31,8 @@ constexpr std::array<std::string_view, kBuckets> kShortNames{
     "context", "expert",    "imbalance", "messages",  "bubble", "data",
     "host",    "variation", "straggler", "optimiser"};
 
-/// What a layout spends most on beyond the best, in per cent of the step of that: "bubble +8.2".
+/// What a layout spends most on beyond the best, in per cent of the step of that: "bubble +8.2";
+/// and whether it is close in memory.
 std::string reason(const TunedLayout& layout, const TunedLayout& best) {
   std::size_t most = 0;
   double loss = 0;
@@ -39,8 +40,10 @@ std::string reason(const TunedLayout& layout, const TunedLayout& best) {
     const double more = layout.seconds[i] - best.seconds[i];
     if (more > loss) most = i, loss = more;
   }
-  if (layout.step_s <= best.step_s || loss <= 0) return {};
-  return fmt::format("{} {:+.1f}", kShortNames[most], 100 * loss / best.step_s);
+  const std::string close = layout.memory.close() ? "close" : "";
+  if (layout.step_s <= best.step_s || loss <= 0) return close;
+  return fmt::format("{} {:+.1f}{}", kShortNames[most], 100 * loss / best.step_s,
+                     close.empty() ? "" : ", " + close);
 }
 
 std::string counts(const TuneResult& r, const std::string& stack) {
@@ -211,10 +214,16 @@ std::string notes(const TuneStudy& study) {
   const TuneResult& r = study.result;
   std::string out;
   if (r.ties > 1) {
+    out += fmt::format("=: within {:g} % of the fastest ({}), as {} layouts are{}. ", 100 * kTie,
+                       duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)),
+                       r.best.front().ties ? "; the plainest of them comes first" : "");
+  }
+  const auto is_close = [](const TunedLayout& layout) { return layout.memory.close(); };
+  if (std::ranges::any_of(r.best, is_close)) {
     out += fmt::format(
-        "=: within {:g} % of the fastest ({}), as {} layouts are; the plainest of them comes "
-        "first. ",
-        100 * kTie, duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)));
+        "close: may not fit, by what is assumed of its memory; one that surely fits comes first "
+        "where it takes at most {:g} % longer than the fastest. ",
+        100 * kSafer);
   }
   if (!study.intervals.empty()) {
     out += fmt::format("90 %: the interval that holds nine of ten runs ({}).",
@@ -258,12 +267,26 @@ std::string layout_words(const TrainingJob& job) {
   return out;
 }
 
+namespace {
+
+/// "close: 68.8 to 85.8 GiB are needed by what is assumed, of 77.6; fragmentation (6 %) decides."
+std::string close_words(const TunedLayout& layout) {
+  return fmt::format("close: {} to {} GiB are needed by what is assumed, of {}; {} decides.",
+                     gib_number(layout.memory.least), gib_number(layout.memory.most),
+                     gib_number(layout.usable), layout.memory.decides);
+}
+
+}  // namespace
+
 std::vector<std::string> tune_notes(const TuneStudy& study) {
   std::vector<std::string> texts;
   std::vector<std::vector<std::size_t>> ranks;
   for (std::size_t i = 0; i < study.result.best.size(); ++i) {
-    const Scenario& scenario = study.result.best[i].scenario;
-    for (std::string& text : unseen_traffic(scenario, plan_step(scenario))) {
+    const TunedLayout& layout = study.result.best[i];
+    const Scenario& scenario = layout.scenario;
+    std::vector<std::string> found = unseen_traffic(scenario, plan_step(scenario));
+    if (layout.memory.close()) found.push_back(close_words(layout));
+    for (std::string& text : found) {
       const auto at = static_cast<std::size_t>(std::ranges::find(texts, text) - texts.begin());
       if (at == texts.size()) {
         texts.push_back(std::move(text));
