@@ -218,6 +218,8 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   out.energy_j = usage.energy.base_units();
   out.peak_w = draw * model.power.facility_meter.high.base_units();
   out.goodput = static_cast<double>(run.buckets[0]) / static_cast<double>(run.wall);
+  out.waiting = static_cast<double>(run.buckets[static_cast<std::size_t>(RunBucket::repair_wait)]) /
+                static_cast<double>(run.wall);
   out.interruptions = run.interruptions;
   out.tonnes_co2 = cost.tonnes_co2;
   if (candidate.rented) {
@@ -238,10 +240,10 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
   assert(!outcomes.empty());
   PlanOutcome mean;
   constexpr std::array kNumbers{
-      &PlanOutcome::time_s,      &PlanOutcome::usd,           &PlanOutcome::energy_j,
-      &PlanOutcome::peak_w,      &PlanOutcome::goodput,       &PlanOutcome::interruptions,
-      &PlanOutcome::tonnes_co2,  &PlanOutcome::write_off_usd, &PlanOutcome::energy_usd,
-      &PlanOutcome::running_usd, &PlanOutcome::rent_usd};
+      &PlanOutcome::time_s,     &PlanOutcome::usd,         &PlanOutcome::energy_j,
+      &PlanOutcome::peak_w,     &PlanOutcome::goodput,     &PlanOutcome::interruptions,
+      &PlanOutcome::waiting,    &PlanOutcome::tonnes_co2,  &PlanOutcome::write_off_usd,
+      &PlanOutcome::energy_usd, &PlanOutcome::running_usd, &PlanOutcome::rent_usd};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   const auto n = static_cast<double>(outcomes.size());

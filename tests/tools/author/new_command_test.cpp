@@ -85,6 +85,15 @@ TEST_CASE("new: the trace that the comment of a queue shows is one that runs") {
   CHECK(ran.exit == Exit::ok);
 }
 
+TEST_CASE("new: a plan has the same nodes in reserve as a run of weeks") {
+  const auto made = [](const char* kind) {
+    return parse_json_text("new", lockstep_with({"new", kind, "--nodes", "2"}).out);
+  };
+  const nlohmann::ordered_json weeks = made("weeks"), plan = made("plan");
+  CHECK(weeks["run"]["spares"]["hot"] == 1);
+  CHECK(plan["scenario"]["run"]["spares"] == weeks["run"]["spares"]);
+}
+
 TEST_CASE("new: what options say is in the file, and mistakes are one line") {
   const Ran made = lockstep_with({"new", "weeks", "--model", "llama3_70b", "--node", "dgx_b200"});
   REQUIRE(made.exit == Exit::ok);

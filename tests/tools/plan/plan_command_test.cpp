@@ -117,6 +117,23 @@ TEST_CASE("lockstep plan: its point is what lockstep run says about the same job
   check();
 }
 
+TEST_CASE("lockstep plan: without spares the wait for repairs is said beside the recommendation") {
+  const test::TemporaryFolder folder;
+  Json plan = Json::parse(kSmallPlan);
+  const auto notes = [&] {
+    const auto ran =
+        lockstep_with({"plan", folder.write("plan.json", plan.dump()), "--format", "json"});
+    CAPTURE(ran.err);
+    return Json::parse(ran.out).at("notes").dump();
+  };
+  const std::string words = "of its time until there are enough healthy nodes, with none in";
+  plan["scenario"]["run"]["reliability"] = {
+      {"modes", {{{"name", "node"}, {"component", "node"}, {"mean_time", "20 d"}}}}};
+  CHECK(notes().find(words) == std::string::npos);
+  plan.erase("spares");  // those of "run" then: none, and each repair takes a day
+  CHECK(notes().find(words) != std::string::npos);
+}
+
 TEST_CASE("lockstep plan: the limit of the candidates' own sites stands among the limits") {
   const test::TemporaryFolder folder;
   Json plan = Json::parse(kSmallPlan);

@@ -181,7 +181,6 @@ Json new_plan(const NewWish& wish, const PresetStore& presets) {
   const Json asked = asked_step(wish, wish.nodes, presets);
   Json run = new_run_part();
   for (const char* key : {"duration", "trajectories"}) run.erase(key);
-  run["spares"].erase("hot");
   return {{"about", new_about(wish, "buy or rent, and how many")},
           {"training", {{"tokens", "1 T tokens"}}},
           {"limits", {{"time", "365 d"}, {"confidence", "90 %"}}},

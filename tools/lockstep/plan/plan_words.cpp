@@ -235,7 +235,10 @@ std::string plan_recommendation(const PlanAnswer& answer) {
       alternatives(answer));
 }
 
-std::vector<std::string> plan_notes(const PlanAnswer& answer) {
+namespace {
+
+/// Who takes no checkpoint though failures come, and what that means; empty: nobody.
+std::string checkpoint_note(const PlanAnswer& answer) {
   std::vector<std::string> whose;
   bool everybody = true;  // of those that are possible
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
@@ -248,11 +251,37 @@ std::vector<std::string> plan_notes(const PlanAnswer& answer) {
     }
   }
   if (whose.empty()) return {};
-  return {fmt::format(
+  return fmt::format(
       "No checkpoint is taken{}: every failure starts the training again. \"checkpoint\" in "
       "\"run\" says where and how often, such as {{\"to\": \"storage\", \"interval\": \"30 min\", "
       "\"storage\": \"minio_nvme\"}}.",
-      everybody ? std::string() : " by " + joined(whose))};
+      everybody ? std::string() : " by " + joined(whose));
+}
+
+/// How much of the shown candidate's time waits for machines to be repaired; empty: little.
+std::string waiting_note(const PlanAnswer& answer) {
+  constexpr double kMuch = 0.03;  // of the time
+  if (!answer.shown()) return {};
+  const PlanCandidate& candidate = answer.candidate(*answer.shown());
+  const PlanOutcome& expected = answer.result(*answer.shown()).expected;
+  if (expected.waiting < kMuch) return {};
+  const int hot = candidate.run.spares.hot;
+  return fmt::format(
+      "{} waits for {} of its time until there are enough healthy nodes, with {} in reserve. More "
+      "nodes in reserve, \"hot\" in \"spares\" of \"run\", take that wait away: without it {} "
+      "would do.",
+      candidate.name, percent_text(expected.waiting), hot == 0 ? "none" : grouped(hot),
+      plan_time(expected.time_s * (1 - expected.waiting)));
+}
+
+}  // namespace
+
+std::vector<std::string> plan_notes(const PlanAnswer& answer) {
+  std::vector<std::string> out;
+  for (std::string note : {checkpoint_note(answer), waiting_note(answer)}) {
+    if (!note.empty()) out.push_back(std::move(note));
+  }
+  return out;
 }
 
 std::vector<std::string> plan_verdicts(const PlanAnswer& answer) {
