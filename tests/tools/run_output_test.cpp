@@ -111,7 +111,7 @@ An example.
   Throughput        2,048 tokens/s per GPU, 32.8 k tokens/s in all
   Per GPU           45.0 TFLOP/s of 100 (40.0 causal)
   Memory            40.0 GiB at the peak (stage 0) of 75.0 GiB usable on 80.0 GiB
-  Training          23.1 days for 65.5 B tokens: 8,889 GPU-hours, 17.8 k USD at 2.00 per GPU-hour
+  Without failures  23.1 days for 65.5 B tokens: 8,889 GPU-hours, 17.8 k USD at 2.00 per GPU-hour
 
 Where the GPU time goes
   Useful model FLOPs at peak              40.0 %    800 ms  ##################################

@@ -227,7 +227,7 @@ void add_money(Page& page, const RunResult& result) {
                           PageCell::number(fmt::format("${:.2f}", *price), *price)});
   }
   if (const auto cost = training_cost(result); cost && cost->usd) {
-    add("the whole training at that price", *cost->usd);
+    add("the whole training at that price, without failures", *cost->usd);
   }
   if (result.power) {
     const EnergyBill bill = energy_bill(result);
