@@ -1,5 +1,6 @@
 #include "models/base/printable.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace lockstep {
@@ -8,10 +9,12 @@ namespace {
 struct Range {
   char32_t first, last;
 };
-// Unicode 15: general category Cc, then Zl and Zp, then the property Bidi_Control.
+// Unicode 15: general category Cc, then Zl and Zp, then the property Bidi_Control; of zero width
+// the space, the joiners, the word joiner and its invisible kin, and the byte order mark.
 constexpr std::array kControls{Range{0x00, 0x1F},     Range{0x7F, 0x9F},     Range{0x2028, 0x2029},
                                Range{0x061C, 0x061C}, Range{0x200E, 0x200F}, Range{0x202A, 0x202E},
-                               Range{0x2066, 0x2069}};
+                               Range{0x2066, 0x2069}, Range{0x200B, 0x200D}, Range{0x2060, 0x2064},
+                               Range{0xFEFF, 0xFEFF}};
 
 unsigned byte_at(std::string_view text, std::size_t i) {
   return static_cast<unsigned char>(text[i]);
@@ -66,6 +69,17 @@ std::string printable(std::string_view text) {
       out += text.substr(0, letter.bytes);
     }
     text.remove_prefix(letter.bytes);
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\r\t"), text.size());
+    out += printable(text.substr(0, end));
+    if (end < text.size()) out += text[end];
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }

@@ -16,11 +16,15 @@ struct Utf8Letter {
 };
 Utf8Letter first_letter(std::string_view text);
 
-/// C0, DEL and C1, line and paragraph separators, and marks that change the direction of text.
+/// C0, DEL and C1, line and paragraph separators, marks that change the direction of text, and
+/// characters that take no room, by which two names look the same.
 bool is_control(char32_t code);
 
 /// One line: control characters become \xNN or \uNNNN, and bytes that are not UTF-8 \xNN.
 std::string printable(std::string_view text);
+
+/// The same of each line: line breaks and tabs stay.
+std::string printable_lines(std::string_view text);
 
 /// The text with U+FFFD for every byte that is not UTF-8.
 std::string valid_utf8(std::string_view text);

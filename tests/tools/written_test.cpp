@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -46,6 +47,7 @@ TEST_CASE("CSV: a cell that a spreadsheet would compute is text, and numbers are
   CHECK(csv("1e5-") == "1e5-");
   CHECK(csv("-e5") == "'-e5");
   CHECK(csv("a\033b") == "a\\x1bb");
+  CHECK(csv("a\u200bb") == "a\\u200bb");
 }
 
 TEST_CASE("shell: any text is one word") {
@@ -73,6 +75,7 @@ TEST_CASE("terminal: styles of ours pass, all else that it would obey does not")
   TextTable table({{"name", TextTable::Align::left}});
   table.add({"one\ntwo\a"});
   CHECK(table.text({}, 0) == "name\none two\\x07\n");
+  CHECK(terminal_line("a\u200bb") == "a\\u200bb");
 }
 
 TEST_CASE("run: no format passes on what a scenario has in its texts") {
@@ -85,6 +88,12 @@ TEST_CASE("run: no format passes on what a scenario has in its texts") {
     for (const char* raw : {"\033", "\x07"}) CHECK(ran.out.find(raw) == std::string::npos);
     if (std::string_view(format) != "json") CHECK(ran.out.find("\u202e") == std::string::npos);
   }
+  const std::string page = folder.path() + "/page.html";
+  REQUIRE(lockstep_with({"run", file, "--report", page}).exit == Exit::ok);
+  const std::string html = read_text_file(page);
+  CHECK(html.find("=1+1\033") == std::string::npos);
+  CHECK(html.find("&gt;*\u202e") == std::string::npos);
+  CHECK(html.find("=1+1\\x1b[31m|&lt;b&gt;*\\u202e\\x07") != std::string::npos);
 }
 
 TEST_CASE("run: names of files and texts that are Latin-1 are no error") {

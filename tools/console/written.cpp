@@ -44,18 +44,6 @@ bool is_formula(std::string_view cell) {
          !is_signed_number(cell);
 }
 
-/// As printable(), but for the line breaks and tabs that a quoted cell can hold.
-std::string printable_cell(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find_first_of("\n\r\t"), text.size());
-    out += printable(text.substr(0, end));
-    if (end < text.size()) out += text[end];
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string MarkdownMedium::escaped(std::string_view text) {
@@ -89,7 +77,7 @@ std::string SqlMedium::escaped(std::string_view name) {
 }
 
 std::string CsvMedium::escaped(std::string_view cell) {
-  std::string text = printable_cell(cell);
+  std::string text = printable_lines(cell);
   if (is_formula(text)) text.insert(0, 1, '\'');
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";

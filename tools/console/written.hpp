@@ -86,7 +86,7 @@ using SqlText = Written<SqlMedium>;
 struct CsvMedium {
   /// A cell, quoted where RFC 4180 asks for it. What a spreadsheet would take for a formula (it
   /// begins with = + - @, a tab or a carriage return, and is no number) gets an apostrophe before
-  /// it; control characters but line breaks and tabs are written as \xNN.
+  /// it; control characters but line breaks and tabs are written as printable() writes them.
   static std::string escaped(std::string_view cell);
 };
 using CsvText = Written<CsvMedium>;

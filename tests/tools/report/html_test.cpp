@@ -14,6 +14,12 @@ TEST_CASE("escaped text cannot end a tag, an attribute or an entity") {
   CHECK(strong("<b>").str() == "<strong>&lt;b&gt;</strong>");
 }
 
+TEST_CASE("escaped text shows what a reader would not see, and keeps its lines") {
+  CHECK(escaped("\033[31m\a").str() == "\\x1b[31m\\x07");
+  CHECK(escaped("\u202egpj.exe\u200b").str() == "\\u202egpj.exe\\u200b");
+  CHECK(escaped("a\n\tb").str() == "a\n\tb");
+}
+
 TEST_CASE("JSON in a script element cannot end it, and parses to the same value") {
   const nlohmann::json value{{"</script><!--", "<script>\u2028&\""}, {"n", {1, 2.5, nullptr}}};
   const std::string text = script_json(value.dump()).str();

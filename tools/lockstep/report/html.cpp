@@ -1,11 +1,13 @@
 #include "tools/lockstep/report/html.hpp"
 
+#include "models/base/printable.hpp"
+
 namespace lockstep {
 
 Html escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
+  for (const char c : printable_lines(text)) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -26,7 +26,8 @@ class Html {
   std::string text_;
 };
 
-/// The text with & < > " ' escaped: fits between tags and in a quoted attribute.
+/// The text with & < > " ' escaped: fits between tags and in a quoted attribute. Control characters
+/// but line breaks and tabs are visible, as printable() says.
 Html escaped(std::string_view text);
 /// The text escaped, in a <strong>.
 Html strong(std::string_view text);
