@@ -22,23 +22,22 @@ constexpr std::array<std::string_view, 2> kUntimedOfStack{"memory", "offload"};
 constexpr std::array<std::string_view, 6> kUntimedOfGpu{"about", "hbm_capacity", "power_idle",
                                                         "power", "speed_spread", "kernel_jitter"};
 
-/// A number that rows of published runs have beside the preset's own.
-struct RowValue {
+/// Numbers that rows of published runs have beside the preset's own.
+struct RowValues {
   std::string_view path;
-  double value;
+  Interval values;
 };
-/// What their readers set by what a row says: CUDA graphs, collectives that nothing hides, the
-/// format of gradients.
-constexpr std::array kRowValues{RowValue{"launch_interval", 0},
-                                RowValue{"expert_host_layer", 0},
-                                RowValue{"expert_host_expert", 0},
-                                RowValue{"communication.tensor_exposed", 1},
-                                RowValue{"communication.gradient_bytes", 2},
-                                RowValue{"communication.gradient_bytes", 4}};
+/// What their readers set by what a row says: CUDA graphs of all of a layer or of parts of it,
+/// collectives that nothing hides, the format of gradients.
+constexpr std::array kRowValues{
+    RowValues{"launch_interval", {0, 0}}, RowValues{"expert_host_layer", {0, 1}},
+    RowValues{"expert_host_expert", {0, 1}}, RowValues{"communication.tensor_exposed", {1, 1}},
+    RowValues{"communication.gradient_bytes", {2, 4}}};
 
 bool rows_have(std::string_view path, double value) {
-  return std::ranges::any_of(
-      kRowValues, [&](const RowValue& row) { return row.path == path && row.value == value; });
+  return std::ranges::any_of(kRowValues, [&](const RowValues& row) {
+    return row.path == path && value >= row.values.low && value <= row.values.high;
+  });
 }
 
 /// Adds the paths of the numbers below `after` that `before` has not, or has with another value.

@@ -191,7 +191,9 @@ PredictionTraits traits_of(const Scenario& scenario) {
       .composed = stack.composed,
       .learnt = stack.in_force,
       .unknown_software = scenario.unknown_software,
-      .strange = strange_parts_of(scenario)};
+      .strange = {}};
+  // What own steps had of them, their distance says.
+  if (!stack.in_force) out.strange = strange_parts_of(scenario);
   // No published run that was held against its prediction kept its optimiser on the host, or did
   // what its software is not known to do.
   if (job.offload.optimiser > 0) out.unknown_software.emplace_back("optimiser on the host");

@@ -28,7 +28,7 @@ std::string residuals_with(const std::string& rows) {
 /// The interval of a job on 8 DGX H100 under NeMo, with changes.
 PredictionInterval interval_with(const std::vector<std::string>& changes) {
   const std::string job = R"({"model": "llama3_8b", "stack": {"preset": "nemo"},
-    "cluster": {"node": "dgx_h100", "nodes": 8, "fabric": {"kind": "ideal"}},
+    "cluster": {"node": "dgx_h100", "nodes": 8},
     "parallelism": {"tensor": 2, "sharding": "zero1"}, "recompute": "full",
     "batch": {"sequences": 8192, "micro": 1, "tokens": 4096}})";
   return interval_of(read_scenario("job.json", job, test::presets(), {.set = changes}),
