@@ -36,7 +36,7 @@ PredictionInterval interval_with(const std::vector<std::string>& changes) {
 }
 
 /// Whether one of the gaps says so.
-bool says(const PredictionInterval& interval, const std::string& words) {
+bool has_gap(const PredictionInterval& interval, const std::string& words) {
   return std::ranges::any_of(
       interval.gaps, [&](const std::string& gap) { return gap.find(words) != std::string::npos; });
 }
@@ -57,8 +57,8 @@ TEST_CASE("residuals: what somebody changed of a stack, a card or a job widens, 
     std::vector<std::string> set{change};
     if (change.starts_with("cluster.nodes")) set.emplace_back("batch.sequences=262144");
     const PredictionInterval changed = interval_with(set);
-    CHECK(says(changed, words));
-    CHECK_FALSE(says(own, words));
+    CHECK(has_gap(changed, words));
+    CHECK_FALSE(has_gap(own, words));
     CHECK(changed.half_width() > 1.1 * own.half_width());
   }
   CHECK(interval_with({"stack.elementwise.slowdown=0.1"}).known == SoftwareKnown::none);
