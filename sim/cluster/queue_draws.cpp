@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-std::int64_t in_milliwatts(Watts power) { return std::llround(power.base_units() * 1e3); }
+std::int64_t in_microwatts(Watts power) { return std::llround(power.base_units() * 1e6); }
 
 }  // namespace
 
@@ -23,10 +23,10 @@ GivenDraw given_draw(const QueueSpec& spec) {
 QueueDraws::QueueDraws(const QueueSpec& spec) : spec_(&spec) {
   const NodeSpec& node = spec.cluster.node;
   assert(spec.power && node.gpu.power && node.chassis);
-  given_ = in_milliwatts(with_node(given_draw(spec).assumed, true));
-  free_ = in_milliwatts(with_node(node.gpu.power_idle, false));
+  given_ = in_microwatts(with_node(given_draw(spec).assumed, true));
+  free_ = in_microwatts(with_node(node.gpu.power_idle, false));
   for (const QueueTraining& training : spec.trainings) {
-    trainings_.push_back(in_milliwatts(with_node(training.gpu_draw, true)));
+    trainings_.push_back(in_microwatts(with_node(training.gpu_draw, true)));
   }
   const BytesPerSecond ports = switch_ports(spec.cluster);
   ports_100g_ = ports / gigabits_per_second(100);
@@ -40,13 +40,13 @@ Watts QueueDraws::with_node(Watts gpu, bool busy) const {
   return node_power(node, gpus * gpu, busy).ac() / gpus;
 }
 
-Watts QueueDraws::facility(std::int64_t held_milliwatts, std::int64_t free_gpus) const {
-  const std::int64_t machines = held_milliwatts + free_gpus * free_;
-  return pue_ * (Watts{static_cast<double>(machines) * 1e-3} + fabric_);
+Watts QueueDraws::facility(std::int64_t held_microwatts, std::int64_t free_gpus) const {
+  const std::int64_t machines = held_microwatts + free_gpus * free_;
+  return pue_ * (Watts{static_cast<double>(machines) * 1e-6} + fabric_);
 }
 
 Watts QueueDraws::facility_beyond(Watts gpu) const {
-  return pue_ * (with_node(gpu, true) - Watts{static_cast<double>(given_) * 1e-3});
+  return pue_ * (with_node(gpu, true) - Watts{static_cast<double>(given_) * 1e-6});
 }
 
 }  // namespace lockstep

@@ -11,18 +11,18 @@ namespace lockstep {
 
 /// A GPU with its share of its node (models/power/site_power.hpp), at the power supply's input, by
 /// who holds it. CPUs are busy by as much of their node as is held, which a node's power is linear
-/// in. Whole milliwatts, so that what is added when a job starts is what goes when it ends.
+/// in. Whole microwatts, so that what is added when a job starts is what goes when it ends.
 class QueueDraws {
  public:
   /// Requires spec.power, and timed trainings. `spec` outlives it.
   explicit QueueDraws(const QueueSpec& spec);
 
   /// Of a GPU of the job.
-  [[nodiscard]] std::int64_t milliwatts(const QueueJob& job) const {
+  [[nodiscard]] std::int64_t microwatts(const QueueJob& job) const {
     return job.training < 0 ? given_ : trainings_[static_cast<std::size_t>(job.training)];
   }
   /// At the site's meter: `held` is the sum of what held GPUs draw. Broken nodes are off.
-  [[nodiscard]] Watts facility(std::int64_t held_milliwatts, std::int64_t free_gpus) const;
+  [[nodiscard]] Watts facility(std::int64_t held_microwatts, std::int64_t free_gpus) const;
   /// By how much the site would draw more or less, for each held GPU of given duration, if that
   /// drew so much.
   [[nodiscard]] Watts facility_beyond(Watts gpu) const;

@@ -15,7 +15,7 @@ constexpr std::uint32_t kForecastPurpose = 0x666f7265;
 /// Ended jobs of a user from which shares are drawn for that user alone.
 constexpr std::size_t kEnoughOfUser = 10;
 
-double seconds_of(RunTime time) { return to_seconds(time).base_units(); }
+double forecast_s(RunTime time) { return to_seconds(time).base_units(); }
 
 /// What the rules make of the jobs until now, as if it had been recorded.
 void record_by_rules(QueueSpec& spec, RunTime now) {
@@ -68,7 +68,7 @@ class LimitShares {
       }
       ++ended_;
       if (job.limit == 0 || job.training >= 0) continue;
-      const double share = seconds_of(job.runs) / seconds_of(job.limit);
+      const double share = forecast_s(job.runs) / forecast_s(job.limit);
       all_.push_back(share);
       of_user_[job.user].push_back(share);
     }
@@ -92,8 +92,8 @@ class LimitShares {
     const auto own = of_user_.find(job.user);
     const bool enough = own != of_user_.end() && own->second.size() >= kEnoughOfUser;
     const std::vector<double>& shares = enough ? own->second : all_;
-    const double limit = seconds_of(job.limit);
-    const double least = limit > 0 ? seconds_of(has_run) / limit : 1;
+    const double limit = forecast_s(job.limit);
+    const double least = limit > 0 ? forecast_s(has_run) / limit : 1;
     const auto first = std::ranges::upper_bound(shares, least);
     const auto count = static_cast<std::size_t>(shares.end() - first);
     if (count == 0) return std::max(job.limit, has_run);
@@ -161,7 +161,7 @@ QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastO
     const QueueResult result = simulate_queue(from_now, {.recorded_until = now});
     for (std::size_t w = 0; w < waiting.size(); ++w) {
       const RunTime start = result.jobs[waiting[w]].start;
-      if (start >= 0) starts[w].push_back(seconds_of(start - now));
+      if (start >= 0) starts[w].push_back(forecast_s(start - now));
     }
     ++out.draws;
     if (options.go_on && !options.go_on(draw + 1, draws)) break;

@@ -224,7 +224,7 @@ void QueueState::count_held(const QueueJob& job, int sign) {
   const std::int64_t gpus = sign * static_cast<std::int64_t>(job.gpus);
   held_ += gpus;
   if (job.training < 0) given_ += gpus;
-  if (draws_) drawn_ += gpus * draws_->milliwatts(job);
+  if (draws_) drawn_ += gpus * draws_->microwatts(job);
   user_gpus_[job.user] += gpus;
   account_gpus_[job.account] += gpus;
 }

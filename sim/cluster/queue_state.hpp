@@ -266,7 +266,7 @@ class QueueState {
   std::int64_t held_ = 0, broken_ = 0;
   std::int64_t given_ = 0;  ///< of those held, by jobs of given duration
   std::optional<QueueDraws> draws_;
-  std::int64_t drawn_ = 0;  ///< milliwatts of what is held
+  std::int64_t drawn_ = 0;  ///< microwatts of what is held
 };
 
 }  // namespace lockstep

@@ -120,7 +120,7 @@ TEST_CASE("queue power: a training draws what its step does; a broken node draws
 
   Json broken = powered_queue();
   broken["queue"]["jobs"].erase(0);
-  broken["queue"]["breaks"] = Json::parse(R"([{"node": 4, "at": "0 s", "repair": "5 h"}])");
+  broken["queue"]["breaks"] = Json::parse(R"([{"node": 3, "at": "0 s", "repair": "5 h"}])");
   const QueueSpec fewer = read_powered(broken);
   const double idle = idle_node_power(fewer.cluster.node).ac().base_units();
   CHECK(summarised(fewer).power->peak.base_units() ==

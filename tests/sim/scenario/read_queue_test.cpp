@@ -130,7 +130,6 @@ TEST_CASE("queue: mistakes are told with their place and what is allowed") {
        "\"columns\": {\"submit\": \"submit_s\", \"runs\": \"run_s\", \"gpus\": \"gpus\"}} with the "
        "names of its columns");
   says(changed("/queue/until", 0), "t.json#/queue/until");
-  says(changed("/power", Json::object()), "no such key beside \"queue\"");
   Json missing = sound_queue();
   missing["queue"]["jobs"][0] = {{"trace", {{"file", "nowhere/no-such-trace.csv"}}}};
   says(missing, "t.json#/queue/jobs/0/trace/file: found \"nowhere/no-such-trace.csv\"");
