@@ -1,6 +1,7 @@
 #include "sim/scenario/serving_load.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -264,6 +265,7 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     const int usual = load.clients > 0 ? kRequestsOfClient * load.clients : kDefaultRequests;
     const int count = load.requests > 0 ? load.requests : usual;
     draw_requests(load, count, out);
+    out.drawn = std::make_shared<const WrittenLoad>(load);
     out.load = fmt::format("{}, prompts of {} tokens, answers of {}",
                            counted(static_cast<double>(out.requests.size()), "request"),
                            lengths_text(load.input), lengths_text(load.output));
@@ -275,6 +277,12 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     out.load += shared_text(load);
   }
   if (load.clients > 0) out.load += fmt::format("; {}", counted(load.clients, "client"));
+}
+
+void redraw_requests(ServingSpec& spec, std::size_t count) {
+  assert(spec.drawn != nullptr && count >= 1 && count <= kMostRequests);
+  spec.requests.clear();
+  draw_requests(*spec.drawn, static_cast<int>(count), spec);
 }
 
 }  // namespace lockstep
