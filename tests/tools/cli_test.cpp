@@ -312,3 +312,24 @@ TEST_CASE("lockstep run: of experts, the weights that a token uses are said besi
   CHECK(lockstep_with({"run", file}).out.find("46.7 B parameters, 12.9 B active") !=
         std::string::npos);
 }
+
+TEST_CASE("run and tune: of a plan and of a sweep they name the command that takes it") {
+  const std::string folder = LOCKSTEP_SOURCE_DIR "/scenarios/";
+  const std::string plan = folder + "plans/h100-in-three-lots.json";
+  const std::string sweep = folder + "sweeps/fabric-vs-parallelism.json";
+  for (const std::string command : {"run", "tune"}) {
+    CAPTURE(command);
+    const Ran of_plan = lockstep_with({command, plan});
+    CHECK(of_plan.exit == Exit::bad_input);
+    CHECK(of_plan.err == plan +
+                             "#/candidates: found an array; allowed: no such key in a scenario: "
+                             "lockstep plan " +
+                             plan + " takes this file\n");
+    const Ran of_sweep = lockstep_with({command, sweep});
+    CHECK(of_sweep.exit == Exit::bad_input);
+    CHECK(of_sweep.err == sweep +
+                              "#/axes: found an array; allowed: no such key in a scenario: "
+                              "lockstep sweep " +
+                              sweep + " takes this file\n");
+  }
+}
