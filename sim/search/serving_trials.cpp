@@ -21,9 +21,9 @@ constexpr double kGrowthThatIsNone = 0.1;
 constexpr double kMostEnough = 1e9;
 constexpr std::size_t kMostSteady = 200'000;  // requests: about a second of simulation
 
-double in_seconds(RunTime time) { return to_seconds(time).base_units(); }
-double squared(double x) { return x * x; }
-double overlap(double a, double b, double from, double to) {
+double seconds_of_load(RunTime time) { return to_seconds(time).base_units(); }
+double square_of(double x) { return x * x; }
+double time_within(double a, double b, double from, double to) {
   return std::max(0.0, std::min(b, to) - std::max(a, from));
 }
 
@@ -47,19 +47,19 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
   const std::size_t first = coming > 0 ? coming : requests.size();
   LoadCourse out{.enough = requests.size()};
   if (first < 2) return out;
-  const double begin = in_seconds(requests.front().arrival);
-  const double span = in_seconds(requests[first - 1].arrival) - begin;
+  const double begin = seconds_of_load(requests.front().arrival);
+  const double span = seconds_of_load(requests[first - 1].arrival) - begin;
   const double third = span / 3;
   double stays = 0, squares = 0, gaps = 0, middle = 0, last = 0;
   for (std::size_t i = 0; i < first; ++i) {
-    const double from = in_seconds(requests[i].arrival) - begin;
-    if (i > 0) gaps += squared(in_seconds(requests[i].arrival - requests[i - 1].arrival));
-    const double to = in_seconds(end_of_conversation(requests, i)) - begin;
+    const double from = seconds_of_load(requests[i].arrival) - begin;
+    if (i > 0) gaps += square_of(seconds_of_load(requests[i].arrival - requests[i - 1].arrival));
+    const double to = seconds_of_load(end_of_conversation(requests, i)) - begin;
     if (to <= from) continue;
     stays += to - from;
-    squares += squared(to - from);
-    middle += overlap(from, to, third, 2 * third);
-    last += overlap(from, to, 2 * third, span);
+    squares += square_of(to - from);
+    middle += time_within(from, to, third, 2 * third);
+    last += time_within(from, to, 2 * third, span);
   }
   if (stays <= 0) return out;
   const double n = static_cast<double>(first), mean = stays / n;
@@ -69,7 +69,7 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
       kMostEnough, std::ceil(static_cast<double>(requests.size()) * kStaysThatLast * mean / span)));
   // Where nobody waits for others, the time average over T of what is there, N on average, varies
   // by N E[S^2] / (E[S] T), times how much burstier than a Poisson process requests come.
-  const double variation = gaps / (n - 1) / squared(span / (n - 1)) - 1;
+  const double variation = gaps / (n - 1) / square_of(span / (n - 1)) - 1;
   const double chance = 2 * std::max(1.0, variation) * middle / third * squares / stays / third;
   out.grows = last - middle > std::max(kGrowthThatIsNone * middle, 3 * std::sqrt(chance) * third);
   return out;

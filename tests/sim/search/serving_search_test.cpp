@@ -158,7 +158,10 @@ TEST_CASE("tightened: what is kept with it is kept where times are that much lon
 
 TEST_CASE("tune_serving: the best takes its rate and not two hundredths more, on any threads") {
   const ServingSpec spec = searched_spec();
-  ServingTuneOptions options{.space = {.tensor = {1, 2}}, .keep = 3, .threads = 1};
+  ServingTuneOptions options{
+      .space = {.tensor = {1, 2}, .pass_tokens = {8192}, .most_sequences = {1024}},
+      .keep = 3,
+      .threads = 1};
   const ServingTune found = tune_serving(spec, options);
   REQUIRE(!found.best.empty());
   const TunedService& best = found.best.front();
@@ -225,7 +228,10 @@ TEST_CASE("redraw_requests: what the file would have drawn had it said that numb
 
 TEST_CASE("tune_serving: a load that is over before a backlog shows gives no greater rate") {
   ServingSpec spec = searched_spec();
-  const ServingTuneOptions options{.space = {.tensor = {1}}, .one_pool = false, .keep = 1};
+  const ServingTuneOptions options{
+      .space = {.tensor = {1}, .pass_tokens = {8192}, .most_sequences = {1024}},
+      .one_pool = false,
+      .keep = 1};
   redraw_requests(spec, 60);  // a second of them
   const ServingTune brief = tune_serving(spec, options);
   REQUIRE(!brief.best.empty());
@@ -235,7 +241,7 @@ TEST_CASE("tune_serving: a load that is over before a backlog shows gives no gre
   const ServingTune longer = tune_serving(spec, options);
   REQUIRE(!longer.best.empty());
   // Near what it can take at most one load of some thousands differs from another by some percent.
-  CHECK(brief.best.front().score == doctest::Approx(longer.best.front().score).epsilon(0.05));
+  CHECK(brief.best.front().score == doctest::Approx(longer.best.front().score).epsilon(0.1));
 }
 
 TEST_CASE("run_steady: a trace is as long as it is, and is not taken for steady") {
