@@ -88,6 +88,8 @@ TEST_CASE("claims: every scenario states one, and its answer bears its author ou
   }
 }
 
+namespace {
+
 /// A figure that the reason of a claim names, as its answer has it.
 struct ToldFigure {
   std::string file, member;
@@ -95,6 +97,8 @@ struct ToldFigure {
   int decimals;
   std::string behind;
 };
+
+}  // namespace
 
 TEST_CASE("claims: the figures that a reason names are those of the answer") {
   const std::vector<ToldFigure> all{

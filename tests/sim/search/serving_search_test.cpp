@@ -182,6 +182,8 @@ TEST_CASE("tune_serving: the best takes its rate and not two hundredths more, on
   }
 }
 
+namespace {
+
 // Each request comes a second after the one before, and stays as long as `stay` says.
 std::vector<ServedRequest> stayed(int count, double (*stay)(int)) {
   std::vector<ServedRequest> out(static_cast<std::size_t>(count));
@@ -192,6 +194,8 @@ std::vector<ServedRequest> stayed(int count, double (*stay)(int)) {
   }
   return out;
 }
+
+}  // namespace
 
 TEST_CASE("load_course: lasts from 40 stays on, and grows where ever more stay") {
   const auto five = [](int) { return 5.0; };
