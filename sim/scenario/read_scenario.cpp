@@ -86,6 +86,7 @@ void read_stack_choice(const std::optional<JsonCursor>& from, const PresetStore&
     choose_framework(read_bare_preset_name(*framework, "stacks", presets), presets, draft);
   } else if (!preset) {
     choose_default_stack({}, release, presets, draft);
+    take_attention_of_cards(draft);
   } else {
     choose_stack(read_stack_name(*from, presets, draft), release, presets, draft);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <utility>
 
 #include "sim/scenario/read_queue.hpp"
@@ -19,6 +20,22 @@ constexpr std::array kKindKeys{std::pair{ScenarioKind::collective, std::string_v
                                std::pair{ScenarioKind::queue, std::string_view("queue")},
                                std::pair{ScenarioKind::rl, std::string_view("rl")},
                                std::pair{ScenarioKind::run, std::string_view("run")}};
+
+/// Keys of files that are about scenarios, and what takes these.
+constexpr std::array kKeysOfStudies{
+    std::pair{std::string_view("candidates"), std::string_view("plan")},
+    std::pair{std::string_view("axes"), std::string_view("sweep")}};
+
+void refuse_studies(const JsonCursor& root) {
+  if (!root.is_object()) return;
+  const std::vector<std::string> keys = root.keys();
+  if (std::ranges::find(keys, "model") != keys.end()) return;
+  for (const auto& [key, command] : kKeysOfStudies) {
+    if (std::ranges::find(keys, key) == keys.end()) continue;
+    root.at(key).fail(fmt::format("no such key in a scenario: lockstep {} {} takes this file",
+                                  command, root.file()));
+  }
+}
 
 }  // namespace
 
@@ -47,6 +64,7 @@ ParsedScenario parse_scenario(const std::string& file, std::string text,
 
 void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> kinds,
                   std::string_view allowed) {
+  refuse_studies(root);
   const ScenarioKind kind = scenario_kind(root);
   if (kind == ScenarioKind::step || std::ranges::find(kinds, kind) != kinds.end()) return;
   root.at(name_of(kind)).fail(std::string(allowed));

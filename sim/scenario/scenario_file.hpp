@@ -51,7 +51,7 @@ ParsedScenario parse_scenario(const std::string& file, std::string text,
                               const std::vector<std::string>& set = {});
 
 /// Throws InputError at the key that makes the scenario one of a kind that is not in `kinds`;
-/// `allowed` says what the command takes.
+/// `allowed` says what the command takes. Of a plan or a sweep it names the command that takes it.
 void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> kinds,
                   std::string_view allowed);
 

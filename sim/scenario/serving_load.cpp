@@ -1,6 +1,7 @@
 #include "sim/scenario/serving_load.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -13,7 +14,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kMostRequests = 250'000'000;
+constexpr int kMostRequests = 40'000'000;  // of 110 bytes each with their times: 4.4 GB
 constexpr int kMostClients = 10'000'000;
 constexpr int kDefaultRequests = 10'000;
 constexpr int kRequestsOfClient = 10;
@@ -263,7 +264,13 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     check_lengths(at.at("output"), load.output);
     const int usual = load.clients > 0 ? kRequestsOfClient * load.clients : kDefaultRequests;
     const int count = load.requests > 0 ? load.requests : usual;
+    if (count > kMostRequests) {
+      at.at("clients").fail(fmt::format("at most {} clients of {} requests each, or \"requests\"",
+                                        grouped(kMostRequests / kRequestsOfClient),
+                                        kRequestsOfClient));
+    }
     draw_requests(load, count, out);
+    out.drawn = std::make_shared<const WrittenLoad>(load);
     out.load = fmt::format("{}, prompts of {} tokens, answers of {}",
                            counted(static_cast<double>(out.requests.size()), "request"),
                            lengths_text(load.input), lengths_text(load.output));
@@ -275,6 +282,12 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     out.load += shared_text(load);
   }
   if (load.clients > 0) out.load += fmt::format("; {}", counted(load.clients, "client"));
+}
+
+void redraw_requests(ServingSpec& spec, std::size_t count) {
+  assert(spec.drawn != nullptr && count >= 1 && count <= kMostRequests);
+  spec.requests.clear();
+  draw_requests(*spec.drawn, static_cast<int>(count), spec);
 }
 
 }  // namespace lockstep

@@ -48,5 +48,8 @@ struct WrittenLoad {
 void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out);
 /// Makes the requests. Throws InputError.
 void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out);
+/// Draws so many requests in place of those of `spec`, as if its file said that number. Requires
+/// `spec.drawn`.
+void redraw_requests(ServingSpec& spec, std::size_t count);
 
 }  // namespace lockstep

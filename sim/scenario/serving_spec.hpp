@@ -101,6 +101,7 @@ struct ServingObjectives {
 };
 
 struct SharedScenario;
+struct WrittenLoad;
 
 struct ServingSpec {
   std::string file;
@@ -119,9 +120,10 @@ struct ServingSpec {
   std::uint64_t seed = 1;
   std::string load;  ///< in words
   std::vector<ServedRequest> requests;
-  std::vector<PrefixNode> prefixes;  ///< what their prompts share; none: nothing
-  std::size_t coming = 0;            ///< of them, first turns of conversations; 0: all
-  bool prefix_cache = true;          ///< whether replicas keep that for others
+  std::vector<PrefixNode> prefixes;            ///< what their prompts share; none: nothing
+  std::size_t coming = 0;                      ///< of them, first turns of conversations; 0: all
+  std::shared_ptr<const WrittenLoad> drawn{};  ///< what they are drawn from; null: a trace
+  bool prefix_cache = true;                    ///< whether replicas keep that for others
   ServingObjectives objectives;
   ReplicaStart start;
   std::optional<ServingFailureSpec> failures;

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "models/base/input_error.hpp"
+#include "models/kernels/attention.hpp"
 #include "models/spec/compose_stack.hpp"
+#include "sim/scenario/names.hpp"
 #include "sim/scenario/preset_changes.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
@@ -211,6 +213,24 @@ void choose_default_stack(std::string_view named, std::string_view release,
   choose_stack(kDefaultStack, release, presets, draft);
   draft.stack.stands_in = true;
   draft.stack_given = false;
+}
+
+void take_attention_of_cards(ScenarioDraft& draft) {
+  AttentionKernel& attention = draft.stack.attention;
+  const auto lacks = [&](const NodeSpec& node) {
+    return attention != AttentionKernel::unfused &&
+           attention_constants(attention, node.gpu) == nullptr;
+  };
+  const NodeSpec* without = lacks(draft.node) ? &draft.node : nullptr;
+  for (const NodePool& pool : draft.pools) {
+    if (without == nullptr && lacks(pool.node)) without = &pool.node;
+  }
+  if (without == nullptr) return;
+  draft.assumptions.push_back(
+      fmt::format("attention: unfused instead of {}, as {} has no constants "
+                  "for fused kernels",
+                  name_of(attention), without->gpu.name));
+  attention = AttentionKernel::unfused;
 }
 
 }  // namespace lockstep

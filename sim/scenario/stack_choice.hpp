@@ -40,4 +40,7 @@ void apply_learnt(Scenario& scenario);
 void choose_default_stack(std::string_view named, std::string_view release,
                           const PresetStore& presets, ScenarioDraft& draft);
 
+/// Of a default stack that nobody named: where a card has no fused attention, leaves it unfused.
+void take_attention_of_cards(ScenarioDraft& draft);
+
 }  // namespace lockstep

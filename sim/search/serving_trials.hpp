@@ -1,8 +1,9 @@
 /// What searches over services share: one way of serving a load, simulated and held against the
 /// objectives; the least number of replicas, and the greatest rate, that keep them.
 ///
-/// Every trial serves the same requests, so that ways differ by what they are. Both searches take
-/// it that more replicas, or fewer requests a second, never break what was kept.
+/// Every trial serves the same requests, or more of the same draws, so that ways differ by what
+/// they are. Both searches take it that more replicas, or fewer requests a second, never break what
+/// was kept.
 #pragma once
 
 #include <atomic>
@@ -13,12 +14,27 @@
 
 namespace lockstep {
 
+/// Whether a load went on for long enough that what it shows goes on.
+struct LoadCourse {
+  bool lasts = false;  ///< it comes for at least 40 times as long as a conversation stays
+  /// More stay in the last third of its time than in the middle one: by more than a tenth, and than
+  /// three standard deviations of what comes and goes by chance.
+  bool grows = false;
+  std::size_t enough = 0;  ///< requests with which it would last
+
+  [[nodiscard]] bool steady() const { return lasts && !grows; }
+};
+/// Of requests that were served.
+LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t coming);
+
 struct ServingTrial {
   std::vector<ServingPool> pools;
   double speed = 1;
   ServingReport report;
   bool kept = false;    ///< all objectives
   bool surely = false;  ///< also at the slow end of the interval, or there is no interval
+  LoadCourse course{};
+  std::size_t requests = 0;  ///< of its load
 
   [[nodiscard]] int gpus() const;
 };
@@ -31,13 +47,24 @@ class ServingTrials {
       : base_(base), interrupted_(std::move(interrupted)) {}
 
   /// Arrivals come `speed` times as fast.
-  [[nodiscard]] ServingTrial run(const std::vector<ServingPool>& pools, double speed = 1) const;
+  [[nodiscard]] ServingTrial run(const std::vector<ServingPool>& pools, double speed = 1) const {
+    return run_load(base_, pools, speed);
+  }
+
+  /// The same with a load that is long enough for a rate to be judged by: while it keeps the
+  /// objectives and is not steady, it is drawn anew, twice as long or more, up to 200,000 requests
+  /// (or what the scenario has). One that still grows then keeps nothing. A trace is as long as it
+  /// is.
+  [[nodiscard]] ServingTrial run_steady(const std::vector<ServingPool>& pools, double speed) const;
 
   [[nodiscard]] const ServingSpec& base() const { return base_; }
   [[nodiscard]] int count() const { return count_; }
   [[nodiscard]] bool stopped() const { return interrupted_ && interrupted_(); }
 
  private:
+  [[nodiscard]] ServingTrial run_load(ServingSpec spec, const std::vector<ServingPool>& pools,
+                                      double speed) const;
+
   const ServingSpec& base_;
   std::function<bool()> interrupted_;
   mutable std::atomic<int> count_ = 0;

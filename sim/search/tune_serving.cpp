@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/generation/serving_replica.hpp"
+#include "sim/scenario/serving_load.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
 
 namespace lockstep {
@@ -69,7 +70,7 @@ class ServingTuner {
       return out;
     }
     const double speed = greatest_that_keeps(std::max(kLeastSpeed, floor / rate_), [&](double at) {
-      ServingTrial trial = trials_.run(pools, at);
+      ServingTrial trial = trials_.run_steady(pools, at);
       const bool kept = trial.kept;
       if (kept) out.trial = std::move(trial);
       return kept;
@@ -189,6 +190,7 @@ double arrival_rate(const ServingSpec& spec) {
   const Seconds span =
       to_seconds(spec.requests[coming - 1].arrival - spec.requests.front().arrival);
   if (span <= Seconds{}) return 0;
+  if (spec.drawn != nullptr) return spec.drawn->rate;
   const double turns = static_cast<double>(spec.requests.size()) / static_cast<double>(coming);
   return turns * static_cast<double>(coming - 1) / span.base_units();
 }

@@ -52,11 +52,13 @@ struct ServingTune {
 };
 
 /// Of `base` it takes model, cluster, load and objectives, and as many GPUs as its pools have. For
-/// `goodput` of requests that come by themselves their times are scaled; of clients in a closed
+/// `goodput` of requests that come by themselves their times are scaled, and their number grows
+/// until the load is steady (ServingTrials::run_steady()); of clients in a closed
 /// loop it is what they get.
 ServingTune tune_serving(const ServingSpec& base, const ServingTuneOptions& options);
 
-/// Requests a second of the load as it is; 0: they do not come by themselves.
+/// Requests a second of the load: of draws what the scenario says, which any number of them is
+/// drawn for, of a trace what it has; 0: they do not come by themselves.
 double arrival_rate(const ServingSpec& spec);
 
 }  // namespace lockstep

@@ -108,6 +108,13 @@ class Walk {
     return last;
   }
 
+  /// Whether a pass that began later than the previous one ended can have waited for a message: its
+  /// own, or that of the previous one to be taken. Else it waited for weights.
+  [[nodiscard]] bool held_by_message(std::size_t actor, std::size_t item) const {
+    if (last_sender(actor, item)) return true;
+    return plan_.blocking_sends && stage(actor).items[item - 1].sends_message;
+  }
+
   void walk(std::size_t actor, std::size_t item) {
     while (true) {
       const ItemRecord& r = record(actor, item);
@@ -127,7 +134,7 @@ class Walk {
         add(gather, r.start);
         return;
       }
-      add(messages, r.start - previous);
+      add(held_by_message(actor, item) ? messages : gather, r.start - previous);
       --item;
     }
   }

@@ -1,6 +1,7 @@
 // Claims that people make about GPU clusters, each a scenario that holds the answer against it.
 #include <cmath>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -84,6 +85,42 @@ TEST_CASE("claims: every scenario states one, and its answer bears its author ou
     CHECK_FALSE(claim.at("because").get<std::string>().empty());
     CHECK_FALSE(claim.at("source").get<std::string>().empty());
     CHECK_FALSE(claim.at("bounds").empty());
+  }
+}
+
+namespace {
+
+/// A figure that the reason of a claim names, as its answer has it.
+struct ToldFigure {
+  std::string file, member;
+  double unit;
+  int decimals;
+  std::string behind;
+};
+
+}  // namespace
+
+TEST_CASE("claims: the figures that a reason names are those of the answer") {
+  const std::vector<ToldFigure> all{
+      {"100k-h100-in-150-mw", "/facility_mean_w", 1e6, 1, " MW in the mean"},
+      {"100k-h100-in-150-mw", "/site_peak_w", 1e6, 0, " MW at its highest"},
+      {"220k-gpus-in-300-mw", "/site_peak_w", 1e6, 0, " MW at its highest"},
+      {"ten-thousand-h100", "/power/bill/capital_machines_usd", 1e6, 0, " million and the network"},
+      {"ten-thousand-h100", "/power/bill/capital_network_usd", 1e6, 1, " million; a building"},
+      {"ten-thousand-h100", "/power/bill/capital_building_usd", 1e6, 0, " million. While"},
+      {"70b-in-weeks", "/time_to_train_s", 86400, 1, " days"},
+      {"gpt4-scale", "/time_to_train_s", 86400, 0, " days"}};
+  for (const ToldFigure& told : all) {
+    CAPTURE(told.file);
+    CAPTURE(told.member);
+    const Ran ran = answer_of(kClaims + told.file + ".json", "json");
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    const nlohmann::json answer = nlohmann::json::parse(ran.out);
+    const auto value = answer.at(nlohmann::json::json_pointer(told.member)).get<double>();
+    const auto because = answer.at("claim").at("because").get<std::string>();
+    const std::string words =
+        fmt::format(" {:.{}f}{}", value / told.unit, told.decimals, told.behind);
+    CHECK_MESSAGE(because.find(words) != std::string::npos, because << " without" << words);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/console.hpp"
+#include "tools/console/options.hpp"
 #include "tools/lockstep/listing.hpp"
 
 using namespace lockstep;
@@ -121,6 +122,35 @@ TEST_CASE("lockstep: answers in JSON have the version, and so have errors") {
   const Ran usage = lockstep_with({"run", "--format", "json"});
   CHECK(nlohmann::json::parse(usage.out).at("error").at("place") == "command line");
   CHECK(lockstep_with({"run"}).out.empty());
+}
+
+TEST_CASE("lockstep: errors of the command line have their parts in JSON, where they are known") {
+  const auto error_of = [](std::vector<std::string> args) {
+    args.insert(args.end(), {"--format", "json"});
+    return nlohmann::json::parse(lockstep_with(args).out).at("error");
+  };
+  const nlohmann::json option = error_of({"run", "x.json", "--trce", "y"});
+  CHECK(option.at("place") == "command line");
+  CHECK(option.at("found") == "\"--trce\"");
+  CHECK(option.at("allowed").get<std::string>().starts_with("--set, --format, "));
+  CHECK(option.at("nearest") == "--trace");
+  const nlohmann::json command = error_of({"rum"});
+  CHECK(command.at("found") == "\"rum\"");
+  CHECK(command.at("nearest") == "run");
+  const nlohmann::json none = error_of({"run"});
+  CHECK(none.at("found").is_null());
+  CHECK(none.at("allowed").is_null());
+}
+
+TEST_CASE("UsageError: its parts are those of its line, where it has them") {
+  const UsageError whole("--jobs: found \"x\"; allowed: one, two. Did you mean \"two\"?");
+  CHECK(whole.parts().found == "\"x\"");
+  CHECK(whole.parts().allowed == "one, two");
+  CHECK(whole.parts().nearest == "two");
+  const UsageError rule("lockstep new sweep: --scenario is missing; allowed: a file");
+  CHECK(rule.parts().found.empty());
+  CHECK(rule.parts().allowed == "a file");
+  CHECK(UsageError("--jobs is given twice").parts().allowed.empty());
 }
 
 TEST_CASE("lockstep run: --set, --assert, --format and -o work together") {
@@ -311,4 +341,25 @@ TEST_CASE("lockstep run: of experts, the weights that a token uses are said besi
   CHECK(job.at("active_parameters").get<double>() == doctest::Approx(12.9e9).epsilon(0.003));
   CHECK(lockstep_with({"run", file}).out.find("46.7 B parameters, 12.9 B active") !=
         std::string::npos);
+}
+
+TEST_CASE("run and tune: of a plan and of a sweep they name the command that takes it") {
+  const std::string folder = LOCKSTEP_SOURCE_DIR "/scenarios/";
+  const std::string plan = folder + "plans/h100-in-three-lots.json";
+  const std::string sweep = folder + "sweeps/fabric-vs-parallelism.json";
+  for (const std::string command : {"run", "tune"}) {
+    CAPTURE(command);
+    const Ran of_plan = lockstep_with({command, plan});
+    CHECK(of_plan.exit == Exit::bad_input);
+    CHECK(of_plan.err == plan +
+                             "#/candidates: found an array; allowed: no such key in a scenario: "
+                             "lockstep plan " +
+                             plan + " takes this file\n");
+    const Ran of_sweep = lockstep_with({command, sweep});
+    CHECK(of_sweep.exit == Exit::bad_input);
+    CHECK(of_sweep.err == sweep +
+                              "#/axes: found an array; allowed: no such key in a scenario: "
+                              "lockstep sweep " +
+                              sweep + " takes this file\n");
+  }
 }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -86,7 +87,7 @@ TEST_CASE(
   std::vector<std::string> lines = source_lines("tools/tour.md");
   const auto head = std::ranges::find(lines, "Each line runs as it stands, in this order:");
   REQUIRE(head != lines.end());
-  static const std::regex file(R"(\S+\.(json|db|gz|svg|html|csv)\b|\b\w+/(?= ))");
+  static const std::regex file(R"(\S+\.(json|db|gz|svg|html|csv|txt|conf)\b|\b\w+/(?= ))");
   static const std::regex written(R"((?:-o|--trace|--svg|--report|--power-trace|--chakra) (\S+))");
   std::set<std::string> there;
   int commands = 0;
@@ -104,6 +105,23 @@ TEST_CASE(
     }
   }
   CHECK(commands > 20);
+}
+
+TEST_CASE("README: each kind that `lockstep new` is said to write with nothing more, it writes") {
+  static const std::regex kinds(R"(lockstep new ([a-z|]+) -o )");
+  int written = 0;
+  for (const std::string& line : source_lines("scenarios/README.md")) {
+    std::smatch match;
+    if (!std::regex_search(line, match, kinds)) continue;
+    std::istringstream names(match[1].str());
+    for (std::string kind; std::getline(names, kind, '|'); ++written) {
+      CAPTURE(kind);
+      const CommandResult run =
+          run_in_source_tree("'" LOCKSTEP_PROGRAM "' new " + kind + " < /dev/null");
+      CHECK(run.status == 0);
+    }
+  }
+  CHECK(written >= 6);
 }
 
 TEST_CASE("README: the citation and the changelog know the program's version") {

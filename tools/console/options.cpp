@@ -46,8 +46,29 @@ std::vector<std::string> dashed_names(const std::vector<OptionSpec>& options) {
   return names;
 }
 
-[[noreturn]] void fail(const CommandSpec& command, const std::string& text) {
-  throw UsageError(fmt::format("{}{}: {}", command.program, command.name, text));
+[[noreturn]] void fail(const CommandSpec& command, const std::string& text, UsageParts parts = {}) {
+  throw UsageError(fmt::format("{}{}: {}", command.program, command.name, text), std::move(parts));
+}
+
+UsageParts parts_of(std::string_view line) {
+  constexpr std::string_view kFound = ": found ", kAllowed = "; allowed: ";
+  constexpr std::string_view kNearest = ". Did you mean ";
+  UsageParts out;
+  const std::size_t allowed = line.find(kAllowed);
+  if (allowed == std::string_view::npos) return out;
+  if (const std::size_t found = line.find(kFound); found < allowed) {
+    out.found = line.substr(found + kFound.size(), allowed - found - kFound.size());
+  }
+  std::string_view rule = line.substr(allowed + kAllowed.size());
+  const std::size_t nearest = rule.rfind(kNearest);
+  if (nearest != std::string_view::npos && rule.ends_with('?')) {
+    out.nearest = rule.substr(nearest + kNearest.size());
+    out.nearest.pop_back();
+    std::erase(out.nearest, '"');
+    rule = rule.substr(0, nearest);
+  }
+  out.allowed = rule;
+  return out;
 }
 
 po::parsed_options parse_words(const CommandSpec& command, const std::vector<std::string>& args,
@@ -64,8 +85,12 @@ po::parsed_options parse_words(const CommandSpec& command, const std::vector<std
         .run();
   } catch (const po::unknown_option& e) {
     const std::vector<std::string> names = dashed_names(options);
-    fail(command, fmt::format("unknown option {}; allowed: {}{}", e.get_option_name(),
-                              fmt::join(names, ", "), did_you_mean(e.get_option_name(), names)));
+    fail(command,
+         fmt::format("unknown option {}; allowed: {}{}", e.get_option_name(),
+                     fmt::join(names, ", "), did_you_mean(e.get_option_name(), names)),
+         {.found = in_quotes(e.get_option_name()),
+          .allowed = fmt::format("{}", fmt::join(names, ", ")),
+          .nearest = nearest_name(e.get_option_name(), names)});
   } catch (const po::invalid_command_line_syntax& e) {
     const bool lacks = e.kind() == po::invalid_syntax::missing_parameter ||
                        e.kind() == po::invalid_syntax::empty_adjacent_parameter;
@@ -90,6 +115,9 @@ std::string help_of(const OptionSpec& option) {
 }
 
 }  // namespace
+
+UsageError::UsageError(const std::string& line)
+    : std::runtime_error(line), parts_(parts_of(line)) {}
 
 std::string ParsedOptions::get(std::string_view name, std::string_view otherwise) const {
   const auto at = values.find(name);
@@ -127,9 +155,10 @@ ParsedOptions parse_options(const CommandSpec& command, const std::vector<std::s
     values.push_back(option.value.empty() ? std::string() : option.value.front());
   }
   if (parsed.positionals.size() > command.positionals) {
-    fail(command, fmt::format("unexpected argument {}; usage: {}{}",
-                              in_quotes(parsed.positionals[command.positionals]), command.program,
-                              command.usage));
+    const std::string found = in_quotes(parsed.positionals[command.positionals]);
+    fail(command,
+         fmt::format("unexpected argument {}; usage: {}{}", found, command.program, command.usage),
+         {.found = found, .allowed = {}, .nearest = {}});
   }
   return parsed;
 }

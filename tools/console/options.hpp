@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -41,10 +42,24 @@ struct CommandSpec {
   std::string_view program = "lockstep ";      ///< what is typed before `name` and `usage`
 };
 
+/// Parts of a mistake on the command line, as InputProblem has them; empty: not known.
+struct UsageParts {
+  std::string found, allowed, nearest;
+};
+
 /// A mistake on the command line: what() is one line that says what was found and what is allowed.
 class UsageError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  /// Its parts are those of a line "X: found F; allowed: A. Did you mean N?", as far as it has
+  /// them.
+  explicit UsageError(const std::string& line);
+  UsageError(const std::string& line, UsageParts parts)
+      : std::runtime_error(line), parts_(std::move(parts)) {}
+
+  [[nodiscard]] const UsageParts& parts() const { return parts_; }
+
+ private:
+  UsageParts parts_;
 };
 
 /// What was given.

@@ -127,7 +127,10 @@ Exit dispatch(const std::vector<std::string>& args, Console& console) {
     return Exit::ok;
   }
   throw UsageError(fmt::format("lockstep: unknown command {}; allowed: {}{}", in_quotes(name),
-                               fmt::join(names, ", "), did_you_mean(name, names)));
+                               fmt::join(names, ", "), did_you_mean(name, names)),
+                   {.found = in_quotes(name),
+                    .allowed = fmt::format("{}", fmt::join(names, ", ")),
+                    .nearest = nearest_name(name, names)});
 }
 
 /// Whether the command line asks for JSON; it may be one that no command takes.
@@ -158,6 +161,14 @@ nlohmann::ordered_json failure_json(const Failure& failure) {
     allowed = failure.problem->allowed;
     if (!failure.problem->nearest.empty()) nearest = failure.problem->nearest;
   }
+  if (failure.usage) {
+    const auto take = [](const std::string& part, Json& out) {
+      if (!part.empty()) out = part;
+    };
+    take(failure.usage->found, found);
+    take(failure.usage->allowed, allowed);
+    take(failure.usage->nearest, nearest);
+  }
   const Json error{{"place", failure.place},
                    {"found", std::move(found)},
                    {"allowed", std::move(allowed)},
@@ -177,7 +188,8 @@ Failure current_failure() {
             .place = problem.file + pointer,
             .problem = problem};
   } catch (const UsageError& e) {
-    return {.status = Exit::bad_input, .line = e.what(), .place = "command line"};
+    return {
+        .status = Exit::bad_input, .line = e.what(), .place = "command line", .usage = e.parts()};
   } catch (const ClockOverflow& e) {
     return {
         .status = Exit::bad_input,

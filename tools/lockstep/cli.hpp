@@ -47,6 +47,7 @@ struct Failure {
   std::string line;   ///< what the program says: one line, no newline at its end
   std::string place;  ///< "job.json#/batch", "command line"
   std::optional<InputProblem> problem{};  ///< the parts of a mistake in a file
+  std::optional<UsageParts> usage{};      ///< of one on the command line
 };
 /// That of the exception that is being handled; it has to be called from a handler.
 Failure current_failure();

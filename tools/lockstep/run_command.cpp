@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
@@ -38,6 +39,7 @@
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
+#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
@@ -462,7 +464,13 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
       std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
   if (file.jobs) return run_shared(*file.jobs, written, options, console);
   if (file.queue) return run_queue(*file.queue, written, options, console);
-  if (file.serving) return run_serving(*std::move(file.serving), written, options, console);
+  if (file.serving) {
+    announce_work({.place = file.serving->file + "#/serving/load",
+                   .what = counted(static_cast<double>(file.serving->requests.size()), "request"),
+                   .seconds = serving_takes(*file.serving).base_units()},
+                  console.err);
+    return run_serving(*std::move(file.serving), written, options, console);
+  }
   if (file.rl) return run_rl(*file.rl, written, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
                              .assertions = parse_assertions(options.all("assert"))};

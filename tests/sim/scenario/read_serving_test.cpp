@@ -180,6 +180,19 @@ TEST_CASE("serving: mistakes name the place and what is allowed") {
   refuses(training, "a pool that serves trains nothing");
 }
 
+TEST_CASE("serving: more requests than memory holds are refused before they are drawn") {
+  refuses(with_served("/load/requests", 100'000'000),
+          "s.json#/serving/load/requests: found 100000000; allowed: a whole number from 1 to "
+          "40000000");
+  // Of clients the usual number, ten each.
+  Json closed = with_served("/load/clients", 5'000'000);
+  closed["serving"]["load"].erase("rate");
+  closed["serving"]["load"].erase("requests");
+  refuses(closed,
+          "s.json#/serving/load/clients: found 5000000; allowed: at most 4,000,000 clients "
+          "of 10 requests each");
+}
+
 TEST_CASE("serving: traces in the forms that people have") {
   const test::TemporaryFolder folder;
   const auto read_as = [&](const std::string& text) {

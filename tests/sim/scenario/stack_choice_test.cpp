@@ -278,4 +278,20 @@ TEST_CASE(
   CHECK(fitted("gb200_nvl72") == fitted("dgx_h100"));
 }
 
+TEST_CASE("the stack that stands in: attention is unfused where the card has nothing else") {
+  const std::string job = R"({"model": "llama3_8b", "cluster": {"node": "dgx_v100", "nodes": 2},
+      "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 16, "tokens": 8192})";
+  const Scenario open = read_scenario("job.json", job + "}", test::presets());
+  CHECK(open.stack.attention == AttentionKernel::unfused);
+  CHECK(
+      std::ranges::count(open.assumptions,
+                         "attention: unfused instead of cudnn, as v100_sxm2_32gb has no constants "
+                         "for fused kernels") == 1);
+  CHECK_THROWS_WITH_AS(
+      read_scenario("job.json", job + R"(, "stack": {"attention": "cudnn"}})", test::presets()),
+      "job.json#/stack/attention: found \"cudnn\"; allowed: unfused (v100_sxm2_32gb has no "
+      "constants for fused kernels)",
+      InputError);
+}
+
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/read_serving.hpp"
+#include "sim/scenario/serving_load.hpp"
 #include "sim/search/serving_plan.hpp"
 #include "sim/search/tune_serving.hpp"
 #include "tests/support/near.hpp"
@@ -157,7 +158,10 @@ TEST_CASE("tightened: what is kept with it is kept where times are that much lon
 
 TEST_CASE("tune_serving: the best takes its rate and not two hundredths more, on any threads") {
   const ServingSpec spec = searched_spec();
-  ServingTuneOptions options{.space = {.tensor = {1, 2}}, .keep = 3, .threads = 1};
+  ServingTuneOptions options{
+      .space = {.tensor = {1, 2}, .pass_tokens = {8192}, .most_sequences = {1024}},
+      .keep = 3,
+      .threads = 1};
   const ServingTune found = tune_serving(spec, options);
   REQUIRE(!found.best.empty());
   const TunedService& best = found.best.front();
@@ -165,7 +169,7 @@ TEST_CASE("tune_serving: the best takes its rate and not two hundredths more, on
   CHECK(best.trial.gpus() <= found.gpus);
   CHECK(best.score == test::near(best.trial.speed * arrival_rate(spec)));
   const ServingTrials trials(spec);
-  CHECK_FALSE(trials.run(best.trial.pools, 1.02 * best.trial.speed).kept);
+  CHECK_FALSE(trials.run_steady(best.trial.pools, 1.02 * best.trial.speed).kept);
   REQUIRE(!found.by_own.empty());
   CHECK(best.score >= found.by_own.front().score);
   options.threads = 4;
@@ -176,6 +180,82 @@ TEST_CASE("tune_serving: the best takes its rate and not two hundredths more, on
     CHECK(serving_way_words(again.best[i].trial.pools) ==
           serving_way_words(found.best[i].trial.pools));
   }
+}
+
+namespace {
+
+// Each request comes a second after the one before, and stays as long as `stay` says.
+std::vector<ServedRequest> stayed(int count, double (*stay)(int)) {
+  std::vector<ServedRequest> out(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    ServedRequest& r = out[static_cast<std::size_t>(i)];
+    r.arrival = to_run_time(Seconds{static_cast<double>(i)});
+    r.last = to_run_time(Seconds{i + stay(i)});
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("load_course: lasts from 40 stays on, and grows where ever more stay") {
+  const auto five = [](int) { return 5.0; };
+  const LoadCourse brief = load_course(stayed(195, five), 0);
+  CHECK_FALSE(brief.lasts);  // 194 s
+  CHECK(brief.enough == 202);
+  CHECK_FALSE(brief.grows);
+  CHECK(load_course(stayed(206, five), 0).steady());
+  // Of 900 s 1/50 stays: by the middle of the last third 15 s, of the middle one 9 s.
+  const LoadCourse backlog = load_course(stayed(901, [](int i) { return 0.02 * i; }), 0);
+  CHECK(backlog.lasts);
+  CHECK(backlog.grows);
+}
+
+TEST_CASE("load_course: a conversation stays from its first turn to its last answer") {
+  std::vector<ServedRequest> requests = stayed(303, [](int) { return 1.0; });
+  CHECK(load_course(requests, 101).lasts);
+  for (std::size_t i = 0; i < 202; ++i) requests[i].next = static_cast<std::int32_t>(i + 101);
+  CHECK_FALSE(load_course(requests, 101).lasts);  // each ends 202 s later
+}
+
+TEST_CASE("redraw_requests: what the file would have drawn had it said that number") {
+  ServingSpec spec = searched_spec();
+  const std::vector<ServedRequest> before = spec.requests;
+  redraw_requests(spec, 1500);
+  REQUIRE(spec.requests.size() == 1500);
+  CHECK(spec.requests[1499].arrival > spec.requests[599].arrival);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    CHECK(spec.requests[i].arrival == before[i].arrival);
+    CHECK(spec.requests[i].input == before[i].input);
+    CHECK(spec.requests[i].output == before[i].output);
+  }
+}
+
+TEST_CASE("tune_serving: a load that is over before a backlog shows gives no greater rate") {
+  ServingSpec spec = searched_spec();
+  const ServingTuneOptions options{
+      .space = {.tensor = {1}, .pass_tokens = {8192}, .most_sequences = {1024}},
+      .one_pool = false,
+      .keep = 1};
+  redraw_requests(spec, 60);  // a second of them
+  const ServingTune brief = tune_serving(spec, options);
+  REQUIRE(!brief.best.empty());
+  CHECK(brief.best.front().trial.course.steady());
+  CHECK(brief.best.front().trial.requests > 600);
+  redraw_requests(spec, 4800);
+  const ServingTune longer = tune_serving(spec, options);
+  REQUIRE(!longer.best.empty());
+  // Near what it can take at most one load of some thousands differs from another by some percent.
+  CHECK(brief.best.front().score == doctest::Approx(longer.best.front().score).epsilon(0.1));
+}
+
+TEST_CASE("run_steady: a trace is as long as it is, and is not taken for steady") {
+  ServingSpec spec = searched_spec();
+  redraw_requests(spec, 20);
+  spec.drawn.reset();
+  const ServingTrial trial = ServingTrials(spec).run_steady(spec.pools, 1);
+  CHECK(trial.kept);
+  CHECK(trial.requests == 20);
+  CHECK_FALSE(trial.course.steady());
 }
 
 TEST_CASE("tune_serving: throughput of clients in a closed loop is that of the best layout") {

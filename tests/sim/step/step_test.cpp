@@ -10,6 +10,7 @@
 
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/sim/core/test_seed.hpp"
+#include "tests/support/presets.hpp"
 #include "tests/support/random_scenarios.hpp"
 
 namespace lockstep {
@@ -112,6 +113,21 @@ TEST_CASE("every step: buckets, critical path and timeline account for it, folde
           }
         });
   }
+}
+
+TEST_CASE("critical path: with one stage passes wait for weights, and no message between stages") {
+  const Scenario sharded = read_scenario("job.json", R"({
+      "model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 2},
+      "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 64, "tokens": 1024},
+      "recompute": "full"})",
+                                         test::presets());
+  const StepReport report = simulate_step(sharded);
+  double gathers = 0;
+  for (const CriticalPathPart& part : report.critical_path) {
+    CHECK(part.what != "pipeline messages");
+    if (part.what == "parameter gathers") gathers = part.seconds;
+  }
+  CHECK(gathers > 0.01);  // 3 ms before the first pass, the rest between passes
 }
 
 TEST_CASE("every step: runs each pass of each micro batch on every stage that it simulates") {

@@ -23,7 +23,8 @@ const std::string kTunedClients =
 
 std::vector<std::string> short_tune(std::vector<std::string> more) {
   std::vector<std::string> out{
-      "tune", kTunedService, "--set", "serving.load.requests=400", "--tensor", "4"};
+      "tune", kTunedService, "--set", "serving.load.requests=400", "--tensor", "4", "--pass-tokens",
+      "8192", "--sequences", "256"};
   out.insert(out.end(), more.begin(), more.end());
   return out;
 }

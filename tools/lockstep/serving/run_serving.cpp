@@ -293,6 +293,22 @@ CsvText serving_csv(const ServingAnswer& a) {
 
 }  // namespace
 
+Seconds serving_takes(const ServingSpec& spec) {
+  constexpr Seconds kRequest{2e-6}, kPass{0.18e-6};
+  constexpr double kPassLasts = 15e-3;  // seconds; assumed, as the rate alone does not say
+  const double requests = static_cast<double>(spec.requests.size());
+  const double replicas = spec.pools.back().replicas;
+  double tokens = 0;
+  for (const ServedRequest& r : spec.requests) tokens += r.output;
+  const std::size_t coming = spec.coming > 0 ? spec.coming : spec.requests.size();
+  const double span = to_seconds(spec.requests[coming - 1].arrival).base_units();
+  double at_once = spec.clients;
+  if (spec.clients == 0) at_once = span > 0 ? tokens / span * kPassLasts : requests;
+  const double most = replicas * spec.pools.back().engine.serving->most_sequences;
+  const double together = std::max(1.0, std::min(at_once, most) / replicas);
+  return requests * kRequest + tokens / together * kPass;
+}
+
 Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedOptions& options,
                  Console& console) {
   const std::string format = options.choice("format", kFormats);

@@ -48,6 +48,29 @@ std::string search_words(const ServingTuneStudy& study) {
   return out;
 }
 
+/// Whether rates are looked for, which a load has to be long enough for.
+bool judges_rates(const ServingTuneStudy& study) {
+  return study.goal == ServingGoal::goodput && study.base.clients == 0;
+}
+
+/// By how long a load the best was judged; empty: there is nothing to say.
+std::string load_length_words(const ServingTuneStudy& study) {
+  if (!judges_rates(study) || study.result.best.empty()) return {};
+  const ServingTrial& best = study.result.best.front().trial;
+  if (!best.course.steady()) {
+    return fmt::format(
+        "The load is too short to judge the best rate by: of {} {}, so that a longer one may not "
+        "keep the objectives.",
+        counted(static_cast<double>(best.requests), "request"),
+        best.course.lasts ? "more and more stay in the system"
+                          : "the last comes before 40 times what one stays");
+  }
+  if (best.requests <= study.base.requests.size()) return {};
+  return fmt::format(
+      "The best rate is judged by {} of this load, which fewer are over too soon for.",
+      counted(static_cast<double>(best.requests), "request"));
+}
+
 Json service_json(const ServingTuneStudy& study, const TunedService& service) {
   const ServingFigures& f = service.trial.report.figures;
   Json pools = Json::array();
@@ -71,7 +94,9 @@ Json service_json(const ServingTuneStudy& study, const TunedService& service) {
           {"tpot_p99_s", twelve_digits(f.tpot_s.p99)},
           {"output_tokens_per_s_per_gpu",
            twelve_digits(f.output_per_s / std::max(1, service.trial.gpus()))},
-          {"attained_share", twelve_digits(service.trial.report.attained)}};
+          {"attained_share", twelve_digits(service.trial.report.attained)},
+          {"requests", service.trial.requests},
+          {"steady", judges_rates(study) ? Json(service.trial.course.steady()) : Json()}};
 }
 
 }  // namespace
@@ -102,6 +127,9 @@ std::string serving_tune_table(const ServingTuneStudy& study, const TextStyle& s
   }
   out += table.text(style) + "\n";
   out += wrap(own_service_words(study), kTextColumns, 0) + "\n";
+  if (const std::string words = load_length_words(study); !words.empty()) {
+    out += wrap(words, kTextColumns, 0) + "\n";
+  }
   out += wrap(search_words(study), kTextColumns, 0) + "\n";
   for (const std::string& assumed : study.base.assumptions) {
     out += style.dim("  assumed: " + assumed) + "\n";
@@ -199,7 +227,7 @@ std::string serving_tune_page(const ServingTuneStudy& study) {
         interval_bars(bars, std::string(score_unit(study))));
     page.table(table);
   }
-  page.section("What was searched", search_words(study));
+  page.section("What was searched", load_length_words(study) + " " + search_words(study));
   if (!study.base.assumptions.empty()) {
     page.section("Assumed");
     page.list(study.base.assumptions);
