@@ -26,8 +26,11 @@ struct Sizes {
     for (const int count : scenario.micro_batches) {
       micro_batches = std::max<double>(micro_batches, count);
     }
-    micro_tokens =
-        static_cast<double>(scenario.job.batch.micro_sequences) * scenario.job.batch.tokens;
+    sequence_tokens = std::max(scenario.job.batch.tokens, scenario.job.batch.source());
+    for (const KindShape& own : model.kinds) {
+      sequence_tokens = std::max<double>(sequence_tokens, std::max(own.tokens, own.source_tokens));
+    }
+    micro_tokens = scenario.job.batch.micro_sequences * sequence_tokens;
     stage_layers = std::max(1.0, static_cast<double>(model.layers) / cut.pipeline);
     if (!cut.layers_per_stage.empty()) stage_layers = model.layers;
     stage_layers += model.predicted_tokens;
@@ -79,8 +82,9 @@ struct Sizes {
 
   const TransformerShape& model;
   const Parallelism& cut;
-  double micro_batches = 1;  ///< per replica
-  double micro_tokens = 1;   ///< T
+  double micro_batches = 1;    ///< per replica
+  double sequence_tokens = 1;  ///< the most that any layer has
+  double micro_tokens = 1;     ///< T
   double stage_layers = 1;
   double stage_parameters = 1;  ///< of one GPU
   // Of one layer and token.
@@ -114,8 +118,7 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
     ramp_tokens = fused->ramp_tokens;
   }
   const double attention = (2 + backward_ratio) * s.micro_tokens *
-                           (scenario.job.batch.tokens + ramp_tokens) * s.attention_flops /
-                           s.cut.tensor;
+                           (s.sequence_tokens + ramp_tokens) * s.attention_flops / s.cut.tensor;
   const double scan = 5 * s.micro_tokens * s.scan.flops;
   return s.imbalance * scenario.stack.grouped_slowdown * products / peak +
          attention / attention_peak + scan / (scenario.stack.scan_efficiency * peak_16_bit);
@@ -131,7 +134,7 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
       e.norm_residual_bytes * m.residual_streams * m.hidden * (1 + e.norm_backward_ratio) +
       e.activation_bytes * 3.0 * s.ffn * (1 + e.activation_backward_ratio) +
       2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
-      e.score_bytes * m.heads * scenario.job.batch.tokens * (1 + e.score_backward_ratio) +
+      e.score_bytes * m.heads * s.sequence_tokens * (1 + e.score_backward_ratio) +
       (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * s.ffn + width) +
       e.loss_bytes * m.vocabulary + 5 * s.scan.bytes + 16 * mixer_columns(m);
   const double bandwidth =
