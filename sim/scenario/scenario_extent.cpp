@@ -39,7 +39,13 @@ struct Sizes {
     ffn = std::max<double>(model.ffn,
                            static_cast<double>(model.experts.per_token) * model.experts.ffn +
                                model.experts.shared_ffn);
-    for (const KindShape& own : model.kinds) ffn = std::max<double>(ffn, own.ffn);
+    hidden = model.hidden;
+    for (const KindShape& own : model.kinds) {
+      const ConvolutionShape& c = own.convolution;
+      const double channels = std::max(c.inputs() * c.in, static_cast<double>(c.out));
+      ffn = std::max({ffn, static_cast<double>(own.ffn), channels});
+      hidden = std::max({hidden, static_cast<double>(own.hidden), channels});
+    }
     ffn *= std::max(1.0, model.activation_traffic);
     ffn = std::max(ffn, mixer_columns(model));
     add_layers();
@@ -89,6 +95,7 @@ struct Sizes {
   double stage_parameters = 1;  ///< of one GPU
   // Of one layer and token.
   double layer_weights = 0, met_weights = 0;
+  double hidden = 1;           ///< of the widest stream
   double ffn = 1;              ///< of the MLPs that a token meets
   double attention_flops = 0;  ///< of a query and a key
   Scan scan{};
@@ -131,11 +138,11 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
   const GpuSpec& gpu = scenario.node.gpu;
   const double width = static_cast<double>(m.heads) * m.head_dim;
   const double per_token =
-      e.norm_residual_bytes * m.residual_streams * m.hidden * (1 + e.norm_backward_ratio) +
+      e.norm_residual_bytes * m.residual_streams * s.hidden * (1 + e.norm_backward_ratio) +
       e.activation_bytes * 3.0 * s.ffn * (1 + e.activation_backward_ratio) +
       2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
       e.score_bytes * m.heads * s.sequence_tokens * (1 + e.score_backward_ratio) +
-      (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * s.ffn + width) +
+      (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * s.hidden + 3.0 * s.ffn + width) +
       e.loss_bytes * m.vocabulary + 5 * s.scan.bytes + 16 * mixer_columns(m);
   const double bandwidth =
       std::min(gpu.hbm_bandwidth * gpu.memory.efficiency, gpu.gemm.bandwidth).base_units();

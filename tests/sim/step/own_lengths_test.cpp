@@ -1,6 +1,8 @@
 // Steps of models whose layers have tokens and widths of their own: convolutional UNets, towers
 // beside each other, encoders with a decoder behind them.
 #include <array>
+#include <cmath>
+#include <cstdint>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
@@ -13,8 +15,10 @@
 #include "models/layer/operations.hpp"
 #include "models/spec/blocks.hpp"
 #include "models/spec/layer.hpp"
+#include "sim/core/random.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tests/sim/core/test_seed.hpp"
 
 namespace lockstep {
 namespace {
@@ -147,6 +151,45 @@ TEST_CASE("convolutions: a product as long as its window says, whose input moves
     CHECK(o.arithmetic == Flops{2 * (rows / 4) * 9 * in * out});
     if (o.name == "convolution.input_gradient") continue;  // a quarter of the window at a time
     CHECK(o.traffic == Bytes{2 * (rows * in + 9 * in * out + rows / 4 * out)});
+  }
+}
+
+TEST_CASE("convolutions: weights and FLOP are the closed count, whatever the shape") {
+  RandomStream random{{.seed = test::test_seed()}};
+  for (int trial = 0; trial < 40; ++trial) {
+    const auto draw = [&](int low, int most) {
+      return low + static_cast<int>(random.below(static_cast<std::uint32_t>(most - low + 1)));
+    };
+    ConvolutionShape c{.in = 8 * draw(1, 40), .out = 8 * draw(1, 40), .kernel = 2 * draw(0, 2) + 1};
+    const bool residual = draw(0, 1) == 1;
+    c.norm = draw(0, 1) == 1;
+    (draw(0, 1) == 1 ? c.halves : c.doubles) = !residual && draw(0, 1) == 1;
+    c.moment = residual ? draw(0, 64) : 0;
+    TrainingJob job;
+    TransformerShape& m = job.model;
+    m.layers = m.hidden = m.heads = m.kv_heads = m.head_dim = m.ffn = m.vocabulary = 1;
+    m.pattern = "x";
+    KindShape kind{.letter = "x", .halvings = draw(0, 3), .convolution = c};
+    for (const MixerKind* one : mixer_kinds()) {
+      if (one->name == (residual ? "residual_convolutions" : "convolution")) {
+        kind.mixer = one->mixer;
+      }
+    }
+    m.kinds = {kind};
+    job.batch = {.sequences = 2, .micro_sequences = 1, .tokens = 64 * draw(1, 9)};
+    CAPTURE(trial);
+    const double in = c.in, out = c.out, window = c.kernel * c.kernel;
+    const double products = window * in * out + (residual ? window * out * out : 0) +
+                            (residual && in != out ? in * out : 0);
+    double small = out + (c.norm && !residual ? 2 * in : 0);
+    if (residual) {
+      small += out + 2 * in + 2 * out + (c.moment > 0 ? (c.moment + 1) * out : 0) +
+               (in != out ? out : 0);
+    }
+    CHECK(layer_parameters(m, m.kind(0)) == products + small);
+    const double places = job.batch.tokens / std::pow(4.0, kind.halvings);
+    CHECK(step_flops(job).full.base_units() ==
+          doctest::Approx(2 * 6 * (places * products + job.batch.tokens)).epsilon(1e-12));
   }
 }
 
