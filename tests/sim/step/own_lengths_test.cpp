@@ -1,5 +1,6 @@
 // Steps of models whose layers have tokens and widths of their own: convolutional UNets, towers
 // beside each other, encoders with a decoder behind them.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -217,6 +218,16 @@ TEST_CASE("UNets: what cannot cut one says why in one line") {
   starts(length_complaint("sd_1_5", 4096, {"batch.sample_tokens=64"}),
          "lengths.json#/batch/sample_tokens: found packed samples");
   starts(length_complaint("sd_1_5", 4096, {"stack=torchtitan"}), "lengths.json#/model: found a ");
+}
+
+TEST_CASE("UNets: an answer says that its convolutions were never held against a run") {
+  const auto says = [](const Scenario& s) {
+    return std::ranges::any_of(s.assumptions, [](const std::string& one) {
+      return one.starts_with("convolutions: at the pace of products of their size");
+    });
+  };
+  CHECK(says(length_scenario("sd_1_5", 4096)));
+  CHECK_FALSE(says(length_scenario("dit_xl_2", 256)));
 }
 
 TEST_CASE("own lengths: a source is asked for where there is an encoder, images where a tower is") {
