@@ -71,12 +71,13 @@ Seconds unfused_time(const AttentionShape& shape, const AttentionKernelKind&, co
                      const ElementwiseTraffic& traffic, Load load) {
   const double count = shape.sequences * shape.heads;
   const double s = shape.tokens, d = shape.head_dim;
+  const double over = shape.keys > 0 ? shape.keys : s;
   const Seconds products =
-      (gemm_time({.m = s, .n = s, .k = d, .count = count}, Precision::fp16, gpu, load) +
-       gemm_time({.m = s, .n = d, .k = s, .count = count}, Precision::fp16, gpu, load)) /
+      (gemm_time({.m = s, .n = over, .k = d, .count = count}, Precision::fp16, gpu, load) +
+       gemm_time({.m = s, .n = d, .k = over, .count = count}, Precision::fp16, gpu, load)) /
       unfused_head_speed(d);
   const Seconds softmax =
-      memory_bound_time(Bytes{traffic.score_bytes * count * s * s}, gpu) * traffic.slowdown;
+      memory_bound_time(Bytes{traffic.score_bytes * count * s * over}, gpu) * traffic.slowdown;
   if (shape.direction == Direction::forward) return products + softmax;
   return products * 2 + softmax * traffic.score_backward_ratio;
 }
@@ -136,11 +137,13 @@ static_assert(kKernels.size() == kAttentionKernels);
 }  // namespace
 
 double longest_keys(const AttentionShape& shape) {
+  if (shape.keys > 0) return shape.keys;
   if (!shape.causal) return shape.tokens;
   return shape.window > 0 ? std::min(shape.window, shape.tokens) : shape.tokens;
 }
 
 double mean_keys(const AttentionShape& shape) {
+  if (shape.keys > 0) return shape.keys;
   if (!shape.causal) return shape.tokens;
   const double reach = longest_keys(shape);
   return reach - reach * reach / (2 * shape.tokens);

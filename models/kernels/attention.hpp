@@ -26,6 +26,7 @@ struct AttentionShape {
       0;  ///< tokens that each looks back, at least 1; 0: all. Fused kernels skip others
   Direction direction = Direction::forward;
   double query_dim = 0;  ///< of queries and keys, where values differ; head_dim is their mean
+  double keys = 0;       ///< of another sequence that all queries go over; 0: of their own
 };
 
 /// Keys that the last query meets: s, or the window's if that is less.

@@ -71,7 +71,7 @@ Flops gemm_flops(const GemmShape& shape) {
 }
 
 Bytes gemm_traffic(const GemmShape& shape, Precision precision) {
-  const double operands = shape.m * shape.k + shape.k * shape.n;
+  const double operands = shape.m * shape.k / shape.repeats + shape.k * shape.n;
   const double result = shape.m * shape.n;
   return Bytes{shape.count *
                (operands * info(precision).bytes_per_element +

@@ -9,11 +9,14 @@
 namespace lockstep {
 
 /// C[m x n] = A[m x k] B[k x n], `count` independent ones in one batched launch. All at least 1.
+/// Of a convolution as an implicit GEMM, each element of A stands in it `repeats` times and in
+/// memory once.
 struct GemmShape {
   double m;
   double n;
   double k;
   double count = 1;
+  double repeats = 1;
 };
 
 /// FLOPs of the product, a multiply-add counted as 2.

@@ -84,13 +84,15 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
     local.sequences = whole.sequences / ranks;
   } else if (ranks > 1) {
     local.tokens = whole.tokens / ranks;
+    local.keys = whole.keys / ranks;
     parts *= ranks;
   }
   record.attention({.shape = local, .parts = parts, .repeated = repeated});
   if (ranks == 1) return;
 
   const double rows = whole.sequences * whole.tokens / ranks;
-  const Bytes key_value{2 * rows * 2 * whole.kv_heads * whole.head_dim};  // of one rank
+  const double kv_heads = whole.kv_heads * (whole.keys > 0 ? whole.keys / whole.tokens : 1);
+  const Bytes key_value{2 * rows * 2 * kv_heads * whole.head_dim};  // of one rank
   for (const Phase phase : {Phase::forward, Phase::recompute, Phase::backward}) {
     if (phase == Phase::recompute && !repeated) continue;
     const bool backward = phase == Phase::backward;
@@ -115,7 +117,7 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
         break;
       case ContextExchange::all_to_all: {
         // Q, K and V in, the result out; the same backward.
-        const double width = (2 * whole.heads + 2 * whole.kv_heads) * whole.head_dim;
+        const double width = (2 * whole.heads + 2 * kv_heads) * whole.head_dim;
         e.call = {CollectiveOp::all_to_all, Bytes{2 * rows * width}, ranks};
         break;
       }
@@ -127,10 +129,11 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
 /// Records each row with the widths and rows of this rank.
 class RowRecorder {
  public:
-  RowRecorder(Recorder& record, const WorkloadContext& c)
+  RowRecorder(Recorder& record, const WorkloadContext& c, const Layer& layer)
       : record_(record),
         c_(c),
-        w_(widths(c)),
+        lengths_(lengths_of(layer, c.job.batch)),
+        w_(widths(c, layer)),
         recomputed_(c.job, c.stack),
         load_(expert_load(c.job)),
         copies_(w_.tokens / w_.tensor * c.job.model.experts.per_token * load_.rows) {}
@@ -151,7 +154,9 @@ class RowRecorder {
                                               : useful(p.rows) * useful(p.in, ways(p.ways)) *
                                                     useful(p.out, ways(p.ways)),
                             .pieces = p.in_pieces ? c_.job.parallelism.tensor_pieces() : 1.0,
-                            .product = &p};
+                            .product = &p,
+                            .places = p.places,
+                            .inputs = p.inputs};
     record_.linear(linear);
   }
 
@@ -190,6 +195,8 @@ class RowRecorder {
       shape.head_dim = core.head_dim;
       shape.query_dim = core.query_dim;
       shape.causal = keys.causal;
+      const double over = lengths_.of(keys);
+      if (keys.of_source && over != shape.tokens) shape.keys = over;
       for (const AttentionShape& each : in_chunks(shape, keys)) {
         context_attention(record_, c_, each, keys, recomputed_.is(Recomputed::core));
       }
@@ -263,6 +270,8 @@ class RowRecorder {
         return w_.tokens / w_.tensor;
       case Rows::copies:
         return copies_ * c_.job.parallelism.expert_tensor;
+      case Rows::source:
+        return w_.tokens * (lengths_.source / lengths_.own);
     }
     return 0;
   }
@@ -306,15 +315,16 @@ class RowRecorder {
   }
   /// Of a micro batch, for attention: those of packed samples are shorter and more.
   [[nodiscard]] AttentionShape sequences() const {
-    const Batch& batch = c_.job.batch;
     AttentionShape shape{};
-    shape.sequences = static_cast<double>(batch.micro_sequences) * batch.tokens / batch.attended();
-    shape.tokens = batch.attended();
+    shape.sequences =
+        static_cast<double>(c_.job.batch.micro_sequences) * lengths_.own / lengths_.attended;
+    shape.tokens = lengths_.attended;
     return shape;
   }
 
   Recorder& record_;
   const WorkloadContext& c_;
+  Lengths lengths_;
   Widths w_;
   Repeated recomputed_;
   ExpertLoad load_;
@@ -343,7 +353,7 @@ double Repeated::share(const Product& product) const {
 }
 
 void record_layer(Recorder& record, const WorkloadContext& context, const Layer& layer) {
-  RowRecorder rows{record, context};
+  RowRecorder rows{record, context, layer};
   for (const Row& row : layer.rows) std::visit(rows, row);
 }
 

@@ -7,7 +7,7 @@
 namespace lockstep {
 namespace {
 
-/// Of one token in one layer, forward.
+/// Of one token of the batch in one layer, forward.
 struct TokenWork {
   double matrices = 0;          ///< weights that it meets
   double causal = 0, full = 0;  ///< attention and recurrences: the causal part, and all of it
@@ -17,8 +17,10 @@ struct TokenWork {
 /// Adds up rows; experts that drop a token do no work for it.
 class TokenWorkSum {
  public:
-  TokenWorkSum(const TrainingJob& job, AttentionKernel attention)
+  TokenWorkSum(const TrainingJob& job, AttentionKernel attention, const Lengths& lengths)
       : job_(job),
+        lengths_(lengths),
+        rows_(lengths.own / job.batch.tokens),
         copies_(job.model.experts.per_token * expert_load(job).kept),
         repeats_core_(job.recompute == Recompute::selective &&
                       (attention == AttentionKernel::unfused
@@ -26,7 +28,8 @@ class TokenWorkSum {
                            : job.modules.fused_attention)) {}
 
   void operator()(const Product& p) {
-    const double weights = (p.of_experts() ? copies_ : 1) * p.weights();
+    const double weights =
+        (p.of_experts() ? copies_ : 1) * rows_per_token(p, lengths_, job_.batch) * p.weights();
     sum_.matrices += weights;
     if (job_.recompute != Recompute::selective) return;
     if (recomputes(job_.modules, p.recomputed)) sum_.recomputed += 2 * weights;
@@ -37,8 +40,8 @@ class TokenWorkSum {
   }
   void operator()(const IndexScores& index) { add_attention(index.flops_per_key(), index.keys); }
   void operator()(const Scan& scan) {
-    sum_.causal += scan.flops;
-    sum_.full += scan.flops;
+    sum_.causal += rows_ * scan.flops;
+    sum_.full += rows_ * scan.flops;
   }
   template <class Other>
   void operator()(const Other&) {}
@@ -51,21 +54,24 @@ class TokenWorkSum {
 
  private:
   void add_attention(double per_key, const Keys& keys) {
-    const double tokens = job_.batch.attended();
-    sum_.causal += per_key * keys.mean(tokens);
-    sum_.full += per_key * keys.seen(tokens);
-    if (repeats_core_) sum_.recomputed += per_key * keys.seen(tokens);
+    const double tokens = lengths_.of(keys);
+    sum_.causal += rows_ * per_key * keys.mean(tokens);
+    sum_.full += rows_ * per_key * keys.seen(tokens);
+    if (repeats_core_) sum_.recomputed += rows_ * per_key * keys.seen(tokens);
   }
 
   const TrainingJob& job_;
+  Lengths lengths_;
+  double rows_;  ///< of the layer, for each token of the batch
   double copies_;
   bool repeats_core_;  ///< in a pass of its own: a flash kernel does it inside the backward one
   TokenWork sum_{};
 };
 
 TokenWork token_work(const TrainingJob& job, AttentionKernel attention, LayerKind kind) {
-  TokenWorkSum sum{job, attention};
-  for (const Row& row : declare_layer(job.model, kind).rows) std::visit(sum, row);
+  const Layer layer = declare_layer(job.model, kind);
+  TokenWorkSum sum{job, attention, lengths_of(layer, job.batch)};
+  for (const Row& row : layer.rows) std::visit(sum, row);
   return sum.total();
 }
 

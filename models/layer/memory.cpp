@@ -24,6 +24,11 @@ double tokens_of(const TrainingJob& job) {
          job.parallelism.context;
 }
 
+/// The same of a layer.
+double tokens_of(const TrainingJob& job, const Layer& layer) {
+  return lengths_of(layer, job.batch).own / job.batch.tokens * tokens_of(job);
+}
+
 /// The replicated part of a layer is cut too where norms and residuals are split over the group.
 double sequence_ways(const Parallelism& par) { return par.sequence ? par.tensor : 1; }
 
@@ -41,11 +46,16 @@ bool is_made_again(const TrainingJob& job, Recomputed what) {
   return recomputes(job.modules, what);
 }
 
-/// Bytes per token of what a layer saves, by who has which part of it.
+/// Bytes per token of a layer of what it saves, by who has which part of it.
 class SavedBytes {
  public:
-  SavedBytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind)
-      : job_(job), stack_(stack), kind_(kind), load_(expert_load(job)) {
+  SavedBytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind, const Layer& layer)
+      : job_(job),
+        stack_(stack),
+        kind_(kind),
+        gated_(layer.gated),
+        lengths_(lengths_of(layer, job.batch)),
+        load_(expert_load(job)) {
     if (job.recompute == Recompute::selective) kept_ = 1 - job.modules.products;
   }
 
@@ -79,7 +89,7 @@ class SavedBytes {
       case Keep::word:
         return 2 * kHalf;
       case Keep::residual:
-        return kHalf + (job_.model.biases && !job_.model.gated ? 1 : 0);
+        return kHalf + (job_.model.biases && !gated_ ? 1 : 0);
       case Keep::operand:
         return keeps ? operand : 0;
       case Keep::attention:
@@ -88,26 +98,37 @@ class SavedBytes {
       case Keep::rotary_copy:
         return stack_.memory.rotary_copies ? kHalf : 0;
       case Keep::scores:
-        // Softmax, its dropout mask and the dropped-out softmax (arXiv:2205.05198).
-        return stack_.attention == AttentionKernel::unfused && job_.recompute == Recompute::none
-                   ? 5.0 * job_.batch.tokens
-                   : 0;
+        return score_bytes(lengths_.own);
+      case Keep::source_scores:
+        return score_bytes(lengths_.source);
+      case Keep::trained_operand:
+        return job_.adapters.any() || kind_.gradients != Gradients::all ? 0 : kHalf;
       case Keep::activation_input:
-        return (job_.model.gated ? stack_.memory.gated_mlp_bytes : 2 * kHalf) - kHalf;
+        return (gated_ ? stack_.memory.gated_mlp_bytes : 2 * kHalf) - kHalf;
       case Keep::activation_output:
         return keeps && !is_made_again(job_, Recomputed::activation) ? operand : 0;
     }
     return kHalf;
   }
 
+  /// Softmax, its dropout mask and the dropped-out softmax (arXiv:2205.05198).
+  [[nodiscard]] double score_bytes(double keys) const {
+    return stack_.attention == AttentionKernel::unfused && job_.recompute == Recompute::none
+               ? 5.0 * keys
+               : 0;
+  }
+
   /// Of each token: on the rank that gets most of the copies.
   [[nodiscard]] double rows(Rows which) const {
+    if (which == Rows::source) return lengths_.source / lengths_.own;
     return which == Rows::copies ? load_.rows * job_.model.experts.per_token * load_.fullest : 1;
   }
 
   const TrainingJob& job_;
   const StackSpec& stack_;
   LayerKind kind_;
+  bool gated_;
+  Lengths lengths_;
   ExpertLoad load_;
   double kept_ = 1;
 };
@@ -115,10 +136,11 @@ class SavedBytes {
 /// As saved_per_layer() when nothing is recomputed but single modules.
 double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
   if (kind.gradients == Gradients::none) return 0;
-  const SavedBytes bytes{job, stack, kind};
+  const Layer layer = declare_layer(job.model, kind);
+  const SavedBytes bytes{job, stack, kind, layer};
   double sum = 0;
-  for (const Saved& saved : declare_layer(job.model, kind).saved) sum += bytes.of(saved);
-  return tokens_of(job) * sum;
+  for (const Saved& saved : layer.saved) sum += bytes.of(saved);
+  return tokens_of(job, layer) * sum;
 }
 
 /// Weights on one GPU, before sharding: those that all its replicas have, and those of experts.
@@ -407,9 +429,8 @@ Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind 
   if (job.recompute != Recompute::full || kind.gradients == Gradients::none) {
     return Bytes{whole_layer_bytes(job, stack, kind)};
   }
-  const double streams = job.model.residual_streams;
-  return Bytes{kHalf * tokens_of(job) * streams * job.model.hidden /
-               sequence_ways(job.parallelism)};
+  const Layer layer = declare_layer(job.model, kind);
+  return Bytes{kHalf * tokens_of(job, layer) * layer.input / sequence_ways(job.parallelism)};
 }
 
 double micro_batches_in_flight(const TrainingJob& job, int stage) {
@@ -482,9 +503,15 @@ std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpe
     out.push_back({"a sharded optimiser (zero1)", sharded});
     add_recompute(sharded, "a sharded optimiser (zero1) and ", out);
   }
+  const std::vector<KindShape>& kinds = job.model.kinds;
+  const bool whole =
+      std::ranges::any_of(kinds, [](const KindShape& kind) { return kind.convolution.kernel > 0; });
+  const bool one_stage = whole || std::ranges::any_of(kinds, [](const KindShape& kind) {
+                           return kind.cross || kind.tokens > 0;
+                         });
   for (const int ways : {2, 4, 8}) {
-    add_wider_tensor(job, stack, ways, out);
-    add_longer_pipeline(job, ways, out);
+    if (!whole) add_wider_tensor(job, stack, ways, out);
+    if (!one_stage) add_longer_pipeline(job, ways, out);
   }
   std::erase_if(out, [](const MemoryRemedy& remedy) {
     return !schedule_takes(remedy.job.parallelism, remedy.job.micro_batches());

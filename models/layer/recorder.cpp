@@ -19,11 +19,44 @@ Widths widths(const WorkloadContext& c) {
           .residual_tokens = c.job.parallelism.sequence ? tokens / t : tokens};
 }
 
-void Recorder::linear(const Linear& l) {
+Widths widths(const WorkloadContext& c, const Layer& layer) {
+  Widths w = widths(c);
+  const double share = lengths_of(layer, c.job.batch).own / c.job.batch.tokens;
+  w.tokens *= share;
+  w.residual_tokens *= share;
+  w.hidden = layer.width;
+  return w;
+}
+
+namespace {
+
+/// y = x W, the gradient of x, and that of W. A window's places stand side by side in a row of x;
+/// the gradient of x is a convolution of y's, over as many places.
+struct LinearShapes {
+  GemmShape forward, input, weight;
+};
+LinearShapes shapes_of(const Recorder::Linear& l) {
   // A row at least: of a decoding step, a rank or an expert may have part of a token on average.
   const double rows = std::max(1.0, l.tokens / l.groups), g = l.groups;
+  const double x = l.x_width, y = l.y_width;
+  LinearShapes out{.forward = {.m = rows, .n = y, .k = x, .count = g},
+                   .input = {.m = rows, .n = x, .k = y, .count = g},
+                   .weight = {.m = y, .n = x, .k = rows, .count = g}};
+  if (l.places == 1 && l.inputs == 1) return out;
+  const double repeats = l.places / l.inputs;
+  out.forward.repeats = repeats;
+  out.input = {
+      .m = rows * l.inputs, .n = x / l.places, .k = y * repeats, .count = g, .repeats = l.places};
+  out.weight = {.m = x, .n = y, .k = rows, .count = g, .repeats = repeats};
+  return out;
+}
+
+}  // namespace
+
+void Recorder::linear(const Linear& l) {
+  const auto [forward, input, weight] = shapes_of(l);
+  const double g = l.groups;
   const Flops work{l.useful * 2 * l.tokens * l.x_width * l.y_width};
-  const GemmShape forward{.m = rows, .n = l.y_width, .k = l.x_width, .count = g};
   product(l.names[0], Phase::forward, forward, l, work);
   if (l.repeated > 0) {
     product(l.names[0], Phase::recompute, forward, l, Flops{});
@@ -33,13 +66,11 @@ void Recorder::linear(const Linear& l) {
     again.arithmetic *= l.repeated;
     again.traffic *= l.repeated;
   }
-  product(l.names[1], Phase::backward, {.m = rows, .n = l.x_width, .k = l.y_width, .count = g}, l,
-          work);
+  product(l.names[1], Phase::backward, input, l, work);
   const Adapters& adapters = c_.job.adapters;
   const bool trains = !adapters.any() && gradients_ == Gradients::all;
   if (trains) {
-    product(l.names[2], Phase::backward, {.m = l.y_width, .n = l.x_width, .k = rows, .count = g}, l,
-            work);
+    product(l.names[2], Phase::backward, weight, l, work);
     memory("weight_gradient_accumulation", Phase::backward,
            Bytes{c_.stack.weight_gradient_traffic * g * l.x_width * l.y_width}, 0);
   }
@@ -356,10 +387,12 @@ Seconds Recorder::time_of(std::string_view name, Phase phase) const {
 /// Queries, keys, values and the result, once each in 16 bit; unfused kernels move their scores
 /// too.
 Bytes Recorder::attention_traffic(const AttentionShape& s) const {
-  const double rows = 2 * s.sequences * s.tokens * s.head_dim * (2 * s.heads + 2 * s.kv_heads);
+  const double keys = s.keys > 0 ? s.keys : s.tokens;
+  const double rows =
+      2 * s.sequences * s.tokens * s.head_dim * (2 * s.heads + 2 * s.kv_heads * (keys / s.tokens));
   const double scores =
       c_.stack.attention == AttentionKernel::unfused
-          ? c_.stack.elementwise.score_bytes * s.sequences * s.heads * s.tokens * s.tokens
+          ? c_.stack.elementwise.score_bytes * s.sequences * s.heads * s.tokens * keys
           : 0;
   return Bytes{rows + scores};
 }

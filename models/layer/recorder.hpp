@@ -19,6 +19,8 @@ struct Widths {
   double residual_tokens;  ///< rows of norms and residuals on one rank
 };
 Widths widths(const WorkloadContext& context);
+/// Of a layer that has tokens or a width of its own.
+Widths widths(const WorkloadContext& context, const Layer& layer);
 
 class Recorder {
  public:
@@ -39,6 +41,7 @@ class Recorder {
     /// gradient stays whole.
     double pieces = 1;
     const Product* product = nullptr;  ///< as the layer declares it; nothing outside of layers
+    double places = 1, inputs = 1;     ///< of a convolution, as Product has them
   };
   /// With adapters the weights have no gradient, and the products that have one take it along;
   /// neither have frozen ones.

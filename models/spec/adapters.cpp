@@ -10,15 +10,18 @@ double frozen_weight_bytes(const Adapters& a) {
 
 namespace {
 
-/// Of the products of routed experts, or of all others: rows and columns of the thin matrices, all
-/// tensor-parallel ranks together.
+/// Rows and columns of a product's thin matrices, all tensor-parallel ranks together.
+double parameters_of(const Adapters& a, const Product& p) {
+  if (!p.adapter || !a.on(*p.adapter)) return 0;
+  return a.rank * (p.adapters * p.in.all() + p.out.all());
+}
+/// Of the products of routed experts, or of all others.
 double parameters_of(const Adapters& a, const TransformerShape& m, LayerKind kind, bool experts) {
   double sum = 0;
   for_each_product(declare_layer(m, kind), [&](const Product& p) {
-    if (p.of_experts() != experts || !p.adapter || !a.on(*p.adapter)) return;
-    sum += p.adapters * p.in.all() + p.out.all();
+    if (p.of_experts() == experts) sum += parameters_of(a, p);
   });
-  return a.rank * sum;
+  return sum;
 }
 
 /// What adapters of all layers have, by a function of a layer's kind.
@@ -72,8 +75,14 @@ double adapter_parameters(const TrainingJob& job) {
 double met_adapter_parameters(const TrainingJob& job) {
   const double copies = job.model.experts.per_token * expert_load(job).kept;
   return over_layers(job, [&](LayerKind kind) {
-    return adapter_parameters(job.adapters, job.model, kind) +
-           copies * parameters_of(job.adapters, job.model, kind, true);
+    const Layer layer = declare_layer(job.model, kind);
+    const Lengths lengths = lengths_of(layer, job.batch);
+    double sum = 0;
+    for_each_product(layer, [&](const Product& p) {
+      sum += (p.of_experts() ? copies : 1) * rows_per_token(p, lengths, job.batch) *
+             parameters_of(job.adapters, p);
+    });
+    return sum;
   });
 }
 

@@ -103,7 +103,7 @@ void add_heads(const TransformerShape& m, const KindShape& k, Layer& out) {
                .or_recomputed = rank > 0 ? Recomputed::latent_up : Recomputed::norm,
                .traffic = Traffic::rotary});
   }
-  if (m.biases) out.small += attended.all();
+  if (m.biases && !k.bare_heads) out.small += attended.all();
   out.saved.push_back({.columns = attended.all()});
   if (m.rotary) out.saved.push_back({.columns = attended.all(), .keep = Keep::rotary_copy});
   out.cache.entry = {.units = static_cast<double>(k.kv_heads), .unit = key_value};
@@ -239,14 +239,15 @@ void add_cross_attention(const TransformerShape& m, const KindShape& k, Layer& o
                                 .in_pieces = true,
                                 .adapter = AdapterModule::qkv});
   out.rows.emplace_back(Product{.names = kCrossKeyValue,
-                                .in = {.whole = h},
+                                .in = {.whole = static_cast<double>(k.source_width)},
                                 .out = key_value,
+                                .rows = Rows::source,
                                 .adapter = AdapterModule::qkv});
   out.rows.emplace_back(Core{.heads = heads,
                              .kv_heads = static_cast<double>(k.kv_heads),
                              .head_dim = (k.head_dim + k.value_dim) / 2.0,
                              .query_dim = static_cast<double>(k.head_dim),
-                             .keys = {{.causal = false}}});
+                             .keys = {{.causal = false, .of_source = true}}});
   out.rows.emplace_back(Product{.names = kCrossProjection,
                                 .in = {.shared = values},
                                 .out = {.whole = h},
@@ -254,13 +255,14 @@ void add_cross_attention(const TransformerShape& m, const KindShape& k, Layer& o
                                 .in_pieces = true,
                                 .adapter = AdapterModule::projection});
   out.rows.emplace_back(PairExchange{kCrossQuery, kCrossProjection});
-  if (m.biases) out.small += queries + key_value.all() + h;
-  out.saved.push_back({.columns = queries + key_value.all()});
+  if (m.biases) out.small += (k.bare_heads ? 0 : queries + key_value.all()) + h;
+  out.saved.push_back({.columns = queries});
+  out.saved.push_back({.columns = key_value.all(), .rows = Rows::source});
   out.saved.push_back({.columns = values,
                        .keep = Keep::attention,
                        .recomputed = Recomputed::core,
                        .product = AdapterModule::projection});
-  out.saved.push_back({.columns = heads, .keep = Keep::scores});
+  out.saved.push_back({.columns = heads, .keep = Keep::source_scores});
 }
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@ namespace lockstep {
 // Each in a file of its own, block_*.cpp.
 extern const MixerKind kAttentionMixer, kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
 extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
+extern const MixerKind kConvolutionMixer, kResidualMixer;
 
 namespace {
 
@@ -16,7 +17,7 @@ namespace {
 constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
 
 // In the order of Mixer.
-constexpr std::array<const MixerKind*, 8> kMixerKinds{
+constexpr std::array<const MixerKind*, 10> kMixerKinds{
     &kAttentionMixer,
     &kMambaMixer,
     &kNoMixer,
@@ -25,6 +26,8 @@ constexpr std::array<const MixerKind*, 8> kMixerKinds{
     &kJointAttentionMixer,
     &kClosingAttentionMixer,
     &kModulatedAttentionMixer,
+    &kConvolutionMixer,
+    &kResidualMixer,
 };
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 

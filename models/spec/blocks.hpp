@@ -51,8 +51,11 @@ struct MixerKind {
   /// Whether a model says its numbers; null: it has none of its own.
   bool (*known)(const TransformerShape& m) = nullptr;
   std::optional<MixerFault> (*fault)(const TransformerShape& m) = nullptr;
+  bool convolves = false;  ///< it is all of its layer, of KindShape::convolution
   /// Why context-parallel ranks cannot share a sequence; empty: they can.
   std::string_view whole_sequence = {};
+  /// Why tensor-parallel ranks cannot share a layer, and why it is on one stage with all others.
+  std::string_view whole_layer = {}, one_stage = {};
   std::vector<SharedParts> (*shared)(const TransformerShape& m, const KindShape& kind) = nullptr;
   /// Columns that it reads or writes at most, where they are more than a layer's others.
   double (*columns)(const TransformerShape& m) = nullptr;
@@ -66,7 +69,7 @@ const MixerKind& info(Mixer mixer);
 /// The widest of all mixers that a model says numbers of.
 double mixer_columns(const TransformerShape& m);
 
-/// Attention over an encoder's result, which is as long as the sequence.
+/// Attention over an encoder's result: another text, of its own length and width.
 void add_cross_attention(const TransformerShape& m, const KindShape& kind, Layer& out);
 /// What chooses the keys of a layer that has an index of its own.
 void add_index(const TransformerShape& m, const KindShape& kind, Layer& out);

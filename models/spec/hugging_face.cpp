@@ -327,16 +327,20 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
 /// What a file has beside its decoder.
 void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
   const std::optional<JsonCursor> vision = config.find("vision_config");
-  const std::optional<double> weights =
-      vision && vision->is_object() ? vision_parameters(*vision, model.shape.hidden) : std::nullopt;
-  if (!weights) {
+  const std::optional<VisionPart> part =
+      vision && vision->is_object() ? vision_part(*vision, model.shape.hidden) : std::nullopt;
+  if (!part) {
     model.assumptions.emplace_back("model: its language part; what it sees with is left out");
     return;
   }
-  model.shape.vision_parameters = *weights;
+  model.shape.vision_parameters = part->parameters;
+  model.shape.tower = part->tower;
   model.assumptions.emplace_back(
-      "model: no images; the weights of its vision tower are stored and trained, and compute "
-      "nothing");
+      part->tower.layers == 0
+          ? "model: no images; the weights of its vision tower are stored and trained, and compute "
+            "nothing"
+          : "model: the weights of its vision tower are stored and trained, and compute where "
+            "batch.images says how many images a sequence has");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Diffusion transformers, whose files say a class in place of a family. Sources:
+// Diffusion models, whose files say a class in place of a family: transformers here, UNets in
+// hugging_face_unet.cpp. Sources:
 // transformer_sd3.py and transformer_flux.py in https://github.com/huggingface/diffusers.
 #include <array>
 #include <optional>
@@ -13,8 +14,10 @@ namespace {
 constexpr double kTimeColumns = 256;  ///< of a moment's sine waves
 constexpr int kMostSide = 1 << 10;
 
-constexpr std::array<std::string_view, 2> kClasses{"SD3Transformer2DModel",
-                                                   "FluxTransformer2DModel"};
+constexpr std::array<std::string_view, 4> kClasses{"SD3Transformer2DModel",
+                                                   "FluxTransformer2DModel", "UNet2DConditionModel",
+                                                   "FlaxUNet2DConditionModel"};
+constexpr std::size_t kUnets = 2;  ///< the first of them
 
 /// Two products with biases, from `in` columns to h and to h again.
 double embedder(double in, double h) { return with_bias(in, h) + with_bias(h, h); }
@@ -104,6 +107,13 @@ void read_flux(const JsonCursor& config, TransformerShape& m) {
 HuggingFaceModel read_diffusers(const JsonCursor& config) {
   HuggingFaceModel model;
   const std::size_t which = config.at("_class_name").choice(kClasses);
+  if (which >= kUnets) {
+    read_unet(config, model.shape);
+    model.assumptions.emplace_back(
+        "model: a convolutional UNet; batch.tokens are the places of a latent image (64 x 64: "
+        "4096), its text has 77 words, and what encodes both is not part of it");
+    return model;
+  }
   read_widths(config, model.shape);
   if (which == 0) {
     read_sd3(config, model.shape);

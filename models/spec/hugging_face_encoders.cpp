@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/spec/hugging_face_parts.hpp"
@@ -84,8 +85,19 @@ std::string patches_line(const TransformerShape& m) {
          std::to_string(m.max_positions);
 }
 
-/// CLIP: the image encoder is what runs; of the text encoder, which is several times smaller, the
-/// weights are there.
+/// A layer of a tower, beside or before others.
+KindShape tower_kind(std::string_view letter, const TransformerShape& tower) {
+  KindShape kind;
+  kind.letter = letter;
+  kind.hidden = tower.hidden;
+  kind.heads = kind.kv_heads = tower.heads;
+  kind.head_dim = tower.head_dim;
+  kind.ffn = tower.ffn;
+  return kind;
+}
+
+/// CLIP: an image encoder, whose patches are the batch's tokens, and a text encoder beside it,
+/// which is causal and reads as many words as it has positions.
 void read_clip(const JsonCursor& config, HuggingFaceModel& model) {
   TransformerShape text;
   const JsonCursor words = config.at("text_config");
@@ -97,15 +109,20 @@ void read_clip(const JsonCursor& config, HuggingFaceModel& model) {
   read_image_encoder(config.at("vision_config"), m, false);
   const double projected = config.at("projection_dim").integer(1, kMostWidth);
   const double h = m.hidden;
-  // A norm before the first layer too, two projections, and a scale.
-  m.other_parameters += 2 * h + projected * (h + text.hidden) + 1 + total_parameters(text);
-  const double share = text.max_positions * layer_parameters(text, text.kind(0)) * text.layers /
-                       (m.max_positions * layer_parameters(m, m.kind(0)) * m.layers);
+  // A norm before the first layer too, two projections, and a scale; words and their last norm.
+  m.other_parameters += 2 * h + projected * (h + text.hidden) + 1 + embedding_parameters(text) +
+                        output_parameters(text);
   model.assumptions.push_back(patches_line(m));
-  model.assumptions.push_back(
-      "model: its text encoder is stored and trained and computes nothing, which leaves out "
-      "about " +
-      std::to_string(static_cast<int>(100 * share + 0.5)) + " % of the work");
+  KindShape image = tower_kind("i", m), word = tower_kind("w", text);
+  image.bidirectional = true;
+  word.tokens = text.max_positions;
+  m.bidirectional = false;  // of one of them
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'i') +
+              std::string(static_cast<std::size_t>(text.layers), 'w');
+  m.kinds = {std::move(image), std::move(word)};
+  m.layers += text.layers;
+  model.assumptions.push_back("model: its text encoder reads " +
+                              std::to_string(text.max_positions) + " words beside each image");
 }
 
 /// An encoder's layers and a decoder's, each of which attends to the encoder's result too.
@@ -119,6 +136,7 @@ void set_stacks(const Stacks& stacks, HuggingFaceModel& model) {
   KindShape encoder, decoder;
   encoder.letter = "e";
   encoder.bidirectional = true;
+  encoder.of_source = true;
   encoder.ffn = stacks.encoder_ffn;
   decoder.letter = "d";
   decoder.cross = true;
@@ -127,9 +145,8 @@ void set_stacks(const Stacks& stacks, HuggingFaceModel& model) {
   m.pattern = std::string(static_cast<std::size_t>(stacks.encoder), 'e') +
               std::string(static_cast<std::size_t>(stacks.decoder), 'd');
   model.assumptions.emplace_back(
-      "model: an encoder and a decoder; the encoder's text is as long as the decoder's, "
-      "batch.tokens "
-      "each");
+      "model: an encoder and a decoder; batch.tokens are the decoder's, batch.source_tokens the "
+      "encoder's");
 }
 
 void read_t5(const JsonCursor& config, std::string_view type, HuggingFaceModel& model) {

@@ -50,8 +50,11 @@ int hybrid_layers(const JsonCursor& config, std::string_view layers_key);
 void read_window(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions);
 
-/// A diffusion transformer, by the class that its file names. Throws InputError for other classes.
+/// A diffusion model, by the class that its file names. Throws InputError for other classes.
 HuggingFaceModel read_diffusers(const JsonCursor& config);
+/// A convolutional UNet: its layers in the order in which they run, as kinds. Sets all of `shape`
+/// but its name.
+void read_unet(const JsonCursor& config, TransformerShape& shape);
 
 /// The mixer of a family whose layers have that or attention; null where others decide.
 const MixerKind* mixer_of_family(std::string_view type);
@@ -71,7 +74,11 @@ std::span<const std::string_view> encoder_families();
 HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type);
 
 /// Weights of the tower of `vision` ("vision_config") and of what brings its patches to the
-/// decoder, whose width is `hidden`. Nothing for a tower of another make.
-std::optional<double> vision_parameters(const JsonCursor& vision, int hidden);
+/// decoder, whose width is `hidden`, and its layers. Nothing for a tower of another make.
+struct VisionPart {
+  double parameters = 0;
+  VisionTower tower{};
+};
+std::optional<VisionPart> vision_part(const JsonCursor& vision, int hidden);
 
 }  // namespace lockstep::hugging_face

@@ -15,9 +15,21 @@ double block(double h, double ffn) {
   return 4 * with_bias(h, h) + with_bias(h, ffn) + with_bias(ffn, h) + 4 * h;
 }
 
+/// Its layers, unless they cannot be said: heads that do not divide them, patches that nobody
+/// knows.
+VisionTower tower_of(double layers, double hidden, int heads, double ffn, double patches) {
+  const int width = static_cast<int>(hidden);
+  if (patches < 1 || width % heads != 0) return {};
+  return {.layers = static_cast<int>(layers),
+          .hidden = width,
+          .heads = heads,
+          .ffn = static_cast<int>(ffn),
+          .patches = static_cast<int>(patches)};
+}
+
 /// Four neighbouring patches become one token; `deepstack_visual_indexes` names layers whose
 /// patches are brought to the decoder too, by a merger of their own.
-double qwen(const JsonCursor& vision, int hidden) {
+VisionPart qwen(const JsonCursor& vision, int hidden) {
   const double h = vision.at("hidden_size").integer(1, kMostWidth);
   const double ffn = vision.at("intermediate_size").integer(1, kMostWidth);
   const double depth = vision.at("depth").integer(1, kMostLayers);
@@ -35,12 +47,13 @@ double qwen(const JsonCursor& vision, int hidden) {
   if (const std::optional<JsonCursor> indexes = vision.find("deepstack_visual_indexes")) {
     deep = static_cast<double>(indexes->elements(kMostLayers).size());
   }
-  return depth * block(h, ffn) + places * h + with_bias(colours * frames * patch * patch, h) +
-         merger(h) + deep * merger(merged);
+  return {depth * block(h, ffn) + places * h + with_bias(colours * frames * patch * patch, h) +
+              merger(h) + deep * merger(merged),
+          tower_of(depth, h, integer_or(vision, "num_heads", 1, kMostHeads, 16), ffn, places)};
 }
 
 /// Kimi's: biases or not, heads as wide as they are or wider.
-double kimi(const JsonCursor& vision, int hidden) {
+VisionPart kimi(const JsonCursor& vision, int hidden) {
   const double h = vision.at("vt_hidden_size").integer(1, kMostWidth);
   const double ffn = vision.at("vt_intermediate_size").integer(1, kMostWidth);
   const double depth = vision.at("vt_num_hidden_layers").integer(1, kMostLayers);
@@ -53,23 +66,33 @@ double kimi(const JsonCursor& vision, int hidden) {
   const double layer = 4 * h * heads + 2 * h * ffn + 4 * h;
   const double projector =
       2 * h + with_bias(kMerged * h, kMerged * h) + with_bias(kMerged * h, hidden);
-  return depth * layer + places * h + with_bias(3 * patch * patch, h) + projector;
+  return {depth * layer + places * h + with_bias(3 * patch * patch, h) + projector,
+          tower_of(depth, h, integer_or(vision, "vt_num_attention_heads", 1, kMostHeads, 16), ffn,
+                   places)};
 }
 
 /// Gated MLPs, and a table of places for each direction.
-double gemma(const JsonCursor& vision, int hidden) {
+VisionPart gemma(const JsonCursor& vision, int hidden) {
   const double h = vision.at("hidden_size").integer(1, kMostWidth);
   const double ffn = vision.at("intermediate_size").integer(1, kMostWidth);
   const double depth = vision.at("num_hidden_layers").integer(1, kMostLayers);
   const double patch = vision.at("patch_size").integer(1, kMostPatch);
   const double places = integer_or(vision, "position_embedding_size", 0, kMostTokens, 0);
-  return depth * (4 * h * h + 3 * h * ffn + 4 * h) + 2 * places * h + 3 * patch * patch * h +
-         h * hidden;
+  // Patches are pooled to the tokens of an image.
+  const int pooled = integer_or(vision, "pooling_kernel_size", 1, kMostPatch, 3);
+  const double patches =
+      integer_or(vision, "default_output_length", 1, kMostTokens / 64, 280) * pooled * pooled;
+  VisionTower tower = tower_of(
+      depth, h, integer_or(vision, "num_attention_heads", 1, kMostHeads, 12), ffn, patches);
+  tower.gated = true;
+  return {depth * (4 * h * h + 3 * h * ffn + 4 * h) + 2 * places * h + 3 * patch * patch * h +
+              h * hidden,
+          tower};
 }
 
 }  // namespace
 
-std::optional<double> vision_parameters(const JsonCursor& vision, int hidden) {
+std::optional<VisionPart> vision_part(const JsonCursor& vision, int hidden) {
   if (vision.find("vt_hidden_size")) return kimi(vision, hidden);
   const std::optional<JsonCursor> type = vision.find("model_type");
   const std::string name = type && type->is_string() ? type->string() : std::string();

@@ -108,14 +108,48 @@ bool recomputes(const RecomputeModules& m, Recomputed what) {
   return false;
 }
 
+Lengths lengths_of(const Layer& layer, const Batch& batch) {
+  const double source = layer.source_tokens > 0 ? layer.source_tokens : batch.source();
+  const bool as_long = layer.source_tokens == 0 && batch.source_tokens == 0;
+  const double source_attended = as_long ? batch.attended() : source;
+  if (layer.tokens > 0) {
+    const double own = layer.tokens;
+    return {own, own, source, source_attended};
+  }
+  if (layer.of_source) return {source, source_attended, source, source_attended};
+  const double share = std::ldexp(1.0, -2 * layer.halvings);
+  return {share * batch.tokens, share * batch.attended(), source, source_attended};
+}
+
+double rows_per_token(const Product& product, const Lengths& lengths, const Batch& batch) {
+  return (product.rows == Rows::source ? lengths.source : lengths.own) / batch.tokens;
+}
+
 Layer declare_layer(const TransformerShape& m, LayerKind kind) {
   const KindShape k = shape_of(m, kind);
+  if (k.hidden != m.hidden || (k.plain_mlp && m.gated)) {
+    TransformerShape own = m;
+    own.hidden = k.hidden;
+    own.gated = m.gated && !k.plain_mlp;
+    return declare_layer(own, kind);
+  }
   Layer out;
   out.rows.reserve(16);
   out.saved.reserve(16);
+  out.width = m.hidden;
+  out.gated = m.gated;
+  out.input = static_cast<double>(m.residual_streams) * m.hidden;
+  out.tokens = k.tokens;
+  out.halvings = k.halvings;
+  out.of_source = k.of_source;
+  out.source_tokens = k.source_tokens;
+  const MixerKind& mixer = info(k.mixer);
+  if (mixer.convolves) {
+    mixer.add(m, k, out);
+    return out;
+  }
   add_stream(m, kind, out);
   save_stream(m, k, out);
-  const MixerKind& mixer = info(k.mixer);
   if (mixer.add != nullptr) mixer.add(m, k, out);
   if (k.cross) add_cross_attention(m, k, out);
   if (!kind.feed_forward) return out;

@@ -43,6 +43,7 @@ enum class Rows : std::uint8_t {
   own,       ///< a part of them in any case
   repeated,  ///< all of them, on each rank of the group, of which one would be enough
   copies,    ///< copies of tokens that came to the experts of the rank
+  source,    ///< those that cross attention goes over, once for all of them
 };
 
 /// What runs again in the backward pass where recomputation says so.
@@ -77,6 +78,10 @@ struct Product {
   bool in_pieces = false;  ///< can be cut into pieces beside a gather or scatter
   std::optional<AdapterModule> adapter{};
   int adapters = 1;  ///< 2 where it stands for two products with an adapter each
+  /// Of a convolution, a product whose input stands in it once for each place of the window (an
+  /// implicit GEMM): `in` has all of them, and memory one.
+  double places = 1;
+  double inputs = 1;  ///< rows of the input for each of the result
 
   /// Weights of all ranks, of one expert where it is one of experts.
   [[nodiscard]] double weights() const { return matrices * in.all() * out.all(); }
@@ -105,7 +110,8 @@ struct Keys {
   double limit = 0;  ///< 0: none
   double ratio = 1;
   bool chunked = false;
-  bool causal = true;  ///< later ones are masked
+  bool causal = true;      ///< later ones are masked
+  bool of_source = false;  ///< not of the sequence, but of what cross attention goes over
 
   /// A query's, at the end of `tokens`; of chunks the mean over queries, nothing masked.
   [[nodiscard]] double seen(double tokens) const {
@@ -178,6 +184,8 @@ enum class Keep : std::uint8_t {
   attention,         ///< 16 bit, and beside it the product's own quantised copy
   rotary_copy,       ///< 16 bit, where the stack keeps one
   scores,            ///< of unfused attention: softmax, its mask, and what they make
+  source_scores,     ///< the same of cross attention
+  trained_operand,   ///< 16 bit, if the weights that it meets have a gradient and no adapter
   activation_input,  ///< of an MLP's activation
   activation_output,
 };
@@ -215,8 +223,30 @@ struct Layer {
   std::vector<Row> rows{};
   std::vector<Saved> saved{};
   Cache cache{};
-  double small = 0;  ///< weights of norms, biases, convolutions: all but those of products
+  double small = 0;    ///< weights of norms, biases, short convolutions: all but those of products
+  double width = 0;    ///< columns of its stream,
+  double input = 0;    ///< and those that come in, for each token that comes out
+  bool gated = false;  ///< its MLP has a gate
+  int tokens = 0, halvings = 0;  ///< as KindShape has them
+  bool of_source = false;
+  int source_tokens = 0;
 };
+
+/// Tokens of a sequence as a layer sees them.
+struct Lengths {
+  double own = 0;              ///< rows
+  double attended = 0;         ///< that attention goes over at most
+  double source = 0;           ///< of what cross attention goes over: rows,
+  double source_attended = 0;  ///< and what a query goes over at most
+
+  /// Tokens among which a query's keys are.
+  [[nodiscard]] double of(const Keys& keys) const {
+    return keys.of_source ? source_attended : attended;
+  }
+};
+Lengths lengths_of(const Layer& layer, const Batch& batch);
+/// Rows of a product for each token of the batch, experts apart.
+double rows_per_token(const Product& product, const Lengths& lengths, const Batch& batch);
 
 /// What a layer of this kind consists of.
 Layer declare_layer(const TransformerShape& m, LayerKind kind);

@@ -7,7 +7,7 @@ ParameterCounts parameter_counts(const TransformerShape& model) {
   alone.predicted_tokens = 0;
   ParameterCounts counts{.total = total_parameters(alone)};
   counts.prediction = total_parameters(model) - counts.total;
-  counts.vision = model.vision_parameters;
+  counts.vision = model.vision_parameters + running_tower_parameters(model);
   counts.total -= counts.vision;
   counts.active = counts.total;
   if (model.experts.count == 0) return counts;

@@ -54,6 +54,8 @@ KindShape shape_of(const TransformerShape& m, LayerKind kind) {
 }
 
 KindShape complete_kind(const TransformerShape& m, KindShape k) {
+  if (k.hidden == 0) k.hidden = m.hidden;
+  if (k.source_width == 0) k.source_width = k.hidden;
   if (k.heads == 0) k.heads = m.heads;
   if (k.kv_heads == 0) k.kv_heads = m.kv_heads;
   if (k.latent) {

@@ -68,6 +68,33 @@ struct KeyIndex {
   friend bool operator==(const KeyIndex&, const KeyIndex&) = default;
 };
 
+/// A convolution over an image, or two with a sum around them. The tokens of its layer are those of
+/// its result.
+struct ConvolutionShape {
+  int in = 0, out = 0;      ///< channels
+  int kernel = 0;           ///< side of the window of each of its results; 0: no convolution
+  int skip = 0;             ///< channels of `in` that come from a layer further back
+  int moment = 0;           ///< width of the vector that says the moment, added between two
+  bool halves = false;      ///< its input's sides are twice as long,
+  bool doubles = false;     ///< or half as long, and are stretched before it
+  bool norm = false;        ///< a norm before it,
+  bool activation = false;  ///< and an activation behind that
+
+  /// Tokens of the input for each of the result.
+  [[nodiscard]] double inputs() const { return halves ? 4 : doubles ? 0.25 : 1; }
+  friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
+};
+
+/// A tower that turns each image into tokens of the sequence, in front of the layers.
+struct VisionTower {
+  int layers = 0;  ///< 0: none, or nobody says what it consists of
+  int hidden = 0, heads = 0, ffn = 0;
+  int patches = 0;     ///< of an image, among which attention stays
+  bool gated = false;  ///< three MLP matrices instead of two
+
+  friend bool operator==(const VisionTower&, const VisionTower&) = default;
+};
+
 /// What lets tokens see each other, by its place in mixer_kinds() (models/spec/blocks.hpp). Those
 /// that formulas name have names here.
 enum class Mixer : std::uint8_t { attention, mamba, none, delta };
@@ -93,9 +120,18 @@ struct KindShape {
   bool cross = false;           ///< a block of attention over an encoder's result behind the mixer
   int compression = 0;          ///< tokens of which one key is made, seen beside the window
   KeyIndex index{};
-  int ffn = 0;            ///< width of an MLP; 0: none
-  bool experts = false;   ///< in place of it
-  bool parallel = false;  ///< mixer and MLP read the same input, and one sum takes both results
+  int ffn = 0;              ///< width of an MLP; 0: none
+  bool experts = false;     ///< in place of it
+  bool parallel = false;    ///< mixer and MLP read the same input, and one sum takes both results
+  int hidden = 0;           ///< width of its own stream
+  int tokens = 0;           ///< of a sequence, where they are not the batch's: words of a tower
+  int halvings = 0;         ///< of both sides of an image: each leaves a quarter of the tokens
+  bool of_source = false;   ///< a layer of an encoder: its tokens are Batch::source()
+  int source_tokens = 0;    ///< that `cross` attends to; 0: Batch::source()
+  int source_width = 0;     ///< of each of them
+  bool plain_mlp = false;   ///< two matrices, whatever TransformerShape::gated says
+  bool bare_heads = false;  ///< queries, keys and values have no biases, whatever else has
+  ConvolutionShape convolution{};
 
   friend bool operator==(const KindShape&, const KindShape&) = default;
 };
@@ -162,9 +198,10 @@ struct TransformerShape {
   /// Residual streams that blocks read from and write to by products of their own
   /// (hyper-connections: Zhu et al. 2024, arXiv:2409.19606; DeepSeek-V4).
   int residual_streams = 1;
-  /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained. No
-  /// images: it computes nothing.
+  /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained.
+  /// Without images it computes nothing.
   double vision_parameters = 0;
+  VisionTower tower{};  ///< the same weights' layers, which run where a batch has images
   /// Weights beside the embedding that no layer has and that compute next to nothing: an
   /// embedding's norm, an encoder's pooler, biases of the output.
   double other_parameters = 0;
@@ -183,6 +220,11 @@ constexpr std::size_t kMostKinds = 100;
 /// All that a layer of this kind has, with the model's numbers where the kind has none of its own.
 KindShape shape_of(const TransformerShape& m, LayerKind kind);
 KindShape complete_kind(const TransformerShape& m, KindShape kind);
+/// The model whose tower's layers are in front of the others, and run on `images` of each sequence.
+/// Their weights are no longer among vision_parameters. Requires a tower and images.
+TransformerShape with_images(const TransformerShape& m, int images);
+/// Weights of the tower's layers that it put there; 0 for other models.
+double running_tower_parameters(const TransformerShape& m);
 
 /// Weights of the matrix products of one layer that a token meets: attention and MLP, of experts
 /// those that it goes to; no norms and biases.
@@ -309,7 +351,10 @@ struct Batch {
   /// Of packed sequences: mean length of the sample that a token is in, weighted by tokens, so that
   /// attention inside samples does tokens x sample_tokens instead of tokens^2; 0: not packed.
   double sample_tokens = 0;
+  int source_tokens = 0;  ///< of what an encoder reads beside each sequence; 0: as many as `tokens`
+  int images = 0;         ///< of a sequence, among whose tokens theirs are
 
+  [[nodiscard]] int source() const { return source_tokens > 0 ? source_tokens : tokens; }
   /// Tokens that attention goes over at most.
   [[nodiscard]] double attended() const { return sample_tokens > 0 ? sample_tokens : tokens; }
 };

@@ -154,6 +154,17 @@ const FieldTable<TrainingJob>& batch_fields() {
                [](const Of& j) -> std::optional<double> {
                  if (j.batch.sample_tokens <= 0) return std::nullopt;
                  return j.batch.sample_tokens;
+               })
+          .add("images", "Images of a sequence, where a tower turns them into tokens.",
+               [](const Of& j) -> std::optional<int> {
+                 if (j.batch.images <= 0) return std::nullopt;
+                 return j.batch.images;
+               })
+          .add("source_tokens",
+               "Tokens that an encoder reads beside each sequence, where they differ.",
+               [](const Of& j) -> std::optional<int> {
+                 if (j.batch.source_tokens <= 0) return std::nullopt;
+                 return j.batch.source_tokens;
                });
   return fields;
 }

@@ -45,7 +45,7 @@ void add_point(const char* kind, const std::string& text, double microseconds, J
 
 void add_gemm(const GemmRow& row, const GpuSpec& gpu, Json& out) {
   if (row.backward || gpu.peak(row.precision) <= FlopsPerSecond{}) return;
-  const auto [m, n, k, count] = row.shape;
+  const auto [m, n, k, count, repeats] = row.shape;
   const double time = row.measured_us - (row.quantises ? quantise_us(m * k * count, gpu) : 0);
   if (time <= 0) return;
   GemmPoint point;

@@ -225,7 +225,7 @@ std::vector<MemoryRow> read_memory_rows(const std::string& file) {
 
 std::optional<double> predicted_us(const GemmRow& row, const GpuSpec& gpu) {
   if (gpu.peak(row.precision) <= FlopsPerSecond{}) return std::nullopt;
-  const auto [m, n, k, count] = row.shape;
+  const auto [m, n, k, count, repeats] = row.shape;
   if (row.backward) {
     return microseconds_of(gemm_time({m, k, n, count}, row.precision, gpu, row.load) +
                            gemm_time({n, k, m, count}, row.precision, gpu, row.load));

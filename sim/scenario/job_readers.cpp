@@ -258,6 +258,14 @@ void declare_batch(const DeclaredMembers& member, ScenarioDraft& draft) {
       "sample",
       [&](const JsonCursor& at) { out.sample_tokens = read_sample_tokens(at, out.tokens); },
       [&] { return written_sample_tokens(out.sample_tokens); });
+  constexpr int kMostImages = 128;
+  member.optional("images", out.images, 1, kMostImages,
+                  "Images of a sequence, which the model's tower turns into tokens of it; default: "
+                  "none, and the tower computes nothing");
+  member.optional(
+      "source_tokens", out.source_tokens, 1, kMaxTokens,
+      "Of an encoder with a decoder behind it: tokens that the encoder reads beside each "
+      "sequence; default: as many as \"tokens\"");
 }
 
 void declare_recompute(const DeclaredMembers& member, RecomputeModules& out) {

@@ -72,6 +72,22 @@ void declare_mixer(const DeclaredMembers& member, const MixerKind& kind, Transfo
   }
 }
 
+void declare_tower(const DeclaredMembers& member, VisionTower& out) {
+  member.required("layers", out.layers, 1, kMaxLayers, "Layers");
+  member.required("hidden", out.hidden, 1, kMaxWidth, "Width of its stream");
+  member.required("heads", out.heads, 1, kMaxHeads, "Heads, a divisor of its width");
+  member.required("ffn", out.ffn, 1, kMaxWidth, "Width of its MLP");
+  constexpr int kMostPatches = 1 << 17;
+  member.required("patches", out.patches, 1, kMostPatches, "Patches of an image");
+  member.optional("gated", out.gated, "Three MLP matrices instead of two");
+  const JsonCursor* from = member.object();
+  if (from == nullptr || out.hidden % out.heads == 0) return;
+  const std::optional<JsonCursor> heads = from->find("heads");
+  (heads ? *heads : from->at("hidden"))
+      .fail("heads that divide the width of the tower; here " + std::to_string(out.heads) +
+            " and " + std::to_string(out.hidden));
+}
+
 void declare_low_rank(const DeclaredMembers& member, LowRankAttention& out) {
   member.required("query_rank", out.query_rank, 1, kMaxWidth, "Width of the compressed query");
   member.required("output_groups", out.output_groups, 1, kMaxHeads,
@@ -90,10 +106,49 @@ void declare_index(const DeclaredMembers& member, KeyIndex& out) {
                   "Takes the choice of a layer before it and has no index of its own");
 }
 
+void declare_convolution(const DeclaredMembers& member, ConvolutionShape& out) {
+  constexpr int kMostSide = 64;
+  member.required("in", out.in, 1, kMaxWidth, "Channels of its input");
+  member.required("out", out.out, 1, kMaxWidth, "Channels of its result");
+  member.required("kernel", out.kernel, 1, kMostSide,
+                  "Side of the window of the input that each place of the result is made of");
+  member.optional("skip", out.skip, 0, kMaxWidth,
+                  "Of the input, channels that come from a layer further back; default: 0");
+  member.optional("moment", out.moment, 0, kMaxWidth,
+                  "Width of the vector that says the moment, added between two; default: 0, none");
+  member.optional("halves", out.halves, "The sides of its input are twice as long");
+  member.optional("doubles", out.doubles,
+                  "The sides of its input are half as long, and are stretched before it");
+  member.optional("norm", out.norm, "A norm before it");
+  member.optional("activation", out.activation, "An activation before it, behind the norm");
+}
+
 std::vector<std::string_view> mixer_names() {
   std::vector<std::string_view> names;
   for (const MixerKind* kind : mixer_kinds()) names.push_back(kind->name);
   return names;
+}
+
+/// Where a kind has other tokens or another width than the model's stream.
+void declare_own_stream(const DeclaredMembers& member, KindShape& out) {
+  constexpr int kMostHalvings = 10;
+  member.optional("hidden", out.hidden, 1, kMaxWidth, "Width of its own stream");
+  member.optional("tokens", out.tokens, 1, kMaxTokens,
+                  "Tokens of a sequence, where they are not the batch's: words beside an image");
+  member.optional("halvings", out.halvings, 0, kMostHalvings,
+                  "How often both sides of the image are halved, which leaves a quarter of the "
+                  "tokens each time; default: 0");
+  member.optional("of_source", out.of_source,
+                  "A layer of an encoder, whose tokens are batch.source_tokens");
+  member.optional("source_tokens", out.source_tokens, 1, kMaxTokens,
+                  "Tokens that \"cross\" attends to; default: batch.source_tokens");
+  member.optional("source_width", out.source_width, 1, kMaxWidth,
+                  "Width of each of them; default: that of the stream");
+  member.optional("bare_heads", out.bare_heads,
+                  "Queries, keys and values have no biases, where other products have");
+  member.optional("convolution", out.convolution, out.convolution.kernel > 0,
+                  "The convolution that a mixer of that name is, or both of a residual one",
+                  declare_convolution);
 }
 
 /// Numbers that are left out are those of the model.
@@ -115,7 +170,8 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
   member.optional("bidirectional", out.bidirectional,
                   "Attention sees later tokens too: a layer of an encoder");
   member.optional("cross", out.cross,
-                  "Attention over an encoder's result, as long as the sequence, behind the mixer");
+                  "Attention over an encoder's result, as long as batch.source_tokens says, behind "
+                  "the mixer");
   member.optional("compression", out.compression, 1, kMaxTokens,
                   "Tokens of which one key is made, seen beside the window; default: none");
   member.optional("index", out.index, out.index.keys > 0,
@@ -124,6 +180,33 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
   member.optional("experts", out.experts, "Experts in place of an MLP");
   member.optional("parallel", out.parallel,
                   "Mixer and MLP read the same input, and one sum takes both results");
+  declare_own_stream(member, out);
+}
+
+void require_known_stream(const JsonCursor& from, const KindShape& kind) {
+  const bool convolves = info(kind.mixer).convolves;
+  if (convolves && kind.convolution.kernel == 0) (void)from.at("convolution");
+  if (!convolves && kind.convolution.kernel > 0) {
+    from.at("convolution").fail("no such key, unless the mixer is a convolution");
+  }
+  if (convolves && (kind.cross || kind.ffn > 0 || kind.experts || kind.hidden > 0)) {
+    from.at("mixer").fail("a convolution has no \"cross\", \"ffn\", \"experts\" or \"hidden\"");
+  }
+  const ConvolutionShape& c = kind.convolution;
+  if (convolves && (c.halves && c.doubles)) {
+    from.at("convolution").at("doubles").fail("false beside \"halves\"");
+  }
+  if (convolves && c.skip >= c.in) {
+    from.at("convolution").at("skip").fail("less than \"in\", " + std::to_string(c.in));
+  }
+  if (!kind.cross && (kind.source_tokens > 0 || kind.source_width > 0)) {
+    from.at(kind.source_tokens > 0 ? "source_tokens" : "source_width")
+        .fail("no such key, unless \"cross\" is true");
+  }
+  if (kind.tokens > 0 && kind.halvings > 0) from.at("halvings").fail("0 beside \"tokens\"");
+  if (kind.of_source && (kind.tokens > 0 || kind.halvings > 0)) {
+    from.at("of_source").fail("false beside \"tokens\" and \"halvings\"");
+  }
 }
 
 void require_known_parts(const JsonCursor& from, const KindShape& kind,
@@ -150,6 +233,7 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   if (kind.parallel && (kind.ffn == 0 || kind.mixer == Mixer::none || kind.cross)) {
     from.at("parallel").fail("false, unless the kind is one mixer and an MLP");
   }
+  require_known_stream(from, kind);
   const KindShape whole = complete_kind(model, kind);
   if (whole.heads % whole.kv_heads != 0) {
     const std::optional<JsonCursor> kv_heads = from.find("kv_heads");
@@ -271,8 +355,10 @@ void declare_blocks(const DeclaredMembers& member, TransformerShape& out) {
                   "Residual streams that blocks read from and write to (hyper-connections); "
                   "default: 1");
   member.optional("vision_parameters", out.vision_parameters, kWeightsBeside,
-                  "Weights of a tower that turns images into tokens, stored and trained; no "
-                  "images: it computes nothing; default: 0");
+                  "Weights of a tower that turns images into tokens, stored and trained; without "
+                  "batch.images it computes nothing; default: 0");
+  member.optional("tower", out.tower, out.tower.layers > 0,
+                  "Layers of that tower, whose weights are among vision_parameters", declare_tower);
   member.optional(
       "other_parameters", out.other_parameters, kWeightsBeside,
       "Weights beside the embedding that no layer has and that compute next to nothing: "

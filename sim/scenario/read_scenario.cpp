@@ -130,6 +130,13 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
 void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   const DeclaredMembers member(from, Extent::whole);
   declare_job(member, draft);
+  if (draft.batch.images > 0) {
+    if (draft.model.tower.layers == 0) {
+      from.at("batch").at("images").fail(
+          "no such key, unless the model says the layers of its vision tower (\"tower\")");
+    }
+    draft.model = with_images(draft.model, draft.batch.images);
+  }
   read_stack_choice(from.find("stack"), presets, draft);
   declare_stragglers(member, draft);
 }

@@ -229,6 +229,12 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
                                           grouped(out.job.batch.tokens),
                                           grouped(model.max_positions), model.name));
   }
+  if (std::ranges::any_of(model.kinds,
+                          [](const KindShape& kind) { return kind.convolution.kernel > 0; })) {
+    out.assumptions.emplace_back(
+        "convolutions: at the pace of products of their size; no run of a UNet is among those that "
+        "the interval comes from");
+  }
   bool has_bf16 = true;
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) {
     has_bf16 = has_bf16 && out.node_of(pool).gpu.peak_bf16 > FlopsPerSecond{};

@@ -26,8 +26,11 @@ struct Sizes {
     for (const int count : scenario.micro_batches) {
       micro_batches = std::max<double>(micro_batches, count);
     }
-    micro_tokens =
-        static_cast<double>(scenario.job.batch.micro_sequences) * scenario.job.batch.tokens;
+    sequence_tokens = std::max(scenario.job.batch.tokens, scenario.job.batch.source());
+    for (const KindShape& own : model.kinds) {
+      sequence_tokens = std::max<double>(sequence_tokens, std::max(own.tokens, own.source_tokens));
+    }
+    micro_tokens = scenario.job.batch.micro_sequences * sequence_tokens;
     stage_layers = std::max(1.0, static_cast<double>(model.layers) / cut.pipeline);
     if (!cut.layers_per_stage.empty()) stage_layers = model.layers;
     stage_layers += model.predicted_tokens;
@@ -36,7 +39,13 @@ struct Sizes {
     ffn = std::max<double>(model.ffn,
                            static_cast<double>(model.experts.per_token) * model.experts.ffn +
                                model.experts.shared_ffn);
-    for (const KindShape& own : model.kinds) ffn = std::max<double>(ffn, own.ffn);
+    hidden = model.hidden;
+    for (const KindShape& own : model.kinds) {
+      const ConvolutionShape& c = own.convolution;
+      const double channels = std::max(c.inputs() * c.in, static_cast<double>(c.out));
+      ffn = std::max({ffn, static_cast<double>(own.ffn), channels});
+      hidden = std::max({hidden, static_cast<double>(own.hidden), channels});
+    }
     ffn *= std::max(1.0, model.activation_traffic);
     ffn = std::max(ffn, mixer_columns(model));
     add_layers();
@@ -79,12 +88,14 @@ struct Sizes {
 
   const TransformerShape& model;
   const Parallelism& cut;
-  double micro_batches = 1;  ///< per replica
-  double micro_tokens = 1;   ///< T
+  double micro_batches = 1;    ///< per replica
+  double sequence_tokens = 1;  ///< the most that any layer has
+  double micro_tokens = 1;     ///< T
   double stage_layers = 1;
   double stage_parameters = 1;  ///< of one GPU
   // Of one layer and token.
   double layer_weights = 0, met_weights = 0;
+  double hidden = 1;           ///< of the widest stream
   double ffn = 1;              ///< of the MLPs that a token meets
   double attention_flops = 0;  ///< of a query and a key
   Scan scan{};
@@ -114,8 +125,7 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
     ramp_tokens = fused->ramp_tokens;
   }
   const double attention = (2 + backward_ratio) * s.micro_tokens *
-                           (scenario.job.batch.tokens + ramp_tokens) * s.attention_flops /
-                           s.cut.tensor;
+                           (s.sequence_tokens + ramp_tokens) * s.attention_flops / s.cut.tensor;
   const double scan = 5 * s.micro_tokens * s.scan.flops;
   return s.imbalance * scenario.stack.grouped_slowdown * products / peak +
          attention / attention_peak + scan / (scenario.stack.scan_efficiency * peak_16_bit);
@@ -128,11 +138,11 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
   const GpuSpec& gpu = scenario.node.gpu;
   const double width = static_cast<double>(m.heads) * m.head_dim;
   const double per_token =
-      e.norm_residual_bytes * m.residual_streams * m.hidden * (1 + e.norm_backward_ratio) +
+      e.norm_residual_bytes * m.residual_streams * s.hidden * (1 + e.norm_backward_ratio) +
       e.activation_bytes * 3.0 * s.ffn * (1 + e.activation_backward_ratio) +
       2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
-      e.score_bytes * m.heads * scenario.job.batch.tokens * (1 + e.score_backward_ratio) +
-      (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * m.hidden + 3.0 * s.ffn + width) +
+      e.score_bytes * m.heads * s.sequence_tokens * (1 + e.score_backward_ratio) +
+      (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * s.hidden + 3.0 * s.ffn + width) +
       e.loss_bytes * m.vocabulary + 5 * s.scan.bytes + 16 * mixer_columns(m);
   const double bandwidth =
       std::min(gpu.hbm_bandwidth * gpu.memory.efficiency, gpu.gemm.bandwidth).base_units();

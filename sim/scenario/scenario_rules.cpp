@@ -156,6 +156,11 @@ void refuse(const ScenarioDraft& draft, std::string_view pointer, std::string fo
 }
 
 void check_widths(const ScenarioDraft& draft) {
+  for (const KindShape& kind : draft.model.kinds) {
+    const std::string_view why = info(kind.mixer).whole_layer;
+    if (draft.tensor == 1 || why.empty()) continue;
+    refuse(draft, "/parallelism/tensor", std::to_string(draft.tensor), "1, as " + std::string(why));
+  }
   check_heads(draft, draft.tensor);
   check_share(draft, draft.model.ffn, "ffn");
   check_share(draft, draft.model.vocabulary, "vocabulary");
@@ -230,10 +235,38 @@ void check_micro_batches(const ScenarioDraft& draft, const TrainingJob& job) {
   }
 }
 
+/// Whether sequences have the lengths that layers ask for.
+void check_layer_lengths(const ScenarioDraft& draft, const Batch& batch) {
+  const TransformerShape& model = draft.model;
+  int halvings = 0;
+  bool sources = false, own = false;
+  for (const KindShape& kind : model.kinds) {
+    halvings = std::max(halvings, kind.halvings);
+    sources = sources || kind.of_source;
+    own = own || kind.tokens > 0 || kind.halvings > 0;
+  }
+  if (batch.source_tokens > 0 && !sources) {
+    refuse(draft, "/batch/source_tokens", std::to_string(batch.source_tokens),
+           "no such key, unless layers of the model are \"of_source\", as those of an encoder with "
+           "a decoder behind it are");
+  }
+  if (batch.sample_tokens > 0 && (own || batch.source_tokens > 0)) {
+    refuse(draft, "/batch/sample_tokens", "packed samples",
+           "no such key, where layers have other tokens than the batch's sequences");
+  }
+  const int quarters = 1 << (2 * halvings);
+  if (batch.tokens % quarters != 0) {
+    refuse(draft, "/batch/tokens", std::to_string(batch.tokens),
+           "a multiple of " + std::to_string(quarters) + ", as the sides of an image are halved " +
+               (halvings == 1 ? std::string("once") : std::to_string(halvings) + " times"));
+  }
+}
+
 }  // namespace
 
 void check_batch(const ScenarioDraft& draft, const TrainingJob& job) {
   const Batch& batch = job.batch;
+  check_layer_lengths(draft, batch);
   const Parallelism& cut = job.parallelism;
   const std::int64_t together = std::int64_t{batch.micro_sequences} * cut.data;
   const bool split = !draft.micro_batches.empty() || draft.balanced_batch;
@@ -383,6 +416,7 @@ std::string why_whole_sequence(const KindShape& kind) {
   }
   if (kind.index.keys > 0) return "an index chooses among all keys of a sequence";
   if (kind.compression > 0) return "keys are made of neighbouring tokens";
+  if (kind.tokens > 0) return "layers with tokens of their own are not shared out";
   return {};
 }
 
@@ -398,13 +432,30 @@ void check_kind_widths(const ScenarioDraft& draft, const Parallelism& cut, const
   }
 }
 
+/// Stages that a layer does not let the model be cut into.
+void check_one_stage(const ScenarioDraft& draft, const Parallelism& cut, const KindShape& kind) {
+  const MixerKind& mixer = info(kind.mixer);
+  if (cut.pipeline == 1) return;
+  if (!mixer.one_stage.empty()) {
+    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
+           "1, as " + std::string(mixer.one_stage));
+  }
+  if (kind.tokens > 0 || kind.hidden != draft.model.hidden || kind.halvings > 0) {
+    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
+           "1, as the model has layers with tokens or a width of their own, which no stage passes "
+           "on");
+  }
+}
+
 }  // namespace
 
 void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
   const TransformerShape& model = draft.model;
   if (model.pattern.empty()) return;
   const bool crosses = std::ranges::any_of(model.kinds, &KindShape::cross);
-  if (crosses && cut.pipeline > 1) {
+  const bool convolves = std::ranges::any_of(
+      model.kinds, [](const KindShape& kind) { return kind.convolution.kernel > 0; });
+  if (crosses && !convolves && cut.pipeline > 1) {
     refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
            "1, as layers with \"cross\" on every stage would need the encoder's result");
   }
@@ -420,6 +471,7 @@ void check_pattern(const ScenarioDraft& draft, const Parallelism& cut) {
       if (cut.context > 1 && !why.empty()) {
         refuse(draft, "/parallelism/context", std::to_string(cut.context), "1, as " + why);
       }
+      check_one_stage(draft, cut, shape);
       check_kind_widths(draft, cut, shape);
       return true;
     });

@@ -88,7 +88,7 @@ double bits_of(Precision precision) {
 void check_products(const Profile& profile) {
   for (const GemmPoint& p : profile.gemm) {
     if (p.precision == Precision::tf32) continue;
-    const auto [m, n, k, count] = p.shape;
+    const auto [m, n, k, count, repeats] = p.shape;
     const double due = fake::product_seconds(m, n, k, count, bits_of(p.precision));
     CHECK(p.time.base_units() == test::near(due).epsilon(1e-3));
     CHECK(p.spread < 1e-3);

@@ -155,7 +155,7 @@ class Planner {
   }
 
   [[nodiscard]] bool fits(const ProductShape& p, Precision precision) const {
-    const auto [m, n, k, count] = p.shape;
+    const auto [m, n, k, count, repeats] = p.shape;
     if (is_quantised(precision)) {
       const double step = precision == Precision::fp8 ? kFp8Side : kBlockSide;
       const auto whole = [&](double side) { return std::fmod(side, step) == 0; };

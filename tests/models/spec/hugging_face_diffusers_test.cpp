@@ -71,9 +71,10 @@ TEST_CASE("joint attention: FLOP of a step are 6 for each weight met and the who
 }
 
 TEST_CASE("read_hugging_face: classes and layers of diffusers that are not known are refused") {
-  CHECK(diffusers_complaint(R"({"_class_name": "UNet2DConditionModel"})") ==
-        "config.json#/_class_name: found \"UNet2DConditionModel\"; allowed: "
-        "SD3Transformer2DModel, FluxTransformer2DModel");
+  CHECK(diffusers_complaint(R"({"_class_name": "UNet2DModel"})") ==
+        "config.json#/_class_name: found \"UNet2DModel\"; allowed: "
+        "SD3Transformer2DModel, FluxTransformer2DModel, UNet2DConditionModel, "
+        "FlaxUNet2DConditionModel. Did you mean \"UNet2DConditionModel\"?");
   std::string dual{kSd3};
   dual.replace(dual.find("\"in_channels\""), 13,
                "\"dual_attention_layers\": [0, 1], \"in_channels\"");

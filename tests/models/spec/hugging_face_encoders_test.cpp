@@ -6,6 +6,7 @@
 
 #include "models/base/json_text.hpp"
 #include "models/base/text_file.hpp"
+#include "models/layer/flops.hpp"
 #include "models/spec/hugging_face.hpp"
 #include "tests/support/real_files.hpp"
 
@@ -91,22 +92,56 @@ TEST_CASE("read_hugging_face: an encoder sees both ways, and a decoder behind on
   CHECK(m.kind(24).blocks() == 3);
   REQUIRE(t5.assumptions.size() == 1);
   CHECK(t5.assumptions[0] ==
-        "model: an encoder and a decoder; the encoder's text is as long as the decoder's, "
-        "batch.tokens each");
+        "model: an encoder and a decoder; batch.tokens are the decoder's, batch.source_tokens the "
+        "encoder's");
 }
 
-TEST_CASE("read_hugging_face: CLIP is its image encoder, and says what is left out of its text") {
+TEST_CASE("read_hugging_face: CLIP is its image encoder, and its text encoder beside it") {
   const HuggingFaceModel clip = read_encoder_file(kEncoders[4].text);
-  CHECK(clip.shape.hidden == 1024);
-  CHECK(clip.shape.max_positions == 257);
+  const TransformerShape& m = clip.shape;
+  CHECK(m.hidden == 1024);
+  CHECK(m.max_positions == 257);
   REQUIRE(clip.assumptions.size() == 2);
   CHECK(clip.assumptions[0] ==
         "model: an encoder of images; batch.tokens are the patches of one and a token beside them, "
         "of the file's images 257");
-  // 12 layers of 85.1 M weights over 77 tokens, for 24 of 302.3 M over 257.
-  CHECK(clip.assumptions[1] ==
-        "model: its text encoder is stored and trained and computes nothing, which leaves out "
-        "about 8 % of the work");
+  CHECK(clip.assumptions[1] == "model: its text encoder reads 77 words beside each image");
+  REQUIRE(m.layers == 36);
+  const KindShape image = shape_of(m, m.kind(0)), word = shape_of(m, m.kind(24));
+  CHECK(image.bidirectional);
+  CHECK(image.tokens == 0);
+  CHECK_FALSE(word.bidirectional);
+  CHECK(word.tokens == 77);
+  CHECK(word.hidden == 768);
+}
+
+TEST_CASE("step_flops: CLIP's towers each do the work of their own tokens and width") {
+  TrainingJob job;
+  job.model = read_encoder_file(kEncoders[4].text).shape;
+  job.batch = {.sequences = 4, .micro_sequences = 1, .tokens = 257};
+  const double h = 1024, w = 768, patches = 257, words = 77;
+  // Words see those before them. A row stands in place of a table of patches.
+  const double image = patches * (6 * (24 * 12 * h * h + h) + 12 * 24 * h * patches);
+  const double text = words * (6 * 12 * 12 * w * w + 12 * 12 * w * words / 2);
+  CHECK(step_flops(job).causal.base_units() == doctest::Approx(4 * (image + text)).epsilon(1e-12));
+}
+
+TEST_CASE("step_flops: an encoder-decoder does each of its texts' work") {
+  TrainingJob job;
+  job.model = read_encoder_file(kEncoders[5].text).shape;
+  const double h = 4096, f = 10240, s = 1024, t = 256;
+  job.batch = {.sequences = 2, .micro_sequences = 1, .tokens = 256, .source_tokens = 1024};
+  const double mlp = 3 * h * f, layers = 24;
+  const double encoder = s * (6 * layers * (4 * h * h + mlp) + 12 * layers * h * s);
+  // Keys and values of cross attention come from each word of the source, queries from the text.
+  const double decoder = t * (6 * layers * (6 * h * h + mlp) + 12 * layers * h * (t / 2 + s)) +
+                         s * 6 * layers * 2 * h * h + t * 6 * 32128 * h;
+  CHECK(step_flops(job).causal.base_units() ==
+        doctest::Approx(2 * (encoder + decoder)).epsilon(1e-12));
+  job.batch.source_tokens = 256;
+  const StepFlops as_long = step_flops(job);
+  job.batch.source_tokens = 0;
+  CHECK(step_flops(job).causal == as_long.causal);
 }
 
 TEST_CASE("read_hugging_face: encoders that do not fit are refused in one line") {

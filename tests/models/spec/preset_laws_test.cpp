@@ -1,6 +1,7 @@
 // Laws that hold for every architecture that there is a preset of: what is declared once is counted
 // alike by weights, FLOP and memory, and every kind of parallelism works on it or says why not.
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <functional>
@@ -114,26 +115,31 @@ TEST_CASE("presets: FLOP are 6 for each active weight of a product, and attentio
     REQUIRE_MESSAGE(got.scenario, got.complaint);
     const TrainingJob& job = got.scenario->job;
     const TransformerShape& m = job.model;
-    double met = (1.0 + m.predicted_tokens) * m.vocabulary * m.hidden +
-                 2.0 * m.predicted_tokens * m.hidden * m.hidden;
-    double per_token = 0;
+    double work = 6.0 * tokens *
+                  ((1.0 + m.predicted_tokens) * m.vocabulary * m.hidden +
+                   2.0 * m.predicted_tokens * m.hidden * m.hidden);
     for (int i = 0; i < m.layers + m.predicted_tokens; ++i) {
       const LayerKind kind = m.kind(std::min(i, m.layers - 1));
-      met += layer_matrix_parameters(m, kind);
+      const KindShape shape = shape_of(m, kind);
+      // Of an image whose sides are halved so often, a quarter each time; of words, their own.
+      const double rows = shape.tokens > 0 ? shape.tokens : tokens / std::pow(4.0, shape.halvings);
+      const double words = shape.source_tokens > 0 ? shape.source_tokens : tokens;
       for (const Row& row : declare_layer(m, kind).rows) {
-        if (const auto* core = std::get_if<Core>(&row)) {
+        if (const auto* product = std::get_if<Product>(&row)) {
+          const double met = (product->of_experts() ? m.experts.per_token : 1) * product->weights();
+          work += 6 * met * (product->rows == Rows::source ? words : rows);
+        } else if (const auto* core = std::get_if<Core>(&row)) {
           for (const Keys& keys : core->keys) {
-            per_token += core->flops_per_key() * keys.mean(tokens);
+            work += 3 * rows * core->flops_per_key() * keys.mean(keys.of_source ? words : rows);
           }
         } else if (const auto* index = std::get_if<IndexScores>(&row)) {
-          per_token += index->flops_per_key() * index->keys.mean(tokens);
+          work += 3 * rows * index->flops_per_key() * index->keys.mean(rows);
         } else if (const auto* scan = std::get_if<Scan>(&row)) {
-          per_token += scan->flops;
+          work += 3 * rows * scan->flops;
         }
       }
     }
-    CHECK(step_flops(job).causal.base_units() ==
-          doctest::Approx(32.0 * tokens * (6 * met + 3 * per_token)).epsilon(1e-12));
+    CHECK(step_flops(job).causal.base_units() == doctest::Approx(32.0 * work).epsilon(1e-12));
   });
 }
 

@@ -42,6 +42,9 @@ constexpr std::array kPublishedSizes{
     PublishedSize{"command_r7b", 8'028'033'024.0, 0},
     PublishedSize{"lfm2_1_2b", 1'170'340'608.0, 6 * 2 * 64},
     PublishedSize{"t5_v1_1_xxl", 11'135'332'352.0, 0},
+    PublishedSize{"sd_1_5", 859'520'964.0, 0},
+    PublishedSize{"sd_2_1", 865'910'724.0, 0},
+    PublishedSize{"sdxl", 2'567'463'684.0, 0},
     PublishedSize{"bert_large", 336'226'108.0, 0},
     // arXiv:2212.09748, table 4: 675 M, with a table of positions that is not trained.
     PublishedSize{"dit_xl_2", 675'129'632.0 - 256 * 1152, 0},

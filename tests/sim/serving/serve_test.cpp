@@ -28,12 +28,12 @@ class LawClock final : public PassClock {
   double a_, b_, c_;
 };
 
-struct Lengths {
+struct PromptLengths {
   int input = 1, output = 1;
   bool exponential_input = false, exponential_output = false;
 };
 
-std::vector<ServedRequest> poisson(int count, double rate, const Lengths& of) {
+std::vector<ServedRequest> poisson(int count, double rate, const PromptLengths& of) {
   RandomStream random({.seed = 11, .purpose = 1});
   std::vector<ServedRequest> out(static_cast<std::size_t>(count));
   double at = 0;

@@ -121,7 +121,7 @@ TEST_CASE("plan_tasks: experts' products in bursts and at the power limit, in 16
            plan_tasks(presets.gpu("h100_sxm5_80gb"), test::h100_facts(), models_of(presets), {}))) {
     if (p.shape.count == 1) continue;
     CHECK(p.precision == Precision::bf16);
-    const auto [m, n, k, count] = p.shape;
+    const auto [m, n, k, count, repeats] = p.shape;
     CHECK(2 * count * (m * k + k * n) <= gibibytes(6).base_units());
     CHECK(2 * count * m * n <= gibibytes(4).base_units());
     counts[p.load].insert(count);
@@ -170,7 +170,7 @@ TEST_CASE("plan_tasks: no product is planned twice in one format and load") {
   int twice = 0;
   for (const ProductTask& p :
        products_in(plan_tasks(presets.gpu("h200_sxm_141gb"), test::h100_facts(), models, {}))) {
-    const auto [m, n, k, count] = p.shape;
+    const auto [m, n, k, count, repeats] = p.shape;
     if (!seen.insert({m, n, k, count, p.precision, p.load}).second) ++twice;
   }
   CHECK(twice == 0);
@@ -280,7 +280,7 @@ TEST_CASE("plan_tasks: nothing is planned that does not fit into the card's buff
   CHECK(plan.size() > 50);
   for (const PlannedTask& planned : plan) {
     if (const auto* p = std::get_if<ProductTask>(&planned.task)) {
-      const auto [m, n, k, count] = p->shape;
+      const auto [m, n, k, count, repeats] = p->shape;
       CHECK(info(p->precision).bytes_per_element * (m * k + k * n) <= 64e6);
       CHECK(2 * m * n <= 32e6);
     } else if (const auto* kernel = std::get_if<MemoryTask>(&planned.task)) {

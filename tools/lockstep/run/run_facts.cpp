@@ -82,6 +82,7 @@ std::string routing_text(const TrainingJob& job) {
 /// "4,096 tokens in samples of 512"
 std::string tokens_text(const Batch& batch) {
   std::string all = fmt::format("{} tokens", grouped(batch.tokens));
+  if (batch.source_tokens > 0) all += fmt::format(" after {}", grouped(batch.source_tokens));
   if (batch.sample_tokens == 0) return all;
   return all + fmt::format(" in samples of {}", significant(batch.sample_tokens));
 }
