@@ -137,8 +137,8 @@ CollectiveShape hierarchical_shape(const ShapeInput& in) {
 
 /// Far members first, while there is little to pass on: what comes from a member `o` before goes
 /// the largest power of two in `o` first, so that the last hop, over its lowest set bit, brings
-/// it. Of the n - 1 parts distance d brings those whose `o` is an odd multiple of d. Source: Jeaugey
-/// 2025, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale"
+/// it. Of the n - 1 parts distance d brings those whose `o` is an odd multiple of d. Source:
+/// Jeaugey 2025, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale"
 /// (arXiv:2506.20252): the dimensions of Bruck's algorithm, reversed.
 CollectiveShape pat_shape(const ShapeInput& in) {
   EdgeSum sum;

@@ -36,10 +36,10 @@ struct RunResult {
   std::optional<PredictionInterval> interval{};  ///< of the step time
   /// Where switches can hold back its transfers, or somebody asks what does.
   std::optional<FabricWhatIf> full_fabric{};
-  std::vector<FabricWhatIf> relief{};            ///< where asked for
-  std::optional<JitterAnswer> jitter{};          ///< where asked for
-  std::optional<HashAnswer> hash{};              ///< where hashes decide; its band is of step_s
-  WrittenScenario written{};                     ///< for the answer to hold
+  std::vector<FabricWhatIf> relief{};    ///< where asked for
+  std::optional<JitterAnswer> jitter{};  ///< where asked for
+  std::optional<HashAnswer> hash{};      ///< where hashes decide; its band is of step_s
+  WrittenScenario written{};             ///< for the answer to hold
 };
 
 /// What is asked of a step beside what its scenario says.

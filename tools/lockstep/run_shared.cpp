@@ -91,7 +91,8 @@ std::string event_text(const EventOutcome& event) {
   if (event.times == 0) return out + "; the jobs had ended before";
   if (event.times > 1) out += fmt::format(", {} times", event.times);
   out += fmt::format("; {} links", event.links);
-  if (event.transfers == 0) return out + ", no transfer was on them at that moment, which says nothing of later ones";
+  if (event.transfers == 0)
+    return out + ", no transfer was on them at that moment, which says nothing of later ones";
   return out + fmt::format(", {} transfers of {} were on them", event.transfers,
                            fmt::join(event.jobs, ", "));
 }
