@@ -1,3 +1,4 @@
+#include <functional>
 #include <vector>
 
 #include "sim/answer/answer_fields.hpp"
