@@ -222,7 +222,6 @@ std::vector<SharedParts> attention_parts(const TransformerShape& m, const KindSh
 }  // namespace
 
 /// Plain, windowed, compressed and latent attention, with or without an index.
-extern const MixerKind kAttentionMixer;
 constinit const MixerKind kAttentionMixer{.mixer = Mixer::attention,
                                           .name = "attention",
                                           .add = add_attention,

@@ -12,8 +12,6 @@
 
 namespace lockstep {
 
-extern const MixerKind kAttentionMixer;
-
 namespace {
 
 // Behind those that have names.
@@ -31,6 +29,7 @@ constexpr MixerMember kVectors{
     .high = kMostVectors,
     .sentence = "As wide as the residual stream, that modulation makes for each stream of a layer",
     .number = [](TransformerShape& m) -> int& {
+      // NOLINTNEXTLINE(google-readability-casting): how the analyser writes kOf, which has no name
       return m.mixers[static_cast<std::size_t>(kOf)][0];
     }};
 constexpr std::array kJointMembers{kVectors<kJoint>};

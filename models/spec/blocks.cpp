@@ -7,7 +7,7 @@
 namespace lockstep {
 
 // Each in a file of its own, block_*.cpp.
-extern const MixerKind kAttentionMixer, kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
+extern const MixerKind kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
 extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
 extern const MixerKind kConvolutionMixer, kResidualMixer;
 

@@ -64,6 +64,8 @@ struct MixerKind {
   /// What "model_type" of config.json begins with where layers are of this type and attention.
   std::string_view family = {};
 };
+/// Other kinds of attention are made from it.
+extern const MixerKind kAttentionMixer;
 std::span<const MixerKind* const> mixer_kinds();
 const MixerKind& info(Mixer mixer);
 /// The widest of all mixers that a model says numbers of.

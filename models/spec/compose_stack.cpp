@@ -257,23 +257,23 @@ void shift_norms(const ElementwiseTraffic& before, const ElementwiseTraffic& aft
 
 }  // namespace
 
-void compose(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job,
-             StackSpec& out) {
-  compose_norms(s, c, job, out.elementwise);
-  compose_activation(s, c, job, out.elementwise);
-  out.elementwise.rotary_bytes = rotary_traffic(s, c, job);
-  out.elementwise.loss_bytes = loss_traffic(s, c, job);
-  out.elementwise.permute_bytes = permute_traffic(s, c, job);
-  out.elementwise.slowdown = 1;
-  compose_communication(s, c, out.communication);
-  compose_memory(s, out.memory);
-  compose_host(s, c, job, out);
-  out.main_gradient_bytes = bytes_of(s.gradients);
-  out.weight_gradient_traffic = accumulation_traffic(s, c);
-  out.optimiser_bytes = optimiser_traffic(s, c);
-  out.grouped_slowdown = c.grouped_slowdown;
-  out.level = c.level;
-  out.level_alone = c.level_alone;
+void compose(const StackSwitches& switches, const OperatorCosts& costs, const ComposedFor& job,
+             StackSpec& stack) {
+  compose_norms(switches, costs, job, stack.elementwise);
+  compose_activation(switches, costs, job, stack.elementwise);
+  stack.elementwise.rotary_bytes = rotary_traffic(switches, costs, job);
+  stack.elementwise.loss_bytes = loss_traffic(switches, costs, job);
+  stack.elementwise.permute_bytes = permute_traffic(switches, costs, job);
+  stack.elementwise.slowdown = 1;
+  compose_communication(switches, costs, stack.communication);
+  compose_memory(switches, stack.memory);
+  compose_host(switches, costs, job, stack);
+  stack.main_gradient_bytes = bytes_of(switches.gradients);
+  stack.weight_gradient_traffic = accumulation_traffic(switches, costs);
+  stack.optimiser_bytes = optimiser_traffic(switches, costs);
+  stack.grouped_slowdown = costs.grouped_slowdown;
+  stack.level = costs.level;
+  stack.level_alone = costs.level_alone;
 }
 
 void shift(const StackSpec& before, const StackSpec& after, StackSpec& stack) {

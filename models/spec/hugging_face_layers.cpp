@@ -365,12 +365,12 @@ class LayerReader {
             config_, "hybrid_layer_pattern",
             [&](KindShape& layer, const JsonCursor& at) { slide(layer, at.integer(0, 1) == 1); })) {
       require_window(window);
-    } else if (shape_.delta.key_heads == 0 && window > 0 &&
-               for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& at) {
-                 slide(layer, at.choice(kTypes) == 1);
-               })) {
-      return;
-    } else if (window > 0 && read_sliding_pattern(slide)) {
+    } else if (window > 0 && ((shape_.delta.key_heads == 0 &&
+                               for_each_layer(config_, "layer_types",
+                                              [&](KindShape& layer, const JsonCursor& at) {
+                                                slide(layer, at.choice(kTypes) == 1);
+                                              })) ||
+                              read_sliding_pattern(slide))) {
       return;
     } else if (window > 0 && flag_or(config_, "use_sliding_window", true)) {
       config_.at("sliding_window").fail("layer_types beside it, which say which layers have it");

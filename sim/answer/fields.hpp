@@ -88,7 +88,7 @@ class FieldTable {
  public:
   /// A member with a value: `get` takes an answer. An empty optional leaves the member out.
   template <std::invocable<const Of&> Get>
-  FieldTable& add(std::string_view name, Better better, std::string_view sentence, Get get) {
+  FieldTable& add(std::string_view name, Better better, std::string_view sentence, const Get& get) {
     using Got = GotType<std::remove_cvref_t<std::invoke_result_t<Get, const Of&>>>;
     return row({.name = std::string(name),
                 .better = better,
@@ -99,7 +99,7 @@ class FieldTable {
                [get](const Of& of) { return Value(get(of)); });
   }
   template <std::invocable<const Of&> Get>
-  FieldTable& add(std::string_view name, std::string_view sentence, Get get) {
+  FieldTable& add(std::string_view name, std::string_view sentence, const Get& get) {
     return add(name, Better::neither, sentence, get);
   }
 
@@ -126,7 +126,7 @@ class FieldTable {
                  if constexpr (kAlways) {
                    return Value(members.values(get(of)));
                  } else {
-                   const auto part = get(of);
+                   const auto& part = get(of);
                    return part ? Value(members.values(*part)) : Value();
                  }
                });

@@ -1,3 +1,4 @@
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -232,7 +233,7 @@ void add_site(FieldTable<Step>& fields) {
 
 const FieldTable<RunResult>& power_fields() {
   static const FieldTable<Step> fields = [] {
-    const auto itself = [](const Step& r) -> const Step& { return r; };
+    constexpr std::identity itself;
     FieldTable<Step> out;
     add_site(out);
     out.object("gpu", "A GPU.", gpu_fields(), itself)

@@ -1,3 +1,4 @@
+#include <functional>
 #include <vector>
 
 #include "sim/answer/answer_fields.hpp"
@@ -33,7 +34,7 @@ const FieldTable<MonthMoney>& money_month_fields() {
     FieldTable<Of> out;
     out.add("nodes", "Nodes that are there, mean of the month.",
             [](const Of& m) { return m.nodes; });
-    add_money_parts(out, [](const Of& m) -> const MonthMoney& { return m; });
+    add_money_parts(out, std::identity());
     return out;
   }();
   return fields;

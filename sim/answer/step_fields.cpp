@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -418,7 +419,7 @@ void add_details(FieldTable<Step>& fields) {
       .object("job", "What was simulated, after defaults.", simulated_job_fields(),
               [](const Step& r) -> const Scenario& { return r.scenario; })
       .object("hardware", "What the machine can do at most, by its presets.", hardware_fields(),
-              [](const Step& r) -> const Step& { return r; })
+              std::identity())
       .object("power", "Power and energy, where the scenario says \"power\".", power_fields(),
               [](const Step& r) { return r.power ? &r : nullptr; })
       .list("waterfall", "Every GPU-second of the step, in exactly one bucket.", waterfall_fields(),

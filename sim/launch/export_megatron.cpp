@@ -102,15 +102,13 @@ void append(KeyValues& to, const KeyValues& more) { to.insert(to.end(), more.beg
 KeyValues shape_words(const MegatronWords& words, bool yaml) {
   KeyValues out;
   for (const auto& [key, value] : words.model) {
-    if (!yaml) {
-      out.emplace_back(key, value);
-    } else if (key == "disable_bias_linear") {
+    if (yaml && key == "disable_bias_linear") {
       out.emplace_back("add_bias_linear", on_off(value == "false"));
-    } else if (key == "untie_embeddings_and_output_weights") {
+    } else if (yaml && key == "untie_embeddings_and_output_weights") {
       out.emplace_back("share_embeddings_and_output_weights", on_off(value == "false"));
-    } else if (key == "swiglu") {
+    } else if (yaml && key == "swiglu") {
       out.emplace_back("gated_linear_unit", value);
-    } else if (key != "group_query_attention") {
+    } else if (!yaml || key != "group_query_attention") {
       out.emplace_back(key, value);
     }
   }

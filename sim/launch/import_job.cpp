@@ -138,8 +138,7 @@ class Import {
         return {{"huggingface", from_scenario(options_.model)}};
       }
       const std::string meant = presets_.meant("models", options_.model);
-      const std::string named =
-          meant.empty() ? preset_of_model_name(options_.model, presets_) : meant;
+      std::string named = meant.empty() ? preset_of_model_name(options_.model, presets_) : meant;
       if (!named.empty()) return named;
       const std::vector<std::string> all = presets_.names("models");
       throw InputError({.file = "--model",
@@ -308,7 +307,7 @@ class Import {
     Json modules = Json::array();
     for (const std::string& name : job_.recompute_modules) {
       if (name == "moe") {
-        job_.remarks.push_back("recompute module moe: taken as the experts' activation");
+        job_.remarks.emplace_back("recompute module moe: taken as the experts' activation");
       }
       const std::string_view word = module_name(name);
       if (std::ranges::find(modules, Json(word)) == modules.end()) modules.push_back(word);

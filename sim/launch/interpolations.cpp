@@ -64,7 +64,7 @@ class References {
     const std::size_t comma = rest.find(',');
     if (comma == std::string::npos) return std::nullopt;
     const std::string first(trimmed_text(std::string_view(rest).substr(0, comma)));
-    const std::string second(trimmed_text(std::string_view(rest).substr(comma + 1)));
+    std::string second(trimmed_text(std::string_view(rest).substr(comma + 1)));
     if (function == "oc.env" || function == "oc.decode") return second;
     char sign = ' ';
     if (function == "multiply" || function == "mul") sign = '*';

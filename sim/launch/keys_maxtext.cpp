@@ -49,7 +49,7 @@ void take_per_device(J& job, const Setting& from) {
 
 void take_remat(J& job, const Setting& from) {
   const std::string text = lower(from.text());
-  if (text == "full") {
+  if (text == "full" || text == "save_out_proj") {
     job.recompute = "full";
   } else if (text == "save_dot_except_mlp" || text == "save_dot_except_mlpwi") {
     job.recompute = "selective";
@@ -62,8 +62,6 @@ void take_remat(J& job, const Setting& from) {
   } else if (text == "save_qkv_proj" || text == "qkv_proj_offloaded") {
     job.recompute = "selective";
     job.recompute_modules = {"layer_norm", "activation", "mlp", "projection"};
-  } else if (text == "save_out_proj") {
-    job.recompute = "full";
   } else {
     job.recompute = "full";
     job.remarks.push_back(fmt::format("{} {}: taken as full", from.key, from.text()));

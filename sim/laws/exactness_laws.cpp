@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,9 +38,7 @@ Json with_keys_reversed(const Json& from) {
     members.emplace_back(key, with_keys_reversed(value));
   }
   Json out = Json::object();
-  for (auto member = members.rbegin(); member != members.rend(); ++member) {
-    out[member->first] = std::move(member->second);
-  }
+  for (auto& [key, value] : std::views::reverse(members)) out[key] = std::move(value);
   return out;
 }
 

@@ -91,6 +91,7 @@ const Json* LawSubject::changed(const std::vector<std::string>& sets) {
         std::make_shared<const Json>(ask(*document_, {.set = sets, .full_fabric = false}));
   } catch (const InputError&) {
     // A value beyond its bounds, or a rule: there is nothing to compare.
+    known->second.reset();
   } catch (const LawsStopped&) {
     changed_.erase(known);
     throw;

@@ -250,6 +250,16 @@ std::vector<Json> smaller(const Json& value) {
   return out;
 }
 
+/// Not where the fabric cannot join that many nodes, or a width does not divide.
+bool can_be_read(const std::string& text, const PresetStore& presets) {
+  try {
+    (void)read_scenario_file(parse_scenario("random.json", text), presets);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 std::string random_scenario(const RandomScenario& which, const PresetStore& presets) {
@@ -259,12 +269,7 @@ std::string random_scenario(const RandomScenario& which, const PresetStore& pres
     const std::optional<Json> drawn = drawn_scenario(random, which.kind.value_or(any));
     if (!drawn) continue;
     std::string text = write_json(*drawn);
-    try {
-      (void)read_scenario_file(parse_scenario("random.json", text), presets);
-      return text;
-    } catch (const InputError&) {
-      // The fabric cannot join that many nodes, or a width does not divide: another one.
-    }
+    if (can_be_read(text, presets)) return text;
   }
 }
 

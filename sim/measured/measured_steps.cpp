@@ -128,7 +128,7 @@ void read_rows(const std::string& file, std::string_view text, const PresetStore
     const StackSpec& stack = step.scenario.stack;
     Json said{{"preset", stack.name}};
     if (!stack.release.empty()) said["release"] = stack.release;
-    take_stack(std::move(said), file, "/" + row.id, out);
+    take_stack(said, file, "/" + row.id, out);
     out.steps.push_back(std::move(step));
   }
 }

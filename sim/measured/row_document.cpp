@@ -18,8 +18,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What the declaration writes of `of`.
+/// What the declaration writes of `of`: a copy, as a declaration takes what it may read into.
 template <class Of, class Declare>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the same.
 Json written(Of of, const Declare& declare) {
   Json out;
   declare(DeclaredMembers::writing(out), of);
@@ -31,12 +32,11 @@ Json beyond(const Json& object, const Json& base) {
   Json out = Json::object();
   for (const auto& [key, value] : object.items()) {
     const auto known = base.find(key);
-    if (known == base.end()) {
-      out[key] = value;
-    } else if (value.is_object() && known->is_object()) {
+    const bool is_new = known == base.end();
+    if (!is_new && value.is_object() && known->is_object()) {
       Json inner = beyond(value, *known);
       if (!inner.empty()) out[key] = std::move(inner);
-    } else if (value != *known) {
+    } else if (is_new || value != *known) {
       out[key] = value;
     }
   }

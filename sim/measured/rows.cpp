@@ -517,11 +517,11 @@ std::vector<Json> plain_rows(const Json& rows, const Json& common) {
 
 }  // namespace
 
-bool is_dense(const ReferenceRow& out) {
-  return out.complete && out.obstacle.empty() && out.context == 1 &&
-         out.sharding <= Sharding::zero1 && out.precision != Precision::nvfp4 &&
-         out.model.experts.count == 0 && out.model.latent.key_value_rank == 0 &&
-         !out.adapters.any() && out.model.pattern.empty();
+bool is_dense(const ReferenceRow& row) {
+  return row.complete && row.obstacle.empty() && row.context == 1 &&
+         row.sharding <= Sharding::zero1 && row.precision != Precision::nvfp4 &&
+         row.model.experts.count == 0 && row.model.latent.key_value_rank == 0 &&
+         !row.adapters.any() && row.model.pattern.empty();
 }
 
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text) {

@@ -21,8 +21,6 @@ struct ReferenceRow {
   std::string gpu;        ///< "H100-SXM5-80GB"
   std::string stack;      ///< "megatron-bridge"
   std::string release;
-  /// Predicted with its stack composed from what that does, without what was fitted to runs of it.
-  bool composed = false;
   std::string sharding_framework;  ///< whose ZeRO it is: "deepspeed", "megatron"; empty: nobody's
   std::string transport;           ///< "infiniband", "omni-path", ...; empty: not known
   /// Why no scenario can be made of it: "mixture of experts"; empty: one can.
@@ -36,13 +34,13 @@ struct ReferenceRow {
   std::optional<int> nvlink_domain;
   std::optional<double> gbps_per_node;  ///< all compute NICs of a node together, Gb/s
   int tensor = 1, context = 1, pipeline = 1, data = 1, expert = 1;
+  int shard_group = 0;  ///< ranks that hold a copy of the weights together; 0: all
   std::optional<int> expert_tensor;
   std::vector<int> layers_per_stage;  ///< of every virtual stage, where the source writes them out
   std::optional<int> virtual_stages;
   std::optional<bool> sequence;
   Sharding sharding = Sharding::none;
   std::optional<bool> reshard;  ///< of zero3: weights are let go after the forward pass
-  int shard_group = 0;          ///< ranks that hold a copy of the weights together; 0: all
   Batch batch;
   std::optional<Recompute> recompute;
   RecomputeModules modules;
@@ -66,6 +64,8 @@ struct ReferenceRow {
   /// empty: none.
   std::string changes;
 
+  /// Predicted with its stack composed from what that does, without what was fitted to runs of it.
+  bool composed = false;
   bool complete = true;  ///< by the file's own word; and not suspect
   bool dense = false;    ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and complete
   bool ran_out_of_memory = false;

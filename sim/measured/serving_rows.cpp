@@ -207,7 +207,7 @@ ServingRow serving_row_of(const Json& row, const PresetStore& presets) {
   out.gpu = written_text(written_object(row, "gpu"), "kind");
   out.model_name = written_text(written_object(row, "model"), "preset");
   out.gpus = written_count(written_object(row, "gpu"), "count", 1);
-  if (row.value("simulable", true) == false) {
+  if (!row.value("simulable", true)) {
     out.skipped = "not simulable, as the file says";
     return out;
   }

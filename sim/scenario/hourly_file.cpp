@@ -42,8 +42,10 @@ constexpr std::string_view kTimeColumn = "time";
 std::optional<int> taken_number(std::string_view& text, std::size_t digits) {
   int value = 0;
   if (text.size() < digits) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + digits, value);
-  if (error != std::errc{} || end != text.data() + digits || text[0] == '-') return std::nullopt;
+  const char* const first = text.data();
+  const char* const last = first + digits;
+  const auto [end, error] = std::from_chars(first, last, value);
+  if (error != std::errc{} || end != last || text[0] == '-') return std::nullopt;
   text.remove_prefix(digits);
   return value;
 }

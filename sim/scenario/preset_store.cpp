@@ -99,7 +99,7 @@ void read_features(const JsonCursor& root, Extent extent, const PresetStore& pre
 /// Where a preset starts: from nothing, from another one as it is, or from what another one does.
 StackSpec stack_to_start_from(const JsonCursor& root, const PresetStore& presets) {
   const auto framework = root.find("framework"), preset = root.find("preset");
-  if (framework && preset) framework->fail("either \"framework\" or \"preset\"");
+  if (framework && preset) framework->fail(R"(either "framework" or "preset")");
   if (!framework && !preset) return {};
   const JsonCursor& name = framework ? *framework : *preset;
   const auto release = root.find("release");
@@ -241,7 +241,7 @@ std::string PresetStore::meant(std::string_view kind, std::string_view written) 
 }
 
 std::string PresetStore::path(std::string_view kind, std::string_view name) const {
-  const std::string found = meant(kind, name);
+  std::string found = meant(kind, name);
   if (is_file(found)) return found;
   if (!found.empty()) return find_preset_file(state_->folders, kind, found);
   const std::vector<std::string> known = names(kind);

@@ -43,7 +43,7 @@ void read_reservations(const JsonCursor& list, QueueSpec& out) {
     const auto same = [&](const AdvanceReservation& other) { return other.name == of.name; };
     if (std::ranges::any_of(out.reservations, same)) at.at("name").fail("a name that no other has");
     if (written.duration.has_value() == written.end.has_value()) {
-      at.fail("either \"duration\" or \"end\"");
+      at.fail(R"(either "duration" or "end")");
     }
     of.start = to_run_time(written.start);
     of.end = written.end ? to_run_time(*written.end) : of.start + to_run_time(*written.duration);
@@ -76,7 +76,7 @@ void declare_nodes(const DeclaredMembers& member, WrittenNodes& out) {
 
 std::vector<int> nodes_of(const JsonCursor& at, const WrittenNodes& written, int next,
                           const Cluster& cluster) {
-  if (written.hosts.empty() == (written.count == 0)) at.fail("either \"nodes\" or \"hosts\"");
+  if (written.hosts.empty() == (written.count == 0)) at.fail(R"(either "nodes" or "hosts")");
   std::vector<int> out;
   if (written.hosts.empty()) {
     const int first = written.first >= 0 ? written.first : next;

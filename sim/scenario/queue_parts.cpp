@@ -131,7 +131,7 @@ void read_quotas(const JsonCursor& list, QueueSpec& out) {
     WrittenQuota written;
     declare_quota({at, Extent::whole}, written);
     at.finish();
-    if (written.user.empty() == written.account.empty()) at.fail("either \"user\" or \"account\"");
+    if (written.user.empty() == written.account.empty()) at.fail(R"(either "user" or "account")");
     const bool of_user = !written.user.empty();
     NameTable& names = of_user ? out.users : out.accounts;
     const std::uint16_t number =

@@ -44,7 +44,7 @@ void check_lot(const JsonCursor& from, const Lot& lot) {
   const auto refuse = [&](const char* key, bool used) {
     const auto excess = from.find(key);
     if (excess && !used) {
-      excess->fail(fmt::format("nothing beside \"terms\": \"{}\"",
+      excess->fail(fmt::format(R"(nothing beside "terms": "{}")",
                                kLotTerms[static_cast<std::size_t>(lot.terms)]));
     }
   };

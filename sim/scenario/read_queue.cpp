@@ -262,7 +262,7 @@ void add_jobs(const JsonCursor& list, const PresetStore& presets, QueueSpec& out
     const int kinds =
         static_cast<int>(source.trace.has_value()) + static_cast<int>(source.generate.has_value()) +
         static_cast<int>(source.job.has_value()) + static_cast<int>(source.training.has_value());
-    if (kinds != 1) at.fail("one of \"trace\", \"generate\", \"job\" and \"training\"");
+    if (kinds != 1) at.fail(R"(one of "trace", "generate", "job" and "training")");
     if (source.stand_in && !source.trace) at.at("stand_in").fail("no such key without \"trace\"");
     if (source.trace) {
       add_traced(at, source, number, out);
@@ -344,7 +344,7 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   if (evicts && by_submission) {
     queue.at("preemption")
         .at("mode")
-        .fail("none with \"fifo\" and \"sjf\", whose order does not change while a job runs");
+        .fail(R"(none with "fifo" and "sjf", whose order does not change while a job runs)");
   }
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
@@ -358,15 +358,15 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   if (preemption.exempt > 0 && !evicts && !by_slurm) {
     queue.at("preemption")
         .at("exempt")
-        .fail("no such key unless \"mode\" is \"evict\", \"qos\" or \"partition\"");
+        .fail(R"(no such key unless "mode" is "evict", "qos" or "partition")");
   }
   for (const std::string_view key :
        {"cancels", "youngest_first", "strict_order", "reorder_count"}) {
     if (by_slurm || !queue.find("preemption") || !queue.at("preemption").find(key)) continue;
-    queue.at("preemption").at(key).fail("no such key unless \"mode\" is \"qos\" or \"partition\"");
+    queue.at("preemption").at(key).fail(R"(no such key unless "mode" is "qos" or "partition")");
   }
   if (out.order != QueueOrder::multifactor && queue.find("priority")) {
-    queue.at("priority").fail("no such key unless \"order\" is \"multifactor\"");
+    queue.at("priority").fail(R"(no such key unless "order" is "multifactor")");
   }
   if (preemption.mode == PreemptionMode::qos &&
       std::ranges::all_of(out.qos, [](const auto& of) { return of.preempts.empty(); })) {
@@ -376,7 +376,7 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
     (void)queue.at("levels");  // required here
   }
   if (out.admission != QueueAdmission::slurm && queue.find("slurm")) {
-    queue.at("slurm").fail("no such key unless \"admission\" is \"slurm\"");
+    queue.at("slurm").fail(R"(no such key unless "admission" is "slurm")");
   }
 }
 

@@ -114,7 +114,7 @@ constexpr std::string_view kServingNodes = R"({"oneOf": [
 void declare_serving(const DeclaredMembers& member, WrittenServing& written, ServingSpec& out) {
   member.required("load", written.load, "Who asks what, and when", declare_serving_load);
   member.required("pools", written.pools,
-                  "Replicas: of one pool, \"both\", or of two, \"prefill\" and \"decode\"",
+                  R"(Replicas: of one pool, "both", or of two, "prefill" and "decode")",
                   [](const DeclaredMembers& of, WrittenPools& pools) {
                     of.optional("both", pools.both, "Work on prompts and decode", declare_pool);
                     of.optional("prefill", pools.prefill, "Work on prompts", declare_pool);
@@ -216,10 +216,10 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
   };
   const WrittenPools& of = written.pools;
   if (of.both && (of.prefill || of.decode)) {
-    pools.at("both").fail("either \"both\", or \"prefill\" and \"decode\"");
+    pools.at("both").fail(R"(either "both", or "prefill" and "decode")");
   }
   if (!of.both && (!of.prefill || !of.decode)) {
-    pools.fail("\"both\", or \"prefill\" and \"decode\"");
+    pools.fail(R"("both", or "prefill" and "decode")");
   }
   take("both", of.both);
   take("prefill", of.prefill);

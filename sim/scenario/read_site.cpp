@@ -236,7 +236,7 @@ void fill_sun(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out) {
   }
   if (out.solar <= Watts{} || has.solar) return;
   if (!draft.latitude) {
-    from.at("solar").fail("0, hours with a column \"solar_share\", or \"latitude\" beside it");
+    from.at("solar").fail(R"(0, hours with a column "solar_share", or "latitude" beside it)");
   }
   out.assumptions.emplace_back(
       "run.site.solar: a clear sky every day, by the sun's height alone (no solar_share given)");

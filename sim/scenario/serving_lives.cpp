@@ -83,7 +83,7 @@ void settle_serving_lives(const JsonCursor& serving, bool searched, ServingSpec&
   if (out.failures) check_events(serving.at("failures"), out);
   if (!scaled && !out.failures) {
     if (const auto start = serving.find("start")) {
-      start->fail("no such key without \"failures\" or \"autoscale\"");
+      start->fail(R"(no such key without "failures" or "autoscale")");
     }
     return;
   }

@@ -32,7 +32,7 @@ void declare_lengths(const DeclaredMembers& member, ServingLengths& out) {
 
 void check_lengths(const JsonCursor& at, const ServingLengths& of) {
   if (of.low > 0 || of.high > 0) {
-    if (of.mean > 0) at.at("mean").fail("no mean beside \"low\" and \"high\"");
+    if (of.mean > 0) at.at("mean").fail(R"(no mean beside "low" and "high")");
     const int high = at.at("high").integer(1, kMaxTokens);
     if (at.at("low").integer(1, kMaxTokens) > high) at.at("low").fail("at most \"high\"");
     return;
@@ -244,7 +244,7 @@ void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out) {
 }
 
 void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out) {
-  if (load.clients > 0 && load.rate > 0) at.at("rate").fail("either \"rate\" or \"clients\"");
+  if (load.clients > 0 && load.rate > 0) at.at("rate").fail(R"(either "rate" or "clients")");
   if (load.clients == 0 && load.think > Seconds{}) {
     at.at("think").fail("no such key without \"clients\"");
   }

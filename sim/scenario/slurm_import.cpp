@@ -368,7 +368,7 @@ ImportedSite import_slurm(const SlurmFiles& files, const std::string& node,
   const auto preempts = [](const Json& of) { return of.contains("preempts"); };
   if (queue["preemption"]["mode"] == "qos" && std::ranges::none_of(qos, preempts)) {
     queue["preemption"] = {{"mode", "none"}, {"checkpoint", queue["preemption"]["checkpoint"]}};
-    out.notes.push_back(
+    out.notes.emplace_back(
         "PreemptType=preempt/qos: no quality of service is known that preempts "
         "another (--qos): nobody is preempted");
   }

@@ -94,7 +94,7 @@ std::optional<Json> preemption_json(const SlurmSite& site, std::vector<std::stri
     return std::nullopt;
   }
   if (mode.find("suspend") != std::string::npos) {
-    notes.push_back(
+    notes.emplace_back(
         "PreemptMode=SUSPEND frees no GPU: a suspended job keeps its own, and nobody is "
         "taken to be preempted");
     return std::nullopt;
@@ -194,8 +194,8 @@ Json limits_json(const std::map<std::string, std::string>& values, const std::st
       if (const auto gpus = gpus_in(text))
         out[std::string(key.key)] = fmt::format("gres/gpu={}", *gpus);
       if (split_list(text).size() > (gpus_in(text) ? 1U : 0U)) {
-        notes.push_back(where + "=" + text +
-                        ": minutes of others than gres/gpu matter and are not modelled");
+        notes.push_back(fmt::format(
+            "{}={}: minutes of others than gres/gpu matter and are not modelled", where, text));
       }
     } else if (key.of == LimitKey::Of::wall) {
       put_time(out, "max_wall", slurm_duration(text));

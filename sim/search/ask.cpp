@@ -34,13 +34,13 @@ using Json = nlohmann::ordered_json;
 /// The model as a scenario says it. A file is a config.json of Hugging Face where it has what all
 /// of them have, else what a scenario has at "model".
 Json model_of(const std::string& written, const PresetStore& presets) {
-  if (const std::string preset = presets.meant("models", written); !preset.empty()) return preset;
+  if (std::string preset = presets.meant("models", written); !preset.empty()) return preset;
   std::error_code none;
   fs::path path = written;
   if (fs::is_directory(path, none)) path /= "config.json";
   if (!fs::exists(path, none)) return written;
   const std::string file = path.generic_string();
-  const Json object = JsonCursor::parse(file, quote_non_finite(read_text_file(file))).json();
+  Json object = JsonCursor::parse(file, quote_non_finite(read_text_file(file))).json();
   if (object.contains("model_type") || object.contains("architectures")) {
     return {{"huggingface", file}};
   }

@@ -116,11 +116,11 @@ std::vector<ServingMapCell> cells_of(const ServingMapSpec& map) {
 
 }  // namespace
 
-ServingPlanReport evaluate_serving_plan(const ServingPlanSpec& plan,
+ServingPlanReport evaluate_serving_plan(const ServingPlanSpec& spec,
                                         const ServingPlanOptions& options) {
   ServingPlanReport out;
-  out.options = options_of(plan);
-  const std::size_t cells = cells_of(plan.map).size();
+  out.options = options_of(spec);
+  const std::size_t cells = cells_of(spec.map).size();
   const std::size_t most = out.options.size() + cells;
   tbb::task_arena arena(options.jobs > 0 ? options.jobs : tbb::task_arena::automatic);
   std::mutex telling;
@@ -132,7 +132,7 @@ ServingPlanReport evaluate_serving_plan(const ServingPlanSpec& plan,
   arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, out.options.size(), [&](std::size_t i) {
       ServingOption& option = out.options[i];
-      option.sized = size_service(plan, plan.candidates[option.candidate].base, option.two_pools,
+      option.sized = size_service(spec, spec.candidates[option.candidate].base, option.two_pools,
                                   options.interrupted);
       tell();
     });
@@ -140,22 +140,22 @@ ServingPlanReport evaluate_serving_plan(const ServingPlanSpec& plan,
   for (ServingOption& option : out.options) {
     out.trials += option.sized.trials;
     out.interrupted = out.interrupted || option.sized.interrupted;
-    if (option.sized.possible) add_spares(plan, option);
+    if (option.sized.possible) add_spares(spec, option);
   }
-  out.choice = choice_of(plan, out.options);
+  out.choice = choice_of(spec, out.options);
   if (!out.choice || out.interrupted) return out;
-  out.curve = capacity_curve(plan, out.options[*out.choice], options.interrupted);
+  out.curve = capacity_curve(spec, out.options[*out.choice], options.interrupted);
   out.trials += static_cast<int>(out.curve.size());
-  if (!plan.map.any()) return out;
-  const ServingSpec& base = plan.candidates[out.options[*out.choice].candidate].base;
-  out.map = cells_of(plan.map);
+  if (!spec.map.any()) return out;
+  const ServingSpec& base = spec.candidates[out.options[*out.choice].candidate].base;
+  out.map = cells_of(spec.map);
   std::vector<int> trials(out.map.size());
   arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, out.map.size(), [&](std::size_t i) {
       ServingMapCell& cell = out.map[i];
-      const ServingSpec load = with_load(base, cell, plan.map.requests);
-      const SizedService one = size_service(plan, load, false, options.interrupted);
-      const SizedService two = size_service(plan, load, true, options.interrupted);
+      const ServingSpec load = with_load(base, cell, spec.map.requests);
+      const SizedService one = size_service(spec, load, false, options.interrupted);
+      const SizedService two = size_service(spec, load, true, options.interrupted);
       if (one.possible) cell.one_pool = one.best.gpus();
       if (two.possible) cell.two_pools = two.best.gpus();
       trials[i] = one.trials + two.trials;

@@ -147,7 +147,7 @@ class ServingCandidateReader {
   void check(const ServingSpec& spec) const {
     if (spec.clients > 0) {
       refuse("/serving/load/clients", "clients in a closed loop",
-             "requests that come by themselves: \"rate\" or \"trace\"");
+             R"(requests that come by themselves: "rate" or "trace")");
     }
     if (spec.pools.size() > 1) {
       refuse("/serving/pools", "two pools", "\"both\" with the engine: the plan lays pools out");

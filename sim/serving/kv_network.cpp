@@ -90,7 +90,8 @@ void KvNetwork::count_users() {
           own.push_back(static_cast<std::size_t>(node_of(gpu) * ports_.count + port_of(gpu)));
         }
         std::ranges::sort(own);
-        own.erase(std::unique(own.begin(), own.end()), own.end());
+        const auto repeated = std::ranges::unique(own);
+        own.erase(repeated.begin(), repeated.end());
         for (const std::size_t port : own) ++port_users_[port][pool];
       }
     }
@@ -103,7 +104,8 @@ bool KvNetwork::folds(std::size_t pool, const KvEnd& end) const {
   if (fabric.pxn || links_.fabric().is_drawn()) return false;
   for (int rank = 0; rank < cuts_[pool].ranks(); ++rank) {
     const int gpu = gpu_of(pool, end, rank);
-    const auto port = static_cast<std::size_t>(node_of(gpu) * ports_.count + port_of(gpu));
+    const int number = node_of(gpu) * ports_.count + port_of(gpu);
+    const auto port = static_cast<std::size_t>(number);
     if (port_users_[port][pool] > 1) return false;
     if (domains_[static_cast<std::size_t>(domain_of(gpu))][1 - pool]) return false;
   }

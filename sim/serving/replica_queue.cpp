@@ -48,9 +48,9 @@ std::int64_t ReplicaQueue::found_of(const ServedRequest& r) const {
 }
 
 /// What others may share of a prompt that has been worked on is held for them.
-void ReplicaQueue::share(std::uint32_t id) {
-  RequestState& s = states_[id];
-  const std::int32_t prefix = requests_[id].prefix;
+void ReplicaQueue::share(std::uint32_t request) {
+  RequestState& s = states_[request];
+  const std::int32_t prefix = requests_[request].prefix;
   if (rules_.prefixes == nullptr || prefix < 0 || prefix == s.held) return;
   prefixes_.take(prefix);
   prefixes_.give(s.held);
@@ -64,8 +64,8 @@ void ReplicaQueue::share(std::uint32_t id) {
 }
 
 /// Its shared blocks are held for others until their room is needed.
-void ReplicaQueue::give_back(std::uint32_t id) {
-  RequestState& s = states_[id];
+void ReplicaQueue::give_back(std::uint32_t request) {
+  RequestState& s = states_[request];
   prefixes_.give(s.held);
   s.held = -1;
   s.shared = 0;
@@ -109,8 +109,8 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   return true;
 }
 
-void ReplicaQueue::join(std::uint32_t id, std::int32_t context, RunTime now) {
-  RequestState& s = states_[id];
+void ReplicaQueue::join(std::uint32_t request, std::int32_t context, RunTime now) {
+  RequestState& s = states_[request];
   s.running = true;
   ++s.visit;
   s.joined = step_;
@@ -118,8 +118,9 @@ void ReplicaQueue::join(std::uint32_t id, std::int32_t context, RunTime now) {
   ++running_;
   context_ += context;
   ++remainders_[remainder(s)];
-  const End end{
-      .step = step_ + requests_[id].output - s.generated, .request = id, .visit = s.visit};
+  const End end{.step = step_ + requests_[request].output - s.generated,
+                .request = request,
+                .visit = s.visit};
   ends_.push(end);
   order_.push_back(end);
   fresh_.push_back(now);
@@ -132,12 +133,12 @@ void ReplicaQueue::keep_whole(const ServedRequest& r) {
   prefixes_.give(r.whole);
 }
 
-void ReplicaQueue::release(std::uint32_t id) {
-  RequestState& s = states_[id];
+void ReplicaQueue::release(std::uint32_t request) {
+  RequestState& s = states_[request];
   const std::int64_t length = s.context + step_ - s.joined;
   used_ -= blocks(static_cast<double>(length)) - s.shared;
   promised_ -= s.promised;
-  give_back(id);
+  give_back(request);
   context_ -= length;
   --remainders_[remainder(s)];
   --running_;

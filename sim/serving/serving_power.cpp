@@ -49,6 +49,11 @@ PowerSeries sum_of(const PowerSeries& a, const PowerSeries& b) {
   return out;
 }
 
+const PoolAccount& account_of(const ServeResult& result, std::size_t pool) {
+  assert(pool < 2);
+  return pool == 0 ? result.serving : result.decoding;
+}
+
 }  // namespace
 
 TokenPrice token_price(double usd, const ServingFigures& f) {
@@ -62,12 +67,11 @@ TokenPrice token_price(double usd, const ServingFigures& f) {
 std::optional<TokenPrice> rent_of(const ServingSpec& spec, const ServeResult& result,
                                   const ServingFigures& figures) {
   if (!spec.usd_per_gpu_hour) return std::nullopt;
-  const PoolAccount* const accounts[] = {&result.serving, &result.decoding};
   Seconds gpu_time;
   for (std::size_t p = 0; p < spec.pools.size(); ++p) {
     const ServingPool& pool = spec.pools[p];
-    const Seconds on =
-        static_cast<double>(pool.replicas) * to_seconds(result.end) - to_seconds(accounts[p]->off);
+    const Seconds on = static_cast<double>(pool.replicas) * to_seconds(result.end) -
+                       to_seconds(account_of(result, p).off);
     gpu_time += static_cast<double>(pool.gpus()) * on;
   }
   return token_price(*spec.usd_per_gpu_hour * gpu_time.base_units() / kHour, figures);
@@ -79,12 +83,11 @@ ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
   const NodeSpec& node = spec.cluster.node;
   const double nodes = nodes_held(spec);
   const BytesPerSecond ports = nodes / spec.cluster.nodes * switch_ports(spec.cluster);
-  const PoolAccount* const accounts[] = {&result.serving, &result.decoding};
   ServingPower out;
   for (std::size_t p = 0; p < spec.pools.size(); ++p) {
     const ServingPool& pool = spec.pools[p];
     const PowerSeries series =
-        pool_series(pool, accounts[p]->over_time, node.gpu.power->awake, result.end);
+        pool_series(pool, account_of(result, p).over_time, node.gpu.power->awake, result.end);
     out.pools.push_back(mean_power(series) / static_cast<double>(pool.replicas * pool.gpus()));
     out.gpus = p == 0 ? series : sum_of(out.gpus, series);
   }

@@ -206,25 +206,25 @@ void ServingRun::follow_up(std::uint32_t request, RunTime now) {
   arrive(static_cast<std::uint32_t>(next), r.arrival);
 }
 
-void ServingRun::route(std::uint32_t id, bool decoding) {
+void ServingRun::route(std::uint32_t request, bool decoding) {
   const std::size_t first = decoding ? prompt_replicas() : 0;
   const std::size_t count = decoding ? replicas_.size() - first : prompt_replicas();
-  if (!replicas_[first].fits(requests_[id]) ||
-      (!decoding && count < replicas_.size() && !replicas_.back().fits(requests_[id]))) {
+  if (!replicas_[first].fits(requests_[request]) ||
+      (!decoding && count < replicas_.size() && !replicas_.back().fits(requests_[request]))) {
     ++result_.refused;
-    follow_up(id, requests_[id].arrival + plan_.request_host);
-    if (plan_.clients > 0) send_next(requests_[id].arrival + plan_.request_host);
+    follow_up(request, requests_[request].arrival + plan_.request_host);
+    if (plan_.clients > 0) send_next(requests_[request].arrival + plan_.request_host);
     return;
   }
   const std::span<const std::uint32_t> up = lives_->up(decoding);
   if (up.empty()) {
-    stranded_.push_back(id);
+    stranded_.push_back(request);
     return;
   }
-  const std::uint32_t chosen = router_.choose(requests_[id], decoding, up, loads_, replicas_);
-  if (!decoding) requests_[id].replica = static_cast<std::int32_t>(chosen);
+  const std::uint32_t chosen = router_.choose(requests_[request], decoding, up, loads_, replicas_);
+  if (!decoding) requests_[request].replica = static_cast<std::int32_t>(chosen);
   ++loads_[chosen];
-  submit(id, chosen);
+  submit(request, chosen);
 }
 
 void ServingRun::submit(std::uint32_t request, std::uint32_t replica) {

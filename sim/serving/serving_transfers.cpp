@@ -23,18 +23,18 @@ Seconds ServingRun::alone_time(std::uint32_t request, Bytes bytes, Bytes rest, B
 }
 
 /// Without flows: one after the other out of a replica.
-void ServingRun::send_closed(std::uint32_t from, std::uint32_t id, RunTime now) {
+void ServingRun::send_closed(std::uint32_t from, std::uint32_t request, RunTime now) {
   const TransferPlan& t = plan_.transfer;
-  const Bytes bytes = cache_of(id);
+  const Bytes bytes = cache_of(request);
   const double last = t.layers > 0 ? 1.0 / t.layers : 1;
-  const Seconds alone = alone_time(id, bytes, last * bytes, t.rate, now);
+  const Seconds alone = alone_time(request, bytes, last * bytes, t.rate, now);
   const RunTime begins = std::max(now, sent_until_[from]);
   sent_until_[from] = begins + to_run_time(alone - t.latency);
   const RunTime at = sent_until_[from] + to_run_time(t.latency);
   result_.transferring += at - now;
   result_.transferring_alone += to_run_time(alone);
   result_.transferred += bytes;
-  push(at, EventKind::transfer_end, id);
+  push(at, EventKind::transfer_end, request);
 }
 
 std::uint32_t ServingRun::next_group(std::uint32_t replica) {
@@ -43,15 +43,16 @@ std::uint32_t ServingRun::next_group(std::uint32_t replica) {
 }
 
 /// The sending of a request, begun now where it has none; below 0: nobody decodes now.
-std::int32_t ServingRun::sending_of(std::uint32_t id) {
-  RequestState& s = states_[id];
+std::int32_t ServingRun::sending_of(std::uint32_t request) {
+  RequestState& s = states_[request];
   if (s.sending >= 0) return s.sending;
   const std::span<const std::uint32_t> up = lives_->up(true);
   if (up.empty()) return -1;
-  const auto from = static_cast<std::uint32_t>(requests_[id].replica);
-  const std::uint32_t to = router_.choose(requests_[id], true, up, loads_, replicas_);
+  const auto from = static_cast<std::uint32_t>(requests_[request].replica);
+  const std::uint32_t to = router_.choose(requests_[request], true, up, loads_, replicas_);
   ++loads_[to];
-  s.sending = flows_->open(id, {from, next_group(from)}, {to - prompt_replicas(), next_group(to)});
+  s.sending =
+      flows_->open(request, {from, next_group(from)}, {to - prompt_replicas(), next_group(to)});
   return s.sending;
 }
 
@@ -70,16 +71,16 @@ void ServingRun::send_layers(std::uint32_t replica, RunTime now) {
 }
 
 /// The prompt is done.
-void ServingRun::send_rest(std::uint32_t id, RunTime now) {
-  const std::int32_t sending = sending_of(id);
+void ServingRun::send_rest(std::uint32_t request, RunTime now) {
+  const std::int32_t sending = sending_of(request);
   if (sending < 0) {
-    stranded_.push_back(id);
+    stranded_.push_back(request);
     return;
   }
-  const Bytes bytes = cache_of(id);
+  const Bytes bytes = cache_of(request);
   KvSending& s = flows_->of(sending);
   s.since = now;
-  const Seconds alone = alone_time(id, bytes, bytes - Bytes{s.queued}, s.channel.alone, now);
+  const Seconds alone = alone_time(request, bytes, bytes - Bytes{s.queued}, s.channel.alone, now);
   result_.transferring_alone += to_run_time(alone);
   result_.transferred += bytes;
   if (flows_->push_whole(sending, bytes, to_ticks(now))) arrived({&sending, 1}, now);
@@ -95,13 +96,13 @@ void ServingRun::arrived(std::span<const std::int32_t> sendings, RunTime at) {
 }
 
 /// The replica that decodes has all of it.
-void ServingRun::take_over(std::uint32_t place, std::uint32_t serial) {
-  const auto sending = static_cast<std::int32_t>(place);
-  const KvSending& s = flows_->of(sending);
+void ServingRun::take_over(std::uint32_t sending, std::uint32_t serial) {
+  const auto place = static_cast<std::int32_t>(sending);
+  const KvSending& s = flows_->of(place);
   if (s.serial != serial) return;  // it was lost meanwhile
   const std::uint32_t request = s.request, to = prompt_replicas() + s.to.replica;
   states_[request].sending = -1;
-  flows_->close(sending);
+  flows_->close(place);
   submit(request, to);
 }
 

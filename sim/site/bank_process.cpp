@@ -1,6 +1,7 @@
 #include "sim/site/bank_process.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -10,9 +11,9 @@ constexpr RunTime kHorizon = INT64_MAX / 2;
 
 }  // namespace
 
-BankProcess::BankProcess(const UnitBank& bank, std::uint64_t seed, std::uint32_t trajectory,
+BankProcess::BankProcess(UnitBank bank, std::uint64_t seed, std::uint32_t trajectory,
                          std::uint32_t number)
-    : bank_(bank),
+    : bank_(std::move(bank)),
       draws_(
           {.seed = seed, .trajectory = trajectory, .component = number, .purpose = kBankPurpose}) {
   draw();

@@ -15,8 +15,7 @@ namespace lockstep {
 /// are up at the start. A function of (seed, trajectory, number of the bank).
 class BankProcess {
  public:
-  BankProcess(const UnitBank& bank, std::uint64_t seed, std::uint32_t trajectory,
-              std::uint32_t number);
+  BankProcess(UnitBank bank, std::uint64_t seed, std::uint32_t trajectory, std::uint32_t number);
 
   [[nodiscard]] int down() const { return down_; }
   [[nodiscard]] RunTime next_at() const { return next_; }

@@ -54,7 +54,8 @@ LayerRoutes::Block& LayerRoutes::block_of(Place at, Axis axis, const LayerTransf
   block = {.first = first, .of_replica = {}, .of_lane = {}};
   block.of_replica.resize(static_cast<std::size_t>(replicas));
   if (transfer.is_skewed()) {
-    block.of_lane.resize(static_cast<std::size_t>(replicas * plan_.placement.tensor));
+    const int lanes = replicas * plan_.placement.tensor;
+    block.of_lane.resize(static_cast<std::size_t>(lanes));
   }
   route_block(at.stage, axis, transfer, block);
   return block;
@@ -81,7 +82,8 @@ void LayerRoutes::add_nics(Place at, const LayerTransfer& transfer, const Block&
     }
     PortBytes port{.network_out = 1, .network_in = 1};
     if (skewed) {
-      port = block.of_lane[static_cast<std::size_t>((at.data - block.first) * lanes + lane)];
+      const int number = (at.data - block.first) * lanes + lane;
+      port = block.of_lane[static_cast<std::size_t>(number)];
     }
     const auto put = [&](double bytes) {
       for (const RouteHop& hop : links) {

@@ -70,7 +70,7 @@ class CommentWriter {
     out += "{\n";
     std::size_t left = json.size();
     for (const auto& [key, each] : json.items()) {
-      const std::string place = pointer + "/" + key;
+      const std::string place = fmt::format("{}/{}", pointer, key);
       comment(place, level + 1);
       indent(level + 1);
       out += json_string(key) + ": ";

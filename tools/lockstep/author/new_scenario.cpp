@@ -18,8 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array kNewComments{
     JsonComment{"/about", "What it is, in a sentence; answers repeat it."},
-    JsonComment{"/model",
-                "A preset (lockstep list models), or {\"huggingface\": \"config.json\"}."},
+    JsonComment{"/model", R"(A preset (lockstep list models), or {"huggingface": "config.json"}.)"},
     JsonComment{"/cluster", "Servers and what joins them: lockstep list nodes, fabrics, clusters."},
     JsonComment{"/batch",
                 "One step: sequences over all GPUs, tokens of each, sequences of a micro batch."},

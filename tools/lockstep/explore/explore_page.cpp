@@ -93,7 +93,7 @@ std::string control_html(const ExploreControl& control, const std::string& own) 
                      "</div>\n",
                      path, control.values.size() - 1);
   }
-  out += fmt::format("<select id=\"{}\"><option value=\"\">as given</option>", path);
+  out += fmt::format(R"(<select id="{}"><option value="">as given</option>)", path);
   const bool listed = std::ranges::find(control.values, own) != control.values.end();
   if (!listed && !own.empty()) {
     out += fmt::format("<option>{}</option>", escaped(own).str());
@@ -191,7 +191,7 @@ std::string explore_page(const Explorer& explorer) {
                          .height_px = 420});
   page.section("All numbers", "Those with a name to press show what stands behind them.");
   page.markup(Html::markup("<div id=\"numbers\"></div>\n" + std::string(kDialog) +
-                           "<script type=\"application/json\" id=\"setup\">") +
+                           R"(<script type="application/json" id="setup">)") +
               script_json(write_json(page_setup(explorer))) + Html::markup("</script>\n"));
   page.foot(
       "The address holds the state; the scenario that is saved gives the same bytes to lockstep "

@@ -36,7 +36,7 @@ std::string manual_head(std::string_view name, std::string_view summary) {
 }
 
 std::string manual_option(const OptionSpec& option) {
-  std::string head = option.letter != 0 ? fmt::format("\\fB\\-{}\\fR, ", option.letter) : "";
+  std::string head = option.letter != 0 ? fmt::format(R"(\fB\-{}\fR, )", option.letter) : "";
   head += fmt::format("\\fB{}\\fR", roff(fmt::format("--{}", option.name)));
   if (!option.argument.empty()) head += fmt::format(" \\fI{}\\fR", roff(option.argument));
   std::string out = fmt::format(".TP\n{}\n{}", head, roff(option.text));
@@ -68,7 +68,7 @@ std::string program_manual(std::span<const Command* const> commands) {
   for (const Command* command : commands) {
     const CommandSpec& spec = *command->spec;
     out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(spec.name), roff(spec.summary));
-    see += fmt::format("{}\\fBlockstep\\-{}\\fR(1)", see.empty() ? "" : ", ", roff(spec.name));
+    see += fmt::format(R"({}\fBlockstep\-{}\fR(1))", see.empty() ? "" : ", ", roff(spec.name));
   }
   return out + std::string(kExits) + ".SH SEE ALSO\n" + see + "\n";
 }

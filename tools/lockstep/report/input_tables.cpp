@@ -24,7 +24,7 @@ void flatten(const nlohmann::ordered_json& value, const std::string& path, PageT
   if (is_remark(path)) return;
   if (value.is_object() && !value.empty()) {
     for (const auto& [key, each] : value.items()) {
-      flatten(each, path.empty() ? key : path + "." + key, table);
+      flatten(each, path.empty() ? key : fmt::format("{}.{}", path, key), table);
     }
     return;
   }

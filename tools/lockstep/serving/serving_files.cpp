@@ -63,7 +63,7 @@ std::string request_edge(char phase, std::string_view name, std::size_t id, int 
 }  // namespace
 
 std::string serving_timeline(const ServingAnswer& a) {
-  std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  std::string out = R"({"displayTimeUnit":"ms","traceEvents":[)";
   int replica = 0;
   for (const ServingPool& pool : a.spec.pools) {
     for (int r = 0; r < pool.replicas; ++r, ++replica) {

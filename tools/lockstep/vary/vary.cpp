@@ -256,7 +256,7 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
     out.points.push_back(std::move(point));
     done();
   }
-  if (last && std::ranges::none_of(out.points, &VariedPoint::ok)) throw *last;
+  if (last && std::ranges::none_of(out.points, &VariedPoint::ok)) throw InputError(*last);
   return out;
 }
 

@@ -40,11 +40,11 @@ std::vector<VariedPoint> points_by_operation(const VariedPoint& point);
 
 /// A row for each point, of collectives for each operation, with a bar for the number that the kind
 /// of answer is about.
-std::string varied_table(const Varied& varied, const TextStyle& style);
+std::string varied_table(const Varied& by_point, const TextStyle& style);
 /// {"file", "axes": [{"path", "values"}], "points": [{"values", "status", "error", "answer"}]}.
 nlohmann::ordered_json varied_json(const Varied& varied);
 /// The same rows: a column for each axis, of collectives "op", then status, error and every number
 /// of the answers' first level.
-CsvText varied_csv(const Varied& varied);
+CsvText varied_csv(const Varied& by_point);
 
 }  // namespace lockstep
