@@ -1,6 +1,7 @@
 #include "sim/cluster/queue_forecast.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -116,7 +117,7 @@ ForecastStart start_of(std::uint32_t job, std::vector<double> starts, std::size_
   std::ranges::sort(starts);
   const auto at = [&](double share) {
     const double rank = share * static_cast<double>(starts.size() - 1);
-    return starts[static_cast<std::size_t>(rank + 0.5)];
+    return starts[static_cast<std::size_t>(std::lround(rank))];
   };
   out.p10_s = at(0.1);
   out.p50_s = at(0.5);
