@@ -266,6 +266,17 @@ constexpr std::array kFormulas{
             "gpus simulated_s"},
     Formula{"backfilled", "q", false, "jobs that started in a pass of the backfill scheduler",
             "jobs"},
+    Formula{"owned_usd", "q", false,
+            "what all machines, the network and the building lose in value meanwhile, and energy, "
+            "people and hosting",
+            "simulated_s gpus energy=power.energy_j"},
+    Formula{"rent_usd", "q", false, "all GPUs, for all of the time, at the price of a GPU-hour",
+            "simulated_s gpus"},
+    Formula{
+        "usd_per_held_gpu_hour", "q", false,
+        "owned_usd where there are prices of owning, else rent_usd, over the GPU hours that jobs "
+        "held",
+        "held=all.gpu_hours"},
     Formula{"wait_mean_s", "q", false,
             "mean over jobs that have started of the time between submission and end in which they "
             "held no GPU",

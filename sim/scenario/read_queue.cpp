@@ -544,8 +544,8 @@ void refer_to_job_schema(nlohmann::ordered_json& schema) {
 }  // namespace
 
 nlohmann::ordered_json queue_schema(const PresetStore& presets) {
-  using Json = nlohmann::ordered_json;
-  Json described = Json::object();
+  using SchemaJson = nlohmann::ordered_json;
+  SchemaJson described = SchemaJson::object();
   const DeclaredMembers member(described, Extent::whole);
   QueueSpec spec;
   std::string text;
@@ -563,9 +563,9 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
   const nlohmann::ordered_json::json_pointer training(
       "/properties/queue/properties/jobs/items/properties/training/properties");
   refer_to_job_members(described.at(training));
-  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-              {"title", "A queue of jobs on a cluster, for `lockstep run`"},
-              {"description", "Generated from the declarations of the reader."}};
+  SchemaJson schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                    {"title", "A queue of jobs on a cluster, for `lockstep run`"},
+                    {"description", "Generated from the declarations of the reader."}};
   schema.update(described);
   return schema;
 }

@@ -152,7 +152,7 @@ std::string card_of(const Scenario& scenario) {
   std::string out = gpu.name;
   if (!gpu.changed.empty()) out += fmt::format(" with another {}", fmt::join(gpu.changed, ", "));
   const std::optional<Watts> cap = scenario.power ? scenario.power->cap : std::nullopt;
-  if (cap && *cap < gpu.power_limit) {
+  if (cap && *cap < scenario.power->gpu_nameplate) {
     out += " at " + format_quantity(cap->base_units(), Dimension::power);
   }
   return out;

@@ -406,8 +406,8 @@ void refer_serving_to_job(nlohmann::ordered_json& schema) {
 }  // namespace
 
 nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
-  using Json = nlohmann::ordered_json;
-  Json described = Json::object();
+  using SchemaJson = nlohmann::ordered_json;
+  SchemaJson described = SchemaJson::object();
   const DeclaredMembers member(described, Extent::whole);
   ServingSpec spec;
   WrittenServing written;
@@ -430,9 +430,9 @@ nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
                          SiteLimit::unsaid);
   declare_expected_of_serving(member, spec);
   refer_serving_to_job(described);
-  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
-              {"title", "A model that serves requests on a cluster, for `lockstep run`"},
-              {"description", "Generated from the declarations of the reader."}};
+  SchemaJson schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                    {"title", "A model that serves requests on a cluster, for `lockstep run`"},
+                    {"description", "Generated from the declarations of the reader."}};
   schema.update(described);
   return schema;
 }

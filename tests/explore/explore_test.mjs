@@ -117,7 +117,7 @@ const run = (args, options = {}) => execFileSync(program, args, {encoding: 'utf8
 
 // What is saved gives the program's own bytes.
 const kStates = ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b200&cluster.nodes=2',
-  'cluster.node.nics=2&cluster.fabric=fat_tree_2_to_1&batch.micro=2', 'parallelism.tensor=1'];
+  'cluster.node.nics=2&cluster.fabric=fat_tree_2_to_1&batch.micro=2', 'parallelism.tensor=4'];
 for (const state of kStates) {
   const answer = await fetched(`answer?${state}`), saved = await fetched(`explore.json?${state}`);
   check(answer.status === 200 && saved.status === 200, `${state}: ${answer.status}: ${answer.text}`);

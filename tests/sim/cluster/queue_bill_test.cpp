@@ -97,7 +97,7 @@ TEST_CASE(
   CHECK(said);
 }
 
-TEST_CASE("queue power: a training draws what its step does; a broken node draws nothing") {
+TEST_CASE("queue power: a training draws what its step does, a broken node nothing") {
   Json scenario = powered_queue();
   scenario["queue"].erase("gpu_draw");
   scenario["queue"]["jobs"] = Json::parse(R"([{"training": {

@@ -483,7 +483,7 @@ TEST_CASE("plan: the efficiency's interval is that of the layout which was found
   Json& candidate = plan["candidates"][1];
   // Published runs on Blackwell with all weights sharded went otherwise than those without.
   candidate["scenario"] = {{"cluster", {{"node", "gb200_nvl72"}, {"nodes", 1}}},
-                           {"parallelism", {{"sharding", "zero1"}}},
+                           {"parallelism", {{"sharding", "zero3"}}},
                            {"stack", "megatron_core"},
                            {"price", {{"usd_per_gpu_hour", 2.5}}}};
   candidate.erase("nodes");
