@@ -13,6 +13,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::uint32_t kForecastPurpose = 0x666f7265;
+constexpr std::uint32_t kSharesPurpose = 0x73686172;
 /// Ended jobs of a user from which shares are drawn for that user alone.
 constexpr std::size_t kEnoughOfUser = 10;
 
@@ -87,6 +88,23 @@ class LimitShares {
     return all_.empty() ? 1 : sum / static_cast<double>(all_.size());
   }
 
+  /// As many of each as there are, drawn from them with replacement: what few ended jobs leave open
+  /// of the shares that jobs run for. Source: Efron 1979, Ann. Statist. 7(1), 1-26.
+  [[nodiscard]] LimitShares resampled(RandomStream& random) const {
+    LimitShares out = *this;
+    const auto draw_anew = [&random](std::vector<double>& shares) {
+      const std::vector<double> from = shares;
+      for (double& share : shares) {
+        const double at = random.uniform() * static_cast<double>(from.size());
+        share = from[std::min(from.size() - 1, static_cast<std::size_t>(at))];
+      }
+      std::ranges::sort(shares);
+    };
+    draw_anew(out.all_);
+    for (auto& [user, shares] : out.of_user_) draw_anew(shares);
+    return out;
+  }
+
   /// At most the limit, and longer than what it has run for.
   [[nodiscard]] RunTime draw(const QueueJob& job, RunTime has_run, double uniform) const {
     if (job.training >= 0) return job.runs;
@@ -150,6 +168,11 @@ QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastO
   std::vector<std::vector<double>> starts(waiting.size());
   const std::size_t draws = shares.empty() ? 1 : options.draws;
   for (std::size_t draw = 0; draw < draws; ++draw) {
+    RandomStream of_shares({.seed = spec.seed,
+                            .trajectory = static_cast<std::uint32_t>(draw),
+                            .component = 0,
+                            .purpose = kSharesPurpose});
+    const LimitShares drawn = shares.resampled(of_shares);
     for (const std::uint32_t j : shares.open()) {
       QueueJob& job = from_now.jobs[j];
       const RunTime start = from_now.recorded[j].start;
@@ -157,7 +180,7 @@ QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastO
                            .trajectory = static_cast<std::uint32_t>(draw),
                            .component = j,
                            .purpose = kForecastPurpose});
-      job.runs = shares.draw(job, start < 0 ? 0 : now - start, random.uniform());
+      job.runs = drawn.draw(job, start < 0 ? 0 : now - start, random.uniform());
     }
     const QueueResult result = simulate_queue(from_now, {.recorded_until = now});
     for (std::size_t w = 0; w < waiting.size(); ++w) {

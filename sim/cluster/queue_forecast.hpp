@@ -3,7 +3,8 @@
 /// Up to now all is as it was recorded. From then on the scheduler's rules hold, many times over,
 /// each time with other durations: a job that has not ended runs for a share of its time limit that
 /// is drawn from those of ended jobs, of its own user's where there are enough, and of those alone
-/// that are longer than what it has run for. Nobody submits anything any more.
+/// that are longer than what it has run for. Which ended jobs these are is drawn too, so that few
+/// of them widen the answer. Nobody submits anything any more.
 #pragma once
 
 #include <cstddef>

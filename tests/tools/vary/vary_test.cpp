@@ -68,6 +68,20 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(none.exit == Exit::bad_input);
 }
 
+TEST_CASE("lockstep run --vary: what changes nothing is said to") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("job.json", kJob);
+  const auto table = [&](const std::string& axis) {
+    const Ran ran = lockstep_with(
+        {"run", file, "--set", R"(cluster.fabric={"kind": "fat_tree"})", "--vary", axis});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return ran.out;
+  };
+  const std::string idle = "Nothing that this shows depends on it.";
+  CHECK(table("cluster.fabric.spine_oversubscription=1,8").find(idle) != std::string::npos);
+  CHECK(table("batch.tokens=2048,4096").find(idle) == std::string::npos);
+}
+
 TEST_CASE("lockstep comm --vary: each point is what --set gives, of traffic and of collectives") {
   const std::vector<std::string> fabrics{"fat_tree", "fat_tree_2_to_1", "fat_tre"};
   for (const char* name : {"alltoall-16-nodes.json", "all-to-all-256.json"}) {

@@ -237,6 +237,21 @@ InputError told_of_vary(InputError error, const std::vector<std::string>& sets) 
   return error;
 }
 
+/// Whether several points have an answer, and their rows say the same.
+bool all_alike(const Varied& varied) {
+  const auto answered = [](const VariedPoint& point) { return point.ok(); };
+  if (std::ranges::count_if(varied.points, answered) < 2) return false;
+  const VariedPoint& first = *std::ranges::find_if(varied.points, answered);
+  const auto same = [&first](const VariedPoint& point) {
+    if (!point.ok()) return true;
+    return std::ranges::all_of(first.answer.items(), [&point](const auto& field) {
+      return !field.value().is_number() ||
+             (point.answer.contains(field.key()) && point.answer.at(field.key()) == field.value());
+    });
+  };
+  return std::ranges::all_of(varied.points, same);
+}
+
 }  // namespace
 
 Varied vary(std::string file, std::vector<VaryAxis> axes,
@@ -288,6 +303,7 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
     out += wrap(about, kTextColumns, 0) + "\n";
   if (const std::string over = limits.warning(); !over.empty()) out += over + ".\n";
   out += "\n" + table.text(style);
+  if (all_alike(varied)) out += "\nNothing that this shows depends on it.\n";
   if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";
   if (!errors.empty()) out += "\nWithout an answer:\n" + errors;
   return out;
