@@ -2,10 +2,14 @@
 #include "sim/cluster/queue_forecast.hpp"
 
 #include <doctest/doctest.h>
+#include <string>
 
+#include "models/base/text_file.hpp"
 #include "sim/cluster/recorded_starts.hpp"
 #include "sim/cluster/simulate_queue.hpp"
+#include "sim/scenario/read_queue.hpp"
 #include "tests/sim/cluster/sample_queues.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -92,6 +96,24 @@ TEST_CASE("forecast: drawn durations hold what comes to pass, and longer limits 
     // All ran a quarter of their limits: so does each draw.
     CHECK(of.p50_s <= starts + 1e-6);
   }
+}
+
+TEST_CASE("forecast: of a real Slurm's queue, four in five starts lie in the band that says so") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/queue/slurm-recorded.json";
+  const QueueSpec spec = read_queue(JsonCursor::parse(file, read_text_file(file)), test::presets());
+  std::size_t waiting = 0, held = 0;
+  for (const double now_s : {2000.0, 3000.0, 4000.0}) {
+    const QueueForecast forecast = forecast_queue(spec, seconds(now_s), {.draws = 40});
+    for (const ForecastStart& of : forecast.waiting) {
+      const RunTime start = spec.recorded[of.job].start;
+      REQUIRE(start >= 0);
+      const double in_s = to_seconds(start).base_units() - now_s;
+      ++waiting;
+      held += of.p10_s <= in_s && in_s <= of.p90_s ? 1 : 0;
+    }
+  }
+  CHECK(waiting > 150);
+  CHECK(static_cast<double>(held) / static_cast<double>(waiting) > 0.8);
 }
 
 TEST_CASE("forecast: the same bytes each time, and other draws for another seed") {
