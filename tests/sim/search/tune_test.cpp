@@ -251,7 +251,7 @@ TEST_CASE("a search: a layout that may run out of memory comes behind one that s
     if (fastest_is_close && safe) ++moved;
     // What is left out by its bound cannot come first.
     options.exhaustive = false;
-    for (const std::size_t keep : {1, 10}) {
+    for (const std::size_t keep : {std::size_t{1}, std::size_t{10}}) {
       options.keep = keep;
       const TuneResult pruned = tune(base, options);
       CHECK(pruned.best.front().step_s == first.step_s);
