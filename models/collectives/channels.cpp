@@ -144,8 +144,8 @@ CollectiveShape pat_shape(const ShapeInput& in) {
   EdgeSum sum;
   const int n = static_cast<int>(in.members.size());
   for (int distance = 1; distance < n; distance *= 2) {
-    const double parts = (n - 1) / distance - (n - 1) / (2 * distance);
-    for (int i = 0; i < n; ++i) sum.add(i, (i + distance) % n, parts / n, in.channels);
+    const int parts = (n - 1) / distance - (n - 1) / (2 * distance);
+    for (int i = 0; i < n; ++i) sum.add(i, (i + distance) % n, 1.0 * parts / n, in.channels);
   }
   return {.nvlink_coefficient = 0,
           .edges = sum.edges(),

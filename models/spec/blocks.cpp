@@ -6,10 +6,12 @@
 
 namespace lockstep {
 
-// Each in a file of its own, block_*.cpp.
+// Each in a file of its own, block_*.cpp, which a unity source may hold above this one.
+// NOLINTBEGIN(readability-redundant-declaration)
 extern const MixerKind kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
 extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
 extern const MixerKind kConvolutionMixer, kResidualMixer;
+// NOLINTEND(readability-redundant-declaration)
 
 namespace {
 

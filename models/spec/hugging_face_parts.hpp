@@ -52,9 +52,9 @@ void read_window(const JsonCursor& config, std::string_view type, TransformerSha
 
 /// A diffusion model, by the class that its file names. Throws InputError for other classes.
 HuggingFaceModel read_diffusers(const JsonCursor& config);
-/// A convolutional UNet: its layers in the order in which they run, as kinds. Sets all of `shape`
-/// but its name.
-void read_unet(const JsonCursor& config, TransformerShape& shape);
+/// A convolutional UNet: its layers in the order in which they run, as kinds. Sets all of `m` but
+/// its name.
+void read_unet(const JsonCursor& config, TransformerShape& m);
 
 /// The mixer of a family whose layers have that or attention; null where others decide.
 const MixerKind* mixer_of_family(std::string_view type);

@@ -190,7 +190,7 @@ void require_known_stream(const JsonCursor& from, const KindShape& kind) {
     from.at("convolution").fail("no such key, unless the mixer is a convolution");
   }
   if (convolves && (kind.cross || kind.ffn > 0 || kind.experts || kind.hidden > 0)) {
-    from.at("mixer").fail("a convolution has no \"cross\", \"ffn\", \"experts\" or \"hidden\"");
+    from.at("mixer").fail(R"(a convolution has no "cross", "ffn", "experts" or "hidden")");
   }
   const ConvolutionShape& c = kind.convolution;
   if (convolves && (c.halves && c.doubles)) {
@@ -205,7 +205,7 @@ void require_known_stream(const JsonCursor& from, const KindShape& kind) {
   }
   if (kind.tokens > 0 && kind.halvings > 0) from.at("halvings").fail("0 beside \"tokens\"");
   if (kind.of_source && (kind.tokens > 0 || kind.halvings > 0)) {
-    from.at("of_source").fail("false beside \"tokens\" and \"halvings\"");
+    from.at("of_source").fail(R"(false beside "tokens" and "halvings")");
   }
 }
 

@@ -13,7 +13,7 @@ void NamedJobs::add(const std::string& name) {
 }
 
 std::string NamedJobs::names() const {
-  const std::string out = fmt::format("{}", fmt::join(first_, ", "));
+  std::string out = fmt::format("{}", fmt::join(first_, ", "));
   if (count_ == first_.size()) return out;
   return fmt::format("{}, and {} more", out, grouped(static_cast<double>(count_ - first_.size())));
 }

@@ -28,7 +28,8 @@ struct Sizes {
     }
     sequence_tokens = std::max(scenario.job.batch.tokens, scenario.job.batch.source());
     for (const KindShape& own : model.kinds) {
-      sequence_tokens = std::max<double>(sequence_tokens, std::max(own.tokens, own.source_tokens));
+      const int longest = std::max(own.tokens, own.source_tokens);
+      sequence_tokens = std::max<double>(sequence_tokens, longest);
     }
     micro_tokens = scenario.job.batch.micro_sequences * sequence_tokens;
     stage_layers = std::max(1.0, static_cast<double>(model.layers) / cut.pipeline);
