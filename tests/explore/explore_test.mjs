@@ -89,9 +89,11 @@ const hostile = {
 for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'CONNECT', 'TRACE', 'PRI']) {
   hostile[`the method ${method}`] = get(`${pathname}answer`, [ours, 'Content-Length: 0'], method);
 }
+// What is announced decides. No more is sent than a socket takes at once: whoever still writes when
+// the connection is reset may never read why.
 for (const size of [1, 1e5, 1e8]) {
   hostile[`a body of ${size} bytes`] =
-    get(`${pathname}answer`, [ours, `Content-Length: ${size}`], 'POST', 'x'.repeat(Math.min(size, 2e6)));
+    get(`${pathname}answer`, [ours, `Content-Length: ${size}`], 'POST', 'x'.repeat(Math.min(size, 1e4)));
 }
 for (const [what, said] of Object.entries(hostile)) {
   const reply = await said;
