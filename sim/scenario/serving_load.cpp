@@ -265,9 +265,9 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     const int usual = load.clients > 0 ? kRequestsOfClient * load.clients : kDefaultRequests;
     const int count = load.requests > 0 ? load.requests : usual;
     if (count > kMostRequests) {
-      constexpr int kMostClients = kMostRequests / kRequestsOfClient;
+      constexpr int most = kMostRequests / kRequestsOfClient;
       at.at("clients").fail(fmt::format("at most {} clients of {} requests each, or \"requests\"",
-                                        grouped(kMostClients), kRequestsOfClient));
+                                        grouped(most), kRequestsOfClient));
     }
     draw_requests(load, count, out);
     out.drawn = std::make_shared<const WrittenLoad>(load);

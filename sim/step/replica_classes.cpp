@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sim/step/colour_refinement.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
 #include "sim/step/site.hpp"
@@ -44,16 +45,6 @@ std::vector<int> path_kinds(const Lanes& lanes, int data, int stages) {
   return kinds;
 }
 
-/// Finalizer of SplitMix64: Steele, Lea and Flood 2014, OOPSLA, figure 14.
-constexpr std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31);
-}
-constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
-  return mix(mix(a + 0x9e3779b97f4a7c15ULL) ^ b);
-}
-
 /// Replicas that exchange tokens in any stage, side by side; 1: none do. They wait for each other
 /// in every layer, so they must all run as many passes.
 int replicas_of_block(const StepPlan& plan) {
@@ -81,15 +72,17 @@ bool has_groups(const StepPlan& plan, std::size_t kind) {
   });
 }
 
-/// Numbers hashes from 0 in the order of their first appearance.
-template <class Colours>
-std::uint32_t renumber(const std::vector<std::uint64_t>& hashes, Colours& colours) {
-  std::unordered_map<std::uint64_t, std::uint32_t> known;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    colours[i] =
-        known.try_emplace(hashes[i], static_cast<std::uint32_t>(known.size())).first->second;
+/// Numbers the colours of `count` vertices from 0, in the order of their first appearance.
+std::vector<std::uint32_t> in_order(const std::vector<std::uint32_t>& colours, std::size_t first,
+                                    std::size_t count) {
+  std::vector<std::uint32_t> number_of(colours.size(), kUnused), numbers(count);
+  std::uint32_t known = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::uint32_t& number = number_of[colours[first + i]];
+    if (number == kUnused) number = known++;
+    numbers[i] = number;
   }
-  return static_cast<std::uint32_t>(known.size());
+  return numbers;
 }
 
 /// Replicas and links as a graph: a replica's flow that crosses a link is an edge between them.
@@ -120,39 +113,20 @@ class Refinement {
     }
     number_groups();
     add_data();
-    replica_colour_.resize(replicas);
-    link_colour_.resize(link_hash_.size());
   }
 
   ReplicaClasses run(const Slowdowns& slow) {
-    std::uint32_t replicas = renumber(replica_hash_, replica_colour_);
-    std::uint32_t links = renumber(link_hash_, link_colour_);
-    std::uint32_t groups = renumber(group_hash_, group_colour_);
-    while (!alone(replicas)) {
-      refine();
-      const std::uint32_t more_replicas = renumber(replica_hash_, replica_colour_);
-      const std::uint32_t more_links = renumber(link_hash_, link_colour_);
-      const std::uint32_t more_groups = renumber(group_hash_, group_colour_);
-      if (more_replicas == replicas && more_links == links && more_groups == groups) break;
-      replicas = more_replicas;
-      links = more_links;
-      groups = more_groups;
-    }
-    return result(slow, replicas, links);
+    const std::size_t replicas = replica_hash_.size(), links = link_hash_.size();
+    ColourRefinement refinement{kinds(), edges()};
+    // Under ECMP no two replicas may be alike: then links need not be compared.
+    refinement.refine(lanes_.comparable() ? 0 : replicas);
+    replica_colour_ = in_order(refinement.colours(), 0, replicas);
+    link_colour_ = in_order(refinement.colours(), replicas, links);
+    group_colour_ = in_order(refinement.colours(), replicas + links, group_hash_.size());
+    return result(slow);
   }
 
  private:
-  struct Use {
-    std::uint32_t replica, link;
-    std::uint64_t what;  ///< which flow of the replica, and its share
-  };
-
-  /// What a group's collectives put on a link.
-  struct GroupUse {
-    std::uint32_t group, link;
-    std::uint64_t what;
-  };
-
   std::uint32_t number(FabricLink link) {
     std::uint32_t& n = number_[link];
     if (n == kUnused) {
@@ -224,7 +198,6 @@ class Refinement {
           group_hash_.size() + static_cast<std::size_t>(plan_.placement.data / of_kind.replicas),
           kind);
     }
-    group_colour_.resize(group_hash_.size());
   }
   [[nodiscard]] std::uint32_t group_at(std::size_t kind, std::size_t replica) const {
     const DataGroup& of_kind = plan_.stages.front().groups[kind];
@@ -271,46 +244,36 @@ class Refinement {
     }
   }
 
-  void refine() {
-    for (std::size_t first = 0; first < replica_hash_.size(); first += span_) {
-      std::uint64_t block = 0;
-      for (std::size_t i = first; i < first + span_; ++i) block += mix(replica_colour_[i]);
-      for (std::size_t i = first; i < first + span_; ++i) {
-        replica_hash_[i] = mix(replica_colour_[i]) + (span_ > 1 ? mix(block) : 0);
-      }
-    }
-    for (std::size_t i = 0; i < link_hash_.size(); ++i) link_hash_[i] = mix(link_colour_[i]);
-    for (const Use& use : uses_of_all_) {
-      replica_hash_[use.replica] += mix(use.what, link_colour_[use.link]);
-      link_hash_[use.link] += mix(use.what, replica_colour_[use.replica]);
-    }
-    refine_groups();
+  /// Vertices: replicas, links, groups, blocks of replicas.
+  [[nodiscard]] std::vector<std::uint64_t> kinds() const {
+    enum : std::uint64_t { kReplica, kLink, kGroup, kBlock };
+    std::vector<std::uint64_t> kinds;
+    for (const std::uint64_t hash : replica_hash_) kinds.push_back(mix(kReplica, hash));
+    for (const std::uint64_t hash : link_hash_) kinds.push_back(mix(kLink, hash));
+    for (const std::uint64_t kind : group_hash_) kinds.push_back(mix(kGroup, kind));
+    if (span_ > 1) kinds.resize(kinds.size() + replica_hash_.size() / span_, mix(kBlock, 0));
+    return kinds;
   }
-  void refine_groups() {
-    for (std::size_t g = 0; g < group_hash_.size(); ++g) group_hash_[g] = mix(group_colour_[g]);
-    for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
-      if (first_group_[kind] == kUnused) continue;
-      for (std::size_t d = 0; d < replica_hash_.size(); ++d) {
-        const std::uint32_t group = group_at(kind, d);
-        group_hash_[group] += mix(replica_colour_[d]);
-        replica_hash_[d] += mix(kind, group_colour_[group]);
+  [[nodiscard]] std::vector<LabelledEdge> edges() {
+    const auto links = static_cast<std::uint32_t>(replica_hash_.size());
+    const auto groups = links + static_cast<std::uint32_t>(link_hash_.size());
+    const auto blocks = groups + static_cast<std::uint32_t>(group_hash_.size());
+    std::vector<LabelledEdge> edges = std::move(uses_of_all_);
+    for (LabelledEdge& use : edges) use.other += links;
+    for (const LabelledEdge& use : group_uses_) {
+      edges.push_back({groups + use.one, links + use.other, use.label});
+    }
+    for (std::uint32_t d = 0; d < links; ++d) {
+      for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+        if (first_group_[kind] != kUnused) edges.push_back({d, groups + group_at(kind, d), kind});
       }
+      if (span_ > 1) edges.push_back({d, blocks + d / static_cast<std::uint32_t>(span_), 0});
     }
-    for (const GroupUse& use : group_uses_) {
-      group_hash_[use.group] += mix(use.what, link_colour_[use.link]);
-      link_hash_[use.link] += mix(use.what, group_colour_[use.group]);
-    }
+    return edges;
   }
 
-  /// Under ECMP no two replicas may be alike: then links need not be compared.
-  [[nodiscard]] bool alone(std::uint32_t classes) const {
-    return !lanes_.comparable() && classes == replica_colour_.size();
-  }
-
-  [[nodiscard]] ReplicaClasses result(const Slowdowns& slow, std::uint32_t replicas,
-                                      std::uint32_t links) const {
+  [[nodiscard]] ReplicaClasses result(const Slowdowns& slow) const {
     ReplicaClasses folding;
-    folding.classes.reserve(replicas);
     for (std::size_t d = 0; d < replica_colour_.size(); ++d) {
       const auto data = static_cast<int>(d);
       if (replica_colour_[d] < folding.classes.size()) {
@@ -326,15 +289,21 @@ class Refinement {
                                  {}});
       for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
         if (first_group_[kind] == kUnused) continue;
-        // Alone, replicas were not compared, nor were groups.
-        const std::uint32_t group = group_at(kind, d);
-        folding.classes.back().data_group[kind] = alone(replicas) ? group : group_colour_[group];
+        folding.classes.back().data_group[kind] = group_at(kind, d);
       }
     }
     if (span_ > 1) number_blocks(folding.classes);
-    if (alone(replicas)) return folding;
+    // Replicas all on their own were not compared, nor were links and groups.
+    if (!lanes_.comparable() && folding.classes.size() == replica_colour_.size()) return folding;
+    for (ReplicaClass& c : folding.classes) {
+      for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+        if (first_group_[kind] != kUnused) c.data_group[kind] = group_colour_[c.data_group[kind]];
+      }
+    }
     folding.links.of = number_;
-    folding.links.links.assign(links, 0);
+    if (!link_colour_.empty()) {
+      folding.links.links.resize(1 + std::size_t{*std::ranges::max_element(link_colour_)});
+    }
     for (std::uint32_t& of : folding.links.of) {
       if (of == kUnused) continue;
       of = link_colour_[of];
@@ -361,9 +330,11 @@ class Refinement {
   std::vector<double> left_;           ///< of each fabric link's capacity; empty: all of it
   double efficiency_;                  ///< of links between switches
   std::vector<std::uint32_t> number_;  ///< by fabric link: among those used
-  std::vector<Use> uses_of_all_;
+  /// Of replicas and links: which flow of the replica crosses the link, and its share.
+  std::vector<LabelledEdge> uses_of_all_;
   std::array<std::uint32_t, kDataGroups> first_group_{};
-  std::vector<GroupUse> group_uses_;
+  /// Of groups and links: what the group's collectives put on the link.
+  std::vector<LabelledEdge> group_uses_;
   std::vector<RouteHop> uses_;
   std::vector<std::uint64_t> replica_hash_, link_hash_, group_hash_;
   std::vector<std::uint32_t> replica_colour_, link_colour_, group_colour_;
