@@ -1,6 +1,7 @@
 /// Splits a message over all shortest ways to where it goes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,6 +18,24 @@ struct Goal {
   Vertex port = kNoPort;  ///< a NIC port, at distance 0; none: the switches at distance 0
 };
 
+/// The links of a switch to switches that a NIC port hangs on, from the port's side, in their
+/// order: few of a spine's links are, where it has one for each leaf.
+template <class Use>
+void for_links_towards_leaves(const ClusterGraph& graph, Vertex at, Vertex port, Use use) {
+  const auto first = graph.first_link();
+  std::vector<GraphLink> found;
+  for (GraphLink i = first[port]; i < first[port + 1]; ++i) {
+    const Vertex leaf = graph.target()[i];
+    for (GraphLink j = first[leaf]; j < first[leaf + 1]; ++j) {
+      if (graph.target()[j] == at) found.push_back(graph.reverse(j));
+    }
+  }
+  std::ranges::sort(found);
+  const auto twice = std::ranges::unique(found);  // the port may have two cables to a leaf
+  found.erase(twice.begin(), twice.end());
+  for (const GraphLink link : found) use(link);
+}
+
 /// Calls use(link) for each link of `at` that starts a shortest way to the goal, in the order of
 /// the links; none where there is no way.
 template <class Use>
@@ -29,9 +48,16 @@ void for_next_links(const ClusterGraph& graph, Vertex at, const Goal& goal, Use 
   if (at >= ports) {
     next = far(at) - 1;
     if (next == 0 && goal.port != Goal::kNoPort) {
-      for (GraphLink i = first; i < end; ++i) {
-        if (graph.target()[i] == goal.port) use(i);
+      // From the port's side, which has few links where a switch may have one for each node.
+      const GraphLink last = graph.first_link()[goal.port + 1];
+      for (GraphLink i = graph.first_link()[goal.port]; i < last; ++i) {
+        if (graph.target()[i] == at) use(graph.reverse(i));
       }
+      return;
+    }
+    constexpr GraphLink kMany = 256;
+    if (next == 1 && goal.port != Goal::kNoPort && end - first > kMany) {
+      for_links_towards_leaves(graph, at, goal.port, use);
       return;
     }
   } else {

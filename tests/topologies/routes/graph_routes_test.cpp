@@ -113,6 +113,46 @@ TEST_CASE("spray over the graph of a tree loads each bundle as the tree's arithm
   }
 }
 
+TEST_CASE("a spine with a cable to each of 300 leaves finds the few that lead to a port") {
+  // Two ports with two cables each: the first ones both to leaf 0, the others to leaves 298 and
+  // 299. Leaf 299 has two cables to the spine.
+  std::vector<GraphVertex> vertices{{.name = "here", .level = 0, .node = 0, .nic = 0},
+                                    {.name = "there", .level = 0, .node = 1, .nic = 0},
+                                    {.name = "spine", .level = 2}};
+  constexpr Vertex kSpine = 2, kFirst = 3, kLeaves = 300;
+  std::vector<GraphCable> cables;
+  for (Vertex leaf = 0; leaf < kLeaves; ++leaf) {
+    vertices.push_back({.name = "leaf " + std::to_string(leaf), .level = 1});
+    cables.push_back({.a = kSpine, .b = kFirst + leaf, .capacity = kNic});
+  }
+  cables.push_back({.a = kFirst + kLeaves - 1, .b = kSpine, .capacity = kNic});
+  for (const auto& [port, leaf] :
+       {std::pair{0U, 0U}, std::pair{0U, 0U}, std::pair{1U, 299U}, std::pair{1U, 298U}}) {
+    cables.push_back({.a = port, .b = kFirst + leaf, .capacity = kNic});
+  }
+  const auto graph = std::make_shared<const ClusterGraph>(vertices, cables);
+  const GraphRoutes routes(graph, {.routing = Routing::spray});
+  double to_298 = 0, to_299 = 0, into_port = 0;
+  for (const RouteHop& hop : route(routes, 0, 1)) {
+    const Vertex from = graph->source()[hop.link], to = graph->target()[hop.link];
+    if (from == kSpine && to == kFirst + 298) to_298 += hop.share;
+    if (from == kSpine && to == kFirst + 299) to_299 += hop.share;
+    if (to == 1) into_port += hop.share;
+    CHECK((from != kSpine || to >= kFirst + 298));
+  }
+  CHECK(to_298 == test::near(1.0 / 3));
+  CHECK(to_299 == test::near(2.0 / 3));
+  CHECK(into_port == test::near(1.0));
+  // Back, both cables of the port hang on one leaf, to which the spine has one cable.
+  double to_0 = 0;
+  for (const RouteHop& hop : route(routes, 1, 0)) {
+    if (graph->source()[hop.link] != kSpine) continue;
+    CHECK(graph->target()[hop.link] == kFirst);
+    to_0 += hop.share;
+  }
+  CHECK(to_0 == test::near(1.0));
+}
+
 /// Knuth's MMIX generator.
 class Random {
  public:
