@@ -6,7 +6,7 @@
 #include <tbb/task_arena.h>
 #include <utility>
 
-#include "sim/core/random.hpp"
+#include "sim/scenario/serving_load.hpp"
 #include "sim/search/serving_plan.hpp"
 
 namespace lockstep {
@@ -75,7 +75,7 @@ std::vector<ServingTrial> capacity_curve(const ServingPlanSpec& plan, const Serv
     for (ServingPool& pool : pools) {
       pool.replicas = std::max(1, static_cast<int>(std::ceil(factor * pool.replicas)));
     }
-    ServingTrial trial = trials.run(pools);
+    ServingTrial trial = trials.run_steady(pools);
     const bool known = !out.empty() && out.back().gpus() == trial.gpus();
     if (!known) out.push_back(std::move(trial));
   }
@@ -85,20 +85,22 @@ std::vector<ServingTrial> capacity_curve(const ServingPlanSpec& plan, const Serv
 /// The candidate's scenario with a drawn load of these lengths and this rate.
 ServingSpec with_load(const ServingSpec& base, const ServingMapCell& cell, int requests) {
   constexpr double kSigma = 0.5;  // of the lengths' logarithms: as conversations' (assumed)
-  ServingSpec out = base;
-  out.requests.assign(static_cast<std::size_t>(requests), {});
-  RandomStream random({.seed = base.seed, .purpose = 215});
-  const auto length = [&](double mean) {
-    const double drawn = mean * portable_exp(kSigma * random.normal() - kSigma * kSigma / 2);
-    return static_cast<std::int32_t>(std::clamp(drawn, 1.0, 8 * mean));
+  const auto lengths = [](double mean) {
+    ServingLengths of;
+    of.mean = mean;
+    of.sigma = kSigma;
+    of.most = static_cast<int>(8 * mean);
+    return of;
   };
-  double at = 0;
-  for (ServedRequest& r : out.requests) {
-    at += random.exponential() / cell.rate;
-    r.arrival = to_run_time(Seconds{at});
-    r.input = length(cell.input);
-    r.output = length(cell.output);
-  }
+  WrittenLoad load;
+  load.rate = cell.rate;
+  load.input = lengths(cell.input);
+  load.output = lengths(cell.output);
+  ServingSpec out = base;
+  out.clients = 0;
+  out.coming = 0;
+  out.drawn = std::make_shared<const WrittenLoad>(load);
+  redraw_requests(out, static_cast<std::size_t>(requests));
   return out;
 }
 

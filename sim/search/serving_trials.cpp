@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <utility>
 
+#include "models/base/number_text.hpp"
 #include "sim/scenario/serving_load.hpp"
 
 namespace lockstep {
@@ -77,13 +79,14 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
 
 ServingTrial ServingTrials::run_steady(const std::vector<ServingPool>& pools, double speed) const {
   ServingTrial out = run(pools, speed);
-  if (base_.drawn == nullptr) return out;
+  if (base_.drawn == nullptr || base_.drawn->rate <= 0) return out;
   const std::size_t most = std::max(base_.requests.size(), kMostSteady);
   while (out.kept && !out.course.steady() && out.requests < most) {
     std::size_t count = 2 * out.requests;
     while (count < out.course.enough) count *= 2;
     ServingSpec longer = base_;
     redraw_requests(longer, std::min(count, most));
+    if (reshape_) reshape_(longer);
     // Conversations are whole: a few requests less than asked for may be all that there are.
     if (longer.requests.size() <= out.requests) break;
     out = run_load(std::move(longer), pools, speed);
@@ -107,6 +110,20 @@ ServingTrial ServingTrials::run_load(ServingSpec spec, const std::vector<Serving
   out.course = load_course(spec.requests, spec.coming);
   out.requests = spec.requests.size();
   return out;
+}
+
+std::string load_length_words(const ServingTrial& trial, std::size_t given, std::string_view what) {
+  if (!trial.course.steady()) {
+    return fmt::format(
+        "The load is too short to judge the {} by: of {} {}, so that a longer one may not keep the "
+        "objectives.",
+        what, counted(static_cast<double>(trial.requests), "request"),
+        trial.course.lasts ? "more and more stay in the system"
+                           : "the last comes before 40 times what one stays");
+  }
+  if (trial.requests <= given) return {};
+  return fmt::format("The {} is judged by {} of this load, which fewer are over too soon for.",
+                     what, counted(static_cast<double>(trial.requests), "request"));
 }
 
 int least_that_keeps(int most, bool most_first, const std::function<bool(int)>& keeps) {

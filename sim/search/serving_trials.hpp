@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/serving/simulate_serving.hpp"
@@ -43,19 +45,22 @@ struct ServingTrial {
 class ServingTrials {
  public:
   /// `interrupted` is asked now and then; true: trials end early and keep nothing.
-  explicit ServingTrials(const ServingSpec& base, std::function<bool()> interrupted = {})
-      : base_(base), interrupted_(std::move(interrupted)) {}
+  /// `reshape` makes of requests that are drawn anew what was made of those of `base`.
+  explicit ServingTrials(const ServingSpec& base, std::function<bool()> interrupted = {},
+                         std::function<void(ServingSpec&)> reshape = {})
+      : base_(base), interrupted_(std::move(interrupted)), reshape_(std::move(reshape)) {}
 
   /// Arrivals come `speed` times as fast.
   [[nodiscard]] ServingTrial run(const std::vector<ServingPool>& pools, double speed = 1) const {
     return run_load(base_, pools, speed);
   }
 
-  /// The same with a load that is long enough for a rate to be judged by: while it keeps the
+  /// The same with a load that is long enough for its rate to be judged by: while it keeps the
   /// objectives and is not steady, it is drawn anew, twice as long or more, up to 200,000 requests
   /// (or what the scenario has). One that still grows then keeps nothing. A trace is as long as it
-  /// is.
-  [[nodiscard]] ServingTrial run_steady(const std::vector<ServingPool>& pools, double speed) const;
+  /// is, and so is a load that comes at no rate of its own: clients that wait, or all at once.
+  [[nodiscard]] ServingTrial run_steady(const std::vector<ServingPool>& pools,
+                                        double speed = 1) const;
 
   [[nodiscard]] const ServingSpec& base() const { return base_; }
   [[nodiscard]] int count() const { return count_; }
@@ -67,8 +72,13 @@ class ServingTrials {
 
   const ServingSpec& base_;
   std::function<bool()> interrupted_;
+  std::function<void(ServingSpec&)> reshape_;
   mutable std::atomic<int> count_ = 0;
 };
+
+/// By how long a load `what` was judged ("best rate"), where the scenario has `given` requests;
+/// empty: there is nothing to say.
+std::string load_length_words(const ServingTrial& trial, std::size_t given, std::string_view what);
 
 /// The least n of 1 to `most` for which `keeps`: doubled, then halved. 0: none does. `most_first`:
 /// asks for the largest one first, where it is likely not to.

@@ -36,7 +36,7 @@ class PoolSizer {
       pools.push_back(layout);
       pools.back().replicas = replicas;
       ++out_.trials;
-      return tried.emplace(replicas, trials_.run(pools)).first->second.kept;
+      return tried.emplace(replicas, trials_.run_steady(pools)).first->second.kept;
     };
     const int least = least_that_keeps(most, out_.possible, keeps);
     if (least == 0) return;
@@ -66,8 +66,11 @@ Pools named(Pools layouts, std::string_view name) {
 
 /// The load as the pool for prompts sees it: each request ends with its first token, which must be
 /// there in time.
-ServingSpec prompts_alone(ServingSpec spec) {
+void end_with_first_tokens(ServingSpec& spec) {
   for (ServedRequest& r : spec.requests) r.output = 1;
+}
+ServingSpec prompts_alone(ServingSpec spec) {
+  end_with_first_tokens(spec);
   ServingObjectives& o = spec.objectives;
   const auto at = [](ServedTime time) {
     return static_cast<std::size_t>(time) * kLimitedPercents.size();
@@ -102,7 +105,7 @@ SizedService size_one_pool(const ServingTrials& trials, const Pools& layouts) {
 
 SizedService size_two_pools(const ServingTrials& trials, const Pools& layouts) {
   const ServingSpec alone = prompts_alone(trials.base());
-  const ServingTrials prompts(alone, [&] { return trials.stopped(); });
+  const ServingTrials prompts(alone, [&] { return trials.stopped(); }, end_with_first_tokens);
   SizedService first = size_one_pool(prompts, layouts);
   if (!first.possible) return first;
   // What is asked of whole requests may need prompts to be done sooner than their own limit.

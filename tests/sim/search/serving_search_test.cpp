@@ -120,6 +120,26 @@ TEST_CASE("size_one_pool: one replica less breaks the objectives") {
   CHECK(sized.best.gpus() == least);
 }
 
+TEST_CASE("size_one_pool: a load that is over before a backlog shows needs as many as a long one") {
+  ServingSpec spec = searched_spec();
+  const FoundLayouts layouts = serving_layouts(spec, spec.pools[0], {.tensor = {1}});
+  redraw_requests(spec, 20'000);
+  const SizedService by_long = size_one_pool(ServingTrials(spec), layouts.pools);
+  ServingSpec few = spec;
+  redraw_requests(few, 20);
+  const ServingTrials trials(few);
+  const SizedService by_few = size_one_pool(trials, layouts.pools);
+  REQUIRE(by_long.possible);
+  REQUIRE(by_few.possible);
+  CHECK(by_few.best.requests > few.requests.size());
+  CHECK(by_few.best.course.steady());
+  CHECK(std::abs(by_few.best.gpus() - by_long.best.gpus()) <= 1);
+  // As it is, it would take fewer.
+  ServingPool fewer = layouts.pools[0];
+  fewer.replicas = by_few.best.gpus() / 2;
+  CHECK(trials.run({fewer}).kept);
+}
+
 TEST_CASE("size_two_pools: both pools keep the objectives, and a prompts' replica less does not") {
   const ServingSpec spec = searched_spec();
   const ServingTrials trials(spec);

@@ -159,6 +159,8 @@ Json option_json(const ServingPlanAnswer& a, const ServingOption& o) {
   }
   out["objectives"] = std::move(objectives);
   out["surely"] = best.surely;
+  out["requests"] = best.requests;
+  out["steady"] = best.course.steady();
   out["ttft_p99_s"] = twelve_digits(f.ttft_s.p99);
   out["tpot_p99_s"] = twelve_digits(f.tpot_s.p99);
   out["output_tokens_per_s_per_gpu"] = twelve_digits(f.output_per_s / best.gpus());
@@ -194,6 +196,12 @@ std::string serving_recommendation(const ServingPlanAnswer& a) {
   return out;
 }
 
+std::string serving_judged_words(const ServingPlanAnswer& a) {
+  if (!a.report.choice) return {};
+  const ServingOption& o = a.report.options[*a.report.choice];
+  return load_length_words(o.sized.best, a.candidate_of(o).base.requests.size(), "recommendation");
+}
+
 std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& style) {
   const ServingSpec& first = a.spec.candidates.front().base;
   std::string out = style.bold(first.model.name + " to be served") + "\n";
@@ -207,8 +215,10 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
       "tokens of\n  answers, spares included; sure: the objectives are kept at the slow end of "
       "the 90 % interval too\n";
   out += map_table(a, style);
-  out += "\n" + labelled_service("Searched", fmt::format("{} simulations of the load",
-                                                         grouped(a.report.trials)));
+  const std::string judged = serving_judged_words(a);
+  out += "\n" + labelled_service("Searched", fmt::format("{} simulations of the load{}{}",
+                                                         grouped(a.report.trials),
+                                                         judged.empty() ? "" : ". ", judged));
   for (const std::string& assumed : assumptions_of(a)) {
     out += style.dim("  assumed: " + assumed) + "\n";
   }
@@ -278,6 +288,9 @@ Markdown serving_plan_markdown(const ServingPlanAnswer& a) {
       Markdown::write("# {} to be served\n\n", a.spec.candidates.front().base.model.name);
   if (!a.spec.about.empty()) out += Markdown::write("{}\n\n", a.spec.about);
   out += Markdown::write("{}\n\n", serving_recommendation(a));
+  if (const std::string judged = serving_judged_words(a); !judged.empty()) {
+    out += Markdown::write("{}\n\n", judged);
+  }
   out += Markdown::write(
       "| machine | way | GPUs | spares | TTFT 99 % | TPOT 99 % | USD per million |\n"
       "|---|---|--:|--:|--:|--:|--:|\n");

@@ -22,6 +22,8 @@ struct ServingPlanAnswer {
 
 /// What to take and why, in a sentence or two.
 std::string serving_recommendation(const ServingPlanAnswer& answer);
+/// By how long a load that was judged; empty: by what the plan has, which is long enough.
+std::string serving_judged_words(const ServingPlanAnswer& answer);
 /// "H100, two pools".
 std::string option_name(const ServingPlanAnswer& answer, const ServingOption& option);
 

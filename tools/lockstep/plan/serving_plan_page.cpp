@@ -151,7 +151,8 @@ std::string serving_plan_page(const ServingPlanAnswer& a) {
   Page page("Plan", first.model.name + " to be served");
   if (!a.spec.about.empty()) page.about(a.spec.about);
   page.headline(escaped(serving_recommendation(a)));
-  page.section("Machines", "Load: " + first.load + ".");
+  const std::string judged = serving_judged_words(a);
+  page.section("Machines", "Load: " + first.load + "." + (judged.empty() ? "" : " " + judged));
   add_service_bars(page, a);
   page.table(options_page_table(a));
   add_capacity_curve(page, a);

@@ -56,19 +56,8 @@ bool judges_rates(const ServingTuneStudy& study) {
 /// By how long a load the best was judged; empty: there is nothing to say.
 std::string load_length_words(const ServingTuneStudy& study) {
   if (!judges_rates(study) || study.result.best.empty()) return {};
-  const ServingTrial& best = study.result.best.front().trial;
-  if (!best.course.steady()) {
-    return fmt::format(
-        "The load is too short to judge the best rate by: of {} {}, so that a longer one may not "
-        "keep the objectives.",
-        counted(static_cast<double>(best.requests), "request"),
-        best.course.lasts ? "more and more stay in the system"
-                          : "the last comes before 40 times what one stays");
-  }
-  if (best.requests <= study.base.requests.size()) return {};
-  return fmt::format(
-      "The best rate is judged by {} of this load, which fewer are over too soon for.",
-      counted(static_cast<double>(best.requests), "request"));
+  return load_length_words(study.result.best.front().trial, study.base.requests.size(),
+                           "best rate");
 }
 
 Json service_json(const ServingTuneStudy& study, const TunedService& service) {
