@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -58,6 +59,27 @@ TEST_CASE("site limit: run --vary, --advise, --scaling and tune say that it is e
   }
   CHECK(tells(lockstep_with(questions[0]).out,
               "EXCEEDED: 1 of 2 rows draw more than the site's limit of 1,000 W"));
+}
+
+TEST_CASE(
+    "site limit: the pages of --vary, --scaling and sweep say in their headlines what exceeds it") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("job.json", kLimitedJob), page = folder.path() + "/p.html";
+  const std::string sweep = folder.write("sweep.json", R"({"scenario": "job.json",
+    "axes": [{"at": "/power/site_limit", "values": ["1 kW", "2 kW", "1 MW"]}]})");
+  const auto page_of = [&](std::vector<std::string> question) {
+    question.insert(question.end(), {"--report", page});
+    REQUIRE(lockstep_with(question).exit == Exit::ok);
+    return read_text_file(page);
+  };
+  CHECK(tells(page_of({"run", file, "--vary", "power.site_limit=1 kW,1 MW"}),
+              "<strong>EXCEEDED: 1 of 2 rows draw more"));
+  CHECK(tells(page_of({"run", file, "--scaling", "8,16"}),
+              "<strong>EXCEEDED: 2 of 2 sizes draw more"));
+  CHECK(tells(page_of({"sweep", sweep, "-o", folder.path() + "/a.db"}),
+              "<strong>EXCEEDED: 2 of 3 points draw more"));
+  CHECK_FALSE(tells(page_of({"run", file, "--scaling", "8,16", "--set", "power.site_limit=1 MW"}),
+                    "EXCEEDED"));
 }
 
 TEST_CASE("site limit: a sweep says how many of its points exceed it") {

@@ -180,6 +180,10 @@ std::string Page::html(const ChartLibrary& library, const LivePart* live) const 
   return out;
 }
 
+Html limit_sentence(std::string_view warning) {
+  return warning.empty() ? Html{} : escaped(" ") + strong(warning) + escaped(".");
+}
+
 Html coloured_name(std::string_view name, std::size_t colour) {
   return Html::markup(fmt::format("<span class=\"key\" style=\"--key:var(--colour-{})\"></span>",
                                   std::min(colour, kPageColours))) +

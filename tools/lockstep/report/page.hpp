@@ -109,6 +109,9 @@ class Page {
   std::size_t charts_ = 0;
 };
 
+/// What follows a headline's sentences where a limit is exceeded: the warning of site_limit.hpp;
+/// nothing for an empty one.
+Html limit_sentence(std::string_view warning);
 /// A name with its colour in front, as charts show it.
 Html coloured_name(std::string_view name, std::size_t colour);
 /// Text with a bar below that fills `share` of the cell's width (0 to 1).

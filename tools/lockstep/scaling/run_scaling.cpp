@@ -96,16 +96,6 @@ std::string series_table(const std::vector<ScalingPoint>& points, const TextStyl
   return table.text(style) + problems;
 }
 
-/// A line about the sizes that draw more than the site has; empty where there is none.
-std::string exceeded_line(const std::vector<ScalingPoint>& points) {
-  LimitTally limits;
-  for (const ScalingPoint& p : points) {
-    if (p.problem.empty()) limits.add(p.site_excess_w, p.site_limit_w);
-  }
-  const std::string over = limits.warning("sizes");
-  return over.empty() ? "" : over + ".\n";
-}
-
 std::string lost_table(const std::vector<ScalingPoint>& points, const TextStyle& style) {
   const std::vector<std::size_t> shown = shown_buckets(points);
   if (shown.empty()) return {};
@@ -126,11 +116,19 @@ std::string lost_table(const std::vector<ScalingPoint>& points, const TextStyle&
 
 }  // namespace
 
+std::string exceeded_sizes(const std::vector<ScalingPoint>& points) {
+  LimitTally limits;
+  for (const ScalingPoint& p : points) {
+    if (p.problem.empty()) limits.add(p.site_excess_w, p.site_limit_w);
+  }
+  return limits.warning("sizes");
+}
+
 std::string scaling_table(const Scaling& scaling, const TextStyle& style) {
   const auto section = [&](const char* title, const std::vector<ScalingPoint>& points) {
-    const std::string lost = lost_table(points, style);
-    return style.bold(title) + "\n" + exceeded_line(points) + series_table(points, style) +
-           (lost.empty() ? "" : "\n" + lost);
+    const std::string lost = lost_table(points, style), over = exceeded_sizes(points);
+    return style.bold(title) + "\n" + (over.empty() ? "" : over + ".\n") +
+           series_table(points, style) + (lost.empty() ? "" : "\n" + lost);
   };
   return section("Strong scaling: the same batch", scaling.strong) + "\n" +
          section("Weak scaling: as many sequences a replica", scaling.weak);

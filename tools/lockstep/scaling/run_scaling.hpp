@@ -16,6 +16,8 @@ namespace lockstep {
 Exit run_scaling(const std::string& path, const std::string& text, const PresetStore& presets,
                  const ParsedOptions& options, Console& console);
 
+/// How many sizes draw more than their site has; empty where none does.
+std::string exceeded_sizes(const std::vector<ScalingPoint>& points);
 std::string scaling_table(const Scaling& scaling, const TextStyle& style);
 CsvText scaling_csv(const Scaling& scaling);
 std::string scaling_page(const std::string& file, const Scaling& scaling);

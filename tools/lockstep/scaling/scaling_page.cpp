@@ -107,7 +107,8 @@ std::string scaling_page(const std::string& file, const Scaling& scaling) {
     page.headline(escaped("On ") + strong(counted(weak.back()->gpus, "GPU")) +
                   escaped(" each does ") + strong(page_percent(weak.back()->efficiency, 1)) +
                   escaped(fmt::format(" of what it does on {}, with as many sequences a replica.",
-                                      grouped(weak.front()->gpus))));
+                                      grouped(weak.front()->gpus))) +
+                  limit_sentence(exceeded_sizes(scaling.weak)));
   }
   add("Strong scaling", "The same batch on more GPUs.", scaling.strong);
   add("Weak scaling", "As many sequences a replica on more GPUs.", scaling.weak);

@@ -320,7 +320,8 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary) {
     page.headline(escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
                                       summary.objective.column)) +
                   strong(number ? short_number(*number) : text_of(value)) +
-                  escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))));
+                  escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
+                  limit_sentence(summary.limit_warning));
   }
   const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
   page.figures(std::vector<PageFigure>{{.value = count(summary.points), .label = "points"},

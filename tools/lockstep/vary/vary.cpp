@@ -287,21 +287,27 @@ std::vector<VariedPoint> points_by_operation(const VariedPoint& point) {
   return out;
 }
 
+std::string exceeded_rows(const Varied& varied) {
+  LimitTally limits;
+  for (const VariedPoint& point : varied.points) {
+    if (point.ok()) limits.add(number_of(point, "site_excess_w"), number_of(point, "site_limit_w"));
+  }
+  return limits.warning();
+}
+
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const Varied varied = by_operation(by_point);
   const TableParts parts = parts_of(varied);
   TextTable table(columns_of(varied, parts));
   std::string errors;
-  LimitTally limits;
   for (const VariedPoint& point : varied.points) {
     table.add(cells_of(point, parts, style));
-    if (point.ok()) limits.add(number_of(point, "site_excess_w"), number_of(point, "site_limit_w"));
     if (!point.ok()) errors += wrap(point.error, kTextColumns, 2) + "\n";
   }
   std::string out = style.bold(varied.file) + "\n";
   if (const std::string about = about_of(varied); !about.empty())
     out += wrap(about, kTextColumns, 0) + "\n";
-  if (const std::string over = limits.warning(); !over.empty()) out += over + ".\n";
+  if (const std::string over = exceeded_rows(varied); !over.empty()) out += over + ".\n";
   out += "\n" + table.text(style);
   if (all_alike(varied)) out += "\nNothing that this shows depends on it.\n";
   if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";

@@ -38,6 +38,9 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
 /// numbers of the operation at its largest size in place of those over all rows.
 std::vector<VariedPoint> points_by_operation(const VariedPoint& point);
 
+/// How many points draw more than their site has; empty where none does.
+std::string exceeded_rows(const Varied& varied);
+
 /// A row for each point, of collectives for each operation, with a bar for the number that the kind
 /// of answer is about.
 std::string varied_table(const Varied& by_point, const TextStyle& style);

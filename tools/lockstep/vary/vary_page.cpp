@@ -282,7 +282,7 @@ Html headline_of(const std::vector<Compared>& all) {
 std::string vary_page(const Varied& varied) {
   Page page("What if", fmt::format("{} of {}", axes_words(varied), varied.file));
   const std::vector<Compared> all = compared_in(varied);
-  page.headline(headline_of(all));
+  page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
   for (const Compared& of : all) add_compared(page, of);
   std::vector<std::string> errors;
   for (const VariedPoint& point : varied.points) {
