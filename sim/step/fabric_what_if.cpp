@@ -52,6 +52,9 @@ std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario)
     }
   }
   if (fabric.kind != FabricKind::file) {
+    const int nics = scenario.node.nics;
+    out.emplace_back(fmt::format("nics {} -> {} a node", nics, nics + 1),
+                     [](Scenario& s) { ++s.node.nics; });
     out.emplace_back("NICs and links of twice the bandwidth", [](Scenario& s) {
       s.node.nic_bandwidth = 2.0 * s.node.nic_bandwidth;
       s.fabric.link_bandwidth = 2.0 * s.fabric.link_bandwidth;
