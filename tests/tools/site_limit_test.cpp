@@ -74,6 +74,12 @@ TEST_CASE(
   };
   CHECK(tells(page_of({"run", file, "--vary", "power.site_limit=1 kW,1 MW"}),
               "<strong>EXCEEDED: 1 of 2 rows draw more"));
+  // What draws more than its site has is not called best, and equals are not.
+  CHECK(tells(page_of({"run", file, "--vary", "power.site_limit=1 kW,1 MW"}),
+              "All 2 points are equal: Step time "));
+  CHECK(tells(
+      page_of({"run", file, "--vary", "cluster.nodes=1,2", "--set", "power.site_limit=12 kW"}),
+      "cluster.nodes = <strong>1</strong> is best of 2 points"));
   CHECK(tells(page_of({"run", file, "--scaling", "8,16"}),
               "<strong>EXCEEDED: 2 of 2 sizes draw more"));
   CHECK(tells(page_of({"sweep", sweep, "-o", folder.path() + "/a.db"}),

@@ -141,13 +141,32 @@ std::string point_name(const VariedPoint& point) {
   return fmt::format("{}", fmt::join(point.values, ", "));
 }
 
-/// The point whose main number is best; nothing where none has it.
+/// Whether a point's job can run where it is: it fits in memory and draws what its site has.
+bool can_be(const VariedPoint& point) {
+  return point.ok() && point.answer.value("memory_fits", true) &&
+         varied_number(point, "site_excess_w").value_or(0) <= 0;
+}
+
+/// Whether several points all have the number, and the same.
+bool are_equal(const Varied& varied, const VariedNumber& main) {
+  const std::optional<double> first = varied_number(varied.points.front(), main.field);
+  return first && varied.points.size() > 1 &&
+         std::ranges::all_of(varied.points, [&](const VariedPoint& point) {
+           return varied_number(point, main.field) == first;
+         });
+}
+
+/// The best of the points that can be, or, where none draws what its site has, of those that fit;
+/// null: none fits, or all are equal.
 const VariedPoint* best_point(const Varied& varied, const VariedNumber& main) {
+  if (are_equal(varied, main)) return nullptr;
+  const bool some_can = std::ranges::any_of(varied.points, can_be);
   const VariedPoint* best = nullptr;
   double least = 0;
   for (const VariedPoint& point : varied.points) {
     const std::optional<double> value = varied_number(point, main.field);
     if (!value || !point.answer.value("memory_fits", true)) continue;
+    if (some_can && !can_be(point)) continue;
     const double rank = main.more_is_better ? -*value : *value;
     if (best != nullptr && rank >= least) continue;
     best = &point;
@@ -249,6 +268,11 @@ std::string axes_words(const Varied& varied) {
 /// Which of these points is best.
 Html best_sentence(const Compared& of, const VariedNumber& main, const VariedPoint* best) {
   const std::string whose = of.op.empty() ? "" : " for " + of.op;
+  if (are_equal(of.varied, main)) {
+    const double value = *varied_number(of.varied.points.front(), main.field);
+    return escaped(fmt::format("All {} points are equal{}: {} {}.", of.varied.points.size(), whose,
+                               main.title, main.text(value)));
+  }
   if (best == nullptr) return escaped("No point fits in memory" + whose + ".");
   return escaped(axes_words(of.varied) + " = ") + strong(point_name(*best)) +
          escaped(fmt::format(" is best of {} points{}: {} {}.", of.varied.points.size(), whose,
