@@ -17,7 +17,7 @@ using test::lockstep_with;
 using test::Ran;
 
 const std::string kOfSlurm = LOCKSTEP_SOURCE_DIR "/scenarios/queue/slurm-recorded.json";
-const std::string kSite = LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/site/";
+const std::string kSlurmSite = LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/site/";
 
 /// Two nodes of 8 GPUs for 20 hours: the first job has both for half an hour, the second runs on
 /// at the end, and so the third waits.
@@ -47,9 +47,10 @@ nlohmann::json answer_with(std::vector<std::string> args) {
 
 /// A site of the accounting in a file, and of that Slurm's other files.
 void import_site(const std::string& accounting, const std::string& to) {
-  const Ran ran = lockstep_with({"queue", "import", "--slurm", kSite + "slurm.conf", "--topology",
-                                 kSite + "topology.conf", "--accounting", accounting, "--sacctmgr",
-                                 kSite + "dump.cfg", "--qos", kSite + "qos.txt", "-o", to});
+  const Ran ran =
+      lockstep_with({"queue", "import", "--slurm", kSlurmSite + "slurm.conf", "--topology",
+                     kSlurmSite + "topology.conf", "--accounting", accounting, "--sacctmgr",
+                     kSlurmSite + "dump.cfg", "--qos", kSlurmSite + "qos.txt", "-o", to});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
 }
 
@@ -91,7 +92,7 @@ TEST_CASE("lockstep run --accounting: states of jobs, and the tasks of an array"
 TEST_CASE("lockstep run --accounting: what a site's import makes of it is the same queue again") {
   const test::TemporaryFolder folder;
   const std::string first = folder.path() + "/first.json", again = folder.path() + "/again.json";
-  import_site(kSite + "sacct.txt", first);
+  import_site(kSlurmSite + "sacct.txt", first);
   const std::string written = records_of(first, folder.path() + "/sacct.txt");
   import_site(folder.path() + "/sacct.txt", again);
   const nlohmann::json recorded = answer_with({again})["recorded"];
