@@ -135,7 +135,7 @@ void add_answer_points(const QueueOutcome& of, const Json& answer, QueuePoints& 
   for (const OutcomeFigure& figure : of.figures) {
     const std::optional<double> predicted = number_at(answer, figure.name);
     if (!predicted) {
-      figure.at.at("figure").fail("a number of the answer (lockstep list fields queue)",
+      figure.at.at("figure").fail("a number of the answer (lockstep list fields)",
                                   nearest_name(figure.name, number_fields(answer)));
     }
     points.add(of, figure.name, figure.value, *predicted, figure.within);
