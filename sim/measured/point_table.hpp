@@ -1,5 +1,6 @@
-/// Measured points of kernels, collectives and power against their predictions: what `lockstep
-/// validate --gemm`, --attention, --memory, --nccl and --power print.
+/// Measured points of kernels, collectives, power, engines and queues against their predictions:
+/// what `lockstep validate --gemm`, --attention, --memory, --nccl, --power, --rl, --serving and
+/// --queue print.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ struct ValidationPoint {
   Identity identity;
   double measured = 0;
   double predicted = 0;
-  double error = 0;  ///< predicted / measured - 1
+  double error = 0;    ///< predicted / measured - 1
+  Identity details{};  ///< what JSON and CSV say besides; of the same keys at every point
 };
 
 /// Errors of a group of points.
@@ -46,12 +48,15 @@ struct PointSummary {
 
 struct PointTable {
   std::string what;         ///< "matrix products", ...: a title
-  std::string unit = "us";  ///< of measured and predicted, as it follows their names
+  std::string unit = "us";  ///< of measured and predicted, as it follows their names; empty: none
   std::vector<ValidationPoint> points;
   std::vector<PointSummary> summary;  ///< the first is "all"
   std::vector<std::string>
       skipped;  ///< why points of the file have no prediction, counted: "12 points: no fp4"
   std::vector<std::string> notes{};  ///< what else they say, a sentence each
+  /// Points that are further off than the project promises, a line each.
+  std::vector<std::string> missed{};
+  bool fine = false;  ///< the table has nine digits of values, and errors to 0.0001 %
 };
 
 /// Summarises the points that `member` holds for; its error figures are those of statistics.hpp.

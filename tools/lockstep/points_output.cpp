@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -17,6 +18,20 @@ Json summary_json(const PointSummary& summary) {
           {"bias", twelve_digits(summary.bias)}};
 }
 
+/// "measured_us"; "measured" where the unit differs from point to point.
+std::string with_unit(std::string_view name, char between, const PointTable& table) {
+  return table.unit.empty() ? std::string(name) : fmt::format("{}{}{}", name, between, table.unit);
+}
+
+std::string value_cell(double value, const PointTable& table) {
+  return table.fine ? fmt::format("{:.9g}", value) : significant(value, 4);
+}
+std::string error_cell(double error, const PointTable& table) {
+  if (!table.fine) return error_text(error);
+  const std::string text = fmt::format("{:+.4f} %", 100 * error);
+  return text == "-0.0000 %" ? "+0.0000 %" : text;
+}
+
 }  // namespace
 
 JsonText points_json(const PointTable& table) {
@@ -26,15 +41,17 @@ JsonText points_json(const PointTable& table) {
     for (const auto& [key, value] : point.identity) {
       object[key] = value.is_number ? Json::parse(value.text) : Json(value.text);
     }
-    object["measured_" + table.unit] = twelve_digits(point.measured);
-    object["predicted_" + table.unit] = twelve_digits(point.predicted);
+    object[with_unit("measured", '_', table)] = twelve_digits(point.measured);
+    object[with_unit("predicted", '_', table)] = twelve_digits(point.predicted);
     object["error"] = twelve_digits(point.error);
+    for (const auto& [key, value] : point.details) object[key] = value.text;
     points.push_back(std::move(object));
   }
   Json summary = Json::object();
   for (const PointSummary& group : table.summary) summary[group.group] = summary_json(group);
   summary["skipped"] = table.skipped;
   if (!table.notes.empty()) summary["notes"] = table.notes;
+  if (!table.missed.empty()) summary["missed"] = table.missed;
   const Json out{{"points", std::move(points)}, {"summary", std::move(summary)}};
   return JsonText(out, 1);
 }
@@ -44,13 +61,18 @@ CsvText points_csv(const PointTable& table) {
   if (!table.points.empty()) {
     for (const auto& part : table.points.front().identity) header.push_back(part.first);
   }
-  header.insert(header.end(), {"measured_" + table.unit, "predicted_" + table.unit, "error"});
+  header.insert(header.end(),
+                {with_unit("measured", '_', table), with_unit("predicted", '_', table), "error"});
+  if (!table.points.empty()) {
+    for (const auto& part : table.points.front().details) header.push_back(part.first);
+  }
   CsvText out = csv_line(header);
   for (const ValidationPoint& point : table.points) {
     std::vector<std::string> cells;
     for (const auto& part : point.identity) cells.push_back(part.second.text);
     cells.insert(cells.end(), {number_text(point.measured), number_text(point.predicted),
                                number_text(point.error)});
+    for (const auto& part : point.details) cells.push_back(part.second.text);
     out += csv_line(cells);
   }
   return out;
@@ -62,14 +84,16 @@ std::string points_table(const PointTable& table, const TextStyle& style) {
   if (!table.points.empty()) {
     std::vector<TextTable::Column> columns;
     for (const auto& part : table.points.front().identity) columns.push_back({part.first, left});
-    columns.insert(columns.end(),
-                   {{"measured " + table.unit}, {"predicted " + table.unit}, {"error"}});
+    columns.insert(
+        columns.end(),
+        {{with_unit("measured", ' ', table)}, {with_unit("predicted", ' ', table)}, {"error"}});
     TextTable points(std::move(columns));
     for (const ValidationPoint& point : table.points) {
       std::vector<std::string> cells;
       for (const auto& part : point.identity) cells.push_back(part.second.text);
-      cells.insert(cells.end(), {significant(point.measured, 4), significant(point.predicted, 4),
-                                 error_text(point.error)});
+      cells.insert(cells.end(),
+                   {value_cell(point.measured, table), value_cell(point.predicted, table),
+                    error_cell(point.error, table)});
       points.add(std::move(cells));
     }
     out += points.text(style, 0) + "\n";

@@ -74,6 +74,14 @@ constexpr std::array kRunOptions{
         "GPUs held, free and broken, jobs that wait and power over time, with times from 0, "
         "under the names of the Slurm exporter where it has one.",
         "--metrics serving.prom", PathUse::writes},
+    OptionSpec{"accounting", 0, "FILE", false,
+               "Of a scenario with \"queue\": write what became of each job as `sacct -P` prints "
+               "it, which "
+               "`lockstep queue import --accounting` reads; times are from 2001-01-01. A name that "
+               "ends in "
+               ".swf gets the Standard Workload Format, whose processors are GPUs, which a queue's "
+               "\"trace\" reads.",
+               "--accounting sacct.txt", PathUse::writes},
     OptionSpec{"svg", 0, "FILE", false,
                "Draw the pipeline schedule of the step as SVG: a row per rank, a rectangle per "
                "pass, with the micro batch on it.",
@@ -272,10 +280,12 @@ constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"
                            kNotJobs = "of one step, or with \"queue\" or \"serving\"",
                            kNoServing = "without \"serving\"",
                            kNoQueueOrServing = "without \"queue\" or \"serving\"",
-                           kQueueOrServing = "with \"queue\" or \"serving\"";
+                           kQueueOrServing = "with \"queue\" or \"serving\"",
+                           kQueueOnly = "with \"queue\"";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kNotJobs, true, false, false, false, true, true},
     SpecialOption{"metrics", kQueueOrServing, false, false, false, false, true, true},
+    SpecialOption{"accounting", kQueueOnly, false, false, false, false, true, false},
     SpecialOption{"svg", kOneStep, true, false, false, false, false, false},
     SpecialOption{"fold", kOneJob, true, false, true, false, false, false},
     SpecialOption{"unfold", kOneJob, true, false, true, false, false, false},

@@ -15,10 +15,12 @@
 #include "sim/measured/validate_kernels.hpp"
 #include "sim/measured/validate_power.hpp"
 #include "sim/measured/validate_profile.hpp"
+#include "sim/measured/validate_queue.hpp"
 #include "sim/measured/validate_rl.hpp"
 #include "sim/measured/validate_serving.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_residuals.hpp"
+#include "tools/console/assertion.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/accuracy/accuracy_page.hpp"
@@ -57,6 +59,11 @@ constexpr std::array kValidateOptions{
                "Predict engines that serve requests instead of runs: time per output token, time "
                "to the first token, tokens a second.",
                "--serving tests/reference/serving.json", PathUse::reads},
+    OptionSpec{"queue", 0, "FILE|FOLDER", false,
+               "Predict queues of jobs of which a schedule was recorded or figures were published, "
+               "instead of runs: each error beside the promised one; exit status 1 where one is "
+               "missed. LOCKSTEP_DATA names the folder of their traces.",
+               "--queue tests/reference/queue", PathUse::reads},
     OptionSpec{"profile", 0, "FILE|NAME", true,
                "Hold the laws against the points of a profile (`lockstep list profiles`), and each "
                "point against the laws corrected by all others. With --rows: predict the rows of "
@@ -108,11 +115,12 @@ constexpr std::array kValidateOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 7> kValidateExamples{
+constexpr std::array<std::string_view, 8> kValidateExamples{
     "lockstep validate",
     "lockstep validate --profile h100_sxm5_published --report validation.html",
     "lockstep validate --profile h100.profile.json --fit",
     "lockstep validate --gemm tests/reference/gemm.json",
+    "lockstep validate --queue tests/reference/queue",
     "lockstep validate --dense --source bloom",
     "lockstep validate --rows measured.json --format json -o errors.json",
     "lockstep validate --rows measured.json --profile h100.profile.json",
@@ -143,6 +151,7 @@ constexpr std::array kPointFiles{PointFile{"gemm", validate_gemm},
                                  PointFile{"power", validate_power},
                                  PointFile{"rl", validate_rl},
                                  PointFile{"serving", validate_serving},
+                                 PointFile{"queue", validate_queue},
                                  PointFile{"profile", validate_profile}};
 
 void keep_wanted(std::vector<ReferenceRow>& rows, const ParsedOptions& options) {
@@ -232,8 +241,8 @@ Exit run_fit(const ParsedOptions& options, const std::string& format, const Pres
 /// --intervals and --accuracy say what the project's own files say.
 void check_alone(const ParsedOptions& options, std::string_view option) {
   for (const std::string_view other :
-       {"rows", "gemm", "attention", "memory", "nccl", "power", "rl", "profile", "fit", "dense",
-        "source", "composed", "report", "accuracy", "fold", "unfold"}) {
+       {"rows", "gemm", "attention", "memory", "nccl", "power", "rl", "serving", "queue", "profile",
+        "fit", "dense", "source", "composed", "report", "accuracy", "fold", "unfold"}) {
     if (other == option || !options.has(other)) continue;
     throw UsageError(fmt::format(
         "lockstep validate: --{} is about the project's own rows; found --{}", option, other));
@@ -293,7 +302,7 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
     const PointTable table = points->validate(options.get(points->option), presets);
     if (reports) write_report(options, points_page(table, options.get(points->option)));
     write_output(formatted(table, format, style), options, console);
-    return Exit::ok;
+    return report_misses(table.missed, console);
   }
   const bool reports = wants_report(options);
   const std::string file =

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "models/base/csv_reader.hpp"
 #include "models/base/text_file.hpp"
-#include "sim/scenario/host_list.hpp"
+#include "sim/cluster/recorded_schedule.hpp"
 #include "sim/scenario/read_queue.hpp"
 #include "tests/sim/cluster/sample_queues.hpp"
 #include "tests/support/presets.hpp"
@@ -20,51 +19,8 @@ namespace {
 
 const std::string kRecordings = LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/";
 
-/// GPUs that a job held, in truth or here.
-struct Held {
-  double start_s = 0, end_s = 0;
-  std::vector<int> nodes;
-};
-using Runs = std::map<std::string, std::vector<Held>>;
-
-void sort_runs(Runs& runs) {
-  for (auto& [name, of] : runs) std::ranges::stable_sort(of, {}, &Held::start_s);
-}
-
-/// Rows of jobs that started.
-Runs recorded_runs(const std::string& name) {
-  Runs out;
-  const std::string path = kRecordings + name + ".csv";
-  read_csv(
-      path, read_text_file(path), [](auto) {},
-      [&](std::size_t, auto cells) {
-        if (cells[2].empty()) return;
-        Held held;
-        held.start_s = std::stod(cells[2]);
-        held.end_s = std::stod(cells[3]);
-        held.nodes = host_numbers(cells[4], 1000).value();
-        out[cells[0]].push_back(std::move(held));
-      });
-  sort_runs(out);
-  return out;
-}
-
-Runs simulated_runs(const QueueSpec& spec, const QueueResult& result) {
-  Runs out;
-  for (const JobSpan& span : result.spans) {
-    Held held;
-    held.start_s = to_seconds(span.begin).base_units();
-    held.end_s = to_seconds(span.end).base_units();
-    for (const HeldGpus& of : span.held) held.nodes.push_back(of.node + 1);
-    std::ranges::sort(held.nodes);
-    out[spec.job_name(span.job)].push_back(std::move(held));
-  }
-  sort_runs(out);
-  return out;
-}
-
 /// The names of all runs, by their starts.
-std::vector<std::pair<double, std::string>> in_order(const Runs& runs) {
+std::vector<std::pair<double, std::string>> in_order(const JobSchedule& runs) {
   std::vector<std::pair<double, std::string>> out;
   for (const auto& [name, of] : runs) {
     for (std::size_t r = 0; r < of.size(); ++r) {
@@ -75,7 +31,7 @@ std::vector<std::pair<double, std::string>> in_order(const Runs& runs) {
   return out;
 }
 
-void check_order(const Runs& recorded, const Runs& simulated, double within_s) {
+void check_order(const JobSchedule& recorded, const JobSchedule& simulated, double within_s) {
   std::map<std::string, double> here;
   for (const auto& [at, name] : in_order(simulated)) here[name] = at;
   const auto truth = in_order(recorded);
@@ -96,11 +52,13 @@ void check_recorded(const std::string& name, double within_s,
   const std::string path = kRecordings + name + ".json";
   const QueueSpec spec = read_queue(JsonCursor::parse(path, read_text_file(path)), test::presets());
   const QueueResult result = simulate_queue(spec, {.keep_spans = true});
-  const Runs recorded = recorded_runs(name), simulated = simulated_runs(spec, result);
+  const std::string rows = kRecordings + name + ".csv";
+  const JobSchedule recorded = read_recorded_schedule(rows, read_text_file(rows));
+  const JobSchedule simulated = schedule_of(spec, result);
   for (const auto& [job, runs] : recorded) {
     CAPTURE(job);
     REQUIRE(simulated.contains(job));
-    const std::vector<Held>& here = simulated.at(job);
+    const std::vector<JobRun>& here = simulated.at(job);
     REQUIRE(here.size() == runs.size());
     for (std::size_t r = 0; r < runs.size(); ++r) {
       CAPTURE(r);

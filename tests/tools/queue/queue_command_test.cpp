@@ -13,7 +13,6 @@
 #include "models/base/text_file.hpp"
 #include "sim/answer/answer.hpp"
 #include "tests/support/presets.hpp"
-#include "tests/support/real_files.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -95,39 +94,6 @@ TEST_CASE("lockstep run: a queue of which Slurm backfilled 60 of 100 jobs") {
   CHECK(answer["recorded"]["inverted_pairs"].get<double>() < 0.06);
   CHECK(answer["backfilled"].get<int>() >= 50);
   CHECK(answer["backfilled"].get<int>() <= 70);
-}
-
-TEST_CASE("lockstep run: Muri's published averages, to all their digits" *
-          doctest::skip(!test::has_real_file("scheduling/muri_trace3.csv.gz"))) {
-  struct Published {
-    const char* trace;
-    const char* order;
-    double mean_s;
-  };
-  for (const auto& [trace, order, mean_s] :
-       {Published{"1", "srtf", 1'370'603.198}, Published{"3", "srtf", 193'081.796},
-        Published{"4", "srtf", 581'982.900}, Published{"1", "srsf", 980'140.570},
-        Published{"3", "srsf", 185'021.880}, Published{"4", "srsf", 487'167.169},
-        Published{"1_all_at_once", "srtf", 2'303'543.816},
-        Published{"3_all_at_once", "srtf", 844'394.780},
-        Published{"4_all_at_once", "srtf", 1'430'856.446},
-        Published{"1_all_at_once", "srsf", 1'801'859.995},
-        Published{"3_all_at_once", "srsf", 798'057.683},
-        Published{"4_all_at_once", "srsf", 1'218'501.968}}) {
-    CAPTURE(trace);
-    CAPTURE(order);
-    const std::string file = std::string("scheduling/muri_trace") + trace + ".csv.gz";
-    const nlohmann::json answer = queue_answer({kMuri, "--set", std::string("queue.order=") + order,
-                                                "--set", "queue.jobs.0.trace.file=" + file});
-    CHECK(std::abs(answer["completion_mean_s"].get<double>() - mean_s) < 0.00051);
-  }
-}
-
-TEST_CASE("lockstep run: SRTF on a real cluster of 64 GPUs, as it was measured" *
-          doctest::skip(!test::has_real_file("scheduling/muri_cluster_jobs.csv.gz"))) {
-  const nlohmann::json answer =
-      queue_answer({kMuri, "--set", "queue.jobs.0.trace.file=scheduling/muri_cluster_jobs.csv.gz"});
-  CHECK(answer["completion_mean_s"].get<double>() == doctest::Approx(249'140).epsilon(0.01));
 }
 
 TEST_CASE("lockstep run: a queue in every format") {

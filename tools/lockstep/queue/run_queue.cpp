@@ -17,6 +17,7 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/queue/job_records.hpp"
 #include "tools/lockstep/queue/queue_files.hpp"
 #include "tools/lockstep/queue/queue_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
@@ -293,11 +294,13 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   QueueResult result;
   {
     Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
-    result = simulate_queue(spec, {.keep_spans = reports || format == "csv" || options.has("trace"),
-                                   .go_on = [&](std::size_t ended, std::size_t all) {
-                                     if (ended > 0) progress.update(ended, all);
-                                     return !InterruptGuard::interrupted();
-                                   }});
+    const bool spans =
+        reports || format == "csv" || options.has("trace") || options.has("accounting");
+    result = simulate_queue(spec,
+                            {.keep_spans = spans, .go_on = [&](std::size_t ended, std::size_t all) {
+                               if (ended > 0) progress.update(ended, all);
+                               return !InterruptGuard::interrupted();
+                             }});
   }
   if (result.stopped) console.err << "lockstep run: interrupted\n";
   const QueueAnswer answer{spec, result, summary_of(spec, result), written};
@@ -312,6 +315,10 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   if (reports) write_report(options, queue_page(answer));
   write_option_file(options, "trace", [&] { return queue_timeline(answer); });
   write_option_file(options, "metrics", [&] { return queue_metrics(answer); });
+  write_option_file(options, "accounting", [&] {
+    const bool is_log = options.get("accounting").ends_with(".swf");
+    return is_log ? workload_log(answer) : accounting_table(answer);
+  });
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(queue_csv(answer))

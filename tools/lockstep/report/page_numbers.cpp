@@ -53,6 +53,7 @@ std::string page_setting(double seconds) {
 }
 
 std::string page_with(double value, std::string_view unit) {
+  if (unit.empty()) return significant(value);
   return unbroken(fmt::format("{} {}", significant(value), unit));
 }
 

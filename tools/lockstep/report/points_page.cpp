@@ -210,6 +210,10 @@ void add_points(Page& page, const PointTable& table, const std::string& file) {
     add_error_charts(page, table);
     add_worst_points(page, table);
   }
+  if (!table.missed.empty()) {
+    page.section("Promises that are missed");
+    page.list(table.missed);
+  }
   if (!table.notes.empty()) {
     page.section("Intervals");
     page.list(table.notes);
