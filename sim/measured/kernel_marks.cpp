@@ -125,7 +125,7 @@ constexpr std::array kMarkRows{
     MarkRow{KernelMark::backward, {"wgrad"}},
 };
 
-bool fits(const MarkRow& row, std::string_view lower) {
+bool has_words(const MarkRow& row, std::string_view lower) {
   const auto has = [&](std::string_view word) {
     return lower.find(word) != std::string_view::npos;
   };
@@ -172,7 +172,7 @@ NameUses uses_of_names(const KinetoRecording& recording) {
 bool has_mark(std::string_view name, KernelMark mark) {
   const std::string lower = lowered(name);
   return std::ranges::any_of(
-      kMarkRows, [&](const MarkRow& row) { return row.mark == mark && fits(row, lower); });
+      kMarkRows, [&](const MarkRow& row) { return row.mark == mark && has_words(row, lower); });
 }
 
 KernelMarks kernel_marks(std::span<const KinetoRecording> recordings) {
@@ -183,7 +183,7 @@ KernelMarks kernel_marks(std::span<const KinetoRecording> recordings) {
       const std::string lower = lowered(recording.names[name]);
       std::array<const MarkRow*, kKernelMarks> has{};
       for (const MarkRow& row : kMarkRows) {
-        if (fits(row, lower)) has[static_cast<std::size_t>(row.mark)] = &row;
+        if (has_words(row, lower)) has[static_cast<std::size_t>(row.mark)] = &row;
       }
       for (std::size_t mark = 0; mark < kKernelMarks; ++mark) {
         if (has[mark] == nullptr) continue;

@@ -27,7 +27,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kFeatures = "features", kAttention = "attention";
+constexpr std::string_view kFeaturesPath = "features", kAttentionPath = "attention";
 
 /// "rank0.json.gz", "8 files from rank0.json.gz on".
 std::string files_text(std::span<const KinetoRecording> recordings) {
@@ -100,8 +100,8 @@ class BaseValues {
     if (dot == std::string_view::npos) return stack_.value(std::string(path), Json());
     const std::string key(path.substr(dot + 1));
     const std::string part(path.substr(0, dot));
-    return part == kFeatures ? features_.value(key, Json())
-                             : stack_.value(part, Json::object()).value(key, Json());
+    return part == kFeaturesPath ? features_.value(key, Json())
+                                 : stack_.value(part, Json::object()).value(key, Json());
   }
 
  private:
@@ -122,11 +122,11 @@ Json recorded_preset(const RecordedStack& found, const RecordedStackBase& base,
                                  "that does not show is as in {}.",
                                  files, base.stack)},
            {"framework", sourced(base.stack, assumed)}};
-  Json& features = out[std::string(kFeatures)] = Json::object();
+  Json& features = out[std::string(kFeaturesPath)] = Json::object();
   for (const auto& [key, value] : values.features().items()) {
     features[key] = sourced(value, assumed);
   }
-  out[std::string(kAttention)] = sourced(values.at(kAttention), assumed);
+  out[std::string(kAttentionPath)] = sourced(values.at(kAttentionPath), assumed);
   for (const StackFinding& finding : found.read) {
     const Json value =
         sourced(Json::parse(finding.value), fmt::format("read off {}: {}", files, finding.from));
@@ -150,7 +150,7 @@ void require_training(std::span<const KinetoRecording> recordings, const KernelM
 /// What no kernel tells of any software.
 void list_unread(const BaseValues& values, StackFindings& out) {
   for (const auto& [key, value] : values.features().items()) {
-    const std::string path = fmt::format("{}.{}", kFeatures, key);
+    const std::string path = fmt::format("{}.{}", kFeaturesPath, key);
     const auto is_path = [&](const auto& each) { return each.path == path; };
     if (std::ranges::any_of(out.read, is_path) || std::ranges::any_of(out.untold, is_path)) {
       continue;
@@ -193,7 +193,7 @@ RecordedStack recorded_stack(std::span<const KinetoRecording> recordings,
   // The features once more, as the program reads them back.
   const JsonCursor read = JsonCursor::parse("stack", out.preset, JsonStyle::sourced);
   StackSwitches switches;
-  declare_switches({read.at(kFeatures), Extent::changes}, switches);
+  declare_switches({read.at(kFeaturesPath), Extent::changes}, switches);
   StackSpec composed;
   compose(switches, presets.operator_costs(), {}, composed);
   if (std::string note = kernels_note(recordings, marks, composed); !note.empty()) {

@@ -53,7 +53,7 @@ StepRequest recorded_step_asked(const ParsedOptions& options) {
   return {.all = false, .number = whole_number(options, "step", 0, kMostRecordedStep)};
 }
 
-std::string bare(std::string_view json) {  // without the quotes of a text
+std::string unquoted(std::string_view json) {  // without the quotes of a text
   const bool quoted = json.size() > 1 && json.starts_with('"') && json.ends_with('"');
   return std::string(quoted ? json.substr(1, json.size() - 2) : json);
 }
@@ -65,7 +65,7 @@ std::string untold_lines(const RecordedStack& stack) {
   for (const UntoldValue& one : stack.untold) {
     std::string& list = paths[one.why];
     if (list.empty()) reasons.push_back(one.why);
-    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", one.path, bare(one.base));
+    list += fmt::format("{}{} {}", list.empty() ? "" : ", ", one.path, unquoted(one.base));
   }
   std::string out;
   for (const std::string& why : reasons) {
@@ -97,7 +97,7 @@ std::string recorded_stack_report(const RecordedStack& stack, const TextStyle& s
   TextTable table({{"read off the recording", TextTable::Align::left},
                    {"value", TextTable::Align::left},
                    {"from", TextTable::Align::left}});
-  for (const StackFinding& one : stack.read) table.add({one.path, bare(one.value), one.from});
+  for (const StackFinding& one : stack.read) table.add({one.path, unquoted(one.value), one.from});
   std::string out = table.text(style);
   if (!stack.untold.empty()) {
     out += "\n" + style.bold("Not told by it, and as in the stack that it is laid over") + "\n" +
@@ -113,6 +113,10 @@ std::string recorded_stack_report(const RecordedStack& stack, const TextStyle& s
 Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::string>& files,
                            const PresetStore& presets, Console& console) {
   const bool json = options.choice("format", kRecordingFormats) == "json";
+  if (options.has("gpu")) {
+    throw UsageError(
+        "lockstep import: --gpu is not for lockstep import recording: no stack is of a card");
+  }
   const RecordedStackBase base = recorded_base(options, presets);
   const StepRecordings recorded = read_step_recordings(files, recorded_step_asked(options), true);
   RecordedStack stack = recorded_stack(recorded.recordings, base, presets);
