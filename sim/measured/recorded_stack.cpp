@@ -13,14 +13,12 @@
 #include "models/base/write_json.hpp"
 #include "models/spec/compose_stack.hpp"
 #include "sim/measured/kernel_kinds.hpp"
-#include "sim/measured/kineto_trace.hpp"
 #include "sim/measured/nsys_range.hpp"
 #include "sim/measured/recorded_step.hpp"
 #include "sim/measured/stack_findings.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/spec_readers.hpp"
-#include "sim/trace/trace_builder.hpp"
 
 namespace lockstep {
 namespace {
@@ -142,9 +140,12 @@ Json recorded_preset(const RecordedStack& found, const RecordedStackBase& base,
 
 void require_training(std::span<const KinetoRecording> recordings, const KernelMarks& marks) {
   if (marks.count(KernelMark::backward) > 0) return;
-  fail_trace(recordings.front().file,
-             "no kernel or operator of a backward pass: inference, or a part of a step",
-             "a recorded training step");
+  throw InputError(
+      {.file = recordings.front().file,
+       .pointer = {},
+       .found = "no kernel or operator of a backward pass: inference, or a part of a step",
+       .allowed = "a recorded training step",
+       .nearest = {}});
 }
 
 /// What no kernel tells of any software.

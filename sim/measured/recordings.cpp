@@ -18,14 +18,14 @@ StepRecordings read_step_recordings(const std::vector<std::string>& files, const
   for (const std::string& file : files) {
     const std::string text = read_maybe_gzip(file, kRecordingLimit);
     if (recognise_trace(text) != TraceFormat::kineto) {
-      fail_trace(file, "no trace of the PyTorch profiler",
-                 "Kineto's Chrome trace (export_chrome_trace), one file a rank");
+      lockstep::fail_trace(file, "no trace of the PyTorch profiler",
+                           "Kineto's Chrome trace (export_chrome_trace), one file a rank");
     }
     out.recordings.push_back(read_kineto_recording(file, text, with_host));
     const int rank =
         kineto_rank(out.recordings.back(), kineto_rank_in_name(file, files.size() == 1));
     if (std::ranges::find(out.ranks, rank) != out.ranks.end()) {
-      fail_trace(file, fmt::format("rank {}", rank), "each rank once");
+      lockstep::fail_trace(file, fmt::format("rank {}", rank), "each rank once");
     }
     out.ranks.push_back(rank);
   }

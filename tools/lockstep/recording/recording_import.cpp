@@ -53,9 +53,9 @@ StepRequest recorded_step_asked(const ParsedOptions& options) {
   return {.all = false, .number = whole_number(options, "step", 0, kMostRecordedStep)};
 }
 
-std::string unquoted(std::string_view json) {  // without the quotes of a text
-  const bool quoted = json.size() > 1 && json.starts_with('"') && json.ends_with('"');
-  return std::string(quoted ? json.substr(1, json.size() - 2) : json);
+std::string unquoted(std::string_view value) {  // without the quotes of a text
+  const bool quoted = value.size() > 1 && value.starts_with('"') && value.ends_with('"');
+  return std::string(quoted ? value.substr(1, value.size() - 2) : value);
 }
 
 /// Values that share a reason, on one line.
@@ -112,7 +112,7 @@ std::string recorded_stack_report(const RecordedStack& stack, const TextStyle& s
 
 Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::string>& files,
                            const PresetStore& presets, Console& console) {
-  const bool json = options.choice("format", kRecordingFormats) == "json";
+  const bool as_json = options.choice("format", kRecordingFormats) == "json";
   if (options.has("gpu")) {
     throw UsageError(
         "lockstep import: --gpu is not for lockstep import recording: no stack is of a card");
@@ -123,7 +123,7 @@ Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::
   stack.notes.insert(stack.notes.begin(), recorded.note);
   const bool to_file = options.get("output", "-") != "-";
   if (to_file) write_output(Answer::file(stack.preset), options, console);
-  if (json) {
+  if (as_json) {
     console.out << JsonText(recorded_stack_json(stack, recorded)).str();
     return Exit::ok;
   }
