@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
 #include "sim/measured/kernel_marks.hpp"
+#include "sim/measured/recorded_host.hpp"
 #include "sim/measured/recorded_step.hpp"
 
 namespace lockstep {
@@ -46,23 +46,22 @@ class ComputingSpans {
   std::vector<std::pair<std::int64_t, std::int64_t>> spans_;
 };
 
-/// When the host launched the first kernel of a backward pass.
+constexpr std::int64_t kNoBackward = std::numeric_limits<std::int64_t>::max();
+
+/// When the host began the first backward pass, on the clock of launches.
 std::int64_t first_backward(const KinetoRecording& recording) {
   std::vector<char> backward;
   backward.reserve(recording.names.size());
   for (const std::string& name : recording.names) {
     backward.push_back(static_cast<char>(has_mark(name, KernelMark::backward)));
   }
-  std::set<std::int64_t> operators;  // External ids of a backward pass
-  for (const KinetoRecording::Operator& each : recording.operators) {
-    if (!each.is_range && backward[each.name] != 0) operators.insert(each.external);
-  }
-  operators.erase(KinetoRecording::kNoId);
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first = kNoBackward;
   for (const KinetoRecording::GpuEvent& event : recording.gpu) {
-    if (backward[event.name] != 0 || operators.contains(event.external)) {
-      first = std::min(first, event.launch);
-    }
+    if (backward[event.name] != 0) first = std::min(first, event.launch);
+  }
+  const std::int64_t offset = launch_offset(recording);
+  for (const KinetoRecording::Operator& each : recording.operators) {
+    if (!each.is_range && backward[each.name] != 0) first = std::min(first, each.start + offset);
   }
   return first;
 }
@@ -114,6 +113,7 @@ void add_rank_calls(const KinetoRecording& recording, RecordedExchanges& out) {
   const std::vector<LargeCall> calls = large_calls(recording, out);
   if (calls.empty()) return;
   const std::int64_t backward = first_backward(recording);
+  if (backward == kNoBackward) return;     // of this rank: what its groups are for is not told
   std::map<GroupKey, bool> reduces_early;  // groups that reduce, and whether in forward passes
   for (const LargeCall& call : calls) {
     if (call.kind != CallPurpose::reductions) continue;

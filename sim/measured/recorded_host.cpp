@@ -65,17 +65,9 @@ std::vector<LaunchCall> launch_calls(const KinetoRecording& recording, RecordedH
 class LaunchQueue {
  public:
   explicit LaunchQueue(const KinetoRecording& recording) {
-    std::unordered_map<std::int64_t, std::int64_t> starts;  // of calls, by correlation
-    for (const KinetoRecording::RuntimeCall& call : recording.runtime) {
-      starts.emplace(call.correlation, call.start);
-    }
-    std::int64_t offset = 0;  // of launches over the other times: that of a step
+    const std::int64_t offset = launch_offset(recording);
     for (const KinetoRecording::GpuEvent& event : recording.gpu) {
-      const auto call = starts.find(event.correlation);
-      if (call != starts.end()) offset = std::max(offset, event.launch - call->second);
       launches_.push_back(event.launch);
-    }
-    for (const KinetoRecording::GpuEvent& event : recording.gpu) {
       ends_.push_back(event.end + offset);
     }
     std::ranges::sort(launches_);
@@ -103,6 +95,19 @@ void add_intervals(const KinetoRecording& recording, const std::vector<LaunchCal
 }
 
 }  // namespace
+
+std::int64_t launch_offset(const KinetoRecording& recording) {
+  std::unordered_map<std::int64_t, std::int64_t> starts;  // of calls, by correlation
+  for (const KinetoRecording::RuntimeCall& call : recording.runtime) {
+    if (call.correlation != KinetoRecording::kNoId) starts.emplace(call.correlation, call.start);
+  }
+  std::int64_t offset = 0;
+  for (const KinetoRecording::GpuEvent& event : recording.gpu) {
+    const auto call = starts.find(event.correlation);
+    if (call != starts.end()) offset = std::max(offset, event.launch - call->second);
+  }
+  return offset;
+}
 
 RecordedHost recorded_host(std::span<const KinetoRecording> recordings) {
   RecordedHost out;

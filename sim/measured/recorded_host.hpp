@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "sim/trace/pytorch/kineto_recording.hpp"
@@ -19,6 +20,10 @@ struct RecordedHost {
   double interval_s = 0;
   std::size_t intervals = 0;  ///< of which that is the mean; 0: too few to tell
 };
+
+/// By how much GpuEvent::launch is later than the other times of a recording, picoseconds: by the
+/// start of the step that it was cut to (cut_to_step()). Calls of before that are all at its start.
+std::int64_t launch_offset(const KinetoRecording& recording);
 
 /// Of recordings with the host's part, all ranks together.
 RecordedHost recorded_host(std::span<const KinetoRecording> recordings);

@@ -141,6 +141,24 @@ TEST_CASE("recorded stack: gradients are what a group reduces behind the first b
   CHECK(found->from.find("hides 60.0 %") != std::string::npos);
 }
 
+TEST_CASE("recorded stack: an operator tells where the backward pass begins, too") {
+  RecordedTraining training;
+  training.kernel("gemm", 200, 100);
+  const double backward = training.now() + 100;
+  training.operation("autograd::engine::evaluate_function: MmBackward0", backward, 50)
+      .kernel("gemm", 200, 100)
+      .kernel(kReduction, 200, 100, reduction_args("allreduce", "Float", "0, 1"), 20);
+  CHECK(value_of(stack_of(training), "features.reduced_format") == "\"fp32\"");
+  // One before it makes the group a tensor-parallel one.
+  RecordedTraining early;
+  early.kernel(kReduction, 200, 100, reduction_args("allreduce", "Float", "0, 1"), 20)
+      .operation("autograd::engine::evaluate_function: MmBackward0", early.now() + 50, 50)
+      .kernel(kReduction, 200, 100, reduction_args("allreduce", "Float", "0, 1"), 20);
+  const RecordedStack stack = stack_of(early);
+  CHECK(value_of(stack, "features.reduced_format") == "not told");
+  CHECK(value_of(stack, "features.tp_overlap") == "false");
+}
+
 TEST_CASE("recorded stack: reductions of 16 bits that nothing hides") {
   RecordedTraining training;
   training.kernel("gemm_dgrad", 200, 100)
