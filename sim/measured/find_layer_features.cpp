@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-/// Of kernels of a layer: two layers, both ways. Fewer may be of something else.
+/// Of kernels of a rank's layers: two layers, both ways. Fewer may be of something else.
 constexpr std::size_t kFewestSoftmax = 4, kFewestHalves = 8, kFewestNorms = 4, kFewestComplex = 8;
 constexpr std::string_view kTrue = "true", kFalse = "false";
 
@@ -24,6 +24,10 @@ constexpr std::array kAttentionMarks{AttentionMark{KernelMark::flash2, R"("flash
                                      AttentionMark{KernelMark::cudnn_attention, R"("cudnn")"},
                                      AttentionMark{KernelMark::flash1, R"("flash1")"}};
 
+bool is_unfused(const KernelMarks& marks) {
+  return marks.of(KernelMark::softmax).kernels >= kFewestSoftmax * marks.ranks;
+}
+
 void find_attention(const KernelMarks& marks, StackFindings& out) {
   constexpr std::string_view kPath = "attention";
   const auto* const most = std::ranges::max_element(
@@ -35,7 +39,7 @@ void find_attention(const KernelMarks& marks, StackFindings& out) {
   } else if (marks.count(KernelMark::other_attention) > 0) {
     out.not_told(kPath, "fused by kernels without a law here: " +
                             marked_text(marks.of(KernelMark::other_attention)));
-  } else if (softmax.kernels >= kFewestSoftmax) {
+  } else if (is_unfused(marks)) {
     out.found(kPath, R"("unfused")", softmax.kernels,
               "no fused kernel, and softmax by itself: " + marked_text(softmax));
   } else {
@@ -66,7 +70,7 @@ void find_library(const KernelMarks& marks, StackFindings& out) {
 bool are_of_layers(std::size_t kernels, std::size_t fewest, std::size_t each,
                    const KernelMarks& marks) {
   const std::size_t layers = marks.of(KernelMark::attention_forward).kernels;
-  return kernels >= std::max(fewest, each * layers);
+  return kernels >= std::max(fewest * marks.ranks, each * layers);
 }
 
 /// RMSNorm operator by operator: a power, a mean and an inverse root each; 0: too few for layers,
@@ -128,14 +132,16 @@ void find_rotary(const KernelMarks& marks, StackFindings& out) {
   const MarkedKernels& fused = marks.of(KernelMark::rotary);
   const MarkedKernels& complex = marks.of(KernelMark::complex_product);
   const MarkedKernels& halves = marks.of(KernelMark::negation);
+  const bool attends = marks.count(KernelMark::attention_forward) > 0 ||
+                       marks.count(KernelMark::other_attention) > 0 || is_unfused(marks);
   // Of queries and keys, forward and backward.
-  const bool halved = are_of_layers(halves.kernels, kFewestHalves, 4, marks) &&
+  const bool halved = attends && are_of_layers(halves.kernels, kFewestHalves, 4, marks) &&
                       2 * marks.of(KernelMark::concatenation).kernels >= halves.kernels;
   if (fused.kernels > 0) {
     out.found(kFused, std::string(kTrue), fused.kernels, marked_text(fused));
     return out.not_told(kComplex, "the rotary embedding is fused");
   }
-  if (are_of_layers(complex.kernels, kFewestComplex, 4, marks)) {
+  if (attends && are_of_layers(complex.kernels, kFewestComplex, 4, marks)) {
     out.found(kFused, std::string(kFalse), complex.kernels, marked_text(complex));
     return out.found(kComplex, std::string(kTrue), complex.kernels, marked_text(complex));
   }

@@ -177,6 +177,7 @@ bool has_mark(std::string_view name, KernelMark mark) {
 
 KernelMarks kernel_marks(std::span<const KinetoRecording> recordings) {
   KernelMarks out;
+  out.ranks = recordings.size();
   for (const KinetoRecording& recording : recordings) {
     const NameUses uses = uses_of_names(recording);
     for (std::size_t name = 0; name < recording.names.size(); ++name) {

@@ -76,6 +76,7 @@ struct MarkedKernels {
 };
 
 struct KernelMarks {
+  std::size_t ranks = 0;  ///< that were recorded
   std::array<MarkedKernels, kKernelMarks> marks;
   [[nodiscard]] const MarkedKernels& of(KernelMark mark) const {
     return marks[static_cast<std::size_t>(mark)];

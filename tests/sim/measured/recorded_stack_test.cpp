@@ -198,6 +198,25 @@ TEST_CASE(
   CHECK(value_of(stack_of(training), "attention") == "\"unfused\"");
 }
 
+TEST_CASE("recorded stack: kernels that several ranks have add up, and are not more layers") {
+  // Four negated halves of each of four ranks are not the eight that one rank has of two layers.
+  const auto rotary_of = [](int ranks, int halves) {
+    RecordedTraining training;
+    training.kernel("flash_bwd_dq_dk_dv_kernel").kernel("flash_fwd_kernel");
+    for (int i = 0; i < halves; ++i) {
+      training.kernel("at::native::elementwise_kernel<neg_kernel_cuda>");
+      training.kernel("at::native::CatArrayBatchedCopy<float>");
+    }
+    const std::vector<KinetoRecording> recordings(
+        static_cast<std::size_t>(ranks), read_kineto_recording("r.json", training.text(), true));
+    return value_of(recorded_stack(recordings, {.stack = "neutral"}, presets()),
+                    "features.fused_rope");
+  };
+  CHECK(rotary_of(4, 4) == "not told");
+  CHECK(rotary_of(1, 8) == "false");
+  CHECK(rotary_of(4, 8) == "false");
+}
+
 TEST_CASE("recorded stack: compiled layers, and compiled pieces of a library's") {
   RecordedTraining layers;
   layers.kernel("triton_red_fused__to_copy_add_mean_mul_pow_rsqrt_1")
