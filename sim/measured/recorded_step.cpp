@@ -12,13 +12,6 @@ namespace {
 constexpr double kSecondsPerPico = 1e-12;
 constexpr std::string_view kNotTold = "not told";
 
-RecordedPart part_of(const KinetoRecording::GpuEvent& event, KernelKind kind) {
-  if (event.communicates() || kind == KernelKind::collective) return RecordedPart::exchange;
-  if (event.copies || kind == KernelKind::copy) return RecordedPart::copy;
-  const bool product = kind == KernelKind::product || kind == KernelKind::attention;
-  return product ? RecordedPart::product : RecordedPart::memory;
-}
-
 /// A kernel begins or ends.
 struct Edge {
   std::int64_t at = 0;
@@ -35,7 +28,7 @@ class InstantCounter {
   void count() {
     for (std::uint32_t e = 0; e < recording_.gpu.size(); ++e) {
       const KinetoRecording::GpuEvent& event = recording_.gpu[e];
-      parts_.push_back(part_of(event, kernel_kind(recording_.names[event.name])));
+      parts_.push_back(recorded_part(recording_, event));
       const std::int64_t start = std::max<std::int64_t>(event.start, 0);
       const std::int64_t end = std::min(event.end, recording_.end);
       if (start >= end) continue;
@@ -78,10 +71,8 @@ class InstantCounter {
   }
 
   [[nodiscard]] std::string_view name_of_call(std::uint32_t event) const {
-    const std::uint32_t call = recording_.gpu[event].call;
-    if (call == KinetoRecording::kNoCall) return kNotTold;
-    const auto& ranged = recording_.ranged_calls[call];
-    return call_name(ranged ? *ranged : recording_.calls[call]);
+    const NcclCallText* const call = recorded_call(recording_, recording_.gpu[event]);
+    return call == nullptr ? kNotTold : call_name(*call);
   }
 
   const KinetoRecording& recording_;
@@ -93,6 +84,22 @@ class InstantCounter {
 };
 
 }  // namespace
+
+RecordedPart recorded_part(const KinetoRecording& recording,
+                           const KinetoRecording::GpuEvent& event) {
+  const KernelKind kind = kernel_kind(recording.names[event.name]);
+  if (event.communicates() || kind == KernelKind::collective) return RecordedPart::exchange;
+  if (event.copies || kind == KernelKind::copy) return RecordedPart::copy;
+  const bool product = kind == KernelKind::product || kind == KernelKind::attention;
+  return product ? RecordedPart::product : RecordedPart::memory;
+}
+
+const NcclCallText* recorded_call(const KinetoRecording& recording,
+                                  const KinetoRecording::GpuEvent& event) {
+  if (!event.communicates()) return nullptr;
+  const auto& ranged = recording.ranged_calls[event.call];
+  return ranged ? &*ranged : &recording.calls[event.call];
+}
 
 std::string_view call_name(const NcclCallText& call) {
   struct Word {

@@ -40,8 +40,16 @@ struct RecordedRank {
   [[nodiscard]] double own_s() const { return step_s - of(RecordedPart::exchange); }
 };
 
+/// Where an instant goes in which this event alone runs.
+RecordedPart recorded_part(const KinetoRecording& recording,
+                           const KinetoRecording::GpuEvent& event);
+
 /// Of a recording that is one step (cut_to_step()).
 RecordedRank recorded_rank(const KinetoRecording& recording, int rank);
+
+/// What a kernel of NCCL says that it calls, or the range around its launch; null: nothing does.
+const NcclCallText* recorded_call(const KinetoRecording& recording,
+                                  const KinetoRecording::GpuEvent& event);
 
 /// "all-reduce" of the texts "allreduce", "_allgather_base", ...; "not told" where it is empty.
 std::string_view call_name(const NcclCallText& call);

@@ -69,10 +69,19 @@ constexpr ComposedFor kAnyJob{};
 void read_features(const JsonCursor& root, Extent extent, const PresetStore& presets,
                    StackSpec& out) {
   StackSwitches switches = out.switches.value_or(StackSwitches{});
-  if (const auto features = root.find("features")) {
+  const StackSwitches start = switches;
+  const auto features = root.find("features");
+  if (features) {
     declare_switches({*features, extent}, switches);
     features->finish();
     out.switches = switches;
+  }
+  // What a composed stack has beside its switches stays where another one starts from it.
+  if (features && extent == Extent::changes && out.composed && root.find("framework")) {
+    StackSpec old, changed;
+    compose(start, presets.operator_costs(), kAnyJob, old);
+    compose(switches, presets.operator_costs(), kAnyJob, changed);
+    return shift(old, changed, out);
   }
   // As scenarios write them: what lockstep learn was given is what it gives back.
   const StackSwitches before = switches;
@@ -112,6 +121,7 @@ StackSpec stack_to_start_from(const JsonCursor& root, const PresetStore& presets
     return out;
   }
   if (!out.switches) name.fail("a stack that says what it does");
+  if (!out.composed) compose(*out.switches, presets.operator_costs(), kAnyJob, out);
   out.composed = true;
   out.constants_at_bounds.clear();
   return out;
@@ -135,9 +145,11 @@ StackPreset read_stack_preset(const JsonCursor& root, const std::string& name,
     preset.spec.changed = changed_constants(before, preset.spec);
   }
   // Software that nobody named is refused nothing, whatever it learnt, and neither is what was
-  // composed from a framework.
-  const bool learnt_framework = !preset.spec.learnt.empty() && root.find("framework").has_value();
-  if (preset.spec.starts_from == kDefaultStack || learnt_framework) {
+  // composed from a framework and taught by steps.
+  const auto framework = root.find("framework");
+  const bool unnamed = preset.spec.starts_from == kDefaultStack ||
+                       (framework && framework->string() == kDefaultStack);
+  if (unnamed || (framework && !preset.spec.learnt.empty())) {
     preset.spec.capabilities.reset();
   }
   preset.spec.name = is_file(name) ? std::filesystem::path(name).stem().string() : name;

@@ -59,8 +59,12 @@ StackSpec composed(const StackSwitches& switches, const ComposedFor& job,
 void compose_for_job(const PresetStore& presets, ScenarioDraft& draft) {
   StackSpec& stack = draft.stack;
   if (!stack.composed || !stack.switches) return;
-  shift(composed(*stack.switches, {}, presets),
-        composed(*stack.switches, composed_for(draft), presets), stack);
+  const StackSpec any = composed(*stack.switches, {}, presets);
+  const ComposedFor job = composed_for(draft);
+  const Seconds own = stack.launch_interval;
+  shift(any, composed(*stack.switches, job, presets), stack);
+  // One that was read off a recording goes with the processors, as the counted one does.
+  if (own != any.launch_interval) stack.launch_interval = job.host_slowness * own;
 }
 
 /// Of a stack whose times of the host were fitted to runs, on whatever processors these had: what

@@ -52,8 +52,8 @@ inline constexpr OptionSpec kStackOption{
     0,
     "FILE|NAME",
     false,
-    "Take this software instead of the scenario's: a stack that lockstep learn wrote, or a preset "
-    "(lockstep list stacks).",
+    "Take this software instead of the scenario's: a stack that lockstep learn or lockstep import "
+    "recording wrote, or a preset (lockstep list stacks).",
     "--stack my-stack.json",
     PathUse::reads};
 inline constexpr OptionSpec kOutputOption{

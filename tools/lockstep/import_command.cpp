@@ -19,6 +19,8 @@
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/job/job_import.hpp"
+#include "tools/lockstep/recording/recording_import.hpp"
+#include "tools/lockstep/trace_files.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,7 +47,8 @@ constexpr std::array kImportOptions{
     OptionSpec{
         "node", 0, "NAME", false,
         "nccl-tests, kineto: the nodes, whose network and NVLink domain the profile is then of. "
-        "job: the nodes that it runs on. `lockstep list nodes`.",
+        "job: the nodes that it runs on. recording: those that it was made on, where their hosts "
+        "are slower than others. `lockstep list nodes`.",
         "--node dgx_h100"},
     OptionSpec{"nodes", 0, "N", false,
                "nccl-tests: how many nodes (NVLink domains), instead of the hosts of the log. "
@@ -71,14 +74,21 @@ constexpr std::array kImportOptions{
                "job: the value of a variable of a script, of a key of a file, or of a path of the "
                "scenario.",
                "--set NNODES=16"},
+    OptionSpec{"like", 0, "NAME", false,
+               "recording: the stack that what the recording does not tell is taken from; "
+               "`lockstep list stacks`. Without it, the neutral one.",
+               "--like megatron_core"},
+    OptionSpec{"step", 0, "N", false,
+               "recording: the ProfilerStep that is read; else the median step.", "--step 16"},
     OptionSpec{"format", 0, "table|json", false,
-               "job: how to print what became of each key: for people (the default), or JSON.",
+               "job, recording: how to print what became of each key, or what was read: for people "
+               "(the default), or JSON.",
                "--format json"},
     kPresetsOption,
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 7> kImportExamples{
+constexpr std::array<std::string_view, 8> kImportExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
     "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
@@ -86,14 +96,15 @@ constexpr std::array<std::string_view, 7> kImportExamples{
     "lockstep import nccl-tests tests/reference/nccl.json --gpu a100_sxm4_80gb",
     "lockstep import kineto rank0.pt.trace.json.gz --node dgx_h100 -o step.profile.json",
     "lockstep import nsys nvtx_kern_sum.csv --gpu h100_sxm5_80gb -o step.profile.json",
+    "lockstep import recording rank0.pt.trace.json.gz --like torchtitan -o my-stack.json",
     "lockstep import job train.sh --node dgx_h100 --nodes 16 -o my.json",
     "lockstep import job train.sh ds_config.json --model llama3_8b --set MICRO=2 -o my.json",
 };
 
 constexpr CommandSpec kImportSpec{
     .name = "import",
-    .usage = "import kernels|nccl-tests|kineto|nsys|job [FILE...] [options]",
-    .summary = "Make a profile out of what was measured, or a scenario out of launch files.",
+    .usage = "import kernels|nccl-tests|kineto|nsys|recording|job [FILE...] [options]",
+    .summary = "Make a profile, stack or scenario out of measurements, a recording, launch files.",
     .about =
         "Writes the profile (scenarios/profile.schema.json) that `lockstep run --profile` and\n"
         "`lockstep validate --profile` take.\n"
@@ -110,6 +121,17 @@ constexpr CommandSpec kImportSpec{
         "a\n"
         "              run under PyTorch's emit_nvtx(record_shapes=True), or an SQLite export:\n"
         "              products and attention.\n"
+        "  recording   a recorded training step becomes a stack, which --stack and scenarios "
+        "take:\n"
+        "              traces of the PyTorch profiler of one rank or several, or their folder. "
+        "Read "
+        "off\n"
+        "              the names of kernels and operators, launches and collectives: attention, "
+        "what\n"
+        "              is fused or compiled, merged products, the optimiser, format of reduced\n"
+        "              gradients, overlap, host time of a launch. What they do not tell is named, "
+        "and\n"
+        "              is as in --like; each value of the stack says where it is from.\n"
         "  job         the files that a training is launched with become a scenario: arguments "
         "and\n"
         "              shell scripts of Megatron-LM, YAML of NeMo and Megatron-Bridge, TOML of\n"
@@ -209,15 +231,19 @@ struct ImportKind {
 constexpr std::array<std::string_view, 4> kKernelOptions{"gemm", "attention", "memory", "nccl"};
 constexpr std::array<std::string_view, 6> kJobOptions{"node",   "nodes", "model",
                                                       "tokens", "set",   "format"};
+constexpr std::array<std::string_view, 4> kRecordingOptions{"like", "step", "node", "format"};
 constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
 constexpr std::array<std::string_view, 2> kKinetoOptions{"node", "gpus-per-node"};
 constexpr std::array<std::string_view, 1> kNsysOptions{"precision"};
 /// What reads launch files: no profile comes of them.
 constexpr std::string_view kJobKind = "job";
+/// What reads recorded steps: a stack comes of them.
+constexpr std::string_view kRecordingKind = "recording";
 constexpr std::array kImportKinds{ImportKind{"kernels", false, kKernelOptions, from_kernels},
                                   ImportKind{"nccl-tests", true, kNcclOptions, from_nccl},
                                   ImportKind{"kineto", true, kKinetoOptions, from_kineto},
                                   ImportKind{"nsys", true, kNsysOptions, from_nsys},
+                                  ImportKind{kRecordingKind, true, kRecordingOptions, nullptr},
                                   ImportKind{kJobKind, true, kJobOptions, nullptr}};
 
 const ImportKind& kind_of(const ParsedOptions& options) {
@@ -280,6 +306,9 @@ Exit run_import(const ParsedOptions& options, Console& console) {
   }
   const PresetStore presets(options.all("presets"));
   if (kind.name == kJobKind) return import_job_files(options, files, presets, console);
+  if (kind.name == kRecordingKind) {
+    return import_recorded_stack(options, trace_files(files), presets, console);
+  }
   const Imported imported = kind.import(options, files, presets);
   for (const std::string& line : imported.left_out) console.err << terminal_text(line) << "\n";
   if (!imported.kernels.empty()) {

@@ -12,7 +12,9 @@
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -292,6 +294,25 @@ TEST_CASE("the stack that stands in: attention is unfused where the card has not
       "job.json#/stack/attention: found \"cudnn\"; allowed: unfused (v100_sxm2_32gb has no "
       "constants for fused kernels)",
       InputError);
+}
+
+TEST_CASE("a stack of one's own on a framework: features change it, and the rest stays") {
+  const test::TemporaryFolder folder;
+  const std::string text = R"({"framework": "pytorch_eager", "features": {"fused_norm": true},
+    "launch_interval": "20 us"})";
+  const StackSpec& own = test::presets().stack(folder.write("own.json", text)).spec;
+  const StackSpec& base = test::presets().stack("pytorch_eager").spec;
+  CHECK(own.composed);
+  CHECK(own.switches->fused_norm);
+  // 24 bytes that were traced, not the 16 that are counted.
+  CHECK(own.optimiser_bytes == base.optimiser_bytes);
+  CHECK(own.elementwise.norm_residual_bytes < base.elementwise.norm_residual_bytes);
+  CHECK(own.launch_interval.base_units() == test::near(20e-6));
+  CHECK(own.capabilities.has_value());
+  // What is laid over software that nobody named is refused nothing.
+  CHECK_FALSE(test::presets()
+                  .stack(folder.write("any.json", R"({"framework": "neutral"})"))
+                  .spec.capabilities.has_value());
 }
 
 }  // namespace lockstep

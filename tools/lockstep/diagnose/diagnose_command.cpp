@@ -6,16 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "models/base/input_file.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/device_name.hpp"
 #include "sim/measured/diagnosis.hpp"
+#include "sim/measured/recordings.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
-#include "sim/trace/formats/read_kineto.hpp"
-#include "sim/trace/formats/read_trace.hpp"
-#include "sim/trace/pytorch/profiler_steps.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
@@ -67,40 +64,6 @@ constexpr std::size_t kMostRows = 12;
 /// A call that takes so much longer than predicted is worth a word.
 constexpr double kSlowCall = 1.3;
 constexpr double kEven = 0.005;  // shares of a step
-
-/// The recordings of all files, cut to one step, and their ranks.
-struct Recordings {
-  std::vector<KinetoRecording> recordings;
-  std::vector<int> ranks;
-  std::string note;
-};
-
-Recordings read_recordings(const std::vector<std::string>& files, const StepRequest& step) {
-  Recordings out;
-  for (const std::string& file : files) {
-    const std::string text = read_maybe_gzip(file, kTraceFileLimit);
-    if (recognise_trace(text) != TraceFormat::kineto) {
-      throw InputError({.file = file,
-                        .pointer = {},
-                        .found = "no trace of the PyTorch profiler",
-                        .allowed = "Kineto's Chrome trace (export_chrome_trace), one file a rank",
-                        .nearest = {}});
-    }
-    out.recordings.push_back(read_kineto_recording(file, text, false));
-    const int rank =
-        kineto_rank(out.recordings.back(), kineto_rank_in_name(file, files.size() == 1));
-    if (std::ranges::find(out.ranks, rank) != out.ranks.end()) {
-      throw InputError({.file = file,
-                        .pointer = {},
-                        .found = fmt::format("rank {}", rank),
-                        .allowed = "each rank once",
-                        .nearest = {}});
-    }
-    out.ranks.push_back(rank);
-  }
-  out.note = cut_to_step(out.recordings, step);
-  return out;
-}
 
 std::string signed_time(double seconds) {
   return (seconds < 0 ? "-" : "+") + duration_text(std::abs(seconds));
@@ -249,7 +212,8 @@ Exit run_diagnose(const ParsedOptions& options, Console& console) {
   const RunResult predicted =
       predicted_step(scenario_path(options.positionals[0], presets), presets, options);
   const std::vector<std::string> words(options.positionals.begin() + 1, options.positionals.end());
-  const Recordings recorded = read_recordings(trace_files(words), step_asked(options));
+  const StepRecordings recorded =
+      read_step_recordings(trace_files(words), step_asked(options), false);
   Diagnosis found = diagnose(predicted, recorded.recordings, recorded.ranks);
   found.notes.insert(found.notes.begin(), recorded.note);
   check_device(recorded.recordings.front().file, recorded.recordings.front().device,

@@ -1,0 +1,23 @@
+/// The PyTorch profiler's recordings of a job's ranks, cut to one step.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/trace/pytorch/kineto_recording.hpp"
+#include "sim/trace/pytorch/profiler_steps.hpp"
+
+namespace lockstep {
+
+struct StepRecordings {
+  std::vector<KinetoRecording> recordings;
+  std::vector<int> ranks;  ///< by recording
+  std::string note;        ///< which step it is, in a sentence
+};
+
+/// Reads one file a rank, plain or .gz. `with_host`: what the host did too. Throws InputError for
+/// what is no such trace, for one without kernels, and for a rank that is there twice.
+StepRecordings read_step_recordings(const std::vector<std::string>& files, const StepRequest& step,
+                                    bool with_host);
+
+}  // namespace lockstep
