@@ -19,7 +19,8 @@ foreach(cuda IN LISTS choices)
   file(REMOVE_RECURSE "${folder}")
   run("${CMAKE_COMMAND}" -E env "CUDACXX=${NVCC}" "${CMAKE_COMMAND}" -G Ninja -S "${SOURCE}"
     -B "${folder}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
-    -DCMAKE_BUILD_TYPE=Debug -DLOCKSTEP_BENCH=OFF -DLOCKSTEP_TESTS=OFF "-DLOCKSTEP_CUDA=${cuda}")
+    -DCMAKE_BUILD_TYPE=Debug -DLOCKSTEP_BENCH=OFF -DLOCKSTEP_TESTS=OFF "-DLOCKSTEP_CUDA=${cuda}"
+    "-DTBB_DIR=${TBB_DIR}")  # ThreadSanitizer's own lies beside the program's path
   file(COPY "${BUILD}/liblockstep.a" "${BUILD}/liblockstep_study.a" "${BUILD}/lockstep"
     DESTINATION "${folder}")
   run("${CMAKE_COMMAND}" --install "${folder}" --prefix "${folder}/prefix")
