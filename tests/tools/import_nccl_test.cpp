@@ -335,7 +335,8 @@ TEST_CASE("import: mistakes on the command line") {
     return ran.err;
   };
   CHECK(error({"import", "nccl"}) ==
-        "lockstep import: found \"nccl\"; allowed: kernels, nccl-tests, kineto, nsys, job. Did you "
+        "lockstep import: found \"nccl\"; allowed: kernels, nccl-tests, kineto, nsys, recording, "
+        "job. Did you "
         "mean nccl-tests?\n");
   CHECK(error({"import", "nccl-tests", "--gpu", "h100_sxm5_80gb"})
             .starts_with("lockstep import nccl-tests: no file; usage:"));

@@ -88,7 +88,8 @@ TEST_CASE(
   const auto head = std::ranges::find(lines, "Each line runs as it stands, in this order:");
   REQUIRE(head != lines.end());
   static const std::regex file(R"(\S+\.(json|db|gz|svg|html|csv|txt|conf)\b|\b\w+/(?= ))");
-  static const std::regex written(R"((?:-o|--trace|--svg|--report|--power-trace|--chakra) (\S+))");
+  static const std::regex written(
+      R"((?:-o|--trace|--svg|--report|--power-trace|--chakra|--accounting) (\S+))");
   std::set<std::string> there;
   int commands = 0;
   for (auto line = head + 3; line != lines.end() && *line != "```"; ++line, ++commands) {
