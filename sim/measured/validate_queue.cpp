@@ -86,7 +86,7 @@ bool has_traces(const ParsedScenario& parsed) {
   if (!scenario.contains(jobs) || !scenario.at(jobs).is_array()) return true;
   return std::ranges::all_of(scenario.at(jobs), [&](const Json& source) {
     if (!source.is_object() || !source.contains(file) || !source.at(file).is_string()) return true;
-    const std::string& name = source.at(file).get_ref<const std::string&>();
+    const auto& name = source.at(file).get_ref<const std::string&>();
     return recorded_path(parsed.root.file(), name).has_value();
   });
 }

@@ -44,7 +44,7 @@ std::string queue_timeline(const QueueAnswer& a) {
   for (const JobSpan& span : a.result.spans) {
     for (const HeldGpus& held : span.held) nodes.insert(held.node);
   }
-  std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[";
+  std::string out = R"({"displayTimeUnit":"ms","traceEvents":[)";
   std::string_view between;
   for (const int node : nodes) {
     out += fmt::format(

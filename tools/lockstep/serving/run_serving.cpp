@@ -296,7 +296,7 @@ CsvText serving_csv(const ServingAnswer& a) {
 Seconds serving_takes(const ServingSpec& spec) {
   constexpr Seconds kRequest{2e-6}, kPass{0.18e-6};
   constexpr double kPassLasts = 15e-3;  // seconds; assumed, as the rate alone does not say
-  const double requests = static_cast<double>(spec.requests.size());
+  const auto requests = static_cast<double>(spec.requests.size());
   const double replicas = spec.pools.back().replicas;
   double tokens = 0;
   for (const ServedRequest& r : spec.requests) tokens += r.output;

@@ -40,7 +40,7 @@ std::string reason(const TunedLayout& layout, const TunedLayout& best) {
     const double more = layout.seconds[i] - best.seconds[i];
     if (more > loss) most = i, loss = more;
   }
-  const std::string close = layout.memory.close() ? "close" : "";
+  std::string close = layout.memory.close() ? "close" : "";
   if (layout.step_s <= best.step_s || loss <= 0) return close;
   return fmt::format("{} {:+.1f}{}", kShortNames[most], 100 * loss / best.step_s,
                      close.empty() ? "" : ", " + close);
