@@ -27,17 +27,17 @@ struct MarkedValue {
   std::string_view value;  ///< JSON
 };
 
-/// That of the first mark there is.
+/// That of the first mark there is; where there is none, `without` says what is missing.
 template <std::size_t N>
-bool find_marked(std::string_view path, const std::array<MarkedValue, N>& rows,
-                 const KernelMarks& marks, StackFindings& out) {
+void find_marked(std::string_view path, const std::array<MarkedValue, N>& rows,
+                 const KernelMarks& marks, std::string_view without, StackFindings& out) {
   for (const MarkedValue& row : rows) {
     const MarkedKernels& marked = marks.of(row.mark);
     if (marked.all() == 0) continue;
     out.found(path, std::string(row.value), marked.all(), marked_text(marked));
-    return true;
+    return;
   }
-  return false;
+  out.not_told(path, std::string(without));
 }
 
 /// Additions that AccumulateGrad makes: a weight gradient that another one was there for.
@@ -139,31 +139,21 @@ void find_optimiser_features(std::span<const KinetoRecording> recordings, const 
                                    MarkedValue{KernelMark::fused_adam, R"("fused")"},
                                    MarkedValue{KernelMark::apex_adam, R"("multi_tensor")"},
                                    MarkedValue{KernelMark::eager_adam, R"("loop")"}};
-  if (!find_marked("features.optimiser", kOptimisers, marks, out)) {
-    out.not_told("features.optimiser", "no kernel of Adam that is known");
-  }
+  find_marked("features.optimiser", kOptimisers, marks, "no kernel of Adam that is known", out);
   constexpr std::array kStates{MarkedValue{KernelMark::int8_states, R"("int8")"},
                                MarkedValue{KernelMark::fp32_states, R"("fp32")"},
                                MarkedValue{KernelMark::bf16_states, R"("bf16")"}};
-  if (!find_marked("features.optimiser_states", kStates, marks, out)) {
-    out.not_told("features.optimiser_states", "no kernel that says its types");
-  }
+  find_marked("features.optimiser_states", kStates, marks, "no kernel that says its types", out);
   // Weights, gradients and moments of PyTorch's fused Adam have one type.
   constexpr std::array kMasters{MarkedValue{KernelMark::bf16_states, "false"},
                                 MarkedValue{KernelMark::fp32_states, "true"}};
-  if (!find_marked("features.master_weights", kMasters, marks, out)) {
-    out.not_told("features.master_weights", "no kernel that says its types");
-  }
+  find_marked("features.master_weights", kMasters, marks, "no kernel that says its types", out);
   constexpr std::array kUnits{MarkedValue{KernelMark::fsdp2, R"("fsdp2")"},
                               MarkedValue{KernelMark::fsdp1, R"("fsdp1")"},
                               MarkedValue{KernelMark::ddp, R"("bucket")"}};
-  if (!find_marked("features.sharding_unit", kUnits, marks, out)) {
-    out.not_told("features.sharding_unit", "no operator of FSDP or DDP");
-  }
+  find_marked("features.sharding_unit", kUnits, marks, "no operator of FSDP or DDP", out);
   constexpr std::array kExperts{MarkedValue{KernelMark::grouped_product, R"("grouped")"}};
-  if (!find_marked("features.expert_products", kExperts, marks, out)) {
-    out.not_told("features.expert_products", "no grouped product");
-  }
+  find_marked("features.expert_products", kExperts, marks, "no grouped product", out);
   find_accumulation(recordings, out);
 }
 
