@@ -176,15 +176,23 @@ void MaxMin::lift(FlowIndex flow) {
   if (own != kNoLink) touch(own);
 }
 
-/// Lifts the flows that a bottleneck held: it is full no longer.
+/// Lifts the flows that a bottleneck held: it is full no longer. Those that this pass has settled
+/// there stay, and it stays known as full, or their later stops would free nothing: where shares
+/// tie up to rounding, a flow may give way by a hair after a link has filled.
 void MaxMin::open(LinkIndex index) {
   Link& link = links_[index];
   if (link.level == kInfinity) return;
-  link.level = kInfinity;
+  bool holds = false;
   for (const Slot& slot : slots(link)) {
     const Flow& state = flows_[slot.flow];
-    if (state.bottleneck == index && !state.lifted() && state.final_in != pass_) lift(slot.flow);
+    if (state.bottleneck != index || state.lifted()) continue;
+    if (state.final_in == pass_) {
+      holds = true;
+    } else {
+      lift(slot.flow);
+    }
   }
+  if (!holds) link.level = kInfinity;
 }
 
 /// A link of another capacity: those that it held may rise or fall, and where it held nobody but
