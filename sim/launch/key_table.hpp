@@ -68,7 +68,8 @@ std::vector<std::string> known_keys(std::span<const std::span<const KeyRow>> tab
 std::span<const KeyRow> launcher_keys();        ///< torchrun, srun, deepspeed, accelerate launch
 std::span<const KeyRow> megatron_keys();        ///< Megatron-LM; NeMo and Megatron-Bridge as well
 std::span<const KeyRow> megatron_other_keys();  ///< of them, those that no scenario says
-std::span<const KeyRow> nemo_keys();            ///< what these have beside it
+std::span<const KeyRow> megatron_deepspeed_keys();  ///< what that fork adds
+std::span<const KeyRow> nemo_keys();                ///< what these have beside it
 std::span<const KeyRow> torchtitan_keys();
 std::span<const KeyRow> deepspeed_keys();
 std::span<const KeyRow> trainer_keys();  ///< Hugging Face Trainer and what builds on it

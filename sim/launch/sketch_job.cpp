@@ -14,7 +14,7 @@ using Tables = std::vector<std::span<const KeyRow>>;
 Tables tables_of(LaunchKind kind) {
   switch (kind) {
     case LaunchKind::megatron:
-      return {megatron_keys(), megatron_other_keys(), deepspeed_keys()};
+      return {megatron_keys(), megatron_deepspeed_keys(), megatron_other_keys(), deepspeed_keys()};
     case LaunchKind::nemo:
     case LaunchKind::bridge:
       return {megatron_keys(), nemo_keys(), megatron_other_keys()};

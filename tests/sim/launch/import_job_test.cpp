@@ -192,6 +192,33 @@ TEST_CASE("import job: DeepSpeed's JSON and the script beside it make one job") 
   CHECK(job["stack"] == "huggingface_deepspeed_zero3");
 }
 
+TEST_CASE("import job: Megatron-DeepSpeed's experts stand in every second layer, one a token") {
+  const std::string script = R"(#!/bin/bash
+EP_SIZE=16
+run_cmd="deepspeed pretrain_gpt.py --num-layers 24 --hidden-size 2048 --num-attention-heads 16 \
+  --seq-length 2048 --max-position-embeddings 2048 --micro-batch-size 4 --global-batch-size 256 \
+  --num-experts 64 --moe-expert-parallel-size ${EP_SIZE} --moe-train-capacity-factor 1.5 \
+  --create-moe-param-group --fp16 --no-pipeline-parallel"
+eval ${run_cmd}
+)";
+  const Json job = job_of(imported("train.sh", script));
+  CHECK(job["parallelism"]["expert"] == 16);
+  CHECK(job["model"]["experts"]["count"] == 64);
+  CHECK(job["model"]["experts"]["per_token"] == 1);
+  CHECK(job["model"]["experts"]["interval"] == 2);
+  CHECK(job.dump().find("\"capacity_factor\":1.5") != std::string::npos);
+
+  std::string other = script;
+  other.replace(other.find(" --no-pipeline"), 0,
+                " --topk 2 --expert-interval 1 --mlp-type residual "
+                "--disable-moe-token-dropping");
+  const JobImport found = imported("train.sh", other);
+  CHECK(job_of(found)["model"]["experts"]["per_token"] == 2);
+  CHECK_FALSE(job_of(found)["model"]["experts"].contains("interval"));
+  CHECK(found.scenario.find("capacity_factor") == std::string::npos);
+  CHECK(fate_of(found, "--mlp-type") == "not modelled");
+}
+
 TEST_CASE("import job: MaxText's mesh takes what GPUs are left") {
   const Json job = job_of(imported("m.yml", R"(
 base_config: base.yml
