@@ -343,6 +343,7 @@ class Import {
     }
     Json one{{"rank", job_.lora_rank.value_or(kAssumedLoraRank)}};
     if (job_.lora_nf4) one["base"] = "nf4";
+    if (!job_.lora_modules.empty()) one["modules"] = job_.lora_modules;
     scenario_["lora"] = std::move(one);
   }
 
@@ -398,6 +399,7 @@ class Import {
         one["communication"][key] = said->second;
       }
     }
+    if (!job_.optimiser_states.empty()) one["optimiser_states"] = job_.optimiser_states;
     for (const PresetRow& row : presets_.show("stacks", name)) {
       constexpr std::string_view kFeatures = "features.";
       if (!row.path.starts_with(kFeatures)) continue;

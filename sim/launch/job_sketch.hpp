@@ -64,15 +64,19 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   bool pad_to_capacity = false;
   std::optional<int> lora_rank;
   bool lora = false, lora_nf4 = false;
+  std::vector<std::string> lora_modules;  ///< empty: all that have one
 
   std::string stack;
   std::optional<bool> compiled;
   std::optional<int> fsdp_version, zero_stage;
+  std::string deepspeed_file;    ///< where DeepSpeed's settings stand, as another file says
+  std::string optimiser_states;  ///< their format, where it is not the stack's
   std::map<std::string, bool> stack_switches;  ///< features of the stack that differ
   std::optional<bool> bf16_gradients;          ///< accumulated and reduced so; else in FP32
   std::map<std::string, bool> communication;   ///< its "communication"
   std::optional<double> training_tokens;
 
+  std::string not_modelled;          ///< why the value of the key read last is not
   std::vector<std::string> remarks;  ///< what was understood otherwise than it is written
 };
 

@@ -30,7 +30,10 @@ void take_no_dropping(JobSketch& job, const Setting& from) {
   if (from.flag()) job.capacity_factor = 0;
 }
 
+void take_settings_file(JobSketch& job, const Setting& from) { job.deepspeed_file = from.text(); }
+
 constexpr std::array kRows{
+    KeyRow{"deepspeed_config", kUsed, take_settings_file},
     KeyRow{"moe_expert_parallel_size", kUsed, take_expert_width},
     KeyRow{"expert_interval", kUsed, take_interval},
     KeyRow{"topk", kUsed, take_top_experts},

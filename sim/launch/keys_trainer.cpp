@@ -1,6 +1,9 @@
 // Arguments of Hugging Face's Trainer, and of what builds on it (TRL, LLaMA-Factory, Axolotl).
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <string_view>
+#include <utility>
 
 #include "sim/launch/key_table.hpp"
 
@@ -84,6 +87,56 @@ void take_four_bits(J& job, const Setting& from) {
 void take_four_bits_count(J& job, const Setting& from) {
   if (from.text() == "4") job.lora_nf4 = true;
 }
+/// "adamw_torch_fused", "paged_adamw_8bit"; Trainer's names.
+void take_optimiser(J& job, const Setting& from) {
+  const std::string text = lower(from.text());
+  const bool odd = text.find("4bit") != std::string::npos || text.find("anyprecision") == 0;
+  if (text.find("adamw") == std::string::npos || odd) {
+    job.not_modelled =
+        "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states";
+  } else if (text.find("8bit") != std::string::npos) {
+    job.optimiser_states = "int8";
+  }
+}
+
+/// Names of linear layers as PEFT has them: "q_proj,v_proj", "all-linear".
+void take_lora_targets(J& job, const Setting& from) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kNames{
+      {{"q_proj", "qkv"},
+       {"k_proj", "qkv"},
+       {"v_proj", "qkv"},
+       {"qkv_proj", "qkv"},
+       {"query_key_value", "qkv"},
+       {"c_attn", "qkv"},
+       {"o_proj", "projection"},
+       {"dense", "projection"},
+       {"gate_proj", "mlp_up"},
+       {"up_proj", "mlp_up"},
+       {"gate_up_proj", "mlp_up"},
+       {"down_proj", "mlp_down"}}};
+  std::string list = lower(from.text());
+  std::ranges::replace_if(list, [](char c) { return c == ',' || c == '[' || c == ']'; }, ' ');
+  std::vector<std::string> modules;
+  for (const std::string& name : words_of(list)) {
+    if (name == "all" || name == "all-linear" || name == "all_linear") return;
+    const auto* const known = std::ranges::find(kNames, name, [](auto& one) { return one.first; });
+    if (known == kNames.end()) {
+      job.not_modelled = "which products have an adapter: set lora.modules";
+      return;
+    }
+    modules.emplace_back(known->second);
+  }
+  std::ranges::sort(modules);
+  modules.erase(std::ranges::unique(modules).begin(), modules.end());
+  job.lora_modules = std::move(modules);
+}
+void take_all_targets(J& job, const Setting& from) {
+  if (from.flag()) job.lora_modules.clear();
+}
+void take_deepspeed_file(J& job, const Setting& from) {
+  const std::string text = lower(from.text());
+  if (text.ends_with(".json") || text.ends_with(".yaml")) job.deepspeed_file = from.text();
+}
 void take_packing(J& job, const Setting& from) { job.packed = from.flag(); }
 void take_tp(J& job, const Setting& from) {
   if (from.count(0) > 1) job.tensor = from.count();
@@ -111,21 +164,26 @@ constexpr std::array kTrainerRows{
     KeyRow{"quantization_bit", kUsed, take_four_bits_count},
     KeyRow{"packing sample_packing", kUsed, take_packing},
     KeyRow{"tp_size tensor_parallel_size", kUsed, take_tp},
+    KeyRow{"optim optimizer", kUsed, take_optimiser},
+    KeyRow{"lora_target lora_target_modules", kUsed, take_lora_targets},
+    KeyRow{"lora_target_linear", kUsed, take_all_targets},
+    KeyRow{"deepspeed deepspeed_config ds_config deepspeed_config_file", kUsed,
+           take_deepspeed_file},
 
-    KeyRow{"optim optim_args optimizer adafactor", kMatters, nullptr,
+    KeyRow{"optim_args adafactor", kMatters, nullptr,
            "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states"},
     KeyRow{"auto_find_batch_size group_by_length length_column_name", kMatters, nullptr,
            "batches change from step to step"},
     KeyRow{"neftune_noise_alpha use_cache torch_compile_*", kHarmless},
-    KeyRow{"lora_target lora_target_modules lora_target_linear use_rslora use_dora pissa_* "
+    KeyRow{"use_rslora use_dora pissa_* "
            "lora_modules_to_save",
            kMatters, nullptr, "which products have an adapter: set lora.modules"},
     KeyRow{"freeze_* train_on_inputs_only unfrozen_parameters", kMatters, nullptr,
            "a part is not trained: say so under frozen"},
     KeyRow{"galore_* use_galore apollo_* use_badam badam_* lisa_*", kMatters, nullptr,
            "an optimiser with states of another size"},
-    KeyRow{"fsdp_config.* fsdp_transformer_layer_cls_to_wrap fsdp_min_num_params deepspeed "
-           "deepspeed_config ds_config deepspeed_config_file local_rank ddp_* use_deepspeed "
+    KeyRow{"fsdp_config.* fsdp_transformer_layer_cls_to_wrap fsdp_min_num_params "
+           "local_rank ddp_* use_deepspeed "
            "fsdp_config dataloader_* accelerator_config.*",
            kHarmless},
     KeyRow{"learning_rate lr lr_* weight_decay adam_* max_grad_norm warmup_* num_train_epochs "

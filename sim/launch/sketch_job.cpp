@@ -1,7 +1,9 @@
 // From the keys of launch files to what they say of the job.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
+#include <utility>
 
 #include "models/base/input_error.hpp"
 #include "sim/launch/launch_files.hpp"
@@ -95,6 +97,7 @@ class Sketching {
       for (const Setting& one : part.launcher) add(part.kind, one, launcher, tables);
       for (const Setting& one : part.settings) add(part.kind, one, tables, launcher);
     }
+    guess_stage();
     std::ranges::sort(out_.open);
     const auto twice = std::ranges::unique(out_.open);
     out_.open.erase(twice.begin(), twice.end());
@@ -125,6 +128,32 @@ class Sketching {
       return;
     }
     row.use(out_.job, setting);
+    if (out_.job.not_modelled.empty()) return;
+    found.fate = KeyFate::unmodelled;
+    found.note = std::exchange(out_.job.not_modelled, {});
+  }
+
+  /// Of a file of DeepSpeed's settings that another one names and that is not here: its stage, if
+  /// its name has it ("ds_z3_config.json", "zero_stage2.json").
+  void guess_stage() {
+    JobSketch& job = out_.job;
+    if (job.deepspeed_file.empty() || job.zero_stage) return;
+    const std::string name = lower(std::filesystem::path(job.deepspeed_file).stem().string());
+    for (const char* const word : {"zero_stage", "zero-stage", "stage", "zero", "z"}) {
+      const std::size_t at = name.find(word);
+      if (at == std::string::npos) continue;
+      const std::size_t digit = name.find_first_not_of("_-", at + std::string_view(word).size());
+      if (digit == std::string::npos || name[digit] < '0' || name[digit] > '3') continue;
+      job.zero_stage = name[digit] - '0';
+      job.remarks.push_back(fmt::format("{}: not given; ZeRO stage {} by its name",
+                                        job.deepspeed_file, *job.zero_stage));
+      return;
+    }
+    for (KeyFinding& key : out_.keys) {
+      if (key.setting.text() != job.deepspeed_file) continue;
+      key.fate = KeyFate::unmodelled;
+      key.note = "what is sharded stands in that file: give it too";
+    }
   }
 
   void add(LaunchKind kind, const Setting& setting, const Tables& first, const Tables& second) {

@@ -219,6 +219,40 @@ eval ${run_cmd}
   CHECK(fate_of(found, "--mlp-type") == "not modelled");
 }
 
+TEST_CASE(
+    "import job: optimisers, adapters and DeepSpeed's file as Trainer's arguments name them") {
+  const std::string yaml = R"(model_name_or_path: meta-llama/Meta-Llama-3-8B
+per_device_train_batch_size: 1
+gradient_accumulation_steps: 2
+cutoff_len: 2048
+bf16: true
+finetuning_type: lora
+lora_rank: 8
+)";
+  const JobImport found =
+      imported("sft.yaml", yaml +
+                               "lora_target: q_proj,v_proj,down_proj\noptim: paged_adamw_8bit\n"
+                               "deepspeed: examples/deepspeed/ds_z3_config.json\n");
+  const Json job = job_of(found);
+  CHECK(job["lora"]["modules"] == Json{"mlp_down", "qkv"});
+  CHECK(job["stack"]["preset"] == "huggingface_deepspeed_zero3");
+  CHECK(job["stack"]["optimiser_states"] == "int8");
+  CHECK(job["parallelism"]["sharding"] == "zero3");
+  CHECK(fate_of(found, "optim") == "used");
+  REQUIRE_FALSE(found.remarks.empty());
+  CHECK(found.remarks.back().find("ZeRO stage 3 by its name") != std::string::npos);
+
+  const JobImport other = imported("sft.yaml", yaml +
+                                                   "lora_target: all\noptim: adafactor\n"
+                                                   "deepspeed: configs/deepspeed.json\n");
+  CHECK_FALSE(job_of(other)["lora"].contains("modules"));
+  CHECK(fate_of(other, "lora_target") == "used");
+  CHECK(fate_of(other, "optim") == "not modelled");
+  CHECK(fate_of(other, "deepspeed") == "not modelled");
+  CHECK(fate_of(imported("sft.yaml", yaml + "lora_target: my_proj\n"), "lora_target") ==
+        "not modelled");
+}
+
 TEST_CASE("import job: MaxText's mesh takes what GPUs are left") {
   const Json job = job_of(imported("m.yml", R"(
 base_config: base.yml
