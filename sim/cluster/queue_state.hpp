@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/cluster/association_tree.hpp"
+#include "sim/cluster/cohort_quotas.hpp"
 #include "sim/cluster/free_gpus.hpp"
 #include "sim/cluster/gpu_time.hpp"
 #include "sim/cluster/job_gates.hpp"
@@ -109,6 +110,9 @@ class QueueState {
   [[nodiscard]] std::uint16_t reservation_of(std::uint32_t j) const;
   /// Whether a quota or a limit keeps jobs of the class from starting now.
   [[nodiscard]] bool over_quota(const JobClass& of) const;
+  /// The same, but for those of ClusterQueues.
+  [[nodiscard]] bool over_owner_quota(const JobClass& of) const;
+  [[nodiscard]] const CohortQuotas& cohorts() const { return cohorts_; }
   [[nodiscard]] bool over_limit(const JobClass& of) const {
     return usage_.used() && usage_.over(of);
   }
@@ -267,6 +271,7 @@ class QueueState {
   std::int64_t given_ = 0;  ///< of those held, by jobs of given duration
   std::optional<QueueDraws> draws_;
   std::int64_t drawn_ = 0;  ///< microwatts of what is held
+  CohortQuotas cohorts_;
 };
 
 }  // namespace lockstep

@@ -125,7 +125,7 @@ std::string_view words_of(WaitReason reason) {
       "as many tasks of its array run as may at a time",
       "it would exceed a limit of its quality of service or association",
       "its own reservation is not open, or others keep the nodes that it would fit on",
-      "a quota of its user or account would be exceeded",
+      "a quota of its user, account or ClusterQueue would be exceeded",
       "it fits, but a job before it in the order does not",
       "it fits, but would be in the way of a job that has been promised its GPUs",
       "it fits, but the scheduler has not looked since, or not as far",
