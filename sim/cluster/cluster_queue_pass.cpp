@@ -19,6 +19,11 @@ std::optional<Holding> place_now(const QueueState& state, std::uint32_t j) {
                               state.nodes_for(j, state.now(), job.limit, scratch));
 }
 
+/// Whether Kueue looks for victims at all.
+bool looks_for_victims(const ClusterQueue& rules, int gpus) {
+  return gpus <= rules.nominal || rules.borrow_within_cohort;
+}
+
 /// The search for those that have to go for a waiting job, on copies of what is free and held.
 class VictimSearch {
  public:
@@ -40,6 +45,7 @@ class VictimSearch {
     std::ranges::copy_if(all, std::back_inserter(own),
                          [&](std::uint32_t of) { return is_own(of); });
     if (own.size() == all.size()) return fewest(own, true);
+    if (rules_->borrow_within_cohort) return while_borrowing(all);
     if (quotas_.held(queue_) < rules_->nominal) {
       std::vector<std::uint32_t> out = fewest(all, false);
       if (!out.empty()) return out;
@@ -93,11 +99,29 @@ class VictimSearch {
            state_->placer().place(free_, gpus, usable_).has_value();
   }
 
-  std::vector<std::uint32_t> fewest(const std::vector<std::uint32_t>& of, bool may_borrow) {
+  /// Others' jobs below a priority may go while the queue borrows, those above it only where it
+  /// then does not.
+  std::vector<std::uint32_t> while_borrowing(std::vector<std::uint32_t> all) {
+    std::int64_t below = state_->job(job_).priority;
+    if (const auto& most = rules_->max_priority_threshold) {
+      below = std::min(below, std::int64_t{*most} + 1);
+    }
+    if (quotas_.held(queue_) >= rules_->nominal) {
+      std::erase_if(
+          all, [&](std::uint32_t of) { return !is_own(of) && state_->job(of).priority >= below; });
+    }
+    return fewest(all, true, below);
+  }
+
+  /// `below`: whoever of others' jobs has no lower priority goes only where the queue does not
+  /// borrow.
+  std::vector<std::uint32_t> fewest(const std::vector<std::uint32_t>& of, bool may_borrow,
+                                    std::optional<std::int64_t> below = {}) {
     std::vector<std::uint32_t> gone;
     bool enough = false;
     for (const std::uint32_t next : of) {
       if (!is_own(next) && !quotas_.borrows(queue_of_job(*state_, next))) continue;
+      if (below && !is_own(next) && state_->job(next).priority >= *below) may_borrow = false;
       take_away(next);
       gone.push_back(next);
       enough = fits(may_borrow);
@@ -158,7 +182,7 @@ std::vector<ClusterQueuePass::Head> ClusterQueuePass::heads(const QueueState& st
 
 void ClusterQueuePass::keep_quota(const ClusterQueue& rules, const Head& head, int gpus,
                                   CohortQuotas& quotas) {
-  if (gpus > rules.nominal || rules.reclaim == ReclaimWithinCohort::any) return;
+  if (!looks_for_victims(rules, gpus) || rules.reclaim == ReclaimWithinCohort::any) return;
   std::int64_t most = rules.nominal - quotas.held(head.queue);
   if (head.borrows) most = rules.borrowing_limit < 0 ? gpus : most + rules.borrowing_limit;
   const std::int64_t kept = std::min({std::int64_t{gpus}, most, quotas.available(head.queue)});
@@ -168,7 +192,7 @@ void ClusterQueuePass::keep_quota(const ClusterQueue& rules, const Head& head, i
 bool ClusterQueuePass::preempt(QueueState& state, const Head& head, const CohortQuotas& quotas) {
   const ClusterQueue& rules = state.spec().cluster_queues[head.queue];
   const QueueJob& job = state.job(head.job);
-  if (!rules.preempts() || job.gpus > rules.nominal) return false;
+  if (!rules.preempts() || !looks_for_victims(rules, job.gpus)) return false;
   VictimSearch search(state, head.job, quotas);
   const std::vector<std::uint32_t> victims = search.victims(preempted_);
   if (victims.empty()) return false;

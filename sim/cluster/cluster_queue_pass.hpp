@@ -18,9 +18,10 @@ namespace lockstep {
 ///
 /// A job of no more than its queue's nominal quota may preempt: jobs of queues that borrow, before
 /// those of its own queue; the lowest priority first, of equals whoever started last. With others'
-/// jobs only where its queue then does not borrow, else its own queue's alone. Whoever need not go
-/// after all is spared. Victims go at once. Source: Kueue, pkg/scheduler/scheduler.go and
-/// pkg/scheduler/preemption/preemption.go (classic preemption).
+/// jobs only where its queue then does not borrow, else its own queue's alone; with
+/// borrow_within_cohort also a wider one, and others' jobs of lower priority while it borrows.
+/// Whoever need not go after all is spared. Victims go at once. Source: Kueue,
+/// pkg/scheduler/scheduler.go and pkg/scheduler/preemption/preemption.go (classic preemption).
 class ClusterQueuePass {
  public:
   void run(QueueState& state);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,9 @@ struct ClusterQueue {
   QueueingStrategy strategy = QueueingStrategy::best_effort;
   WithinClusterQueue within = WithinClusterQueue::never;
   ReclaimWithinCohort reclaim = ReclaimWithinCohort::never;
+  /// Whether a job that has to borrow may preempt others' jobs, of lower priority than its own.
+  bool borrow_within_cohort = false;
+  std::optional<int> max_priority_threshold{};  ///< of those: their priority is no higher
 
   [[nodiscard]] bool preempts() const {
     return within != WithinClusterQueue::never || reclaim != ReclaimWithinCohort::never;

@@ -49,6 +49,11 @@ void declare_cluster_queue(const DeclaredMembers& member, WrittenClusterQueue& o
   member.optional("reclaim_within_cohort", out.of.reclaim, kReclaimWithinCohortNames,
                   "Which jobs of queues that borrow go for one that its nominal quota has room "
                   "for; default: never");
+  member.optional("borrow_within_cohort", out.of.borrow_within_cohort,
+                  "Jobs that have to borrow preempt others' of lower priority, too: policy "
+                  "LowerPriority; default: false");
+  member.optional("max_priority_threshold", out.of.max_priority_threshold, -kMostOfQuota,
+                  kMostOfQuota, "The highest priority of those others; default: any below its own");
 }
 
 /// Throws InputError for a queue's limits that mean nothing.
@@ -56,6 +61,12 @@ void check_limits(const JsonCursor& at, const WrittenClusterQueue& written) {
   for (const std::string_view key : {"borrowing_limit", "lending_limit", "reclaim_within_cohort"}) {
     const bool alone = written.of.cohort.empty() && at.find(key);
     if (alone) at.at(key).fail("no such key without a \"cohort\"");
+  }
+  if (written.of.borrow_within_cohort && written.of.reclaim == ReclaimWithinCohort::never) {
+    at.at("borrow_within_cohort").fail("no such key without \"reclaim_within_cohort\"");
+  }
+  if (written.of.max_priority_threshold && !written.of.borrow_within_cohort) {
+    at.at("max_priority_threshold").fail("no such key without \"borrow_within_cohort\"");
   }
   if (written.lending.value_or(0) > written.nominal) {
     at.at("lending_limit").fail(fmt::format("at most {}, its \"nominal_gpus\"", written.nominal));

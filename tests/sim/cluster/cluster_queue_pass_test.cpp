@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -214,6 +215,27 @@ TEST_CASE("cluster queues: within a queue the lowest priority goes, or the newer
   CHECK(end_s(newer, 2) == 150 + 2);
 }
 
+TEST_CASE("cluster queues: a job that has to borrow preempts lower priorities where it may") {
+  const auto run = [](bool borrows, std::optional<int> threshold) {
+    return simulate_queue(under_kueue(8,
+                                      {{.name = "a",
+                                        .cohort = "x",
+                                        .nominal = 4,
+                                        .reclaim = ReclaimWithinCohort::lower_priority,
+                                        .borrow_within_cohort = borrows,
+                                        .max_priority_threshold = threshold},
+                                       {.name = "b", .cohort = "x", .nominal = 2},
+                                       {.name = "c", .cohort = "x", .nominal = 2}},
+                                      {{0, 100, 6, 1, 1}, {1, 50, 6, 0, 5}}));
+  };
+  CHECK(start_s(run(false, {}), 1) == 100);
+  const QueueResult borrowed = run(true, {});
+  CHECK(start_s(borrowed, 1) == 1);
+  CHECK(end_s(borrowed, 0) == 51 + 99);
+  CHECK(start_s(run(true, 1), 1) == 1);
+  CHECK(start_s(run(true, 0), 1) == 100);
+}
+
 TEST_CASE("cluster queues: who need not borrow comes before whoever has to") {
   const QueueSpec spec = under_kueue(
       4, {{.name = "a", .cohort = "x", .nominal = 2}, {.name = "b", .cohort = "x", .nominal = 2}},
@@ -235,7 +257,8 @@ TEST_CASE("cluster queues: cohorts hold no more than their nominal quotas, nor G
                           .lending_limit = static_cast<std::int64_t>(random.below(4)) - 1,
                           .strategy = static_cast<QueueingStrategy>(random.below(2)),
                           .within = static_cast<WithinClusterQueue>(random.below(3)),
-                          .reclaim = static_cast<ReclaimWithinCohort>(random.below(3))};
+                          .reclaim = static_cast<ReclaimWithinCohort>(random.below(3)),
+                          .borrow_within_cohort = random.below(2) == 0};
     };
     QueueSpec spec = under_kueue(24, {drawn_of("a"), drawn_of("b"), drawn_of("c")}, {});
     DrawnJobs drawn;

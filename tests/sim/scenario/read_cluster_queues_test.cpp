@@ -80,6 +80,8 @@ TEST_CASE("cluster_queues: mistakes are told by place, with what is allowed") {
   says(first + "accounts/0", "", "the name of an account");
   says(first + "cohort", "", "no such key without a \"cohort\"");
   says(first + "lending_limit", 17, "at most 16");
+  says(second + "borrow_within_cohort", true, "no such key without \"reclaim_within_cohort\"");
+  says(first + "max_priority_threshold", 3, "no such key without \"borrow_within_cohort\"");
   says(first + "strategy", "strickt", "Did you mean \"strict\"?");
   says(first + "nominal_gpus", -1, "t.json#/queue/cluster_queues/0/nominal_gpus");
   says(first + "nominal", 1, "nominal_gpus");
