@@ -38,7 +38,7 @@ constexpr SlurmSetting kKueueSettings[] = {
     {"ClusterQueue/spec/preemption/reclaimWithinCohort", kReadActs, ""},
     {"ClusterQueue/spec/preemption/withinClusterQueue", kReadActs, ""},
     {"ClusterQueue/spec/queueingStrategy", kReadActs, ""},
-    {"ClusterQueue/spec/resourceGroups/coveredResources", kReadHarmless, ""},
+    {"ClusterQueue/spec/resourceGroups/coveredResources", kReadActs, ""},
     {"ClusterQueue/spec/resourceGroups/flavors/name", kReadActs, ""},
     {"ClusterQueue/spec/resourceGroups/flavors/resources", kReadActs, ""},
     {"ClusterQueue/spec/stopPolicy", kReadMatters, "that it admits nothing more"},

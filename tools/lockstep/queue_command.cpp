@@ -94,7 +94,7 @@ constexpr CommandSpec kQueueSpec{
     .name = "queue",
     .usage =
         "queue explain FILE|NAME --job NAME | queue forecast FILE|NAME [--at TIME] | queue "
-        "import --slurm FILE | --kueue FILE -o FILE [options]",
+        "import (--slurm FILE | --kueue FILE) -o FILE [options]",
     .summary =
         "Explain why a job of a queue waited, forecast when those that wait will start; "
         "import a site's Slurm or Kueue as a scenario.",

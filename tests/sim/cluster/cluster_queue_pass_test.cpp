@@ -6,11 +6,15 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "models/base/text_file.hpp"
 #include "sim/core/random.hpp"
+#include "sim/scenario/read_queue.hpp"
 #include "tests/sim/cluster/sample_queues.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -243,6 +247,24 @@ TEST_CASE("cluster queues: who need not borrow comes before whoever has to") {
   const QueueResult result = simulate_queue(spec);
   CHECK(start_s(result, 1) == 0);
   CHECK(start_s(result, 0) == 10);
+}
+
+TEST_CASE("cluster queues: the two teams that ship borrow and reclaim as their sentence says") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/queue/kueue-two-teams.json";
+  const QueueSpec spec = read_queue(JsonCursor::parse(file, read_text_file(file)), test::presets());
+  REQUIRE(spec.jobs.size() == 20);
+  const QueueResult result = simulate_queue(spec);
+  constexpr double kMinute = 60, kHour = 3600;
+  for (std::size_t j = 0; j < 16; ++j) {
+    CAPTURE(j);
+    CHECK(start_s(result, j) == 0);
+    // Those that started last go: 130 min of work are 120 in the checkpoint.
+    CHECK(result.jobs[j].evictions == (j < 8 ? 0 : 1));
+    CHECK(end_s(result, j) == (j < 8 ? 6 * kHour : 6 * kHour + 5 * kMinute + 4 * kHour));
+  }
+  for (std::size_t j = 16; j < 20; ++j) CHECK(start_s(result, j) == 130 * kMinute);
+  const GpuTime lost(64, seconds(10 * kMinute));
+  CHECK(result.books[static_cast<std::size_t>(QueueBucket::lost)] == lost);
 }
 
 TEST_CASE("cluster queues: cohorts hold no more than their nominal quotas, nor GPUs twice") {

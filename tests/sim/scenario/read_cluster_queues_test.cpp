@@ -107,7 +107,8 @@ TEST_CASE("cluster_queues: mistakes are told by place, with what is allowed") {
                        InputError);
   plain = two_cluster_queues();
   plain["queue"].erase("cluster_queues");
-  CHECK_THROWS_WITH_AS((void)kueue_from(plain), doctest::Contains("cluster_queues"), InputError);
+  CHECK_THROWS_WITH_AS((void)kueue_from(plain),
+                       doctest::Contains(R"({"cluster_queues":[{"name":"team")"), InputError);
 }
 
 }  // namespace lockstep

@@ -270,6 +270,51 @@ TEST_CASE("lockstep queue import: what it needs, and nothing half-written") {
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
 }
 
+TEST_CASE("lockstep queue import: Kueue's manifests, with drawn jobs or with Workloads") {
+  const test::TemporaryFolder folder;
+  const std::string queues =
+      "kind: ClusterQueue\n"
+      "metadata: {name: team}\n"
+      "spec:\n"
+      "  fairSharing: {weight: 2}\n"
+      "  resourceGroups:\n"
+      "  - flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]\n";
+  const std::string workload =
+      "---\n"
+      "kind: Workload\n"
+      "metadata: {name: fit, creationTimestamp: \"2026-01-01T00:00:00Z\"}\n"
+      "spec:\n"
+      "  queueName: team\n"
+      "  maximumExecutionTimeSeconds: 3600\n"
+      "  podSets:\n"
+      "  - template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}\n";
+  const std::string yaml = folder.write("q.yaml", queues), to = folder.path() + "/site.json";
+  const Ran drawn = lockstep_with({"queue", "import", "--kueue", yaml, "-o", to});
+  REQUIRE_MESSAGE(drawn.exit == Exit::ok, drawn.err);
+  CHECK(drawn.err.find("ClusterQueue/spec/fairSharing of team matters") != std::string::npos);
+  CHECK(drawn.err.find("drawn jobs stand in") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
+  CHECK(queue_answer({to})["jobs"] == 1000);
+
+  const std::string both = folder.write("both.yaml", queues + workload);
+  const Ran taken = lockstep_with({"queue", "import", "--kueue", both, "--nodes", "4", "-o", to});
+  REQUIRE_MESSAGE(taken.exit == Exit::ok, taken.err);
+  CHECK(taken.err.find("1 job taken, 0 left out; lockstep run " + to) != std::string::npos);
+  CHECK(queue_answer({to})["jobs"] == 1);
+
+  const auto says = [&](const std::vector<std::string>& args, const std::string& text) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find(text) != std::string::npos, ran.err);
+  };
+  says({"queue", "import", "--kueue", yaml, "--slurm", yaml, "-o", to}, "not beside --kueue");
+  says({"queue", "import", "--slurm", yaml, "--nodes", "3", "-o", to}, "is of import --kueue");
+  says({"queue", "import", "--kueue", yaml}, "-o site.json");
+  says({"queue", "explain", kRecorded, "--job", "1", "--kueue", yaml}, "--kueue is of import");
+  says({"queue", "import", "--kueue", folder.write("bad.yaml", "kind: Pod\n"), "-o", to},
+       "no ClusterQueue with a quota of GPUs");
+}
+
 TEST_CASE("lockstep run, queue: a timeline of each job on its nodes, and metrics over time") {
   const test::TemporaryFolder folder;
   const std::string scenario = folder.path() + "/queue.json", trace = folder.path() + "/t.json",
