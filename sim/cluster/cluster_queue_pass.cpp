@@ -32,21 +32,23 @@ class VictimSearch {
         job_(j),
         queue_(queue_of_job(state, j)),
         rules_(&state.spec().cluster_queues[queue_]),
-        quotas_(quotas),
-        free_(state.free()),
-        usable_(state.nodes_for(j, state.now(), state.job(j).limit, scratch_)) {}
+        quotas_(quotas) {}
   VictimSearch(const VictimSearch&) = delete;
   VictimSearch& operator=(const VictimSearch&) = delete;
 
   /// Empty: it does not fit, whoever goes of those that may.
   std::vector<std::uint32_t> victims(const std::set<std::uint32_t>& spared) {
-    const std::vector<std::uint32_t> all = candidates(spared);
-    std::vector<std::uint32_t> own;
-    std::ranges::copy_if(all, std::back_inserter(own),
-                         [&](std::uint32_t of) { return is_own(of); });
-    if (own.size() == all.size()) return fewest(own, true);
-    if (rules_->borrow_within_cohort) return while_borrowing(all);
-    if (quotas_.held(queue_) < rules_->nominal) {
+    const bool under_nominal = quotas_.held(queue_) < rules_->nominal;
+    const std::vector<std::uint32_t> own = own_candidates(spared);
+    std::vector<std::uint32_t> all;
+    if (under_nominal || rules_->borrow_within_cohort) all = others_candidates(spared);
+    const bool others = !all.empty();
+    all.insert(all.end(), own.begin(), own.end());
+    if (all.empty()) return {};
+    free_.emplace(state_->free());
+    usable_ = state_->nodes_for(job_, state_->now(), state_->job(job_).limit, scratch_);
+    if (others && rules_->borrow_within_cohort) return while_borrowing(all);
+    if (others && under_nominal) {
       std::vector<std::uint32_t> out = fewest(all, false);
       if (!out.empty()) return out;
     }
@@ -56,47 +58,57 @@ class VictimSearch {
  private:
   [[nodiscard]] bool is_own(std::uint32_t of) const { return queue_of_job(*state_, of) == queue_; }
 
-  [[nodiscard]] bool may_go(std::uint32_t of) const {
-    const QueueJob& winner = state_->job(job_);
-    const QueueJob& loser = state_->job(of);
-    if (is_own(of)) {
-      const bool newer = loser.priority == winner.priority && of > job_ &&
-                         rules_->within == WithinClusterQueue::lower_or_newer_equal_priority;
-      return rules_->within != WithinClusterQueue::never &&
-             (loser.priority < winner.priority || newer);
+  /// Of its own queue, the most dispensable first.
+  [[nodiscard]] std::vector<std::uint32_t> own_candidates(
+      const std::set<std::uint32_t>& spared) const {
+    std::vector<std::uint32_t> out;
+    if (rules_->within == WithinClusterQueue::never) return out;
+    const std::int32_t priority = state_->job(job_).priority;
+    const bool equals = rules_->within == WithinClusterQueue::lower_or_newer_equal_priority;
+    for (const DispensableRank& of : state_->admitted(queue_)) {
+      if (of.priority > priority || (of.priority == priority && !equals)) break;
+      const bool newer = of.priority < priority || of.job > job_;
+      if (newer && !spared.contains(of.job)) out.push_back(of.job);
     }
-    const std::uint16_t other = queue_of_job(*state_, of);
-    if (!quotas_.same_cohort(queue_, other) || !quotas_.borrows(other)) return false;
-    return rules_->reclaim == ReclaimWithinCohort::any ||
-           (rules_->reclaim == ReclaimWithinCohort::lower_priority &&
-            loser.priority < winner.priority);
+    return out;
   }
 
-  /// The most dispensable first.
-  [[nodiscard]] std::vector<std::uint32_t> candidates(const std::set<std::uint32_t>& spared) const {
-    std::vector<std::uint32_t> out;
-    for (const auto& [end, of] : state_->by_limit()) {
-      if (may_go(of) && !spared.contains(of)) out.push_back(of);
+  /// Of queues that borrow, the most dispensable first.
+  [[nodiscard]] std::vector<std::uint32_t> others_candidates(
+      const std::set<std::uint32_t>& spared) const {
+    std::vector<DispensableRank> ranks;
+    if (rules_->reclaim == ReclaimWithinCohort::never) return {};
+    const std::size_t queues = state_->spec().cluster_queues.size();
+    for (std::size_t q = 0; q < queues; ++q) {
+      const auto other = static_cast<std::uint16_t>(q);
+      if (other == queue_ || !quotas_.same_cohort(queue_, other) || !quotas_.borrows(other)) {
+        continue;
+      }
+      for (const DispensableRank& of : state_->admitted(other)) {
+        const bool lower = of.priority < state_->job(job_).priority;
+        if (!lower && rules_->reclaim == ReclaimWithinCohort::lower_priority) break;
+        if (!spared.contains(of.job)) ranks.push_back(of);
+      }
     }
-    std::ranges::sort(out, {}, [&](std::uint32_t of) {
-      return std::tuple(is_own(of), state_->job(of).priority, -state_->state(of).began,
-                        -static_cast<std::int64_t>(of));
-    });
+    std::sort(ranks.begin(), ranks.end());
+    std::vector<std::uint32_t> out;
+    out.reserve(ranks.size());
+    for (const DispensableRank& of : ranks) out.push_back(of.job);
     return out;
   }
 
   void take_away(std::uint32_t of) {
-    free_.give(state_->state(of).held);
+    free_->give(state_->state(of).held);
     quotas_.add(queue_of_job(*state_, of), -state_->job(of).gpus);
   }
   void give_back(std::uint32_t of) {
-    free_.take(state_->state(of).held);
+    free_->take(state_->state(of).held);
     quotas_.add(queue_of_job(*state_, of), state_->job(of).gpus);
   }
   [[nodiscard]] bool fits(bool may_borrow) const {
     const int gpus = state_->job(job_).gpus;
     return (may_borrow || !quotas_.borrows(queue_, gpus)) && gpus <= quotas_.available(queue_) &&
-           state_->placer().place(free_, gpus, usable_).has_value();
+           state_->placer().place(*free_, gpus, usable_).has_value();
   }
 
   /// Others' jobs below a priority may go while the queue borrows, those above it only where it
@@ -143,9 +155,9 @@ class VictimSearch {
   std::uint16_t queue_;
   const ClusterQueue* rules_;
   CohortQuotas quotas_;
-  FreeGpus free_;
+  std::optional<FreeGpus> free_;
   NodeSet scratch_;
-  const NodeSet* usable_;
+  const NodeSet* usable_ = nullptr;
 };
 
 }  // namespace

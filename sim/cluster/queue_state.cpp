@@ -81,7 +81,8 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
       precedences_(precedences_of(spec)),
-      cohorts_(spec) {
+      cohorts_(spec),
+      admitted_(spec.cluster_queues.size()) {
   if (spec.power) draws_.emplace(spec);
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
@@ -260,6 +261,9 @@ void QueueState::start(std::uint32_t j, Holding where) {
   by_limit_.emplace(limit_end(j), j);
   if (usage_.used()) usage_.started(j, limit_end(j));
   if (gates_.used()) gates_.started(j, now_);
+  if (cohorts_.used()) {
+    admitted_[cohorts_.queue_of(job(j).account)].insert({job(j).priority, now_, j});
+  }
   if (spec_->preemption.mode != PreemptionMode::evict) return;
   exempt_.set(j, now_ + spec_->preemption.exempt);
   if (spec_->order == QueueOrder::las) foresee_level(j);
@@ -278,6 +282,9 @@ void QueueState::let_go(std::uint32_t j) {
   if (spec_->preemption.by_slurm()) graces_.remove(j);
   if (usage_.used()) usage_.stopped(j);
   if (priorities_.used()) priorities_.count(j, s.began, now_);
+  if (cohorts_.used()) {
+    admitted_[cohorts_.queue_of(of.account)].erase({of.priority, s.began, j});
+  }
   free_.give(s.held);
   keep_span(j);
   s.held.clear();

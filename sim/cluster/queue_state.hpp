@@ -55,6 +55,19 @@ enum class JobPhase : std::uint8_t {
   done,
 };
 
+/// A running job's place among those that may be preempted: the lowest priority first, then
+/// whoever started last.
+struct DispensableRank {
+  std::int32_t priority;
+  RunTime began;
+  std::uint32_t job;
+
+  friend bool operator<(const DispensableRank& a, const DispensableRank& b) {
+    if (a.priority != b.priority) return a.priority < b.priority;
+    return a.began != b.began ? a.began > b.began : a.job > b.job;
+  }
+};
+
 /// What has become of a job so far.
 struct JobState {
   RunTime left = 0;         ///< work still to do at `settled`, as time at its reference pace
@@ -113,6 +126,10 @@ class QueueState {
   /// The same, but for those of ClusterQueues.
   [[nodiscard]] bool over_owner_quota(const JobClass& of) const;
   [[nodiscard]] const CohortQuotas& cohorts() const { return cohorts_; }
+  /// Running jobs of a ClusterQueue.
+  [[nodiscard]] const std::set<DispensableRank>& admitted(std::uint16_t cluster_queue) const {
+    return admitted_[cluster_queue];
+  }
   [[nodiscard]] bool over_limit(const JobClass& of) const {
     return usage_.used() && usage_.over(of);
   }
@@ -272,6 +289,7 @@ class QueueState {
   std::optional<QueueDraws> draws_;
   std::int64_t drawn_ = 0;  ///< microwatts of what is held
   CohortQuotas cohorts_;
+  std::vector<std::set<DispensableRank>> admitted_;  ///< by ClusterQueue
 };
 
 }  // namespace lockstep
