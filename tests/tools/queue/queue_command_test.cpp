@@ -153,6 +153,21 @@ TEST_CASE("lockstep run: two tenants, apart on leaves of their own and spread ov
   CHECK_MESSAGE(varied.out.find("mean completion") != std::string::npos, varied.err);
 }
 
+TEST_CASE("lockstep run: two teams under Kueue, and what the borrower waited") {
+  const std::string teams = kQueues + "kueue-two-teams.json";
+  const nlohmann::json answer = queue_answer({teams});
+  CHECK(answer["admission"] == "kueue");
+  CHECK(answer["preemption"] == "kueue");
+  CHECK(answer["ended"] == 20);
+  // Eight jobs from 130 min to 6 h, of twenty.
+  CHECK(answer["wait_mean_s"].get<double>() == doctest::Approx(8.0 / 20 * (6 * 3600 - 130 * 60)));
+  CHECK(answer["waterfall"]["lost"]["gpu_hours"].get<double>() == doctest::Approx(64 / 6.0));
+  const Ran table = lockstep_with({"run", teams});
+  CHECK_MESSAGE(table.out.find("preemption by cluster queue") != std::string::npos, table.err);
+  const Ran explained = lockstep_with({"queue", "explain", teams, "--job", "pretrain_15"});
+  CHECK(explained.out.find("a quota of its user, account or ClusterQueue") != std::string::npos);
+}
+
 TEST_CASE("lockstep queue explain: every second of a wait has a reason") {
   const Ran ran = lockstep_with({"queue", "explain", kRecorded, "--job", "10", "--format", "json"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
