@@ -80,7 +80,9 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       gates_(spec),
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
-      precedences_(precedences_of(spec)) {
+      precedences_(precedences_of(spec)),
+      cohorts_(spec),
+      admitted_(spec.cluster_queues.size()) {
   if (spec.power) draws_.emplace(spec);
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
@@ -95,6 +97,11 @@ const NodeSet* QueueState::nodes_of(std::uint16_t partition) const {
 }
 
 bool QueueState::over_quota(const JobClass& of) const {
+  return over_owner_quota(of) ||
+         (cohorts_.used() && of.gpus > cohorts_.available(cohorts_.queue_of(of.account)));
+}
+
+bool QueueState::over_owner_quota(const JobClass& of) const {
   return user_gpus_[of.user] + of.gpus > user_quota_[of.user] ||
          account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of);
 }
@@ -227,6 +234,7 @@ void QueueState::count_held(const QueueJob& job, int sign) {
   if (draws_) drawn_ += gpus * draws_->microwatts(job);
   user_gpus_[job.user] += gpus;
   account_gpus_[job.account] += gpus;
+  if (cohorts_.used()) cohorts_.add(cohorts_.queue_of(job.account), gpus);
 }
 
 void QueueState::hold(std::uint32_t j, Holding where) {
@@ -253,6 +261,9 @@ void QueueState::start(std::uint32_t j, Holding where) {
   by_limit_.emplace(limit_end(j), j);
   if (usage_.used()) usage_.started(j, limit_end(j));
   if (gates_.used()) gates_.started(j, now_);
+  if (cohorts_.used()) {
+    admitted_[cohorts_.queue_of(job(j).account)].insert({job(j).priority, now_, j});
+  }
   if (spec_->preemption.mode != PreemptionMode::evict) return;
   exempt_.set(j, now_ + spec_->preemption.exempt);
   if (spec_->order == QueueOrder::las) foresee_level(j);
@@ -271,6 +282,9 @@ void QueueState::let_go(std::uint32_t j) {
   if (spec_->preemption.by_slurm()) graces_.remove(j);
   if (usage_.used()) usage_.stopped(j);
   if (priorities_.used()) priorities_.count(j, s.began, now_);
+  if (cohorts_.used()) {
+    admitted_[cohorts_.queue_of(of.account)].erase({of.priority, s.began, j});
+  }
   free_.give(s.held);
   keep_span(j);
   s.held.clear();
@@ -281,7 +295,8 @@ void QueueState::let_go(std::uint32_t j) {
 
 void QueueState::keep_span(std::uint32_t j) {
   const JobState& s = states_[j];
-  if (keep_spans_) spans_.push_back({j, s.held_since, now_, s.held});
+  const bool lasted = s.held_since < now_ || s.left == 0;  // else preempted as soon as it started
+  if (keep_spans_ && lasted) spans_.push_back({j, s.held_since, now_, s.held});
 }
 
 void QueueState::take_instead(std::uint32_t j, Holding where) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/cluster/association_tree.hpp"
+#include "sim/cluster/cohort_quotas.hpp"
 #include "sim/cluster/free_gpus.hpp"
 #include "sim/cluster/gpu_time.hpp"
 #include "sim/cluster/job_gates.hpp"
@@ -52,6 +53,19 @@ enum class JobPhase : std::uint8_t {
   pending,
   running,
   done,
+};
+
+/// A running job's place among those that may be preempted: the lowest priority first, then
+/// whoever started last.
+struct DispensableRank {
+  std::int32_t priority;
+  RunTime began;
+  std::uint32_t job;
+
+  friend bool operator<(const DispensableRank& a, const DispensableRank& b) {
+    if (a.priority != b.priority) return a.priority < b.priority;
+    return a.began != b.began ? a.began > b.began : a.job > b.job;
+  }
 };
 
 /// What has become of a job so far.
@@ -109,6 +123,13 @@ class QueueState {
   [[nodiscard]] std::uint16_t reservation_of(std::uint32_t j) const;
   /// Whether a quota or a limit keeps jobs of the class from starting now.
   [[nodiscard]] bool over_quota(const JobClass& of) const;
+  /// The same, but for those of ClusterQueues.
+  [[nodiscard]] bool over_owner_quota(const JobClass& of) const;
+  [[nodiscard]] const CohortQuotas& cohorts() const { return cohorts_; }
+  /// Running jobs of a ClusterQueue.
+  [[nodiscard]] const std::set<DispensableRank>& admitted(std::uint16_t cluster_queue) const {
+    return admitted_[cluster_queue];
+  }
   [[nodiscard]] bool over_limit(const JobClass& of) const {
     return usage_.used() && usage_.over(of);
   }
@@ -267,6 +288,8 @@ class QueueState {
   std::int64_t given_ = 0;  ///< of those held, by jobs of given duration
   std::optional<QueueDraws> draws_;
   std::int64_t drawn_ = 0;  ///< microwatts of what is held
+  CohortQuotas cohorts_;
+  std::vector<std::set<DispensableRank>> admitted_;  ///< by ClusterQueue
 };
 
 }  // namespace lockstep

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/cluster/cluster_queue_pass.hpp"
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/node_failures.hpp"
 #include "sim/cluster/queue_pass.hpp"
@@ -176,6 +177,8 @@ class QueueRun {
         return start_easy(state_);
       case QueueAdmission::conservative:
         return conservative_.run(state_);
+      case QueueAdmission::kueue:
+        return cluster_queues_.run(state_);
       case QueueAdmission::slurm:
         if (something_changed && slurm_.next() > state_.now()) {
           slurm_.something_changed(state_.now());
@@ -189,6 +192,7 @@ class QueueRun {
   NodeFailureSource failures_;
   SlurmScheduler slurm_;
   ConservativePass conservative_;
+  ClusterQueuePass cluster_queues_;
   ReplanPass replan_;
   JobSpeeds speeds_;
   RecordedStarts recorded_;

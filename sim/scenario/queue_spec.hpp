@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/scenario/claim.hpp"
+#include "sim/scenario/cluster_queue.hpp"
 #include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/queue_terms.hpp"
@@ -39,9 +40,10 @@ enum class QueueAdmission : std::uint8_t {
   easy,          ///< whoever does not delay the first one starts (Lifka 1995, JSSPP)
   conservative,  ///< whoever delays nobody starts
   slurm,         ///< as Slurm's main and backfill schedulers do it, in their cycles
+  kueue,         ///< as Kueue admits from ClusterQueues, each of which says it for itself
 };
-constexpr std::array<std::string_view, 5> kAdmissionNames{"strict", "best_effort", "easy",
-                                                          "conservative", "slurm"};
+constexpr std::array<std::string_view, 6> kAdmissionNames{"strict",       "best_effort", "easy",
+                                                          "conservative", "slurm",       "kueue"};
 
 enum class PreemptionMode : std::uint8_t {
   none,       ///< who runs goes on to the end
@@ -49,9 +51,10 @@ enum class PreemptionMode : std::uint8_t {
   replan,     ///< at every submission and end all jobs are placed anew, in the order
   qos,        ///< by the lists of qualities of service, as Slurm's preempt/qos
   partition,  ///< by the tiers of partitions, as Slurm's preempt/partition_prio
+  kueue,      ///< by the rules of ClusterQueues
 };
-constexpr std::array<std::string_view, 5> kPreemptionNames{"none", "evict", "replan", "qos",
-                                                           "partition"};
+constexpr std::array<std::string_view, 6> kPreemptionNames{"none", "evict",     "replan",
+                                                           "qos",  "partition", "kueue"};
 
 /// On which node a job of less than one goes.
 enum class WithinNode : std::uint8_t { first_fit, best_fit, worst_fit };
@@ -229,6 +232,7 @@ struct QueueSpec {
   std::optional<Watts> gpu_draw;           ///< of a GPU that a job of given duration holds
   std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for a GPU
   bool cancel_unsatisfiable = false;       ///< jobs whose dependency cannot be met; else they wait
+  std::vector<ClusterQueue> cluster_queues;  ///< QueueAdmission::kueue
 
   [[nodiscard]] std::string job_name(std::size_t job) const {
     const bool named = job < names.size() && !names[job].empty();

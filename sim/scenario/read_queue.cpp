@@ -14,6 +14,7 @@
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/read_cluster_queues.hpp"
 #include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -349,7 +350,8 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
   const bool slurm = out.admission == QueueAdmission::slurm;
-  if (preemption.mode != PreemptionMode::none && !plain && !(slurm && by_slurm)) {
+  const bool by_kueue = out.admission == QueueAdmission::kueue;  // checked with its queues
+  if (preemption.mode != PreemptionMode::none && !plain && !(slurm && by_slurm) && !by_kueue) {
     queue.at("preemption")
         .at("mode")
         .fail(slurm ? "none, qos or partition, which Slurm has"
@@ -389,7 +391,8 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   member.required("admission", out.admission, kAdmissionNames,
                   "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
                   "starts; easy, whoever does not delay the first; conservative, whoever delays "
-                  "nobody; slurm, as Slurm's main and backfill schedulers do it");
+                  "nobody; slurm, as Slurm's main and backfill schedulers do it; kueue, as each of "
+                  "\"cluster_queues\" says");
   member.optional("levels", written_type(R"({"type": "array", "minItems": 1,
                                              "items": {"$ref": "#/$defs/time"}})"),
                   "las: GPU time (of one GPU) at which a job falls a level, rising",
@@ -410,6 +413,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   declare_accounts(member, out);
   declare_partitions(member, out);
   declare_quotas(member, out);
+  declare_cluster_queues(member, out);
   declare_reservations(member, out);
   declare_breaks(member, out);
   constexpr Interval kCpus{0, 1e6, true};
@@ -511,6 +515,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   if (out.placement.leaf_nodes == 0) out.placement.leaf_nodes = leaf_nodes_of(out.cluster);
   sort_jobs(out);
   resolve_dependencies(out);
+  check_cluster_queues(queue, out);
   check_widths(queue.at("jobs"), out);
   root.tell_unitless_sets(out.assumptions);
   return out;

@@ -153,6 +153,21 @@ TEST_CASE("lockstep run: two tenants, apart on leaves of their own and spread ov
   CHECK_MESSAGE(varied.out.find("mean completion") != std::string::npos, varied.err);
 }
 
+TEST_CASE("lockstep run: two teams under Kueue, and what the borrower waited") {
+  const std::string teams = kQueues + "kueue-two-teams.json";
+  const nlohmann::json answer = queue_answer({teams});
+  CHECK(answer["admission"] == "kueue");
+  CHECK(answer["preemption"] == "kueue");
+  CHECK(answer["ended"] == 20);
+  // Eight jobs from 130 min to 6 h, of twenty.
+  CHECK(answer["wait_mean_s"].get<double>() == doctest::Approx(8.0 / 20 * (6 * 3600 - 130 * 60)));
+  CHECK(answer["waterfall"]["lost"]["gpu_hours"].get<double>() == doctest::Approx(64 / 6.0));
+  const Ran table = lockstep_with({"run", teams});
+  CHECK_MESSAGE(table.out.find("preemption by cluster queue") != std::string::npos, table.err);
+  const Ran explained = lockstep_with({"queue", "explain", teams, "--job", "pretrain_15"});
+  CHECK(explained.out.find("a quota of its user, account or ClusterQueue") != std::string::npos);
+}
+
 TEST_CASE("lockstep queue explain: every second of a wait has a reason") {
   const Ran ran = lockstep_with({"queue", "explain", kRecorded, "--job", "10", "--format", "json"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
@@ -268,6 +283,51 @@ TEST_CASE("lockstep queue import: what it needs, and nothing half-written") {
   says({"queue", "import", "--slurm", conf, "-o", to}, "no job to take");
   CHECK_FALSE(std::filesystem::exists(to));
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
+}
+
+TEST_CASE("lockstep queue import: Kueue's manifests, with drawn jobs or with Workloads") {
+  const test::TemporaryFolder folder;
+  const std::string queues =
+      "kind: ClusterQueue\n"
+      "metadata: {name: team}\n"
+      "spec:\n"
+      "  fairSharing: {weight: 2}\n"
+      "  resourceGroups:\n"
+      "  - flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]\n";
+  const std::string workload =
+      "---\n"
+      "kind: Workload\n"
+      "metadata: {name: fit, creationTimestamp: \"2026-01-01T00:00:00Z\"}\n"
+      "spec:\n"
+      "  queueName: team\n"
+      "  maximumExecutionTimeSeconds: 3600\n"
+      "  podSets:\n"
+      "  - template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}\n";
+  const std::string yaml = folder.write("q.yaml", queues), to = folder.path() + "/site.json";
+  const Ran drawn = lockstep_with({"queue", "import", "--kueue", yaml, "-o", to});
+  REQUIRE_MESSAGE(drawn.exit == Exit::ok, drawn.err);
+  CHECK(drawn.err.find("ClusterQueue/spec/fairSharing of team matters") != std::string::npos);
+  CHECK(drawn.err.find("drawn jobs stand in") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
+  CHECK(queue_answer({to})["jobs"] == 1000);
+
+  const std::string both = folder.write("both.yaml", queues + workload);
+  const Ran taken = lockstep_with({"queue", "import", "--kueue", both, "--nodes", "4", "-o", to});
+  REQUIRE_MESSAGE(taken.exit == Exit::ok, taken.err);
+  CHECK(taken.err.find("1 job taken, 0 left out; lockstep run " + to) != std::string::npos);
+  CHECK(queue_answer({to})["jobs"] == 1);
+
+  const auto says = [&](const std::vector<std::string>& args, const std::string& text) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find(text) != std::string::npos, ran.err);
+  };
+  says({"queue", "import", "--kueue", yaml, "--slurm", yaml, "-o", to}, "not beside --kueue");
+  says({"queue", "import", "--slurm", yaml, "--nodes", "3", "-o", to}, "is of import --kueue");
+  says({"queue", "import", "--kueue", yaml}, "-o site.json");
+  says({"queue", "explain", kRecorded, "--job", "1", "--kueue", yaml}, "--kueue is of import");
+  says({"queue", "import", "--kueue", folder.write("bad.yaml", "kind: Pod\n"), "-o", to},
+       "no ClusterQueue with a quota of GPUs");
 }
 
 TEST_CASE("lockstep run, queue: a timeline of each job on its nodes, and metrics over time") {

@@ -43,8 +43,12 @@ std::string rules_text(const QueueSpec& spec) {
   std::string out = fmt::format("{}, {}", kQueueOrderNames[static_cast<std::size_t>(spec.order)],
                                 kAdmissionNames[static_cast<std::size_t>(spec.admission)]);
   constexpr std::array<std::string_view, kPreemptionNames.size()> kWords{
-      "", ", jobs may be evicted", ", jobs are placed anew", ", preemption by quality of service",
-      ", preemption by partition"};
+      "",
+      ", jobs may be evicted",
+      ", jobs are placed anew",
+      ", preemption by quality of service",
+      ", preemption by partition",
+      ", preemption by cluster queue"};
   out += kWords[static_cast<std::size_t>(spec.preemption.mode)];
   return out + fmt::format("; {} on a node, {} across nodes",
                            kWithinNodeNames[static_cast<std::size_t>(spec.placement.within_node)],
