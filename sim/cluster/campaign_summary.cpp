@@ -30,16 +30,14 @@ std::vector<std::uint32_t> submitted_jobs(QueueSpec& spec, const QueueResult& re
 }
 
 /// As many jobs of a campaign as run at a time on nodes of their own.
-double places_of(const QueueSpec& spec, const TrialCampaign& campaign, const QueueJob& job) {
+std::int64_t places_of(const QueueSpec& spec, const TrialCampaign& campaign, const QueueJob& job) {
   const QueuePartition& partition = spec.partitions[job.partition];
-  const std::size_t all = static_cast<std::size_t>(spec.cluster.nodes);
-  const std::size_t nodes = partition.nodes.empty() ? all : partition.nodes.size();
+  const int nodes =
+      partition.nodes.empty() ? spec.cluster.nodes : static_cast<int>(partition.nodes.size());
   const int node_gpus = spec.cluster.node.gpus;
-  const double places =
-      job.gpus <= node_gpus
-          ? static_cast<double>(nodes) * (node_gpus / job.gpus)
-          : static_cast<double>(nodes / static_cast<std::size_t>(spec.nodes_of(job)));
-  return campaign.most_at_once > 0 ? std::min<double>(places, campaign.most_at_once) : places;
+  const std::int64_t on_node = std::max(1, node_gpus / job.gpus);
+  const std::int64_t all = nodes / spec.nodes_of(job) * on_node;
+  return campaign.most_at_once > 0 ? std::min<std::int64_t>(all, campaign.most_at_once) : all;
 }
 
 /// Collects the jobs of a campaign.
@@ -47,7 +45,8 @@ struct GatheredTrials {
   CampaignSummary summary;
   const TrialCampaign* campaign = nullptr;
   std::vector<double> waits, worked_s;  ///< the latter of each trial
-  double joules = 0, places = 1;
+  double joules = 0;
+  std::int64_t places = 1;
   RunTime first = -1, last = 0;
   std::size_t ended = 0;                ///< or cancelled, of its jobs
   std::vector<std::size_t> first_rung;  ///< in summary.rungs, of each bracket of the queue
@@ -90,7 +89,8 @@ struct GatheredTrials {
     summary.done_s = campaign_s(last);
     summary.makespan_s = campaign_s(last - first);
     const double all_s = std::accumulate(worked_s.begin(), worked_s.end(), 0.0);
-    summary.ideal_s = std::max(*std::ranges::max_element(worked_s), all_s / places);
+    summary.ideal_s =
+        std::max(*std::ranges::max_element(worked_s), all_s / static_cast<double>(places));
     summary.saved_gpu_hours = summary.unstopped_gpu_hours - summary.gpu_hours;
     return std::move(summary);
   }

@@ -21,7 +21,11 @@ RunTime rung_end(RunTime whole, double share) {
 std::vector<double> rung_ends(double first, int eta) {
   assert(first >= kFirstRung.low && first <= kFirstRung.high && eta >= 2);
   std::vector<double> out;
-  for (double end = first; end <= kFirstRung.high; end *= eta) out.push_back(end);
+  double end = first;
+  while (end <= kFirstRung.high) {
+    out.push_back(end);
+    end *= eta;
+  }
   out.push_back(1);
   assert(out.size() <= kMostRungs);
   return out;
@@ -29,7 +33,11 @@ std::vector<double> rung_ends(double first, int eta) {
 
 int hyperband_most(double least, int eta) {
   int most = 0;
-  for (double end = 1.0 / eta; end >= least * (1 - kRungTolerance); end /= eta) ++most;
+  double end = 1.0 / eta;
+  while (end >= least * (1 - kRungTolerance)) {
+    ++most;
+    end /= eta;
+  }
   return most;
 }
 

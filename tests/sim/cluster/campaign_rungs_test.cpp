@@ -317,17 +317,24 @@ TEST_CASE("campaign: trials that fail do not go on, and one that is not done has
 
 TEST_CASE(
     "campaign: all its trials end under every rule of a queue, and all time is accounted for") {
-  const std::vector<std::pair<const char*, const char*>> rules{
-      {"fifo", "none"},      {"sjf", "none"},    {"srtf", "evict"}, {"srsf", "evict"},
-      {"priority", "evict"}, {"srtf", "replan"}, {"fifo", "replan"}};
-  for (const auto& [order, mode] : rules) {
+  struct Rules {
+    const char *order, *admission, *mode;
+  };
+  for (const Rules& rules :
+       {Rules{"fifo", "strict", "none"}, Rules{"sjf", "best_effort", "none"},
+        Rules{"fifo", "easy", "none"}, Rules{"fifo", "conservative", "none"},
+        Rules{"fifo", "slurm", "none"}, Rules{"srtf", "strict", "evict"},
+        Rules{"srsf", "best_effort", "evict"}, Rules{"priority", "strict", "evict"},
+        Rules{"srtf", "strict", "replan"}, Rules{"fifo", "strict", "replan"}}) {
     for (const char* stopping : {"successive_halving", "asha"}) {
-      CAPTURE(order);
-      CAPTURE(mode);
+      CAPTURE(rules.order);
+      CAPTURE(rules.admission);
+      CAPTURE(rules.mode);
       CAPTURE(stopping);
       Json scenario = queue_with(2, Json::array({campaign_of(stopping, 27)}));
-      scenario["queue"]["order"] = order;
-      scenario["queue"]["preemption"] = {{"mode", mode}};
+      scenario["queue"]["order"] = rules.order;
+      scenario["queue"]["admission"] = rules.admission;
+      scenario["queue"]["preemption"] = {{"mode", rules.mode}};
       scenario["queue"]["jobs"] = Json::parse(R"([
         {"job": {"name": "other", "runs": "7 min", "gpus": 16, "submit": "3 min"}}])");
       const RanCampaign ran = run(scenario);
