@@ -128,6 +128,7 @@ void add_brackets(const JsonCursor& at, const WrittenCampaign& written, std::opt
     double first = 1;
     for (int i = 0; i < s; ++i) first /= stopping.eta;
     bracket.trials = of_bracket;
+    first = std::max(first, kFirstRung.low);  // which rounding may have left by a bit
     bracket.ends = s == 0 ? std::vector<double>{1} : rung_ends(first, stopping.eta);
     out.brackets.push_back(bracket);
     bracket.first += of_bracket;

@@ -1,4 +1,5 @@
 // "campaigns" of a queue: what is read, what is refused and how.
+#include <cstdint>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -81,6 +82,21 @@ TEST_CASE("campaigns: rungs end where they are said to, and none in the last ten
   CHECK(rung_ends(0.31, 3) == std::vector<double>{0.31, 1});
   CHECK(rung_ends(0.5, 3) == std::vector<double>{0.5, 1});
   CHECK(rung_ends(1e-6, 2).size() == kMostRungs);
+}
+
+TEST_CASE("campaigns: hyperband's brackets share the trials, and the last one has one rung") {
+  Json scenario = searching_with("/queue/campaigns/0/stopping",
+                                 {{"kind", "hyperband"}, {"eta", 10}, {"least", 1e-6}});
+  scenario["queue"]["campaigns"][0]["trials"] = 100;
+  const QueueSpec spec = campaign_spec(scenario);
+  REQUIRE(spec.brackets.size() == 7);
+  std::uint32_t next = 0;
+  for (std::size_t b = 0; b < spec.brackets.size(); ++b) {
+    CHECK(spec.brackets[b].ends.size() == 7 - b);
+    CHECK(spec.brackets[b].first == next);
+    next += spec.brackets[b].trials;
+  }
+  CHECK(next == 100);
 }
 
 TEST_CASE("campaigns: a training's rungs are shares of its steps") {
