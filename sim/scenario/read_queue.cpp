@@ -1,7 +1,6 @@
 #include "sim/scenario/read_queue.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
@@ -19,7 +18,6 @@
 #include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 
