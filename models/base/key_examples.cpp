@@ -60,6 +60,8 @@ constexpr std::array kExamples{
     KeyExample{"prompts", "512"},
     KeyExample{"generations", "8"},
     KeyExample{"prompt_tokens", "512"},
+    KeyExample{"trials", "27", "campaigns"},
+    KeyExample{"least", "0.04", "stopping"},
 };
 
 /// "/jobs/0" and "/a/jobs": "jobs".

@@ -92,8 +92,9 @@ std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& w
   time_trainings(spec, question.allow_oom);
   QueueOptions options;
   if (question.go_on) options.go_on = [&](std::size_t, std::size_t) { return question.go_on(); };
-  const QueueResult result = simulate_queue(spec, options);
+  QueueResult result = simulate_queue(spec, options);
   if (result.stopped) return std::nullopt;
+  settle_campaigns(spec, result);
   Json json = queue_json({spec, result, summary_of(spec, result), written});
   judge(spec.expect, json);
   return ScenarioAnswer(AnswerKind::queue, std::move(json));

@@ -78,6 +78,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       priorities_(spec, tree_),
       usage_(spec, tree_),
       gates_(spec),
+      campaigns_(spec),
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
       precedences_(precedences_of(spec)),
@@ -122,6 +123,8 @@ JobRank QueueState::rank_of(std::uint32_t j) const {
   if (spec_->admission == QueueAdmission::slurm) {
     constexpr RunTime kSecond = 1'000'000'000;
     rank.since = static_cast<std::uint32_t>(states_[j].pending_since / kSecond);
+  } else if (campaigns_.used()) {
+    rank.since = campaigns_.turn_of(j);  // jobs are not numbered by their submission
   }
   return rank;
 }
@@ -208,12 +211,13 @@ void QueueState::wait(std::uint32_t j) {
 
 void QueueState::submit(std::uint32_t j) {
   states_[j].pending_since = now_;
+  if (campaigns_.used()) campaigns_.submitted(j, now_);
   if (usage_.used() && !usage_.accepts(j)) {
     states_[j].phase = JobPhase::done;
     states_[j].cancelled = true;
     states_[j].ended = now_;
-    if (gates_.used()) gates_.ended(j, false, now_);
     ++done_;
+    tell_of_end(j, false);
     return;
   }
   if (usage_.used()) usage_.submitted(j);
@@ -379,7 +383,7 @@ void QueueState::close(std::uint32_t j, bool well) {
   states_[j].phase = JobPhase::done;
   ++done_;
   if (usage_.used()) usage_.ended(j);
-  if (gates_.used()) gates_.ended(j, well, now_);
+  tell_of_end(j, well);
 }
 
 /// What was worked since the last checkpoint is lost.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/cluster/association_tree.hpp"
+#include "sim/cluster/campaign_rungs.hpp"
 #include "sim/cluster/cohort_quotas.hpp"
 #include "sim/cluster/free_gpus.hpp"
 #include "sim/cluster/gpu_time.hpp"
@@ -147,6 +148,7 @@ class QueueState {
   /// Whether decaying usage may let a job start.
   [[nodiscard]] bool limits_time() const { return usage_.limits_time(); }
   [[nodiscard]] const JobGates& gates() const { return gates_; }
+  [[nodiscard]] const CampaignRungs& campaigns() const { return campaigns_; }
   [[nodiscard]] const JobPriorities& priorities() const { return priorities_; }
   /// Jobs that have ended or were cancelled.
   [[nodiscard]] std::size_t done() const { return done_; }
@@ -175,6 +177,8 @@ class QueueState {
 
   void advance(RunTime to);
   void submit(std::uint32_t j);
+  /// Jobs of trials that go on, which were submitted here since the last call.
+  std::vector<std::uint32_t> take_going_on() { return std::exchange(going_on_, {}); }
   void start(std::uint32_t j, Holding where);
   /// Requires that its end has come.
   void finish(std::uint32_t j);
@@ -249,6 +253,8 @@ class QueueState {
   /// Its end, before its work is done.
   void stop(std::uint32_t j);
   void close(std::uint32_t j, bool well);
+  /// What waits for the job, and whose trials go on after it.
+  void tell_of_end(std::uint32_t j, bool well);
   void cancel(std::uint32_t j);
   void end_reservations();
   /// Where jobs of higher tiers, with reservations or of preempting quality come first.
@@ -275,6 +281,8 @@ class QueueState {
   JobPriorities priorities_;
   UsageBook usage_;
   JobGates gates_;
+  CampaignRungs campaigns_;
+  std::vector<std::uint32_t> going_on_;
   ReservedNodes reserved_;
   NodeSet reserved_now_;
   RunTime next_reservation_;

@@ -73,6 +73,9 @@ class QueueRun {
     for (std::size_t j = 0; j < result_.jobs.size(); ++j) {
       const JobState& s = state_.state(static_cast<std::uint32_t>(j));
       JobOutcome& out = result_.jobs[j];
+      if (state_.campaigns().used()) {
+        out.submitted = state_.campaigns().submitted_at(static_cast<std::uint32_t>(j));
+      }
       out.start = s.first_start;
       out.end = s.cancelled ? -1 : s.ended;
       out.waited = s.waited;
@@ -154,6 +157,9 @@ class QueueRun {
     }
     while (failures_.next_at() <= at) break_or_mend(failures_.take());
     state_.open_gates();
+    for (const std::uint32_t j : state_.take_going_on()) {
+      if (spec_->preemption.mode == PreemptionMode::replan) replan_.submitted(j);
+    }
     start_jobs(changes);
     speeds_.update(state_);
     if (watch_) watch_->note(state_);

@@ -17,6 +17,7 @@
 #include "sim/scenario/queue_terms.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/trial_campaign.hpp"
 
 namespace lockstep {
 
@@ -219,6 +220,10 @@ struct QueueSpec {
   std::optional<BoundsExpectation> expect{};
   std::vector<std::string> assumptions;
 
+  std::vector<TrialCampaign> campaigns;
+  std::vector<TrialBracket> brackets;
+  std::vector<TrialPlace> places;  ///< of jobs; empty: no campaigns
+
   std::vector<JobTerms> terms;  ///< of jobs; empty: none has any
   std::vector<JobArray> arrays;
   std::unordered_map<std::string, std::int32_t> array_numbers;  ///< by name
@@ -240,6 +245,17 @@ struct QueueSpec {
   }
   [[nodiscard]] const JobTerms* terms_of(std::size_t job) const {
     return job < terms.size() ? &terms[job] : nullptr;
+  }
+  /// Null of a job that is no trial.
+  [[nodiscard]] const TrialPlace* place_of(std::size_t job) const {
+    return job < places.size() && places[job].bracket >= 0 ? &places[job] : nullptr;
+  }
+  /// How long a job runs whose trial takes `whole`; that of a job that is no trial.
+  [[nodiscard]] RunTime length_of(std::size_t job, RunTime whole) const {
+    const TrialPlace* const of = place_of(job);
+    if (of == nullptr) return whole;
+    const TrialBracket& bracket = brackets[static_cast<std::size_t>(of->bracket)];
+    return rung_length(bracket, of->rung, campaigns[bracket.campaign].resume, whole);
   }
   [[nodiscard]] double cpus_of_node() const {
     return node_cpus > 0 ? node_cpus : cluster.node.gpus;

@@ -13,6 +13,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "sim/cluster/campaign_summary.hpp"
 #include "sim/cluster/simulate_queue.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
@@ -266,8 +267,8 @@ Json followed_json(const Followed& f) {
 
 Exit explain_job(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kQueueFormats);
-  const QueueSpec spec = timed_queue(options);
-  const std::uint32_t job = job_of(spec, options.get("job"));
+  QueueSpec spec = timed_queue(options);
+  std::uint32_t job = job_of(spec, options.get("job"));
   QueueResult result;
   {
     Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
@@ -275,6 +276,17 @@ Exit explain_job(const ParsedOptions& options, Console& console) {
                                      if (ended > 0) progress.update(ended, all);
                                      return true;
                                    }});
+  }
+  if (!spec.campaigns.empty()) {
+    if (spec.jobs[job].submit == kNotSubmitted && result.jobs[job].submitted < 0) {
+      throw InputError({.file = "--job",
+                        .pointer = {},
+                        .found = in_quotes(options.get("job")),
+                        .allowed = "a job that is submitted: its trial is stopped before this rung",
+                        .nearest = {}});
+    }
+    settle_campaigns(spec, result);
+    job = job_of(spec, options.get("job"));
   }
   const Followed followed{spec, result, job};
   write_output(format == "json"

@@ -168,6 +168,66 @@ TEST_CASE("lockstep run: two teams under Kueue, and what the borrower waited") {
   CHECK(explained.out.find("a quota of its user, account or ClusterQueue") != std::string::npos);
 }
 
+TEST_CASE("lockstep run: searches that stop early, and a training that waits for one of them") {
+  const std::string searches = kQueues + "searches-then-training.json";
+  const nlohmann::json answer = queue_answer({searches});
+  REQUIRE(answer["campaigns"].size() == 3);
+  const nlohmann::json& rate = answer["campaigns"][0];
+  CHECK(rate["stopping"] == "asha");
+  CHECK(rate["rungs"][0]["trials"] == 81);
+  CHECK(rate["rungs"].size() == 4);
+  CHECK(rate["saved_gpu_hours"].get<double>() > 0.5 * rate["unstopped_gpu_hours"].get<double>());
+  CHECK(rate["makespan_ratio"].get<double>() >= 1);
+  CHECK(rate["usd"].get<double>() > 0);
+  CHECK(rate["energy_j"].get<double>() > 0);
+  const nlohmann::json& shape = answer["campaigns"][1];
+  for (const std::size_t r : {0, 1, 2}) {
+    CHECK(shape["rungs"][r]["trials"] == std::vector{27, 9, 3}[r]);
+  }
+  CHECK(answer["campaigns"][2]["finished"] == 12);
+  CHECK(answer["never_started"] == 0);
+  double gpu_hours = 3 * 24 * 128;  // the training
+  for (const auto& of : answer["campaigns"]) gpu_hours += of["gpu_hours"].get<double>();
+  CHECK(answer["all"]["gpu_hours"].get<double>() == doctest::Approx(gpu_hours));
+  const nlohmann::json none =
+      queue_answer({searches, "--set", "queue.campaigns.0.stopping.kind=none"});
+  CHECK(none["campaigns"][0]["done_s"] > rate["done_s"]);
+  const Ran varied = lockstep_with({"run", searches, "--vary", "queue.order=fifo,sjf,srsf",
+                                    "--vary", "queue.campaigns.0.stopping.kind=none,asha"});
+  CHECK_MESSAGE(varied.exit == Exit::ok, varied.err);
+  const Ran table = lockstep_with({"run", searches});
+  CHECK(table.out.find("trials by rung") != std::string::npos);
+  CHECK(table.out.find("27 > 9 > 3") != std::string::npos);
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/queue.html";
+  REQUIRE(lockstep_with({"run", searches, "--report", file}).exit == Exit::ok);
+  CHECK(read_text_file(file).find("Campaigns") != std::string::npos);
+}
+
+TEST_CASE("lockstep queue: a rung that is never reached cannot be explained, nor forecast") {
+  const std::string searches = kQueues + "searches-then-training.json";
+  const nlohmann::json answer = queue_answer({searches});
+  const Ran rung = lockstep_with({"run", searches, "--format", "csv"});
+  int reached = 0, missed = -1;
+  for (int t = 0; t < 27; ++t) {
+    const bool is_there = rung.out.find(fmt::format("shape_{}_r1,", t)) != std::string::npos;
+    reached += is_there ? 1 : 0;
+    if (!is_there) missed = t;
+  }
+  CHECK(reached == 9);
+  const Ran explained =
+      lockstep_with({"queue", "explain", searches, "--job", fmt::format("shape_{}_r1", missed)});
+  CHECK(explained.exit == Exit::bad_input);
+  CHECK(explained.err.find("its trial is stopped before this rung") != std::string::npos);
+  const Ran training =
+      lockstep_with({"queue", "explain", searches, "--job", "training", "--format", "json"});
+  REQUIRE_MESSAGE(training.exit == Exit::ok, training.err);
+  CHECK(nlohmann::json::parse(training.out)["start_s"] >= answer["campaigns"][0]["done_s"]);
+  const Ran forecast = lockstep_with({"queue", "forecast", searches, "--at", "1 h"});
+  CHECK(forecast.exit == Exit::bad_input);
+  CHECK(forecast.err.find("nobody recorded who goes on") != std::string::npos);
+}
+
 TEST_CASE("lockstep queue explain: every second of a wait has a reason") {
   const Ran ran = lockstep_with({"queue", "explain", kRecorded, "--job", "10", "--format", "json"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
