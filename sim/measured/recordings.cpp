@@ -6,6 +6,7 @@
 #include "models/base/input_file.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
 #include "sim/trace/formats/read_trace.hpp"
+#include "sim/trace/pytorch/launching_operators.hpp"
 #include "sim/trace/trace_builder.hpp"
 
 namespace lockstep {
@@ -21,9 +22,12 @@ StepRecordings read_step_recordings(const std::vector<std::string>& files, const
       lockstep::fail_trace(file, "no trace of the PyTorch profiler",
                            "Kineto's Chrome trace (export_chrome_trace), one file a rank");
     }
-    out.recordings.push_back(read_kineto_recording(file, text, with_host));
-    const int rank =
-        kineto_rank(out.recordings.back(), kineto_rank_in_name(file, files.size() == 1));
+    KinetoRecording& read = out.recordings.emplace_back(read_kineto_recording(file, text, true));
+    if (!with_host) {
+      find_launchers(read);
+      forget_host(read);
+    }
+    const int rank = kineto_rank(read, kineto_rank_in_name(file, files.size() == 1));
     if (std::ranges::find(out.ranks, rank) != out.ranks.end()) {
       lockstep::fail_trace(file, fmt::format("rank {}", rank), "each rank once");
     }
