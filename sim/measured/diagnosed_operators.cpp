@@ -46,6 +46,7 @@ void OperatorCollector::add(const KinetoRecording& recording, const RecordedRank
     if (own.of) continue;
     unassigned_[recording.names[event.name]] += seconds;
     if (own.of_several) several_s_ += seconds;
+    if (event.launcher == KinetoRecording::kNoLauncher) unlaunched_s_ += seconds;
   }
   steps_s_ += rank.step_s;
   ++ranks_;
@@ -77,6 +78,11 @@ std::vector<std::string> OperatorCollector::notes() const {
   if (several_s_ > kWorthSaying * steps_s_) {
     out.push_back(fmt::format("{} of the step is in compiled kernels of several operators at once",
                               percent_text(several_s_ / steps_s_)));
+  }
+  if (unlaunched_s_ > kWorthSaying * steps_s_) {
+    out.push_back(fmt::format(
+        "{} of the step is in kernels without a name that tells, whose operators were not recorded",
+        percent_text(unlaunched_s_ / steps_s_)));
   }
   return out;
 }

@@ -46,7 +46,7 @@ class OperatorCollector {
   std::vector<OperatorSeconds> stages_;
   std::array<DiagnosedOperator, kModelOperators + 1> rows_;  ///< kernels of no operator the last
   std::map<std::string, double, std::less<>> unassigned_;    ///< seconds by kernel
-  double several_s_ = 0, steps_s_ = 0;
+  double several_s_ = 0, unlaunched_s_ = 0, steps_s_ = 0;
   std::size_t ranks_ = 0;
 };
 

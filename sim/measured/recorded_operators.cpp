@@ -78,7 +78,7 @@ class OperatorFinder {
       } else if (part == RecordedPart::memory) {
         find_named(e);
       }
-      if (out_[e].of && is_in(kBlocks, *out_[e].of)) before_ = out_[e].of;
+      note_block(e);
     }
     learn_forward();
     follow_forward(RecordedPart::product);
@@ -123,7 +123,18 @@ class OperatorFinder {
     return recording_.shapes[each.shapes];
   }
 
+  /// Behind a product that could be any, nobody knows where in a layer the next one is.
+  void note_block(std::uint32_t e) {
+    if (out_[e].of && is_in(kBlocks, *out_[e].of)) {
+      before_ = out_[e].of;
+      lost_ = false;
+    } else if (parts_[e] == RecordedPart::product && !out_[e].of && !sized_) {
+      lost_ = true;
+    }
+  }
+
   void find_product(std::uint32_t e) {
+    sized_ = false;
     if (kinds_[recording_.gpu[e].name] == KernelKind::attention) {
       out_[e].of = ModelOperator::attention;
       return;
@@ -143,7 +154,7 @@ class OperatorFinder {
   }
   /// By the sizes of the product around the launch, or by the weights that a function of some
   /// framework's got.
-  [[nodiscard]] std::optional<ModelOperator> product_of(std::uint32_t e) const {
+  [[nodiscard]] std::optional<ModelOperator> product_of(std::uint32_t e) {
     for (const KinetoRecording::Enclosing& each : chain_of(e)) {
       const auto sizes = product_sizes(recording_.names[each.name], arguments(each));
       if (sizes) return chosen(*sizes, goes_back(e));
@@ -156,9 +167,9 @@ class OperatorFinder {
     }
     return std::nullopt;
   }
-  [[nodiscard]] std::optional<ModelOperator> chosen(const ProductSizes& sizes,
-                                                    bool backward) const {
+  [[nodiscard]] std::optional<ModelOperator> chosen(const ProductSizes& sizes, bool backward) {
     const std::vector<ModelOperator> may_be = products_.candidates(sizes, backward);
+    sized_ = !may_be.empty();
     if (sizes.count > 1) {
       if (may_be.size() == 1 && may_be.front() == ModelOperator::experts) return may_be.front();
       return products_.is_over_heads(sizes) ? std::optional(ModelOperator::attention)
@@ -168,7 +179,7 @@ class OperatorFinder {
     // As wide as each other in many models. Forward the output's comes behind attention, backward
     // those of queries, keys and values do.
     const auto is = [&](ModelOperator of) { return std::ranges::find(may_be, of) != may_be.end(); };
-    if (may_be.size() != 2 || !is(ModelOperator::qkv) || !is(ModelOperator::projection)) {
+    if (lost_ || may_be.size() != 2 || !is(ModelOperator::qkv) || !is(ModelOperator::projection)) {
       return std::nullopt;
     }
     const bool behind = before_ == ModelOperator::attention;
@@ -274,6 +285,8 @@ class OperatorFinder {
   std::vector<KernelKind> kinds_;                  ///< the same
   std::vector<char> backward_;                     ///< by launcher
   std::optional<ModelOperator> before_;            ///< the last one of kBlocks
+  bool lost_ = false;                              ///< where that is
+  bool sized_ = false;  ///< the last product's sizes are of some operator
   std::unordered_map<std::uint32_t, std::optional<ModelOperator>> by_launcher_;
   std::unordered_map<std::int64_t, RecordedOperator> forward_;
 };

@@ -145,6 +145,16 @@ TEST_CASE("recorded operators: what no number and no order tells is of none") {
   CHECK(operators_in(trace, llama_job()) == Words{"none", "mlp_up", "none", "none"});
 }
 
+TEST_CASE("recorded operators: behind a product of any operator none is told by its order") {
+  HostTrace trace;
+  trace.kernel("flash_fwd_kernel");
+  trace.kernel("nvjet_tst_64x8");
+  trace.linear(kTokens, 4096, 4096, 1);
+  trace.linear(kTokens, 11008, 4096, 2);
+  trace.linear(kTokens, 4096, 4096, 3);
+  CHECK(operators_in(trace, llama_job()) == Words{"attention", "none", "none", "mlp_down", "qkv"});
+}
+
 TEST_CASE("recorded operators: names tell, from the kernel outwards, and of several none") {
   HostTrace trace;
   trace.operation("aten::embedding", "", 0, [&] { trace.kernel("indexSelectLargeIndex"); });
