@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/near.hpp"
+#include "tests/support/real_files.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
@@ -140,6 +141,31 @@ TEST_CASE("lockstep diagnose: operators add up to both steps, and what nothing t
             "the operator, most of it in gemm: a row of its own") != std::string::npos);
   const Ran table = lockstep_with({"diagnose", job, trace});
   CHECK(table.out.find("kernels of no known operator") != std::string::npos);
+}
+
+// Qwen1.5 0.5B of Hugging Face, 24 layers, operator by operator: a forward pass of 16 texts. The
+// file's first kernels are of the step before, without their launches: the products of a layer's
+// attention among them are told by nothing.
+TEST_CASE("lockstep diagnose: a real recording's kernels are of the operators that launched them" *
+          doctest::skip(!has_real_files())) {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", R"({
+    "model": {"layers": 24, "hidden": 1024, "ffn": 2816, "heads": 16, "vocabulary": 151936,
+              "gated": true, "biases": false, "learned_positions": false, "rotary": true,
+              "tied": true},
+    "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"}, "parallelism": {"data": 8},
+    "batch": {"sequences": 128, "micro": 16, "tokens": 559}})");
+  const DiagnosedJson json =
+      diagnosed({job, real_file("kineto/pairs/qwen1.5-0.5b-chat-h100.json.gz")});
+  std::map<std::string, double> kernels;
+  for (const DiagnosedJson& row : json["operators"]) {
+    kernels[row["name"]] = row["kernels"].get<double>();
+  }
+  CHECK(kernels["embedding"] == 1);
+  CHECK(kernels["mlp_up"] == 48);
+  CHECK(kernels["mlp_down"] == 24);
+  CHECK(kernels["projection"] == 24);
+  CHECK(kernels["qkv"] == 69);
 }
 
 TEST_CASE("lockstep diagnose: the rank that works longest is named, and what it costs") {
