@@ -21,14 +21,14 @@ using namespace lockstep::test;
 
 namespace {
 
-using Nested = std::function<void()>;
+using HostCode = std::function<void()>;
 
 /// A host thread's operators, each around what it calls, and the kernels that they launch one
 /// behind the other.
 class HostTrace {
  public:
   void operation(const std::string& name, const std::string& dims, int sequence,
-                 const Nested& inside) {
+                 const HostCode& inside) {
     const double start = now_++;
     inside();
     std::string args;
@@ -83,14 +83,14 @@ class HostTrace {
   std::string events_;
 };
 
-constexpr int kTokens = 2048;
+constexpr int kLlamaTokens = 2048;
 
 /// Llama 2 7B: 4096 wide, an MLP of 11008, 32 heads without groups, so that the four products of
 /// attention have the same sizes.
 TrainingJob llama_job() {
   TrainingJob job;
   job.model = presets().model("llama2_7b");
-  job.batch = {.sequences = 8, .micro_sequences = 1, .tokens = kTokens};
+  job.batch = {.sequences = 8, .micro_sequences = 1, .tokens = kLlamaTokens};
   return job;
 }
 
@@ -107,52 +107,53 @@ std::vector<std::string> operators_in(const HostTrace& trace, const TrainingJob&
   return out;
 }
 
-using Words = std::vector<std::string>;
+using Told = std::vector<std::string>;
 
 }  // namespace
 
 TEST_CASE("recorded operators: products of one size are told by what ran before, both ways") {
   HostTrace trace;
   const int h = 4096, f = 11008;
-  for (int i = 0; i < 3; ++i) trace.linear(kTokens, h, h, i);
+  for (int i = 0; i < 3; ++i) trace.linear(kLlamaTokens, h, h, i);
   trace.operation("aten::scaled_dot_product_attention", "", 3,
                   [&] { trace.kernel("flash_fwd_kernel"); });
-  trace.linear(kTokens, h, h, 4);
-  trace.linear(kTokens, h, f, 5);
-  trace.linear(kTokens, h, f, 6);
-  trace.linear(kTokens, f, h, 7);
-  trace.gradients(kTokens, f, h, 7);
-  trace.gradients(kTokens, h, f, 6);
-  trace.gradients(kTokens, h, h, 4);
+  trace.linear(kLlamaTokens, h, h, 4);
+  trace.linear(kLlamaTokens, h, f, 5);
+  trace.linear(kLlamaTokens, h, f, 6);
+  trace.linear(kLlamaTokens, f, h, 7);
+  trace.gradients(kLlamaTokens, f, h, 7);
+  trace.gradients(kLlamaTokens, h, f, 6);
+  trace.gradients(kLlamaTokens, h, h, 4);
   trace.operation("FlashAttentionBackward", "", 3, [&] { trace.kernel("flash_bwd_dq_dk_dv"); });
-  trace.gradients(kTokens, h, h, 2);
+  trace.gradients(kLlamaTokens, h, h, 2);
   CHECK(operators_in(trace, llama_job()) ==
-        Words{"qkv", "qkv", "qkv", "attention", "projection", "mlp_up", "mlp_up", "mlp_down",
-              // A weight's gradient is as large for the MLP's way up as for its way down: the
-              // number of the call tells.
-              "mlp_down", "mlp_down", "mlp_up", "mlp_up", "projection", "projection", "attention",
-              "qkv", "qkv"});
+        Told{"qkv", "qkv", "qkv", "attention", "projection", "mlp_up", "mlp_up", "mlp_down",
+             // A weight's gradient is as large for the MLP's way up as for its way down: the
+             // number of the call tells.
+             "mlp_down", "mlp_down", "mlp_up", "mlp_up", "projection", "projection", "attention",
+             "qkv", "qkv"});
 }
 
 TEST_CASE("recorded operators: what no number and no order tells is of none") {
   HostTrace trace;
   trace.operation("CompiledFunctionBackward", "", -1, [&] {
-    trace.product(11008, kTokens, 4096, -1);  // up's weight gradient, or down's the other way round
-    trace.product(kTokens, 11008, 4096, -1);  // of up's input
+    trace.product(11008, kLlamaTokens, 4096,
+                  -1);  // up's weight gradient, or down's the other way round
+    trace.product(kLlamaTokens, 11008, 4096, -1);  // of up's input
   });
-  trace.linear(kTokens, 4096, 5000, 1);
+  trace.linear(kLlamaTokens, 4096, 5000, 1);
   trace.kernel("nvjet_tst_64x8");
-  CHECK(operators_in(trace, llama_job()) == Words{"none", "mlp_up", "none", "none"});
+  CHECK(operators_in(trace, llama_job()) == Told{"none", "mlp_up", "none", "none"});
 }
 
 TEST_CASE("recorded operators: behind a product of any operator none is told by its order") {
   HostTrace trace;
   trace.kernel("flash_fwd_kernel");
   trace.kernel("nvjet_tst_64x8");
-  trace.linear(kTokens, 4096, 4096, 1);
-  trace.linear(kTokens, 11008, 4096, 2);
-  trace.linear(kTokens, 4096, 4096, 3);
-  CHECK(operators_in(trace, llama_job()) == Words{"attention", "none", "none", "mlp_down", "qkv"});
+  trace.linear(kLlamaTokens, 4096, 4096, 1);
+  trace.linear(kLlamaTokens, 11008, 4096, 2);
+  trace.linear(kLlamaTokens, 4096, 4096, 3);
+  CHECK(operators_in(trace, llama_job()) == Told{"attention", "none", "none", "mlp_down", "qkv"});
 }
 
 TEST_CASE("recorded operators: names tell, from the kernel outwards, and of several none") {
@@ -168,26 +169,26 @@ TEST_CASE("recorded operators: names tell, from the kernel outwards, and of seve
   trace.kernel("triton_red_fused_embedding_mean_rsqrt_0");
   trace.kernel("triton_poi_fused_mul_silu_1");
   trace.operation("aten::_log_softmax", "", -1, [&] { trace.kernel("cunn_SoftMaxForward"); });
-  CHECK(operators_in(trace, llama_job()) == Words{"embedding", "norm", "activation", "optimiser",
-                                                  "gradients", "several", "activation", "loss"});
+  CHECK(operators_in(trace, llama_job()) == Told{"embedding", "norm", "activation", "optimiser",
+                                                 "gradients", "several", "activation", "loss"});
 }
 
 TEST_CASE("recorded operators: a kernel without a name is what the model has between products") {
   HostTrace trace;
   trace.elementwise("aten::add");  // before any product
-  trace.linear(kTokens, 4096, 11008, 1);
+  trace.linear(kLlamaTokens, 4096, 11008, 1);
   trace.elementwise("aten::mul", 2);
-  trace.linear(kTokens, 11008, 4096, 3);
+  trace.linear(kLlamaTokens, 11008, 4096, 3);
   trace.elementwise("aten::mul");
-  trace.linear(kTokens, 4096, 3 * 4096, 4);  // merged
+  trace.linear(kLlamaTokens, 4096, 3 * 4096, 4);  // merged
   trace.operation("aten::linear", "", -1, [&] { trace.elementwise("aten::copy_"); });
   trace.elementwise("aten::mul");
   trace.kernel("flash_fwd_kernel");
   // Its call tells, though nothing is around it.
   trace.operation("MulBackward0", "", 2, [&] { trace.elementwise("aten::mul"); });
-  CHECK(operators_in(trace, llama_job()) ==
-        Words{"none", "mlp_up", "activation (place)", "mlp_down", "norm (place)", "qkv", "none",
-              "rotary (place)", "attention", "activation (place)"});
+  CHECK(operators_in(trace, llama_job()) == Told{"none", "mlp_up", "activation (place)", "mlp_down",
+                                                 "norm (place)", "qkv", "none", "rotary (place)",
+                                                 "attention", "activation (place)"});
 }
 
 TEST_CASE("recorded operators: a bias is its product's, and batches of heads are attention") {
@@ -200,8 +201,7 @@ TEST_CASE("recorded operators: a bias is its product's, and batches of heads are
                   [&] { trace.kernel("nvjet_tst_64x8"); });
   trace.operation("aten::_softmax", "[[1, 32, 2048, 2048]]", -1,
                   [&] { trace.kernel("softmax_warp_forward"); });
-  CHECK(operators_in(trace, llama_job()) ==
-        Words{"mlp_down", "mlp_down", "attention", "attention"});
+  CHECK(operators_in(trace, llama_job()) == Told{"mlp_down", "mlp_down", "attention", "attention"});
 }
 
 TEST_CASE("recorded operators: a split product's kernels are all of what the first one is of") {
@@ -211,17 +211,17 @@ TEST_CASE("recorded operators: a split product's kernels are all of what the fir
     trace.kernel("nvjet_tst_64x8");
     trace.kernel("splitKreduce_kernel");
   });
-  CHECK(operators_in(trace, llama_job()) == Words{"attention", "projection", "projection"});
+  CHECK(operators_in(trace, llama_job()) == Told{"attention", "projection", "projection"});
 }
 
 TEST_CASE("recorded operators: tensor-parallel ranks have a part of the columns") {
   TrainingJob job = llama_job();
   job.parallelism.tensor = 2;
   HostTrace trace;
-  trace.linear(kTokens, 4096, 11008 / 2, 1);
-  trace.linear(kTokens, 2048, 4096, 2);
-  trace.linear(kTokens, 4096, 16000, 3);
-  CHECK(operators_in(trace, job) == Words{"mlp_up", "projection", "head"});
+  trace.linear(kLlamaTokens, 4096, 11008 / 2, 1);
+  trace.linear(kLlamaTokens, 2048, 4096, 2);
+  trace.linear(kLlamaTokens, 4096, 16000, 3);
+  CHECK(operators_in(trace, job) == Told{"mlp_up", "projection", "head"});
 }
 
 TEST_CASE("recorded operators: the operator around a launch ends when it says") {
