@@ -14,6 +14,8 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/letter_case.hpp"
+#include "sim/measured/nsys_range.hpp"
+#include "sim/trace/pytorch/launching_operators.hpp"
 #include "sim/trace/trace.hpp"
 
 namespace lockstep {
@@ -88,29 +90,35 @@ std::vector<NsysEvent> events_in(SQLite::Database& db) {
   return out;
 }
 
-/// When the host made each call, by process and number.
-using LaunchTimes = std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>;
+/// What the host did, in nanoseconds.
+struct HostCall {
+  std::int64_t thread = 0, start = 0, end = 0;
+};
+/// By process and number.
+using HostCalls = std::map<std::pair<std::int64_t, std::int64_t>, HostCall>;
 
-LaunchTimes launches_in(SQLite::Database& db) {
-  LaunchTimes out;
+HostCalls calls_in(SQLite::Database& db) {
+  HostCalls out;
   if (!db.tableExists("CUPTI_ACTIVITY_KIND_RUNTIME")) return out;
   SQLite::Statement rows(db,
-                         "SELECT globalTid, correlationId, start FROM CUPTI_ACTIVITY_KIND_RUNTIME "
-                         "WHERE correlationId IS NOT NULL");
+                         "SELECT globalTid, correlationId, start, end FROM "
+                         "CUPTI_ACTIVITY_KIND_RUNTIME WHERE correlationId IS NOT NULL");
   while (rows.executeStep()) {
-    out.try_emplace({rows.getColumn(0).getInt64() >> kProcessShift, rows.getColumn(1).getInt64()},
-                    rows.getColumn(2).getInt64());
+    const std::int64_t thread = rows.getColumn(0).getInt64();
+    out.try_emplace({thread >> kProcessShift, rows.getColumn(1).getInt64()},
+                    HostCall{thread, rows.getColumn(2).getInt64(), rows.getColumn(3).getInt64()});
   }
   return out;
 }
 
-struct StepRange {
-  std::int64_t process = 0, start = 0, end = 0;
+struct MarkedRange {
+  std::int64_t thread = 0, start = 0, end = 0;
   std::string text;
+  [[nodiscard]] std::int64_t process() const { return thread >> kProcessShift; }
 };
 
-std::vector<StepRange> steps_in(SQLite::Database& db) {
-  std::vector<StepRange> out;
+std::vector<MarkedRange> marked_ranges_in(SQLite::Database& db) {
+  std::vector<MarkedRange> out;
   if (!db.tableExists("NVTX_EVENTS")) return out;
   SQLite::Statement rows(db,
                          "SELECT n.globalTid, n.start, n.end, COALESCE(n.text, s.value, '') "
@@ -119,9 +127,8 @@ std::vector<StepRange> steps_in(SQLite::Database& db) {
   rows.bind(1, kPushedRange);
   rows.bind(2, kStartedRange);
   while (rows.executeStep()) {
-    StepRange range{rows.getColumn(0).getInt64() >> kProcessShift, rows.getColumn(1).getInt64(),
-                    rows.getColumn(2).getInt64(), rows.getColumn(3).getString()};
-    if (marks_step(range.text)) out.push_back(std::move(range));
+    out.push_back({rows.getColumn(0).getInt64(), rows.getColumn(1).getInt64(),
+                   rows.getColumn(2).getInt64(), rows.getColumn(3).getString()});
   }
   return out;
 }
@@ -149,11 +156,11 @@ std::optional<std::int64_t> range_number(std::string_view text) {
 
 /// The steps of a process: of ranges with several words those that cover most. Numbered as they
 /// say, or in their order where some say none or the same.
-std::vector<StepRange> steps_of(std::int64_t process, const std::vector<StepRange>& all) {
-  std::map<std::string, std::vector<StepRange>> by_word;
+std::vector<MarkedRange> steps_of(std::int64_t process, const std::vector<MarkedRange>& all) {
+  std::map<std::string, std::vector<MarkedRange>> by_word;
   std::map<std::string, std::int64_t> covered;
-  for (const StepRange& range : all) {
-    if (range.process != process) continue;
+  for (const MarkedRange& range : all) {
+    if (range.process() != process || !marks_step(range.text)) continue;
     const std::string word = range_word(range.text);
     // Of ranges in each other (a thread each for forward and backward) the outer one counts.
     if (!by_word[word].empty() && range.start < by_word[word].back().end) continue;
@@ -161,13 +168,13 @@ std::vector<StepRange> steps_of(std::int64_t process, const std::vector<StepRang
     covered[word] += range.end - range.start;
   }
   const auto most = std::ranges::max_element(covered, {}, [](const auto& e) { return e.second; });
-  return most == covered.end() ? std::vector<StepRange>() : by_word[most->first];
+  return most == covered.end() ? std::vector<MarkedRange>() : by_word[most->first];
 }
 
-std::vector<std::int64_t> numbers_of(const std::vector<StepRange>& steps) {
+std::vector<std::int64_t> numbers_of(const std::vector<MarkedRange>& steps) {
   std::set<std::int64_t> seen;
   std::vector<std::int64_t> said, counted;
-  for (const StepRange& step : steps) {
+  for (const MarkedRange& step : steps) {
     counted.push_back(std::ssize(counted));
     const auto number = range_number(step.text);
     if (number && seen.insert(*number).second) said.push_back(*number);
@@ -187,19 +194,16 @@ class GpuRecorder {
  public:
   GpuRecorder(const std::string& file, std::int64_t zero) : zero_(zero) { out_.file = file; }
 
-  void add(const NsysEvent& event, const LaunchTimes& launches) {
+  void add(const NsysEvent& event, const HostCalls& calls) {
     KinetoRecording::GpuEvent added;
     added.start = picos(event.start);
     added.end = picos(event.end);
-    const auto launch = launches.find({event.process, event.correlation});
-    added.launch = launch == launches.end() ? added.start : picos(launch->second);
+    const auto call = calls.find({event.process, event.correlation});
+    added.launch = call == calls.end() ? added.start : picos(call->second.start);
     added.correlation = event.correlation;
     added.stream = stream(event.stream);
     added.copies = event.copies;
-    const auto [name, is_new] =
-        names_.try_emplace(event.name, static_cast<std::uint32_t>(out_.names.size()));
-    if (is_new) out_.names.push_back(event.name);
-    added.name = name->second;
+    added.name = name_index(event.name);
     if (event.computes && lowered(event.name).find("nccl") != std::string::npos) {
       added.call = static_cast<std::uint32_t>(out_.calls.size());
       out_.calls.emplace_back();
@@ -207,7 +211,23 @@ class GpuRecorder {
     }
     out_.gpu.push_back(added);
   }
-  KinetoRecording take(const std::vector<StepRange>& steps, std::string device) {
+  /// What launches kernels, of the process.
+  void add_host(std::int64_t process, const std::vector<MarkedRange>& ranges,
+                const HostCalls& calls) {
+    for (const MarkedRange& range : ranges) {
+      if (range.process() == process) add_range(range);
+    }
+    for (const auto& [key, call] : calls) {
+      if (key.first != process) continue;
+      KinetoRecording::RuntimeCall& added = out_.runtime.emplace_back();
+      added.start = picos(call.start);
+      added.end = picos(call.end);
+      added.correlation = key.second;
+      added.thread = thread(call.thread);
+    }
+    find_launchers(out_);
+  }
+  KinetoRecording take(const std::vector<MarkedRange>& steps, std::string device) {
     const std::vector<std::int64_t> numbers = numbers_of(steps);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       out_.marks.push_back({numbers[i], picos(steps[i].start), picos(steps[i].end)});
@@ -221,6 +241,38 @@ class GpuRecorder {
  private:
   [[nodiscard]] std::int64_t picos(std::int64_t nanos) const {
     return (nanos - zero_) * kPicosPerNano;
+  }
+  void add_range(const MarkedRange& range) {
+    constexpr std::string_view kSequence = ", seq = ";
+    KinetoRecording::Operator& added = out_.operators.emplace_back();
+    added.start = picos(range.start);
+    added.end = picos(range.end);
+    added.thread = thread(range.thread);
+    const std::size_t behind = range.text.find(", ");
+    added.name = name_index(range.text.substr(0, behind));
+    if (const std::size_t at = range.text.find(kSequence); at != std::string::npos) {
+      const char* const begin = range.text.data() + at + kSequence.size();
+      std::int64_t sequence = 0;
+      const auto [stop, error] =
+          std::from_chars(begin, range.text.data() + range.text.size(), sequence);
+      if (error == std::errc{} && sequence >= 0) added.sequence = sequence;
+    }
+    const auto parsed = parse_nsys_range(range.text);
+    if (!parsed) return;
+    added.name = name_index(parsed->op.name);
+    const auto [at, is_new] =
+        shapes_.try_emplace(parsed->op.dims, static_cast<std::uint32_t>(out_.shapes.size()));
+    if (is_new) out_.shapes.push_back(parsed->op.dims);
+    added.shapes = at->second;
+  }
+  std::uint32_t name_index(const std::string& name) {
+    const auto [at, is_new] =
+        names_.try_emplace(name, static_cast<std::uint32_t>(out_.names.size()));
+    if (is_new) out_.names.push_back(name);
+    return at->second;
+  }
+  std::uint32_t thread(std::int64_t number) {
+    return threads_.try_emplace(number, static_cast<std::uint32_t>(threads_.size())).first->second;
   }
   std::uint16_t stream(std::int64_t number) {
     const auto [at, added] = streams_.try_emplace(number, streams_.size());
@@ -237,24 +289,28 @@ class GpuRecorder {
   std::int64_t zero_;
   KinetoRecording out_;
   std::map<std::string, std::uint32_t> names_;
+  std::map<std::vector<TensorShape>, std::uint32_t> shapes_;
+  std::map<std::int64_t, std::uint32_t> threads_;
   std::map<std::int64_t, std::size_t> streams_;
 };
 
-std::vector<KinetoRecording> recordings_in(const std::string& file, SQLite::Database& db) {
+std::vector<KinetoRecording> recordings_in(const std::string& file, SQLite::Database& db,
+                                           bool with_launchers) {
   const std::vector<NsysEvent> events = events_in(db);
   std::set<std::pair<std::int64_t, std::int64_t>> gpus;  // by device, then process
   for (const NsysEvent& event : events) {
     if (event.computes) gpus.emplace(event.device, event.process);
   }
-  const LaunchTimes launches = launches_in(db);
-  const std::vector<StepRange> steps = steps_in(db);
+  const HostCalls calls = calls_in(db);
+  const std::vector<MarkedRange> ranges = marked_ranges_in(db);
   std::vector<KinetoRecording> out;
   for (const auto& [device, process] : gpus) {
     GpuRecorder recorder(file, events.front().start);
     for (const NsysEvent& event : events) {
-      if (event.device == device && event.process == process) recorder.add(event, launches);
+      if (event.device == device && event.process == process) recorder.add(event, calls);
     }
-    out.push_back(recorder.take(steps_of(process, steps), device_named(db, device)));
+    if (with_launchers) recorder.add_host(process, ranges, calls);
+    out.push_back(recorder.take(steps_of(process, ranges), device_named(db, device)));
   }
   if (out.size() < 2) return out;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -273,7 +329,7 @@ bool marks_step(std::string_view range) {
   return std::ranges::find(kWords, range_word(range)) != kWords.end();
 }
 
-std::vector<KinetoRecording> read_nsys_recordings(const std::string& file) {
+std::vector<KinetoRecording> read_nsys_recordings(const std::string& file, bool with_launchers) {
   const auto refuse = [&](const std::string& found) {
     throw InputError({.file = file,
                       .pointer = {},
@@ -285,7 +341,7 @@ std::vector<KinetoRecording> read_nsys_recordings(const std::string& file) {
   std::vector<KinetoRecording> out;
   try {
     SQLite::Database db(file, SQLite::OPEN_READONLY);
-    out = recordings_in(file, db);
+    out = recordings_in(file, db, with_launchers);
   } catch (const SQLite::Exception& e) {
     refuse(std::string("a database that cannot be read: ") + e.what());
   }

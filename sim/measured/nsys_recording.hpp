@@ -15,7 +15,9 @@ namespace lockstep {
 /// their launch; kernels of NCCL do not say what they call. Of several GPUs the recordings are
 /// ranks 0 to n - 1 of n. NVTX ranges of the process that mark steps are its ProfilerSteps. Throws
 /// InputError for a file that is no such database, and where it has no kernel.
-std::vector<KinetoRecording> read_nsys_recordings(const std::string& file);
+/// `with_launchers`: which ranges kernels were launched in (find_launchers()), of which those of
+/// PyTorch's emit_nvtx(record_shapes=True) are operators with shapes and autograd's numbers.
+std::vector<KinetoRecording> read_nsys_recordings(const std::string& file, bool with_launchers);
 
 /// Whether an NVTX range marks a step: "step 12", "Iteration=3", "ProfilerStep#5", "train_step".
 bool marks_step(std::string_view range);

@@ -186,7 +186,7 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   std::vector<TraceFile> read(files.size());
   for_each_index(files.size(), [&](std::size_t i) {
     if (asked ? *asked == TraceFormat::nsys : is_sqlite(files[i])) {
-      read[i].recordings = read_nsys_recordings(files[i]);
+      read[i].recordings = read_nsys_recordings(files[i], false);
       return;
     }
     const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);

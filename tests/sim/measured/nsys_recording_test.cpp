@@ -4,6 +4,7 @@
 #include <SQLiteCpp/Database.h>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -95,7 +96,7 @@ TEST_CASE("replay of Nsight Systems: kernels on their streams, gaps and NCCL as 
     db.kernel("rmsnorm_fwd_tuned_kernel", 160, 170, {0, 7});
     db.copy(2, 200, 230, {0, 7});
   }
-  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file);
+  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file, false);
   REQUIRE(recordings.size() == 1);
   CHECK(recordings[0].streams == 2);
   CHECK(recordings[0].device == "NVIDIA H100 80GB HBM3");
@@ -124,8 +125,8 @@ TEST_CASE("replay of Nsight Systems: NVTX ranges mark steps, by their number") {
     db.kernel("nvjet_tst_64x8", 120, 210, {0, 7});
     db.kernel("nvjet_tst_64x8", 240, 350, {0, 7});
   }
-  REQUIRE(read_nsys_recordings(file)[0].marks.size() == 3);
-  CHECK(read_nsys_recordings(file)[0].marks[2].number == 6);
+  REQUIRE(read_nsys_recordings(file, false)[0].marks.size() == 3);
+  CHECK(read_nsys_recordings(file, false)[0].marks[2].number == 6);
   CHECK(replayed({file})["step_s"].get<double>() == test::near(120e-6));
   CHECK(replayed({file, "--step", "6"})["step_s"].get<double>() == test::near(140e-6));
   CHECK(replayed({file, "--step", "all"})["step_s"].get<double>() == test::near(330e-6));
@@ -150,7 +151,7 @@ TEST_CASE("replay of Nsight Systems: each GPU of the file is a rank, processes a
     db.kernel("nvjet_tst_64x8", 100, 180, {1, 7, 4});
     db.copy(1, 90, 95, {0, 7, 4});  // the second process looked at the first card, too
   }
-  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file);
+  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file, false);
   REQUIRE(recordings.size() == 2);
   CHECK(recordings[1].rank == 1);
   CHECK(recordings[1].world == 2);
@@ -158,6 +159,42 @@ TEST_CASE("replay of Nsight Systems: each GPU of the file is a rank, processes a
   const nlohmann::json json = replayed({folder.path()});  // a folder of them
   CHECK(json["ranks"] == 2);
   CHECK(json["step_s"].get<double>() == test::near(80e-6));
+}
+
+TEST_CASE("diagnose of Nsight Systems: ranges of emit_nvtx tell operators and their shapes") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/report1.sqlite";
+  {
+    NsysDatabase db(file);
+    db.range("aten::mm, seq = 4, sizes = [[2048, 4096], [4096, 11008]]", 90, 99);
+    db.range("aten::silu, seq = 5, sizes = [[2048, 11008]]", 140, 149);
+    db.range("autograd::engine::evaluate_function: MmBackward0, seq = 4", 190, 209);
+    db.kernel("nvjet_tst_64x8", 100, 150, {0, 7});  // launched at 95
+    db.kernel("vectorized_elementwise_kernel", 150, 160, {0, 7});
+    db.kernel("vectorized_elementwise_kernel", 200, 240, {0, 7});
+  }
+  const KinetoRecording recording = read_nsys_recordings(file, true).at(0);
+  REQUIRE(recording.launchers.size() == 3);
+  const KinetoRecording::Enclosing& product = recording.launchers[recording.gpu[0].launcher].at(0);
+  CHECK(recording.names[product.name] == "aten::mm");
+  CHECK(product.sequence == 4);
+  CHECK(recording.shapes.at(product.shapes).at(1) == TensorShape{4096, 11008});
+  CHECK(recording.operators.empty());
+  const std::string job = folder.write("job.json", R"({"model": "llama2_7b",
+    "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"}, "parallelism": {"data": 8},
+    "batch": {"sequences": 8, "micro": 1, "tokens": 2048}})");
+  const test::Ran ran = test::lockstep_with({"diagnose", job, file, "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  std::map<std::string, double> recorded;
+  const nlohmann::json json = nlohmann::json::parse(ran.out);
+  for (const nlohmann::json& row : json["operators"]) {
+    recorded[row["name"]] = row["recorded_s"].get<double>();
+  }
+  // The kernel of the backward pass is of the call with its number.
+  CHECK(recorded["mlp_up"] == test::near(90e-6));
+  CHECK(recorded["activation"] == test::near(10e-6));
+  CHECK(recorded["host"] == test::near(40e-6));
+  CHECK(recorded["unassigned"] == 0);
 }
 
 TEST_CASE("replay of Nsight Systems: a database of something else is one line") {

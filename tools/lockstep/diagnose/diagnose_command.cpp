@@ -49,10 +49,12 @@ constexpr CommandSpec kDiagnoseSpec{
     .summary = "Say why a recorded step takes longer, or less, than predicted.",
     .about =
         "Simulates the scenario and holds a recording of the same job against it: traces of the\n"
-        "PyTorch profiler (Kineto), of all ranks or of some. Prints where the difference lies (in\n"
+        "PyTorch profiler (Kineto) or SQLite exports of Nsight Systems, of all ranks or of some.\n"
+        "Prints where the difference lies (in\n"
         "products and attention, memory-bound kernels, communication and waits, the host), and by\n"
         "operator of the model: a kernel is of the operator that the names and sizes around its\n"
-        "launch tell (record_shapes=True), and what nothing tells is a row of its own; then which\n"
+        "launch tell (record_shapes=True, emit_nvtx under Nsight), and what nothing tells is a row "
+        "of its own; then which\n"
         "rank works longest and what that costs a step, and each collective's shortest call "
         "beside\n"
         "what it takes on the scenario's cluster, by process group, so that a slow link shows.\n"
