@@ -50,14 +50,12 @@ constexpr CommandSpec kDiagnoseSpec{
     .about =
         "Simulates the scenario and holds a recording of the same job against it: traces of the\n"
         "PyTorch profiler (Kineto) or SQLite exports of Nsight Systems, of all ranks or of some.\n"
-        "Prints where the difference lies (in\n"
-        "products and attention, memory-bound kernels, communication and waits, the host), and by\n"
-        "operator of the model: a kernel is of the operator that the names and sizes around its\n"
-        "launch tell (record_shapes=True, emit_nvtx under Nsight), and what nothing tells is a row "
-        "of its own; then which\n"
-        "rank works longest and what that costs a step, and each collective's shortest call "
-        "beside\n"
-        "what it takes on the scenario's cluster, by process group, so that a slow link shows.\n"
+        "Prints where the difference lies (in products and attention, memory-bound kernels,\n"
+        "communication and waits, the host), and by operator of the model: a kernel is of the\n"
+        "operator that the names and sizes around its launch tell (record_shapes=True, emit_nvtx\n"
+        "under Nsight), and what nothing tells is a row of its own; then which rank works longest\n"
+        "and what that costs a step, and each collective's shortest call beside what it takes on\n"
+        "the scenario's cluster, by process group, so that a slow link shows.\n"
         "Ranks are in Megatron's order: tensor, context, data, pipeline.",
     .positionals = 1'000'000,
     .options = kDiagnoseOptions,
