@@ -324,13 +324,47 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
   return read_model(config, *family, std::move(name));
 }
 
+/// The part of a file with several that is the decoder, by the names that it has.
+std::optional<JsonCursor> decoder_in(const JsonCursor& config) {
+  for (const std::string_view key : {"text_config", "llm_config", "language_config"}) {
+    std::optional<JsonCursor> part = config.find(key);
+    if (part && part->is_object()) return part;
+  }
+  return std::nullopt;
+}
+
+std::optional<JsonCursor> object_at(const JsonCursor& config, std::string_view key) {
+  std::optional<JsonCursor> part = config.find(key);
+  return part && part->is_object() ? part : std::nullopt;
+}
+
+void add_audio(const JsonCursor& config, HuggingFaceModel& model) {
+  const std::optional<JsonCursor> audio = object_at(config, "audio_config");
+  if (!audio) return;
+  const std::optional<double> weights = audio_parameters(config, *audio, model.shape.hidden);
+  if (weights) {
+    model.shape.other_parameters += *weights;
+    model.assumptions.emplace_back(
+        "model: no sound; the weights of what it hears with (audio_config) are among its own, "
+        "stored and trained, and compute nothing");
+  } else {
+    model.assumptions.emplace_back("model: what it hears with (audio_config) is left out");
+  }
+}
+
 /// What a file has beside its decoder.
 void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
-  const std::optional<JsonCursor> vision = config.find("vision_config");
+  const std::optional<JsonCursor> vision = object_at(config, "vision_config");
+  if (!vision && config.find("audio_config")) return;
   const std::optional<VisionPart> part =
-      vision && vision->is_object() ? vision_part(*vision, model.shape.hidden) : std::nullopt;
+      vision ? vision_part(config, *vision, model.shape.hidden) : std::nullopt;
   if (!part) {
-    model.assumptions.emplace_back("model: its language part; what it sees with is left out");
+    const std::optional<JsonCursor> type = vision ? vision->find("model_type") : std::nullopt;
+    model.assumptions.emplace_back(
+        "model: its language part; what it sees with is left out" +
+        (type && type->is_string()
+             ? ", as no tower is known that vision_config/model_type calls " + type->string()
+             : std::string()));
     return;
   }
   model.shape.vision_parameters = part->parameters;
@@ -341,6 +375,26 @@ void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
             "nothing"
           : "model: the weights of its vision tower are stored and trained, and compute where "
             "batch.images says how many images a sequence has");
+  if (!part->whole) {
+    model.assumptions.emplace_back(
+        "model: what brings its vision tower's patches to the decoder "
+        "is left out, as its model_type is not known");
+  }
+}
+
+/// A decoder with its own family's name in a part of the file, and what is beside it.
+HuggingFaceModel read_nested(const JsonCursor& config, const JsonCursor& text,
+                             const std::string& type, std::string name) {
+  const std::optional<JsonCursor> inner = text.find("model_type");
+  const std::string decoder = inner && !inner->is_null() ? inner->string() : type;
+  HuggingFaceModel model = read_decoder(text, decoder, std::move(name));
+  // The file as a whole says it where the part does not.
+  if (!text.find("tie_word_embeddings")) {
+    model.shape.tied = flag_or(config, "tie_word_embeddings", model.shape.tied);
+  }
+  add_vision(config, model);
+  add_audio(config, model);
+  return model;
 }
 
 }  // namespace
@@ -365,21 +419,22 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
     model.shape.name = std::move(name);
     return model;
   }
-  const std::optional<JsonCursor> text = config.find("text_config");
-  if (!text || !text->is_object()) {
-    if (flag_or(config, "is_encoder_decoder", false)) {
-      config.at("is_encoder_decoder").fail("false: a decoder alone");
-    }
-    return read_decoder(config, type, std::move(name));
+  if (const std::optional<JsonCursor> thinker = object_at(config, "thinker_config")) {
+    HuggingFaceModel model = read_hugging_face(*thinker, std::move(name));
+    model.assumptions.emplace_back(
+        "model: the part that thinks (thinker_config); those that speak are left out");
+    return model;
   }
-  const std::optional<JsonCursor> inner = text->find("model_type");
-  const std::string decoder = inner && !inner->is_null() ? inner->string() : type;
-  HuggingFaceModel model = read_decoder(*text, decoder, std::move(name));
-  // The file as a whole says it where the part does not.
-  if (!text->find("tie_word_embeddings")) {
-    model.shape.tied = flag_or(config, "tie_word_embeddings", model.shape.tied);
+  if (const std::optional<JsonCursor> text = decoder_in(config)) {
+    return read_nested(config, *text, type, std::move(name));
   }
-  add_vision(config, model);
+  if (flag_or(config, "is_encoder_decoder", false)) {
+    config.at("is_encoder_decoder").fail("false: a decoder alone");
+  }
+  HuggingFaceModel model = read_decoder(config, type, std::move(name));
+  // Older files have the decoder's keys beside those of what it sees with.
+  if (object_at(config, "vision_config")) add_vision(config, model);
+  add_audio(config, model);
   return model;
 }
 

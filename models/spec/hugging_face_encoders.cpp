@@ -13,8 +13,6 @@
 namespace lockstep::hugging_face {
 namespace {
 
-constexpr double kColours = 3;
-
 /// How much there is beside a text encoder's layers: what predicts masked words, and for BERT what
 /// tells a pair of sentences from another.
 double text_extras(const JsonCursor& config, std::string_view type, double h) {

@@ -22,6 +22,8 @@ inline constexpr int kMostHeads = 1 << 16;
 inline constexpr int kMostTokens = 1 << 24;
 inline constexpr int kMostExperts = 1 << 16;
 
+inline constexpr double kColours = 3;  ///< of an image
+
 /// The integer from `low` to `high`, or `otherwise` where the key is missing or null.
 int integer_or(const JsonCursor& config, std::string_view key, int low, int high, int otherwise);
 bool flag_or(const JsonCursor& config, std::string_view key, bool otherwise);
@@ -73,12 +75,33 @@ std::span<const std::string_view> encoder_families();
 /// Reads one of them; CLIP's image encoder, with the weights of its text encoder beside it.
 HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type);
 
-/// Weights of the tower of `vision` ("vision_config") and of what brings its patches to the
-/// decoder, whose width is `hidden`, and its layers. Nothing for a tower of another make.
+/// Weights of a tower and of what brings its result to the decoder, and its layers.
 struct VisionPart {
   double parameters = 0;
   VisionTower tower{};
+  bool whole = true;  ///< false: nobody knows what brings its result to the decoder
 };
-std::optional<VisionPart> vision_part(const JsonCursor& vision, int hidden);
+/// That of `vision`, the file's "vision_config"; `hidden` is the decoder's width. Nothing for a
+/// tower of another make.
+std::optional<VisionPart> vision_part(const JsonCursor& file, const JsonCursor& vision, int hidden);
+/// Of them, those that are a stack of plain layers.
+std::optional<VisionPart> plain_tower(const JsonCursor& file, const JsonCursor& vision, int text);
+/// What brings a tower's patches, `h` columns each, to a decoder of `text` columns, by the family
+/// of the file as a whole.
+std::optional<double> projector_weights(const JsonCursor& file, const JsonCursor& vision, double h,
+                                        double text);
+/// Its layers, unless they cannot be said: heads that do not divide them, patches that nobody
+/// knows.
+VisionTower tower_of(double layers, double hidden, int heads, double ffn, double patches);
+/// An encoder of sound as Whisper has it: two convolutions, positions and layers.
+struct SoundEncoder {
+  double layers = 0, hidden = 0, ffn = 0;
+  double mels = 0;       ///< numbers that say a moment of sound
+  double positions = 0;  ///< rows of their table
+};
+double audio_encoder_weights(const SoundEncoder& encoder);
+/// Weights of the tower of `audio` ("audio_config"), an encoder as Whisper has it, and of what
+/// brings its result to a decoder of `hidden` columns. Nothing for one of another make.
+std::optional<double> audio_parameters(const JsonCursor& file, const JsonCursor& audio, int hidden);
 
 }  // namespace lockstep::hugging_face
