@@ -66,6 +66,11 @@ constexpr Family ungated(Family family) {
   family.gated = false;
   return family;
 }
+/// BigScience's and BigCode's, which have GPT-2's names.
+constexpr Family like_gpt2(std::string_view type, bool learned_positions) {
+  return {type,  "n_layer",         "n_embd", "n_head", "n_inner", "n_positions", false, true,
+          false, learned_positions, true,     0,        0};
+}
 constexpr std::array kFamilies{
     llama_like("llama"),
     with(llama_like("mistral"), 8, 0),
@@ -87,8 +92,9 @@ constexpr std::array kFamilies{
            false, 8, 128},
     Family{"jamba", kLayers, kHidden, kHeads, kFfn, kPositions, true, false, false, false, false, 8,
            0},
-    Family{"gpt2", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false, true, false,
-           true, true, 0, 0},
+    like_gpt2("gpt2", true),
+    like_gpt2("gpt_bigcode", true),
+    like_gpt2("bloom", false),
     Family{"opt", kLayers, kHidden, kHeads, "ffn_dim", kPositions, false, true, false, true, true,
            0, 0},
     side_by_side(Family{"gptj", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false,
@@ -98,15 +104,42 @@ constexpr std::array kFamilies{
     side_by_side(with(llama_like("cohere"), 0, 0, true)),
     side_by_side(with(llama_like("cohere2"), 0, 0, true)),
     ungated(with_biases(with(llama_like("starcoder2"), 0, 0, true))),
+    llama_like("phi3"),
+    llama_like("phimoe"),
+    llama_like("bitnet"),
+    ungated(llama_like("nemotron")),
+    ungated(llama_like("arcee")),
+    ungated(llama_like("apertus")),
+    llama_like("qwen"),
+    Family{"chatglm", "num_layers", kHidden, kHeads, "ffn_hidden_size", "seq_length", true, false,
+           true, false, false, 0, 0},
 };
 
+/// The names that transformers' attribute_map takes for each other.
+constexpr std::array kSynonyms{
+    std::pair<std::string_view, std::string_view>{"n_layer", kLayers},
+    std::pair<std::string_view, std::string_view>{"n_embd", "n_embed"},
+    std::pair<std::string_view, std::string_view>{"n_embd", kHidden},
+    std::pair<std::string_view, std::string_view>{"n_head", kHeads},
+    std::pair<std::string_view, std::string_view>{"vocab_size", "padded_vocab_size"},
+};
+/// The name that a file has for `key`; `key` where it has none.
+std::string_view name_in(const JsonCursor& config, std::string_view key) {
+  if (config.find(key)) return key;
+  for (const auto& [one, other] : kSynonyms) {
+    if (one == key && config.find(other)) return other;
+  }
+  return key;
+}
+
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 25> kLayered{
+constexpr std::array<std::string_view, 26> kLayered{
     "qwen3_next",   "qwen3_5_text", "qwen3_5_moe_text", "qwen3_vl_text", "qwen3_vl_moe_text",
     "deepseek_v32", "deepseek_v4",  "deepseek_ref",     "glm_moe_dsa",   "glm4_moe",
     "kimi_linear",  "minimax_m2",   "minimax_m3",       "mimo",          "mimo_v2_flash",
     "step3p5",      "step3p7",      "gemma4_text",      "nemotron-nas",  "qwen3_5",
     "qwen3_5_moe",  "gemma4",       "gemma3_text",      "exaone4",       "granitemoehybrid",
+    "bamba",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{
@@ -138,8 +171,9 @@ const Family* family_called(std::string_view type) {
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const Family& family : kFamilies) names.emplace_back(family.type);
-  for (const auto& types : {std::span<const std::string_view>(kLayered),
-                            std::span<const std::string_view>(kNested), encoder_families()}) {
+  for (const auto& types :
+       {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested),
+        encoder_families(), recurrent_families(), mosaic_families()}) {
     for (const std::string_view type : types) {
       if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
     }
@@ -180,13 +214,18 @@ void read_parallel(const JsonCursor& config, const Family& family, TransformerSh
 }
 
 void read_heads(const JsonCursor& config, const Family& family, TransformerShape& shape) {
-  shape.heads = config.at(family.heads).integer(1, kMostHeads);
+  shape.heads = config.at(name_in(config, family.heads)).integer(1, kMostHeads);
   if (has_latent_attention(family.type)) {
     read_latent_attention(config, shape);
     return;
   }
   int kv_heads = family.kv_heads > 0 ? family.kv_heads : shape.heads;
-  if (family.type == "falcon") kv_heads = falcon_kv_heads(config, shape.heads);
+  if (family.type == "falcon" || family.type == "gpt_bigcode") {
+    kv_heads = falcon_kv_heads(config, shape.heads);
+  }
+  if (family.type == "chatglm" && flag_or(config, "multi_query_attention", false)) {
+    kv_heads = config.at("multi_query_group_num").integer(1, kMostHeads);
+  }
   shape.kv_heads = integer_or(config, "num_key_value_heads", 1, kMostHeads, kv_heads);
   if (shape.heads % shape.kv_heads != 0) {
     const std::optional<JsonCursor> groups = config.find("num_key_value_heads");
@@ -195,7 +234,8 @@ void read_heads(const JsonCursor& config, const Family& family, TransformerShape
               std::to_string(shape.heads) + " and " + std::to_string(shape.kv_heads));
   }
   const int otherwise = family.head_dim > 0 ? family.head_dim : shape.hidden / shape.heads;
-  shape.head_dim = integer_or(config, "head_dim", 0, kMostWidth, 0);
+  shape.head_dim = integer_or(config, "head_dim", 0, kMostWidth,
+                              integer_or(config, "kv_channels", 0, kMostWidth, 0));
   if (shape.head_dim > 0) return;
   shape.head_dim = otherwise;
   if (family.head_dim == 0 && shape.hidden % shape.heads != 0) {
@@ -205,6 +245,27 @@ void read_heads(const JsonCursor& config, const Family& family, TransformerShape
   }
 }
 
+int read_ffn(const JsonCursor& config, const Family& family, int hidden) {
+  // Where it may be left out, it is four times the width.
+  constexpr std::array<std::string_view, 5> kFourfold{"gpt2", "gptj", "falcon", "gpt_bigcode",
+                                                      "bloom"};
+  if (is_one_of(family.type, kFourfold)) {
+    return integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * hidden);
+  }
+  const JsonCursor ffn = config.at(family.ffn);
+  // Both halves of a gated MLP.
+  return family.type == "qwen" ? std::max(1, ffn.integer(2, 2 * kMostWidth) / 2)
+                               : ffn.integer(1, kMostWidth);
+}
+
+/// Weights that families have beside their layers and tables: a norm behind the embedding, biases
+/// of the output.
+double beside_layers(const JsonCursor& config, const Family& family,
+                     const TransformerShape& shape) {
+  if (family.type == "bloom") return 2.0 * shape.hidden;
+  return flag_or(config, "lm_head_bias", false) ? shape.vocabulary : shape.other_parameters;
+}
+
 HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std::string name) {
   const bool sparse = has_experts(family.type), hybrid = is_hybrid(family.type);
   if (!sparse && !hybrid) refuse_experts(config);
@@ -212,20 +273,18 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
   TransformerShape& shape = model.shape;
   shape.name = std::move(name);
   shape.layers = hybrid ? hybrid_layers(config, family.layers)
-                        : config.at(family.layers).integer(1, kMostLayers);
-  shape.hidden = config.at(family.hidden).integer(1, kMostWidth);
+                        : config.at(name_in(config, family.layers)).integer(1, kMostLayers);
+  shape.hidden = config.at(name_in(config, family.hidden)).integer(1, kMostWidth);
   read_heads(config, family, shape);
-  // Where it may be left out, it is four times the width.
-  const bool fourfold = family.type == "gpt2" || family.type == "gptj" || family.type == "falcon";
-  shape.ffn = fourfold ? integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * shape.hidden)
-                       : config.at(family.ffn).integer(1, kMostWidth);
-  shape.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  shape.ffn = read_ffn(config, family, shape.hidden);
+  shape.vocabulary = config.at(name_in(config, "vocab_size")).integer(1, kMostTokens);
   shape.gated = family.gated;
   shape.tied = flag_or(config, "tie_word_embeddings", family.tied);
   shape.rotary = family.rotary && !flag_or(config, "alibi", false);
   shape.biases = family.biases || flag_or(config, "mlp_bias", false) ||
                  (family.type == "falcon" && flag_or(config, "bias", false));
   read_parallel(config, family, shape);
+  shape.other_parameters = beside_layers(config, family, shape);
   shape.learned_positions = family.learned_positions;
   shape.max_positions = integer_or(config, family.positions, 1, kMostTokens, 0);
   if (family.type == "opt") shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
@@ -243,10 +302,12 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
 }
 
 /// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
-constexpr std::array<std::string_view, 17> kTellingParts{
-    "mamba",     "ssm_",      "conv_",   "linear_num",   "linear_attn", "index_",
-    "indexer",   "compress",  "hybrid",  "block_config", "cross_at",    "sparse_attent",
-    "recurrent", "kv_shared", "hc_mult", "attn_type",    "use_cla",
+constexpr std::array<std::string_view, 29> kTellingParts{
+    "mamba",     "ssm_",         "conv_",        "linear_num",   "linear_attn", "index_",
+    "indexer",   "compress",     "hybrid",       "block_config", "cross_at",    "sparse_attent",
+    "recurrent", "kv_shared",    "hc_mult",      "attn_type",    "use_cla",     "layer_group",
+    "attn_mlp",  "use_residual", "residual_moe", "zero_expert",  "share_q_dim", "lru_width",
+    "altup",     "laurel",       "relative_at",  "embd_layer",   "linear_silu",
 };
 
 bool says_something(const JsonCursor& value) {
@@ -271,9 +332,14 @@ void refuse_telling_keys(const JsonCursor& config) {
 
 /// A family that nobody has described, by its keys: a decoder with a gated MLP.
 HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, std::string name) {
-  const std::optional<JsonCursor> activation = config.find("hidden_act");
-  const bool complete = config.find("hidden_size") && config.find("num_hidden_layers") &&
-                        config.find("num_attention_heads") && config.find("vocab_size");
+  refuse_telling_keys(config);
+  std::optional<JsonCursor> activation;
+  for (const std::string_view key : {"hidden_act", "hidden_activation", "activation_function"}) {
+    if (!activation) activation = config.find(key);
+  }
+  const bool complete = config.find("hidden_size") && config.find("num_attention_heads") &&
+                        (config.find("num_hidden_layers") || config.find("num_layers")) &&
+                        config.find("vocab_size");
   if (!complete || !activation) config.at("model_type").fail_name(family_names());
   constexpr std::string_view kGated = "silu";
   if (activation->string() != kGated && activation->string() != "swiglu") {
@@ -281,7 +347,6 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
         "silu, which stands for a gated MLP; of others the code of a family that is "
         "not known decides");
   }
-  refuse_telling_keys(config);
   HuggingFaceModel model;
   read_layers(config, type, model.shape, model.assumptions);
   for (const std::string& key : config.keys()) {
@@ -319,6 +384,16 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
     }
     return model;
   }
+  if (is_one_of(type, recurrent_families()) || is_one_of(type, mosaic_families())) {
+    HuggingFaceModel model;
+    if (is_one_of(type, recurrent_families())) {
+      read_recurrent(config, type, model.shape);
+    } else {
+      read_mosaic(config, type, model.shape);
+    }
+    model.shape.name = std::move(name);
+    return model;
+  }
   if (family == nullptr) return read_unknown(config, type, std::move(name));
   if (!is_hybrid(type)) refuse_telling_keys(config);
   return read_model(config, *family, std::move(name));
@@ -333,55 +408,6 @@ std::optional<JsonCursor> decoder_in(const JsonCursor& config) {
   return std::nullopt;
 }
 
-std::optional<JsonCursor> object_at(const JsonCursor& config, std::string_view key) {
-  std::optional<JsonCursor> part = config.find(key);
-  return part && part->is_object() ? part : std::nullopt;
-}
-
-void add_audio(const JsonCursor& config, HuggingFaceModel& model) {
-  const std::optional<JsonCursor> audio = object_at(config, "audio_config");
-  if (!audio) return;
-  const std::optional<double> weights = audio_parameters(config, *audio, model.shape.hidden);
-  if (weights) {
-    model.shape.other_parameters += *weights;
-    model.assumptions.emplace_back(
-        "model: no sound; the weights of what it hears with (audio_config) are among its own, "
-        "stored and trained, and compute nothing");
-  } else {
-    model.assumptions.emplace_back("model: what it hears with (audio_config) is left out");
-  }
-}
-
-/// What a file has beside its decoder.
-void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
-  const std::optional<JsonCursor> vision = object_at(config, "vision_config");
-  if (!vision && config.find("audio_config")) return;
-  const std::optional<VisionPart> part =
-      vision ? vision_part(config, *vision, model.shape.hidden) : std::nullopt;
-  if (!part) {
-    const std::optional<JsonCursor> type = vision ? vision->find("model_type") : std::nullopt;
-    model.assumptions.emplace_back(
-        "model: its language part; what it sees with is left out" +
-        (type && type->is_string()
-             ? ", as no tower is known that vision_config/model_type calls " + type->string()
-             : std::string()));
-    return;
-  }
-  model.shape.vision_parameters = part->parameters;
-  model.shape.tower = part->tower;
-  model.assumptions.emplace_back(
-      part->tower.layers == 0
-          ? "model: no images; the weights of its vision tower are stored and trained, and compute "
-            "nothing"
-          : "model: the weights of its vision tower are stored and trained, and compute where "
-            "batch.images says how many images a sequence has");
-  if (!part->whole) {
-    model.assumptions.emplace_back(
-        "model: what brings its vision tower's patches to the decoder "
-        "is left out, as its model_type is not known");
-  }
-}
-
 /// A decoder with its own family's name in a part of the file, and what is beside it.
 HuggingFaceModel read_nested(const JsonCursor& config, const JsonCursor& text,
                              const std::string& type, std::string name) {
@@ -392,8 +418,7 @@ HuggingFaceModel read_nested(const JsonCursor& config, const JsonCursor& text,
   if (!text.find("tie_word_embeddings")) {
     model.shape.tied = flag_or(config, "tie_word_embeddings", model.shape.tied);
   }
-  add_vision(config, model);
-  add_audio(config, model);
+  add_towers(config, model);
   return model;
 }
 
@@ -419,7 +444,7 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
     model.shape.name = std::move(name);
     return model;
   }
-  if (const std::optional<JsonCursor> thinker = object_at(config, "thinker_config")) {
+  if (const std::optional<JsonCursor> thinker = config.find("thinker_config")) {
     HuggingFaceModel model = read_hugging_face(*thinker, std::move(name));
     model.assumptions.emplace_back(
         "model: the part that thinks (thinker_config); those that speak are left out");
@@ -433,8 +458,7 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
   }
   HuggingFaceModel model = read_decoder(config, type, std::move(name));
   // Older files have the decoder's keys beside those of what it sees with.
-  if (object_at(config, "vision_config")) add_vision(config, model);
-  add_audio(config, model);
+  if (config.find("vision_config") || config.find("audio_config")) add_towers(config, model);
   return model;
 }
 

@@ -63,6 +63,7 @@ class LayerReader {
     read_blocks();
     read_experts();
     read_mixers();
+    refuse_other_types();
     read_windows();
     read_choices();
     read_gates();
@@ -100,7 +101,7 @@ class LayerReader {
   }
 
   void read_widths() {
-    shape_.layers = config_.at("num_hidden_layers").integer(1, kMostLayers);
+    shape_.layers = first_at(config_, {"num_hidden_layers", "num_layers"}, 1, kMostLayers);
     shape_.hidden = config_.at("hidden_size").integer(1, kMostWidth);
     if (!read_defaults()) {
       shape_.heads = config_.at("num_attention_heads").integer(1, kMostHeads);
@@ -266,7 +267,7 @@ class LayerReader {
       return read_kimi(*linear);
     }
     if (const MixerKind* kind = mixer_of_family(type_)) return read_mixer(*kind);
-    if (type_ == "granitemoehybrid") return read_granite();
+    if (type_ == "granitemoehybrid" || type_ == "bamba") return read_granite();
     if (!has("linear_num_value_heads")) return;
     DeltaShape& d = shape_.delta;
     d.key_heads = config_.at("linear_num_key_heads").integer(1, kMostHeads);
@@ -306,15 +307,24 @@ class LayerReader {
       layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
     }
   }
-  /// Mamba-2 or attention before the experts of each layer
+  /// Which layers are Mamba-2's: by their types, or all but those of a list (Bamba).
+  void mark_mamba() {
+    constexpr std::array<std::string_view, 2> kTypes{"attention", "mamba"};
+    if (for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          if (type.choice(kTypes) == 1) layer.mixer = Mixer::mamba;
+        })) {
+      return;
+    }
+    const JsonCursor list = config_.at(type_ == "bamba" ? "attn_layer_indices" : "layer_types");
+    for (KindShape& layer : layers_) layer.mixer = Mixer::mamba;
+    for (const JsonCursor& at : list.elements(kMostLayers)) {
+      layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
+    }
+  }
+  /// Mamba-2 or attention before the MLP or the experts of each layer
   /// (github:huggingface/transformers:src/transformers/models/granitemoehybrid).
   void read_granite() {
-    constexpr std::array<std::string_view, 2> kTypes{"attention", "mamba"};
-    const bool mixed =
-        for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
-          if (type.choice(kTypes) == 1) layer.mixer = Mixer::mamba;
-        });
-    if (!mixed) (void)config_.at("layer_types");
+    mark_mamba();
     MambaShape& mamba = shape_.mamba;
     mamba.heads = integer_or(config_, "mamba_n_heads", 1, kMostHeads, 128);
     mamba.state = integer_or(config_, "mamba_d_state", 1, kMostWidth, 256);
@@ -347,6 +357,17 @@ class LayerReader {
   static void make_delta(KindShape& layer) {
     layer.mixer = Mixer::delta;
     layer.latent = false;
+  }
+
+  /// Types of layers that no mixer above has read, and that nobody would read.
+  void refuse_other_types() const {
+    if (shape_.delta.key_heads > 0 || shape_.mamba.heads > 0 || mixer_of_family(type_) != nullptr) {
+      return;
+    }
+    const std::optional<JsonCursor> types = first_of(config_, {"layer_types"});
+    if (!types || !types->is_array()) return;
+    constexpr std::array<std::string_view, 2> kKnown{"full_attention", "sliding_attention"};
+    for (const JsonCursor& type : types->elements(kMostLayers)) (void)type.choice(kKnown);
   }
 
   void read_windows() {
@@ -469,7 +490,8 @@ class LayerReader {
   }
 
   void read_gates() {
-    const bool plain = type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5");
+    const bool plain =
+        type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5") || type_ == "afmoe";
     const bool gates = flag_or(config_, "attn_output_gate", plain) ||
                        flag_or(config_, "attention_output_gate", false) ||
                        flag_or(config_, "mla_use_output_gate", false);

@@ -104,4 +104,17 @@ double audio_encoder_weights(const SoundEncoder& encoder);
 /// brings its result to a decoder of `hidden` columns. Nothing for one of another make.
 std::optional<double> audio_parameters(const JsonCursor& file, const JsonCursor& audio, int hidden);
 
+/// Adds what a file has beside its decoder, which `model` is; what is left out is said.
+void add_towers(const JsonCursor& config, HuggingFaceModel& model);
+
+/// Families without attention: Mamba and Mamba-2.
+std::span<const std::string_view> recurrent_families();
+/// Sets all of `m` but its name.
+void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m);
+
+/// MosaicML's families, which have keys of their own.
+std::span<const std::string_view> mosaic_families();
+/// Sets all of `m` but its name.
+void read_mosaic(const JsonCursor& config, std::string_view type, TransformerShape& m);
+
 }  // namespace lockstep::hugging_face
