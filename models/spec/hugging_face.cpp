@@ -153,9 +153,8 @@ struct Stranger {
 constexpr std::array kStrangers{
     Stranger{"clip_text_model", "a text encoder"},
     Stranger{"clip_vision_model", "an image encoder"},
-    Stranger{"siglip", "a text and image encoder"},
-    Stranger{"whisper", "an encoder of sound with a decoder behind it"},
-    Stranger{"modernbert", "an encoder with windows"},
+    Stranger{"siglip_vision_model", "an image encoder"},
+    Stranger{"deberta-v2", "an encoder whose attention scores distances too"},
 };
 
 bool is_one_of(std::string_view type, std::span<const std::string_view> types) {

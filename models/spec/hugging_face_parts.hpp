@@ -72,7 +72,7 @@ inline double with_bias(double in, double out) { return in * out + out; }
 
 /// Families of encoders, alone or with a decoder.
 std::span<const std::string_view> encoder_families();
-/// Reads one of them; CLIP's image encoder, with the weights of its text encoder beside it.
+/// Reads one of them; of CLIP and SigLIP the image encoder, and the text encoder beside it.
 HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type);
 
 /// Weights of a tower and of what brings its result to the decoder, and its layers.
@@ -90,6 +90,8 @@ std::optional<VisionPart> plain_tower(const JsonCursor& file, const JsonCursor& 
 /// of the file as a whole.
 std::optional<double> projector_weights(const JsonCursor& file, const JsonCursor& vision, double h,
                                         double text);
+/// SigLIP's query of its own that attends to all patches, and an MLP, where a file has them.
+double vision_pooling(const JsonCursor& vision, double h, double ffn);
 /// Its layers, unless they cannot be said: heads that do not divide them, patches that nobody
 /// knows.
 VisionTower tower_of(double layers, double hidden, int heads, double ffn, double patches);

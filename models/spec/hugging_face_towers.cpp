@@ -89,11 +89,6 @@ int ffn_of(const JsonCursor& vision, int hidden) {
   return static_cast<int>(ratio->number(kRatio) * hidden);
 }
 
-/// A query of its own that attends to all patches, and an MLP.
-double pooling(double h, double ffn) {
-  return h + 4 * with_bias(h, h) + 2 * h + with_bias(h, ffn) + with_bias(ffn, h);
-}
-
 double layer_weights(const JsonCursor& vision, const TowerMake& make, double h, double ffn) {
   const bool intern = make.type == "intern";
   const bool root_mean = make.root_mean || (intern && vision.find("norm_type") &&
@@ -147,6 +142,11 @@ std::string text_under(const JsonCursor& config, std::string_view key) {
 
 }  // namespace
 
+double vision_pooling(const JsonCursor& vision, double h, double ffn) {
+  if (!flag_or(vision, "vision_use_head", true)) return 0;
+  return h + 4 * with_bias(h, h) + 2 * h + with_bias(h, ffn) + with_bias(ffn, h);
+}
+
 std::optional<double> projector_weights(const JsonCursor& file, const JsonCursor& vision, double h,
                                         double text) {
   const std::string type = text_under(file, "model_type");
@@ -197,7 +197,7 @@ std::optional<VisionPart> plain_tower(const JsonCursor& file, const JsonCursor& 
                    (make->own_token ? h : 0) + kColours * patch * patch * h +
                    (make->patch_bias ? h : 0) + make->norms * norm;
   const bool pools = make->pools && !text_under(file, "model_type").starts_with("minicpmv");
-  if (pools && flag_or(vision, "vision_use_head", true)) weights += pooling(h, ffn);
+  if (pools) weights += vision_pooling(vision, h, ffn);
   const std::optional<double> projector = projector_weights(file, vision, h, text);
   constexpr int kHeads = 16;  // of the SigLIP that a file without them stands for
   VisionTower tower = tower_of(
