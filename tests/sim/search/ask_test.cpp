@@ -89,6 +89,9 @@ TEST_CASE(
   CHECK(model(config) == Json{{"huggingface", config}});
   CHECK(model(config.substr(0, config.rfind('/'))) == Json{{"huggingface", config}});
   CHECK(model(own)["layers"] == 4);
+  const std::string pictures =
+      folder.write("pictures.json", R"({"_class_name": "FluxTransformer2DModel"})");
+  CHECK(asked_model(pictures, presets()) == Json{{"huggingface", pictures}});
   // As asked_model() says it without a machine.
   for (const std::string& name : {std::string("Llama3-8B"), config, own}) {
     CAPTURE(name);
