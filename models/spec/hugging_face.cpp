@@ -133,13 +133,14 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 26> kLayered{
-    "qwen3_next",   "qwen3_5_text", "qwen3_5_moe_text", "qwen3_vl_text", "qwen3_vl_moe_text",
-    "deepseek_v32", "deepseek_v4",  "deepseek_ref",     "glm_moe_dsa",   "glm4_moe",
-    "kimi_linear",  "minimax_m2",   "minimax_m3",       "mimo",          "mimo_v2_flash",
-    "step3p5",      "step3p7",      "gemma4_text",      "nemotron-nas",  "qwen3_5",
-    "qwen3_5_moe",  "gemma4",       "gemma3_text",      "exaone4",       "granitemoehybrid",
-    "bamba",
+constexpr std::array<std::string_view, 27> kLayered{
+    "qwen3_next",        "qwen3_5_text", "qwen3_5_moe_text",  "qwen3_vl_text",
+    "qwen3_vl_moe_text", "deepseek_v32", "deepseek_v4",       "deepseek_ref",
+    "glm_moe_dsa",       "glm4_moe",     "kimi_linear",       "minimax_m2",
+    "minimax_m3",        "mimo",         "mimo_v2_flash",     "step3p5",
+    "step3p7",           "gemma4_text",  "nemotron-nas",      "qwen3_5",
+    "qwen3_5_moe",       "gemma4",       "gemma3_text",       "exaone4",
+    "granitemoehybrid",  "bamba",        "mllama_text_model",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{

@@ -27,6 +27,17 @@ void add_audio(const JsonCursor& config, HuggingFaceModel& model) {
   }
 }
 
+/// Layers that attend to an image and not to the text (Llama 3.2 Vision) have one of so many
+/// tokens.
+void attend_to_image(int tokens, HuggingFaceModel& model) {
+  for (KindShape& kind : model.shape.kinds) {
+    if (kind.cross) kind.source_tokens = tokens;
+  }
+  model.assumptions.push_back("model: layers attend to an image of " + std::to_string(tokens) +
+                              " patches beside each sequence; the tower that makes them is stored "
+                              "and trained, and computes nothing");
+}
+
 /// What a file has beside its decoder.
 void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
   const std::optional<JsonCursor> vision = object_at(config, "vision_config");
@@ -44,6 +55,7 @@ void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
   }
   model.shape.vision_parameters = part->parameters;
   model.shape.tower = part->tower;
+  if (part->seen > 0) return attend_to_image(part->seen, model);
   model.assumptions.emplace_back(
       part->tower.layers == 0
           ? "model: no images; the weights of its vision tower are stored and trained, and compute "

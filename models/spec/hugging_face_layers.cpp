@@ -63,6 +63,7 @@ class LayerReader {
     read_blocks();
     read_experts();
     read_mixers();
+    read_image_layers();
     refuse_other_types();
     read_windows();
     read_choices();
@@ -353,6 +354,19 @@ class LayerReader {
     }
     (void)linear.find("full_attn_layers");
     (void)linear.find("gate_lower_bound");
+  }
+  /// Layers whose attention goes over an image alone, behind gates, and rows of the embedding for
+  /// images (github:huggingface/transformers:src/transformers/models/mllama).
+  void read_image_layers() {
+    if (type_ != "mllama_text_model") return;
+    constexpr int kRows = 8, kGates = 2;
+    shape_.other_parameters += static_cast<double>(kRows) * shape_.hidden;
+    for (const JsonCursor& at : config_.at("cross_attention_layers").elements(kMostLayers)) {
+      KindShape& layer = layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))];
+      layer.mixer = Mixer::none;
+      layer.cross = true;
+      shape_.other_parameters += 2.0 * shape_.head_dim + kGates;
+    }
   }
   static void make_delta(KindShape& layer) {
     layer.mixer = Mixer::delta;

@@ -79,6 +79,7 @@ HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type);
 struct VisionPart {
   double parameters = 0;
   VisionTower tower{};
+  int seen = 0;       ///< tokens of an image that layers of the decoder attend to by themselves
   bool whole = true;  ///< false: nobody knows what brings its result to the decoder
 };
 /// That of `vision`, the file's "vision_config"; `hidden` is the decoder's width. Nothing for a

@@ -123,6 +123,29 @@ VisionPart glm(const JsonCursor& vision, int hidden) {
           .tower = tower};
 }
 
+/// Llama 3.2 Vision's: tiles of an image, with places and tables for each aspect, plain layers and
+/// gated ones behind them, and a product to the decoder, whose own layers attend to what it gives.
+VisionPart tiles(const JsonCursor& vision, int hidden) {
+  const double h = vision.at("hidden_size").integer(1, kMostWidth);
+  const double ffn = vision.at("intermediate_size").integer(1, kMostWidth);
+  const double layers = vision.at("num_hidden_layers").integer(1, kMostLayers);
+  const double gated = integer_or(vision, "num_global_layers", 0, kMostLayers, 8);
+  const int patch = integer_or(vision, "patch_size", 1, kMostPatch, 14);
+  const int image = integer_or(vision, "image_size", patch, kMostPatch * patch, 448);
+  const int patches = (image / patch) * (image / patch) + 1;
+  const int most = integer_or(vision, "max_num_tiles", 1, kMostPatch, 4);
+  const double aspects = integer_or(vision, "max_aspect_ratio_id", 1, kMostPatch, 8) + 1;
+  const double out = integer_or(vision, "vision_output_dim", 1, kMostWidth, 7680);
+  const double layer = 4 * h * h + with_bias(h, ffn) + with_bias(ffn, h) + 4 * h;
+  constexpr double kGates = 2;
+  // Two tables of tiles and one of their places, each with a gate; the tower's own token.
+  const double places =
+      h * patches + aspects * most * h * patches + 1 + 2 * (aspects * most * h + 1);
+  return {.parameters = (layers + gated) * layer + gated * kGates + places + h +
+                        kColours * patch * patch * h + 4 * h + with_bias(out, hidden),
+          .seen = most * patches};
+}
+
 }  // namespace
 
 VisionTower tower_of(double layers, double hidden, int heads, double ffn, double patches) {
@@ -148,6 +171,7 @@ std::optional<VisionPart> vision_part(const JsonCursor& file, const JsonCursor& 
   if (name.starts_with("qwen3")) return qwen(vision, hidden);
   if (name.starts_with("qwen2")) return older_qwen(vision, hidden);
   if (name.starts_with("glm4v")) return glm(vision, hidden);
+  if (name.starts_with("mllama")) return tiles(vision, hidden);
   return plain_tower(file, vision, hidden);
 }
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "models/base/json_text.hpp"
+#include "models/layer/flops.hpp"
 #include "models/spec/hugging_face.hpp"
 #include "models/spec/parameter_counts.hpp"
 
@@ -106,6 +107,17 @@ constexpr std::array kTowers{
         "qk_normalization": false, "use_flash_attn": true, "norm_type": "layer_norm"},
         "downsample_ratio": 0.5, "select_layer": -1})",
         7'944'373'760.0, 129'024.0},
+    PublishedTower{"Llama-3.2-11B-Vision",
+                   R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
+        "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 40,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+        "hidden_act": "silu", "cross_attention_layers": [3, 8, 13, 18, 23, 28, 33, 38]},
+        "vision_config": {"model_type": "mllama_vision_model", "hidden_size": 1280,
+        "intermediate_size": 5120, "num_hidden_layers": 32, "num_global_layers": 8,
+        "attention_heads": 16, "image_size": 560, "patch_size": 14, "max_num_tiles": 4,
+        "vision_output_dim": 7680, "intermediate_layers_indices": [3, 7, 15, 23, 30],
+        "max_aspect_ratio_id": 8, "supported_aspect_ratios": []}})",
+                   10'670'220'835.0, 0.0},
 };
 
 /// The same by its model card, which rounds.
@@ -223,6 +235,29 @@ TEST_CASE("read_hugging_face: a tower has as many patches as its file's images")
   CHECK(qwen.assumptions[1] ==
         "model: no images; the weights of its vision tower are stored and trained, and compute "
         "nothing");
+}
+
+TEST_CASE("read_hugging_face: every fifth layer of Llama 3.2 Vision attends to an image alone") {
+  TrainingJob job;
+  const HuggingFaceModel model = read_seeing(kTowers.back().text);
+  job.model = model.shape;
+  const TransformerShape& m = job.model;
+  CHECK(m.kind(2).mixer == Mixer::attention);
+  CHECK_FALSE(m.kind(2).cross);
+  CHECK(m.kind(3).mixer == Mixer::none);
+  CHECK(m.kind(3).cross);
+  REQUIRE(model.assumptions.size() == 1);
+  CHECK(model.assumptions[0] ==
+        "model: layers attend to an image of 6404 patches beside each sequence; the tower that "
+        "makes them is stored and trained, and computes nothing");
+  // Four tiles of 40 x 40 patches and a token each. Of 8 layers, keys and values are the image's.
+  const double h = 4096, f = 14336, keys = 2 * 8 * 128, s = 8192, patches = 4 * 1601;
+  job.batch = {.sequences = 1, .micro_sequences = 1, .tokens = 8192};
+  const double products =
+      s * (40 * (2 * h * h + 3 * h * f) + 32 * h * keys + 128256 * h) + patches * 8 * h * keys;
+  const double cores = 2 * h * s * (32 * s + 8 * patches);
+  CHECK(step_flops(job).full.base_units() ==
+        doctest::Approx(6 * products + 6 * cores).epsilon(1e-12));
 }
 
 TEST_CASE("read_hugging_face: a tower or a projector that is not known is said") {
