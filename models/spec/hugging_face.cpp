@@ -37,6 +37,11 @@ struct Family {
   bool parallel = false;  ///< attention and MLP read the same input, unless a flag says otherwise
   bool separate_norms = false;  ///< each through a norm of its own
 };
+/// What the code of a family has where a part of a file leaves it out; a file as a whole says it.
+struct FamilySizes {
+  std::string_view type{};
+  int layers = 0, hidden = 0, heads = 0, ffn = 0, vocabulary = 0;
+};
 // Sources: the configuration_*.py of each family in https://github.com/huggingface/transformers.
 constexpr std::string_view kLayers = "num_hidden_layers";
 constexpr std::string_view kHidden = "hidden_size";
@@ -158,6 +163,13 @@ constexpr std::array kStrangers{
     Stranger{"deberta-v2", "an encoder whose attention scores distances too"},
 };
 
+constexpr std::array kFamilySizes{
+    FamilySizes{"llama", 32, 4096, 32, 11008, 32000},
+    FamilySizes{"mistral", 32, 4096, 32, 14336, 32000},
+    FamilySizes{"qwen2", 32, 4096, 32, 22016, 151936},
+    FamilySizes{"gemma", 28, 3072, 16, 24576, 256000},
+};
+
 bool is_one_of(std::string_view type, std::span<const std::string_view> types) {
   return std::ranges::find(types, type) != types.end();
 }
@@ -165,6 +177,13 @@ bool is_one_of(std::string_view type, std::span<const std::string_view> types) {
 const Family* family_called(std::string_view type) {
   const auto* found = std::ranges::find(kFamilies, type, &Family::type);
   return found == kFamilies.end() ? nullptr : found;
+}
+
+/// `otherwise`, where it is not 0 and the file leaves `key` out.
+int width_at(const JsonCursor& config, std::string_view key, int most, int otherwise) {
+  const std::string_view name = name_in(config, key);
+  if (otherwise > 0 && !config.find(name)) return otherwise;
+  return config.at(name).integer(1, most);
 }
 
 /// All names of families, for the complaint about another one.
@@ -213,8 +232,9 @@ void read_parallel(const JsonCursor& config, const Family& family, TransformerSh
   if (family.type == "gptj" || family.type == "phi") shape.other_parameters = shape.vocabulary;
 }
 
-void read_heads(const JsonCursor& config, const Family& family, TransformerShape& shape) {
-  shape.heads = config.at(name_in(config, family.heads)).integer(1, kMostHeads);
+void read_heads(const JsonCursor& config, const Family& family, const FamilySizes& sizes,
+                TransformerShape& shape) {
+  shape.heads = width_at(config, family.heads, kMostHeads, sizes.heads);
   if (has_latent_attention(family.type)) {
     read_latent_attention(config, shape);
     return;
@@ -229,7 +249,7 @@ void read_heads(const JsonCursor& config, const Family& family, TransformerShape
   shape.kv_heads = integer_or(config, "num_key_value_heads", 1, kMostHeads, kv_heads);
   if (shape.heads % shape.kv_heads != 0) {
     const std::optional<JsonCursor> groups = config.find("num_key_value_heads");
-    (groups ? *groups : config.at(family.heads))
+    (groups ? *groups : config.at(name_in(config, family.heads)))
         .fail("heads that are a multiple of the key-value heads; here " +
               std::to_string(shape.heads) + " and " + std::to_string(shape.kv_heads));
   }
@@ -239,23 +259,22 @@ void read_heads(const JsonCursor& config, const Family& family, TransformerShape
   if (shape.head_dim > 0) return;
   shape.head_dim = otherwise;
   if (family.head_dim == 0 && shape.hidden % shape.heads != 0) {
-    config.at(family.heads)
+    config.at(name_in(config, family.heads))
         .fail("a divisor of the width " + std::to_string(shape.hidden) + " (" +
               std::string(family.hidden) + "), where \"head_dim\" is left out");
   }
 }
 
-int read_ffn(const JsonCursor& config, const Family& family, int hidden) {
+int read_ffn(const JsonCursor& config, const Family& family, const FamilySizes& sizes, int hidden) {
   // Where it may be left out, it is four times the width.
   constexpr std::array<std::string_view, 5> kFourfold{"gpt2", "gptj", "falcon", "gpt_bigcode",
                                                       "bloom"};
   if (is_one_of(family.type, kFourfold)) {
     return integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * hidden);
   }
-  const JsonCursor ffn = config.at(family.ffn);
   // Both halves of a gated MLP.
-  return family.type == "qwen" ? std::max(1, ffn.integer(2, 2 * kMostWidth) / 2)
-                               : ffn.integer(1, kMostWidth);
+  if (family.type == "qwen") return config.at(family.ffn).integer(2, 2 * kMostWidth) / 2;
+  return width_at(config, family.ffn, kMostWidth, sizes.ffn);
 }
 
 /// Weights that families have beside their layers and tables: a norm behind the embedding, biases
@@ -266,18 +285,20 @@ double beside_layers(const JsonCursor& config, const Family& family,
   return flag_or(config, "lm_head_bias", false) ? shape.vocabulary : shape.other_parameters;
 }
 
-HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std::string name) {
+/// `sizes` are 0 where the file has to say them.
+HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
+                            const FamilySizes& sizes, std::string name) {
   const bool sparse = has_experts(family.type), hybrid = is_hybrid(family.type);
   if (!sparse && !hybrid) refuse_experts(config);
   HuggingFaceModel model;
   TransformerShape& shape = model.shape;
   shape.name = std::move(name);
   shape.layers = hybrid ? hybrid_layers(config, family.layers)
-                        : config.at(name_in(config, family.layers)).integer(1, kMostLayers);
-  shape.hidden = config.at(name_in(config, family.hidden)).integer(1, kMostWidth);
-  read_heads(config, family, shape);
-  shape.ffn = read_ffn(config, family, shape.hidden);
-  shape.vocabulary = config.at(name_in(config, "vocab_size")).integer(1, kMostTokens);
+                        : width_at(config, family.layers, kMostLayers, sizes.layers);
+  shape.hidden = width_at(config, family.hidden, kMostWidth, sizes.hidden);
+  read_heads(config, family, sizes, shape);
+  shape.ffn = read_ffn(config, family, sizes, shape.hidden);
+  shape.vocabulary = width_at(config, "vocab_size", kMostTokens, sizes.vocabulary);
   shape.gated = family.gated;
   shape.tied = flag_or(config, "tie_word_embeddings", family.tied);
   shape.rotary = family.rotary && !flag_or(config, "alibi", false);
@@ -302,12 +323,13 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
 }
 
 /// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
-constexpr std::array<std::string_view, 29> kTellingParts{
+constexpr std::array<std::string_view, 31> kTellingParts{
     "mamba",     "ssm_",         "conv_",        "linear_num",   "linear_attn", "index_",
     "indexer",   "compress",     "hybrid",       "block_config", "cross_at",    "sparse_attent",
     "recurrent", "kv_shared",    "hc_mult",      "attn_type",    "use_cla",     "layer_group",
     "attn_mlp",  "use_residual", "residual_moe", "zero_expert",  "share_q_dim", "lru_width",
-    "altup",     "laurel",       "relative_at",  "embd_layer",   "linear_silu",
+    "altup",     "laurel",       "relative_at",  "embd_layer",   "linear_silu", "cross_layer",
+    "ut_steps",
 };
 
 bool says_something(const JsonCursor& value) {
@@ -328,6 +350,15 @@ void refuse_telling_keys(const JsonCursor& config) {
     config.at(key).fail(
         "a decoder without this key, which says that its layers are not those of its model_type");
   }
+}
+
+/// Whether masked words are what it predicts, which needs attention both ways.
+bool is_encoder_class(const JsonCursor& config) {
+  const std::optional<JsonCursor> classes = config.find("architectures");
+  if (!classes || !classes->is_array()) return false;
+  return std::ranges::any_of(classes->elements(kMostLayers), [](const JsonCursor& one) {
+    return one.is_string() && one.string().ends_with("ForMaskedLM");
+  });
 }
 
 /// A family that nobody has described, by its keys: a decoder with a gated MLP.
@@ -356,6 +387,12 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
     }
   }
   model.shape.name = std::move(name);
+  if (is_encoder_class(config)) {
+    model.shape.bidirectional = true;
+    model.assumptions.emplace_back(
+        "model: an encoder, as the name of its class (architectures) says; what it has behind its "
+        "last norm is left out");
+  }
   const TransformerShape& m = model.shape;
   std::string words = m.latent.key_value_rank > 0
                           ? "latent attention"
@@ -368,8 +405,27 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
   return model;
 }
 
-/// The decoder of a file.
-HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name) {
+/// What the code of a family has; nothing for those that nobody listed.
+FamilySizes sizes_of(std::string_view type) {
+  const auto* found = std::ranges::find(kFamilySizes, type, &FamilySizes::type);
+  return found == kFamilySizes.end() ? FamilySizes{} : *found;
+}
+
+/// Says what a part of a file leaves out.
+void say_left_out(const JsonCursor& text, std::string_view type, HuggingFaceModel& model) {
+  if (sizes_of(type).layers == 0) return;
+  std::string keys;
+  for (const std::string_view key : {kLayers, kHidden, kHeads, kFfn}) {
+    if (!text.find(key)) keys += (keys.empty() ? "" : ", ") + std::string(key);
+  }
+  if (keys.empty()) return;
+  model.assumptions.push_back("model: " + keys + " as the code of " + std::string(type) +
+                              " has them, where the file leaves them out");
+}
+
+/// The decoder of a file, or of a `part` of one.
+HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name,
+                              bool part = false) {
   const Family* family = family_called(type);
   const bool chooses_keys = family != nullptr && has_latent_attention(type) &&
                             config.find("index_topk") && !config.at("index_topk").is_null();
@@ -396,7 +452,7 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
   }
   if (family == nullptr) return read_unknown(config, type, std::move(name));
   if (!is_hybrid(type)) refuse_telling_keys(config);
-  return read_model(config, *family, std::move(name));
+  return read_model(config, *family, part ? sizes_of(type) : FamilySizes{}, std::move(name));
 }
 
 /// The part of a file with several that is the decoder, by the names that it has.
@@ -413,7 +469,8 @@ HuggingFaceModel read_nested(const JsonCursor& config, const JsonCursor& text,
                              const std::string& type, std::string name) {
   const std::optional<JsonCursor> inner = text.find("model_type");
   const std::string decoder = inner && !inner->is_null() ? inner->string() : type;
-  HuggingFaceModel model = read_decoder(text, decoder, std::move(name));
+  HuggingFaceModel model = read_decoder(text, decoder, std::move(name), true);
+  say_left_out(text, decoder, model);
   // The file as a whole says it where the part does not.
   if (!text.find("tie_word_embeddings")) {
     model.shape.tied = flag_or(config, "tie_word_embeddings", model.shape.tied);

@@ -1,7 +1,7 @@
 // Diffusion models, whose files say a class in place of a family: transformers here, UNets in
 // hugging_face_unet.cpp. Sources:
-// transformer_sd3.py, transformer_flux.py, transformer_qwenimage.py, transformer_wan.py and
-// pixart_transformer_2d.py in https://github.com/huggingface/diffusers.
+// transformer_sd3.py, transformer_flux.py, transformer_qwenimage.py, transformer_wan.py,
+// pixart_transformer_2d.py and transformer_ltx.py in https://github.com/huggingface/diffusers.
 #include <array>
 #include <optional>
 #include <string>
@@ -21,6 +21,7 @@ void read_flux(const JsonCursor& config, TransformerShape& m);
 void read_qwen_image(const JsonCursor& config, TransformerShape& m);
 void read_wan(const JsonCursor& config, TransformerShape& m);
 void read_pixart(const JsonCursor& config, TransformerShape& m);
+void read_ltx(const JsonCursor& config, TransformerShape& m);
 
 /// A class of transformers, and what its tokens are.
 struct DiffusersClass {
@@ -40,6 +41,9 @@ constexpr std::array kTransformers{
     DiffusersClass{"PixArtTransformer2DModel", read_pixart,
                    "an image's patches, beside the 300 words of its text, and what encodes the "
                    "text is not part of it"},
+    DiffusersClass{"LTXVideoTransformer3DModel", read_ltx,
+                   "a video's patches, beside the 128 words of its text, and what encodes the text "
+                   "is not part of it"},
 };
 constexpr std::array<std::string_view, 2> kUnetClasses{"UNet2DConditionModel",
                                                        "FlaxUNet2DConditionModel"};
@@ -205,6 +209,21 @@ void read_pixart(const JsonCursor& config, TransformerShape& m) {
   const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
   m.other_parameters = beside_cross(m, in * patch * patch, out * patch * patch,
                                     config.at("caption_channels").integer(1, kMostWidth));
+}
+
+void read_ltx(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kWords = 128;
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  m.rotary = true;
+  set_cross_layers(kWords, m);
+  m.kinds.front().source_width = integer_or(config, "cross_attention_dim", 1, kMostWidth, m.hidden);
+  const double patch = integer_or(config, "patch_size", 1, kMostSide, 1) *
+                       static_cast<double>(integer_or(config, "patch_size_t", 1, kMostSide, 1));
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  const double text = config.at("caption_channels").integer(1, kMostWidth);
+  // Norms of queries and keys in both attentions over all heads.
+  m.other_parameters = beside_cross(m, in * patch, out * patch, text) + 4.0 * m.layers * m.hidden;
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ class LayerReader {
     read_windows();
     read_choices();
     read_gates();
+    read_directions();
     assign_layers();
     shape_.residual_streams = integer_or(config_, "hc_mult", 1, 64, 1);
     constexpr int kMostPredicted = 64;
@@ -517,6 +518,14 @@ class LayerReader {
           "model: the sums of its residual stream over earlier blocks (attn_res_block_size) are "
           "left out");
     }
+  }
+
+  /// Encoders that were made of decoders (EmbeddingGemma), whose windows are around each token.
+  void read_directions() {
+    const std::optional<JsonCursor> both = first_of(config_, {"use_bidirectional_attention"});
+    // Of some the word "vision": among an image's patches, which is left out.
+    if (!both || both->is_string() || !both->boolean()) return;
+    for (KindShape& layer : layers_) layer.bidirectional = true;
   }
 
   /// Keys and values that layers take from others, or embeddings of their own.

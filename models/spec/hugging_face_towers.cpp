@@ -18,6 +18,12 @@ namespace {
 
 constexpr int kMostImageSide = 1 << 14;
 
+/// What the code of a tower has where a file leaves it out; 0: a file has to say it.
+struct TowerSizes {
+  int hidden = 0, ffn = 0, layers = 0, heads = 16, patch = 0, image = 384;
+};
+constexpr TowerSizes kSmall{768, 3072, 12, 12, 16, 224};
+
 /// What the code of a tower fixes.
 struct TowerMake {
   std::string_view type;   ///< what "model_type" of its part of the file begins with
@@ -30,19 +36,26 @@ struct TowerMake {
   bool scales = false;     ///< what a block gives is scaled, column by column
   int norms = 1;           ///< beside those of layers
   bool pools = false;      ///< attention that pools patches, unless "vision_use_head" says not
+  TowerSizes sizes{};
 };
 constexpr std::array kMakes{
-    TowerMake{.type = "siglip2_vision"},
-    TowerMake{.type = "siglip_vision", .pools = true},
-    TowerMake{.type = "idefics3"},
-    TowerMake{.type = "smolvlm"},
-    TowerMake{.type = "clip_vision", .patch_bias = false, .own_token = true, .norms = 2},
+    TowerMake{.type = "siglip2_vision", .sizes = kSmall},
+    TowerMake{.type = "siglip_vision", .pools = true, .sizes = kSmall},
+    TowerMake{.type = "idefics2", .sizes = {768, 3072, 12, 12, 32, 224}},
+    TowerMake{.type = "idefics3", .sizes = {1152, 3072, 12, 16, 32, 224}},
+    TowerMake{.type = "smolvlm", .sizes = {1152, 3072, 12, 16, 32, 224}},
+    TowerMake{.type = "clip_vision",
+              .patch_bias = false,
+              .own_token = true,
+              .norms = 2,
+              .sizes = {768, 3072, 12, 12, 32, 224}},
     TowerMake{.type = "pixtral",
               .gated = true,
               .biases = false,
               .patch_bias = false,
               .root_mean = true,
-              .places = false},
+              .places = false,
+              .sizes = {1024, 4096, 24, 16, 16, 1024}},
     TowerMake{.type = "llama4_vision", .patch_bias = false, .own_token = true, .norms = 2},
     TowerMake{.type = "intern", .own_token = true, .scales = true, .norms = 0},
     TowerMake{.type = "moonvit"},
@@ -63,13 +76,16 @@ std::optional<int> number_under(const JsonCursor& config,
   return std::nullopt;
 }
 
-int number_at(const JsonCursor& config, std::initializer_list<std::string_view> keys, int most) {
+/// `otherwise`, where it is not 0 and none of them is there.
+int number_at(const JsonCursor& config, std::initializer_list<std::string_view> keys, int most,
+              int otherwise = 0) {
   const std::optional<int> found = number_under(config, keys, most);
+  if (!found && otherwise > 0) return otherwise;
   return found ? *found : config.at(*keys.begin()).integer(1, most);
 }
 
 /// The patches of an image as large as the file says.
-int patches_of(const JsonCursor& vision, int patch) {
+int patches_of(const JsonCursor& vision, int patch, int image) {
   if (const std::optional<int> rows = number_under(vision, {"num_patches"}, kMostTokens)) {
     return *rows;
   }
@@ -77,14 +93,14 @@ int patches_of(const JsonCursor& vision, int patch) {
           number_under(vision, {"init_pos_emb_height"}, kMostImageSide)) {
     return *rows * number_at(vision, {"init_pos_emb_width"}, kMostImageSide);
   }
-  constexpr int kUsualSide = 384;  // of the SigLIP that a file without it stands for
-  const int side = number_under(vision, {"image_size"}, kMostImageSide).value_or(kUsualSide);
+  const int side = number_at(vision, {"image_size"}, kMostImageSide, image);
   return (side / patch) * (side / patch);
 }
 
-int ffn_of(const JsonCursor& vision, int hidden) {
+int ffn_of(const JsonCursor& vision, int hidden, int otherwise) {
   const std::optional<JsonCursor> ratio = vision.find("mlp_ratio");
-  if (!ratio || ratio->is_null()) return number_at(vision, {"intermediate_size"}, kMostWidth);
+  if (!ratio || ratio->is_null())
+    return number_at(vision, {"intermediate_size"}, kMostWidth, otherwise);
   constexpr Interval kRatio{0.01, 64};
   return static_cast<int>(ratio->number(kRatio) * hidden);
 }
@@ -173,7 +189,7 @@ std::optional<double> projector_weights(const JsonCursor& file, const JsonCursor
     const double side = joined(file, "downsample_factor", 2), in = side * side * h;
     return 2 * in + two_products(in, number_at(file, {"projector_hidden_size"}, kMostWidth), text);
   }
-  if (is("minicpmv")) return resampler(file, h, text);
+  if (is("minicpm")) return resampler(file, h, text);
   if (is("kimi_vl")) return 2 * h + two_products(4 * h, 4 * h, text);
   if (is("deepseek_vl")) return two_products(4 * h, text, text) + 2 * text;
   if (is("llama4")) {
@@ -187,23 +203,23 @@ std::optional<VisionPart> plain_tower(const JsonCursor& file, const JsonCursor& 
   const auto make = std::ranges::find_if(
       kMakes, [&](const TowerMake& one) { return type.starts_with(one.type); });
   if (make == kMakes.end()) return std::nullopt;
-  const int hidden = number_at(vision, {"hidden_size", "width"}, kMostWidth);
-  const int layers = number_at(vision, {"num_hidden_layers", "layers"}, kMostLayers);
-  const int patch = number_at(vision, {"patch_size"}, kMostImageSide);
-  const int ffn = ffn_of(vision, hidden), patches = patches_of(vision, patch);
+  const TowerSizes& sizes = make->sizes;
+  const int hidden = number_at(vision, {"hidden_size", "width"}, kMostWidth, sizes.hidden);
+  const int layers = number_at(vision, {"num_hidden_layers", "layers"}, kMostLayers, sizes.layers);
+  const int patch = number_at(vision, {"patch_size"}, kMostImageSide, sizes.patch);
+  const int ffn = ffn_of(vision, hidden, sizes.ffn);
+  const int patches = patches_of(vision, patch, sizes.image);
   const double h = hidden, norm = make->root_mean ? h : 2 * h;
   const double rows = make->places ? patches + (make->own_token ? 1 : 0) : 0;
   double weights = layers * layer_weights(vision, *make, h, ffn) + rows * h +
                    (make->own_token ? h : 0) + kColours * patch * patch * h +
                    (make->patch_bias ? h : 0) + make->norms * norm;
-  const bool pools = make->pools && !text_under(file, "model_type").starts_with("minicpmv");
+  const bool pools = make->pools && !text_under(file, "model_type").starts_with("minicpm");
   if (pools) weights += vision_pooling(vision, h, ffn);
   const std::optional<double> projector = projector_weights(file, vision, h, text);
-  constexpr int kHeads = 16;  // of the SigLIP that a file without them stands for
-  VisionTower tower = tower_of(
-      layers, h,
-      number_under(vision, {"num_attention_heads", "num_heads"}, kMostHeads).value_or(kHeads), ffn,
-      patches);
+  const int heads =
+      number_at(vision, {"num_attention_heads", "num_heads"}, kMostHeads, sizes.heads);
+  VisionTower tower = tower_of(layers, h, heads, ffn, patches);
   tower.gated = make->gated;
   return VisionPart{.parameters = weights + projector.value_or(0),
                     .tower = tower,

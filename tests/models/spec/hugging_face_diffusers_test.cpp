@@ -69,6 +69,13 @@ constexpr std::array kDiffusion{
         "patch_size": 2, "caption_channels": 4096, "cross_attention_dim": 1152, "sample_size":
         128, "use_additional_conditions": false})",
                      610'856'096.0},
+    CountedDiffusion{"LTX-Video",
+                     R"({"_class_name": "LTXVideoTransformer3DModel", "attention_head_dim": 64,
+        "num_attention_heads": 32, "num_layers": 28, "in_channels": 128, "out_channels": 128,
+        "patch_size": 1, "patch_size_t": 1, "cross_attention_dim": 2048, "caption_channels":
+        4096, "qk_norm": "rms_norm_across_heads", "norm_elementwise_affine": false,
+        "attention_bias": true, "activation_fn": "gelu-approximate"})",
+                     1'923'385'472.0},
 };
 
 }  // namespace
@@ -105,7 +112,8 @@ TEST_CASE("joint attention: FLOP of a step are 6 for each weight met and the who
   CHECK(step_flops(job).causal == step_flops(job).full);
 }
 
-TEST_CASE("read_hugging_face: Qwen-Image, Wan and PixArt have the weights of their checkpoints") {
+TEST_CASE(
+    "read_hugging_face: Qwen-Image, Wan, PixArt and LTX have the weights of their checkpoints") {
   for (const CountedDiffusion& row : kDiffusion) {
     CAPTURE(row.name);
     CHECK(total_parameters(read_transformer(row.text).shape) == row.parameters);
@@ -138,8 +146,8 @@ TEST_CASE("read_hugging_face: classes and layers of diffusers that are not known
   CHECK(diffusers_complaint(R"({"_class_name": "UNet2DModel"})") ==
         "config.json#/_class_name: found \"UNet2DModel\"; allowed: "
         "SD3Transformer2DModel, FluxTransformer2DModel, QwenImageTransformer2DModel, "
-        "WanTransformer3DModel, PixArtTransformer2DModel, UNet2DConditionModel, "
-        "FlaxUNet2DConditionModel. Did you mean \"UNet2DConditionModel\"?");
+        "WanTransformer3DModel, PixArtTransformer2DModel, LTXVideoTransformer3DModel, "
+        "UNet2DConditionModel, FlaxUNet2DConditionModel. Did you mean \"UNet2DConditionModel\"?");
   std::string dual{kSd3};
   dual.replace(dual.find("\"in_channels\""), 13,
                "\"dual_attention_layers\": [0, 1], \"in_channels\"");

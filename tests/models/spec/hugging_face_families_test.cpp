@@ -160,6 +160,54 @@ constexpr std::array kRoundedCounts{
         "sliding_attention", "sliding_attention", "full_attention"],
         "global_attn_every_n_layers": 4})",
                  26, 0.5},
+    RoundedCount{"LFM2-8B-A1B",
+                 R"({"model_type": "lfm2_moe", "hidden_size": 2048, "intermediate_size": 7168,
+        "moe_intermediate_size": 1792, "num_hidden_layers": 24, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "vocab_size": 65536, "num_experts": 32,
+        "num_experts_per_tok": 4, "num_dense_layers": 2, "conv_L_cache": 3,
+        "tie_word_embeddings": true, "layer_types": ["conv", "conv", "full_attention", "conv",
+        "conv", "conv", "full_attention", "conv", "conv", "conv", "full_attention", "conv",
+        "conv", "conv", "full_attention", "conv", "conv", "conv", "full_attention", "conv",
+        "conv", "full_attention", "conv", "conv"]})",
+                 8.34, 0.005},
+    RoundedCount{"NVIDIA-Nemotron-Nano-12B-v2",
+                 R"({"model_type": "nemotron_h", "hidden_size": 5120, "intermediate_size": 20480,
+        "num_hidden_layers": 62, "num_attention_heads": 40, "num_key_value_heads": 8,
+        "head_dim": 128, "vocab_size": 131072, "hybrid_override_pattern":
+        "M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M-", "mamba_num_heads":
+        128, "mamba_head_dim": 80, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4,
+        "chunk_size": 128, "tie_word_embeddings": false})",
+                 12.31, 0.005},
+    RoundedCount{"deepseek-moe-16b-base",
+                 R"({"model_type": "deepseek", "hidden_size": 2048, "intermediate_size": 10944,
+        "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 16,
+        "vocab_size": 102400, "hidden_act": "silu", "n_routed_experts": 64,
+        "n_shared_experts": 2, "num_experts_per_tok": 6, "moe_intermediate_size": 1408,
+        "first_k_dense_replace": 1, "moe_layer_freq": 1})",
+                 16.4, 0.05},
+    RoundedCount{"embeddinggemma-300m",
+                 R"({"model_type": "gemma3_text", "architectures": ["Gemma3TextModel"],
+        "use_bidirectional_attention": true, "hidden_size": 768, "intermediate_size": 1152,
+        "num_hidden_layers": 24, "num_attention_heads": 3, "num_key_value_heads": 1,
+        "head_dim": 256, "vocab_size": 262144, "sliding_window": 512, "layer_types":
+        ["sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "full_attention", "sliding_attention", "sliding_attention",
+        "sliding_attention", "sliding_attention", "sliding_attention", "full_attention"]})",
+                 0.303, 0.0005},
+    RoundedCount{"Kimi-Linear-48B-A3B, safetensors index",
+                 R"({"model_type": "kimi_linear", "hidden_size": 2304, "intermediate_size": 9216,
+        "num_hidden_layers": 27, "num_attention_heads": 32, "num_key_value_heads": 32,
+        "vocab_size": 163840, "kv_lora_rank": 512, "q_lora_rank": null, "qk_nope_head_dim":
+        128, "qk_rope_head_dim": 64, "v_head_dim": 128, "mla_use_nope": true, "num_experts":
+        256, "num_experts_per_token": 8, "num_shared_experts": 1, "moe_intermediate_size":
+        1024, "first_k_dense_replace": 1, "moe_layer_freq": 1, "hidden_act": "silu",
+        "linear_attn_config": {"full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim":
+        128, "kda_layers": [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23,
+        25, 26], "num_heads": 32, "short_conv_kernel_size": 4}, "tie_word_embeddings": false})",
+                 49.1, 0.05},
 };
 
 /// A decoder whose keys would do but for those of `more`.
@@ -217,12 +265,13 @@ TEST_CASE("read_hugging_face: keys that say what a layer is are not passed over"
   const std::string_view what =
       "allowed: a decoder without this key, which says that its layers are not those of its "
       "model_type";
-  // Ring-linear, Snowflake Arctic, Grok 2, LongCat-Flash, Step-3, Gemma 3n, DeBERTa.
+  // Ring-linear, Snowflake Arctic, Grok 2, LongCat-Flash, Step-3, Gemma 3n, DeBERTa, Idefics, Ouro.
   for (const auto& [key, value] :
        {std::pair{"layer_group_size", "5"}, std::pair{"parallel_attn_mlp_res", "true"},
         std::pair{"residual_moe", "true"}, std::pair{"zero_expert_num", "256"},
         std::pair{"share_q_dim", "2048"}, std::pair{"altup_num_inputs", "4"},
-        std::pair{"relative_attention", "true"}}) {
+        std::pair{"relative_attention", "true"}, std::pair{"cross_layer_interval", "4"},
+        std::pair{"total_ut_steps", "4"}}) {
     CHECK(family_complaint(plain_but('"' + std::string(key) + "\": " + value)) ==
           "config.json#/" + std::string(key) + ": found " + value + "; " + std::string(what));
   }
@@ -232,6 +281,26 @@ TEST_CASE("read_hugging_face: keys that say what a layer is are not passed over"
         "sliding_attention. Did you mean \"sliding_attention\"?");
   CHECK(family_complaint(plain_but(R"("layer_types": ["full_attention", "full_attention"])")) ==
         "");
+}
+
+TEST_CASE("read_hugging_face: encoders that were made of decoders see both ways") {
+  // By a key, windows too.
+  const TransformerShape gemma = read_family(kRoundedCounts[7].text).shape;
+  const KindShape near = shape_of(gemma, gemma.kind(0)), whole = shape_of(gemma, gemma.kind(5));
+  CHECK(near.bidirectional);
+  CHECK(near.window == 512);
+  CHECK(whole.bidirectional);
+  CHECK(whole.window == 0);
+  // By the name of the class.
+  const HuggingFaceModel euro =
+      read_family(plain_but(R"("architectures": ["EuroBertForMaskedLM"])"));
+  CHECK(euro.shape.bidirectional);
+  REQUIRE(euro.assumptions.size() == 2);
+  CHECK(euro.assumptions[0] ==
+        "model: an encoder, as the name of its class (architectures) says; what it has behind its "
+        "last norm is left out");
+  CHECK_FALSE(
+      read_family(plain_but(R"("architectures": ["NewestForCausalLM"])")).shape.bidirectional);
 }
 
 }  // namespace lockstep

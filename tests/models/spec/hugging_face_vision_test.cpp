@@ -107,6 +107,14 @@ constexpr std::array kTowers{
         "qk_normalization": false, "use_flash_attn": true, "norm_type": "layer_norm"},
         "downsample_ratio": 0.5, "select_layer": -1})",
         7'944'373'760.0, 129'024.0},
+    PublishedTower{
+        "llava-1.5-7b-hf, whose file leaves out what its code has",
+        R"({"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32064,
+        "max_position_embeddings": 4096}, "vision_config": {"model_type": "clip_vision_model",
+        "hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "patch_size": 14, "image_size": 336, "projection_dim": 768,
+        "vocab_size": 32000}, "vision_feature_layer": -2})",
+        7'063'427'072.0, 0.0},
     PublishedTower{"Llama-3.2-11B-Vision",
                    R"({"model_type": "mllama", "text_config": {"model_type": "mllama_text_model",
         "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 40,
@@ -198,6 +206,34 @@ constexpr std::array kRounded{
         11008, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 32,
         "vocab_size": 156032, "hidden_act": "silu"}})",
         8.4, 0.005},
+    RoundedTower{
+        "Pixtral-12B, whose file leaves out most of its tower",
+        R"({"model_type": "llava", "text_config": {"model_type": "mistral", "head_dim": 128,
+        "hidden_size": 5120, "intermediate_size": 14336, "num_hidden_layers": 40,
+        "num_key_value_heads": 8, "rope_theta": 1000000000.0, "sliding_window": null,
+        "vocab_size": 131072}, "vision_config": {"model_type": "pixtral", "head_dim": 64,
+        "hidden_act": "silu", "image_size": 1024, "is_composition": true, "patch_size": 16,
+        "rope_theta": 10000.0}})",
+        12.7, 0.05},
+    RoundedTower{
+        "InternVL2_5-78B",
+        R"({"model_type": "internvl_chat", "llm_config": {"model_type": "qwen2", "hidden_size":
+        8192, "intermediate_size": 29568, "num_hidden_layers": 80, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "vocab_size": 151674, "hidden_act": "silu",
+        "use_sliding_window": false}, "vision_config": {"model_type": "intern_vit_6b",
+        "hidden_size": 3200, "intermediate_size": 12800, "num_hidden_layers": 45,
+        "num_attention_heads": 25, "image_size": 448, "patch_size": 14, "qkv_bias": false,
+        "qk_normalization": true, "use_flash_attn": true, "norm_type": "rms_norm"}})",
+        78.4, 0.05},
+    RoundedTower{"llava-onevision-qwen2-7b-ov",
+                 R"({"model_type": "llava_onevision", "text_config": {"model_type": "qwen2",
+        "hidden_size": 3584, "intermediate_size": 18944, "num_hidden_layers": 28,
+        "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152000,
+        "hidden_act": "silu", "use_sliding_window": false}, "vision_config": {"model_type":
+        "siglip_vision_model", "hidden_size": 1152, "intermediate_size": 4304,
+        "num_hidden_layers": 26, "num_attention_heads": 16, "patch_size": 14, "image_size":
+        384, "vision_use_head": false}})",
+                 8.03, 0.005},
 };
 
 }  // namespace
@@ -258,6 +294,21 @@ TEST_CASE("read_hugging_face: every fifth layer of Llama 3.2 Vision attends to a
   const double cores = 2 * h * s * (32 * s + 8 * patches);
   CHECK(step_flops(job).full.base_units() ==
         doctest::Approx(6 * products + 6 * cores).epsilon(1e-12));
+}
+
+TEST_CASE(
+    "read_hugging_face: what a part of a file leaves out is said, and a whole file says all") {
+  const HuggingFaceModel llava = read_seeing(kTowers[8].text);
+  CHECK(llava.shape.layers == 32);
+  CHECK(llava.shape.tower.layers == 24);
+  REQUIRE(llava.assumptions.size() == 2);
+  CHECK(llava.assumptions[0] ==
+        "model: num_hidden_layers, hidden_size, num_attention_heads, intermediate_size as the code "
+        "of llama has them, where the file leaves them out");
+  CHECK_THROWS_WITH_AS(read_seeing(R"({"model_type": "llama", "vocab_size": 32000})"),
+                       "config.json: found an object without \"num_hidden_layers\"; allowed: an "
+                       "object with it",
+                       InputError);
 }
 
 TEST_CASE("read_hugging_face: a tower or a projector that is not known is said") {
