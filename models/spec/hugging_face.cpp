@@ -138,14 +138,36 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 27> kLayered{
-    "qwen3_next",        "qwen3_5_text", "qwen3_5_moe_text",  "qwen3_vl_text",
-    "qwen3_vl_moe_text", "deepseek_v32", "deepseek_v4",       "deepseek_ref",
-    "glm_moe_dsa",       "glm4_moe",     "kimi_linear",       "minimax_m2",
-    "minimax_m3",        "mimo",         "mimo_v2_flash",     "step3p5",
-    "step3p7",           "gemma4_text",  "nemotron-nas",      "qwen3_5",
-    "qwen3_5_moe",       "gemma4",       "gemma3_text",       "exaone4",
-    "granitemoehybrid",  "bamba",        "mllama_text_model",
+constexpr std::array<std::string_view, 29> kLayered{
+    "qwen3_next",
+    "qwen3_5_text",
+    "qwen3_5_moe_text",
+    "qwen3_vl_text",
+    "qwen3_vl_moe_text",
+    "deepseek_v32",
+    "deepseek_v4",
+    "deepseek_ref",
+    "glm_moe_dsa",
+    "glm4_moe",
+    "kimi_linear",
+    "minimax_m2",
+    "minimax_m3",
+    "mimo",
+    "mimo_v2_flash",
+    "step3p5",
+    "step3p7",
+    "gemma4_text",
+    "nemotron-nas",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "gemma4",
+    "gemma3_text",
+    "exaone4",
+    "granitemoehybrid",
+    "bamba",
+    "mllama_text_model",
+    "step3_text",
+    "grok1",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{
@@ -423,6 +445,17 @@ void say_left_out(const JsonCursor& text, std::string_view type, HuggingFaceMode
                               " has them, where the file leaves them out");
 }
 
+/// The family; that of its class where "model_type" does not say one: Grok 2's file says "git".
+std::string family_of(const JsonCursor& config) {
+  std::string type = config.at("model_type").string();
+  const std::optional<JsonCursor> classes = config.find("architectures");
+  if (type != "git" || !classes || !classes->is_array()) return type;
+  const std::vector<JsonCursor> names = classes->elements(kMostLayers);
+  const bool grok =
+      !names.empty() && names.front().is_string() && names.front().string() == "Grok1ForCausalLM";
+  return grok ? "grok1" : type;
+}
+
 /// The decoder of a file, or of a `part` of one.
 HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name,
                               bool part = false) {
@@ -490,7 +523,7 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
     return model;
   }
   const JsonCursor at = config.at("model_type");
-  const std::string type = at.string();
+  const std::string type = family_of(config);
   const auto* stranger = std::ranges::find(kStrangers, type, &Stranger::type);
   if (stranger != kStrangers.end()) {
     at.fail("a decoder, or an encoder of text or images; " + type + " is " +

@@ -4,11 +4,13 @@
 // kimi_linear, minimax_m3, mimo_v2_flash, step3p7 and nemotron-nas on https://huggingface.co.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "models/spec/hugging_face_parts.hpp"
@@ -114,8 +116,8 @@ class LayerReader {
     const bool tied_by_code = type_.starts_with("gemma") || type_.starts_with("lfm2");
     shape_.tied =
         flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", tied_by_code));
-    shape_.kv_heads = integer_or(config_, "num_key_value_heads", 1, kMostHeads,
-                                 shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
+    shape_.kv_heads = first_or(config_, {"num_key_value_heads", "num_attention_groups"}, 1,
+                               kMostHeads, shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
     if (has("kv_lora_rank")) {
       read_latent_attention(config_, shape_);
       if (flag_or(config_, "mla_use_nope", false)) shape_.rotary = false;
@@ -132,6 +134,9 @@ class LayerReader {
                           first_or(config_, {"moe_intermediate_size"}, 1, kMostWidth, 1));
     if (flag_or(config_, "block_auto_adjust_ff_dim", false)) shape_.ffn = adjusted(shape_.ffn);
     shape_.max_positions = integer_or(config_, "max_position_embeddings", 1, kMostTokens, 0);
+    if (has("share_q_dim")) {  // Step-3: all heads' queries out of one vector
+      shape_.low_rank.query_rank = config_.at("share_q_dim").integer(1, kMostWidth);
+    }
     if (has("o_groups")) {
       shape_.low_rank = {.query_rank = config_.at("q_lora_rank").integer(1, kMostWidth),
                          .output_groups = config_.at("o_groups").integer(1, shape_.heads),
@@ -205,10 +210,10 @@ class LayerReader {
     if (count->is_number() && count->integer(0, kMostExperts) == 0) return read_dense();
     ExpertShape& x = shape_.experts;
     x.count = count->integer(1, kMostExperts);
-    x.per_token = first_at(
-        config_,
-        {"num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_topk"}, 1,
-        x.count);
+    x.per_token = first_at(config_,
+                           {"num_experts_per_tok", "num_experts_per_token", "top_k_experts",
+                            "moe_k", "moe_topk", "moe_top_k"},
+                           1, x.count);
     x.ffn = first_at(config_, {"moe_intermediate_size", "intermediate_size"}, 1, kMostWidth);
     x.latent =
         first_or(config_, {"moe_latent_size", "routed_expert_hidden_size"}, 0, kMostWidth, 0);
@@ -221,7 +226,10 @@ class LayerReader {
         config_,
         {"shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size"}, 0,
         kMostWidth, shared * x.ffn);
-    if (type_.starts_with("gemma4")) x.shared_ffn = shape_.ffn;  // an MLP beside the experts
+    // An MLP beside the experts.
+    if (type_.starts_with("gemma4") || flag_or(config_, "residual_moe", false)) {
+      x.shared_ffn = shape_.ffn;
+    }
     x.gated_shared = type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5");
     mark_experts();
     for (KindShape& layer : layers_) {
@@ -245,6 +253,7 @@ class LayerReader {
         })) {
       return;
     }
+    if (has("moe_layers_enum")) return mark_written(config_.at("moe_layers_enum"));
     const int dense =
         first_or(config_, {"first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"}, 0,
                  kMostLayers, 0);
@@ -259,6 +268,23 @@ class LayerReader {
       for (const JsonCursor& layer : only->elements(kMostLayers)) {
         layers_[static_cast<std::size_t>(layer.integer(0, shape_.layers - 1))].experts = false;
       }
+    }
+  }
+
+  /// Numbers of layers in a text, with commas (Step-3).
+  void mark_written(const JsonCursor& list) {
+    const std::string text = list.string();
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+      int layer = -1;
+      const auto [behind, error] = std::from_chars(at, end, layer);
+      const bool ends = behind == end || *behind == ',';
+      if (error != std::errc{} || !ends || layer < 0 || layer >= shape_.layers) {
+        list.fail("numbers of layers below " + std::to_string(shape_.layers) + ", with commas");
+      }
+      layers_[static_cast<std::size_t>(layer)].experts = true;
+      at = behind == end ? end : behind + 1;
     }
   }
 
@@ -386,8 +412,9 @@ class LayerReader {
   }
 
   void read_windows() {
-    const int window =
-        first_or(config_, {"sliding_window", "sliding_window_size"}, 1, kMostTokens, 0);
+    // -1: none (Grok 2).
+    const int window = std::max(
+        0, first_or(config_, {"sliding_window", "sliding_window_size"}, -1, kMostTokens, 0));
     if (has("compress_ratios")) return read_compression(window);
     constexpr std::array<std::string_view, 2> kTypes{"full_attention", "sliding_attention"};
     const auto slide = [&](KindShape& layer, bool slides) {

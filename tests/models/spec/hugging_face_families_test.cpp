@@ -208,6 +208,24 @@ constexpr std::array kRoundedCounts{
         128, "kda_layers": [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 14, 15, 17, 18, 19, 21, 22, 23,
         25, 26], "num_heads": 32, "short_conv_kernel_size": 4}, "tie_word_embeddings": false})",
                  49.1, 0.05},
+    RoundedCount{
+        "grok-2, 270 B by its safetensors index",
+        R"({"model_type": "git", "architectures": ["Grok1ForCausalLM"], "embedding_size": 8192,
+        "hidden_size": 8192, "intermediate_size": 32768, "moe_intermediate_size": 16384,
+        "num_local_experts": 8, "num_experts_per_tok": 2, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "head_dim": 128, "num_hidden_layers": 64, "vocab_size":
+        131072, "residual_moe": true, "sliding_window_size": -1})",
+        269.5, 0.05},
+    RoundedCount{
+        "Step-3 without what it sees with, arXiv:2507.19427",
+        R"({"model_type": "step3_vl", "text_config": {"model_type": "step3_text", "hidden_size":
+        7168, "intermediate_size": 18432, "num_hidden_layers": 61, "num_attention_heads": 64,
+        "num_attention_groups": 1, "share_q_dim": 2048, "head_dim": 256, "moe_num_experts":
+        48, "moe_top_k": 3, "moe_intermediate_size": 5120, "share_expert_dim": 5120,
+        "moe_layers_enum":
+        "4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59",
+        "vocab_size": 128815}, "vision_config": {"hidden_size": 1792}})",
+        316, 0.5},
 };
 
 /// A decoder whose keys would do but for those of `more`.
@@ -265,7 +283,8 @@ TEST_CASE("read_hugging_face: keys that say what a layer is are not passed over"
   const std::string_view what =
       "allowed: a decoder without this key, which says that its layers are not those of its "
       "model_type";
-  // Ring-linear, Snowflake Arctic, Grok 2, LongCat-Flash, Step-3, Gemma 3n, DeBERTa, Idefics, Ouro.
+  // Ring-linear, Snowflake Arctic, Grok 2's and Step-3's keys elsewhere, LongCat-Flash, Gemma 3n,
+  // DeBERTa, Idefics, Ouro.
   for (const auto& [key, value] :
        {std::pair{"layer_group_size", "5"}, std::pair{"parallel_attn_mlp_res", "true"},
         std::pair{"residual_moe", "true"}, std::pair{"zero_expert_num", "256"},
@@ -301,6 +320,26 @@ TEST_CASE("read_hugging_face: encoders that were made of decoders see both ways"
         "last norm is left out");
   CHECK_FALSE(
       read_family(plain_but(R"("architectures": ["NewestForCausalLM"])")).shape.bidirectional);
+}
+
+TEST_CASE("read_hugging_face: Grok 2 has an MLP beside its experts, Step-3 queries of one vector") {
+  // By its class, as its model_type is a placeholder; 115 B active by its release.
+  const TransformerShape grok = read_family(kRoundedCounts[9].text).shape;
+  CHECK(grok.experts.shared_ffn == 32768);
+  CHECK(parameter_counts(grok).active / 1e9 == doctest::Approx(115).epsilon(0.005));
+  const std::string_view step = kRoundedCounts[10].text;
+  const TransformerShape shape = read_family(step).shape;
+  CHECK(shape.low_rank.query_rank == 2048);
+  CHECK_FALSE(shape.kind(3).experts);
+  CHECK(shape.kind(4).experts);
+  CHECK(shape.kind(59).experts);
+  CHECK_FALSE(shape.kind(60).experts);
+  CHECK(parameter_counts(shape).active / 1e9 == doctest::Approx(38).epsilon(0.03));
+  std::string odd{step};
+  odd.replace(odd.find("4,5,6"), 5, "x,5,6");
+  CHECK(family_complaint(odd).ends_with("allowed: numbers of layers below 61, with commas"));
+  CHECK(family_complaint(R"({"model_type": "git"})")
+            .starts_with("config.json#/model_type: found \"git\"; allowed: "));
 }
 
 }  // namespace lockstep
