@@ -549,6 +549,7 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
   HuggingFaceModel model = read_decoder(config, type, std::move(name));
   // Older files have the decoder's keys beside those of what it sees with.
   if (config.find("vision_config") || config.find("audio_config")) add_towers(config, model);
+  say_other_towers(config, model);
   return model;
 }
 

@@ -1,4 +1,5 @@
 // What a file has beside its decoder: towers that see and hear.
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -69,7 +70,22 @@ void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
   }
 }
 
+/// Towers under names that say too little of them: Qwen-VL's, LLaVA's before transformers had it,
+/// Chameleon's, Ovis's, Ultravox's.
+constexpr std::array<std::string_view, 6> kOtherTowers{"visual",     "mm_vision_tower",
+                                                       "vq_config",  "visual_tokenizer_config",
+                                                       "vit_config", "audio_model_id"};
+
 }  // namespace
+
+void say_other_towers(const JsonCursor& config, HuggingFaceModel& model) {
+  for (const std::string_view key : kOtherTowers) {
+    const std::optional<JsonCursor> tower = config.find(key);
+    if (!tower || tower->is_null()) continue;
+    model.assumptions.push_back("model: its language part; what it sees or hears with (" +
+                                std::string(key) + ") is left out");
+  }
+}
 
 void add_towers(const JsonCursor& config, HuggingFaceModel& model) {
   add_vision(config, model);

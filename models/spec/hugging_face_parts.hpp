@@ -109,6 +109,8 @@ std::optional<double> audio_parameters(const JsonCursor& file, const JsonCursor&
 
 /// Adds what a file has beside its decoder, which `model` is; what is left out is said.
 void add_towers(const JsonCursor& config, HuggingFaceModel& model);
+/// Says what a file without parts has beside its decoder under keys that say too little of it.
+void say_other_towers(const JsonCursor& config, HuggingFaceModel& model);
 
 /// Families without attention: Mamba and Mamba-2.
 std::span<const std::string_view> recurrent_families();

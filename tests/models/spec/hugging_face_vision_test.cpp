@@ -336,6 +336,16 @@ TEST_CASE("read_hugging_face: a tower or a projector that is not known is said")
   CHECK(projector.shape.vision_parameters == 3 * layer + 3 * 14 * 14 * 32 + 32 + 4 * 32 + 2 * 32);
 }
 
+TEST_CASE("read_hugging_face: a tower that a file names and does not describe is said") {
+  const std::string flat = R"({"model_type": "llava_llama", "hidden_act": "silu",
+      "hidden_size": 64, "intermediate_size": 256, "num_attention_heads": 4,
+      "num_hidden_layers": 2, "vocab_size": 1000, "mm_vision_tower": )";
+  const HuggingFaceModel seeing = read_seeing(flat + R"("openai/clip-vit-large-patch14"})");
+  CHECK(seeing.assumptions.back() ==
+        "model: its language part; what it sees or hears with (mm_vision_tower) is left out");
+  CHECK(read_seeing(flat + "null}").assumptions.size() + 1 == seeing.assumptions.size());
+}
+
 TEST_CASE("read_hugging_face: of a model that speaks, the part that thinks is read") {
   const HuggingFaceModel model = read_seeing(R"({"model_type": "qwen3_omni_moe",
       "thinker_config": {"model_type": "qwen3_omni_moe_thinker",
