@@ -61,7 +61,7 @@ std::vector<std::string> texts_of(const TraceJson& args, const char* key) {
   return out;
 }
 
-KinetoOperator operator_of(const TraceJson& event, const TraceJson& args) {
+KinetoOperator read_operator(const TraceJson& event, const TraceJson& args) {
   KinetoOperator out{
       text_of(event, "name"), {}, texts_of(args, "Input type"), texts_of(args, "Concrete Inputs")};
   const auto dims = args.find("Input Dims");
@@ -94,7 +94,7 @@ void read_event(const TraceJson& event, KinetoTrace& out) {
       out.kernels.push_back({text_of(event, "name"), duration, id, collective_of(args)});
     }
   } else if (id && args.contains("Input Dims")) {
-    out.operators.insert_or_assign(*id, operator_of(event, args));
+    out.operators.insert_or_assign(*id, read_operator(event, args));
   }
 }
 

@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostRungs = 10;  // of the ladder of recomputation
+constexpr std::size_t kMostLadderRungs = 10;  // of the ladder of recomputation
 
 void declare_elementwise(const DeclaredMembers& member, ElementwiseTraffic& out) {
   member.optional("norm_residual_bytes", out.norm_residual_bytes, kPerElement,
@@ -110,7 +110,7 @@ void declare_memory_policy(const DeclaredMembers& member, MemoryPolicy& out) {
 
 std::vector<RecomputeModules> read_ladder(const JsonCursor& from) {
   std::vector<RecomputeModules> out;
-  for (const JsonCursor& rung : from.elements(kMostRungs))
+  for (const JsonCursor& rung : from.elements(kMostLadderRungs))
     out.push_back(read_recompute_modules(rung));
   return out;
 }
@@ -227,7 +227,7 @@ void declare_stack(const DeclaredMembers& member, StackSpec& out) {
                     }
                   });
   constexpr ValueType kModules = shared_type("recompute_modules");
-  member.optional("recompute_ladder", list_type(kModules, kMostRungs),
+  member.optional("recompute_ladder", list_type(kModules, kMostLadderRungs),
                   "What its policies repeat in the backward pass, from the least to the most short "
                   "of whole layers; runs that do not say take the first that fits in memory",
                   [&](const JsonCursor& at) { out.recompute_ladder = read_ladder(at); });
