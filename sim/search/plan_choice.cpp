@@ -99,6 +99,8 @@ void choose(const PlanSpec& spec, PlanReport& report) {
   for (const std::size_t c : possible) {
     PlanResult& result = report.results[c];
     result.chances = chances_of(spec, spec.candidates[c], result.samples);
+    const auto given_up = std::ranges::count(result.samples, false, &PlanOutcome::finished);
+    result.unfinished = static_cast<double>(given_up) / static_cast<double>(result.samples.size());
     result.on_front = std::ranges::none_of(possible, [&](std::size_t other) {
       return dominates(report.results[other], result, spec.all_priced());
     });

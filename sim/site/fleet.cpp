@@ -1,6 +1,7 @@
 #include "sim/site/fleet.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
@@ -237,6 +238,14 @@ double Fleet::mean_nodes(Seconds run) const {
     node_seconds += steps[i].nodes * std::max(0.0, length);
   }
   return until > from ? node_seconds / (until - from) : 0;
+}
+
+int Fleet::standing_by() const {
+  int least = INT_MAX;
+  for (const FleetStep& step : steps) {
+    if (step.speed > 0) least = std::min(least, step.nodes - step.used);
+  }
+  return least == INT_MAX ? 0 : least;
 }
 
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {

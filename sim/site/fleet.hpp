@@ -32,6 +32,8 @@ struct Fleet {
   [[nodiscard]] SitePace pace(RunTime now) const;
   /// Nodes that are there, averaged over `run` from the moment that it begins.
   [[nodiscard]] double mean_nodes(Seconds run) const;
+  /// Nodes that are there and have no place in the job, at least, whenever it runs.
+  [[nodiscard]] int standing_by() const;
 };
 
 /// Simulates the step on each number of nodes: as many replicas as fit and share the batch evenly.

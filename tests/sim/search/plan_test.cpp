@@ -173,4 +173,15 @@ TEST_CASE("choose: a site's own limit of power counts, and the plan's only for w
   CHECK(report.choice == 1);
 }
 
+TEST_CASE("choose: a run that is given up keeps no limit, and is counted") {
+  PlanSpec spec = spec_for(1);
+  PlanReport report;
+  report.results = {certain(40, 1, 5)};
+  for (std::size_t s = 0; s < 3; ++s) report.results[0].samples[s].finished = false;
+  choose(spec, report);
+  CHECK(report.results[0].unfinished == doctest::Approx(0.3));
+  CHECK(report.results[0].chances.all == doctest::Approx(0.7));
+  CHECK_FALSE(report.choice.has_value());
+}
+
 }  // namespace lockstep

@@ -601,4 +601,22 @@ TEST_CASE("plan: the examples that ship are read") {
   }
 }
 
+TEST_CASE("lockstep plan: who does not finish in some cases is told so, and has no longest time") {
+  const test::TemporaryFolder folder;
+  Json plan = Json::parse(kSmallPlan);
+  plan["spares"] = 0;
+  // One failure in ten days of some seventeen, and nobody comes back in ten times those.
+  Json& run = plan["scenario"]["run"];
+  run["reliability"] = {
+      {"modes", {{{"name", "node"}, {"component", "node"}, {"mean_time", "20 d"}}}}};
+  run["spares"]["repair"] = "3000 d";
+  const std::string file = folder.write("plan.json", plan.dump());
+  const std::string table = lockstep_with({"plan", file}).out;
+  CAPTURE(table);
+  CHECK(table.find("does not finish in ") != std::string::npos);
+  CHECK(table.find(" days, no end") != std::string::npos);
+  const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
+  CHECK(json.at("candidates").at(0).at("unfinished_share") > 0.05);
+}
+
 }  // namespace lockstep
