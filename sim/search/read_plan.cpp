@@ -144,6 +144,17 @@ void settle_money(const JsonCursor& root, PlanSpec& out) {
                                         goal ? "" : "; prefer: time (not given)"));
 }
 
+/// A price of a GPU-hour that all share is one of those that rent. Throws where nobody does.
+void check_price(const JsonCursor& root, const PlanSpec& plan) {
+  if (std::ranges::any_of(plan.candidates, &PlanCandidate::rented)) return;
+  const auto price = root.at("scenario").find("price");
+  const auto hourly = price ? price->find("usd_per_gpu_hour") : std::nullopt;
+  if (!hourly) return;
+  hourly->fail(
+      "no such price where no candidate rents: \"pay\": \"rent\", or scenario.cost.usd_per_gpu and "
+      "the like of machines that are owned");
+}
+
 PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   PlanSpec out;
   out.file = root.file();
@@ -155,6 +166,7 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   if (uncertain) read_uncertain(*uncertain, inputs);
   out.assumptions = input_assumptions(uncertain);
   out.candidates = read_candidates(root, presets, out.training.tokens, inputs);
+  check_price(root, out);
   settle_money(root, out);
   root.finish();
   root.tell_unitless_sets(out.assumptions);

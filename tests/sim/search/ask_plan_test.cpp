@@ -86,6 +86,17 @@ TEST_CASE("ask_plan: it is a plan, whose candidates pay what is known of their p
   }
 }
 
+TEST_CASE("ask_plan: a price that --set gives is one to rent at, as --price is") {
+  const std::vector<std::string> sets{"scenario.price.usd_per_gpu_hour=2.5"};
+  const PlanSpec plan =
+      read_plan(std::string(kAskedFile), ask_plan(kSmallPlanAsk, sets, presets()), presets(), sets);
+  CHECK(plan.goal == PlanGoal::money);
+  for (const PlanCandidate& candidate : plan.candidates) {
+    CHECK(candidate.rented);
+    CHECK(candidate.scenario.usd_per_gpu_hour == 2.5);
+  }
+}
+
 TEST_CASE("ask_plan: sizes that the batch does not divide have one of their own, unless --set") {
   const PlanAsk ask{
       .model = "llama3_8b", .training = "1 T", .node = "gb200_nvl72", .gpus = "72,128"};

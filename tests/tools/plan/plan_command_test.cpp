@@ -619,4 +619,17 @@ TEST_CASE("lockstep plan: who does not finish in some cases is told so, and has 
   CHECK(json.at("candidates").at(0).at("unfinished_share") > 0.05);
 }
 
+TEST_CASE("lockstep plan: a price of a GPU-hour that no candidate rents at is refused") {
+  Json plan = Json::parse(kSmallPlan);
+  plan["candidates"].erase(1);
+  plan["scenario"]["price"] = {{"usd_per_gpu_hour", 2.5}};
+  const test::TemporaryFolder folder;
+  const test::Ran ran = lockstep_with({"plan", folder.write("plan.json", plan.dump())});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(
+      ran.err.find("#/scenario/price/usd_per_gpu_hour: found 2.5; allowed: no such price where no "
+                   "candidate rents: \"pay\": \"rent\", or scenario.cost.usd_per_gpu") !=
+      std::string::npos);
+}
+
 }  // namespace lockstep
