@@ -200,9 +200,7 @@ std::string ask_plan(const PlanAsk& ask, const std::vector<std::string>& sets,
   if (!ask.price.empty()) {
     scenario["price"] = {{"usd_per_gpu_hour", usd_option("--price", ask.price)}};
   }
-  scenario["run"] = {
-      {"reliability", "llama3_54_days"},
-      {"checkpoint", {{"to", "storage"}, {"interval", "30 min"}, {"storage", "minio_nvme"}}}};
+  scenario["run"] = {{"reliability", "llama3_54_days"}, {"checkpoint", asked_checkpoint()}};
   Json plan{{"about", about_plan(ask, sequences)}, {"training", {{"tokens", ask.training}}}};
   if (!limits.empty()) plan["limits"] = std::move(limits);
   plan["scenario"] = std::move(scenario);

@@ -256,6 +256,20 @@ TEST_CASE("lockstep run: OPT-175B restarts about as often as its chronicles say"
   CHECK(in_two_months < 110);
 }
 
+TEST_CASE("lockstep run, weeks: a run that fails and never saves is told so first") {
+  const test::TemporaryFolder folder;
+  nlohmann::json scenario = nlohmann::json::parse(kWeeks);
+  const std::string saved = folder.write("saved.json", scenario.dump());
+  scenario["run"].erase("checkpoint");
+  const std::string unsaved = folder.write("unsaved.json", scenario.dump());
+  const std::string words = "every failure starts the run again (run.checkpoint)";
+  const std::string page = folder.path() + "/unsaved.html";
+  const std::string table = lockstep_with({"run", unsaved, "--report", page}).out;
+  CHECK(table.find(words) < table.find("Goodput"));
+  CHECK(read_text_file(page).find(words) != std::string::npos);
+  CHECK(lockstep_with({"run", saved}).out.find(words) == std::string::npos);
+}
+
 TEST_CASE("lockstep run, weeks: runs that are given up are told first") {
   const test::TemporaryFolder folder;
   nlohmann::json scenario = nlohmann::json::parse(kWeeks);

@@ -154,6 +154,9 @@ Html run_headline(const CampaignResult& result) {
   if (const std::string cut = unfinished_text(result); !cut.empty()) {
     out += strong("Not finished: ") + escaped(cut + ". ");
   }
+  if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
+    out += strong("Checkpoints: ") + escaped(unsaved + ". ");
+  }
   out += goodput_sentence(result.summary) + losses_sentences(result.summary);
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *result.scenario.power);

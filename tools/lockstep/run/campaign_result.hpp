@@ -15,6 +15,9 @@ std::string run_hash_text(const HashAnswer& hash);
 /// empty: none.
 std::string unfinished_text(const CampaignResult& result);
 
+/// That failures start the run again, where there are some and no checkpoints; else empty.
+std::string unsaved_text(const CampaignResult& result);
+
 /// A header line and one of values: the numbers of the JSON's first level, then every bucket's
 /// share.
 CsvText campaign_csv(const CampaignResult& result);

@@ -174,6 +174,9 @@ std::string headline(const CampaignResult& result) {
   if (const std::string cut = unfinished_text(result); !cut.empty()) {
     out += labelled_line("Not finished", kCampaignLabels, cut);
   }
+  if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
+    out += labelled_line("Checkpoints", kCampaignLabels, unsaved);
+  }
   out += labelled_line(
       "Goodput", kCampaignLabels,
       fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
@@ -334,6 +337,12 @@ std::string unfinished_text(const CampaignResult& result) {
       grouped(left), grouped(all), left == 1 ? "is" : "are",
       duration_text(kGivenUpAfter * campaign.work.base_units()), kGivenUpAfter,
       left == 1 ? "is" : "are");
+}
+
+std::string unsaved_text(const CampaignResult& result) {
+  const bool stopped = result.summary.interruptions.mean > 0;
+  if (!stopped || !result.plan.campaign.tiers.empty()) return {};
+  return "none: every failure starts the run again (run.checkpoint)";
 }
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
