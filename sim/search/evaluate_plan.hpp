@@ -58,7 +58,9 @@ std::vector<MonthMoney> expected_months(const PlanResult& result);
 struct PlanReport {
   std::vector<PlanResult> results;    ///< one for each candidate
   std::optional<std::size_t> choice;  ///< keeps the limits surely enough, and is best; or none does
-  std::optional<std::size_t> nearest;  ///< that keeps them likeliest; none if nothing is possible
+  /// That keeps them likeliest, of equals with the least beyond what it breaks; none if nothing is
+  /// possible.
+  std::optional<std::size_t> nearest;
   bool interrupted = false;
 };
 

@@ -1,6 +1,7 @@
 #include "sim/search/plan_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lockstep {
 namespace {
@@ -65,6 +66,19 @@ double goal_median(const PlanResult& result, PlanGoal goal) {
   return goal == PlanGoal::time ? all[0] : goal == PlanGoal::energy ? all[2] : all[1];
 }
 
+/// The most that it exceeds a limit by: 2 is twice the limit, 1 none of them. What does not finish
+/// exceeds any.
+double excess(const PlanSpec& spec, const PlanCandidate& candidate, const PlanOutcome& expected) {
+  if (!expected.finished) return INFINITY;
+  const PlanLimits& limits = spec.limits;
+  const std::optional<Watts> watts = power_limit(spec, candidate);
+  double most = 1;
+  if (limits.time) most = std::max<double>(most, Seconds{expected.time_s} / *limits.time);
+  if (watts) most = std::max<double>(most, Watts{expected.peak_w} / *watts);
+  if (limits.usd) most = std::max(most, expected.usd / *limits.usd);
+  return most;
+}
+
 /// How often each candidate is the best of those that keep the limits in one and the same world.
 void count_best(const PlanSpec& spec, PlanReport& report,
                 const std::vector<std::size_t>& possible) {
@@ -106,6 +120,15 @@ void choose(const PlanSpec& spec, PlanReport& report) {
     });
   }
   count_best(spec, report, possible);
+  // Likelier to keep the limits; where none is, by less beyond them; then better by the goal.
+  const auto nearer = [&](std::size_t a, std::size_t b) {
+    const PlanResult &of_a = report.results[a], &of_b = report.results[b];
+    if (of_a.chances.all != of_b.chances.all) return of_a.chances.all > of_b.chances.all;
+    const double by_a = excess(spec, spec.candidates[a], of_a.expected);
+    const double by_b = excess(spec, spec.candidates[b], of_b.expected);
+    if (by_a != by_b) return by_a < by_b;
+    return goal_median(of_a, spec.goal) < goal_median(of_b, spec.goal);
+  };
   for (const std::size_t c : possible) {
     const PlanResult& result = report.results[c];
     const double goal = goal_median(result, spec.goal);
@@ -113,10 +136,7 @@ void choose(const PlanSpec& spec, PlanReport& report) {
       return !other || goal < goal_median(report.results[*other], spec.goal);
     };
     if (result.chances.all >= spec.limits.confidence && least(report.choice)) report.choice = c;
-    const double other = report.nearest ? report.results[*report.nearest].chances.all : -1;
-    if (result.chances.all > other || (result.chances.all == other && least(report.nearest))) {
-      report.nearest = c;
-    }
+    if (!report.nearest || nearer(c, *report.nearest)) report.nearest = c;
   }
 }
 

@@ -159,6 +159,28 @@ TEST_CASE("choose: where nobody keeps the limits surely enough, the likeliest is
   CHECK(report.results[1].best_share == doctest::Approx(0.4));
 }
 
+TEST_CASE("choose: where nobody ever keeps the limits, the nearest breaks them by the least") {
+  PlanSpec spec = spec_for(3);
+  spec.limits.time = Seconds{10 * kDay};
+  PlanReport by_time;
+  by_time.results = {certain(90, 1, 1), certain(40, 5, 1), certain(50, 3, 1)};
+  choose(spec, by_time);
+  CHECK_FALSE(by_time.choice.has_value());
+  CHECK(by_time.nearest == 1);  // not the cheapest
+  // Nine times the deadline, eight times the budget, or five times and three times.
+  spec.limits.usd = 1;
+  PlanReport by_both;
+  by_both.results = {certain(90, 1, 1), certain(40, 8, 1), certain(50, 3, 1)};
+  choose(spec, by_both);
+  CHECK(by_both.nearest == 2);
+  // As far beyond them, the cheaper.
+  spec.limits.usd.reset();
+  PlanReport alike;
+  alike.results = {certain(40, 3, 1), certain(40, 2, 1), certain(40, 4, 1)};
+  choose(spec, alike);
+  CHECK(alike.nearest == 1);
+}
+
 TEST_CASE("choose: a site's own limit of power counts, and the plan's only for what one owns") {
   PlanSpec spec = spec_for(3);
   spec.limits.power = Watts{10};
