@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -55,15 +56,17 @@ double PlanOutcome::* goal_number(PlanGoal goal) {
       return &PlanOutcome::time_s;
     case PlanGoal::energy:
       return &PlanOutcome::energy_j;
+    case PlanGoal::gpus:
+      return &PlanOutcome::gpus;
     case PlanGoal::money:
       break;
   }
   return &PlanOutcome::usd;
 }
 
-double goal_median(const PlanResult& result, PlanGoal goal) {
-  const std::array<double, 3> all = medians_of(result);
-  return goal == PlanGoal::time ? all[0] : goal == PlanGoal::energy ? all[2] : all[1];
+/// What is least in the best: by the goal; of as many GPUs the faster ones.
+std::pair<double, double> worth(const PlanOutcome& outcome, PlanGoal goal) {
+  return {outcome.*goal_number(goal), goal == PlanGoal::gpus ? outcome.time_s : 0};
 }
 
 /// The most that it exceeds a limit by: 2 is twice the limit, 1 none of them. What does not finish
@@ -82,16 +85,15 @@ double excess(const PlanSpec& spec, const PlanCandidate& candidate, const PlanOu
 /// How often each candidate is the best of those that keep the limits in one and the same world.
 void count_best(const PlanSpec& spec, PlanReport& report,
                 const std::vector<std::size_t>& possible) {
-  double PlanOutcome::* const number = goal_number(spec.goal);
   for (std::size_t s = 0; s < spec.samples; ++s) {
     PlanResult* best = nullptr;
-    double least = 0;
+    std::pair<double, double> least;
     for (const std::size_t c : possible) {
       const PlanOutcome& sample = report.results[c].samples[s];
       if (!kept(spec, spec.candidates[c], sample).all()) continue;
-      if (best != nullptr && sample.*number >= least) continue;
+      if (best != nullptr && worth(sample, spec.goal) >= least) continue;
       best = &report.results[c];
-      least = sample.*number;
+      least = worth(sample, spec.goal);
     }
     if (best != nullptr) best->best_share += 1.0 / spec.samples;
   }
@@ -127,15 +129,14 @@ void choose(const PlanSpec& spec, PlanReport& report) {
     const double by_a = excess(spec, spec.candidates[a], of_a.expected);
     const double by_b = excess(spec, spec.candidates[b], of_b.expected);
     if (by_a != by_b) return by_a < by_b;
-    return goal_median(of_a, spec.goal) < goal_median(of_b, spec.goal);
+    return worth(of_a.expected, spec.goal) < worth(of_b.expected, spec.goal);
   };
   for (const std::size_t c : possible) {
     const PlanResult& result = report.results[c];
-    const double goal = goal_median(result, spec.goal);
-    const auto least = [&](const std::optional<std::size_t>& other) {
-      return !other || goal < goal_median(report.results[*other], spec.goal);
-    };
-    if (result.chances.all >= spec.limits.confidence && least(report.choice)) report.choice = c;
+    const bool least =
+        !report.choice || worth(result.expected, spec.goal) <
+                              worth(report.results[*report.choice].expected, spec.goal);
+    if (result.chances.all >= spec.limits.confidence && least) report.choice = c;
     if (!report.nearest || nearer(c, *report.nearest)) report.nearest = c;
   }
 }

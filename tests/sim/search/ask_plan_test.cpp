@@ -72,7 +72,7 @@ TEST_CASE("ask_plan: it is a plan, whose candidates pay what is known of their p
   REQUIRE(listed.candidates.size() == 4);
   CHECK_FALSE(listed.candidates[0].rented);
   CHECK(listed.candidates[2].rented);
-  CHECK(listed.goal == PlanGoal::time);  // not all have a price
+  CHECK(listed.goal == PlanGoal::gpus);  // not all have a price
   for (const PlanCandidate& candidate : listed.candidates) CHECK(candidate.tuned);
   PlanAsk priced = kSmallPlanAsk;
   priced.price = "2.5";

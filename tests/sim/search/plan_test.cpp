@@ -159,6 +159,22 @@ TEST_CASE("choose: where nobody keeps the limits surely enough, the likeliest is
   CHECK(report.results[1].best_share == doctest::Approx(0.4));
 }
 
+TEST_CASE("choose: the fewest GPUs that keep the limits, and the faster of as many") {
+  PlanSpec spec = spec_for(4);
+  spec.limits.time = Seconds{30 * kDay};
+  spec.goal = PlanGoal::gpus;
+  PlanReport report;
+  report.results = {certain(40, 1, 1), certain(10, 1, 1), certain(25, 1, 1), certain(20, 1, 1)};
+  const std::array gpus{8.0, 64.0, 16.0, 16.0};
+  for (std::size_t c = 0; c < gpus.size(); ++c) {
+    report.results[c].expected.gpus = gpus[c];
+    for (PlanOutcome& sample : report.results[c].samples) sample.gpus = gpus[c];
+  }
+  choose(spec, report);
+  CHECK(report.choice == 3);
+  CHECK(report.results[3].best_share == doctest::Approx(1));
+}
+
 TEST_CASE("choose: where nobody ever keeps the limits, the nearest breaks them by the least") {
   PlanSpec spec = spec_for(3);
   spec.limits.time = Seconds{10 * kDay};

@@ -276,7 +276,7 @@ TEST_CASE("lockstep plan: the answer adds up, and is the same for any number of 
   CHECK(candidates[2].at("power_limit_w").is_null());
 }
 
-TEST_CASE("lockstep plan: without prices no money, and time decides") {
+TEST_CASE("lockstep plan: without prices no money, and the fewest GPUs in time decide") {
   const test::TemporaryFolder folder;
   Json plan = Json::parse(small_plan_with("", {}));
   plan["scenario"].erase("cost");
@@ -284,7 +284,7 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
   plan["candidates"].erase(1);  // the one that is rented
   const std::string file = folder.write("plan.json", plan.dump());
   const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
-  CHECK(json.at("prefer") == "time");
+  CHECK(json.at("prefer") == "gpus");
   CHECK(json.at("recommendation").get<std::string>().find("USD") == std::string::npos);
   CHECK_FALSE(json.at("candidates")[0].contains("usd"));
   CHECK_FALSE(json.at("candidates")[0].at("expected").contains("usd"));
@@ -294,7 +294,7 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
   for (const std::string& text : {table, read_text_file(markdown)}) {
     CHECK(text.find("USD") == std::string::npos);
     CHECK(text.find("cheapest") == std::string::npos);
-    CHECK(text.find("is the fastest") != std::string::npos);
+    CHECK(text.find("is the one with the fewest GPUs that does") != std::string::npos);
   }
   bool named = false;
   for (const Json& assumed : json.at("assumptions")) {
@@ -307,7 +307,7 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
   plan["prefer"] = "money";
   const auto refused = lockstep_with({"plan", folder.write("money.json", plan.dump())});
   CHECK(refused.exit == Exit::bad_input);
-  CHECK(refused.err.find("#/prefer: found \"money\"; allowed: time or energy") !=
+  CHECK(refused.err.find("#/prefer: found \"money\"; allowed: time, energy or gpus") !=
         std::string::npos);
 }
 

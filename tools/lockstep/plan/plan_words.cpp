@@ -66,7 +66,9 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
 
-constexpr std::array<const char*, 3> kSuperlatives{"fastest", "cheapest", "thriftiest"};
+/// By PlanGoal.
+constexpr std::array<const char*, 4> kSuperlatives{"cheapest", "fastest", "thriftiest",
+                                                   "one with the fewest GPUs"};
 
 /// Each limit that a candidate does not keep surely enough, with what it comes to.
 std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) {
@@ -115,6 +117,11 @@ std::string standing(const PlanAnswer& answer, std::size_t i) {
                        chance(result.chances.all));
   }
   if (answer.report.choice == i) return "is recommended";
+  const PlanOutcome& chosen = answer.result(*answer.report.choice).expected;
+  if (answer.spec.goal == PlanGoal::gpus && result.expected.gpus > chosen.gpus) {
+    return fmt::format("keeps the limits, but needs {} GPUs more",
+                       grouped(result.expected.gpus - chosen.gpus));
+  }
   const std::size_t measure = goal_measure(answer.spec.goal);
   const auto median = [&](const PlanResult& of) {
     return std::array{of.expected.time_s, of.expected.usd, of.expected.energy_j}[measure];
@@ -219,6 +226,8 @@ std::string plan_power_range(const SampleMean& watts) { return range_in(kPowerUn
 std::size_t goal_measure(PlanGoal goal) {
   switch (goal) {
     case PlanGoal::time:
+    case PlanGoal::gpus:  // no sample moves them: what a plan is unsure of is the time that they
+                          // take
       return 0;
     case PlanGoal::energy:
       return 2;
@@ -261,7 +270,7 @@ std::string plan_recommendation(const PlanAnswer& answer) {
         "No candidate keeps the limits in {} of all cases. The nearest is {}, in {}: {}.",
         chance(answer.spec.limits.confidence), name, chance(best.chances.all), outcome);
   }
-  const char* superlative = kSuperlatives[goal_measure(answer.spec.goal)];
+  const char* superlative = kSuperlatives[static_cast<std::size_t>(answer.spec.goal)];
   return fmt::format(
       "Take {}: {}. It keeps the limits in {} of all cases, and is the {} that does in {}.{}", name,
       outcome, chance(best.chances.all), superlative, chance(best.best_share),
