@@ -285,7 +285,9 @@ TEST_CASE("lockstep plan: without prices no money, and the fewest GPUs in time d
   const std::string file = folder.write("plan.json", plan.dump());
   const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
   CHECK(json.at("prefer") == "gpus");
-  CHECK(json.at("recommendation").get<std::string>().find("USD") == std::string::npos);
+  const std::string recommended = json.at("recommendation");
+  CHECK(recommended.find("USD") == std::string::npos);
+  CHECK(recommended.find("is the one with the fewest GPUs that does") != std::string::npos);
   CHECK_FALSE(json.at("candidates")[0].contains("usd"));
   CHECK_FALSE(json.at("candidates")[0].at("expected").contains("usd"));
   const std::string report = folder.path() + "/plan.html", markdown = folder.path() + "/plan.md";
@@ -294,7 +296,7 @@ TEST_CASE("lockstep plan: without prices no money, and the fewest GPUs in time d
   for (const std::string& text : {table, read_text_file(markdown)}) {
     CHECK(text.find("USD") == std::string::npos);
     CHECK(text.find("cheapest") == std::string::npos);
-    CHECK(text.find("is the one with the fewest GPUs that does") != std::string::npos);
+    CHECK(text.find("fewest") != std::string::npos);
   }
   bool named = false;
   for (const Json& assumed : json.at("assumptions")) {
