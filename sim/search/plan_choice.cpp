@@ -69,8 +69,8 @@ std::pair<double, double> worth(const PlanOutcome& outcome, PlanGoal goal) {
   return {outcome.*goal_number(goal), goal == PlanGoal::gpus ? outcome.time_s : 0};
 }
 
-/// The most that it exceeds a limit by: 2 is twice the limit, 1 none of them. What does not finish
-/// exceeds any.
+/// The most that it exceeds a limit by, in steps of 1 %, as less is nothing to decide by; 0: none
+/// of them. What does not finish exceeds any.
 double excess(const PlanSpec& spec, const PlanCandidate& candidate, const PlanOutcome& expected) {
   if (!expected.finished) return INFINITY;
   const PlanLimits& limits = spec.limits;
@@ -79,7 +79,7 @@ double excess(const PlanSpec& spec, const PlanCandidate& candidate, const PlanOu
   if (limits.time) most = std::max<double>(most, Seconds{expected.time_s} / *limits.time);
   if (watts) most = std::max<double>(most, Watts{expected.peak_w} / *watts);
   if (limits.usd) most = std::max(most, expected.usd / *limits.usd);
-  return most;
+  return std::round(std::log(most) / std::log(1.01));
 }
 
 /// How often each candidate is the best of those that keep the limits in one and the same world.

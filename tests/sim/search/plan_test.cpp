@@ -192,7 +192,7 @@ TEST_CASE("choose: where nobody ever keeps the limits, the nearest breaks them b
   // As far beyond them, the cheaper.
   spec.limits.usd.reset();
   PlanReport alike;
-  alike.results = {certain(40, 3, 1), certain(40, 2, 1), certain(40, 4, 1)};
+  alike.results = {certain(40, 3, 1), certain(40.01, 2, 1), certain(40, 4, 1)};
   choose(spec, alike);
   CHECK(alike.nearest == 1);
 }

@@ -47,7 +47,7 @@ std::string open_range(std::span<const PlanUnit> units, const SampleMean& spread
                        const PlanResult& result) {
   constexpr double kAboveRange = 0.05;
   if (result.unfinished <= kAboveRange) return range_in(units, spread);
-  return fmt::format("from {}, no end", in_units(units, spread.low));
+  return in_units(units, spread.low) + " and up";
 }
 
 std::string plan_time(double seconds) { return in_units(kTimeUnits, seconds); }
