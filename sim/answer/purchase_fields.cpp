@@ -32,7 +32,7 @@ const FieldTable<MonthMoney>& money_month_fields() {
   using Of = MonthMoney;
   static const FieldTable<Of> fields = [] {
     FieldTable<Of> out;
-    out.add("nodes", "Nodes that are there, mean of the month.",
+    out.add("nodes", "Nodes that are there, mean of the days that the plan has of the month.",
             [](const Of& m) { return m.nodes; });
     add_money_parts(out, std::identity());
     return out;

@@ -36,12 +36,15 @@ struct SitePace {
 /// The pace from a moment on; asked with rising times.
 using PaceLaw = std::function<SitePace(RunTime now)>;
 
+/// A run that is not done after so many times its work is given up.
+constexpr int kGivenUpAfter = 100;
+
 struct Campaign {
   int nodes = 1;
   int nodes_per_replica = 1;
   int replicas_per_node = 1;  ///< where a node holds several; else 1
   Seconds work{};             ///< time of all steps if nothing ever goes wrong
-  /// The run ends then at the latest; 0: when its work is done, or at a hundred times that.
+  /// The run ends then at the latest; 0: when its work is done, or it is given up.
   RunTime horizon = 0;
   std::vector<FailureMode> modes;
   /// Instead of drawing failures of the modes: these, rising in time.

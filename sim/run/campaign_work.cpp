@@ -15,7 +15,6 @@ constexpr double kMostPhases = 2e7;    // of one trajectory with its timeline: 0
 constexpr double kMostAttempts = 1e6;  // a job that recovers once in so many trials never trains
 // Assumed of a core of 3 GHz: they decide what is announced, and nothing else.
 constexpr Seconds kTakesTrajectory{1e-4}, kTakesFailure{4e-7}, kTakesCheckpoint{1e-7};
-constexpr double kLongestStretch = 100;  // a run ends there, see Campaign::horizon
 
 std::string time_words(double seconds) { return format_quantity(seconds, Dimension::time); }
 
@@ -61,7 +60,7 @@ double wall_over_work(const Campaign& campaign, double rate, double recovers) {
   const Seconds interval = campaign.tiers.empty() ? campaign.work : campaign.tiers.front().interval;
   const Seconds blocks = campaign.tiers.empty() ? Seconds{} : campaign.tiers.front().blocks;
   const double ratio = daly_time_ratio(interval, blocks, Seconds{recovers}, mean);
-  return std::isfinite(ratio) ? std::clamp(ratio, 1.0, kLongestStretch) : kLongestStretch;
+  return std::isfinite(ratio) ? std::clamp<double>(ratio, 1, kGivenUpAfter) : kGivenUpAfter;
 }
 
 /// Whether quiet periods between two checkpoints are booked many at once.

@@ -36,7 +36,7 @@ class Trajectory {
         watch_(watch),
         number_(number),
         work_end_(to_run_time(campaign.work)),
-        horizon_(campaign.horizon > 0 ? campaign.horizon : 100 * work_end_),
+        horizon_(campaign.horizon > 0 ? campaign.horizon : kGivenUpAfter * work_end_),
         timeline_(detail == RunDetail::timeline),
         source_(campaign, number, horizon_),
         pool_(campaign.spares, campaign.seed, number),

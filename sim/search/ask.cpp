@@ -159,6 +159,15 @@ void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
   batch["sequences"] = asked_sequences(gpus, cluster.nodes, length);
 }
 
+/// A run of weeks saves as one of `plan` without a file does, unless `sets`, which were applied to
+/// the scenario, say how. True: it was filled in.
+bool fill_checkpoint(Json& scenario) {
+  const auto run = scenario.find("run");
+  if (run == scenario.end() || !run->is_object() || run->contains("checkpoint")) return false;
+  (*run)["checkpoint"] = asked_checkpoint();
+  return true;
+}
+
 std::string about(const Ask& ask, const TuneResult& found, const std::vector<std::string>& sets) {
   const Scenario& scenario = found.best.front().scenario;
   const Batch& batch = scenario.job.batch;
@@ -190,6 +199,7 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   Json scenario =
       JsonCursor::parse(file, write_json(filled_in(ask, presets)), JsonStyle::plain, sets).json();
   fill_batch(ask, presets, scenario);
+  const bool saves = fill_checkpoint(scenario);
   const std::string text = write_json(scenario);
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
   SearchBase base =
@@ -205,7 +215,10 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
   if (found.best.empty()) fail_without_layout(base.scenario, found, space);
   const Scenario& best = found.best.front().scenario;
   Json tuned = tuned_scenario(root, best, file, file);
-  Json out{{"about", about(ask, found, sets)}};
+  std::string words = about(ask, found, sets);
+  if (saves)
+    words += " Assumed: a checkpoint every 30 min to minio_nvme (--set run.checkpoint=...).";
+  Json out{{"about", std::move(words)}};
   out.update(tuned);
   return write_json(out, 2) + "\n";
 } catch (const InputError& error) {

@@ -51,8 +51,9 @@ struct AskOptions {
 ///
 /// Not given: sequences of 4,096 tokens, and as many of them as make 4 Mi tokens a step, or one for
 /// each node of a larger machine, rounded up to what the GPUs divide (Llama 2 took steps of
-/// 4 M tokens: arXiv:2307.09288, section 2.2). Throws InputError, where the mistake is an option's
-/// in its name ("--node: found ..."), and where no layout fits.
+/// 4 M tokens: arXiv:2307.09288, section 2.2); of a "run" a checkpoint every 30 min. Throws
+/// InputError, where the mistake is an option's in its name ("--node: found ..."), and where no
+/// layout fits.
 std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
                          const PresetStore& presets, const AskOptions& options = {});
 

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/scenario/scenario_draft.hpp"
 #include "sim/search/ask.hpp"
 
@@ -81,6 +83,10 @@ int asked_sequences(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens) 
   const std::int64_t wanted = std::max(kAskedTokensPerStep / tokens, nodes);
   const std::int64_t of = gpus <= wanted ? gpus : nodes;
   return static_cast<int>((wanted + of - 1) / of * of);
+}
+
+nlohmann::ordered_json asked_checkpoint() {
+  return {{"to", "storage"}, {"interval", "30 min"}, {"storage", "minio_nvme"}};
 }
 
 }  // namespace lockstep

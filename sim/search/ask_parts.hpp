@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/base/input_error.hpp"
 
 namespace lockstep {
@@ -29,5 +31,8 @@ std::vector<std::string> words_between_commas(const std::string& text);
 /// Sequences of a step where nobody says: as many as make 4 Mi tokens, or one for each node of a
 /// larger machine, rounded up to what the GPUs divide.
 int asked_sequences(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens);
+
+/// Checkpoints of a run where nobody says: every 30 min, to storage.
+nlohmann::ordered_json asked_checkpoint();
 
 }  // namespace lockstep

@@ -123,12 +123,22 @@ struct AskedCandidate {
   [[nodiscard]] int sequences() const { return asked_sequences(gpus, nodes, kAskedTokens); }
 };
 
-std::vector<AskedCandidate> candidates_of(const PlanAsk& ask, const ParameterCounts& weights,
-                                          double tokens, const PresetStore& presets) {
+/// Whether a --set is about that part of the candidates' scenario.
+bool says_part(const std::vector<std::string>& sets, std::string_view part) {
+  return std::ranges::any_of(sets, [&](const std::string& set) {
+    return set.starts_with(fmt::format("scenario.{}", part)) ||
+           set.starts_with(fmt::format("/scenario/{}", part));
+  });
+}
+
+/// `priced`: the price of a GPU and hour is given, for all of them.
+std::vector<AskedCandidate> candidates_of(const PlanAsk& ask, bool priced,
+                                          const ParameterCounts& weights, double tokens,
+                                          const PresetStore& presets) {
   std::vector<AskedCandidate> out;
   for (const std::string& name : words_between_commas(ask.node)) {
     const NodeSpec node = server_of(name, presets);
-    const bool rented = !ask.price.empty() || node.usd_per_gpu_hour.has_value();
+    const bool rented = priced || node.usd_per_gpu_hour.has_value();
     if (!rented && !ask.usd.empty()) {
       fail_option("--usd", ask.usd,
                   fmt::format("beside a price of {}, which has none of its own: --price USD, of a "
@@ -151,12 +161,6 @@ Json candidate_json(const AskedCandidate& candidate, bool own_batch) {
           {"layout", "tuned"},
           {"nodes", Json::array({candidate.nodes})},
           {"scenario", std::move(scenario)}};
-}
-
-bool say_batch(const std::vector<std::string>& sets) {
-  return std::ranges::any_of(sets, [](const std::string& set) {
-    return set.starts_with("scenario.batch") || set.starts_with("/scenario/batch");
-  });
 }
 
 std::string about_plan(const PlanAsk& ask, int sequences) {
@@ -188,22 +192,21 @@ std::string ask_plan(const PlanAsk& ask, const std::vector<std::string>& sets,
     limits["time"] = ask.time;
   }
   if (!ask.usd.empty()) limits["usd"] = usd_option("--usd", ask.usd);
+  const bool priced = !ask.price.empty() || says_part(sets, "price");
   const std::vector<AskedCandidate> candidates =
-      candidates_of(ask, parameter_counts(asked_shape(model, presets)), tokens, presets);
+      candidates_of(ask, priced, parameter_counts(asked_shape(model, presets)), tokens, presets);
   const int sequences = candidates.front().sequences();
   Json scenario{{"model", model}, {"batch", {{"sequences", sequences}, {"tokens", kAskedTokens}}}};
   if (!ask.price.empty()) {
     scenario["price"] = {{"usd_per_gpu_hour", usd_option("--price", ask.price)}};
   }
-  scenario["run"] = {
-      {"reliability", "llama3_54_days"},
-      {"checkpoint", {{"to", "storage"}, {"interval", "30 min"}, {"storage", "minio_nvme"}}}};
+  scenario["run"] = {{"reliability", "llama3_54_days"}, {"checkpoint", asked_checkpoint()}};
   Json plan{{"about", about_plan(ask, sequences)}, {"training", {{"tokens", ask.training}}}};
   if (!limits.empty()) plan["limits"] = std::move(limits);
   plan["scenario"] = std::move(scenario);
   plan["candidates"] = Json::array();
   for (const AskedCandidate& candidate : candidates) {
-    const bool own_batch = candidate.sequences() != sequences && !say_batch(sets);
+    const bool own_batch = candidate.sequences() != sequences && !says_part(sets, "batch");
     plan["candidates"].push_back(candidate_json(candidate, own_batch));
   }
   return write_json(plan, 2) + "\n";

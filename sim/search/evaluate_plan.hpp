@@ -48,6 +48,7 @@ struct PlanResult {
   std::vector<PlanSwing> swings;  ///< in the order of plan_inputs()
   std::vector<PlanOutcome> samples;
   bool on_front = false;  ///< no other candidate is better in all of time, money and energy
+  double unfinished = 0;  ///< share of samples that are given up before their work is done
   double best_share = 0;  ///< share of samples in which it is best of those that keep the limits
 };
 
@@ -57,7 +58,9 @@ std::vector<MonthMoney> expected_months(const PlanResult& result);
 struct PlanReport {
   std::vector<PlanResult> results;    ///< one for each candidate
   std::optional<std::size_t> choice;  ///< keeps the limits surely enough, and is best; or none does
-  std::optional<std::size_t> nearest;  ///< that keeps them likeliest; none if nothing is possible
+  /// That keeps them likeliest, of equals with the least beyond what it breaks; none if nothing is
+  /// possible.
+  std::optional<std::size_t> nearest;
   bool interrupted = false;
 };
 

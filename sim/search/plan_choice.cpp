@@ -1,6 +1,8 @@
 #include "sim/search/plan_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -54,30 +56,44 @@ double PlanOutcome::* goal_number(PlanGoal goal) {
       return &PlanOutcome::time_s;
     case PlanGoal::energy:
       return &PlanOutcome::energy_j;
+    case PlanGoal::gpus:
+      return &PlanOutcome::gpus;
     case PlanGoal::money:
       break;
   }
   return &PlanOutcome::usd;
 }
 
-double goal_median(const PlanResult& result, PlanGoal goal) {
-  const std::array<double, 3> all = medians_of(result);
-  return goal == PlanGoal::time ? all[0] : goal == PlanGoal::energy ? all[2] : all[1];
+/// What is least in the best: by the goal; of as many GPUs the faster ones.
+std::pair<double, double> worth(const PlanOutcome& outcome, PlanGoal goal) {
+  return {outcome.*goal_number(goal), goal == PlanGoal::gpus ? outcome.time_s : 0};
+}
+
+/// The most that it exceeds a limit by, in steps of 1 %, as less is nothing to decide by; 0: none
+/// of them. What does not finish exceeds any.
+double excess(const PlanSpec& spec, const PlanCandidate& candidate, const PlanOutcome& expected) {
+  if (!expected.finished) return INFINITY;
+  const PlanLimits& limits = spec.limits;
+  const std::optional<Watts> watts = power_limit(spec, candidate);
+  double most = 1;
+  if (limits.time) most = std::max<double>(most, Seconds{expected.time_s} / *limits.time);
+  if (watts) most = std::max<double>(most, Watts{expected.peak_w} / *watts);
+  if (limits.usd) most = std::max(most, expected.usd / *limits.usd);
+  return std::round(std::log(most) / std::log(1.01));
 }
 
 /// How often each candidate is the best of those that keep the limits in one and the same world.
 void count_best(const PlanSpec& spec, PlanReport& report,
                 const std::vector<std::size_t>& possible) {
-  double PlanOutcome::* const number = goal_number(spec.goal);
   for (std::size_t s = 0; s < spec.samples; ++s) {
     PlanResult* best = nullptr;
-    double least = 0;
+    std::pair<double, double> least;
     for (const std::size_t c : possible) {
       const PlanOutcome& sample = report.results[c].samples[s];
       if (!kept(spec, spec.candidates[c], sample).all()) continue;
-      if (best != nullptr && sample.*number >= least) continue;
+      if (best != nullptr && worth(sample, spec.goal) >= least) continue;
       best = &report.results[c];
-      least = sample.*number;
+      least = worth(sample, spec.goal);
     }
     if (best != nullptr) best->best_share += 1.0 / spec.samples;
   }
@@ -99,22 +115,29 @@ void choose(const PlanSpec& spec, PlanReport& report) {
   for (const std::size_t c : possible) {
     PlanResult& result = report.results[c];
     result.chances = chances_of(spec, spec.candidates[c], result.samples);
+    const auto given_up = std::ranges::count(result.samples, false, &PlanOutcome::finished);
+    result.unfinished = static_cast<double>(given_up) / static_cast<double>(result.samples.size());
     result.on_front = std::ranges::none_of(possible, [&](std::size_t other) {
       return dominates(report.results[other], result, spec.all_priced());
     });
   }
   count_best(spec, report, possible);
+  // Likelier to keep the limits; where none is, by less beyond them; then better by the goal.
+  const auto nearer = [&](std::size_t a, std::size_t b) {
+    const PlanResult &of_a = report.results[a], &of_b = report.results[b];
+    if (of_a.chances.all != of_b.chances.all) return of_a.chances.all > of_b.chances.all;
+    const double by_a = excess(spec, spec.candidates[a], of_a.expected);
+    const double by_b = excess(spec, spec.candidates[b], of_b.expected);
+    if (by_a != by_b) return by_a < by_b;
+    return worth(of_a.expected, spec.goal) < worth(of_b.expected, spec.goal);
+  };
   for (const std::size_t c : possible) {
     const PlanResult& result = report.results[c];
-    const double goal = goal_median(result, spec.goal);
-    const auto least = [&](const std::optional<std::size_t>& other) {
-      return !other || goal < goal_median(report.results[*other], spec.goal);
-    };
-    if (result.chances.all >= spec.limits.confidence && least(report.choice)) report.choice = c;
-    const double other = report.nearest ? report.results[*report.nearest].chances.all : -1;
-    if (result.chances.all > other || (result.chances.all == other && least(report.nearest))) {
-      report.nearest = c;
-    }
+    const bool least =
+        !report.choice || worth(result.expected, spec.goal) <
+                              worth(report.results[*report.choice].expected, spec.goal);
+    if (result.chances.all >= spec.limits.confidence && least) report.choice = c;
+    if (!report.nearest || nearer(c, *report.nearest)) report.nearest = c;
   }
 }
 

@@ -215,6 +215,7 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   const CostReport cost = cost_of(pricing.prices, pricing.holdings, usage);
   PlanOutcome out;
   out.time_s = usage.time.base_units();
+  out.gpus = model.scenario.gpus();
   out.energy_j = usage.energy.base_units();
   out.peak_w = draw * model.power.facility_meter.high.base_units();
   out.goodput = static_cast<double>(run.buckets[0]) / static_cast<double>(run.wall);
@@ -246,6 +247,7 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
       &PlanOutcome::energy_usd, &PlanOutcome::running_usd, &PlanOutcome::rent_usd};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
+  mean.gpus = outcomes.front().gpus;
   const auto n = static_cast<double>(outcomes.size());
   for (const PlanOutcome& each : outcomes) {
     for (const auto number : kNumbers) mean.*number += each.*number / n;

@@ -45,6 +45,7 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
 /// How it went, once.
 struct PlanOutcome {
   double time_s = 0, usd = 0, energy_j = 0;
+  double gpus = 0;    ///< that train
   double peak_w = 0;  ///< highest reading of the site's meter
   double goodput = 0, interruptions = 0, tonnes_co2 = 0;
   double waiting = 0;  ///< share of the time in which there is no healthy node to go on with
@@ -63,7 +64,7 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors);
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
                        const TrajectoryResult& run, const PlanFactors& factors);
 
-/// Means of each number; `finished` if all are. Requires at least one.
+/// Means of each number, of one candidate; `finished` if all are. Requires at least one.
 PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes);
 
 }  // namespace lockstep

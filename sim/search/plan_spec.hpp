@@ -47,8 +47,8 @@ struct PlanLimits {
 };
 
 /// What is least in the best plan that keeps the limits.
-enum class PlanGoal : std::uint8_t { money, time, energy };
-inline constexpr std::array<std::string_view, 3> kPlanGoals{"money", "time", "energy"};
+enum class PlanGoal : std::uint8_t { money, time, energy, gpus };
+inline constexpr std::array<std::string_view, 4> kPlanGoals{"money", "time", "energy", "gpus"};
 
 /// How much is trained, and why as much.
 struct PlanTraining {

@@ -94,7 +94,8 @@ void declare_plan(const DeclaredMembers& member, PlanSpec& out) {
   member.optional("limits", out.limits, "What a candidate has to keep; default: nothing",
                   declare_limits);
   member.optional("prefer", out.goal, kPlanGoals,
-                  "What is least in the best of those that keep the limits; default: money");
+                  "What is least in the best of those that keep the limits; default: money; "
+                  "without prices gpus, or time where limits.time is not given");
   member.optional("samples", integer_type(10, kMostSamples),
                   "How often all uncertain inputs are drawn; default: 400",
                   [&](const JsonCursor& at) {
@@ -126,8 +127,9 @@ std::vector<std::string> input_assumptions(const std::optional<JsonCursor>& unce
   return out;
 }
 
-/// Without prices there is no answer about money: time decides instead, and the plan says which
-/// prices are missing. Throws where the file asks for money all the same.
+/// Without prices there is no answer about money: GPUs decide instead, or time where there is no
+/// deadline that keeps them from being few, and the plan says which prices are missing. Throws
+/// where the file asks for money all the same.
 void settle_money(const JsonCursor& root, PlanSpec& out) {
   const auto unpriced = std::ranges::find_if_not(out.candidates, is_priced);
   if (unpriced == out.candidates.end()) return;
@@ -136,12 +138,25 @@ void settle_money(const JsonCursor& root, PlanSpec& out) {
   const std::string rule =
       fmt::format("no such thing without prices: {} has none of {}", unpriced->name, missing);
   const auto goal = root.find("prefer");
-  if (goal && out.goal == PlanGoal::money) goal->fail("time or energy; money is " + rule);
+  if (goal && out.goal == PlanGoal::money) goal->fail("time, energy or gpus; money is " + rule);
   if (out.limits.usd) root.at("limits").at("usd").fail(rule);
-  if (!goal) out.goal = PlanGoal::time;
+  if (!goal) out.goal = out.limits.time ? PlanGoal::gpus : PlanGoal::time;
   out.assumptions.push_back(fmt::format("money: left out of the choice, as {} has no prices ({}){}",
                                         unpriced->name, missing,
-                                        goal ? "" : "; prefer: time (not given)"));
+                                        goal              ? ""
+                                        : out.limits.time ? "; prefer: gpus, the fewest (not given)"
+                                                          : "; prefer: time (not given)"));
+}
+
+/// A price of a GPU-hour that all share is one of those that rent. Throws where nobody does.
+void check_price(const JsonCursor& root, const PlanSpec& plan) {
+  if (std::ranges::any_of(plan.candidates, &PlanCandidate::rented)) return;
+  const auto price = root.at("scenario").find("price");
+  const auto hourly = price ? price->find("usd_per_gpu_hour") : std::nullopt;
+  if (!hourly) return;
+  hourly->fail(
+      "no such price where no candidate rents: \"pay\": \"rent\", or scenario.cost.usd_per_gpu and "
+      "the like of machines that are owned");
 }
 
 PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
@@ -155,6 +170,7 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   if (uncertain) read_uncertain(*uncertain, inputs);
   out.assumptions = input_assumptions(uncertain);
   out.candidates = read_candidates(root, presets, out.training.tokens, inputs);
+  check_price(root, out);
   settle_money(root, out);
   root.finish();
   root.tell_unitless_sets(out.assumptions);

@@ -1,6 +1,7 @@
 #include "sim/site/fleet.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
@@ -116,7 +117,10 @@ class Ledger {
       : fleet_(fleet),
         factors_(factors),
         end_s_(end_s),
-        months_(static_cast<std::size_t>(std::max(1.0, std::ceil(end_s / kMonthSpan)))) {}
+        months_(static_cast<std::size_t>(std::max(1.0, std::ceil(end_s / kMonthSpan)))) {
+    spread(0, end_s_, months_.size(),
+           [&](std::size_t m, double length) { months_[m].lasts = Seconds{length}; });
+  }
 
   std::vector<MonthMoney> book() {
     for (const Lot& lot : fleet_.spec.lots) {
@@ -175,7 +179,7 @@ class Ledger {
     const double kilowatts = fleet_.facility_per_node.base_units() * 1e-3 * each.nodes;
     spread(each.from_s, until, months_.size(), [&](std::size_t m, double length) {
       MonthMoney& month = months_[m];
-      month.nodes += each.nodes * length / kMonthSpan;
+      month.nodes += each.nodes * length / month.lasts.base_units();
       month.rented += hourly * length / 3600;
       if (own) {
         month.energy += factors_.energy * kilowatts * fleet_.usd_per_kwh * length / 3600;
@@ -239,6 +243,14 @@ double Fleet::mean_nodes(Seconds run) const {
   return until > from ? node_seconds / (until - from) : 0;
 }
 
+int Fleet::standing_by() const {
+  int least = INT_MAX;
+  for (const FleetStep& step : steps) {
+    if (step.speed > 0) least = std::min(least, step.nodes - step.used);
+  }
+  return least == INT_MAX ? 0 : least;
+}
+
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
   if (scenario.unequal()) {
     throw InputError({.file = scenario.file,
@@ -294,8 +306,10 @@ MonthMoney sum_of(const std::vector<MonthMoney>& months) {
           &MonthMoney::staff, &MonthMoney::interest, &MonthMoney::residual}) {
       out.*part += month.*part;
     }
-    out.nodes += month.nodes / static_cast<double>(months.size());
+    out.nodes += month.nodes * month.lasts.base_units();
+    out.lasts += month.lasts;
   }
+  if (out.lasts > Seconds{}) out.nodes /= out.lasts.base_units();
   return out;
 }
 

@@ -32,6 +32,8 @@ struct Fleet {
   [[nodiscard]] SitePace pace(RunTime now) const;
   /// Nodes that are there, averaged over `run` from the moment that it begins.
   [[nodiscard]] double mean_nodes(Seconds run) const;
+  /// Nodes that are there and have no place in the job, at least, whenever it runs.
+  [[nodiscard]] int standing_by() const;
 };
 
 /// Simulates the step on each number of nodes: as many replicas as fit and share the batch evenly.
@@ -43,7 +45,8 @@ struct MonthMoney {
   double bought = 0, leased = 0, rented = 0, energy = 0, staff = 0;
   double interest = 0;  ///< on all that was spent before
   double residual = 0;  ///< below 0: what machines that were bought are worth at the end
-  double nodes = 0;     ///< mean that are there
+  double nodes = 0;     ///< mean that are there, while the plan lasts
+  Seconds lasts;        ///< of the month, before the plan's end
 
   [[nodiscard]] double spent() const { return bought + leased + rented + energy + staff; }
   [[nodiscard]] double usd() const { return spent() + interest + residual; }

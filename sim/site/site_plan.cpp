@@ -77,6 +77,19 @@ void add_spot_modes(const PurchaseSpec& spec, Campaign& campaign) {
   }
 }
 
+/// A run that keeps nothing in reserve still has the nodes of its lots that the job has no place
+/// for.
+void add_idle_nodes(const Fleet& fleet, CampaignPlan& plan) {
+  SpareSpec& spares = plan.campaign.spares;
+  const int idle = fleet.standing_by();
+  if (spares.hot > 0 || idle == 0) return;
+  spares.hot = idle;
+  std::erase_if(plan.assumptions,
+                [](const std::string& text) { return text.starts_with("run.spares.hot: "); });
+  plan.assumptions.push_back(fmt::format(
+      "run.spares.hot: {}, the fewest nodes of the lots that the job ever has no place for", idle));
+}
+
 /// The slower of what the site gives and what the machines that are there can do.
 std::function<PaceLaw(std::uint32_t)> pace_of(std::shared_ptr<const SitePlan> site,
                                               std::shared_ptr<const Fleet> fleet) {
@@ -160,6 +173,7 @@ SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run) {
     const auto fleet = std::make_shared<const Fleet>(plan_fleet(scenario, *run.purchase));
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
     add_spot_modes(*run.purchase, campaign);
+    add_idle_nodes(*fleet, out.plan);
     out.fleet = fleet;
   }
   if (out.site || out.fleet) campaign.pace = pace_of(out.site, out.fleet);

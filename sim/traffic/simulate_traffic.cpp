@@ -212,6 +212,7 @@ EntryReport TrafficSimulation::entry_report(std::size_t entry,
   const Totals& totals = totals_[entry];
   out.messages = totals.messages;
   out.bytes = totals.bytes;
+  out.nic_bytes = totals.into_fabric;
   for (const Demand& demand : plan_.demands()) {
     if (plan_.groups()[demand.group].entry == entry) out.pairs += demand.pairs;
   }

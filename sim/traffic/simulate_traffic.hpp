@@ -34,7 +34,8 @@ struct EntryReport {
   std::string name;
   std::uint64_t messages = 0;  ///< simulated one by one
   double pairs = 0;            ///< of sender and receiver at a time, over all queue pairs
-  double bytes = 0;            ///< between members, all messages
+  double bytes = 0;            ///< between members, all messages, inside nodes too
+  double nic_bytes = 0;        ///< of these what NICs put on the fabric
   double start_s = 0;          ///< of the first message
   double end_s = 0;            ///< of the last
   double mean_s = 0, median_s = 0, p99_s = 0, max_s = 0;  ///< time of a message

@@ -256,4 +256,39 @@ TEST_CASE("lockstep run: OPT-175B restarts about as often as its chronicles say"
   CHECK(in_two_months < 110);
 }
 
+TEST_CASE("lockstep run, weeks: a run that fails and never saves is told so first") {
+  const test::TemporaryFolder folder;
+  nlohmann::json scenario = nlohmann::json::parse(kWeeks);
+  const std::string saved = folder.write("saved.json", scenario.dump());
+  scenario["run"].erase("checkpoint");
+  const std::string unsaved = folder.write("unsaved.json", scenario.dump());
+  const std::string words = "every failure starts the run again (run.checkpoint)";
+  const std::string page = folder.path() + "/unsaved.html";
+  const std::string table = lockstep_with({"run", unsaved, "--report", page}).out;
+  CHECK(table.find(words) < table.find("Goodput"));
+  CHECK(read_text_file(page).find(words) != std::string::npos);
+  CHECK(lockstep_with({"run", saved}).out.find(words) == std::string::npos);
+}
+
+TEST_CASE("lockstep run, weeks: runs that are given up are told first") {
+  const test::TemporaryFolder folder;
+  nlohmann::json scenario = nlohmann::json::parse(kWeeks);
+  scenario["run"].erase("duration");
+  // Days of work; a node fails every day, and none comes back in a hundred times that.
+  scenario["training"]["tokens"] = 1e11;
+  scenario["run"]["spares"] = {{"hot", 0}, {"repair", "3000 d"}};
+  const std::string file = folder.write("stuck.json", scenario.dump());
+  const std::string page = folder.path() + "/stuck.html";
+  const Ran ran = lockstep_with({"run", file, "--report", page});
+  REQUIRE(ran.exit == Exit::ok);
+  const std::size_t told = ran.out.find("Not finished");
+  REQUIRE(told != std::string::npos);
+  CHECK(told < ran.out.find("Goodput"));
+  CHECK(ran.out.find(" of 20 runs ") != std::string::npos);
+  CHECK(read_text_file(page).find("Not finished: ") != std::string::npos);
+  CHECK(json_of({"run", file, "--format", "json"})["finished_share"] < 1);
+  const std::string whole = folder.write("weeks.json", kWeeks);
+  CHECK(lockstep_with({"run", whole}).out.find("Not finished") == std::string::npos);
+}
+
 }  // namespace lockstep

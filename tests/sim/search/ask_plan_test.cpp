@@ -72,7 +72,7 @@ TEST_CASE("ask_plan: it is a plan, whose candidates pay what is known of their p
   REQUIRE(listed.candidates.size() == 4);
   CHECK_FALSE(listed.candidates[0].rented);
   CHECK(listed.candidates[2].rented);
-  CHECK(listed.goal == PlanGoal::time);  // not all have a price
+  CHECK(listed.goal == PlanGoal::gpus);  // not all have a price
   for (const PlanCandidate& candidate : listed.candidates) CHECK(candidate.tuned);
   PlanAsk priced = kSmallPlanAsk;
   priced.price = "2.5";
@@ -81,6 +81,17 @@ TEST_CASE("ask_plan: it is a plan, whose candidates pay what is known of their p
   CHECK(all.goal == PlanGoal::money);
   CHECK(all.limits.usd == 1e6);
   for (const PlanCandidate& candidate : all.candidates) {
+    CHECK(candidate.rented);
+    CHECK(candidate.scenario.usd_per_gpu_hour == 2.5);
+  }
+}
+
+TEST_CASE("ask_plan: a price that --set gives is one to rent at, as --price is") {
+  const std::vector<std::string> sets{"scenario.price.usd_per_gpu_hour=2.5"};
+  const PlanSpec plan =
+      read_plan(std::string(kAskedFile), ask_plan(kSmallPlanAsk, sets, presets()), presets(), sets);
+  CHECK(plan.goal == PlanGoal::money);
+  for (const PlanCandidate& candidate : plan.candidates) {
     CHECK(candidate.rented);
     CHECK(candidate.scenario.usd_per_gpu_hour == 2.5);
   }

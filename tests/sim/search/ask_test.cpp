@@ -114,6 +114,20 @@ TEST_CASE("ask: --set says the rest of a scenario") {
   CHECK(answer_text("asked.json", priced.dump(), presets()).number("time_to_train_s").value() > 0);
 }
 
+TEST_CASE("ask: a run of weeks saves as a plan without a file does, unless --set says otherwise") {
+  const std::vector<std::string> weeks{"run.duration=30 d", "run.reliability=llama3_54_days"};
+  const Json saved = asked(kSmall, weeks);
+  CHECK(saved["run"]["checkpoint"]["interval"] == "30 min");
+  CHECK(saved["about"].get<std::string>().find("Assumed: a checkpoint every 30 min") !=
+        std::string::npos);
+  std::vector<std::string> never = weeks;
+  never.emplace_back("run.checkpoint=[]");
+  const Json unsaved = asked(kSmall, never);
+  CHECK(unsaved["run"]["checkpoint"] == Json::array());
+  CHECK(unsaved["about"].get<std::string>().find("checkpoint") == std::string::npos);
+  CHECK_FALSE(asked(kSmall).contains("run"));
+}
+
 TEST_CASE("ask: a mistake is told of the option that made it") {
   CHECK(error_of({.model = "llama3_8b", .node = "dgx_h1000"})
             .starts_with("--node: found \"dgx_h1000\"; allowed: "));

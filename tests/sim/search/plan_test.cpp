@@ -159,6 +159,44 @@ TEST_CASE("choose: where nobody keeps the limits surely enough, the likeliest is
   CHECK(report.results[1].best_share == doctest::Approx(0.4));
 }
 
+TEST_CASE("choose: the fewest GPUs that keep the limits, and the faster of as many") {
+  PlanSpec spec = spec_for(4);
+  spec.limits.time = Seconds{30 * kDay};
+  spec.goal = PlanGoal::gpus;
+  PlanReport report;
+  report.results = {certain(40, 1, 1), certain(10, 1, 1), certain(25, 1, 1), certain(20, 1, 1)};
+  const std::array gpus{8.0, 64.0, 16.0, 16.0};
+  for (std::size_t c = 0; c < gpus.size(); ++c) {
+    report.results[c].expected.gpus = gpus[c];
+    for (PlanOutcome& sample : report.results[c].samples) sample.gpus = gpus[c];
+  }
+  choose(spec, report);
+  CHECK(report.choice == 3);
+  CHECK(report.results[3].best_share == doctest::Approx(1));
+}
+
+TEST_CASE("choose: where nobody ever keeps the limits, the nearest breaks them by the least") {
+  PlanSpec spec = spec_for(3);
+  spec.limits.time = Seconds{10 * kDay};
+  PlanReport by_time;
+  by_time.results = {certain(90, 1, 1), certain(40, 5, 1), certain(50, 3, 1)};
+  choose(spec, by_time);
+  CHECK_FALSE(by_time.choice.has_value());
+  CHECK(by_time.nearest == 1);  // not the cheapest
+  // Nine times the deadline, eight times the budget, or five times and three times.
+  spec.limits.usd = 1;
+  PlanReport by_both;
+  by_both.results = {certain(90, 1, 1), certain(40, 8, 1), certain(50, 3, 1)};
+  choose(spec, by_both);
+  CHECK(by_both.nearest == 2);
+  // As far beyond them, the cheaper.
+  spec.limits.usd.reset();
+  PlanReport alike;
+  alike.results = {certain(40, 3, 1), certain(40.01, 2, 1), certain(40, 4, 1)};
+  choose(spec, alike);
+  CHECK(alike.nearest == 1);
+}
+
 TEST_CASE("choose: a site's own limit of power counts, and the plan's only for what one owns") {
   PlanSpec spec = spec_for(3);
   spec.limits.power = Watts{10};
@@ -171,6 +209,17 @@ TEST_CASE("choose: a site's own limit of power counts, and the plan's only for w
   CHECK(report.results[1].chances.power == 1);
   CHECK(report.results[2].chances.power == 1);
   CHECK(report.choice == 1);
+}
+
+TEST_CASE("choose: a run that is given up keeps no limit, and is counted") {
+  PlanSpec spec = spec_for(1);
+  PlanReport report;
+  report.results = {certain(40, 1, 5)};
+  for (std::size_t s = 0; s < 3; ++s) report.results[0].samples[s].finished = false;
+  choose(spec, report);
+  CHECK(report.results[0].unfinished == doctest::Approx(0.3));
+  CHECK(report.results[0].chances.all == doctest::Approx(0.7));
+  CHECK_FALSE(report.choice.has_value());
 }
 
 }  // namespace lockstep

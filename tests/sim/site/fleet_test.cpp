@@ -136,6 +136,20 @@ TEST_CASE("money: interest on what was spent at the start is compound interest")
   CHECK(so_far / sum_of(months).usd() == doctest::Approx(1).epsilon(1e-9));
 }
 
+TEST_CASE("money: nodes of a month are a mean over the days that the plan has of it") {
+  const PurchaseSpec spec = purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1},
+    {"name": "b", "terms": "on_demand", "nodes": 4, "lead_time": "30.4375 d",
+     "usd_per_gpu_hour": 1}])");
+  const std::vector<MonthMoney> months = money_by_month(fleet_of(spec), days(1.25 * kMonthDays));
+  REQUIRE(months.size() == 2);
+  CHECK(months[0].nodes == doctest::Approx(8));
+  CHECK(months[1].nodes == doctest::Approx(12));
+  CHECK(months[1].lasts.base_units() == doctest::Approx(0.25 * kMonthDays * kADay));
+  // A month of 8 and a quarter of one of 12.
+  CHECK(sum_of(months).nodes == doctest::Approx((8 + 3) / 1.25));
+}
+
 TEST_CASE("purchase: what terms have and have not is one line") {
   CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "buy", "nodes": 8,
     "usd_per_node": 1, "usd_per_gpu_hour": 2}])") ==

@@ -83,4 +83,19 @@ TEST_CASE("site plan: a site without power, and a path that feeds too few nodes,
         "and its hot spares");
 }
 
+TEST_CASE(
+    "site plan: nodes of lots that the job has no place for stand by, unless it says how many") {
+  const auto hot = [](const std::string& spares) {
+    const ScenarioFile file = sited_file(
+        R"("purchase": {"lots": [{"name": "a", "terms": "on_demand", "nodes": 9,
+        "usd_per_gpu_hour": 1}, {"name": "b", "terms": "on_demand", "nodes": 2, "ordered": "1 d",
+        "usd_per_gpu_hour": 1}]}, "spares": )" +
+        spares);
+    return plan_sited(*file.job, *file.run).plan.campaign.spares.hot;
+  };
+  // Eight of nine train; later there are eleven.
+  CHECK(hot(R"({"repair": "1 d"})") == 1);
+  CHECK(hot(R"({"hot": 2, "repair": "1 d"})") == 2);
+}
+
 }  // namespace lockstep

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/text_file.hpp"
 #include "sim/scenario/read_traffic.hpp"
 
@@ -36,6 +38,20 @@ TEST_CASE("comm: tables of traffic fit in 100 columns, with times alone and long
     CHECK(widest_line(text) <= kTextColumns);
     CHECK(text.find("...  ") != std::string::npos);
   }
+}
+
+TEST_CASE("comm: what members send each other is not what their NICs put on the fabric") {
+  const TrafficScenario scenario = shipped("checkpoint-beside-rings");
+  const TrafficReport report = simulate_traffic(scenario);
+  const EntryReport &rings = report.entries.at(0), &storage = report.entries.at(1);
+  // Eight rings through 32 nodes of eight GPUs: each sends on one of eight edges over a NIC.
+  CHECK(rings.bytes / rings.nic_bytes == doctest::Approx(8));
+  // 20 rounds on 256 GPUs of 2 x 255 / 256 of a buffer of 4 GiB.
+  CHECK(rings.bytes / 1e12 == doctest::Approx(20 * 510 * 4294967296e-12));
+  CHECK(storage.nic_bytes == doctest::Approx(storage.bytes));
+  const auto json = traffic_json(scenario, report, {});
+  CHECK(json["traffic"][0]["nic_bytes"].get<double>() == doctest::Approx(rings.nic_bytes));
+  CHECK(traffic_table(scenario, report, {}).find("  payload  ") != std::string::npos);
 }
 
 TEST_CASE("comm: the table says whether the expected time was met") {

@@ -276,7 +276,7 @@ TEST_CASE("lockstep plan: the answer adds up, and is the same for any number of 
   CHECK(candidates[2].at("power_limit_w").is_null());
 }
 
-TEST_CASE("lockstep plan: without prices no money, and time decides") {
+TEST_CASE("lockstep plan: without prices no money, and the fewest GPUs in time decide") {
   const test::TemporaryFolder folder;
   Json plan = Json::parse(small_plan_with("", {}));
   plan["scenario"].erase("cost");
@@ -284,8 +284,10 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
   plan["candidates"].erase(1);  // the one that is rented
   const std::string file = folder.write("plan.json", plan.dump());
   const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
-  CHECK(json.at("prefer") == "time");
-  CHECK(json.at("recommendation").get<std::string>().find("USD") == std::string::npos);
+  CHECK(json.at("prefer") == "gpus");
+  const std::string recommended = json.at("recommendation");
+  CHECK(recommended.find("USD") == std::string::npos);
+  CHECK(recommended.find("is the one with the fewest GPUs that does") != std::string::npos);
   CHECK_FALSE(json.at("candidates")[0].contains("usd"));
   CHECK_FALSE(json.at("candidates")[0].at("expected").contains("usd"));
   const std::string report = folder.path() + "/plan.html", markdown = folder.path() + "/plan.md";
@@ -294,7 +296,7 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
   for (const std::string& text : {table, read_text_file(markdown)}) {
     CHECK(text.find("USD") == std::string::npos);
     CHECK(text.find("cheapest") == std::string::npos);
-    CHECK(text.find("is the fastest") != std::string::npos);
+    CHECK(text.find("fewest") != std::string::npos);
   }
   bool named = false;
   for (const Json& assumed : json.at("assumptions")) {
@@ -307,7 +309,7 @@ TEST_CASE("lockstep plan: without prices no money, and time decides") {
   plan["prefer"] = "money";
   const auto refused = lockstep_with({"plan", folder.write("money.json", plan.dump())});
   CHECK(refused.exit == Exit::bad_input);
-  CHECK(refused.err.find("#/prefer: found \"money\"; allowed: time or energy") !=
+  CHECK(refused.err.find("#/prefer: found \"money\"; allowed: time, energy or gpus") !=
         std::string::npos);
 }
 
@@ -599,6 +601,37 @@ TEST_CASE("plan: the examples that ship are read") {
     CHECK(spec.candidates.size() >= 5);
     CHECK(spec.training.tokens >= 15e12);
   }
+}
+
+TEST_CASE("lockstep plan: who does not finish in some cases is told so, and has no longest time") {
+  const test::TemporaryFolder folder;
+  Json plan = Json::parse(kSmallPlan);
+  plan["spares"] = 0;
+  // One failure in ten days of some seventeen, and nobody comes back in ten times those.
+  Json& run = plan["scenario"]["run"];
+  run["reliability"] = {
+      {"modes", {{{"name", "node"}, {"component", "node"}, {"mean_time", "20 d"}}}}};
+  run["spares"]["repair"] = "3000 d";
+  const std::string file = folder.write("plan.json", plan.dump());
+  const std::string table = lockstep_with({"plan", file}).out;
+  CAPTURE(table);
+  CHECK(table.find("does not finish in ") != std::string::npos);
+  CHECK(table.find(" days and up") != std::string::npos);
+  const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
+  CHECK(json.at("candidates").at(0).at("unfinished_share") > 0.05);
+}
+
+TEST_CASE("lockstep plan: a price of a GPU-hour that no candidate rents at is refused") {
+  Json plan = Json::parse(kSmallPlan);
+  plan["candidates"].erase(1);
+  plan["scenario"]["price"] = {{"usd_per_gpu_hour", 2.5}};
+  const test::TemporaryFolder folder;
+  const test::Ran ran = lockstep_with({"plan", folder.write("plan.json", plan.dump())});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(
+      ran.err.find("#/scenario/price/usd_per_gpu_hour: found 2.5; allowed: no such price where no "
+                   "candidate rents: \"pay\": \"rent\", or scenario.cost.usd_per_gpu") !=
+      std::string::npos);
 }
 
 }  // namespace lockstep

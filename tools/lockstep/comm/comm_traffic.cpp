@@ -43,7 +43,7 @@ std::string entries_table(const TrafficReport& report, const TextStyle& style) {
   const bool alone = report.entries.size() > 1;
   TextTable table({{"traffic", Align::left},
                    {"messages"},
-                   {"bytes"},
+                   {"payload"},
                    {"time"},
                    {"median"},
                    {alone ? "slowdown" : "p99"},
@@ -93,6 +93,7 @@ Json entry_json(const TrafficEntry& spec, const EntryReport& entry) {
            {"messages", entry.messages},
            {"pairs", entry.pairs},
            {"bytes", twelve_digits(entry.bytes)},
+           {"nic_bytes", twelve_digits(entry.nic_bytes)},
            {"start_s", twelve_digits(entry.start_s)},
            {"end_s", twelve_digits(entry.end_s)},
            {"time_s", twelve_digits(entry.time_s())},
@@ -231,8 +232,9 @@ Json traffic_json(const TrafficScenario& scenario, const TrafficReport& report,
 
 CsvText traffic_csv(const TrafficReport& report, const std::optional<HashAnswer>& hash) {
   std::vector<std::string> names{
-      "name",   "messages", "pairs", "bytes", "start_s",         "end_s",           "time_s",
-      "mean_s", "median_s", "p99_s", "max_s", "nic_bytes_per_s", "line_rate_share", "alone_s"};
+      "name",    "messages", "pairs",           "bytes",           "nic_bytes",
+      "start_s", "end_s",    "time_s",          "mean_s",          "median_s",
+      "p99_s",   "max_s",    "nic_bytes_per_s", "line_rate_share", "alone_s"};
   if (is_drawn_often(hash)) {
     names.insert(names.end(), {"hash_least_s", "hash_median_s", "hash_most_s"});
   }
@@ -241,8 +243,8 @@ CsvText traffic_csv(const TrafficReport& report, const std::optional<HashAnswer>
     const EntryReport& e = report.entries[i];
     std::vector<std::string> cells{e.name, std::to_string(e.messages)};
     for (const double value :
-         {e.pairs, e.bytes, e.start_s, e.end_s, e.time_s(), e.mean_s, e.median_s, e.p99_s, e.max_s,
-          e.nic_bytes_per_s, e.line_rate_share, e.alone_s}) {
+         {e.pairs, e.bytes, e.nic_bytes, e.start_s, e.end_s, e.time_s(), e.mean_s, e.median_s,
+          e.p99_s, e.max_s, e.nic_bytes_per_s, e.line_rate_share, e.alone_s}) {
       cells.push_back(number_text(value));
     }
     if (is_drawn_often(hash)) {

@@ -79,9 +79,9 @@ json thin_line(const std::string& name, const std::string& colour, const char* k
 json candidate_words(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& r = answer.result(i);
   return {answer.candidate(i).name,
-          plan_time_range(r.time_s),
-          is_priced(answer.candidate(i)) ? plan_money_range(r.usd) : "no prices",
-          plan_energy_range(r.energy_j),
+          plan_time_range(r),
+          is_priced(answer.candidate(i)) ? plan_money_range(r) : "no prices",
+          plan_energy_range(r),
           "up to " + plan_power_range(r.peak_w),
           fmt::format("keeps the limits in {}", page_percent(r.chances.all))};
 }

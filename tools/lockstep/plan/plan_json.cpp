@@ -127,6 +127,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
                     {"power", twelve_digits(result.chances.power)},
                     {"usd", twelve_digits(result.chances.usd)},
                     {"all", twelve_digits(result.chances.all)}};
+  out["unfinished_share"] = twelve_digits(result.unfinished);
   out["best_share"] = twelve_digits(result.best_share);
   out["on_front"] = result.on_front;
   out["sensitivity"] = swings_json(result, priced);

@@ -21,11 +21,11 @@ Markdown candidate_lines(const PlanAnswer& answer) {
                              money ? Markdown::write("| ") : Markdown());
       continue;
     }
-    const std::string priced = is_priced(answer.candidate(i)) ? plan_money_range(r.usd) : "";
+    const std::string priced = is_priced(answer.candidate(i)) ? plan_money_range(r) : "";
     out += Markdown::write(
         "| {} | {} | {} | {} | {} | {}{} | {} | {} | {} | {} |\n", name, gpus,
-        percent_text(r.model.mfu), percent_text(r.expected.goodput), plan_time_range(r.time_s),
-        money ? Markdown::write("{} | ", priced) : Markdown(), plan_energy_range(r.energy_j),
+        percent_text(r.model.mfu), percent_text(r.expected.goodput), plan_time_range(r),
+        money ? Markdown::write("{} | ", priced) : Markdown(), plan_energy_range(r),
         plan_power_range(r.peak_w), plan_power(r.model.power.gpu_nameplate.base_units()),
         percent_text(r.chances.all), r.on_front ? "yes" : "");
   }

@@ -16,23 +16,22 @@ namespace {
 
 std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const PlanResult& r = answer.result(*answer.shown());
-  std::vector<PageFigure> figures{{.value = measure_text(0, r.expected.time_s),
-                                   .label = "of training: " + plan_time_range(r.time_s)}};
+  std::vector<PageFigure> figures{
+      {.value = measure_text(0, r.expected.time_s), .label = "of training: " + plan_time_range(r)}};
   if (is_priced(answer.candidate(*answer.shown()))) {
-    figures.push_back({.value = page_usd(r.expected.usd), .label = plan_money_range(r.usd)});
+    figures.push_back({.value = page_usd(r.expected.usd), .label = plan_money_range(r)});
   }
   if (const double capital = r.expected.capital.total_usd(); capital > 0) {
     figures.push_back({.value = page_usd(capital),
                        .label = "of capital to be spent: machines, network, building"});
   }
-  figures.insert(
-      figures.end(),
-      {{.value = plan_energy(r.expected.energy_j), .label = plan_energy_range(r.energy_j)},
-       {.value = plan_power(r.expected.peak_w),
-        .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
-                             plan_power_range(r.peak_w),
-                             plan_power(r.model.power.gpu_nameplate.base_units()))},
-       {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}});
+  figures.insert(figures.end(),
+                 {{.value = plan_energy(r.expected.energy_j), .label = plan_energy_range(r)},
+                  {.value = plan_power(r.expected.peak_w),
+                   .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
+                                        plan_power_range(r.peak_w),
+                                        plan_power(r.model.power.gpu_nameplate.base_units()))},
+                  {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}});
   return figures;
 }
 
@@ -77,10 +76,8 @@ PageTable candidate_table(const PlanAnswer& answer) {
     } else {
       row.insert(
           row.end(),
-          {with_range(measure_text(0, r.expected.time_s), plan_time_range(r.time_s),
-                      r.expected.time_s),
-           with_range(plan_energy(r.expected.energy_j), plan_energy_range(r.energy_j),
-                      r.expected.energy_j),
+          {with_range(measure_text(0, r.expected.time_s), plan_time_range(r), r.expected.time_s),
+           with_range(plan_energy(r.expected.energy_j), plan_energy_range(r), r.expected.energy_j),
            with_range(plan_power(r.expected.peak_w), plan_power_range(r.peak_w), r.expected.peak_w),
            PageCell::number(page_percent(r.model.mfu, 1), r.model.mfu),
            PageCell::number(page_percent(r.expected.goodput, 1), r.expected.goodput),
@@ -88,9 +85,9 @@ PageTable candidate_table(const PlanAnswer& answer) {
             .sort = r.chances.all}});
       if (money) {
         row.insert(row.begin() + kMoneyColumn,
-                   is_priced(candidate) ? with_range(plan_money(r.expected.usd),
-                                                     plan_money_range(r.usd), r.expected.usd)
-                                        : PageCell::unknown());
+                   is_priced(candidate)
+                       ? with_range(plan_money(r.expected.usd), plan_money_range(r), r.expected.usd)
+                       : PageCell::unknown());
       }
     }
     table.rows.push_back(std::move(row));

@@ -66,11 +66,11 @@ std::string ranges_table(const PlanAnswer& answer, const TextStyle& style) {
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanResult& result = answer.result(i);
     if (!result.model.impossible.empty()) continue;
-    std::vector<std::string> row{answer.candidate(i).name, plan_time_range(result.time_s)};
+    std::vector<std::string> row{answer.candidate(i).name, plan_time_range(result)};
     if (money) {
-      row.push_back(is_priced(answer.candidate(i)) ? plan_money_range(result.usd) : "-");
+      row.push_back(is_priced(answer.candidate(i)) ? plan_money_range(result) : "-");
     }
-    row.insert(row.end(), {plan_energy_range(result.energy_j), plan_power_range(result.peak_w),
+    row.insert(row.end(), {plan_energy_range(result), plan_power_range(result.peak_w),
                            plan_power(result.model.power.gpu_nameplate.base_units())});
     table.add(std::move(row));
   }

@@ -42,6 +42,14 @@ std::string range_in(std::span<const PlanUnit> units, const SampleMean& spread) 
                      significant(spread.high / unit.size), unit.name);
 }
 
+/// Where more than one in twenty is given up, nobody knows where the upper end would be.
+std::string open_range(std::span<const PlanUnit> units, const SampleMean& spread,
+                       const PlanResult& result) {
+  constexpr double kAboveRange = 0.05;
+  if (result.unfinished <= kAboveRange) return range_in(units, spread);
+  return in_units(units, spread.low) + " and up";
+}
+
 std::string plan_time(double seconds) { return in_units(kTimeUnits, seconds); }
 
 /// A chance in per cent; what is neither certain nor impossible never reads as if it were.
@@ -58,7 +66,9 @@ std::string joined(const std::vector<std::string>& words) {
   return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
 
-constexpr std::array<const char*, 3> kSuperlatives{"fastest", "cheapest", "thriftiest"};
+/// By PlanGoal.
+constexpr std::array<const char*, 4> kSuperlatives{"cheapest", "fastest", "thriftiest",
+                                                   "one with the fewest GPUs"};
 
 /// Each limit that a candidate does not keep surely enough, with what it comes to.
 std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) {
@@ -86,9 +96,20 @@ std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) 
   return out;
 }
 
-std::string verdict(const PlanAnswer& answer, std::size_t i) {
+/// "does not finish in 19 of 100 cases": what its days and money would not tell; empty: it
+/// does in all.
+std::string unfinished_words(const PlanResult& result) {
+  const auto all = static_cast<double>(result.samples.size());
+  const double left = std::round(result.unfinished * all);
+  if (left == 0) return {};
+  return fmt::format(
+      "does not finish in {} of {} cases, given up after ten times the time without failures",
+      grouped(left), grouped(all));
+}
+
+/// What it comes to against the limits and the others.
+std::string standing(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
-  if (!result.model.impossible.empty()) return "is impossible: it " + result.model.impossible;
   const std::vector<std::string> missed = missed_limits(answer, i);
   if (!missed.empty()) return "misses " + joined(missed);
   if (result.chances.all < answer.spec.limits.confidence) {
@@ -96,6 +117,11 @@ std::string verdict(const PlanAnswer& answer, std::size_t i) {
                        chance(result.chances.all));
   }
   if (answer.report.choice == i) return "is recommended";
+  const PlanOutcome& chosen = answer.result(*answer.report.choice).expected;
+  if (answer.spec.goal == PlanGoal::gpus && result.expected.gpus > chosen.gpus) {
+    return fmt::format("keeps the limits, but needs {} GPUs more",
+                       grouped(result.expected.gpus - chosen.gpus));
+  }
   const std::size_t measure = goal_measure(answer.spec.goal);
   const auto median = [&](const PlanResult& of) {
     return std::array{of.expected.time_s, of.expected.usd, of.expected.energy_j}[measure];
@@ -104,6 +130,14 @@ std::string verdict(const PlanAnswer& answer, std::size_t i) {
   constexpr std::array<const char*, 3> kMore{"takes {} longer", "costs {} more", "needs {} more"};
   return "keeps the limits, but " +
          fmt::format(fmt::runtime(kMore[measure]), measure_text(measure, more));
+}
+
+std::string verdict(const PlanAnswer& answer, std::size_t i) {
+  const PlanResult& result = answer.result(i);
+  if (!result.model.impossible.empty()) return "is impossible: it " + result.model.impossible;
+  const std::string unfinished = unfinished_words(result);
+  if (unfinished.empty()) return standing(answer, i);
+  return unfinished + "; it " + standing(answer, i);
 }
 
 /// "1.00 MW of the site": limits of candidates' own sites, where these are the ones that hold; with
@@ -129,11 +163,11 @@ std::vector<std::string> own_site_limits(const PlanAnswer& answer) {
 }
 
 std::string outcome_words(const PlanResult& result, bool priced) {
-  const std::string money = priced ? fmt::format(", {} ({})", plan_money(result.expected.usd),
-                                                 plan_money_range(result.usd))
-                                   : std::string();
+  const std::string money =
+      priced ? fmt::format(", {} ({})", plan_money(result.expected.usd), plan_money_range(result))
+             : std::string();
   return fmt::format("{} ({}){} and {}, at up to {} of the site", plan_time(result.expected.time_s),
-                     plan_time_range(result.time_s), money, plan_energy(result.expected.energy_j),
+                     plan_time_range(result), money, plan_energy(result.expected.energy_j),
                      plan_power(result.expected.peak_w));
 }
 
@@ -178,14 +212,22 @@ std::string alternatives(const PlanAnswer& answer) {
 std::string plan_money(double usd) { return in_units(kMoneyUnits, usd); }
 std::string plan_energy(double joules) { return in_units(kEnergyUnits, joules); }
 std::string plan_power(double watts) { return in_units(kPowerUnits, watts); }
-std::string plan_time_range(const SampleMean& seconds) { return range_in(kTimeUnits, seconds); }
-std::string plan_money_range(const SampleMean& usd) { return range_in(kMoneyUnits, usd); }
-std::string plan_energy_range(const SampleMean& joules) { return range_in(kEnergyUnits, joules); }
+std::string plan_time_range(const PlanResult& result) {
+  return open_range(kTimeUnits, result.time_s, result);
+}
+std::string plan_money_range(const PlanResult& result) {
+  return open_range(kMoneyUnits, result.usd, result);
+}
+std::string plan_energy_range(const PlanResult& result) {
+  return open_range(kEnergyUnits, result.energy_j, result);
+}
 std::string plan_power_range(const SampleMean& watts) { return range_in(kPowerUnits, watts); }
 
 std::size_t goal_measure(PlanGoal goal) {
   switch (goal) {
     case PlanGoal::time:
+    case PlanGoal::gpus:  // no sample moves them: what a plan is unsure of is the time that they
+                          // take
       return 0;
     case PlanGoal::energy:
       return 2;
@@ -228,7 +270,7 @@ std::string plan_recommendation(const PlanAnswer& answer) {
         "No candidate keeps the limits in {} of all cases. The nearest is {}, in {}: {}.",
         chance(answer.spec.limits.confidence), name, chance(best.chances.all), outcome);
   }
-  const char* superlative = kSuperlatives[goal_measure(answer.spec.goal)];
+  const char* superlative = kSuperlatives[static_cast<std::size_t>(answer.spec.goal)];
   return fmt::format(
       "Take {}: {}. It keeps the limits in {} of all cases, and is the {} that does in {}.{}", name,
       outcome, chance(best.chances.all), superlative, chance(best.best_share),

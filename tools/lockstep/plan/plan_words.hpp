@@ -11,10 +11,11 @@ namespace lockstep {
 std::string plan_money(double usd);      ///< "21.3 M USD"
 std::string plan_energy(double joules);  ///< "12.4 GWh"
 std::string plan_power(double watts);    ///< "5.31 MW"
-/// "50.1 to 63.0 days": nine of ten samples; both ends in the unit of the larger.
-std::string plan_time_range(const SampleMean& seconds);
-std::string plan_money_range(const SampleMean& usd);
-std::string plan_energy_range(const SampleMean& joules);
+/// "50.1 to 63.0 days": nine of ten samples; both ends in the unit of the larger. "50.1 days and
+/// up" where those that are given up reach into them.
+std::string plan_time_range(const PlanResult& result);
+std::string plan_money_range(const PlanResult& result);
+std::string plan_energy_range(const PlanResult& result);
 std::string plan_power_range(const SampleMean& watts);
 
 /// "Llama 3 70B on 15.0 T tokens": what is trained.

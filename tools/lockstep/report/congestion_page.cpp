@@ -34,7 +34,7 @@ void add_jobs(Page& page, const CongestionReport& report) {
            {.title = "Slowdown", .numeric = true, .about = "together / alone"},
            {.title = "Alone", .numeric = true, .about = "time with nothing else on the fabric"},
            {.title = "Together", .numeric = true, .about = "time with all jobs on the fabric"},
-           {.title = "Bytes sent", .numeric = true}},
+           {.title = "Put on the fabric", .numeric = true, .about = "bytes that its NICs send"}},
       .first_rows = 12};
   double largest = 1;
   for (const JobCongestion& job : report.jobs) largest = std::max(largest, job.slowdown());

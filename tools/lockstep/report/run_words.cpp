@@ -8,6 +8,7 @@
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/campaign_result.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
@@ -149,7 +150,14 @@ std::string run_title(const CampaignResult& result) {
 }
 
 Html run_headline(const CampaignResult& result) {
-  Html out = goodput_sentence(result.summary) + losses_sentences(result.summary);
+  Html out;
+  if (const std::string cut = unfinished_text(result); !cut.empty()) {
+    out += strong("Not finished: ") + escaped(cut + ". ");
+  }
+  if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
+    out += strong("Checkpoints: ") + escaped(unsaved + ". ");
+  }
+  out += goodput_sentence(result.summary) + losses_sentences(result.summary);
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *result.scenario.power);
     if (!warning.empty()) out += escaped(" Power limit ") + strong(warning) + escaped(".");

@@ -11,6 +11,13 @@ namespace lockstep {
 /// Which draw of the hashes a run is of, or what it is over several.
 std::string run_hash_text(const HashAnswer& hash);
 
+/// How many of the runs are given up before their work is done, and what that makes of the figures;
+/// empty: none.
+std::string unfinished_text(const CampaignResult& result);
+
+/// That failures start the run again, where there are some and no checkpoints; else empty.
+std::string unsaved_text(const CampaignResult& result);
+
 /// A header line and one of values: the numbers of the JSON's first level, then every bucket's
 /// share.
 CsvText campaign_csv(const CampaignResult& result);

@@ -171,6 +171,12 @@ std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
   std::string out;
+  if (const std::string cut = unfinished_text(result); !cut.empty()) {
+    out += labelled_line("Not finished", kCampaignLabels, cut);
+  }
+  if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
+    out += labelled_line("Checkpoints", kCampaignLabels, unsaved);
+  }
   out += labelled_line(
       "Goodput", kCampaignLabels,
       fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
@@ -318,6 +324,25 @@ std::string run_hash_text(const HashAnswer& hash) {
                      hash_text(hash.bands[0]), duration_text(wall.least.value),
                      duration_text(wall.most.value), run_percent(goodput.least.value, 2),
                      run_percent(goodput.most.value, 2));
+}
+
+std::string unfinished_text(const CampaignResult& result) {
+  const Campaign& campaign = result.plan.campaign;
+  const auto all = static_cast<double>(result.summary.trajectories);
+  const double left = std::round(all * (1 - result.summary.finished));
+  if (campaign.horizon > 0 || left == 0) return {};
+  return fmt::format(
+      "{} of {} runs {} not done after {}, {} times what their work takes, and {} cut off there; "
+      "wall time, goodput, energy and money are those up to the cut",
+      grouped(left), grouped(all), left == 1 ? "is" : "are",
+      duration_text(kGivenUpAfter * campaign.work.base_units()), kGivenUpAfter,
+      left == 1 ? "is" : "are");
+}
+
+std::string unsaved_text(const CampaignResult& result) {
+  const bool stopped = result.summary.interruptions.mean > 0;
+  if (!stopped || !result.plan.campaign.tiers.empty()) return {};
+  return "none: every failure starts the run again (run.checkpoint)";
 }
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
