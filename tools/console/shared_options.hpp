@@ -77,8 +77,9 @@ int whole_number(const ParsedOptions& options, std::string_view name, int otherw
 /// What --fold and --unfold say. Throws UsageError where both are given.
 Folding folding_of(const ParsedOptions& options);
 
-/// Before the work: files to be written are in folders that exist, and "-" is only what prints the
-/// answer. Throws InputError or UsageError.
+/// Before the work: files to be written are in folders that exist and can be written, a folder of
+/// files is one or can be made, and "-" is only what prints the answer. Throws InputError or
+/// UsageError.
 void check_written_files(const CommandSpec& command, const ParsedOptions& options);
 
 /// What Command::read is for commands that take a scenario: a file, standard input, or the name of
