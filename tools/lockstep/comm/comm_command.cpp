@@ -216,7 +216,7 @@ Exit run_varied_comm(const std::string& file, const std::string& text, const Pre
                      const ParsedOptions& options, Console& console) {
   constexpr std::array<std::string_view, 5> kOfOnePoint{"flows", "paths", "profile", "assert",
                                                         "hash-seeds"};
-  const auto answer_to = [&](const std::vector<std::string>& point) {
+  const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
     std::vector<std::string> sets = options.all("set");
     sets.insert(sets.end(), point.begin(), point.end());
     const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);

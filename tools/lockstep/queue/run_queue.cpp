@@ -23,6 +23,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
+#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
@@ -294,11 +295,13 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   QueueResult result;
   {
     Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
+    ForeseenWork work(spec.file, jobs_text(spec.jobs.size()), progress);
     const bool spans =
         reports || format == "csv" || options.has("trace") || options.has("accounting");
     result = simulate_queue(spec,
                             {.keep_spans = spans, .go_on = [&](std::size_t ended, std::size_t all) {
                                if (ended > 0) progress.update(ended, all);
+                               work.reached(static_cast<double>(ended) / static_cast<double>(all));
                                return !InterruptGuard::interrupted();
                              }});
   }
