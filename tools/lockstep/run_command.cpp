@@ -162,7 +162,7 @@ constexpr std::array kRunOptions{
     OptionSpec{"advise", 0, "", false,
                "Simulate some twenty standard changes of a single step, each alone, instead of "
                "the step's table: which gain how much, with the interval of each gain, and why "
-               "the others cannot be.",
+               "the others cannot be. Beside --explain-fabric with --report: the page has both.",
                "--advise"},
     kAskModel,
     kAskNode,

@@ -309,6 +309,20 @@ TEST_CASE("lockstep run --advise: the best change first, refusals with their rea
   CHECK(ran.out.find(first) < ran.out.find("No help"));
 }
 
+TEST_CASE("lockstep run --advise: an option that would say nothing is refused") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Ran fabric = lockstep_with({"run", file, "--advise", "--explain-fabric"});
+  CHECK(fabric.exit == Exit::bad_input);
+  CHECK(fabric.out.empty());
+  CHECK(fabric.err ==
+        "lockstep run: found --explain-fabric beside --advise; allowed: one of them, or --report "
+        "FILE too, whose page has both\n");
+  const Ran drawn = lockstep_with({"run", file, "--advise", "--svg", folder.path() + "/s.svg"});
+  CHECK(drawn.exit == Exit::bad_input);
+  CHECK(drawn.err == "lockstep run: found --svg beside --advise; allowed: one of them\n");
+}
+
 TEST_CASE("lockstep tune --vary: each point is the best that tune finds there") {
   const TemporaryFolder folder;
   const std::string file =

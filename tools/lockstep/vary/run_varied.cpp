@@ -30,6 +30,25 @@ constexpr std::array<std::string_view, 11> kOfOnePoint{
     "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
     "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
 
+/// Options that would say nothing beside --advise; those of the step's page say it there.
+constexpr std::array<std::string_view, 6> kNotAdvised{"trace", "svg",         "chakra",
+                                                      "goal",  "power-trace", "assert"};
+constexpr std::array<std::string_view, 3> kOnAdvicePage{"explain-fabric", "jitter", "hash-seeds"};
+
+void refuse_beside_advice(const ParsedOptions& options) {
+  const auto refuse = [&options](std::span<const std::string_view> names, std::string_view else_) {
+    for (const std::string_view option : names) {
+      if (!options.has(option)) continue;
+      throw UsageError(fmt::format(
+          "lockstep run: found --{} beside --advise; allowed: one of them{}", option, else_));
+    }
+  };
+  refuse(kNotAdvised, "");
+  if (!options.has("report")) {
+    refuse(kOnAdvicePage, ", or --report FILE too, whose page has both");
+  }
+}
+
 /// One line for the points that have no answer.
 void say_what_is_missing(const Varied& varied, std::string_view command, std::ostream& err) {
   const auto has_none = [](const VariedPoint& point) { return !point.ok(); };
@@ -130,6 +149,7 @@ Exit run_varied(const std::string& path,
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
                 const ParsedOptions& options,
                 const std::function<std::string(const Advice&)>& page_of, Console& console) {
+  refuse_beside_advice(options);
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
   Progress progress(console.err, "changes", 1, console.err_is_terminal);
