@@ -7,10 +7,12 @@
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/preset_store.hpp"
@@ -35,6 +37,22 @@ int whole_number(const ParsedOptions& options, std::string_view name, int otherw
                                  in_quotes(text), high));
   }
   return number;
+}
+
+Seconds time_option(const ParsedOptions& options, std::string_view name, Seconds most) {
+  const std::string text = options.get(name);
+  const auto parsed = parse_quantity(text, Dimension::time);
+  if (const auto* mistake = std::get_if<QuantityMistake>(&parsed)) {
+    const std::string nearest =
+        mistake->nearest.empty() ? "" : fmt::format(". Did you mean \"{}\"?", mistake->nearest);
+    throw UsageError(fmt::format("--{}: found {}; allowed: {}{}", name, in_quotes(text),
+                                 mistake->allowed, nearest));
+  }
+  const Seconds time{std::get<double>(parsed)};
+  if (time > Seconds{} && time <= most) return time;
+  throw UsageError(fmt::format("--{}: found {}; allowed: a time above 0, at most {}", name,
+                               in_quotes(text),
+                               format_quantity(most.base_units(), Dimension::time)));
 }
 
 Folding folding_of(const ParsedOptions& options) {

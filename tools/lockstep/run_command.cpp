@@ -10,7 +10,6 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
-#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/measured/row_document.hpp"
@@ -317,19 +316,13 @@ void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
 
 /// What --jitter says; 0 without it. Throws UsageError.
 Seconds jitter_of(const ParsedOptions& options) {
-  constexpr double kMost = 1;  // second
+  constexpr Seconds kMost{1};
   if (!options.has("jitter")) return {};
-  const std::string text = options.get("jitter");
-  const auto parsed = parse_quantity(text, Dimension::time);
-  const double* const seconds = std::get_if<double>(&parsed);
-  if (seconds == nullptr || *seconds <= 0 || *seconds > kMost) {
-    throw UsageError(fmt::format("--jitter: found {}; allowed: a time above 0, at most {:g} s",
-                                 in_quotes(text), kMost));
-  }
+  const Seconds jitter = time_option(options, "jitter", kMost);
   if (options.has("fold")) {
     throw UsageError("--jitter: found --fold beside it; allowed: one of them");
   }
-  return Seconds{*seconds};
+  return jitter;
 }
 
 /// Which draw of the hashes the step is of, and the band over those that are asked for.
