@@ -58,6 +58,29 @@ TEST_CASE("lockstep: help and version go to the output, with status 0") {
     CHECK(ran.err.empty());
   }
   CHECK(lockstep_with({"--version"}).out.starts_with("lockstep "));
+  const std::string help = lockstep_with({"run", "--help"}).out;
+  CHECK(lockstep_with({"help", "run"}).out == help);
+  CHECK(lockstep_with({"run", "help"}).out == help);
+  CHECK(lockstep_with({"help", "rum"}).err.find("Did you mean run?") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: words for what --set says name it, and it works") {
+  const auto error_of = [](const std::string& option, const std::string& value) {
+    const Ran ran = lockstep_with({"run", "s.json", option, value});
+    CHECK(ran.exit == Exit::bad_input);
+    return ran.err;
+  };
+  CHECK(error_of("--power-cap", "500").ends_with("Did you mean --set power.cap=\"500 W\"?\n"));
+  CHECK(error_of("--training", "15T").ends_with("Did you mean --set training.tokens=15T?\n"));
+  CHECK(error_of("--mttf", "3h").find("--set run.reliability=") != std::string::npos);
+  const Ran tokens = lockstep_with(
+      {"run", "--model", "llama3_8b", "--node", "dgx_h100", "--nodes", "1", "--tokens", "15T"});
+  CHECK(tokens.err.ends_with("of one sequence; of a training: --set training.tokens=15T\n"));
+  const Ran asked = lockstep_with({"run", "--model", "llama3_8b", "--node", "dgx_h100", "--nodes",
+                                   "1", "--set", "training.tokens=15T", "--set", "power.cap=500 W",
+                                   "--set", "price.usd_per_gpu_hour=2.5"});
+  CHECK_MESSAGE(asked.exit == Exit::ok, asked.err);
+  CHECK(asked.out.find("15.0 T tokens") != std::string::npos);
 }
 
 TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {

@@ -180,7 +180,7 @@ constexpr std::array kRunOptions{
                "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 18> kRunExamples{
+constexpr std::array<std::string_view, 19> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
@@ -194,6 +194,8 @@ constexpr std::array<std::string_view, 18> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json --advise",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --vary "
     "cluster.node=dgx_h100,dgx_b200",
+    "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --set training.tokens=15T --set "
+    "price.usd_per_gpu_hour=2.5",
     "lockstep run my.json --assert \"mfu>=0.40\"",
     "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
@@ -202,6 +204,15 @@ constexpr std::array<std::string_view, 18> kRunExamples{
     "lockstep run scenarios/queue/slurm-recorded.json --report queue.html",
     "lockstep run scenarios/serving/llama3-70b-h100-chat.json",
     "lockstep run tests/reference/training.json#mosaic-h100_80gb-amp_bf16-70b-s2048-g128-mb8",
+};
+
+constexpr std::array kRunHints{
+    WordHint{"--mttf", "--set run.duration=\"30 d\" --set run.reliability=llama3_54_days"},
+    WordHint{"--mtbf", "--set run.duration=\"30 d\" --set run.reliability=llama3_54_days"},
+    WordHint{"--power-cap", "--set power.cap=\"500 W\""},
+    WordHint{"--training", "--set training.tokens=15T"},
+    WordHint{"--training-tokens", "--set training.tokens=15T"},
+    WordHint{"--price", "--set price.usd_per_gpu_hour=2.5"},
 };
 
 constexpr CommandSpec kRunSpec{
@@ -231,6 +242,7 @@ constexpr CommandSpec kRunSpec{
     .positionals = 1,
     .options = kRunOptions,
     .examples = kRunExamples,
+    .hints = kRunHints,
 };
 
 Answer formatted(const RunResult& result, const nlohmann::ordered_json& json,
