@@ -386,3 +386,32 @@ TEST_CASE("run and tune: of a plan and of a sweep they name the command that tak
                               sweep + " takes this file\n");
   }
 }
+
+TEST_CASE("plan, sweep and comm: of another command's file they name the command that takes it") {
+  const std::string folder = LOCKSTEP_SOURCE_DIR "/scenarios/";
+  const std::string job = folder + "llama3-405b-16k.json";
+  const std::string plan = folder + "plans/h100-in-three-lots.json";
+  const auto says = [](const std::string& command, const std::string& file,
+                       const std::string& text) {
+    const Ran ran = lockstep_with({command, file});
+    CAPTURE(command);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.ends_with(text + " takes this file\n"), ran.err);
+  };
+  says("plan", job, "allowed: no such key in a plan: lockstep run " + job);
+  says("sweep", job, "allowed: no such key in a sweep: lockstep run " + job);
+  says("comm", job,
+       "allowed: no such key in a scenario of traffic or collectives: lockstep run " + job);
+  says("sweep", plan, "allowed: no such key in a sweep: lockstep plan " + plan);
+}
+
+TEST_CASE("run and others: of a list of measured runs they say what takes it") {
+  const std::string rows = LOCKSTEP_SOURCE_DIR "/tests/reference/training.json";
+  for (const std::string command : {"run", "tune", "plan", "sweep", "comm"}) {
+    CAPTURE(command);
+    const Ran ran = lockstep_with({command, rows});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find("lockstep run " + rows + "#ROW takes one") != std::string::npos,
+                  ran.err);
+  }
+}
