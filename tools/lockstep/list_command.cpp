@@ -92,8 +92,8 @@ Answer listing_text(const Listing& listing, const std::string& format, const Tex
   std::vector<TextTable::Column> titles;
   titles.reserve(columns.size());
   for (const auto& column : columns) {
-    titles.push_back(
-        {column.title, column.number ? TextTable::Align::right : TextTable::Align::left});
+    const auto align = column.number ? TextTable::Align::right : TextTable::Align::left;
+    titles.push_back({column.title, align, !column.number && &column == &columns.back()});
   }
   TextTable table(std::move(titles));
   for (const auto& row : listing.rows) table.add(row);
