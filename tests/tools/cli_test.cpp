@@ -12,6 +12,7 @@
 #include "tests/tools/ran.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/listing.hpp"
 
 using namespace lockstep;
@@ -303,6 +304,19 @@ TEST_CASE("lockstep list: every kind, in every format, has what the presets have
       CHECK(table.find("\n" + name + " ") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("lockstep list: sentences wrap at 100 columns, those of fields stay a line each") {
+  for (const char* kind : {"scenarios", "stacks"}) {
+    std::istringstream lines(lockstep_with({"list", kind}).out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(text_width(line) <= kTextColumns);
+    }
+  }
+  const Ran fields = lockstep_with({"list", "fields"});
+  CHECK(fields.out.find("Lower end of what 90 % of runs would take, by the errors of published "
+                        "runs alike.\n") != std::string::npos);
 }
 
 TEST_CASE("lockstep validate: finds its own rows, also beside a folder of one's own") {
