@@ -7,6 +7,7 @@
 #include "models/base/input_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/console/foreseen_work.hpp"
 
 using namespace lockstep;
 

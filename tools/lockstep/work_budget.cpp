@@ -3,25 +3,14 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <ostream>
-#include <utility>
 #include <variant>
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
-#include "tools/console/table.hpp"
+#include "tools/console/foreseen_work.hpp"
 
 namespace lockstep {
-namespace {
-
-constexpr double kWorthSaying = 30;  ///< seconds
-
-std::string announcement(const WorkEstimate& work) {
-  return terminal_text(
-      fmt::format("{}: {} take about {}", work.place, work.what, duration_text(work.seconds)));
-}
-
-}  // namespace
 
 double memory_limit() {
   constexpr double kUsual = 64e9;
@@ -55,29 +44,7 @@ void check_work_memory(const WorkEstimate& work, double memory) {
 
 void announce_work(const WorkEstimate& work, std::ostream& err) {
   if (work.seconds < kWorthSaying) return;
-  err << announcement(work) << "\n";
-}
-
-std::optional<double> foreseen_seconds(double elapsed, double share) {
-  constexpr double kEarliest = 3;  // seconds: less of its course says little of the rest
-  if (elapsed < kEarliest || share <= 0) return std::nullopt;
-  const double all = elapsed / share;
-  return all < kWorthSaying ? std::nullopt : std::optional(all);
-}
-
-ForeseenWork::ForeseenWork(std::string place, std::string what, Progress& progress)
-    : place_(std::move(place)),
-      what_(std::move(what)),
-      progress_(progress),
-      start_(std::chrono::steady_clock::now()) {}
-
-void ForeseenWork::reached(double share) {
-  if (said_ || share >= 1) return;
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
-  const std::optional<double> seconds = foreseen_seconds(elapsed.count(), share);
-  if (!seconds) return;
-  said_ = true;
-  progress_.say(announcement({.place = place_, .what = what_, .seconds = *seconds}));
+  err << work_announcement(work.place, work.what, work.seconds) << "\n";
 }
 
 }  // namespace lockstep

@@ -3,12 +3,8 @@
 /// announced.
 #pragma once
 
-#include <chrono>
 #include <iosfwd>
-#include <optional>
 #include <string>
-
-#include "tools/console/progress.hpp"
 
 namespace lockstep {
 
@@ -24,26 +20,6 @@ void check_work_memory(const WorkEstimate& work, double memory);
 
 /// Writes a line to `err` for work of more than half a minute.
 void announce_work(const WorkEstimate& work, std::ostream& err);
-
-/// How long work takes in all of which `share` is done after `elapsed` seconds; nothing where that
-/// is not worth saying, or too early to say.
-std::optional<double> foreseen_seconds(double elapsed, double share);
-
-/// Work that nothing estimated before it began: announced, once, when its course foretells more
-/// than half a minute.
-class ForeseenWork {
- public:
-  /// `what` of the file: "3 points".
-  ForeseenWork(std::string place, std::string what, Progress& progress);
-  /// So much is done, from 0 to 1.
-  void reached(double share);
-
- private:
-  std::string place_, what_;
-  Progress& progress_;
-  std::chrono::steady_clock::time_point start_;
-  bool said_ = false;
-};
 
 /// Bytes of memory that a command may take: 64 GB, or what the environment says in LOCKSTEP_MEMORY
 /// ("200 GB"). Throws InputError for what is no amount of data.

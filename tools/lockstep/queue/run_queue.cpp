@@ -14,6 +14,7 @@
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/scenario/host_list.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/foreseen_work.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
@@ -23,7 +24,6 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
-#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {

@@ -13,6 +13,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/advice.hpp"
 #include "sim/answer/answer.hpp"
+#include "tools/console/foreseen_work.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
@@ -20,7 +21,6 @@
 #include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/vary.hpp"
 #include "tools/lockstep/vary/vary_page.hpp"
-#include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
