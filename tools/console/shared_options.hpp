@@ -74,8 +74,8 @@ std::vector<std::string> changes_of(const ParsedOptions& options);
 /// The option's whole number from 1 to `high`; `otherwise` without it. Throws UsageError.
 int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high);
 
-/// The option's time, above 0 and at most `most`. Throws UsageError, which lists the units where one
-/// is missing or unknown. Requires that it is given.
+/// The option's time, above 0 and at most `most`. Throws UsageError, which lists the units where
+/// one is missing or unknown. Requires that it is given.
 Seconds time_option(const ParsedOptions& options, std::string_view name, Seconds most);
 
 /// What --fold and --unfold say. Throws UsageError where both are given.

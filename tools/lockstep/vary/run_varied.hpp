@@ -25,10 +25,9 @@ using PointAnswer = std::function<nlohmann::ordered_json(
 /// The answers over --vary as a table, JSON, CSV, and a page where --report asks for one; a line on
 /// standard error where a point has none. Ctrl-C ends the asking: the points that are left have no
 /// answer. Throws UsageError where an option of `of_one_point` is given too.
-Exit answer_varied(
-    const std::string& path, const PointAnswer& answer_to,
-    std::span<const std::string_view> of_one_point, std::string_view command,
-    const ParsedOptions& options, Console& console);
+Exit answer_varied(const std::string& path, const PointAnswer& answer_to,
+                   std::span<const std::string_view> of_one_point, std::string_view command,
+                   const ParsedOptions& options, Console& console);
 
 /// What a point says that Ctrl-C took the answer from.
 InputError interruption_of(const std::string& file);
