@@ -382,8 +382,8 @@ void read_log(const std::string& file, bool closed, ReliabilitySpec& out) {
 
 /// Without "modes" whatever else is said of failures has to be said as modes.
 void refuse_other_words(const JsonCursor& from) {
-  constexpr std::array<std::string_view, 6> kWords{"about", "source",   "note",
-                                                   "log",   "observed", "modes"};
+  constexpr std::array<std::string_view, 7> kWords{"preset", "about",    "source", "note",
+                                                   "log",    "observed", "modes"};
   if (from.find("modes")) return;
   for (const std::string& key : from.keys()) {
     if (std::ranges::find(kWords, key) != kWords.end()) continue;

@@ -74,6 +74,13 @@ TEST_CASE("lockstep run: words for what --set says name it, and it works") {
   CHECK(error_of("--power-cap", "500").ends_with("Did you mean --set power.cap=\"500 W\"?\n"));
   CHECK(error_of("--training", "15T").ends_with("Did you mean --set training.tokens=15T?\n"));
   CHECK(error_of("--mttf", "3h").find("--set run.reliability=") != std::string::npos);
+  const Ran failures =
+      lockstep_with({"run", LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-54days.json", "--set",
+                     "run.reliability.mttf=3 h"});
+  CHECK_MESSAGE(failures.err.find("#/run/reliability: found the unknown key \"mttf\" (--set "
+                                  "run.reliability.mttf=3 h) and no \"modes\"; allowed: ") !=
+                    std::string::npos,
+                failures.err);
   const Ran tokens = lockstep_with(
       {"run", "--model", "llama3_8b", "--node", "dgx_h100", "--nodes", "1", "--tokens", "15T"});
   CHECK(tokens.err.ends_with("of one sequence; of a training: --set training.tokens=15T\n"));
