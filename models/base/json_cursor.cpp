@@ -186,6 +186,14 @@ std::string JsonCursor::set_option() const {
   return change == nullptr ? std::string{} : change->option;
 }
 
+std::string JsonCursor::making_option() const {
+  std::string option = set_option();
+  for (const JsonOverride& change : document_->overrides) {
+    if (option.empty() && is_inside(pointer_, change.made)) option = change.option;
+  }
+  return option;
+}
+
 void JsonCursor::tell_unitless_sets(std::vector<std::string>& notes) const {
   for (std::string& told : document_->unitless_sets) notes.push_back(std::move(told));
   document_->unitless_sets.clear();
@@ -314,7 +322,7 @@ void JsonCursor::finish() const {
     if (std::ranges::find(asked, name) != asked.end()) continue;
     if (document_->style == JsonStyle::sourced && is_annotation(name)) continue;
     const JsonCursor unknown(document_, &value, pointer_ + "/" + pointer_part(name));
-    const std::string option = unknown.set_option();
+    const std::string option = unknown.making_option();
     throw InputError(
         {file(), unknown.pointer_,
          std::string(kUnknownKey) + in_quotes(name) + (option.empty() ? "" : " (" + option + ")"),

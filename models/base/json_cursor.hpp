@@ -41,6 +41,7 @@ struct JsonOverride {
   std::string pointer;  ///< "/cluster/nodes"
   std::string option;   ///< as written: "--set cluster.nodes=384"
   std::string value;    ///< as written: "384"
+  std::string made{};   ///< the first place on the path that was not there before; else `pointer`
 };
 
 /// A place in a parsed document. Copies share the document and what was read of it.
@@ -58,6 +59,8 @@ class JsonCursor {
   [[nodiscard]] const std::string& pointer() const { return pointer_; }
   /// The `--set` option that gave this value; empty if the file did.
   [[nodiscard]] std::string set_option() const;
+  /// The same, also where an option made what this value is in: "a.b=1" makes "a".
+  [[nodiscard]] std::string making_option() const;
   [[nodiscard]] std::span<const JsonOverride> overrides() const;
   /// Moves to `notes` the numbers that `--set` gave without a unit where one counts, as they were
   /// read: "power.site_limit: 5 W (no unit given)".

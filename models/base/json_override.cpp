@@ -77,6 +77,16 @@ Json& step_into(Json& node, const std::string& part, const InputProblem& where) 
   return node[index];
 }
 
+/// The shortest beginning of the pointer that leads nowhere yet; the whole one where none does.
+std::string first_missing(const Json& root, const std::string& pointer) {
+  for (std::size_t end = pointer.find('/', 1); end < pointer.size();
+       end = pointer.find('/', end + 1)) {
+    std::string begin = pointer.substr(0, end);
+    if (!root.contains(Json::json_pointer(begin))) return begin;
+  }
+  return pointer;
+}
+
 }  // namespace
 
 std::string pointer_of_path(std::string_view path) {
@@ -114,18 +124,22 @@ JsonOverride apply_override(Json& root, std::string_view set) {
     throw InputError({"--set", "", in_quotes(set), "path=value, such as cluster.nodes=384", ""});
   }
   const std::string_view value = set.substr(equals + 1);
-  std::string pointer = put_value(root, option, set.substr(0, equals), parse_value(option, value));
-  return {std::move(pointer), option, std::string(value)};
+  const std::string_view path = set.substr(0, equals);
+  std::string made = first_missing(root, pointer_of_path(path));
+  std::string pointer = put_value(root, option, path, parse_value(option, value));
+  return {std::move(pointer), option, std::string(value), std::move(made)};
+}
+
+bool is_inside(std::string_view pointer, std::string_view place) {
+  return pointer.starts_with(place) &&
+         (pointer.size() == place.size() || pointer[place.size()] == '/');
 }
 
 const JsonOverride* last_override(std::span<const JsonOverride> overrides,
                                   std::string_view pointer) {
   const JsonOverride* last = nullptr;
   for (const JsonOverride& candidate : overrides) {
-    const std::string& at = candidate.pointer;
-    const bool inside =
-        pointer.starts_with(at) && (pointer.size() == at.size() || pointer[at.size()] == '/');
-    if (inside) last = &candidate;
+    if (is_inside(pointer, candidate.pointer)) last = &candidate;
   }
   return last;
 }

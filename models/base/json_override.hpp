@@ -26,6 +26,9 @@ std::string pointer_of_path(std::string_view path);
 std::string put_value(nlohmann::ordered_json& root, const std::string& origin,
                       std::string_view path, nlohmann::ordered_json value);
 
+/// Whether a pointer is `place` or leads to something in it.
+bool is_inside(std::string_view pointer, std::string_view place);
+
 /// The last change of the value at `pointer`, or of something around it; null if there is none.
 const JsonOverride* last_override(std::span<const JsonOverride> overrides,
                                   std::string_view pointer);

@@ -173,15 +173,23 @@ class Builder {
   std::vector<Level> levels_;
 };
 
-}  // namespace
-
-Json parse_json_text(const std::string& file, std::string_view text) {
+std::string_view without_mark(std::string_view text) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (std::ranges::all_of(text,
-                          [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; })) {
-    throw InputError({file, "", "an empty text", "a JSON object", ""});
-  }
+  return text;
+}
+
+}  // namespace
+
+void require_json_text(const std::string& file, std::string_view text, std::string allowed) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };
+  if (!std::ranges::all_of(without_mark(text), is_blank)) return;
+  throw InputError({file, "", "an empty text", std::move(allowed), ""});
+}
+
+Json parse_json_text(const std::string& file, std::string_view text) {
+  text = without_mark(text);
+  require_json_text(file, text, "a JSON object");
   Builder builder(file, text);
   constexpr bool kWhole = true, kComments = true;
   Json::sax_parse(text, &builder, Json::input_format_t::json, kWhole, kComments);

@@ -17,6 +17,9 @@ constexpr std::size_t kJsonDepth = 64;
 /// are comments (// to the end of the line, /* */). Takes time proportional to the text.
 nlohmann::ordered_json parse_json_text(const std::string& file, std::string_view text);
 
+/// Throws InputError for an empty text, or one of blanks alone; `allowed`: "a JSON object".
+void require_json_text(const std::string& file, std::string_view text, std::string allowed);
+
 /// JSON as Python writes it, as JSON: the numbers that JSON lacks, `Infinity`, `-Infinity` and
 /// `NaN` (and `inf`, `-inf`, `nan`, `-nan`, which C++ prints), become strings. Strings stay as they
 /// are.

@@ -70,6 +70,24 @@ constexpr std::array kUnits{
     Unit{"%", Dimension::share, 0.01},
 };
 
+constexpr std::array kUnitWords{
+    Unit{"second", Dimension::time, 1},       Unit{"seconds", Dimension::time, 1},
+    Unit{"minute", Dimension::time, 60},      Unit{"minutes", Dimension::time, 60},
+    Unit{"hour", Dimension::time, 3600},      Unit{"hours", Dimension::time, 3600},
+    Unit{"day", Dimension::time, 86400},      Unit{"days", Dimension::time, 86400},
+    Unit{"week", Dimension::time, 7 * 86400}, Unit{"weeks", Dimension::time, 7 * 86400},
+};
+
+/// Null where the dimension has no such unit.
+const Unit* unit_named(std::string_view name, Dimension dimension) {
+  for (const std::span<const Unit> table : {units(), unit_words()}) {
+    for (const Unit& unit : table) {
+      if (unit.dimension == dimension && unit.symbol == name) return &unit;
+    }
+  }
+  return nullptr;
+}
+
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 std::string_view trimmed(std::string_view text) {
@@ -119,6 +137,7 @@ std::string with_unit(double base_units, const Unit& unit) {
 }  // namespace
 
 std::span<const Unit> units() { return kUnits; }
+std::span<const Unit> unit_words() { return kUnitWords; }
 
 std::string_view dimension_name(Dimension dimension) {
   switch (dimension) {
@@ -162,14 +181,11 @@ std::variant<double, QuantityMistake> parse_quantity(std::string_view text, Dime
     if (may_be_bare(dimension)) return number;
     return QuantityMistake{rule(dimension), ""};
   }
-  for (const Unit& known : kUnits) {
-    if (known.dimension == dimension && known.symbol == unit) {
-      const double value = number * known.factor;
-      if (!std::isfinite(value)) return QuantityMistake{rule(dimension), ""};
-      return value;
-    }
-  }
-  return mistake(unit, dimension);
+  const Unit* const known = unit_named(unit, dimension);
+  if (known == nullptr) return mistake(unit, dimension);
+  const double value = number * known->factor;
+  if (!std::isfinite(value)) return QuantityMistake{rule(dimension), ""};
+  return value;
 }
 
 std::string format_quantity(double base_units, Dimension dimension) {

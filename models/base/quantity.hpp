@@ -28,6 +28,9 @@ struct Unit {
 /// Every unit, by dimension, the ones that people should use first.
 std::span<const Unit> units();
 
+/// Units written out, as answers print them ("54.0 days"): read everywhere, and listed nowhere.
+std::span<const Unit> unit_words();
+
 /// "time", "data rate", ... as messages say it.
 std::string_view dimension_name(Dimension dimension);
 /// "s, ms, us, ...": the symbols of a dimension.

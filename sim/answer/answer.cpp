@@ -86,12 +86,20 @@ ScenarioAnswer of_rl(const RlScenario& scenario, const WrittenScenario& written,
   return {AnswerKind::rl, rl_json(scenario, simulate_rl_step(scenario), draw, written)};
 }
 
+/// What is told and asked on the way through a queue or a service.
+bool goes_on(const Question& question, std::size_t ended, std::size_t all) {
+  if (question.reached && all > 0) {
+    question.reached(static_cast<double>(ended) / static_cast<double>(all));
+  }
+  return !question.go_on || question.go_on();
+}
+
 /// Nothing where `question.go_on` said no on the way.
 std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& written,
                                        const Question& question) {
   time_trainings(spec, question.allow_oom);
   QueueOptions options;
-  if (question.go_on) options.go_on = [&](std::size_t, std::size_t) { return question.go_on(); };
+  options.go_on = [&](std::size_t ended, std::size_t all) { return goes_on(question, ended, all); };
   QueueResult result = simulate_queue(spec, options);
   if (result.stopped) return std::nullopt;
   settle_campaigns(spec, result);
@@ -103,7 +111,8 @@ std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& w
 /// The same.
 std::optional<ScenarioAnswer> of_serving(ServingSpec& spec, const WrittenScenario& written,
                                          const Question& question) {
-  const auto go_on = [&](std::size_t) { return !question.go_on || question.go_on(); };
+  const std::size_t all = spec.requests.size();
+  const auto go_on = [&](std::size_t ended) { return goes_on(question, ended, all); };
   const ServingReport report = simulate_serving(spec, go_on);
   if (report.stopped) return std::nullopt;
   Json json = serving_json({spec, report, written});

@@ -50,7 +50,10 @@ struct Question {
   int jobs = 1;                       ///< threads for these; the answer is the same for any number
   bool full_fabric = true;            ///< simulate a step on switches that never limit too
   std::string shown_file{};           ///< how a job's answer calls the file; else by its name
-  std::function<bool()> go_on{};      ///< asked after each trajectory; false stops
+  /// Asked after each trajectory, and now and then in a queue or a service; false stops.
+  std::function<bool()> go_on{};
+  /// Told now and then which share of a queue's jobs or of a service's requests has ended.
+  std::function<void(double)> reached{};
 };
 
 /// An answer, complete. Copies share what they hold.

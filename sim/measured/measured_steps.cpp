@@ -1,5 +1,6 @@
 #include "sim/measured/measured_steps.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/json_text.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/measured/row_scenario.hpp"
@@ -139,12 +141,32 @@ bool is_list_of_steps(const JsonCursor& root) {
          json.front().contains("scenario");
 }
 
+constexpr const char* kStepsOrRows =
+    R"(a list of steps ({"scenario", "step"}) or of rows of measurements, or {"rows": [...]})";
+
+/// Refuses a list that holds neither steps nor rows.
+void require_objects(const JsonCursor& root) {
+  const Json& json = root.json();
+  if (!json.is_array() && !json.is_object()) root.fail(kStepsOrRows);
+  if (!json.is_array() || json.empty()) return;
+  if (std::ranges::any_of(json, [](const Json& at) { return at.is_object(); })) return;
+  root.elements(json.size())
+      .front()
+      .fail(R"(a step ({"scenario", "step"}), or a row of measurements)");
+}
+
+std::string others_text(std::size_t count) {
+  return count == 0 ? std::string() : fmt::format(" (and {} more)", count);
+}
+
 }  // namespace
 
 MeasuredSteps read_measured_steps(const std::string& file, std::string_view text,
                                   const PresetStore& presets) {
   MeasuredSteps out;
+  require_json_text(file, text, kStepsOrRows);
   const JsonCursor root = JsonCursor::parse(file, text);
+  require_objects(root);
   if (is_list_of_steps(root)) {
     for (const JsonCursor& at : root.elements(kMostSteps)) read_step(at, file, presets, out);
   } else {
@@ -153,7 +175,8 @@ MeasuredSteps read_measured_steps(const std::string& file, std::string_view text
   if (out.steps.empty()) {
     throw InputError({.file = file,
                       .pointer = {},
-                      .found = "no step that can be predicted",
+                      .found = "no step that can be predicted: " + out.left_out.front() +
+                               others_text(out.left_out.size() - 1),
                       .allowed = "at least one",
                       .nearest = {}});
   }

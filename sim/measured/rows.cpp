@@ -13,6 +13,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/json_text.hpp"
 #include "models/base/letter_case.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/names.hpp"
@@ -525,6 +526,8 @@ bool is_dense(const ReferenceRow& row) {
 }
 
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text) {
+  constexpr const char* kRows = "an array of rows, or an object that has one under \"rows\"";
+  require_json_text(file, text, kRows);
   const JsonCursor root = JsonCursor::parse(file, text);
   const Json* rows = &root.json();
   Json common = Json::object();
@@ -540,7 +543,13 @@ std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view t
                       .nearest = {}});
   }
   if (!rows->is_array()) {
-    root.fail("an array of rows, or an object that has one under \"rows\"");
+    root.fail(kRows);
+  }
+  const auto in_list = [&root, rows](std::size_t i) {
+    return (root.is_array() ? root : root.at("rows")).elements(rows->size())[i];
+  };
+  if (std::ranges::none_of(*rows, [](const Json& row) { return row.is_object(); })) {
+    in_list(0).fail("an object: a row of measurements");
   }
   std::vector<ReferenceRow> out;
   out.reserve(rows->size());
@@ -551,8 +560,7 @@ std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view t
       out.push_back(read_row(plain[i], i));
       continue;
     }
-    const JsonCursor list = root.is_array() ? root : root.at("rows");
-    out.push_back(root.read_whole([&] { return read_own_row(list.elements(plain.size())[i]); }));
+    out.push_back(root.read_whole([&] { return read_own_row(in_list(i)); }));
   }
   return out;
 }

@@ -380,11 +380,33 @@ void read_log(const std::string& file, bool closed, ReliabilitySpec& out) {
   }
 }
 
+/// Without "modes" whatever else is said of failures has to be said as modes.
+void refuse_other_words(const JsonCursor& from) {
+  constexpr std::array<std::string_view, 7> kWords{"preset", "about",    "source", "note",
+                                                   "log",    "observed", "modes"};
+  if (from.find("modes")) return;
+  for (const std::string& key : from.keys()) {
+    if (std::ranges::find(kWords, key) != kWords.end()) continue;
+    const std::string option = from.at(key).making_option();
+    throw InputError(
+        {.file = from.file(),
+         .pointer = from.pointer(),
+         .found = fmt::format("the unknown key {}{} and no \"modes\"", in_quotes(key),
+                              option.empty() ? "" : " (" + option + ")"),
+         .allowed =
+             R"(the name of a preset (lockstep list reliability), or "modes" with what was )"
+             R"("observed": {"observed": {"gpus": 16384, "time": "3 h"}, "modes": [{"name": )"
+             R"("GPU", "component": "gpu", "count": 1}]} is a GPU of 16,384 every 3 h)",
+         .nearest = {}});
+  }
+}
+
 void read_modes(const JsonCursor& from, const std::optional<Observed>& observed,
                 ReliabilitySpec& out) {
   const auto log = from.find("log");
   std::set<std::string> names;
   OpenModes open;
+  if (!log) refuse_other_words(from);
   const auto modes = log ? from.find("modes") : std::optional(from.at("modes"));
   if (modes) {
     for (const JsonCursor& element : modes->elements(kMostModes)) {

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "sim/scenario/read_queue.hpp"
 #include "sim/scenario/read_serving.hpp"
 #include "sim/scenario/read_traffic.hpp"
@@ -20,6 +22,28 @@ constexpr std::array kKindKeys{std::pair{ScenarioKind::collective, std::string_v
                                std::pair{ScenarioKind::queue, std::string_view("queue")},
                                std::pair{ScenarioKind::rl, std::string_view("rl")},
                                std::pair{ScenarioKind::run, std::string_view("run")}};
+
+/// Keys that a file has where a command takes it, and no file of another one.
+constexpr std::array kKeysOfCommands{
+    std::pair{std::string_view("candidates"), std::string_view("plan")},
+    std::pair{std::string_view("axes"), std::string_view("sweep")},
+    std::pair{std::string_view("collective"), std::string_view("comm")},
+    std::pair{std::string_view("traffic"), std::string_view("comm")},
+    std::pair{std::string_view("model"), std::string_view("run")},
+    std::pair{std::string_view("jobs"), std::string_view("run")},
+    std::pair{std::string_view("queue"), std::string_view("run")},
+    std::pair{std::string_view("serving"), std::string_view("run")},
+    std::pair{std::string_view("rl"), std::string_view("run")}};
+
+/// Measured runs are a list of rows.
+void refuse_rows(const JsonCursor& root) {
+  const auto& json = root.json();
+  if (!json.is_array() || json.empty() || !json.front().is_object()) return;
+  root.fail(fmt::format(
+      "an object; of a list of measured runs, lockstep run {0}#ROW takes one, and lockstep "
+      "validate --rows {0} all",
+      root.file()));
+}
 
 /// Keys of files that are about scenarios, and what takes these.
 constexpr std::array kKeysOfStudies{
@@ -64,10 +88,27 @@ ParsedScenario parse_scenario(const std::string& file, std::string text,
 
 void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> kinds,
                   std::string_view allowed) {
+  refuse_rows(root);
   refuse_studies(root);
   const ScenarioKind kind = scenario_kind(root);
   if (kind == ScenarioKind::step || std::ranges::find(kinds, kind) != kinds.end()) return;
   root.at(name_of(kind)).fail(std::string(allowed));
+}
+
+void refuse_other_document(const JsonCursor& root, std::string_view command, std::string_view is) {
+  refuse_rows(root);
+  if (!root.is_object()) return;
+  const std::vector<std::string> keys = root.keys();
+  const auto has = [&keys](const auto& of) {
+    return std::ranges::find(keys, of.first) != keys.end();
+  };
+  const bool own = std::ranges::any_of(
+      kKeysOfCommands, [&](const auto& of) { return of.second == command && has(of); });
+  const auto other = std::ranges::find_if(kKeysOfCommands, has);
+  if (own || other == kKeysOfCommands.end()) return;
+  root.at(other->first)
+      .fail(fmt::format("no such key in {}: lockstep {} {} takes this file", is, other->second,
+                        root.file()));
 }
 
 ScenarioFile read_scenario_file(const ParsedScenario& parsed, const PresetStore& presets,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -14,6 +15,7 @@
 #include "models/base/json_cursor.hpp"
 #include "models/base/json_text.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/names.hpp"
@@ -124,6 +126,19 @@ TuneSpace fixed_by(const Json& scenario) {
   return space;
 }
 
+/// --tokens, which some take for those of the whole training.
+int sequence_option(const std::string& text) {
+  try {
+    return whole_option("--tokens", text);
+  } catch (const InputError& error) {
+    const auto parsed = parse_quantity(text, Dimension::count);
+    if (!std::holds_alternative<double>(parsed)) throw;
+    fail_option("--tokens", text,
+                error.problem().allowed +
+                    ", of one sequence; of a training: --set training.tokens=" + text);
+  }
+}
+
 /// What the question leaves open, filled in; without a layout.
 Json filled_in(const Ask& ask, const PresetStore& presets) {
   Json parallelism = Json::object();
@@ -131,8 +146,7 @@ Json filled_in(const Ask& ask, const PresetStore& presets) {
                 {"cluster", cluster_of(ask, presets, parallelism)},
                 {"batch", Json::object()}};
   if (!parallelism.empty()) scenario["parallelism"] = parallelism;
-  scenario["batch"]["tokens"] =
-      ask.tokens.empty() ? kAskedTokens : whole_option("--tokens", ask.tokens);
+  scenario["batch"]["tokens"] = ask.tokens.empty() ? kAskedTokens : sequence_option(ask.tokens);
   return scenario;
 }
 

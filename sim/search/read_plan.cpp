@@ -9,6 +9,7 @@
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/search/compute_optimal.hpp"
 #include "sim/search/plan_candidates.hpp"
 
@@ -202,6 +203,7 @@ nlohmann::ordered_json plan_members_schema() {
 PlanSpec read_plan(const std::string& file, std::string_view text, const PresetStore& presets,
                    const std::vector<std::string>& set) {
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, set);
+  refuse_other_document(root, "plan", "a plan");
   return root.read_whole([&] { return plan_of(root, presets); });
 }
 

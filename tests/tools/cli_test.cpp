@@ -12,6 +12,7 @@
 #include "tests/tools/ran.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/listing.hpp"
 
 using namespace lockstep;
@@ -58,6 +59,36 @@ TEST_CASE("lockstep: help and version go to the output, with status 0") {
     CHECK(ran.err.empty());
   }
   CHECK(lockstep_with({"--version"}).out.starts_with("lockstep "));
+  const std::string help = lockstep_with({"run", "--help"}).out;
+  CHECK(lockstep_with({"help", "run"}).out == help);
+  CHECK(lockstep_with({"run", "help"}).out == help);
+  CHECK(lockstep_with({"help", "rum"}).err.find("Did you mean run?") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: words for what --set says name it, and it works") {
+  const auto error_of = [](const std::string& option, const std::string& value) {
+    const Ran ran = lockstep_with({"run", "s.json", option, value});
+    CHECK(ran.exit == Exit::bad_input);
+    return ran.err;
+  };
+  CHECK(error_of("--power-cap", "500").ends_with("Did you mean --set power.cap=\"500 W\"?\n"));
+  CHECK(error_of("--training", "15T").ends_with("Did you mean --set training.tokens=15T?\n"));
+  CHECK(error_of("--mttf", "3h").find("--set run.reliability=") != std::string::npos);
+  const Ran failures =
+      lockstep_with({"run", LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-54days.json", "--set",
+                     "run.reliability.mttf=3 h"});
+  CHECK_MESSAGE(failures.err.find("#/run/reliability: found the unknown key \"mttf\" (--set "
+                                  "run.reliability.mttf=3 h) and no \"modes\"; allowed: ") !=
+                    std::string::npos,
+                failures.err);
+  const Ran tokens = lockstep_with(
+      {"run", "--model", "llama3_8b", "--node", "dgx_h100", "--nodes", "1", "--tokens", "15T"});
+  CHECK(tokens.err.ends_with("of one sequence; of a training: --set training.tokens=15T\n"));
+  const Ran asked = lockstep_with({"run", "--model", "llama3_8b", "--node", "dgx_h100", "--nodes",
+                                   "1", "--set", "training.tokens=15T", "--set", "power.cap=500 W",
+                                   "--set", "price.usd_per_gpu_hour=2.5"});
+  CHECK_MESSAGE(asked.exit == Exit::ok, asked.err);
+  CHECK(asked.out.find("15.0 T tokens") != std::string::npos);
 }
 
 TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
@@ -282,6 +313,19 @@ TEST_CASE("lockstep list: every kind, in every format, has what the presets have
   }
 }
 
+TEST_CASE("lockstep list: sentences wrap at 100 columns, those of fields stay a line each") {
+  for (const char* kind : {"scenarios", "stacks"}) {
+    std::istringstream lines(lockstep_with({"list", kind}).out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(line);
+      CHECK(text_width(line) <= kTextColumns);
+    }
+  }
+  const Ran fields = lockstep_with({"list", "fields"});
+  CHECK(fields.out.find("Lower end of what 90 % of runs would take, by the errors of published "
+                        "runs alike.\n") != std::string::npos);
+}
+
 TEST_CASE("lockstep validate: finds its own rows, also beside a folder of one's own") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() + "/gpus");
@@ -361,5 +405,34 @@ TEST_CASE("run and tune: of a plan and of a sweep they name the command that tak
                               "#/axes: found an array; allowed: no such key in a scenario: "
                               "lockstep sweep " +
                               sweep + " takes this file\n");
+  }
+}
+
+TEST_CASE("plan, sweep and comm: of another command's file they name the command that takes it") {
+  const std::string folder = LOCKSTEP_SOURCE_DIR "/scenarios/";
+  const std::string job = folder + "llama3-405b-16k.json";
+  const std::string plan = folder + "plans/h100-in-three-lots.json";
+  const auto says = [](const std::string& command, const std::string& file,
+                       const std::string& text) {
+    const Ran ran = lockstep_with({command, file});
+    CAPTURE(command);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.ends_with(text + " takes this file\n"), ran.err);
+  };
+  says("plan", job, "allowed: no such key in a plan: lockstep run " + job);
+  says("sweep", job, "allowed: no such key in a sweep: lockstep run " + job);
+  says("comm", job,
+       "allowed: no such key in a scenario of traffic or collectives: lockstep run " + job);
+  says("sweep", plan, "allowed: no such key in a sweep: lockstep plan " + plan);
+}
+
+TEST_CASE("run and others: of a list of measured runs they say what takes it") {
+  const std::string rows = LOCKSTEP_SOURCE_DIR "/tests/reference/training.json";
+  for (const std::string command : {"run", "tune", "plan", "sweep", "comm"}) {
+    CAPTURE(command);
+    const Ran ran = lockstep_with({command, rows});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find("lockstep run " + rows + "#ROW takes one") != std::string::npos,
+                  ran.err);
   }
 }

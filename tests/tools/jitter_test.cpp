@@ -95,13 +95,18 @@ TEST_CASE("--jitter: on full links a lead grows with every micro batch, in propo
 }
 
 TEST_CASE("--jitter: no time, or folding beside it, is refused") {
-  for (const char* const text : {"0 s", "-1 us", "2 s", "5", "soon"}) {
+  const auto refused = [](const std::string& text, const std::string& allowed) {
     CAPTURE(text);
     const Ran ran = asked(kInSeries, {"--jitter", text});
     CHECK(ran.exit == Exit::bad_input);
-    CHECK(ran.err ==
-          std::string("--jitter: found \"") + text + "\"; allowed: a time above 0, at most 1 s\n");
+    CHECK(ran.err == "--jitter: found \"" + text + "\"; allowed: " + allowed + "\n");
+  };
+  for (const char* const text : {"0 s", "-1 us", "2 s"}) {
+    refused(text, "a time above 0, at most 1 s");
   }
+  const std::string units = "a number with a unit of time: s, ms, us, ns, min, h, d";
+  for (const char* const text : {"5", "soon"}) refused(text, units);
+  refused("5 uss", units + ". Did you mean \"us\"?");
   CHECK(asked(kInSeries, {"--jitter", "5 us", "--fold"}).err ==
         "--jitter: found --fold beside it; allowed: one of them\n");
 }

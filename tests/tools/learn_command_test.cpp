@@ -89,6 +89,21 @@ TEST_CASE("learn: without a file it says what it takes") {
   CHECK(ran.err == "lockstep learn: no measured steps; usage: lockstep learn FILE [-o STACK]\n");
 }
 
+TEST_CASE("learn: what is neither a step nor a row is named, with what was found") {
+  const test::TemporaryFolder folder;
+  const auto error_of = [&folder](std::string_view text) {
+    const test::Ran ran = test::lockstep_with({"learn", folder.write("l.json", text)});
+    CHECK(ran.exit == Exit::bad_input);
+    return ran.err;
+  };
+  CHECK(error_of("[1, 2]").find("l.json#/0: found 1; allowed: a step ({\"scenario\", \"step\"}), "
+                                "or a row of measurements\n") != std::string::npos);
+  CHECK(error_of("").find("found an empty text; allowed: a list of steps") != std::string::npos);
+  const std::string lacking = error_of(R"([{"id": "mine"}, {"id": "other"}])");
+  CHECK(lacking.find("found no step that can be predicted: mine: ") != std::string::npos);
+  CHECK(lacking.find("(and 1 more); allowed: at least one") != std::string::npos);
+}
+
 TEST_CASE("learn: a stack composed from a framework runs the job that taught it") {
   const test::TemporaryFolder folder;
   nlohmann::ordered_json job = nlohmann::ordered_json::parse(kJob);

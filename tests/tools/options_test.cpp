@@ -40,6 +40,13 @@ TEST_CASE("options: every mistake is one line that says what is allowed") {
                        "lockstep try: unknown option --unfld; allowed: --set, --output, --unfold, "
                        "--help. Did you mean --unfold?",
                        UsageError);
+  constexpr std::array kHints{WordHint{"--nodes", "--set nodes=4"}};
+  CommandSpec hinted = kTry;
+  hinted.hints = kHints;
+  CHECK_THROWS_WITH_AS(parse_options(hinted, {"--nodes", "3"}),
+                       "lockstep try: unknown option --nodes; allowed: --set, --output, --unfold, "
+                       "--help. Did you mean --set nodes=4?",
+                       UsageError);
   CHECK_THROWS_WITH_AS(parse_options(kTry, {"--set"}),
                        "lockstep try: option --set needs an argument", UsageError);
   CHECK_THROWS_WITH_AS(parse_options(kTry, {"--unfold=1"}),

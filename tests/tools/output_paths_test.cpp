@@ -50,6 +50,30 @@ TEST_CASE("paths: where an answer cannot go is said before the work, by every co
   }
 }
 
+TEST_CASE("paths: a file is no folder, and a folder no file, before the work too") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("taken", "");
+  for (const Command* command : commands()) {
+    for (const OptionSpec& option : command->spec->options) {
+      if (!writes(option.path)) continue;
+      const std::string name{command->spec->name}, flag = "--" + std::string(option.name);
+      CAPTURE(name);
+      CAPTURE(flag);
+      const bool is_folder = option.path == PathUse::writes_folder;
+      const test::Ran wrong = test::lockstep_with({name, flag, is_folder ? file : folder.path()});
+      CHECK(wrong.exit == Exit::bad_input);
+      CHECK(wrong.out.empty());
+      CHECK(wrong.err.find(is_folder ? "found a file" : "found a folder") != std::string::npos);
+      if (!is_folder) continue;
+      const test::Ran below = test::lockstep_with({name, flag, file + "/deep/er"});
+      CHECK(below.err.find("found a file \"" + file + "\"") != std::string::npos);
+      const ParsedOptions fresh =
+          parse_options(*command->spec, {flag, folder.path() + "/not/yet/there/"});
+      CHECK_NOTHROW(check_written_files(*command->spec, fresh));
+    }
+  }
+}
+
 TEST_CASE("paths: no output takes the place of another, or of what is read") {
   const test::TemporaryFolder folder;
   const std::string input = folder.write("s.json", "{}"), out = folder.path() + "/out";

@@ -170,7 +170,17 @@ TEST_CASE("rows: an array or an object with rows, anything else is an error") {
   CHECK_THROWS_AS(parse_rows("r.json", "{}"), InputError);
   CHECK_THROWS_AS(parse_rows("r.json", "[]"), InputError);
   CHECK_THROWS_AS(parse_rows("r.json", "[{"), InputError);
-  CHECK(parse_rows("r.json", "[1]").front().obstacle == "no JSON object");
+  const auto mixed = parse_rows("r.json", "[1, " + good_row().dump() + "]");
+  CHECK(mixed.front().obstacle == "no JSON object");
+  CHECK_THROWS_WITH_AS(parse_rows("r.json", "[1, 2]"),
+                       "r.json#/0: found 1; allowed: an object: a row of measurements", InputError);
+  CHECK_THROWS_WITH_AS(parse_rows("r.json", R"({"rows": ["a"]})"),
+                       "r.json#/rows/0: found \"a\"; allowed: an object: a row of measurements",
+                       InputError);
+  CHECK_THROWS_WITH_AS(parse_rows("r.json", " \n"),
+                       "r.json: found an empty text; allowed: an array of rows, or an object that "
+                       "has one under \"rows\"",
+                       InputError);
 }
 
 TEST_CASE("row_scenario: names of GPUs in rows find their presets") {

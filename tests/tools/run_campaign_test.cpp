@@ -222,6 +222,9 @@ TEST_CASE("lockstep run, weeks: mistakes of --vary are named before anything is 
   CHECK(error_of("run.spares.hot=1,,2").find("no empty value") != std::string::npos);
   CHECK(error_of("run.spares.hots=1").find("Did you mean \"hot\"?") != std::string::npos);
   CHECK(error_of("run.spares.hot=1,-1").find("found -1") != std::string::npos);
+  const std::string wrong = error_of("run.checkpoint.interval=30 minn");
+  CHECK(wrong.find("(--vary run.checkpoint.interval=30 minn)") != std::string::npos);
+  CHECK(wrong.find("--set") == std::string::npos);
 }
 
 TEST_CASE("lockstep run: RSC-1's time between failures by its rate, and as large jobs saw it") {

@@ -3,6 +3,7 @@
 #include <array>
 #include <doctest/doctest.h>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -97,6 +98,31 @@ TEST_CASE("TextTable: on a narrow terminal bars go, then text is cut, then colum
   numbers.add({"a name that is long enough", "12345678", "12345678"});
   CHECK(numbers.text({.columns = 30}, 0) ==
         "name                   one\na name that is..  12345678\n");
+}
+
+TEST_CASE("TextTable: a last column of sentences goes on below itself") {
+  TextTable table({{"name", TextTable::Align::left}, {"about", TextTable::Align::left, true}});
+  table.add({"a", "thirty columns take this much of it"});
+  table.add({"beta", "short"});
+  const std::string whole =
+      " name  about\n"
+      " a     thirty columns take this much of it\n"
+      " beta  short\n";
+  CHECK(table.text({}, 1) == whole);
+  CHECK(table.text({.columns = 42}, 1) == whole);
+  CHECK(table.text({.columns = 31}, 1) ==
+        " name  about\n"
+        " a     thirty columns take this\n"
+        "       much of it\n"
+        " beta  short\n");
+  TextTable wide({{"name", TextTable::Align::left}, {"about", TextTable::Align::left, true}});
+  std::string words;
+  for (int i = 0; i < 60; ++i) words += "word ";
+  wide.add({"a", words});
+  std::istringstream lines(wide.text({}));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) CHECK(text_width(line) <= 100);
+  CHECK(count == 5);  // the title, and 60 words of which 18 are in a line of 92
 }
 
 TEST_CASE("csv_line: quotes what RFC 4180 wants quoted") {

@@ -7,6 +7,7 @@
 #include "models/base/input_error.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/console/foreseen_work.hpp"
 
 using namespace lockstep;
 
@@ -25,6 +26,21 @@ TEST_CASE("work budget: what does not fit names its key, what takes long is anno
                        "a.json#/traffic/0: found 9 messages, which take about 9.0 GB of memory; "
                        "allowed: at most 8.0 GB (LOCKSTEP_MEMORY in the environment changes it)",
                        InputError);
+}
+
+TEST_CASE("work budget: what nobody estimated is announced by how far it has come") {
+  CHECK_FALSE(foreseen_seconds(1, 0.001).has_value());  // too early to say
+  CHECK_FALSE(foreseen_seconds(3, 0).has_value());
+  CHECK_FALSE(foreseen_seconds(3, 0.2).has_value());  // 15 s in all
+  REQUIRE(foreseen_seconds(3, 0.05).has_value());
+  CHECK(*foreseen_seconds(3, 0.05) == doctest::Approx(60));
+  std::ostringstream out;
+  Progress progress(out, "points", 3, false);
+  ForeseenWork work("a.json", "3 points", progress);
+  work.reached(0.001);
+  CHECK(out.str().empty());
+  progress.say("a.json: 3 points take about 60.0 s");
+  CHECK(out.str() == "a.json: 3 points take about 60.0 s\n");
 }
 
 TEST_CASE("work budget: the limit of memory is no property of the machine") {

@@ -50,6 +50,18 @@ std::vector<std::string> dashed_names(const std::vector<OptionSpec>& options) {
   throw UsageError(fmt::format("{}{}: {}", command.program, command.name, text), std::move(parts));
 }
 
+[[noreturn]] void fail_unknown(const CommandSpec& command, const std::string& found,
+                               const std::vector<std::string>& names) {
+  const auto hint = std::ranges::find(command.hints, found, &WordHint::option);
+  const std::string nearest =
+      hint != command.hints.end() ? std::string(hint->instead) : nearest_name(found, names);
+  const std::string allowed = fmt::format("{}", fmt::join(names, ", "));
+  fail(command,
+       fmt::format("unknown option {}; allowed: {}{}", found, allowed,
+                   nearest.empty() ? "" : fmt::format(". Did you mean {}?", nearest)),
+       {.found = in_quotes(found), .allowed = allowed, .nearest = nearest});
+}
+
 UsageParts parts_of(std::string_view line) {
   constexpr std::string_view kFound = ": found ", kAllowed = "; allowed: ";
   constexpr std::string_view kNearest = ". Did you mean ";
@@ -84,13 +96,7 @@ po::parsed_options parse_words(const CommandSpec& command, const std::vector<std
         .style(style::unix_style & ~style::allow_guessing & ~style::allow_sticky)
         .run();
   } catch (const po::unknown_option& e) {
-    const std::vector<std::string> names = dashed_names(options);
-    fail(command,
-         fmt::format("unknown option {}; allowed: {}{}", e.get_option_name(),
-                     fmt::join(names, ", "), did_you_mean(e.get_option_name(), names)),
-         {.found = in_quotes(e.get_option_name()),
-          .allowed = fmt::format("{}", fmt::join(names, ", ")),
-          .nearest = nearest_name(e.get_option_name(), names)});
+    fail_unknown(command, e.get_option_name(), dashed_names(options));
   } catch (const po::invalid_command_line_syntax& e) {
     const bool lacks = e.kind() == po::invalid_syntax::missing_parameter ||
                        e.kind() == po::invalid_syntax::empty_adjacent_parameter;

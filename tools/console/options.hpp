@@ -31,6 +31,12 @@ struct OptionSpec {
   PathUse path = PathUse::none;
 };
 
+/// A word that people type where a command has another way to say it.
+struct WordHint {
+  std::string_view option;   ///< "--power-cap"
+  std::string_view instead;  ///< as one would type it
+};
+
 struct CommandSpec {
   std::string_view name;
   std::string_view usage;    ///< "run FILE [options]"
@@ -40,6 +46,7 @@ struct CommandSpec {
   std::span<const OptionSpec> options;
   std::span<const std::string_view> examples;  ///< whole command lines
   std::string_view program = "lockstep ";      ///< what is typed before `name` and `usage`
+  std::span<const WordHint> hints = {};        ///< for options that it does not have
 };
 
 /// Parts of a mistake on the command line, as InputProblem has them; empty: not known.

@@ -50,6 +50,12 @@ void Progress::update(std::size_t done, std::size_t total) {
   if (done > 0) show(static_cast<double>(done));
 }
 
+void Progress::say(std::string_view line) {
+  const std::scoped_lock alone(terminal_line().drawing);
+  if (shown_) out_ << "\r\033[2K";
+  out_ << line << "\n" << std::flush;
+}
+
 void Progress::show(double done) {
   if (!shown_) return;
   const std::unique_lock lock(drawing_, std::try_to_lock);

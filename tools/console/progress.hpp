@@ -9,6 +9,7 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace lockstep {
@@ -28,6 +29,8 @@ class Progress {
   void reached(double done);
   /// So many are done, of as many as it now seems. From one thread.
   void update(std::size_t done, std::size_t total);
+  /// A line that stays, above that of the progress; shown even where the progress is not.
+  void say(std::string_view line);
 
  private:
   using Clock = std::chrono::steady_clock;

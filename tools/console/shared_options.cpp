@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 #include <ostream>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/preset_store.hpp"
@@ -34,6 +37,22 @@ int whole_number(const ParsedOptions& options, std::string_view name, int otherw
                                  in_quotes(text), high));
   }
   return number;
+}
+
+Seconds time_option(const ParsedOptions& options, std::string_view name, Seconds most) {
+  const std::string text = options.get(name);
+  const auto parsed = parse_quantity(text, Dimension::time);
+  if (const auto* mistake = std::get_if<QuantityMistake>(&parsed)) {
+    const std::string nearest =
+        mistake->nearest.empty() ? "" : fmt::format(". Did you mean \"{}\"?", mistake->nearest);
+    throw UsageError(fmt::format("--{}: found {}; allowed: {}{}", name, in_quotes(text),
+                                 mistake->allowed, nearest));
+  }
+  const Seconds time{std::get<double>(parsed)};
+  if (time > Seconds{} && time <= most) return time;
+  throw UsageError(fmt::format("--{}: found {}; allowed: a time above 0, at most {}", name,
+                               in_quotes(text),
+                               format_quantity(most.base_units(), Dimension::time)));
 }
 
 Folding folding_of(const ParsedOptions& options) {
@@ -79,6 +98,51 @@ void check_apart(const CommandSpec& command, const ParsedOptions& options) {
   }
 }
 
+[[noreturn]] void refuse_path(const std::string& path, std::string found, std::string allowed) {
+  throw InputError({.file = path,
+                    .pointer = {},
+                    .found = std::move(found),
+                    .allowed = std::move(allowed),
+                    .nearest = {}});
+}
+
+/// By the file system's word: the system may still say no, as where a disk is full.
+bool may_write_in(const std::filesystem::path& folder) {
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0;
+}
+
+void check_file_can_be_written(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+    refuse_path(path, "no folder " + in_quotes(folder.string()), "a file in a folder that exists");
+  }
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_directory(status)) refuse_path(path, "a folder", "a file");
+  // A pipe or a device is written as it is; all else gets its name when it is complete.
+  const bool direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+  if (!direct && !may_write_in(folder)) {
+    refuse_path(path, "a folder that cannot be written", "a file in a folder that can");
+  }
+}
+
+/// The first part of the path that exists has to be a folder to make the others in.
+void check_folder_can_be_made(const std::string& path) {
+  std::error_code ignored;
+  std::filesystem::path there = std::filesystem::absolute(path, ignored).lexically_normal();
+  while (!std::filesystem::exists(std::filesystem::symlink_status(there, ignored)) &&
+         there.has_relative_path()) {
+    there = there.parent_path();
+  }
+  if (!std::filesystem::is_directory(there, ignored)) {
+    refuse_path(path, "a file " + in_quotes(there.string()), "a folder, or a name for a new one");
+  }
+  if (!may_write_in(there)) {
+    refuse_path(path, "a folder " + in_quotes(there.string()) + " that cannot be written",
+                "a folder that can");
+  }
+}
+
 }  // namespace
 
 void check_written_files(const CommandSpec& command, const ParsedOptions& options) {
@@ -93,15 +157,11 @@ void check_written_files(const CommandSpec& command, const ParsedOptions& option
       throw UsageError(fmt::format("--{}: found \"-\"; allowed: the name of a {}", option.name,
                                    folder_is_made ? "folder" : "file"));
     }
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    std::error_code ignored;
-    if (folder_is_made || folder.empty() || std::filesystem::is_directory(folder, ignored))
-      continue;
-    throw InputError({.file = path,
-                      .pointer = {},
-                      .found = "no folder " + in_quotes(folder.string()),
-                      .allowed = "a file in a folder that exists",
-                      .nearest = {}});
+    if (folder_is_made) {
+      check_folder_can_be_made(path);
+    } else {
+      check_file_can_be_written(path);
+    }
   }
 }
 

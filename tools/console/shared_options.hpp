@@ -74,11 +74,16 @@ std::vector<std::string> changes_of(const ParsedOptions& options);
 /// The option's whole number from 1 to `high`; `otherwise` without it. Throws UsageError.
 int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high);
 
+/// The option's time, above 0 and at most `most`. Throws UsageError, which lists the units where
+/// one is missing or unknown. Requires that it is given.
+Seconds time_option(const ParsedOptions& options, std::string_view name, Seconds most);
+
 /// What --fold and --unfold say. Throws UsageError where both are given.
 Folding folding_of(const ParsedOptions& options);
 
-/// Before the work: files to be written are in folders that exist, and "-" is only what prints the
-/// answer. Throws InputError or UsageError.
+/// Before the work: files to be written are in folders that exist and can be written, a folder of
+/// files is one or can be made, and "-" is only what prints the answer. Throws InputError or
+/// UsageError.
 void check_written_files(const CommandSpec& command, const ParsedOptions& options);
 
 /// What Command::read is for commands that take a scenario: a file, standard input, or the name of

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <limits>
 #include <numeric>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -72,6 +71,14 @@ int columns_of_terminal() {
 std::string trimmed_right(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
+}
+
+/// What a last column that wraps takes beside the others, of `most` columns in all.
+int wrapped_width(std::span<const int> widths, int most) {
+  constexpr int kNarrowest = 30;
+  const int gaps = 2 * (static_cast<int>(widths.size()) - 1);
+  const int others = std::accumulate(widths.begin(), widths.end() - 1, gaps);
+  return std::min(widths.back(), std::max(kNarrowest, most - others));
 }
 
 }  // namespace
@@ -166,8 +173,7 @@ void TextTable::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-/// Of the columns that are shown.
-std::vector<int> TextTable::widths_within(int most) const {
+std::vector<int> TextTable::widths_within(int most, bool cuts) const {
   constexpr int kShortest = 16;  // that text is cut to
   constexpr std::size_t kFewest = 2;
   std::vector<int> widths;
@@ -176,6 +182,8 @@ std::vector<int> TextTable::widths_within(int most) const {
     for (const auto& row : rows_) width = std::max(width, text_width(row[c]));
     widths.push_back(width);
   }
+  if (columns_.back().wraps) widths.back() = wrapped_width(widths, most);
+  if (!cuts) return widths;
   const auto excess = [&] {
     return std::accumulate(widths.begin(), widths.end(), 2 * (std::ssize(widths) - 1)) - most;
   };
@@ -196,14 +204,20 @@ std::vector<int> TextTable::widths_within(int most) const {
 }
 
 std::string TextTable::text(const TextStyle& style, int indent) const {
-  const int most = style.columns > 0 ? style.columns - indent : std::numeric_limits<int>::max() / 2;
-  const std::vector<int> widths = widths_within(most);
+  const bool cuts = style.columns > 0;
+  const std::vector<int> widths =
+      widths_within((cuts ? style.columns : kTextColumns) - indent, cuts);
+  const bool wraps = columns_.back().wraps && widths.size() == columns_.size();
   const std::string margin(static_cast<std::size_t>(indent), ' ');
+  const int before = std::accumulate(widths.begin(), widths.end() - 1,
+                                     indent + 2 * (static_cast<int>(widths.size()) - 1));
   const auto line = [&](auto&& cell) {
     std::string joined = margin;
     for (std::size_t c = 0; c < widths.size(); ++c) {
       if (c > 0) joined += "  ";
-      joined += padded(cut(cell(c), widths[c], style), widths[c], columns_[c].align);
+      const bool goes_on = wraps && c + 1 == widths.size();
+      joined += goes_on ? wrap(cell(c), widths[c], before)
+                        : padded(cut(cell(c), widths[c], style), widths[c], columns_[c].align);
     }
     return trimmed_right(std::move(joined));
   };

@@ -45,13 +45,15 @@ std::string labelled_line(std::string_view label, int columns, std::string_view 
 
 /// Rows of cells; column widths come from the widest cell. Numbers are aligned right, text left.
 /// Where the terminal is narrower, bars go first, then the widest text is cut, then go the last
-/// columns.
+/// columns. A last column that `wraps` goes on below itself instead, at the terminal's width or,
+/// without one, at kTextColumns.
 class TextTable {
  public:
   enum class Align : unsigned char { left, right };
   struct Column {
     std::string title;
     Align align = Align::right;
+    bool wraps = false;  ///< of the last column: sentences
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
@@ -62,7 +64,8 @@ class TextTable {
   [[nodiscard]] std::string text(const TextStyle& style, int indent = 2) const;
 
  private:
-  [[nodiscard]] std::vector<int> widths_within(int most) const;
+  /// Of the columns that are shown; only where the terminal `cuts` are these at most `most` wide.
+  [[nodiscard]] std::vector<int> widths_within(int most, bool cuts) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

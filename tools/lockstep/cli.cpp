@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
@@ -98,6 +100,12 @@ std::string general_help() {
   return out;
 }
 
+/// "lockstep run help", unless there is such a file.
+bool asks_for_help(const std::vector<std::string>& args) {
+  std::error_code ignored;
+  return args.size() == 2 && args[1] == "help" && !std::filesystem::exists("help", ignored);
+}
+
 Exit dispatch(const std::vector<std::string>& args, Console& console) {
   if (args.empty()) {
     console.out << general_help();
@@ -105,6 +113,7 @@ Exit dispatch(const std::vector<std::string>& args, Console& console) {
   }
   const std::string& name = args.front();
   if (name == "--help" || name == "-h" || name == "help") {
+    if (args.size() > 1 && !args[1].starts_with('-')) return dispatch({args[1], "--help"}, console);
     console.out << general_help();
     return Exit::ok;
   }
@@ -116,6 +125,7 @@ Exit dispatch(const std::vector<std::string>& args, Console& console) {
   for (const Command* command : commands()) {
     names.emplace_back(command->spec->name);
     if (name != command->spec->name) continue;
+    if (asks_for_help(args)) return dispatch({name, "--help"}, console);
     const ParsedOptions options =
         parse_options(*command->spec, std::vector<std::string>(args.begin() + 1, args.end()));
     if (!options.has("help")) {

@@ -1,7 +1,5 @@
 #include "tools/lockstep/goodput_grid.hpp"
 
-#include <utility>
-
 #include "sim/site/site_plan.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/lockstep/vary/axes.hpp"
@@ -25,13 +23,18 @@ GoodputGrid GridPlan::simulate(const SampleOptions& sampling, Console& console) 
 
 Campaign GridPlan::plan_of(const CampaignInput& input, std::size_t point,
                            const PlannedWork& work) const {
+  const std::vector<std::string> changes = sets_at(axes_, point);
   std::vector<std::string> sets = input.parsed.set;
-  for (std::string& set : sets_at(axes_, point)) sets.push_back(std::move(set));
-  const ParsedScenario parsed = parse_scenario(input.parsed.root.file(), input.parsed.text, sets);
-  const ScenarioFile file = read_scenario_file(parsed, input.presets, input.options);
-  Campaign campaign = plan_sited(*file.job, *file.run).plan.campaign;
-  check_work(campaign, *file.run, {.trajectories = work.trajectories}, file.job->file);
-  return campaign;
+  sets.insert(sets.end(), changes.begin(), changes.end());
+  try {
+    const ParsedScenario parsed = parse_scenario(input.parsed.root.file(), input.parsed.text, sets);
+    const ScenarioFile file = read_scenario_file(parsed, input.presets, input.options);
+    Campaign campaign = plan_sited(*file.job, *file.run).plan.campaign;
+    check_work(campaign, *file.run, {.trajectories = work.trajectories}, file.job->file);
+    return campaign;
+  } catch (const InputError& error) {
+    throw told_of_vary(error, changes);
+  }
 }
 
 }  // namespace lockstep

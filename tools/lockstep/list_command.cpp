@@ -68,7 +68,11 @@ Json json_cell(const Listing::Column& column, const std::string& cell) {
   return cell.empty() ? Json(nullptr) : Json::parse(cell);
 }
 
-Answer listing_text(const Listing& listing, const std::string& format, const TextStyle& style) {
+/// Whether sentences wrap. Members of answers stay a line each, for a page that is searched.
+bool wraps_sentences(const ListKind& kind) { return kind.singular != "field"; }
+
+Answer listing_text(const Listing& listing, bool wraps, const std::string& format,
+                    const TextStyle& style) {
   const auto& columns = listing.columns;
   if (format == "json") {
     Json out = Json::array();
@@ -92,8 +96,8 @@ Answer listing_text(const Listing& listing, const std::string& format, const Tex
   std::vector<TextTable::Column> titles;
   titles.reserve(columns.size());
   for (const auto& column : columns) {
-    titles.push_back(
-        {column.title, column.number ? TextTable::Align::right : TextTable::Align::left});
+    const auto align = column.number ? TextTable::Align::right : TextTable::Align::left;
+    titles.push_back({column.title, align, wraps && !column.number && &column == &columns.back()});
   }
   TextTable table(std::move(titles));
   for (const auto& row : listing.rows) table.add(row);
@@ -107,8 +111,9 @@ Exit run_list(const ParsedOptions& options, Console& console) {
   const ListKind& kind = list_kind(options.positionals.front());
   const std::string format = options.choice("format", kFormats);
   const PresetStore presets(options.all("presets"));
-  write_output(listing_text(kind.list(presets), format, output_style(options, console)), options,
-               console);
+  write_output(listing_text(kind.list(presets), wraps_sentences(kind), format,
+                            output_style(options, console)),
+               options, console);
   return Exit::ok;
 }
 

@@ -183,13 +183,12 @@ std::string rankings_table(const RowSummary& summary, const TextStyle& style) {
     table.add({r.source + " " + r.model, grouped(r.gpus), grouped(r.sequences), grouped(r.tokens),
                fmt::format("{}", r.n), fmt::format("{:.3f}", r.spearman)});
   }
-  std::string out =
-      "\n" + table.text(style, 0) +
+  std::string all =
       fmt::format("median: {:.3f}; all rows of a source together:", summary.median_spearman);
   for (const auto& [source, value] : summary.spearman_by_source) {
-    out += fmt::format(" {} {:.3f}", source, value);
+    all += fmt::format(" {} {:.3f}", source, value);
   }
-  return out + "\n";
+  return "\n" + table.text(style, 0) + wrap(all, kTextColumns, 2) + "\n";
 }
 
 std::string skipped_lines(const RowSummary& summary) {
@@ -213,10 +212,10 @@ std::string said_not_to_fit_lines(const std::vector<SaidNotToFit>& sources) {
   }
   if (rows == 0) return {};
   const double share = 100.0 * static_cast<double>(not_fitting) / static_cast<double>(rows);
-  std::string out = fmt::format("\nsaid not to fit, of rows that ran: {} of {} ({:.1f} %)",
+  std::string out = fmt::format("said not to fit, of rows that ran: {} of {} ({:.1f} %)",
                                 not_fitting, rows, share);
   for (std::size_t i = 0; i < parts.size(); ++i) out += (i == 0 ? "; " : ", ") + parts[i];
-  return out + "\n";
+  return "\n" + wrap(out, kTextColumns, 2) + "\n";
 }
 
 std::string peak_lines(const RowSummary& s) {

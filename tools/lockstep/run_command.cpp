@@ -10,7 +10,6 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
-#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/measured/row_document.hpp"
@@ -162,7 +161,7 @@ constexpr std::array kRunOptions{
     OptionSpec{"advise", 0, "", false,
                "Simulate some twenty standard changes of a single step, each alone, instead of "
                "the step's table: which gain how much, with the interval of each gain, and why "
-               "the others cannot be.",
+               "the others cannot be. Beside --explain-fabric with --report: the page has both.",
                "--advise"},
     kAskModel,
     kAskNode,
@@ -181,7 +180,7 @@ constexpr std::array kRunOptions{
                "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 18> kRunExamples{
+constexpr std::array<std::string_view, 19> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
@@ -195,6 +194,8 @@ constexpr std::array<std::string_view, 18> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json --advise",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --vary "
     "cluster.node=dgx_h100,dgx_b200",
+    "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --set training.tokens=15T --set "
+    "price.usd_per_gpu_hour=2.5",
     "lockstep run my.json --assert \"mfu>=0.40\"",
     "lockstep run scenarios/llama3-405b-54days.json --trajectories 1000 --report run.html",
     "lockstep run scenarios/llama3-405b-54days.json --optimise run.checkpoint.interval",
@@ -203,6 +204,15 @@ constexpr std::array<std::string_view, 18> kRunExamples{
     "lockstep run scenarios/queue/slurm-recorded.json --report queue.html",
     "lockstep run scenarios/serving/llama3-70b-h100-chat.json",
     "lockstep run tests/reference/training.json#mosaic-h100_80gb-amp_bf16-70b-s2048-g128-mb8",
+};
+
+constexpr std::array kRunHints{
+    WordHint{"--mttf", "--set run.duration=\"30 d\" --set run.reliability=llama3_54_days"},
+    WordHint{"--mtbf", "--set run.duration=\"30 d\" --set run.reliability=llama3_54_days"},
+    WordHint{"--power-cap", "--set power.cap=\"500 W\""},
+    WordHint{"--training", "--set training.tokens=15T"},
+    WordHint{"--training-tokens", "--set training.tokens=15T"},
+    WordHint{"--price", "--set price.usd_per_gpu_hour=2.5"},
 };
 
 constexpr CommandSpec kRunSpec{
@@ -232,6 +242,7 @@ constexpr CommandSpec kRunSpec{
     .positionals = 1,
     .options = kRunOptions,
     .examples = kRunExamples,
+    .hints = kRunHints,
 };
 
 Answer formatted(const RunResult& result, const nlohmann::ordered_json& json,
@@ -317,19 +328,13 @@ void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
 
 /// What --jitter says; 0 without it. Throws UsageError.
 Seconds jitter_of(const ParsedOptions& options) {
-  constexpr double kMost = 1;  // second
+  constexpr Seconds kMost{1};
   if (!options.has("jitter")) return {};
-  const std::string text = options.get("jitter");
-  const auto parsed = parse_quantity(text, Dimension::time);
-  const double* const seconds = std::get_if<double>(&parsed);
-  if (seconds == nullptr || *seconds <= 0 || *seconds > kMost) {
-    throw UsageError(fmt::format("--jitter: found {}; allowed: a time above 0, at most {:g} s",
-                                 in_quotes(text), kMost));
-  }
+  const Seconds jitter = time_option(options, "jitter", kMost);
   if (options.has("fold")) {
     throw UsageError("--jitter: found --fold beside it; allowed: one of them");
   }
-  return Seconds{*seconds};
+  return jitter;
 }
 
 /// Which draw of the hashes the step is of, and the band over those that are asked for.

@@ -8,14 +8,9 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
-#include "tools/console/table.hpp"
+#include "tools/console/foreseen_work.hpp"
 
 namespace lockstep {
-namespace {
-
-constexpr double kWorthSaying = 30;  ///< seconds
-
-}  // namespace
 
 double memory_limit() {
   constexpr double kUsual = 64e9;
@@ -49,8 +44,7 @@ void check_work_memory(const WorkEstimate& work, double memory) {
 
 void announce_work(const WorkEstimate& work, std::ostream& err) {
   if (work.seconds < kWorthSaying) return;
-  err << terminal_text(
-      fmt::format("{}: {} take about {}\n", work.place, work.what, duration_text(work.seconds)));
+  err << work_announcement(work.place, work.what, work.seconds) << "\n";
 }
 
 }  // namespace lockstep

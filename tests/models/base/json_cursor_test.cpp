@@ -264,6 +264,10 @@ TEST_CASE("--set: errors name the option") {
         "p.json#/a/b: found 1 (--set a={\"b\": 1}); allowed: a string");
   CHECK(complaint_of([] { (void)parse(R"({"ab": 1})", {"a=2"}).at("ab").string(); }) ==
         "p.json#/ab: found 1; allowed: a string");
+  CHECK(complaint_of([] { parse("{}", {"a.b.c=1"}).finish(); }) ==
+        "p.json#/a: found the unknown key \"a\" (--set a.b.c=1); allowed: no keys");
+  CHECK(complaint_of([] { parse(R"({"a": {"b": 2}})", {"a.c=1"}).finish(); }) ==
+        "p.json#/a: found the unknown key \"a\"; allowed: no keys");
   CHECK(complaint_of([] { parse("{}", {"nodes"}); }) ==
         "--set: found \"nodes\"; allowed: path=value, such as cluster.nodes=384");
   CHECK(complaint_of([] { parse("{}", {"=3"}); }) ==

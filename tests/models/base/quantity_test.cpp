@@ -34,6 +34,11 @@ TEST_CASE("parse_quantity: what people write becomes base units") {
   CHECK(value("  2.5\t us ", Dimension::time) == test::near(2.5e-6));
   CHECK(value("+1e3 ms", Dimension::time) == 1);
   CHECK(value("989.4 TFLOP/s", Dimension::flops_rate) == test::near(989.4e12));
+  CHECK(value("54.0 days", Dimension::time) == 54 * 86400);
+  CHECK(value("1 day", Dimension::time) == 86400);
+  CHECK(value("2 weeks", Dimension::time) == 14 * 86400);
+  CHECK(value("1.5 hours", Dimension::time) == 5400);
+  CHECK(value("90minutes", Dimension::time) == 5400);
   CHECK(value("700 W", Dimension::power) == 700);
   CHECK(value("15.6 T tokens", Dimension::count) == test::near(15.6e12));
   CHECK(value("15.6  T  tokens", Dimension::count) == test::near(15.6e12));
@@ -51,6 +56,7 @@ TEST_CASE(
   CHECK(mistake("80 GiB", Dimension::time).allowed ==
         "a number with a unit of time: s, ms, us, ns, min, h, d");
   CHECK(mistake("12", Dimension::time).nearest.empty());
+  CHECK(mistake("3 days", Dimension::data).nearest.empty());
   CHECK(mistake("5 %", Dimension::count).allowed ==
         "a number or a number with a unit of count: tokens, k tokens, M tokens, B tokens, "
         "T tokens, k, M, B, T");

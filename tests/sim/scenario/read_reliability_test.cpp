@@ -85,6 +85,21 @@ TEST_CASE("reliability: failures of cables are divided by the cables that were o
                        R"(there is no "observed" to divide by)");
 }
 
+TEST_CASE("reliability: another word for the failures is told how they are said") {
+  try {
+    (void)run_with("t.json", R"({"mttf": "3 h"})");
+    FAIL("it was taken");
+  } catch (const InputError& error) {
+    CHECK(error.problem().pointer == "/reliability");
+    CHECK(error.problem().found == "the unknown key \"mttf\" and no \"modes\"");
+    CHECK(error.problem().allowed.find("lockstep list reliability") != std::string::npos);
+  }
+  // What it says works: a GPU of 16,384 every 3 h.
+  const auto run = run_with("t.json", R"({"observed": {"gpus": 16384, "time": "3 h"},
+      "modes": [{"name": "GPU", "component": "gpu", "count": 1}]})");
+  CHECK(mean_s(run.reliability.modes[0]) == doctest::Approx(3 * 3600.0 * 16384));
+}
+
 TEST_CASE("reliability: a mode of switches or feeds asks how many nodes they have") {
   for (const char* of : {"switch", "feed"}) {
     const std::string mode = std::string(R"({"modes": [{"name": "a", "mean_time": "1 d",

@@ -5,6 +5,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -277,11 +278,13 @@ TEST_CASE("schema: a quantity takes the units that the parser takes, and no othe
     CAPTURE(name);
     const Json& text = schema().at("$defs").at(name).at("anyOf").at(1);
     const std::regex pattern(text.at("pattern").get<std::string>());
-    for (const Unit& unit : units()) {
-      CAPTURE(unit.symbol);
-      const std::string quantity = "1.5e3 " + std::string(unit.symbol);
-      const bool read = std::holds_alternative<double>(parse_quantity(quantity, dimension));
-      CHECK(std::regex_match(quantity, pattern) == read);
+    for (const std::span<const Unit> table : {units(), unit_words()}) {
+      for (const Unit& unit : table) {
+        CAPTURE(unit.symbol);
+        const std::string quantity = "1.5e3 " + std::string(unit.symbol);
+        const bool read = std::holds_alternative<double>(parse_quantity(quantity, dimension));
+        CHECK(std::regex_match(quantity, pattern) == read);
+      }
     }
     CHECK_FALSE(std::regex_match("1.5 furlongs", pattern));
   }

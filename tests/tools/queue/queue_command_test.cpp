@@ -257,6 +257,10 @@ TEST_CASE("lockstep queue: mistakes are told, with what is allowed") {
   says({"queue", "explain"}, "no scenario");
   says({"queue", "explain", kRecorded}, "no --job");
   says({"queue", "explain", kRecorded, "--job", "100"}, "one of the 100 jobs of");
+  says({"queue", "forecast", kRecorded, "--at", "5"},
+       "--at: found \"5\"; allowed: a number with a unit of time: s, ms, us, ns, min, h, d");
+  says({"queue", "forecast", kRecorded, "--at", "50000 days"},
+       "--at: found \"50000 days\"; allowed: a time above 0, at most 40000 d");
   says({"queue", "explain", LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json", "--job", "1"},
        "without \"queue\"");
 }

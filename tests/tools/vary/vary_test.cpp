@@ -2,6 +2,7 @@
 #include "tools/lockstep/vary/vary.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <iterator>
@@ -13,8 +14,11 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/answer/answer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/console/interrupt.hpp"
+#include "tools/lockstep/vary/run_varied.hpp"
 
 namespace lockstep::test {
 namespace {
@@ -64,8 +68,51 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(table.exit == Exit::bad_input);
   CHECK(table.out.find("Without an answer:\n") != std::string::npos);
   CHECK(table.out.find("(--vary parallelism.tensor=3)") != std::string::npos);
+  CHECK(table.err.starts_with("lockstep run: 1 of 2 points without an answer: " + file));
+  CHECK(std::ranges::count(table.err, '\n') == 1);
   const Ran none = lockstep_with({"run", file, "--vary", "parallelism.tensor=3,5"});
   CHECK(none.exit == Exit::bad_input);
+}
+
+TEST_CASE("lockstep run --vary: Ctrl-C keeps the points that have an answer") {
+  std::ostringstream out, err;
+  Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
+  const ParsedOptions options =
+      parse_options(*run_command().spec, {"--vary", "cluster.nodes=1,2,4"});
+  int asked = 0;
+  const PointAnswer once = [&asked](const auto&, const auto& reached) {
+    ++asked;
+    reached(0.5);
+    (void)std::raise(SIGINT);
+    return Json{{"step_s", 1.5}};
+  };
+  CHECK(answer_varied("a.json", once, {}, "run", options, console) == Exit::interrupted);
+  CHECK(asked == 1);
+  CHECK(err.str() == "lockstep run: interrupted\n");
+  CHECK(out.str().find("1.50 s") != std::string::npos);
+  CHECK(out.str().find("found an interruption") != std::string::npos);
+}
+
+TEST_CASE("lockstep run --vary: Ctrl-C before the first answer leaves nothing to print") {
+  const TemporaryFolder folder;
+  const InterruptGuard guard;
+  (void)std::raise(SIGINT);
+  const Ran ran = lockstep_with({"run", folder.write("s.json", kJob), "--vary", "batch.micro=1,2"});
+  CHECK(ran.exit == Exit::interrupted);
+  CHECK(ran.out.empty());
+  CHECK(ran.err == "lockstep run: interrupted\n");
+}
+
+TEST_CASE("lockstep run --vary: a service says how far it is, and stops when it is told to") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-chat.json";
+  const PresetStore presets;
+  double share = -1;
+  const auto answer =
+      answer_text(file, read_text_file(file), presets, StepIntervals(presets),
+                  {.go_on = [] { return false; }, .reached = [&share](double of) { share = of; }});
+  CHECK_FALSE(answer.has_value());
+  CHECK(share >= 0);
+  CHECK(share < 1);
 }
 
 TEST_CASE("lockstep run --vary: what changes nothing is said to") {
@@ -260,6 +307,20 @@ TEST_CASE("lockstep run --advise: the best change first, refusals with their rea
   const Json json = json_of({"run", file, "--advise"});
   const std::string first = json["changes"][0]["change"].get<std::string>();
   CHECK(ran.out.find(first) < ran.out.find("No help"));
+}
+
+TEST_CASE("lockstep run --advise: an option that would say nothing is refused") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Ran fabric = lockstep_with({"run", file, "--advise", "--explain-fabric"});
+  CHECK(fabric.exit == Exit::bad_input);
+  CHECK(fabric.out.empty());
+  CHECK(fabric.err ==
+        "lockstep run: found --explain-fabric beside --advise; allowed: one of them, or --report "
+        "FILE too, whose page has both\n");
+  const Ran drawn = lockstep_with({"run", file, "--advise", "--svg", folder.path() + "/s.svg"});
+  CHECK(drawn.exit == Exit::bad_input);
+  CHECK(drawn.err == "lockstep run: found --svg beside --advise; allowed: one of them\n");
 }
 
 TEST_CASE("lockstep tune --vary: each point is the best that tune finds there") {

@@ -33,8 +33,8 @@ std::string laws_table(const Certificate& c, const TextStyle& style) {
   TextTable table({{"law", Align::left},
                    {"verdict", Align::left},
                    {"compared"},
-                   {"largest difference, of what is allowed"},
-                   {"what it says", Align::left}});
+                   {"off by, of allowed"},
+                   {"what it says", Align::left, true}});
   for (const LawResult& law : c.laws) {
     if (law.book.verdict() == LawVerdict::does_not_apply) continue;
     table.add({law.name, std::string(name_of(law.book.verdict())),
@@ -64,7 +64,7 @@ std::string tallies_table(const RandomCertificate& c, const TextStyle& style) {
                    {"do not apply"},
                    {"compared"},
                    {"largest anomaly"},
-                   {"what it says", Align::left}});
+                   {"what it says", Align::left, true}});
   const auto number = [](std::size_t count) { return grouped(static_cast<double>(count)); };
   for (const LawTally& law : c.laws) {
     table.add({law.name, number(law.held), number(law.anomalies), number(law.broken),

@@ -11,6 +11,7 @@
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "sim/scenario/read_traffic.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/traffic/traffic_congestion.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
@@ -211,15 +212,22 @@ std::optional<HashAnswer> hash_of(const CollectiveStudy& study, const ParsedOpti
 
 constexpr std::size_t kLinks = 10;  // that a report names
 
+JsonCursor study_read(const std::string& file, const std::string& text,
+                      const std::vector<std::string>& sets) {
+  JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
+  refuse_other_document(root, "comm", "a scenario of traffic or collectives");
+  return root;
+}
+
 /// The answers over --vary.
 Exit run_varied_comm(const std::string& file, const std::string& text, const PresetStore& presets,
                      const ParsedOptions& options, Console& console) {
   constexpr std::array<std::string_view, 5> kOfOnePoint{"flows", "paths", "profile", "assert",
                                                         "hash-seeds"};
-  const auto answer_to = [&](const std::vector<std::string>& point) {
+  const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
     std::vector<std::string> sets = options.all("set");
     sets.insert(sets.end(), point.begin(), point.end());
-    const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
+    const JsonCursor root = study_read(file, text, sets);
     if (root.find("collective")) {
       CollectiveStudy study = run_collective_study(root, presets, options.all("measured"));
       study.hash = hash_of(study, options, console);
@@ -331,7 +339,7 @@ Exit answer_comm(const CommandInput& input, const PresetStore& presets,
   check_jobs(options);
   const std::vector<std::string> sets = options.all("set");
   if (options.has("vary")) return run_varied_comm(file, text, presets, options, console);
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, sets);
+  const JsonCursor root = study_read(file, text, sets);
   if (root.find("collective")) return run_collectives(root, presets, options, console);
   refuse_measured(options);
   return run_traffic(root, presets, options, console);

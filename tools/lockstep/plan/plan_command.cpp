@@ -207,19 +207,13 @@ Exit answer_varied_plan(const CommandInput& input, const PresetStore& presets,
           JsonCursor::parse(input.file, input.text, JsonStyle::plain, options.all("set")))) {
     throw UsageError("--vary: found the plan of a service; allowed: that of a training");
   }
-  const InterruptGuard guard;  // for all points, so that one Ctrl-C ends them
-  const auto answer_to = [&](const std::vector<std::string>& point) {
+  const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
     const PlanSpec spec = plan_of(input, presets, point, options);
     const PlanReport report = evaluated(spec, options, console);
     if (!report.interrupted) return plan_json(PlanAnswer{spec, report});
-    throw InputError({.file = input.file,
-                      .pointer = {},
-                      .found = "an interruption",
-                      .allowed = "to wait",
-                      .nearest = {}});
+    throw interruption_of(input.file);
   };
-  const Exit status = answer_varied(input.file, answer_to, {}, "plan", options, console);
-  return InterruptGuard::interrupted() ? Exit::interrupted : status;
+  return answer_varied(input.file, answer_to, {}, "plan", options, console);
 }
 
 Exit answer_plan(const CommandInput& input, const PresetStore& presets,

@@ -7,7 +7,6 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
-#include "models/base/quantity.hpp"
 #include "sim/cluster/queue_forecast.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
@@ -30,17 +29,8 @@ std::string after_text(double seconds) { return seconds == 0 ? "now" : duration_
 
 /// --at, else where the record ends by the scenario.
 RunTime moment_of(const ParsedOptions& options, const QueueSpec& spec) {
-  constexpr double kLatest = 4e9;
-  if (options.has("at")) {
-    const std::string text = options.get("at");
-    const auto parsed = parse_quantity(text, Dimension::time);
-    const double* const seconds = std::get_if<double>(&parsed);
-    if (seconds == nullptr || !(*seconds > 0) || *seconds > kLatest) {
-      throw UsageError(
-          fmt::format("--at: found {}; allowed: a time above 0, such as 3 d", in_quotes(text)));
-    }
-    return to_run_time(Seconds{*seconds});
-  }
+  constexpr Seconds kLatest{40'000 * 86'400.0};
+  if (options.has("at")) return to_run_time(time_option(options, "at", kLatest));
   if (spec.snapshot > 0) return spec.snapshot;
   throw UsageError(fmt::format(
       "lockstep queue forecast: {} does not say when its record ends (queue.snapshot); --at TIME "

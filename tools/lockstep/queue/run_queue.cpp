@@ -14,6 +14,7 @@
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/scenario/host_list.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/foreseen_work.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
@@ -351,11 +352,13 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   QueueResult result;
   {
     Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
+    ForeseenWork work(spec.file, jobs_text(spec.jobs.size()), progress);
     const bool spans =
         reports || format == "csv" || options.has("trace") || options.has("accounting");
     result = simulate_queue(spec,
                             {.keep_spans = spans, .go_on = [&](std::size_t ended, std::size_t all) {
                                if (ended > 0) progress.update(ended, all);
+                               work.reached(static_cast<double>(ended) / static_cast<double>(all));
                                return !InterruptGuard::interrupted();
                              }});
   }

@@ -396,6 +396,7 @@ Sweep sweep_of(const JsonCursor& root, const std::string& stack) {
 
 Sweep load_sweep(const std::string& path, const std::string& stack) {
   const JsonCursor root = JsonCursor::parse(path, read_text_file(path));
+  refuse_other_document(root, "sweep", "a sweep");
   return root.read_whole([&] { return sweep_of(root, stack); });
 }
 

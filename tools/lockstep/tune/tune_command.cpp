@@ -260,14 +260,12 @@ Exit answer_varied_tune(const CommandInput& input, const PresetStore& presets,
     throw UsageError("--vary: found a service; allowed: a training (lockstep run takes both)");
   }
   constexpr std::array<std::string_view, 1> kOfOneSearch{"output"};
-  const InterruptGuard guard;  // for all points, so that one Ctrl-C ends them
-  const auto answer_to = [&](const std::vector<std::string>& point) {
+  const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
     std::vector<std::string> sets = changes_of(options);
     sets.insert(sets.end(), point.begin(), point.end());
     return tune_json(studied(input.file, input.text, presets, sets, options, console));
   };
-  const Exit status = answer_varied(input.file, answer_to, kOfOneSearch, "tune", options, console);
-  return InterruptGuard::interrupted() ? Exit::interrupted : status;
+  return answer_varied(input.file, answer_to, kOfOneSearch, "tune", options, console);
 }
 
 Exit answer_tune(const CommandInput& input, const PresetStore& presets,

@@ -70,4 +70,9 @@ std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t 
   return sets;
 }
 
+InputError told_of_vary(InputError error, const std::vector<std::string>& sets) {
+  for (const std::string& set : sets) error = told_of(error, "--set " + set, "--vary " + set);
+  return error;
+}
+
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/base/input_error.hpp"
 #include "sim/answer/campaign_answer.hpp"
 
 namespace lockstep {
@@ -24,5 +25,8 @@ std::vector<std::string> values_at(const std::vector<VaryAxis>& axes, std::size_
 
 /// The point's changes as --set has them: "cluster.nodes=64".
 std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t point);
+
+/// The error of a point with these changes, told of --vary.
+InputError told_of_vary(InputError error, const std::vector<std::string>& sets);
 
 }  // namespace lockstep

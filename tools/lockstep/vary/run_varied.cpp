@@ -3,13 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
+#include <ostream>
 #include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "sim/answer/advice.hpp"
 #include "sim/answer/answer.hpp"
+#include "tools/console/foreseen_work.hpp"
+#include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/report/assets.hpp"
@@ -25,13 +30,77 @@ constexpr std::array<std::string_view, 11> kOfOnePoint{
     "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
     "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
 
+/// Options that would say nothing beside --advise; those of the step's page say it there.
+constexpr std::array<std::string_view, 6> kNotAdvised{"trace", "svg",         "chakra",
+                                                      "goal",  "power-trace", "assert"};
+constexpr std::array<std::string_view, 3> kOnAdvicePage{"explain-fabric", "jitter", "hash-seeds"};
+
+void refuse_beside_advice(const ParsedOptions& options) {
+  const auto refuse = [&options](std::span<const std::string_view> names, std::string_view else_) {
+    for (const std::string_view option : names) {
+      if (!options.has(option)) continue;
+      throw UsageError(fmt::format(
+          "lockstep run: found --{} beside --advise; allowed: one of them{}", option, else_));
+    }
+  };
+  refuse(kNotAdvised, "");
+  if (!options.has("report")) {
+    refuse(kOnAdvicePage, ", or --report FILE too, whose page has both");
+  }
+}
+
+/// One line for the points that have no answer.
+void say_what_is_missing(const Varied& varied, std::string_view command, std::ostream& err) {
+  const auto has_none = [](const VariedPoint& point) { return !point.ok(); };
+  const auto missing = std::ranges::count_if(varied.points, has_none);
+  if (missing == 0) return;
+  const std::string& first = std::ranges::find_if(varied.points, has_none)->error;
+  err << terminal_text(fmt::format("lockstep {}: {} of {} points without an answer{}: {}\n",
+                                   command, missing, varied.points.size(),
+                                   missing == 1 ? "" : ", the first", first));
+}
+
+/// Asks for each point, says how far it is, and stops asking after Ctrl-C. Nothing where that left
+/// no answer at all.
+std::optional<Varied> asked_for_each(const std::string& path, const PointAnswer& answer_to,
+                                     std::vector<VaryAxis> axes, Console& console) {
+  const std::size_t points = points_of(axes);
+  Progress progress(console.err, "points", points, console.err_is_terminal);
+  ForeseenWork work(path, counted(static_cast<double>(points), "point"), progress);
+  double done = 0;
+  const auto reached = [&](double of_point) {
+    progress.reached(done + of_point);
+    work.reached((done + of_point) / static_cast<double>(points));
+  };
+  const auto answer = [&](const std::vector<std::string>& point) {
+    if (InterruptGuard::interrupted()) throw interruption_of(path);
+    return answer_to(point, reached);
+  };
+  const auto one_done = [&] {
+    ++done;
+    reached(0);
+  };
+  try {
+    return vary(path, std::move(axes), answer, one_done);
+  } catch (const InputError&) {
+    if (!InterruptGuard::interrupted()) throw;
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
-Exit answer_varied(
-    const std::string& path,
-    const std::function<nlohmann::ordered_json(const std::vector<std::string>&)>& answer_to,
-    std::span<const std::string_view> of_one_point, std::string_view command,
-    const ParsedOptions& options, Console& console) {
+InputError interruption_of(const std::string& file) {
+  return InputError({.file = file,
+                     .pointer = {},
+                     .found = "an interruption",
+                     .allowed = "to wait",
+                     .nearest = {}});
+}
+
+Exit answer_varied(const std::string& path, const PointAnswer& answer_to,
+                   std::span<const std::string_view> of_one_point, std::string_view command,
+                   const ParsedOptions& options, Console& console) {
   for (const std::string_view option : of_one_point) {
     if (!options.has(option)) continue;
     throw UsageError(fmt::format("lockstep {}: found --{} beside --vary; allowed: one of them{}",
@@ -39,30 +108,40 @@ Exit answer_varied(
                                  command == "run" ? ", for a scenario without \"run\"" : ""));
   }
   const std::string format = options.choice("format", kFormats);
-  std::vector<VaryAxis> axes = parse_axes(options.all("vary"));
-  Progress progress(console.err, "points", points_of(axes), console.err_is_terminal);
   const bool reports = wants_report(options);
-  const Varied varied = vary(path, std::move(axes), answer_to, [&] { progress.one_done(); });
-  if (reports) write_report(options, vary_page(varied));
-  write_output(format == "json" ? Answer(JsonText(varied_json(varied)))
+  const InterruptGuard guard;
+  const std::optional<Varied> varied =
+      asked_for_each(path, answer_to, parse_axes(options.all("vary")), console);
+  const bool interrupted = InterruptGuard::interrupted();
+  if (interrupted) console.err << fmt::format("lockstep {}: interrupted\n", command);
+  if (!varied) return Exit::interrupted;
+  if (reports) write_report(options, vary_page(*varied));
+  write_output(format == "json" ? Answer(JsonText(varied_json(*varied)))
                : format == "csv"
-                   ? Answer(varied_csv(varied))
-                   : Answer::terminal(varied_table(varied, output_style(options, console))),
+                   ? Answer(varied_csv(*varied))
+                   : Answer::terminal(varied_table(*varied, output_style(options, console))),
                options, console);
-  return std::ranges::all_of(varied.points, &VariedPoint::ok) ? Exit::ok : Exit::bad_input;
+  if (interrupted) return Exit::interrupted;
+  say_what_is_missing(*varied, command, console.err);
+  return std::ranges::all_of(varied->points, &VariedPoint::ok) ? Exit::ok : Exit::bad_input;
 }
 
 Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console) {
-  const auto answer_to = [&](const std::vector<std::string>& point) {
+  const StepIntervals intervals(presets);
+  const PointAnswer answer_to = [&](const auto& point, const auto& reached) {
     Question question{.set = changes_of(options),
                       .profiles = options.all("profile"),
                       .folding = folding_of(options),
-                      .allow_oom = true};
+                      .allow_oom = true,
+                      .go_on = [] { return !InterruptGuard::interrupted(); },
+                      .reached = reached};
     question.set.insert(question.set.end(), point.begin(), point.end());
     const std::string text = text_of(question.set);
-    return answer_text(path, text, presets, question).json();
+    const auto answer = answer_text(path, text, presets, intervals, question);
+    if (!answer) throw interruption_of(path);
+    return answer->json();
   };
   return answer_varied(path, answer_to, kOfOnePoint, "run", options, console);
 }
@@ -70,6 +149,7 @@ Exit run_varied(const std::string& path,
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
                 const ParsedOptions& options,
                 const std::function<std::string(const Advice&)>& page_of, Console& console) {
+  refuse_beside_advice(options);
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
   Progress progress(console.err, "changes", 1, console.err_is_terminal);

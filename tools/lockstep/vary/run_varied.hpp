@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/base/input_error.hpp"
 #include "sim/answer/advice.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/console.hpp"
@@ -16,14 +17,20 @@
 
 namespace lockstep {
 
-/// The answers over --vary as a table, JSON, CSV, and a page where --report asks for one.
-/// `answer_to` is told the changes of a point. Throws UsageError where an option of `of_one_point`
-/// is given too.
-Exit answer_varied(
-    const std::string& path,
-    const std::function<nlohmann::ordered_json(const std::vector<std::string>&)>& answer_to,
-    std::span<const std::string_view> of_one_point, std::string_view command,
-    const ParsedOptions& options, Console& console);
+/// The answer to a point, by its changes ("path=value"). It may say which share of the point is
+/// done, as often as it likes.
+using PointAnswer = std::function<nlohmann::ordered_json(
+    const std::vector<std::string>& changes, const std::function<void(double)>& reached)>;
+
+/// The answers over --vary as a table, JSON, CSV, and a page where --report asks for one; a line on
+/// standard error where a point has none. Ctrl-C ends the asking: the points that are left have no
+/// answer. Throws UsageError where an option of `of_one_point` is given too.
+Exit answer_varied(const std::string& path, const PointAnswer& answer_to,
+                   std::span<const std::string_view> of_one_point, std::string_view command,
+                   const ParsedOptions& options, Console& console);
+
+/// What a point says that Ctrl-C took the answer from.
+InputError interruption_of(const std::string& file);
 
 /// The answers of `lockstep run` over --vary, each to the text that `text_of` gives for a point's
 /// changes; paths in it are relative to the folder of `path`. Throws UsageError for options about
@@ -32,7 +39,8 @@ Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console);
 
-/// What would help the step most; `page_of` makes the page of it that --report asks for.
+/// What would help the step most; `page_of` makes the page of it that --report asks for. Throws
+/// UsageError for options that the advice would say nothing about.
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
                 const ParsedOptions& options,
                 const std::function<std::string(const Advice&)>& page_of, Console& console);

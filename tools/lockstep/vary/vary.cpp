@@ -231,12 +231,6 @@ bool some_too_large(const Varied& varied) {
   });
 }
 
-/// The error of a point, told of --vary.
-InputError told_of_vary(InputError error, const std::vector<std::string>& sets) {
-  for (const std::string& set : sets) error = told_of(error, "--set " + set, "--vary " + set);
-  return error;
-}
-
 /// Whether several points have an answer, and their rows say the same.
 bool all_alike(const Varied& varied) {
   const auto answered = [](const VariedPoint& point) { return point.ok(); };
