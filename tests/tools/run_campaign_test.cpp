@@ -287,6 +287,7 @@ TEST_CASE("lockstep run, weeks: runs that are given up are told first") {
   const std::size_t told = ran.out.find("Not finished");
   REQUIRE(told != std::string::npos);
   CHECK(told < ran.out.find("Goodput"));
+  CHECK(ran.out.substr(0, ran.out.find('\n')).ends_with(", not finished"));
   CHECK(ran.out.find(" of 20 runs ") != std::string::npos);
   CHECK(read_text_file(page).find("Not finished: ") != std::string::npos);
   CHECK(json_of({"run", file, "--format", "json"})["finished_share"] < 1);

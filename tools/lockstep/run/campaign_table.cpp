@@ -347,9 +347,10 @@ std::string unsaved_text(const CampaignResult& result) {
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
   const Scenario& scenario = result.scenario;
-  std::string out = style.bold(fmt::format("{} on {}, {}", scenario.job.model.name,
-                                           counted(scenario.gpus(), "GPU"),
-                                           duration_text(result.summary.wall_s.mean))) +
+  std::string out = style.bold(fmt::format(
+                        "{} on {}, {}{}", scenario.job.model.name, counted(scenario.gpus(), "GPU"),
+                        duration_text(result.summary.wall_s.mean),
+                        unfinished_text(result).empty() ? "" : ", not finished")) +
                     "\n";
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *scenario.power);
