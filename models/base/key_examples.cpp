@@ -27,6 +27,8 @@ constexpr std::array kExamples{
     KeyExample{"count", "1000", "stand_in"},
     KeyExample{"jobs", R"([{"generate": {"count": 1000, "gpus": [[8, 1]], "mean": "1 h"}}])",
                "queue"},
+    KeyExample{"cluster_queues", R"([{"name": "team", "nominal_gpus": 64}])", "queue"},
+    KeyExample{"nominal_gpus", "64"},
     KeyExample{"load", R"({"rate": 4, "input": {"mean": 1000}, "output": {"mean": 200}})",
                "serving"},
     KeyExample{"pools", R"({"both": {"tensor": 8}})", "serving"},
@@ -58,6 +60,8 @@ constexpr std::array kExamples{
     KeyExample{"prompts", "512"},
     KeyExample{"generations", "8"},
     KeyExample{"prompt_tokens", "512"},
+    KeyExample{"trials", "27", "campaigns"},
+    KeyExample{"least", "0.04", "stopping"},
 };
 
 /// "/jobs/0" and "/a/jobs": "jobs".

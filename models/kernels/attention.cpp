@@ -138,14 +138,12 @@ static_assert(kKernels.size() == kAttentionKernels);
 
 double longest_keys(const AttentionShape& shape) {
   if (shape.keys > 0) return shape.keys;
-  if (!shape.causal) return shape.tokens;
   return shape.window > 0 ? std::min(shape.window, shape.tokens) : shape.tokens;
 }
 
 double mean_keys(const AttentionShape& shape) {
-  if (shape.keys > 0) return shape.keys;
-  if (!shape.causal) return shape.tokens;
   const double reach = longest_keys(shape);
+  if (shape.keys > 0 || !shape.causal) return reach;
   return reach - reach * reach / (2 * shape.tokens);
 }
 

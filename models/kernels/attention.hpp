@@ -22,8 +22,8 @@ struct AttentionShape {
   double kv_heads;     ///< g, key and value heads on this GPU
   double head_dim;     ///< d
   bool causal = true;  ///< later tokens are masked; fused kernels skip them
-  double window =
-      0;  ///< tokens that each looks back, at least 1; 0: all. Fused kernels skip others
+  double window = 0;   ///< tokens that each looks back, or around where nothing is masked, at least
+                       ///< 1; 0: all. Fused kernels skip others
   Direction direction = Direction::forward;
   double query_dim = 0;  ///< of queries and keys, where values differ; head_dim is their mean
   double keys = 0;       ///< of another sequence that all queries go over; 0: of their own
@@ -32,8 +32,8 @@ struct AttentionShape {
 /// Keys that the last query meets: s, or the window's if that is less.
 double longest_keys(const AttentionShape& shape);
 
-/// Keys that a query meets on average: s, or s / 2 if causal, or with a window w < s of causal
-/// attention w - w^2 / (2 s).
+/// Keys that a query meets on average: s, or s / 2 if causal; with a window w < s of causal
+/// attention w - w^2 / (2 s), and w where later tokens are not masked.
 double mean_keys(const AttentionShape& shape);
 
 /// FLOPs that the mathematics needs: 4 b a s^2 d forward, half of it if causal; backward 2.5 times

@@ -37,6 +37,11 @@ struct Family {
   bool parallel = false;  ///< attention and MLP read the same input, unless a flag says otherwise
   bool separate_norms = false;  ///< each through a norm of its own
 };
+/// What the code of a family has where a part of a file leaves it out; a file as a whole says it.
+struct FamilySizes {
+  std::string_view type{};
+  int layers = 0, hidden = 0, heads = 0, ffn = 0, vocabulary = 0;
+};
 // Sources: the configuration_*.py of each family in https://github.com/huggingface/transformers.
 constexpr std::string_view kLayers = "num_hidden_layers";
 constexpr std::string_view kHidden = "hidden_size";
@@ -66,6 +71,11 @@ constexpr Family ungated(Family family) {
   family.gated = false;
   return family;
 }
+/// BigScience's and BigCode's, which have GPT-2's names.
+constexpr Family like_gpt2(std::string_view type, bool learned_positions) {
+  return {type,  "n_layer",         "n_embd", "n_head", "n_inner", "n_positions", false, true,
+          false, learned_positions, true,     0,        0};
+}
 constexpr std::array kFamilies{
     llama_like("llama"),
     with(llama_like("mistral"), 8, 0),
@@ -87,8 +97,9 @@ constexpr std::array kFamilies{
            false, 8, 128},
     Family{"jamba", kLayers, kHidden, kHeads, kFfn, kPositions, true, false, false, false, false, 8,
            0},
-    Family{"gpt2", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false, true, false,
-           true, true, 0, 0},
+    like_gpt2("gpt2", true),
+    like_gpt2("gpt_bigcode", true),
+    like_gpt2("bloom", false),
     Family{"opt", kLayers, kHidden, kHeads, "ffn_dim", kPositions, false, true, false, true, true,
            0, 0},
     side_by_side(Family{"gptj", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false,
@@ -98,15 +109,65 @@ constexpr std::array kFamilies{
     side_by_side(with(llama_like("cohere"), 0, 0, true)),
     side_by_side(with(llama_like("cohere2"), 0, 0, true)),
     ungated(with_biases(with(llama_like("starcoder2"), 0, 0, true))),
+    llama_like("phi3"),
+    llama_like("phimoe"),
+    llama_like("bitnet"),
+    ungated(llama_like("nemotron")),
+    ungated(llama_like("arcee")),
+    ungated(llama_like("apertus")),
+    llama_like("qwen"),
+    Family{"chatglm", "num_layers", kHidden, kHeads, "ffn_hidden_size", "seq_length", true, false,
+           true, false, false, 0, 0},
 };
 
+/// The names that transformers' attribute_map takes for each other.
+constexpr std::array kSynonyms{
+    std::pair<std::string_view, std::string_view>{"n_layer", kLayers},
+    std::pair<std::string_view, std::string_view>{"n_embd", "n_embed"},
+    std::pair<std::string_view, std::string_view>{"n_embd", kHidden},
+    std::pair<std::string_view, std::string_view>{"n_head", kHeads},
+    std::pair<std::string_view, std::string_view>{"vocab_size", "padded_vocab_size"},
+};
+/// The name that a file has for `key`; `key` where it has none.
+std::string_view name_in(const JsonCursor& config, std::string_view key) {
+  if (config.find(key)) return key;
+  for (const auto& [one, other] : kSynonyms) {
+    if (one == key && config.find(other)) return other;
+  }
+  return key;
+}
+
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 25> kLayered{
-    "qwen3_next",   "qwen3_5_text", "qwen3_5_moe_text", "qwen3_vl_text", "qwen3_vl_moe_text",
-    "deepseek_v32", "deepseek_v4",  "deepseek_ref",     "glm_moe_dsa",   "glm4_moe",
-    "kimi_linear",  "minimax_m2",   "minimax_m3",       "mimo",          "mimo_v2_flash",
-    "step3p5",      "step3p7",      "gemma4_text",      "nemotron-nas",  "qwen3_5",
-    "qwen3_5_moe",  "gemma4",       "gemma3_text",      "exaone4",       "granitemoehybrid",
+constexpr std::array<std::string_view, 29> kLayered{
+    "qwen3_next",
+    "qwen3_5_text",
+    "qwen3_5_moe_text",
+    "qwen3_vl_text",
+    "qwen3_vl_moe_text",
+    "deepseek_v32",
+    "deepseek_v4",
+    "deepseek_ref",
+    "glm_moe_dsa",
+    "glm4_moe",
+    "kimi_linear",
+    "minimax_m2",
+    "minimax_m3",
+    "mimo",
+    "mimo_v2_flash",
+    "step3p5",
+    "step3p7",
+    "gemma4_text",
+    "nemotron-nas",
+    "qwen3_5",
+    "qwen3_5_moe",
+    "gemma4",
+    "gemma3_text",
+    "exaone4",
+    "granitemoehybrid",
+    "bamba",
+    "mllama_text_model",
+    "step3_text",
+    "grok1",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{
@@ -120,9 +181,15 @@ struct Stranger {
 constexpr std::array kStrangers{
     Stranger{"clip_text_model", "a text encoder"},
     Stranger{"clip_vision_model", "an image encoder"},
-    Stranger{"siglip", "a text and image encoder"},
-    Stranger{"whisper", "an encoder of sound with a decoder behind it"},
-    Stranger{"modernbert", "an encoder with windows"},
+    Stranger{"siglip_vision_model", "an image encoder"},
+    Stranger{"deberta-v2", "an encoder whose attention scores distances too"},
+};
+
+constexpr std::array kFamilySizes{
+    FamilySizes{"llama", 32, 4096, 32, 11008, 32000},
+    FamilySizes{"mistral", 32, 4096, 32, 14336, 32000},
+    FamilySizes{"qwen2", 32, 4096, 32, 22016, 151936},
+    FamilySizes{"gemma", 28, 3072, 16, 24576, 256000},
 };
 
 bool is_one_of(std::string_view type, std::span<const std::string_view> types) {
@@ -134,12 +201,20 @@ const Family* family_called(std::string_view type) {
   return found == kFamilies.end() ? nullptr : found;
 }
 
+/// `otherwise`, where it is not 0 and the file leaves `key` out.
+int width_at(const JsonCursor& config, std::string_view key, int most, int otherwise) {
+  const std::string_view name = name_in(config, key);
+  if (otherwise > 0 && !config.find(name)) return otherwise;
+  return config.at(name).integer(1, most);
+}
+
 /// All names of families, for the complaint about another one.
 std::vector<std::string> family_names() {
   std::vector<std::string> names;
   for (const Family& family : kFamilies) names.emplace_back(family.type);
-  for (const auto& types : {std::span<const std::string_view>(kLayered),
-                            std::span<const std::string_view>(kNested), encoder_families()}) {
+  for (const auto& types :
+       {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested),
+        encoder_families(), recurrent_families(), mosaic_families()}) {
     for (const std::string_view type : types) {
       if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
     }
@@ -179,53 +254,80 @@ void read_parallel(const JsonCursor& config, const Family& family, TransformerSh
   if (family.type == "gptj" || family.type == "phi") shape.other_parameters = shape.vocabulary;
 }
 
-void read_heads(const JsonCursor& config, const Family& family, TransformerShape& shape) {
-  shape.heads = config.at(family.heads).integer(1, kMostHeads);
+void read_heads(const JsonCursor& config, const Family& family, const FamilySizes& sizes,
+                TransformerShape& shape) {
+  shape.heads = width_at(config, family.heads, kMostHeads, sizes.heads);
   if (has_latent_attention(family.type)) {
     read_latent_attention(config, shape);
     return;
   }
   int kv_heads = family.kv_heads > 0 ? family.kv_heads : shape.heads;
-  if (family.type == "falcon") kv_heads = falcon_kv_heads(config, shape.heads);
+  if (family.type == "falcon" || family.type == "gpt_bigcode") {
+    kv_heads = falcon_kv_heads(config, shape.heads);
+  }
+  if (family.type == "chatglm" && flag_or(config, "multi_query_attention", false)) {
+    kv_heads = config.at("multi_query_group_num").integer(1, kMostHeads);
+  }
   shape.kv_heads = integer_or(config, "num_key_value_heads", 1, kMostHeads, kv_heads);
   if (shape.heads % shape.kv_heads != 0) {
     const std::optional<JsonCursor> groups = config.find("num_key_value_heads");
-    (groups ? *groups : config.at(family.heads))
+    (groups ? *groups : config.at(name_in(config, family.heads)))
         .fail("heads that are a multiple of the key-value heads; here " +
               std::to_string(shape.heads) + " and " + std::to_string(shape.kv_heads));
   }
   const int otherwise = family.head_dim > 0 ? family.head_dim : shape.hidden / shape.heads;
-  shape.head_dim = integer_or(config, "head_dim", 0, kMostWidth, 0);
+  shape.head_dim = integer_or(config, "head_dim", 0, kMostWidth,
+                              integer_or(config, "kv_channels", 0, kMostWidth, 0));
   if (shape.head_dim > 0) return;
   shape.head_dim = otherwise;
   if (family.head_dim == 0 && shape.hidden % shape.heads != 0) {
-    config.at(family.heads)
+    config.at(name_in(config, family.heads))
         .fail("a divisor of the width " + std::to_string(shape.hidden) + " (" +
               std::string(family.hidden) + "), where \"head_dim\" is left out");
   }
 }
 
-HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std::string name) {
+int read_ffn(const JsonCursor& config, const Family& family, const FamilySizes& sizes, int hidden) {
+  // Where it may be left out, it is four times the width.
+  constexpr std::array<std::string_view, 5> kFourfold{"gpt2", "gptj", "falcon", "gpt_bigcode",
+                                                      "bloom"};
+  if (is_one_of(family.type, kFourfold)) {
+    return integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * hidden);
+  }
+  // Both halves of a gated MLP.
+  if (family.type == "qwen") return config.at(family.ffn).integer(2, 2 * kMostWidth) / 2;
+  return width_at(config, family.ffn, kMostWidth, sizes.ffn);
+}
+
+/// Weights that families have beside their layers and tables: a norm behind the embedding, biases
+/// of the output.
+double beside_layers(const JsonCursor& config, const Family& family,
+                     const TransformerShape& shape) {
+  if (family.type == "bloom") return 2.0 * shape.hidden;
+  return flag_or(config, "lm_head_bias", false) ? shape.vocabulary : shape.other_parameters;
+}
+
+/// `sizes` are 0 where the file has to say them.
+HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
+                            const FamilySizes& sizes, std::string name) {
   const bool sparse = has_experts(family.type), hybrid = is_hybrid(family.type);
   if (!sparse && !hybrid) refuse_experts(config);
   HuggingFaceModel model;
   TransformerShape& shape = model.shape;
   shape.name = std::move(name);
   shape.layers = hybrid ? hybrid_layers(config, family.layers)
-                        : config.at(family.layers).integer(1, kMostLayers);
-  shape.hidden = config.at(family.hidden).integer(1, kMostWidth);
-  read_heads(config, family, shape);
-  // Where it may be left out, it is four times the width.
-  const bool fourfold = family.type == "gpt2" || family.type == "gptj" || family.type == "falcon";
-  shape.ffn = fourfold ? integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * shape.hidden)
-                       : config.at(family.ffn).integer(1, kMostWidth);
-  shape.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+                        : width_at(config, family.layers, kMostLayers, sizes.layers);
+  shape.hidden = width_at(config, family.hidden, kMostWidth, sizes.hidden);
+  read_heads(config, family, sizes, shape);
+  shape.ffn = read_ffn(config, family, sizes, shape.hidden);
+  shape.vocabulary = width_at(config, "vocab_size", kMostTokens, sizes.vocabulary);
   shape.gated = family.gated;
   shape.tied = flag_or(config, "tie_word_embeddings", family.tied);
   shape.rotary = family.rotary && !flag_or(config, "alibi", false);
   shape.biases = family.biases || flag_or(config, "mlp_bias", false) ||
                  (family.type == "falcon" && flag_or(config, "bias", false));
   read_parallel(config, family, shape);
+  shape.other_parameters = beside_layers(config, family, shape);
   shape.learned_positions = family.learned_positions;
   shape.max_positions = integer_or(config, family.positions, 1, kMostTokens, 0);
   if (family.type == "opt") shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
@@ -243,10 +345,13 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family, std:
 }
 
 /// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
-constexpr std::array<std::string_view, 17> kTellingParts{
-    "mamba",     "ssm_",      "conv_",   "linear_num",   "linear_attn", "index_",
-    "indexer",   "compress",  "hybrid",  "block_config", "cross_at",    "sparse_attent",
-    "recurrent", "kv_shared", "hc_mult", "attn_type",    "use_cla",
+constexpr std::array<std::string_view, 31> kTellingParts{
+    "mamba",     "ssm_",         "conv_",        "linear_num",   "linear_attn", "index_",
+    "indexer",   "compress",     "hybrid",       "block_config", "cross_at",    "sparse_attent",
+    "recurrent", "kv_shared",    "hc_mult",      "attn_type",    "use_cla",     "layer_group",
+    "attn_mlp",  "use_residual", "residual_moe", "zero_expert",  "share_q_dim", "lru_width",
+    "altup",     "laurel",       "relative_at",  "embd_layer",   "linear_silu", "cross_layer",
+    "ut_steps",
 };
 
 bool says_something(const JsonCursor& value) {
@@ -269,11 +374,25 @@ void refuse_telling_keys(const JsonCursor& config) {
   }
 }
 
+/// Whether masked words are what it predicts, which needs attention both ways.
+bool is_encoder_class(const JsonCursor& config) {
+  const std::optional<JsonCursor> classes = config.find("architectures");
+  if (!classes || !classes->is_array()) return false;
+  return std::ranges::any_of(classes->elements(kMostLayers), [](const JsonCursor& one) {
+    return one.is_string() && one.string().ends_with("ForMaskedLM");
+  });
+}
+
 /// A family that nobody has described, by its keys: a decoder with a gated MLP.
 HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, std::string name) {
-  const std::optional<JsonCursor> activation = config.find("hidden_act");
-  const bool complete = config.find("hidden_size") && config.find("num_hidden_layers") &&
-                        config.find("num_attention_heads") && config.find("vocab_size");
+  refuse_telling_keys(config);
+  std::optional<JsonCursor> activation;
+  for (const std::string_view key : {"hidden_act", "hidden_activation", "activation_function"}) {
+    if (!activation) activation = config.find(key);
+  }
+  const bool complete = config.find("hidden_size") && config.find("num_attention_heads") &&
+                        (config.find("num_hidden_layers") || config.find("num_layers")) &&
+                        config.find("vocab_size");
   if (!complete || !activation) config.at("model_type").fail_name(family_names());
   constexpr std::string_view kGated = "silu";
   if (activation->string() != kGated && activation->string() != "swiglu") {
@@ -281,7 +400,6 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
         "silu, which stands for a gated MLP; of others the code of a family that is "
         "not known decides");
   }
-  refuse_telling_keys(config);
   HuggingFaceModel model;
   read_layers(config, type, model.shape, model.assumptions);
   for (const std::string& key : config.keys()) {
@@ -291,6 +409,12 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
     }
   }
   model.shape.name = std::move(name);
+  if (is_encoder_class(config)) {
+    model.shape.bidirectional = true;
+    model.assumptions.emplace_back(
+        "model: an encoder, as the name of its class (architectures) says; what it has behind its "
+        "last norm is left out");
+  }
   const TransformerShape& m = model.shape;
   std::string words = m.latent.key_value_rank > 0
                           ? "latent attention"
@@ -303,8 +427,38 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
   return model;
 }
 
-/// The decoder of a file.
-HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name) {
+/// What the code of a family has; nothing for those that nobody listed.
+FamilySizes sizes_of(std::string_view type) {
+  const auto* found = std::ranges::find(kFamilySizes, type, &FamilySizes::type);
+  return found == kFamilySizes.end() ? FamilySizes{} : *found;
+}
+
+/// Says what a part of a file leaves out.
+void say_left_out(const JsonCursor& text, std::string_view type, HuggingFaceModel& model) {
+  if (sizes_of(type).layers == 0) return;
+  std::string keys;
+  for (const std::string_view key : {kLayers, kHidden, kHeads, kFfn}) {
+    if (!text.find(key)) keys += (keys.empty() ? "" : ", ") + std::string(key);
+  }
+  if (keys.empty()) return;
+  model.assumptions.push_back("model: " + keys + " as the code of " + std::string(type) +
+                              " has them, where the file leaves them out");
+}
+
+/// The family; that of its class where "model_type" does not say one: Grok 2's file says "git".
+std::string family_of(const JsonCursor& config) {
+  std::string type = config.at("model_type").string();
+  const std::optional<JsonCursor> classes = config.find("architectures");
+  if (type != "git" || !classes || !classes->is_array()) return type;
+  const std::vector<JsonCursor> names = classes->elements(kMostLayers);
+  const bool grok =
+      !names.empty() && names.front().is_string() && names.front().string() == "Grok1ForCausalLM";
+  return grok ? "grok1" : type;
+}
+
+/// The decoder of a file, or of a `part` of one.
+HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name,
+                              bool part = false) {
   const Family* family = family_called(type);
   const bool chooses_keys = family != nullptr && has_latent_attention(type) &&
                             config.find("index_topk") && !config.at("index_topk").is_null();
@@ -319,28 +473,43 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
     }
     return model;
   }
+  if (is_one_of(type, recurrent_families()) || is_one_of(type, mosaic_families())) {
+    HuggingFaceModel model;
+    if (is_one_of(type, recurrent_families())) {
+      read_recurrent(config, type, model.shape);
+    } else {
+      read_mosaic(config, type, model.shape);
+    }
+    model.shape.name = std::move(name);
+    return model;
+  }
   if (family == nullptr) return read_unknown(config, type, std::move(name));
   if (!is_hybrid(type)) refuse_telling_keys(config);
-  return read_model(config, *family, std::move(name));
+  return read_model(config, *family, part ? sizes_of(type) : FamilySizes{}, std::move(name));
 }
 
-/// What a file has beside its decoder.
-void add_vision(const JsonCursor& config, HuggingFaceModel& model) {
-  const std::optional<JsonCursor> vision = config.find("vision_config");
-  const std::optional<VisionPart> part =
-      vision && vision->is_object() ? vision_part(*vision, model.shape.hidden) : std::nullopt;
-  if (!part) {
-    model.assumptions.emplace_back("model: its language part; what it sees with is left out");
-    return;
+/// The part of a file with several that is the decoder, by the names that it has.
+std::optional<JsonCursor> decoder_in(const JsonCursor& config) {
+  for (const std::string_view key : {"text_config", "llm_config", "language_config"}) {
+    std::optional<JsonCursor> part = config.find(key);
+    if (part && part->is_object()) return part;
   }
-  model.shape.vision_parameters = part->parameters;
-  model.shape.tower = part->tower;
-  model.assumptions.emplace_back(
-      part->tower.layers == 0
-          ? "model: no images; the weights of its vision tower are stored and trained, and compute "
-            "nothing"
-          : "model: the weights of its vision tower are stored and trained, and compute where "
-            "batch.images says how many images a sequence has");
+  return std::nullopt;
+}
+
+/// A decoder with its own family's name in a part of the file, and what is beside it.
+HuggingFaceModel read_nested(const JsonCursor& config, const JsonCursor& text,
+                             const std::string& type, std::string name) {
+  const std::optional<JsonCursor> inner = text.find("model_type");
+  const std::string decoder = inner && !inner->is_null() ? inner->string() : type;
+  HuggingFaceModel model = read_decoder(text, decoder, std::move(name), true);
+  say_left_out(text, decoder, model);
+  // The file as a whole says it where the part does not.
+  if (!text.find("tie_word_embeddings")) {
+    model.shape.tied = flag_or(config, "tie_word_embeddings", model.shape.tied);
+  }
+  add_towers(config, model);
+  return model;
 }
 
 }  // namespace
@@ -354,7 +523,7 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
     return model;
   }
   const JsonCursor at = config.at("model_type");
-  const std::string type = at.string();
+  const std::string type = family_of(config);
   const auto* stranger = std::ranges::find(kStrangers, type, &Stranger::type);
   if (stranger != kStrangers.end()) {
     at.fail("a decoder, or an encoder of text or images; " + type + " is " +
@@ -365,21 +534,22 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
     model.shape.name = std::move(name);
     return model;
   }
-  const std::optional<JsonCursor> text = config.find("text_config");
-  if (!text || !text->is_object()) {
-    if (flag_or(config, "is_encoder_decoder", false)) {
-      config.at("is_encoder_decoder").fail("false: a decoder alone");
-    }
-    return read_decoder(config, type, std::move(name));
+  if (const std::optional<JsonCursor> thinker = config.find("thinker_config")) {
+    HuggingFaceModel model = read_hugging_face(*thinker, std::move(name));
+    model.assumptions.emplace_back(
+        "model: the part that thinks (thinker_config); those that speak are left out");
+    return model;
   }
-  const std::optional<JsonCursor> inner = text->find("model_type");
-  const std::string decoder = inner && !inner->is_null() ? inner->string() : type;
-  HuggingFaceModel model = read_decoder(*text, decoder, std::move(name));
-  // The file as a whole says it where the part does not.
-  if (!text->find("tie_word_embeddings")) {
-    model.shape.tied = flag_or(config, "tie_word_embeddings", model.shape.tied);
+  if (const std::optional<JsonCursor> text = decoder_in(config)) {
+    return read_nested(config, *text, type, std::move(name));
   }
-  add_vision(config, model);
+  if (flag_or(config, "is_encoder_decoder", false)) {
+    config.at("is_encoder_decoder").fail("false: a decoder alone");
+  }
+  HuggingFaceModel model = read_decoder(config, type, std::move(name));
+  // Older files have the decoder's keys beside those of what it sees with.
+  if (config.find("vision_config") || config.find("audio_config")) add_towers(config, model);
+  say_other_towers(config, model);
   return model;
 }
 

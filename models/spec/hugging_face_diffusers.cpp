@@ -1,10 +1,12 @@
 // Diffusion models, whose files say a class in place of a family: transformers here, UNets in
 // hugging_face_unet.cpp. Sources:
-// transformer_sd3.py and transformer_flux.py in https://github.com/huggingface/diffusers.
+// transformer_sd3.py, transformer_flux.py, transformer_qwenimage.py, transformer_wan.py,
+// pixart_transformer_2d.py and transformer_ltx.py in https://github.com/huggingface/diffusers.
 #include <array>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/spec/hugging_face_parts.hpp"
 
@@ -14,10 +16,37 @@ namespace {
 constexpr double kTimeColumns = 256;  ///< of a moment's sine waves
 constexpr int kMostSide = 1 << 10;
 
-constexpr std::array<std::string_view, 4> kClasses{"SD3Transformer2DModel",
-                                                   "FluxTransformer2DModel", "UNet2DConditionModel",
-                                                   "FlaxUNet2DConditionModel"};
-constexpr std::size_t kUnets = 2;  ///< the first of them
+void read_sd3(const JsonCursor& config, TransformerShape& m);
+void read_flux(const JsonCursor& config, TransformerShape& m);
+void read_qwen_image(const JsonCursor& config, TransformerShape& m);
+void read_wan(const JsonCursor& config, TransformerShape& m);
+void read_pixart(const JsonCursor& config, TransformerShape& m);
+void read_ltx(const JsonCursor& config, TransformerShape& m);
+
+/// A class of transformers, and what its tokens are.
+struct DiffusersClass {
+  std::string_view name;
+  void (*read)(const JsonCursor& config, TransformerShape& m);
+  std::string_view tokens;
+};
+constexpr std::string_view kTogether =
+    "an image's patches and the text's words together, and what encodes the text is not part of it";
+constexpr std::array kTransformers{
+    DiffusersClass{"SD3Transformer2DModel", read_sd3, kTogether},
+    DiffusersClass{"FluxTransformer2DModel", read_flux, kTogether},
+    DiffusersClass{"QwenImageTransformer2DModel", read_qwen_image, kTogether},
+    DiffusersClass{"WanTransformer3DModel", read_wan,
+                   "a video's patches, beside the 512 words of its text, and what encodes the text "
+                   "is not part of it"},
+    DiffusersClass{"PixArtTransformer2DModel", read_pixart,
+                   "an image's patches, beside the 300 words of its text, and what encodes the "
+                   "text is not part of it"},
+    DiffusersClass{"LTXVideoTransformer3DModel", read_ltx,
+                   "a video's patches, beside the 128 words of its text, and what encodes the text "
+                   "is not part of it"},
+};
+constexpr std::array<std::string_view, 2> kUnetClasses{"UNet2DConditionModel",
+                                                       "FlaxUNet2DConditionModel"};
 
 /// Two products with biases, from `in` columns to h and to h again.
 double embedder(double in, double h) { return with_bias(in, h) + with_bias(h, h); }
@@ -102,12 +131,110 @@ void read_flux(const JsonCursor& config, TransformerShape& m) {
   }
 }
 
+/// Two streams to the end, the text's too; nothing beside words and moment modulates.
+void read_qwen_image(const JsonCursor& config, TransformerShape& m) {
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  m.rotary = true;
+  const KindShape joint = block("j", "joint_attention", m.ffn);
+  m.kinds = {joint};
+  set_vectors(m, joint, kOfDouble);
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'j');
+  const double h = m.hidden, patch = integer_or(config, "patch_size", 1, kMostSide, 2);
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  const double words = config.at("joint_attention_dim").integer(1, kMostWidth);
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  m.other_parameters = with_bias(in, h) + words + with_bias(words, h) + embedder(kTimeColumns, h) +
+                       with_bias(h, 2 * h) + with_bias(h, out * patch * patch) +
+                       4.0 * m.layers * m.head_dim - counted;
+}
+
+/// Layers that attend to patches, then to a text of `words` words as wide as they are. Its norms
+/// have no weights; what says the moment scales and shifts them by a table of six rows a layer.
+void set_cross_layers(int words, TransformerShape& m) {
+  KindShape kind;
+  kind.letter = "x";
+  kind.bidirectional = kind.cross = true;
+  kind.source_tokens = words;
+  kind.ffn = m.ffn;
+  m.kinds = {kind};
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'x');
+}
+
+/// Patches in and out, their last norm's table, words and the moment, and the latter's six vectors.
+double beside_cross(const TransformerShape& m, double patch, double out, double text) {
+  const double h = m.hidden, counted = embedding_parameters(m) + output_parameters(m);
+  return with_bias(patch, h) + with_bias(h, out) + 2 * h + embedder(text, h) +
+         embedder(kTimeColumns, h) + with_bias(h, kOfDouble * h) - counted;
+}
+
+void read_wan(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kWords = 512;
+  for (const std::string_view key : {"image_dim", "added_kv_proj_dim"}) {
+    const std::optional<JsonCursor> image = config.find(key);
+    if (image && !image->is_null()) {
+      image->fail("null: attention over an image that a video begins with is not known");
+    }
+  }
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  m.ffn = config.at("ffn_dim").integer(1, kMostWidth);
+  m.rotary = true;
+  set_cross_layers(kWords, m);
+  double patch = 1;
+  for (const JsonCursor& side : config.at("patch_size").elements(3)) {
+    patch *= side.integer(1, kMostSide);
+  }
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  const double h = m.hidden;
+  // Norms of queries and keys in both attentions over all heads; of the others only the one before
+  // the text has weights.
+  m.other_parameters =
+      beside_cross(m, in * patch, out * patch, config.at("text_dim").integer(1, kMostWidth)) +
+      m.layers * (4 * h - (flag_or(config, "cross_attn_norm", true) ? 4 * h : 6 * h) + 6 * h);
+}
+
+void read_pixart(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kWords = 300;
+  if (const std::optional<JsonCursor> sizes = config.find("use_additional_conditions")) {
+    if (!sizes->is_null() && sizes->boolean()) {
+      sizes->fail("false: sizes and aspects that modulate (PixArt-alpha 1024) are not known");
+    }
+  }
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  set_cross_layers(kWords, m);
+  m.kinds.front().source_width = integer_or(config, "cross_attention_dim", 1, kMostWidth, m.hidden);
+  const double patch = integer_or(config, "patch_size", 1, kMostSide, 2);
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  m.other_parameters = beside_cross(m, in * patch * patch, out * patch * patch,
+                                    config.at("caption_channels").integer(1, kMostWidth));
+}
+
+void read_ltx(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kWords = 128;
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  m.rotary = true;
+  set_cross_layers(kWords, m);
+  m.kinds.front().source_width = integer_or(config, "cross_attention_dim", 1, kMostWidth, m.hidden);
+  const double patch = integer_or(config, "patch_size", 1, kMostSide, 1) *
+                       static_cast<double>(integer_or(config, "patch_size_t", 1, kMostSide, 1));
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  const double text = config.at("caption_channels").integer(1, kMostWidth);
+  // Norms of queries and keys in both attentions over all heads.
+  m.other_parameters = beside_cross(m, in * patch, out * patch, text) + 4.0 * m.layers * m.hidden;
+}
+
 }  // namespace
 
 HuggingFaceModel read_diffusers(const JsonCursor& config) {
   HuggingFaceModel model;
-  const std::size_t which = config.at("_class_name").choice(kClasses);
-  if (which >= kUnets) {
+  std::vector<std::string_view> names;
+  for (const DiffusersClass& one : kTransformers) names.push_back(one.name);
+  names.insert(names.end(), kUnetClasses.begin(), kUnetClasses.end());
+  const std::size_t which = config.at("_class_name").choice(names);
+  if (which >= kTransformers.size()) {
     read_unet(config, model.shape);
     model.assumptions.emplace_back(
         "model: a convolutional UNet; batch.tokens are the places of a latent image (64 x 64: "
@@ -115,14 +242,9 @@ HuggingFaceModel read_diffusers(const JsonCursor& config) {
     return model;
   }
   read_widths(config, model.shape);
-  if (which == 0) {
-    read_sd3(config, model.shape);
-  } else {
-    read_flux(config, model.shape);
-  }
-  model.assumptions.emplace_back(
-      "model: a diffusion transformer; batch.tokens are an image's patches and the text's words "
-      "together, and what encodes the text is not part of it");
+  kTransformers[which].read(config, model.shape);
+  model.assumptions.emplace_back("model: a diffusion transformer; batch.tokens are " +
+                                 std::string(kTransformers[which].tokens));
   return model;
 }
 

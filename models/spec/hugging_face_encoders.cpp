@@ -13,8 +13,6 @@
 namespace lockstep::hugging_face {
 namespace {
 
-constexpr double kColours = 3;
-
 /// How much there is beside a text encoder's layers: what predicts masked words, and for BERT what
 /// tells a pair of sentences from another.
 double text_extras(const JsonCursor& config, std::string_view type, double h) {
@@ -28,7 +26,8 @@ double text_extras(const JsonCursor& config, std::string_view type, double h) {
 /// The keys of an encoder's widths.
 struct EncoderKeys {
   std::string_view layers = "num_hidden_layers", hidden = "hidden_size",
-                   heads = "num_attention_heads", ffn = "intermediate_size";
+                   heads = "num_attention_heads";
+  std::string_view ffn = "intermediate_size";  ///< empty: four times the width
 };
 
 void read_widths(const JsonCursor& config, const EncoderKeys& keys, TransformerShape& m) {
@@ -37,7 +36,8 @@ void read_widths(const JsonCursor& config, const EncoderKeys& keys, TransformerS
   m.heads = m.kv_heads = config.at(keys.heads).integer(1, kMostHeads);
   m.head_dim = m.hidden / m.heads;
   if (m.head_dim < 1) config.at(keys.heads).fail("at most " + std::to_string(m.hidden));
-  m.ffn = config.at(keys.ffn).integer(1, kMostWidth);
+  constexpr int kTimes = 4;
+  m.ffn = keys.ffn.empty() ? kTimes * m.hidden : config.at(keys.ffn).integer(1, kMostWidth);
   m.biases = true;
 }
 
@@ -55,12 +55,42 @@ void read_text_encoder(const JsonCursor& config, std::string_view type, Transfor
   m.other_parameters = text_extras(config, type, m.hidden);
 }
 
+/// ModernBERT: words in, words out, positions by rotation. All but every n-th layer attend to a
+/// window around them; the first has no norm before attention.
+void read_modern(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kOftenest = 3, kUsualWindow = 128;
+  read_widths(config, {}, m);
+  m.biases = flag_or(config, "attention_bias", false);
+  if (flag_or(config, "mlp_bias", false) != m.biases) {
+    config.at(m.biases ? "attention_bias" : "mlp_bias")
+        .fail("false: biases in one half of a layer are not known");
+  }
+  m.bidirectional = m.gated = m.rotary = true;
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  const int every = integer_or(config, "global_attn_every_n_layers", 1, kMostLayers, kOftenest);
+  KindShape whole, near;
+  whole.letter = "g";
+  near.letter = "w";
+  whole.bidirectional = near.bidirectional = true;
+  whole.ffn = near.ffn = m.ffn;
+  near.window = integer_or(config, "local_attention", 1, kMostTokens, kUsualWindow);
+  for (int i = 0; i < m.layers; ++i) m.pattern += i % every == 0 ? 'g' : 'w';
+  m.kinds.push_back(std::move(whole));
+  if (every > 1) m.kinds.push_back(std::move(near));
+  const double h = m.hidden;
+  // A norm behind the embedding in place of that of the first layer; what predicts masked words.
+  const double words = flag_or(config, "decoder_bias", true) ? m.vocabulary : 0;
+  m.other_parameters = h * h + h + words;
+}
+
 /// An encoder of patches, which has a token of its own beside them. Its classes and what makes
 /// vectors of patches are weights that compute next to nothing; there is no table of words but a
 /// row, which is that token.
-void read_image_encoder(const JsonCursor& config, TransformerShape& m, bool patch_bias) {
+void read_image_encoder(const JsonCursor& config, TransformerShape& m, bool patch_bias,
+                        const EncoderKeys& keys = {}) {
   constexpr int kMostPixels = 1 << 14;
-  read_widths(config, {}, m);
+  read_widths(config, keys, m);
   m.bidirectional = true;
   const JsonCursor patch = config.at("patch_size");
   const int side = patch.integer(1, kMostPixels);
@@ -78,10 +108,9 @@ void read_image_encoder(const JsonCursor& config, TransformerShape& m, bool patc
   }
 }
 
-std::string patches_line(const TransformerShape& m) {
-  return "model: an encoder of images; batch.tokens are the patches of one and a token beside "
-         "them, "
-         "of the file's images " +
+std::string patches_line(const TransformerShape& m, bool own_token = true) {
+  return std::string("model: an encoder of images; batch.tokens are the patches of one") +
+         (own_token ? " and a token beside them" : "") + ", of the file's images " +
          std::to_string(m.max_positions);
 }
 
@@ -94,6 +123,23 @@ KindShape tower_kind(std::string_view letter, const TransformerShape& tower) {
   kind.head_dim = tower.head_dim;
   kind.ffn = tower.ffn;
   return kind;
+}
+
+/// A text encoder's layers beside those of the image encoder that `model` is.
+void add_words(const TransformerShape& text, bool bidirectional, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  model.assumptions.push_back(patches_line(m, !bidirectional));
+  KindShape image = tower_kind("i", m), word = tower_kind("w", text);
+  image.bidirectional = true;
+  word.bidirectional = bidirectional;
+  word.tokens = text.max_positions;
+  m.bidirectional = false;  // of one of them, or said by both
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'i') +
+              std::string(static_cast<std::size_t>(text.layers), 'w');
+  m.kinds = {std::move(image), std::move(word)};
+  m.layers += text.layers;
+  model.assumptions.push_back("model: its text encoder reads " +
+                              std::to_string(text.max_positions) + " words beside each image");
 }
 
 /// CLIP: an image encoder, whose patches are the batch's tokens, and a text encoder beside it,
@@ -112,17 +158,7 @@ void read_clip(const JsonCursor& config, HuggingFaceModel& model) {
   // A norm before the first layer too, two projections, and a scale; words and their last norm.
   m.other_parameters += 2 * h + projected * (h + text.hidden) + 1 + embedding_parameters(text) +
                         output_parameters(text);
-  model.assumptions.push_back(patches_line(m));
-  KindShape image = tower_kind("i", m), word = tower_kind("w", text);
-  image.bidirectional = true;
-  word.tokens = text.max_positions;
-  m.bidirectional = false;  // of one of them
-  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'i') +
-              std::string(static_cast<std::size_t>(text.layers), 'w');
-  m.kinds = {std::move(image), std::move(word)};
-  m.layers += text.layers;
-  model.assumptions.push_back("model: its text encoder reads " +
-                              std::to_string(text.max_positions) + " words beside each image");
+  add_words(text, false, model);
 }
 
 /// An encoder's layers and a decoder's, each of which attends to the encoder's result too.
@@ -191,8 +227,75 @@ void read_bart(const JsonCursor& config, HuggingFaceModel& model) {
              model);
 }
 
-constexpr std::array<std::string_view, 9> kEncoders{"bert", "roberta", "distilbert", "vit", "clip",
-                                                    "t5",   "mt5",     "umt5",       "bart"};
+/// Sound in, words out: two convolutions before the encoder, positions for both, and no biases of
+/// keys.
+void read_whisper(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  m.hidden = config.at("d_model").integer(1, kMostWidth);
+  const JsonCursor heads = config.at("encoder_attention_heads");
+  m.heads = m.kv_heads = heads.integer(1, m.hidden);
+  const int others = config.at("decoder_attention_heads").integer(1, m.hidden);
+  if (others != m.heads) heads.fail(std::to_string(others) + " (decoder_attention_heads)");
+  m.head_dim = m.hidden / m.heads;
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  m.biases = m.learned_positions = true;
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  m.max_positions = integer_or(config, "max_target_positions", 1, kMostTokens, 448);
+  const int moments = integer_or(config, "max_source_positions", 1, kMostTokens, 1500);
+  const Stacks stacks{.encoder = config.at("encoder_layers").integer(1, kMostLayers),
+                      .decoder = config.at("decoder_layers").integer(1, kMostLayers),
+                      .encoder_ffn = config.at("encoder_ffn_dim").integer(1, kMostWidth),
+                      .decoder_ffn = config.at("decoder_ffn_dim").integer(1, kMostWidth)};
+  set_stacks(stacks, model);
+  // Convolutions, positions and a last norm, beside layers; keys of all attentions.
+  const double beside = audio_encoder_weights(
+      {.layers = 0,
+       .hidden = static_cast<double>(m.hidden),
+       .mels = static_cast<double>(integer_or(config, "num_mel_bins", 1, kMostWidth, 80)),
+       .positions = static_cast<double>(moments)});
+  m.other_parameters = beside - (stacks.encoder + 2.0 * stacks.decoder) * m.hidden;
+  model.assumptions.push_back("model: 30 s of sound are batch.source_tokens of " +
+                              std::to_string(moments));
+}
+
+/// SigLIP: an image encoder that pools its patches by attention, and a text encoder beside it,
+/// neither of which is causal.
+void read_siglip(const JsonCursor& config, HuggingFaceModel& model) {
+  constexpr int kWords = 32'000, kPlaces = 64;
+  TransformerShape text;
+  const JsonCursor words = config.at("text_config"), vision = config.at("vision_config");
+  read_widths(words, {}, text);
+  text.vocabulary = integer_or(words, "vocab_size", 1, kMostTokens, kWords);
+  text.tied = text.learned_positions = true;
+  text.max_positions = integer_or(words, "max_position_embeddings", 1, kMostTokens, kPlaces);
+  TransformerShape& m = model.shape;
+  read_image_encoder(vision, m, false);
+  --m.max_positions;  // no token beside the patches
+  const double pooled = vision_pooling(vision, m.hidden, m.ffn);
+  // A bias of the patches, no row in place of words; what reads the text's last word; a scale and a
+  // bias.
+  m.other_parameters += pooled + embedding_parameters(text) + output_parameters(text) +
+                        with_bias(text.hidden, text.hidden) + 2;
+  add_words(text, true, model);
+}
+
+/// DINOv2: blocks whose results are scaled column by column, and a token that stands for patches
+/// that are hidden.
+void read_dino(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kWider = 4, kBlock = 8;
+  read_image_encoder(config, m, false, {.ffn = {}});
+  const double h = m.hidden;
+  m.ffn = m.hidden * integer_or(config, "mlp_ratio", 1, 64, kWider);
+  if (flag_or(config, "use_swiglu_ffn", false)) {
+    m.gated = true;
+    m.ffn = (2 * m.ffn / 3 + kBlock - 1) / kBlock * kBlock;
+  }
+  m.other_parameters += h + h + 2 * h * m.layers;
+}
+
+constexpr std::array<std::string_view, 14> kEncoders{
+    "bert", "roberta", "xlm-roberta", "distilbert", "modernbert", "vit",  "dinov2",
+    "clip", "siglip",  "t5",          "mt5",        "umt5",       "bart", "whisper"};
 
 }  // namespace
 
@@ -205,6 +308,15 @@ HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type) {
   } else if (type == "vit") {
     read_image_encoder(config, model.shape, true);
     model.assumptions.push_back(patches_line(model.shape));
+  } else if (type == "siglip") {
+    read_siglip(config, model);
+  } else if (type == "dinov2") {
+    read_dino(config, model.shape);
+    model.assumptions.push_back(patches_line(model.shape));
+  } else if (type == "modernbert") {
+    read_modern(config, model.shape);
+  } else if (type == "whisper") {
+    read_whisper(config, model);
   } else if (type == "bart") {
     read_bart(config, model);
   } else if (type.ends_with("t5")) {

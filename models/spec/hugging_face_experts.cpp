@@ -27,6 +27,7 @@ constexpr std::string_view kAnyFfn = "intermediate_size";
 constexpr std::string_view kSharedCount = "n_shared_experts";
 constexpr std::array kExpertFamilies{
     ExpertFamily{"mixtral", kLocal, kAnyFfn, "", ""},
+    ExpertFamily{"phimoe", kLocal, kAnyFfn, "", ""},
     ExpertFamily{"qwen2_moe", kPlain, kExpertFfn, "shared_expert_intermediate_size", ""},
     ExpertFamily{"qwen3_moe", kPlain, kExpertFfn, "", ""},
     ExpertFamily{"deepseek_v2", kRouted, kExpertFfn, "", kSharedCount},

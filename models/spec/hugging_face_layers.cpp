@@ -4,11 +4,13 @@
 // kimi_linear, minimax_m3, mimo_v2_flash, step3p7 and nemotron-nas on https://huggingface.co.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "models/spec/hugging_face_parts.hpp"
@@ -63,9 +65,12 @@ class LayerReader {
     read_blocks();
     read_experts();
     read_mixers();
+    read_image_layers();
+    refuse_other_types();
     read_windows();
     read_choices();
     read_gates();
+    read_directions();
     assign_layers();
     shape_.residual_streams = integer_or(config_, "hc_mult", 1, 64, 1);
     constexpr int kMostPredicted = 64;
@@ -100,7 +105,7 @@ class LayerReader {
   }
 
   void read_widths() {
-    shape_.layers = config_.at("num_hidden_layers").integer(1, kMostLayers);
+    shape_.layers = first_at(config_, {"num_hidden_layers", "num_layers"}, 1, kMostLayers);
     shape_.hidden = config_.at("hidden_size").integer(1, kMostWidth);
     if (!read_defaults()) {
       shape_.heads = config_.at("num_attention_heads").integer(1, kMostHeads);
@@ -111,8 +116,8 @@ class LayerReader {
     const bool tied_by_code = type_.starts_with("gemma") || type_.starts_with("lfm2");
     shape_.tied =
         flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", tied_by_code));
-    shape_.kv_heads = integer_or(config_, "num_key_value_heads", 1, kMostHeads,
-                                 shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
+    shape_.kv_heads = first_or(config_, {"num_key_value_heads", "num_attention_groups"}, 1,
+                               kMostHeads, shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
     if (has("kv_lora_rank")) {
       read_latent_attention(config_, shape_);
       if (flag_or(config_, "mla_use_nope", false)) shape_.rotary = false;
@@ -129,6 +134,9 @@ class LayerReader {
                           first_or(config_, {"moe_intermediate_size"}, 1, kMostWidth, 1));
     if (flag_or(config_, "block_auto_adjust_ff_dim", false)) shape_.ffn = adjusted(shape_.ffn);
     shape_.max_positions = integer_or(config_, "max_position_embeddings", 1, kMostTokens, 0);
+    if (has("share_q_dim")) {  // Step-3: all heads' queries out of one vector
+      shape_.low_rank.query_rank = config_.at("share_q_dim").integer(1, kMostWidth);
+    }
     if (has("o_groups")) {
       shape_.low_rank = {.query_rank = config_.at("q_lora_rank").integer(1, kMostWidth),
                          .output_groups = config_.at("o_groups").integer(1, shape_.heads),
@@ -202,10 +210,10 @@ class LayerReader {
     if (count->is_number() && count->integer(0, kMostExperts) == 0) return read_dense();
     ExpertShape& x = shape_.experts;
     x.count = count->integer(1, kMostExperts);
-    x.per_token = first_at(
-        config_,
-        {"num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_topk"}, 1,
-        x.count);
+    x.per_token = first_at(config_,
+                           {"num_experts_per_tok", "num_experts_per_token", "top_k_experts",
+                            "moe_k", "moe_topk", "moe_top_k"},
+                           1, x.count);
     x.ffn = first_at(config_, {"moe_intermediate_size", "intermediate_size"}, 1, kMostWidth);
     x.latent =
         first_or(config_, {"moe_latent_size", "routed_expert_hidden_size"}, 0, kMostWidth, 0);
@@ -218,7 +226,10 @@ class LayerReader {
         config_,
         {"shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size"}, 0,
         kMostWidth, shared * x.ffn);
-    if (type_.starts_with("gemma4")) x.shared_ffn = shape_.ffn;  // an MLP beside the experts
+    // An MLP beside the experts.
+    if (type_.starts_with("gemma4") || flag_or(config_, "residual_moe", false)) {
+      x.shared_ffn = shape_.ffn;
+    }
     x.gated_shared = type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5");
     mark_experts();
     for (KindShape& layer : layers_) {
@@ -242,6 +253,7 @@ class LayerReader {
         })) {
       return;
     }
+    if (has("moe_layers_enum")) return mark_written(config_.at("moe_layers_enum"));
     const int dense =
         first_or(config_, {"first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"}, 0,
                  kMostLayers, 0);
@@ -259,6 +271,23 @@ class LayerReader {
     }
   }
 
+  /// Numbers of layers in a text, with commas (Step-3).
+  void mark_written(const JsonCursor& list) {
+    const std::string text = list.string();
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (at != end) {
+      int layer = -1;
+      const auto [behind, error] = std::from_chars(at, end, layer);
+      const bool ends = behind == end || *behind == ',';
+      if (error != std::errc{} || !ends || layer < 0 || layer >= shape_.layers) {
+        list.fail("numbers of layers below " + std::to_string(shape_.layers) + ", with commas");
+      }
+      layers_[static_cast<std::size_t>(layer)].experts = true;
+      at = behind == end ? end : behind + 1;
+    }
+  }
+
   // --- what lets tokens see each other ---------------------------------------------------------
 
   void read_mixers() {
@@ -266,7 +295,7 @@ class LayerReader {
       return read_kimi(*linear);
     }
     if (const MixerKind* kind = mixer_of_family(type_)) return read_mixer(*kind);
-    if (type_ == "granitemoehybrid") return read_granite();
+    if (type_ == "granitemoehybrid" || type_ == "bamba") return read_granite();
     if (!has("linear_num_value_heads")) return;
     DeltaShape& d = shape_.delta;
     d.key_heads = config_.at("linear_num_key_heads").integer(1, kMostHeads);
@@ -306,15 +335,24 @@ class LayerReader {
       layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
     }
   }
-  /// Mamba-2 or attention before the experts of each layer
+  /// Which layers are Mamba-2's: by their types, or all but those of a list (Bamba).
+  void mark_mamba() {
+    constexpr std::array<std::string_view, 2> kTypes{"attention", "mamba"};
+    if (for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          if (type.choice(kTypes) == 1) layer.mixer = Mixer::mamba;
+        })) {
+      return;
+    }
+    const JsonCursor list = config_.at(type_ == "bamba" ? "attn_layer_indices" : "layer_types");
+    for (KindShape& layer : layers_) layer.mixer = Mixer::mamba;
+    for (const JsonCursor& at : list.elements(kMostLayers)) {
+      layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
+    }
+  }
+  /// Mamba-2 or attention before the MLP or the experts of each layer
   /// (github:huggingface/transformers:src/transformers/models/granitemoehybrid).
   void read_granite() {
-    constexpr std::array<std::string_view, 2> kTypes{"attention", "mamba"};
-    const bool mixed =
-        for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
-          if (type.choice(kTypes) == 1) layer.mixer = Mixer::mamba;
-        });
-    if (!mixed) (void)config_.at("layer_types");
+    mark_mamba();
     MambaShape& mamba = shape_.mamba;
     mamba.heads = integer_or(config_, "mamba_n_heads", 1, kMostHeads, 128);
     mamba.state = integer_or(config_, "mamba_d_state", 1, kMostWidth, 256);
@@ -344,14 +382,39 @@ class LayerReader {
     (void)linear.find("full_attn_layers");
     (void)linear.find("gate_lower_bound");
   }
+  /// Layers whose attention goes over an image alone, behind gates, and rows of the embedding for
+  /// images (github:huggingface/transformers:src/transformers/models/mllama).
+  void read_image_layers() {
+    if (type_ != "mllama_text_model") return;
+    constexpr int kRows = 8, kGates = 2;
+    shape_.other_parameters += static_cast<double>(kRows) * shape_.hidden;
+    for (const JsonCursor& at : config_.at("cross_attention_layers").elements(kMostLayers)) {
+      KindShape& layer = layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))];
+      layer.mixer = Mixer::none;
+      layer.cross = true;
+      shape_.other_parameters += 2.0 * shape_.head_dim + kGates;
+    }
+  }
   static void make_delta(KindShape& layer) {
     layer.mixer = Mixer::delta;
     layer.latent = false;
   }
 
+  /// Types of layers that no mixer above has read, and that nobody would read.
+  void refuse_other_types() const {
+    if (shape_.delta.key_heads > 0 || shape_.mamba.heads > 0 || mixer_of_family(type_) != nullptr) {
+      return;
+    }
+    const std::optional<JsonCursor> types = first_of(config_, {"layer_types"});
+    if (!types || !types->is_array()) return;
+    constexpr std::array<std::string_view, 2> kKnown{"full_attention", "sliding_attention"};
+    for (const JsonCursor& type : types->elements(kMostLayers)) (void)type.choice(kKnown);
+  }
+
   void read_windows() {
-    const int window =
-        first_or(config_, {"sliding_window", "sliding_window_size"}, 1, kMostTokens, 0);
+    // -1: none (Grok 2).
+    const int window = std::max(
+        0, first_or(config_, {"sliding_window", "sliding_window_size"}, -1, kMostTokens, 0));
     if (has("compress_ratios")) return read_compression(window);
     constexpr std::array<std::string_view, 2> kTypes{"full_attention", "sliding_attention"};
     const auto slide = [&](KindShape& layer, bool slides) {
@@ -469,7 +532,8 @@ class LayerReader {
   }
 
   void read_gates() {
-    const bool plain = type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5");
+    const bool plain =
+        type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5") || type_ == "afmoe";
     const bool gates = flag_or(config_, "attn_output_gate", plain) ||
                        flag_or(config_, "attention_output_gate", false) ||
                        flag_or(config_, "mla_use_output_gate", false);
@@ -481,6 +545,14 @@ class LayerReader {
           "model: the sums of its residual stream over earlier blocks (attn_res_block_size) are "
           "left out");
     }
+  }
+
+  /// Encoders that were made of decoders (EmbeddingGemma), whose windows are around each token.
+  void read_directions() {
+    const std::optional<JsonCursor> both = first_of(config_, {"use_bidirectional_attention"});
+    // Of some the word "vision": among an image's patches, which is left out.
+    if (!both || both->is_string() || !both->boolean()) return;
+    for (KindShape& layer : layers_) layer.bidirectional = true;
   }
 
   /// Keys and values that layers take from others, or embeddings of their own.

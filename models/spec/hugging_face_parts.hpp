@@ -22,6 +22,8 @@ inline constexpr int kMostHeads = 1 << 16;
 inline constexpr int kMostTokens = 1 << 24;
 inline constexpr int kMostExperts = 1 << 16;
 
+inline constexpr double kColours = 3;  ///< of an image
+
 /// The integer from `low` to `high`, or `otherwise` where the key is missing or null.
 int integer_or(const JsonCursor& config, std::string_view key, int low, int high, int otherwise);
 bool flag_or(const JsonCursor& config, std::string_view key, bool otherwise);
@@ -70,15 +72,54 @@ inline double with_bias(double in, double out) { return in * out + out; }
 
 /// Families of encoders, alone or with a decoder.
 std::span<const std::string_view> encoder_families();
-/// Reads one of them; CLIP's image encoder, with the weights of its text encoder beside it.
+/// Reads one of them; of CLIP and SigLIP the image encoder, and the text encoder beside it.
 HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type);
 
-/// Weights of the tower of `vision` ("vision_config") and of what brings its patches to the
-/// decoder, whose width is `hidden`, and its layers. Nothing for a tower of another make.
+/// Weights of a tower and of what brings its result to the decoder, and its layers.
 struct VisionPart {
   double parameters = 0;
   VisionTower tower{};
+  int seen = 0;       ///< tokens of an image that layers of the decoder attend to by themselves
+  bool whole = true;  ///< false: nobody knows what brings its result to the decoder
 };
-std::optional<VisionPart> vision_part(const JsonCursor& vision, int hidden);
+/// That of `vision`, the file's "vision_config"; `hidden` is the decoder's width. Nothing for a
+/// tower of another make.
+std::optional<VisionPart> vision_part(const JsonCursor& file, const JsonCursor& vision, int hidden);
+/// Of them, those that are a stack of plain layers.
+std::optional<VisionPart> plain_tower(const JsonCursor& file, const JsonCursor& vision, int text);
+/// What brings a tower's patches, `h` columns each, to a decoder of `text` columns, by the family
+/// of the file as a whole.
+std::optional<double> projector_weights(const JsonCursor& file, const JsonCursor& vision, double h,
+                                        double text);
+/// SigLIP's query of its own that attends to all patches, and an MLP, where a file has them.
+double vision_pooling(const JsonCursor& vision, double h, double ffn);
+/// Its layers, unless they cannot be said: heads that do not divide them, patches that nobody
+/// knows.
+VisionTower tower_of(double layers, double hidden, int heads, double ffn, double patches);
+/// An encoder of sound as Whisper has it: two convolutions, positions and layers.
+struct SoundEncoder {
+  double layers = 0, hidden = 0, ffn = 0;
+  double mels = 0;       ///< numbers that say a moment of sound
+  double positions = 0;  ///< rows of their table
+};
+double audio_encoder_weights(const SoundEncoder& encoder);
+/// Weights of the tower of `audio` ("audio_config"), an encoder as Whisper has it, and of what
+/// brings its result to a decoder of `hidden` columns. Nothing for one of another make.
+std::optional<double> audio_parameters(const JsonCursor& file, const JsonCursor& audio, int hidden);
+
+/// Adds what a file has beside its decoder, which `model` is; what is left out is said.
+void add_towers(const JsonCursor& config, HuggingFaceModel& model);
+/// Says what a file without parts has beside its decoder under keys that say too little of it.
+void say_other_towers(const JsonCursor& config, HuggingFaceModel& model);
+
+/// Families without attention: Mamba and Mamba-2.
+std::span<const std::string_view> recurrent_families();
+/// Sets all of `m` but its name.
+void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m);
+
+/// MosaicML's families, which have keys of their own.
+std::span<const std::string_view> mosaic_families();
+/// Sets all of `m` but its name.
+void read_mosaic(const JsonCursor& config, std::string_view type, TransformerShape& m);
 
 }  // namespace lockstep::hugging_face

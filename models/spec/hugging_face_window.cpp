@@ -26,6 +26,8 @@ struct WindowFamily {
 constexpr std::array kWindowFamilies{
     WindowFamily{"mistral", Windowed::all, 4096, false},
     WindowFamily{"mixtral", Windowed::all, 0, false},
+    WindowFamily{"phi3", Windowed::all, 0, false},
+    WindowFamily{"phimoe", Windowed::all, 0, false},
     WindowFamily{"gemma2", Windowed::alternate, 4096, false},
     WindowFamily{"gpt_oss", Windowed::alternate, 128, false},
     WindowFamily{"qwen2", Windowed::behind, 4096, true},

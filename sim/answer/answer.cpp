@@ -100,8 +100,9 @@ std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& w
   time_trainings(spec, question.allow_oom);
   QueueOptions options;
   options.go_on = [&](std::size_t ended, std::size_t all) { return goes_on(question, ended, all); };
-  const QueueResult result = simulate_queue(spec, options);
+  QueueResult result = simulate_queue(spec, options);
   if (result.stopped) return std::nullopt;
+  settle_campaigns(spec, result);
   Json json = queue_json({spec, result, summary_of(spec, result), written});
   judge(spec.expect, json);
   return ScenarioAnswer(AnswerKind::queue, std::move(json));

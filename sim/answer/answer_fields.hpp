@@ -35,6 +35,8 @@ const FieldTable<CampaignResult>& campaign_fields();
 const FieldTable<SharedAnswer>& shared_fields();
 const FieldTable<RlAnswer>& rl_fields();
 const FieldTable<QueueAnswer>& queue_fields();
+/// Of a queue's searches and variants.
+const FieldTable<CampaignSummary>& trial_campaign_fields();
 const FieldTable<ServingAnswer>& serving_fields();
 
 const FieldTable<PredictionInterval>& interval_fields();

@@ -265,6 +265,9 @@ const FieldTable<QueueAnswer>& queue_fields() {
         .list_if_any("by_qos", "Jobs by quality of service, where there are several.",
                      queue_group_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.by_qos; })
+        .list_if_any("campaigns", "Trials of one job, the worse of which may be stopped early.",
+                     trial_campaign_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.campaigns; })
         .list_if_any("trainings", "Jobs whose step was simulated where they were placed.",
                      training_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.trainings; })

@@ -45,6 +45,11 @@ RunTime JobGates::next_at() const {
   return begins_.empty() ? std::numeric_limits<RunTime>::max() : begins_.top().first;
 }
 
+JobGates::Turn JobGates::turn_of(std::uint32_t j) const {
+  const TrialPlace* const place = spec_->place_of(j);
+  return {place == nullptr ? 0 : -std::int64_t{place->rung}, j};
+}
+
 JobGates::Met JobGates::state_of(const JobDependency& dependency) const {
   bool started = false, ended = false, failed = false;
   if (dependency.of_array) {
@@ -114,10 +119,10 @@ void JobGates::consider(std::uint32_t j, RunTime now) {
     Group& group = groups_[static_cast<std::size_t>(of->array)];
     const int most = spec_->arrays[static_cast<std::size_t>(of->array)].most_running;
     if (most > 0 && group.running >= static_cast<std::uint32_t>(most)) {
-      group.ready.insert(j);
+      group.ready.insert(turn_of(j));
       return;
     }
-    group.ready.erase(j);
+    group.ready.erase(turn_of(j));
     ++group.running;
     gate.in_array = true;
   }
@@ -173,10 +178,10 @@ void JobGates::ended(std::uint32_t j, bool well, RunTime now) {
   if (gate.started < 0) --group.not_started;
   --group.left;
   group.failed += well ? 0 : 1;
-  group.ready.erase(j);
+  group.ready.erase(turn_of(j));
   if (gate.in_array) --group.running;
   gate.in_array = false;
-  if (!group.ready.empty()) consider(*group.ready.begin(), now);
+  if (!group.ready.empty()) consider(group.ready.begin()->second, now);
   tell(true, static_cast<std::uint32_t>(of->array), now);
 }
 

@@ -53,10 +53,12 @@ class JobGates {
     Fate fate = Fate::none;
     bool submitted = false, open = false, limited = false, in_array = false;
   };
+  /// The rung of a campaign's trial, the furthest first, and the job's number.
+  using Turn = std::pair<std::int64_t, std::uint32_t>;
   struct Group {
     std::uint32_t left = 0, not_started = 0, failed = 0, running = 0;
     RunTime last_start = -1;
-    std::set<std::uint32_t> ready;  ///< tasks that wait for a place
+    std::set<Turn> ready;  ///< tasks that wait for a place
   };
   /// A dependency of a job, by its place in the job's list.
   struct Dependent {
@@ -65,6 +67,7 @@ class JobGates {
   using Time = std::pair<RunTime, std::uint32_t>;
 
   [[nodiscard]] const JobTerms* terms(std::uint32_t j) const { return spec_->terms_of(j); }
+  [[nodiscard]] Turn turn_of(std::uint32_t j) const;
   [[nodiscard]] Met state_of(const JobDependency& dependency) const;
   [[nodiscard]] bool dependencies_met(std::uint32_t j) const;
   [[nodiscard]] bool is_hopeless(std::uint32_t j) const;

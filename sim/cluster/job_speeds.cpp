@@ -96,12 +96,17 @@ void time_trainings(QueueSpec& spec, bool allow_oom) {
     training.reference_step = Seconds{steps_together(spec, {{static_cast<int>(t), first}}).front()};
     if (spec.power) training.gpu_draw = mean_draw(training.scenario, *spec.power);
   }
-  for (QueueJob& job : spec.jobs) {
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    QueueJob& job = spec.jobs[j];
     if (job.training < 0) continue;
     const QueueTraining& training = spec.trainings[static_cast<std::size_t>(job.training)];
     const RunTime most = to_run_time(Seconds{4e9});
     const double takes = training.steps * training.reference_step.base_units();
-    job.runs = takes < 4e9 ? to_run_time(Seconds{takes}) : most;
+    const RunTime whole = takes < 4e9 ? to_run_time(Seconds{takes}) : most;
+    job.runs = spec.length_of(j, whole);
+    if (const TrialPlace* const of = spec.place_of(j)) {
+      spec.campaigns[spec.brackets[static_cast<std::size_t>(of->bracket)].campaign].whole = whole;
+    }
     job.limit = std::max(job.limit, job.runs);
   }
 }

@@ -78,9 +78,12 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       priorities_(spec, tree_),
       usage_(spec, tree_),
       gates_(spec),
+      campaigns_(spec),
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
-      precedences_(precedences_of(spec)) {
+      precedences_(precedences_of(spec)),
+      cohorts_(spec),
+      admitted_(spec.cluster_queues.size()) {
   if (spec.power) draws_.emplace(spec);
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
@@ -95,6 +98,11 @@ const NodeSet* QueueState::nodes_of(std::uint16_t partition) const {
 }
 
 bool QueueState::over_quota(const JobClass& of) const {
+  return over_owner_quota(of) ||
+         (cohorts_.used() && of.gpus > cohorts_.available(cohorts_.queue_of(of.account)));
+}
+
+bool QueueState::over_owner_quota(const JobClass& of) const {
   return user_gpus_[of.user] + of.gpus > user_quota_[of.user] ||
          account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of);
 }
@@ -115,6 +123,8 @@ JobRank QueueState::rank_of(std::uint32_t j) const {
   if (spec_->admission == QueueAdmission::slurm) {
     constexpr RunTime kSecond = 1'000'000'000;
     rank.since = static_cast<std::uint32_t>(states_[j].pending_since / kSecond);
+  } else if (campaigns_.used()) {
+    rank.since = campaigns_.turn_of(j);  // jobs are not numbered by their submission
   }
   return rank;
 }
@@ -201,12 +211,13 @@ void QueueState::wait(std::uint32_t j) {
 
 void QueueState::submit(std::uint32_t j) {
   states_[j].pending_since = now_;
+  if (campaigns_.used()) campaigns_.submitted(j, now_);
   if (usage_.used() && !usage_.accepts(j)) {
     states_[j].phase = JobPhase::done;
     states_[j].cancelled = true;
     states_[j].ended = now_;
-    if (gates_.used()) gates_.ended(j, false, now_);
     ++done_;
+    tell_of_end(j, false);
     return;
   }
   if (usage_.used()) usage_.submitted(j);
@@ -227,6 +238,7 @@ void QueueState::count_held(const QueueJob& job, int sign) {
   if (draws_) drawn_ += gpus * draws_->microwatts(job);
   user_gpus_[job.user] += gpus;
   account_gpus_[job.account] += gpus;
+  if (cohorts_.used()) cohorts_.add(cohorts_.queue_of(job.account), gpus);
 }
 
 void QueueState::hold(std::uint32_t j, Holding where) {
@@ -253,6 +265,9 @@ void QueueState::start(std::uint32_t j, Holding where) {
   by_limit_.emplace(limit_end(j), j);
   if (usage_.used()) usage_.started(j, limit_end(j));
   if (gates_.used()) gates_.started(j, now_);
+  if (cohorts_.used()) {
+    admitted_[cohorts_.queue_of(job(j).account)].insert({job(j).priority, now_, j});
+  }
   if (spec_->preemption.mode != PreemptionMode::evict) return;
   exempt_.set(j, now_ + spec_->preemption.exempt);
   if (spec_->order == QueueOrder::las) foresee_level(j);
@@ -271,6 +286,9 @@ void QueueState::let_go(std::uint32_t j) {
   if (spec_->preemption.by_slurm()) graces_.remove(j);
   if (usage_.used()) usage_.stopped(j);
   if (priorities_.used()) priorities_.count(j, s.began, now_);
+  if (cohorts_.used()) {
+    admitted_[cohorts_.queue_of(of.account)].erase({of.priority, s.began, j});
+  }
   free_.give(s.held);
   keep_span(j);
   s.held.clear();
@@ -281,7 +299,8 @@ void QueueState::let_go(std::uint32_t j) {
 
 void QueueState::keep_span(std::uint32_t j) {
   const JobState& s = states_[j];
-  if (keep_spans_) spans_.push_back({j, s.held_since, now_, s.held});
+  const bool lasted = s.held_since < now_ || s.left == 0;  // else preempted as soon as it started
+  if (keep_spans_ && lasted) spans_.push_back({j, s.held_since, now_, s.held});
 }
 
 void QueueState::take_instead(std::uint32_t j, Holding where) {
@@ -364,7 +383,7 @@ void QueueState::close(std::uint32_t j, bool well) {
   states_[j].phase = JobPhase::done;
   ++done_;
   if (usage_.used()) usage_.ended(j);
-  if (gates_.used()) gates_.ended(j, well, now_);
+  tell_of_end(j, well);
 }
 
 /// What was worked since the last checkpoint is lost.

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "sim/cluster/association_tree.hpp"
+#include "sim/cluster/campaign_rungs.hpp"
+#include "sim/cluster/cohort_quotas.hpp"
 #include "sim/cluster/free_gpus.hpp"
 #include "sim/cluster/gpu_time.hpp"
 #include "sim/cluster/job_gates.hpp"
@@ -52,6 +54,19 @@ enum class JobPhase : std::uint8_t {
   pending,
   running,
   done,
+};
+
+/// A running job's place among those that may be preempted: the lowest priority first, then
+/// whoever started last.
+struct DispensableRank {
+  std::int32_t priority;
+  RunTime began;
+  std::uint32_t job;
+
+  friend bool operator<(const DispensableRank& a, const DispensableRank& b) {
+    if (a.priority != b.priority) return a.priority < b.priority;
+    return a.began != b.began ? a.began > b.began : a.job > b.job;
+  }
 };
 
 /// What has become of a job so far.
@@ -109,6 +124,13 @@ class QueueState {
   [[nodiscard]] std::uint16_t reservation_of(std::uint32_t j) const;
   /// Whether a quota or a limit keeps jobs of the class from starting now.
   [[nodiscard]] bool over_quota(const JobClass& of) const;
+  /// The same, but for those of ClusterQueues.
+  [[nodiscard]] bool over_owner_quota(const JobClass& of) const;
+  [[nodiscard]] const CohortQuotas& cohorts() const { return cohorts_; }
+  /// Running jobs of a ClusterQueue.
+  [[nodiscard]] const std::set<DispensableRank>& admitted(std::uint16_t cluster_queue) const {
+    return admitted_[cluster_queue];
+  }
   [[nodiscard]] bool over_limit(const JobClass& of) const {
     return usage_.used() && usage_.over(of);
   }
@@ -126,6 +148,7 @@ class QueueState {
   /// Whether decaying usage may let a job start.
   [[nodiscard]] bool limits_time() const { return usage_.limits_time(); }
   [[nodiscard]] const JobGates& gates() const { return gates_; }
+  [[nodiscard]] const CampaignRungs& campaigns() const { return campaigns_; }
   [[nodiscard]] const JobPriorities& priorities() const { return priorities_; }
   /// Jobs that have ended or were cancelled.
   [[nodiscard]] std::size_t done() const { return done_; }
@@ -154,6 +177,8 @@ class QueueState {
 
   void advance(RunTime to);
   void submit(std::uint32_t j);
+  /// Jobs of trials that go on, which were submitted here since the last call.
+  std::vector<std::uint32_t> take_going_on() { return std::exchange(going_on_, {}); }
   void start(std::uint32_t j, Holding where);
   /// Requires that its end has come.
   void finish(std::uint32_t j);
@@ -228,6 +253,8 @@ class QueueState {
   /// Its end, before its work is done.
   void stop(std::uint32_t j);
   void close(std::uint32_t j, bool well);
+  /// What waits for the job, and whose trials go on after it.
+  void tell_of_end(std::uint32_t j, bool well);
   void cancel(std::uint32_t j);
   void end_reservations();
   /// Where jobs of higher tiers, with reservations or of preempting quality come first.
@@ -254,6 +281,8 @@ class QueueState {
   JobPriorities priorities_;
   UsageBook usage_;
   JobGates gates_;
+  CampaignRungs campaigns_;
+  std::vector<std::uint32_t> going_on_;
   ReservedNodes reserved_;
   NodeSet reserved_now_;
   RunTime next_reservation_;
@@ -267,6 +296,8 @@ class QueueState {
   std::int64_t given_ = 0;  ///< of those held, by jobs of given duration
   std::optional<QueueDraws> draws_;
   std::int64_t drawn_ = 0;  ///< microwatts of what is held
+  CohortQuotas cohorts_;
+  std::vector<std::set<DispensableRank>> admitted_;  ///< by ClusterQueue
 };
 
 }  // namespace lockstep

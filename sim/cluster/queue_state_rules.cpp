@@ -85,6 +85,23 @@ void QueueState::open_gates() {
   }
 }
 
+void QueueState::tell_of_end(std::uint32_t j, bool well) {
+  // Who goes on is submitted before the job's place in its campaign is free: it comes first.
+  if (campaigns_.used()) {
+    for (const std::uint32_t next : campaigns_.ended(j, well)) {
+      going_on_.push_back(next);
+      submit(next);
+    }
+  }
+  if (gates_.used()) gates_.ended(j, well, now_);
+  if (!campaigns_.used()) return;
+  for (const std::uint32_t left_out : campaigns_.take_left_out()) {
+    states_[left_out].phase = JobPhase::done;
+    ++done_;
+    gates_.ended(left_out, true, now_);
+  }
+}
+
 void QueueState::cancel(std::uint32_t j) {
   JobState& s = states_[j];
   s.waited += now_ - s.pending_since;

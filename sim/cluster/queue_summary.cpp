@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <unordered_map>
 
 namespace lockstep {
@@ -184,21 +183,6 @@ void charge(QueueSummary& out) {
 
 }  // namespace
 
-QueueSpread spread_of(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::ranges::sort(values);
-  const auto at = [&](double share) {
-    const double rank = std::ceil(share * static_cast<double>(values.size()));
-    return values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
-  };
-  const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-  return {.mean = sum / static_cast<double>(values.size()),
-          .p50 = at(0.5),
-          .p90 = at(0.9),
-          .p99 = at(0.99),
-          .most = values.back()};
-}
-
 double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end) {
   if (job.submit >= end) return 0;
   const RunTime left = outcome.cancelled >= 0 ? outcome.cancelled : end;
@@ -237,6 +221,7 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
   out.recorded = recorded_of(spec, result);
   out.power = queue_power(spec, result);
   out.bill = queue_bill(spec, result, out.power);
+  out.campaigns = campaigns_of(spec, result, out.bill.usd_per_held_gpu_hour());
   charge(out);
   return out;
 }

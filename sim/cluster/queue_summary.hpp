@@ -7,19 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/campaign_summary.hpp"
 #include "sim/cluster/queue_bill.hpp"
+#include "sim/cluster/queue_spread.hpp"
 #include "sim/cluster/simulate_queue.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
 namespace lockstep {
-
-/// Of some numbers. Quantiles are those of the numbers themselves: the least one that so many are
-/// not above.
-struct QueueSpread {
-  double mean = 0, p50 = 0, p90 = 0, p99 = 0, most = 0;
-};
-/// All 0 of none.
-QueueSpread spread_of(std::vector<double> values);
 
 /// Jobs that have something in common.
 struct QueueGroup {
@@ -56,6 +50,7 @@ struct QueueSummary {
   std::vector<QueueGroup> by_gpus, by_account, by_user, by_partition,
       by_qos;  ///< the last four: of several
   std::vector<TrainingSummary> trainings;
+  std::vector<CampaignSummary> campaigns;
   std::size_t never_started = 0, cut = 0, cancelled = 0;
   double makespan_s = 0;   ///< from the first submission to the last end
   double utilisation = 0;  ///< share of GPU time that jobs held
@@ -64,6 +59,7 @@ struct QueueSummary {
   QueueBill bill;
 };
 
+/// Requires a settled queue (campaign_summary.hpp).
 QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result);
 
 /// Time that a job held its GPUs.

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "sim/cluster/cluster_queue_pass.hpp"
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/node_failures.hpp"
 #include "sim/cluster/queue_pass.hpp"
@@ -72,6 +73,9 @@ class QueueRun {
     for (std::size_t j = 0; j < result_.jobs.size(); ++j) {
       const JobState& s = state_.state(static_cast<std::uint32_t>(j));
       JobOutcome& out = result_.jobs[j];
+      if (state_.campaigns().used()) {
+        out.submitted = state_.campaigns().submitted_at(static_cast<std::uint32_t>(j));
+      }
       out.start = s.first_start;
       out.end = s.cancelled ? -1 : s.ended;
       out.waited = s.waited;
@@ -153,6 +157,9 @@ class QueueRun {
     }
     while (failures_.next_at() <= at) break_or_mend(failures_.take());
     state_.open_gates();
+    for (const std::uint32_t j : state_.take_going_on()) {
+      if (spec_->preemption.mode == PreemptionMode::replan) replan_.submitted(j);
+    }
     start_jobs(changes);
     speeds_.update(state_);
     if (watch_) watch_->note(state_);
@@ -176,6 +183,8 @@ class QueueRun {
         return start_easy(state_);
       case QueueAdmission::conservative:
         return conservative_.run(state_);
+      case QueueAdmission::kueue:
+        return cluster_queues_.run(state_);
       case QueueAdmission::slurm:
         if (something_changed && slurm_.next() > state_.now()) {
           slurm_.something_changed(state_.now());
@@ -189,6 +198,7 @@ class QueueRun {
   NodeFailureSource failures_;
   SlurmScheduler slurm_;
   ConservativePass conservative_;
+  ClusterQueuePass cluster_queues_;
   ReplanPass replan_;
   JobSpeeds speeds_;
   RecordedStarts recorded_;

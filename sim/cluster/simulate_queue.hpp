@@ -23,6 +23,7 @@ struct JobOutcome {
   std::int32_t failures = 0;
   RunTime cancelled = -1;  ///< refused, preempted for good, or its dependency cannot be met
   bool stopped = false;    ///< before its work was done, for its reservation was over
+  RunTime submitted = -1;  ///< beside campaigns, whose later rungs are submitted when others end
 };
 
 /// Means over equal bins of time.

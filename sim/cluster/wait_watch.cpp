@@ -28,6 +28,7 @@ WaitReason held_back(QueueAdmission admission) {
       return WaitReason::scheduler;
     case QueueAdmission::strict:
     case QueueAdmission::best_effort:
+    case QueueAdmission::kueue:
       break;
   }
   return WaitReason::order;

@@ -19,7 +19,7 @@ enum class WaitReason : std::uint8_t {
   array_limit,          ///< as many tasks of its array run as may
   limit,                ///< of a quality of service or an association
   advance_reservation,  ///< its own is not open, or others keep the nodes that it would fit on
-  quota,                ///< its user's or its account's would be exceeded
+  quota,                ///< its user's, its account's or its ClusterQueue's would be exceeded
   order,          ///< it fits; a job before it in the order does not, and all wait behind that one
   reservation,    ///< it fits; it would be in the way of a job that has been promised its GPUs
   scheduler,      ///< it fits; the scheduler has not looked since, or not as far

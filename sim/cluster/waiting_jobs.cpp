@@ -22,7 +22,8 @@ WaitingJobs::WaitingJobs(const QueueSpec& spec) {
   for (const QueueJob& job : spec.jobs) {
     JobClass of{.gpus = job.gpus, .partition = job.partition, .user = 0, .account = 0};
     if (limits || has_quota(spec.user_quotas, job.user)) of.user = job.user;
-    if (limits || has_quota(spec.account_quotas, job.account)) of.account = job.account;
+    const bool by_account = limits || !spec.cluster_queues.empty();
+    if (by_account || has_quota(spec.account_quotas, job.account)) of.account = job.account;
     if (limits) of.qos = job.qos;
     const JobTerms* const terms = spec.terms_of(class_of_.size());
     if (terms != nullptr) of.reservation = terms->reservation;

@@ -74,6 +74,13 @@ class WaitingWalk {
     }
   }
 
+  WaitingWalk(const WaitingJobs& waiting, const std::vector<std::uint32_t>& classes)
+      : waiting_(&waiting) {
+    for (const std::uint32_t c : classes) {
+      if (!waiting.of(c).empty()) heads_.push({waiting.of(c).begin(), c});
+    }
+  }
+
   [[nodiscard]] bool empty() const { return heads_.empty(); }
   [[nodiscard]] JobRank front() const { return *heads_.top().at; }
   [[nodiscard]] std::uint32_t front_class() const { return heads_.top().job_class; }

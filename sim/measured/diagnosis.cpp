@@ -62,6 +62,19 @@ std::vector<DiagnosedPart> parts_between(const RunResult& predicted,
   return out;
 }
 
+/// The operators' rows, and what of the parts is no kernel that computes.
+std::vector<DiagnosedOperator> with_other_parts(std::vector<DiagnosedOperator> operators,
+                                                const std::vector<DiagnosedPart>& parts) {
+  for (const RecordedPart part : {RecordedPart::exchange, RecordedPart::copy, RecordedPart::idle}) {
+    const DiagnosedPart& own = parts[static_cast<std::size_t>(part)];
+    operators.push_back({.name = own.name,
+                         .title = own.title,
+                         .predicted_s = own.predicted_s,
+                         .recorded_s = own.recorded_s});
+  }
+  return operators;
+}
+
 /// Gathers the calls of all recordings.
 class CallCollector {
  public:
@@ -188,13 +201,17 @@ Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> 
   out.predicted_low_s = out.predicted_s * (predicted.interval ? predicted.interval->low : 1);
   out.predicted_high_s = out.predicted_s * (predicted.interval ? predicted.interval->high : 1);
   CallCollector calls(predicted.scenario);
+  OperatorCollector operators(predicted);
   for (std::size_t i = 0; i < recordings.size(); ++i) {
     out.ranks.push_back(recorded_rank(recordings[i], ranks[i]));
     out.recorded_s = std::max(out.recorded_s, out.ranks.back().step_s);
     calls.add(recordings[i]);
+    operators.add(recordings[i], out.ranks.back(), stage_of(predicted, ranks[i]));
   }
   std::ranges::sort(out.ranks, {}, &RecordedRank::rank);
   out.parts = parts_between(predicted, out.ranks);
+  out.operators = with_other_parts(operators.rows(), out.parts);
+  out.notes = operators.notes();
   find_slowest(out);
   out.calls = calls.calls();
   if (calls.untold() > 0) {
@@ -218,6 +235,24 @@ const FieldTable<DiagnosedPart>& part_fields() {
                [](const Of& p) { return p.recorded_s; })
           .add("difference_s", "Recorded less predicted.",
                [](const Of& p) { return p.difference_s(); });
+  return fields;
+}
+
+const FieldTable<DiagnosedOperator>& diagnosed_operator_fields() {
+  using Of = DiagnosedOperator;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which: an operator of the model, \"unassigned\", or a part as above.",
+               [](const Of& o) { return std::string(o.name); })
+          .add("predicted_s", "Of the simulated step, mean over the ranks that were recorded.",
+               [](const Of& o) { return o.predicted_s; })
+          .add("recorded_s", "Of the recorded step, the same mean.",
+               [](const Of& o) { return o.recorded_s; })
+          .add("difference_s", "Recorded less predicted.",
+               [](const Of& o) { return o.difference_s(); })
+          .add("placed_s", "Of the recorded: kernels that only the products around them tell.",
+               [](const Of& o) { return o.placed_s; })
+          .add("kernels", "Recorded, of a rank on average.", [](const Of& o) { return o.kernels; });
   return fields;
 }
 
@@ -274,6 +309,8 @@ const FieldTable<Diagnosis>& diagnosis_table_fields() {
                [](const Of& d) { return d.within_interval(); })
           .list("parts", "Where both go.", part_fields(),
                 [](const Of& d) -> const auto& { return d.parts; })
+          .list("operators", "The same by operator of the model; they add up to the step too.",
+                diagnosed_operator_fields(), [](const Of& d) -> const auto& { return d.operators; })
           .add("slowest_rank", "The one that works longest, what it waits for others apart.",
                [](const Of& d) { return d.ranks[d.slowest].rank; })
           .add("behind_s", "How much longer than the median rank; 0 of one rank.",

@@ -1,5 +1,5 @@
 /// "My run is 12 % slower than predicted: why?" A recorded step beside the simulated one, part by
-/// part, rank by rank, call by call.
+/// part, operator by operator, rank by rank, call by call.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 
 #include "sim/answer/fields.hpp"
 #include "sim/answer/step_answer.hpp"
+#include "sim/measured/diagnosed_operators.hpp"
 #include "sim/measured/recorded_step.hpp"
 
 namespace lockstep {
@@ -39,7 +40,8 @@ struct Diagnosis {
   double predicted_s = 0, predicted_low_s = 0, predicted_high_s = 0;
   double recorded_s = 0;  ///< of the rank whose step is the longest
   std::vector<DiagnosedPart> parts;
-  std::vector<RecordedRank> ranks;   ///< by number
+  std::vector<DiagnosedOperator> operators;  ///< add up to the step, as the parts do
+  std::vector<RecordedRank> ranks;           ///< by number
   std::size_t slowest = 0;           ///< in `ranks`: works longest, what it waits for others apart
   double behind_s = 0;               ///< that is so much longer than the median rank's; 0 of one
   std::vector<DiagnosedCall> calls;  ///< by total time, longest first

@@ -26,6 +26,7 @@ class InstantCounter {
       : recording_(recording), out_(out) {}
 
   void count() {
+    out_.event_seconds.resize(recording_.gpu.size());
     for (std::uint32_t e = 0; e < recording_.gpu.size(); ++e) {
       const KinetoRecording::GpuEvent& event = recording_.gpu[e];
       parts_.push_back(recorded_part(recording_, event));
@@ -48,25 +49,25 @@ class InstantCounter {
 
  private:
   void change(const Edge& edge) {
-    const RecordedPart part = parts_[edge.event];
-    running_[static_cast<std::size_t>(part)] += edge.begins ? 1 : -1;
-    if (part != RecordedPart::exchange) return;
+    std::vector<std::uint32_t>& running = running_[static_cast<std::size_t>(parts_[edge.event])];
     if (edge.begins) {
-      exchanges_.push_back(edge.event);
+      running.push_back(edge.event);
     } else {
-      exchanges_.erase(std::ranges::find(exchanges_, edge.event));
+      running.erase(std::ranges::find(running, edge.event));
     }
   }
 
   void book(std::int64_t picos) {
     if (picos <= 0) return;
     const double seconds = static_cast<double>(picos) * kSecondsPerPico;
-    const auto first = std::ranges::find_if(running_, [](int count) { return count > 0; });
+    const auto first = std::ranges::find_if(running_, [](const auto& own) { return !own.empty(); });
     const auto part = static_cast<std::size_t>(first - running_.begin());
     out_.seconds[std::min(part, kRecordedParts - 1)] += seconds;
+    if (first == running_.end()) return;
+    const std::uint32_t event = first->front();  // of several at once the one that began first
+    out_.event_seconds[event] += seconds;
     if (part == static_cast<std::size_t>(RecordedPart::exchange)) {
-      // Of several at once the one that began first.
-      out_.exposed_by_call[std::string(name_of_call(exchanges_.front()))] += seconds;
+      out_.exposed_by_call[std::string(name_of_call(event))] += seconds;
     }
   }
 
@@ -79,8 +80,8 @@ class InstantCounter {
   RecordedRank& out_;
   std::vector<RecordedPart> parts_;  ///< by event
   std::vector<Edge> edges_;
-  std::array<int, kRecordedParts - 1> running_{};
-  std::vector<std::uint32_t> exchanges_;  ///< that run, in the order in which they began
+  /// By part: events that run, in the order in which they began.
+  std::array<std::vector<std::uint32_t>, kRecordedParts - 1> running_;
 };
 
 }  // namespace

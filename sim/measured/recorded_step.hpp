@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/measured/kernel_kinds.hpp"
 #include "sim/trace/pytorch/kineto_recording.hpp"
@@ -32,6 +33,8 @@ struct RecordedRank {
   std::array<double, kRecordedParts> seconds{};
   /// Of `exchange`, by what the kernels call: "all-reduce", or "not told".
   std::map<std::string, double, std::less<>> exposed_by_call;
+  /// Of each event of the GPU the instants that count as its own; what is left of the step is idle.
+  std::vector<double> event_seconds;
   std::size_t kernels = 0;
   [[nodiscard]] double of(RecordedPart part) const {
     return seconds[static_cast<std::size_t>(part)];

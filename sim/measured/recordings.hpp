@@ -1,4 +1,4 @@
-/// The PyTorch profiler's recordings of a job's ranks, cut to one step.
+/// Profilers' recordings of a job's ranks, cut to one step.
 #pragma once
 
 #include <string>
@@ -15,8 +15,11 @@ struct StepRecordings {
   std::string note;        ///< which step it is, in a sentence
 };
 
-/// Reads one file a rank, plain or .gz. `with_host`: what the host did too. Throws InputError for
-/// what is no such trace, for one without kernels, and for a rank that is there twice.
+/// Reads Kineto's traces, one file a rank, plain or .gz; without the host SQLite exports of Nsight
+/// Systems too, each GPU of which is a rank. `with_host`: what the host did too; else time begins
+/// and ends with the GPU's, and of the host it is known which operators launched each kernel.
+/// Throws InputError for what is no such trace, for one without kernels, and for a rank that is
+/// there twice.
 StepRecordings read_step_recordings(const std::vector<std::string>& files, const StepRequest& step,
                                     bool with_host);
 

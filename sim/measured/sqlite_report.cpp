@@ -12,11 +12,10 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/input_file.hpp"
+#include "sim/trace/formats/read_trace.hpp"
 
 namespace lockstep {
 namespace {
-
-constexpr std::string_view kSqliteMagic{"SQLite format 3\0", 16};
 
 /// NVTX_EVENTS.eventType of a range that a thread pushes and pops.
 constexpr std::int64_t kPushPop = 59;
@@ -113,7 +112,8 @@ NsysReport kernels_in(SQLite::Database& db) {
 }  // namespace
 
 bool is_sqlite(const std::string& file) {
-  return read_head(file, kSqliteMagic.size()) == kSqliteMagic;
+  constexpr std::size_t kHead = 16;
+  return is_database(read_head(file, kHead));
 }
 
 NsysReport read_nsys_sqlite(const std::string& file) {

@@ -172,7 +172,8 @@ bool add_outcome(const QueueOutcome& of, const PresetStore& presets, QueuePoints
   if (!has_traces(parsed) || (of.schedule && !schedule)) return false;
   QueueSpec spec = *read_scenario_file(parsed, presets).queue;
   time_trainings(spec);
-  const QueueResult result = simulate_queue(spec, {.keep_spans = of.schedule.has_value()});
+  QueueResult result = simulate_queue(spec, {.keep_spans = of.schedule.has_value()});
+  settle_campaigns(spec, result);
   const WrittenScenario written = std::make_shared<const Json>(parsed.root.json());
   add_answer_points(of, queue_json({spec, result, summary_of(spec, result), written}), points);
   if (!of.schedule) return true;

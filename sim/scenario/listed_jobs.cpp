@@ -56,9 +56,10 @@ QueueJob job_of(const JsonCursor& at, const ListedJob& written, QueueSpec& out) 
 
 }  // namespace
 
-void declare_listed_job(const DeclaredMembers& member, ListedJob& out) {
+namespace {
+
+void declare_request(const DeclaredMembers& member, ListedJob& out) {
   constexpr int kMostPriority = 1'000'000'000;
-  member.required("name", out.name, "As answers and dependencies call it");
   member.optional("submit", out.submit, kQueueSpan, "Default: 0 s");
   member.required("runs", out.runs, kQueueSpan, "How long it runs undisturbed");
   member.optional("limit", out.limit, kQueueSpan, "Its time limit; default: as long as it runs");
@@ -69,10 +70,9 @@ void declare_listed_job(const DeclaredMembers& member, ListedJob& out) {
   member.optional("qos", out.qos, "Its quality of service");
   member.optional("priority", out.priority, -kMostPriority, kMostPriority,
                   "Higher first; added to what \"multifactor\" reckons; default: 0");
-  member.optional("tasks", out.tasks, 1, kMostTasks,
-                  "So many of it are an array: NAME_0, NAME_1 and so on");
-  member.optional("at_once", out.at_once, 1, kMostTasks,
-                  "Tasks of it that run at a time; default: any number");
+}
+
+void declare_terms(const DeclaredMembers& member, ListedJob& out) {
   member.optional(
       "dependency", out.dependency,
       "What of earlier jobs it waits for, as in \"afterok:a:b,afternotok:c\"; ? instead "
@@ -82,6 +82,23 @@ void declare_listed_job(const DeclaredMembers& member, ListedJob& out) {
   member.optional("reservation", out.reservation, "Which one it runs in");
   member.optional("held", out.held, "It is held, and never starts; default: false");
   member.optional("fails", out.fails, "Its command fails in the end; default: false");
+}
+
+}  // namespace
+
+void declare_listed_job(const DeclaredMembers& member, ListedJob& out) {
+  member.required("name", out.name, "As answers and dependencies call it");
+  declare_request(member, out);
+  member.optional("tasks", out.tasks, 1, kMostTasks,
+                  "So many of it are an array: NAME_0, NAME_1 and so on");
+  member.optional("at_once", out.at_once, 1, kMostTasks,
+                  "Tasks of it that run at a time; default: any number");
+  declare_terms(member, out);
+}
+
+void declare_unnamed_job(const DeclaredMembers& member, ListedJob& out) {
+  declare_request(member, out);
+  declare_terms(member, out);
 }
 
 JobTerms& new_terms(QueueSpec& out) {
@@ -96,19 +113,23 @@ std::int32_t array_number(const std::string& name, QueueSpec& out) {
   return at->second;
 }
 
+ReadJob read_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpec& out) {
+  ReadJob read{.job = job_of(at, written, out), .terms = {}};
+  read.terms.written = written.dependency;
+  read.terms.series = written.name;
+  read.terms.begin = to_run_time(written.begin);
+  read.terms.held = written.held;
+  read.terms.fails = written.fails;
+  if (const auto of = at.find("reservation")) {
+    read.terms.reservation = reservation_of(*of, written.reservation, out);
+  }
+  return read;
+}
+
 void add_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpec& out) {
   if (written.at_once > 0 && written.tasks == 0)
     at.at("at_once").fail("no such key without \"tasks\"");
-  const QueueJob job = job_of(at, written, out);
-  JobTerms terms;
-  terms.written = written.dependency;
-  terms.series = written.name;
-  terms.begin = to_run_time(written.begin);
-  terms.held = written.held;
-  terms.fails = written.fails;
-  if (const auto of = at.find("reservation")) {
-    terms.reservation = reservation_of(*of, written.reservation, out);
-  }
+  auto [job, terms] = read_listed_job(at, written, out);
   if (written.tasks > 0) {
     if (out.array_numbers.contains(written.name)) {
       at.at("name").fail("a name that no other array has");
@@ -138,7 +159,7 @@ class JobNames {
       const auto [at, is_new] = jobs_.try_emplace(spec.job_name(j), j);
       if (!is_new) at->second = kSeveral;
       const JobTerms* const terms = spec.terms_of(j);
-      if (terms == nullptr || terms->array < 0) continue;
+      if (terms == nullptr || terms->array < 0 || spec.jobs[j].submit == kNotSubmitted) continue;
       tasks_[static_cast<std::size_t>(terms->array)].push_back(j);
     }
     for (std::uint32_t a = 0; a < spec.arrays.size(); ++a) arrays_.emplace(spec.arrays[a].name, a);

@@ -17,9 +17,18 @@ struct ListedJob {
   bool held = false, fails = false;
 };
 void declare_listed_job(const DeclaredMembers& member, ListedJob& out);
+/// The same without what tells several jobs apart: a name, tasks.
+void declare_unnamed_job(const DeclaredMembers& member, ListedJob& out);
 
 /// Adds the job, or its tasks. Throws InputError for a partition and such that the scenario lacks.
 void add_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpec& out);
+
+/// A job or a task of it, with its terms but for the array. Throws the same.
+struct ReadJob {
+  QueueJob job;
+  JobTerms terms;
+};
+ReadJob read_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpec& out);
 
 /// The terms of the job that is added next, where it has any.
 JobTerms& new_terms(QueueSpec& out);

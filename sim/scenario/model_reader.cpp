@@ -224,8 +224,8 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   if (kind.chunked && (kind.compression > 0 || kind.index.keys > 0)) {
     from.at("chunked").fail("false beside compressed or chosen keys");
   }
-  if (kind.bidirectional && (kind.window > 0 || kind.index.keys > 0)) {
-    from.at("bidirectional").fail("false beside a window or an index");
+  if (kind.bidirectional && kind.index.keys > 0) {
+    from.at("bidirectional").fail("false beside an index");
   }
   if (kind.cross && (kind.latent || kind.mixer == Mixer::none)) {
     from.at("cross").fail("false, unless plain attention or another mixer is before it");
@@ -383,9 +383,6 @@ void declare_kinds(const DeclaredMembers& member, TransformerShape& out) {
 void check_model(const JsonCursor& from, const TransformerShape& model) {
   const auto at = [&](std::string_view key) { return from.find(key).value_or(from); };
   if (model.chunked && model.window == 0) (void)from.at("window");
-  if (model.bidirectional && model.window > 0) {
-    at("bidirectional").fail("false beside a window");
-  }
   if (model.bidirectional && model.predicted_tokens > 0) {
     at("predicted_tokens").fail("0, as an encoder predicts no further tokens");
   }

@@ -47,7 +47,8 @@ void declare_preemption_members(const DeclaredMembers& member, QueueSpec& spec) 
       "mode", out.mode, kPreemptionNames,
       "none: who runs goes on; evict: a job takes the GPUs of those that come after it; "
       "replan: at every submission and end all are placed anew; qos and partition: by Slurm's "
-      "rules, by the lists of qualities of service or by the tiers of partitions");
+      "rules, by the lists of qualities of service or by the tiers of partitions; kueue: by the "
+      "rules of \"cluster_queues\"");
   declare_run_time(member, "exempt", out.exempt, kQueueSpan,
                    "evict, qos, partition: nobody goes who has run less");
   member.optional("cancels", out.cancels,

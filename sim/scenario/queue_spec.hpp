@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "sim/scenario/claim.hpp"
+#include "sim/scenario/cluster_queue.hpp"
 #include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/queue_terms.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/scenario.hpp"
+#include "sim/scenario/trial_campaign.hpp"
 
 namespace lockstep {
 
@@ -39,9 +41,10 @@ enum class QueueAdmission : std::uint8_t {
   easy,          ///< whoever does not delay the first one starts (Lifka 1995, JSSPP)
   conservative,  ///< whoever delays nobody starts
   slurm,         ///< as Slurm's main and backfill schedulers do it, in their cycles
+  kueue,         ///< as Kueue admits from ClusterQueues, each of which says it for itself
 };
-constexpr std::array<std::string_view, 5> kAdmissionNames{"strict", "best_effort", "easy",
-                                                          "conservative", "slurm"};
+constexpr std::array<std::string_view, 6> kAdmissionNames{"strict",       "best_effort", "easy",
+                                                          "conservative", "slurm",       "kueue"};
 
 enum class PreemptionMode : std::uint8_t {
   none,       ///< who runs goes on to the end
@@ -49,9 +52,10 @@ enum class PreemptionMode : std::uint8_t {
   replan,     ///< at every submission and end all jobs are placed anew, in the order
   qos,        ///< by the lists of qualities of service, as Slurm's preempt/qos
   partition,  ///< by the tiers of partitions, as Slurm's preempt/partition_prio
+  kueue,      ///< by the rules of ClusterQueues
 };
-constexpr std::array<std::string_view, 5> kPreemptionNames{"none", "evict", "replan", "qos",
-                                                           "partition"};
+constexpr std::array<std::string_view, 6> kPreemptionNames{"none", "evict",     "replan",
+                                                           "qos",  "partition", "kueue"};
 
 /// On which node a job of less than one goes.
 enum class WithinNode : std::uint8_t { first_fit, best_fit, worst_fit };
@@ -216,6 +220,10 @@ struct QueueSpec {
   std::optional<BoundsExpectation> expect{};
   std::vector<std::string> assumptions;
 
+  std::vector<TrialCampaign> campaigns;
+  std::vector<TrialBracket> brackets;
+  std::vector<TrialPlace> places;  ///< of jobs; empty: no campaigns
+
   std::vector<JobTerms> terms;  ///< of jobs; empty: none has any
   std::vector<JobArray> arrays;
   std::unordered_map<std::string, std::int32_t> array_numbers;  ///< by name
@@ -229,6 +237,7 @@ struct QueueSpec {
   std::optional<Watts> gpu_draw;           ///< of a GPU that a job of given duration holds
   std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for a GPU
   bool cancel_unsatisfiable = false;       ///< jobs whose dependency cannot be met; else they wait
+  std::vector<ClusterQueue> cluster_queues;  ///< QueueAdmission::kueue
 
   [[nodiscard]] std::string job_name(std::size_t job) const {
     const bool named = job < names.size() && !names[job].empty();
@@ -236,6 +245,17 @@ struct QueueSpec {
   }
   [[nodiscard]] const JobTerms* terms_of(std::size_t job) const {
     return job < terms.size() ? &terms[job] : nullptr;
+  }
+  /// Null of a job that is no trial.
+  [[nodiscard]] const TrialPlace* place_of(std::size_t job) const {
+    return job < places.size() && places[job].bracket >= 0 ? &places[job] : nullptr;
+  }
+  /// How long a job runs whose trial takes `whole`; that of a job that is no trial.
+  [[nodiscard]] RunTime length_of(std::size_t job, RunTime whole) const {
+    const TrialPlace* const of = place_of(job);
+    if (of == nullptr) return whole;
+    const TrialBracket& bracket = brackets[static_cast<std::size_t>(of->bracket)];
+    return rung_length(bracket, of->rung, campaigns[bracket.campaign].resume, whole);
   }
   [[nodiscard]] double cpus_of_node() const {
     return node_cpus > 0 ? node_cpus : cluster.node.gpus;

@@ -1,7 +1,6 @@
 #include "sim/scenario/read_queue.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <numeric>
 #include <optional>
@@ -11,13 +10,15 @@
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/listed_jobs.hpp"
+#include "sim/scenario/queue_campaigns.hpp"
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/queue_trainings.hpp"
+#include "sim/scenario/read_cluster_queues.hpp"
 #include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 
@@ -94,110 +95,6 @@ void read_failures(const JsonCursor& at, const PresetStore& presets, QueueSpec& 
   for (const std::string& text : out.failures.assumptions) out.assumptions.push_back(text);
 }
 
-/// What a queue says of a training, beside what it trains and how.
-struct WrittenTraining {
-  std::string name;
-  int nodes = 1, count = 1;
-  double steps = 0;
-  Seconds submit{}, every{}, limit{};
-  std::string user, account, partition, qos;
-  int priority = 0;
-};
-
-constexpr ValueType kOfJob = written_type(R"({"description": "As in a scenario of one job"})");
-/// Keys of a training that draft_training() reads.
-constexpr std::array<std::string_view, 10> kTrainingKeys{
-    "model",   "parallelism", "batch",  "precision", "recompute",
-    "offload", "lora",        "frozen", "routing",   "stack"};
-
-void declare_queue_training(const DeclaredMembers& member, WrittenTraining& out) {
-  constexpr int kMostPriority = 1'000'000;
-  member.required("name", out.name, "How the answer calls it");
-  member.required("nodes", out.nodes, 1, kMaxNodes, "How many whole nodes it takes");
-  member.required("steps", out.steps, Dimension::count, Interval{1, 1e12},
-                  "Training steps; how long one takes follows from where the job is placed, and "
-                  "from who is beside it");
-  member.optional("submit", out.submit, kQueueSpan, "Default: 0 s");
-  member.optional("count", out.count, 1, 1'000'000, "Jobs like this; default: 1");
-  member.optional("every", out.every, kQueueSpan, "From one submission to the next; default: 0 s");
-  member.optional(
-      "limit", out.limit, kQueueSpan,
-      "Its time limit, which backfilling counts on; default: as long as it takes alone");
-  member.optional("user", out.user, "Whose it is");
-  member.optional("account", out.account, "Which account pays");
-  member.optional("priority", out.priority, -kMostPriority, kMostPriority,
-                  "Higher first; default: 0");
-  member.optional("partition", out.partition, "Nodes that it is bound to");
-  member.optional("qos", out.qos, "Its quality of service");
-  if (member.object() != nullptr) return;  // the rest is read by draft_training()
-  const auto later = [](const JsonCursor&) {};
-  member.required("model", kOfJob, "", later);
-  member.required("batch", kOfJob, "", later);
-  for (const std::string_view key : kTrainingKeys) {
-    if (key != "model" && key != "batch") member.optional(key, kOfJob, "", later);
-  }
-}
-
-std::uint16_t partition_number(const JsonCursor& at, const std::string& name,
-                               const QueueSpec& out) {
-  std::vector<std::string> names;
-  for (const QueuePartition& partition : out.partitions) names.push_back(partition.name);
-  const auto found = std::ranges::find(names, name);
-  if (found == names.end() || name.empty()) {
-    at.fail_name(std::span(names).subspan(1));
-  }
-  return static_cast<std::uint16_t>(found - names.begin());
-}
-
-/// A training whose draft waits for the whole file to be read.
-struct DraftedTraining {
-  WrittenTraining written;
-  std::string pointer;
-  ScenarioDraft draft;
-};
-
-DraftedTraining read_queue_training(const JsonCursor& at, const PresetStore& presets,
-                                    const QueueSpec& out) {
-  DraftedTraining of{.written = {}, .pointer = at.pointer(), .draft = {}};
-  declare_queue_training({at, Extent::whole}, of.written);
-  if (of.written.nodes > out.cluster.nodes) {
-    at.at("nodes").fail(fmt::format("at most {}, which the cluster has", out.cluster.nodes));
-  }
-  of.draft = draft_training(at, out.cluster, of.written.nodes, presets);
-  return of;
-}
-
-void add_training(const JsonCursor& at, DraftedTraining of, const PresetStore& presets,
-                  QueueSpec& out) {
-  const WrittenTraining& written = of.written;
-  QueueTraining training{.name = written.name,
-                         .pointer = of.pointer,
-                         .scenario = complete_training(of.draft, out.cluster, presets),
-                         .steps = written.steps,
-                         .reference_step = {}};
-  for (const std::string& text : training.scenario.assumptions) {
-    out.assumptions.push_back(written.name + ": " + text);
-  }
-  QueueJob job;
-  job.training = static_cast<std::int32_t>(out.trainings.size());
-  job.gpus = written.nodes * out.cluster.node.gpus;
-  job.limit = to_run_time(written.limit);
-  job.priority = written.priority;
-  if (!written.user.empty()) job.user = label_of(written.user, out.users, out.file);
-  if (!written.account.empty()) job.account = label_of(written.account, out.accounts, out.file);
-  if (const auto partition = at.find("partition")) {
-    job.partition = partition_number(*partition, written.partition, out);
-  }
-  if (const auto qos = at.find("qos")) job.qos = qos_number(*qos, written.qos, out);
-  out.names.resize(out.jobs.size());
-  for (int i = 0; i < written.count; ++i) {
-    job.submit = to_run_time(written.submit) + i * to_run_time(written.every);
-    out.jobs.push_back(job);
-    out.names.push_back(written.count == 1 ? written.name : fmt::format("{} {}", written.name, i));
-  }
-  out.trainings.push_back(std::move(training));
-}
-
 /// Where jobs come from, as the scenario lists it.
 struct JobSource {
   std::optional<JobTrace> trace;
@@ -217,7 +114,7 @@ void declare_source(const DeclaredMembers& member, JobSource& out) {
     out.training = member.object()->find("training");
     return;
   }
-  std::optional<WrittenTraining> described;
+  std::optional<QueuedTraining> described;
   member.optional(
       "training", described,
       "A job of this model and layout: its step is simulated where it is placed, beside "
@@ -271,12 +168,27 @@ void add_jobs(const JsonCursor& list, const PresetStore& presets, QueueSpec& out
     } else if (source.job) {
       add_listed_job(at.at("job"), *source.job, out);
     } else {
-      add_training(*source.training, read_queue_training(*source.training, presets, out), presets,
-                   out);
+      add_trainings(*source.training, presets, out);
     }
     ++number;
   }
   if (out.jobs.empty()) list.fail("at least one job");
+}
+
+/// Campaigns come first, so that a job can wait for one.
+void declare_jobs(const DeclaredMembers& member, const PresetStore& presets, QueueSpec& out) {
+  declare_campaigns(member, presets, out);
+  if (member.object() != nullptr && out.campaigns.empty()) {
+    (void)member.object()->at("jobs");  // required here
+  }
+  member.optional(
+      "jobs", static_cast<std::size_t>(kMostEntriesOfJobs), "Where jobs come from",
+      "All that is submitted beside \"campaigns\"; required unless there are some",
+      [](const DeclaredMembers& one) {
+        JobSource source;
+        declare_source(one, source);
+      },
+      [&](const JsonCursor& list) { add_jobs(list, presets, out); });
 }
 
 /// Puts all jobs in the order of their submission.
@@ -304,10 +216,14 @@ void sort_jobs(QueueSpec& out) {
     out.terms.resize(order.size());
     out.terms = sorted(out.terms);
   }
+  if (!out.places.empty()) {
+    out.places.resize(order.size());
+    out.places = sorted(out.places);
+  }
 }
 
 /// A job that fits on its nodes in no way would wait for ever.
-void check_widths(const JsonCursor& list, const QueueSpec& out) {
+void check_widths(const JsonCursor& queue, const QueueSpec& out) {
   const int node_gpus = out.cluster.node.gpus;
   for (std::size_t j = 0; j < out.jobs.size(); ++j) {
     const QueueJob& job = out.jobs[j];
@@ -327,6 +243,7 @@ void check_widths(const JsonCursor& list, const QueueSpec& out) {
     const std::string where = reserved < nodes         ? "its reservation"
                               : partition.name.empty() ? "the cluster"
                                                        : "partition " + partition.name;
+    const JsonCursor list = queue.at(out.place_of(j) == nullptr ? "jobs" : "campaigns");
     throw InputError({.file = list.file(),
                       .pointer = list.pointer(),
                       .found = fmt::format("job {} of {} GPUs", out.job_name(j), job.gpus),
@@ -349,7 +266,8 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
   const bool slurm = out.admission == QueueAdmission::slurm;
-  if (preemption.mode != PreemptionMode::none && !plain && !(slurm && by_slurm)) {
+  const bool by_kueue = out.admission == QueueAdmission::kueue;  // checked with its queues
+  if (preemption.mode != PreemptionMode::none && !plain && !(slurm && by_slurm) && !by_kueue) {
     queue.at("preemption")
         .at("mode")
         .fail(slurm ? "none, qos or partition, which Slurm has"
@@ -375,6 +293,9 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   if (out.order == QueueOrder::las && out.levels.empty()) {
     (void)queue.at("levels");  // required here
   }
+  if (out.snapshot > 0 && !out.campaigns.empty()) {
+    queue.at("snapshot").fail("no such key beside \"campaigns\": who goes on is not recorded");
+  }
   if (out.admission != QueueAdmission::slurm && queue.find("slurm")) {
     queue.at("slurm").fail(R"(no such key unless "admission" is "slurm")");
   }
@@ -389,7 +310,8 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   member.required("admission", out.admission, kAdmissionNames,
                   "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
                   "starts; easy, whoever does not delay the first; conservative, whoever delays "
-                  "nobody; slurm, as Slurm's main and backfill schedulers do it");
+                  "nobody; slurm, as Slurm's main and backfill schedulers do it; kueue, as each of "
+                  "\"cluster_queues\" says");
   member.optional("levels", written_type(R"({"type": "array", "minItems": 1,
                                              "items": {"$ref": "#/$defs/time"}})"),
                   "las: GPU time (of one GPU) at which a job falls a level, rising",
@@ -410,6 +332,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   declare_accounts(member, out);
   declare_partitions(member, out);
   declare_quotas(member, out);
+  declare_cluster_queues(member, out);
   declare_reservations(member, out);
   declare_breaks(member, out);
   constexpr Interval kCpus{0, 1e6, true};
@@ -444,14 +367,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   int seed = static_cast<int>(out.seed);
   member.optional("seed", seed, 0, 1'000'000'000, "Of all draws; default: 1");
   if (member.object() != nullptr) out.seed = static_cast<std::uint64_t>(seed);
-  member.required(
-      "jobs", static_cast<std::size_t>(kMostEntriesOfJobs), "Where jobs come from",
-      "All that is submitted",
-      [](const DeclaredMembers& one) {
-        JobSource source;
-        declare_source(one, source);
-      },
-      [&](const JsonCursor& list) { add_jobs(list, presets, out); });
+  declare_jobs(member, presets, out);
 }
 
 int leaf_nodes_of(const Cluster& cluster) {
@@ -511,7 +427,8 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   if (out.placement.leaf_nodes == 0) out.placement.leaf_nodes = leaf_nodes_of(out.cluster);
   sort_jobs(out);
   resolve_dependencies(out);
-  check_widths(queue.at("jobs"), out);
+  check_cluster_queues(queue, out);
+  check_widths(queue, out);
   root.tell_unitless_sets(out.assumptions);
   return out;
 }
@@ -526,7 +443,7 @@ namespace {
 
 /// What a training has in common with a scenario of one job is described there.
 void refer_to_job_members(nlohmann::ordered_json& properties) {
-  for (const std::string_view key : kTrainingKeys) {
+  for (const std::string_view key : queue_training_keys()) {
     properties[std::string(key)] = {
         {"$ref", fmt::format("scenario.schema.json#/properties/{}", key)}};
   }
@@ -560,9 +477,11 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
                          SiteLimit::said);
   declare_expected_of_queue(member, spec);
   refer_to_job_schema(described);
-  const nlohmann::ordered_json::json_pointer training(
-      "/properties/queue/properties/jobs/items/properties/training/properties");
-  refer_to_job_members(described.at(training));
+  for (const std::string_view list : {"jobs", "campaigns"}) {
+    const nlohmann::ordered_json::json_pointer training(
+        fmt::format("/properties/queue/properties/{}/items/properties/training/properties", list));
+    refer_to_job_members(described.at(training));
+  }
   SchemaJson schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
                     {"title", "A queue of jobs on a cluster, for `lockstep run`"},
                     {"description", "Generated from the declarations of the reader."}};

@@ -43,7 +43,8 @@ Json model_of(const std::string& written, const PresetStore& presets) {
   if (!fs::exists(path, none)) return written;
   const std::string file = path.generic_string();
   Json object = JsonCursor::parse(file, quote_non_finite(read_text_file(file))).json();
-  if (object.contains("model_type") || object.contains("architectures")) {
+  if (object.contains("model_type") || object.contains("architectures") ||
+      object.contains("_class_name")) {  // of diffusers
     return {{"huggingface", file}};
   }
   return object;

@@ -78,7 +78,7 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
 }
 
 ServingTrial ServingTrials::run_steady(const std::vector<ServingPool>& pools, double speed) const {
-  ServingTrial out = run(pools, speed);
+  ServingTrial out = run_load(base_, pools, speed, true);
   if (base_.drawn == nullptr || base_.drawn->rate <= 0) return out;
   const std::size_t most = std::max(base_.requests.size(), kMostSteady);
   while (out.kept && !out.course.steady() && out.requests < most) {
@@ -89,14 +89,14 @@ ServingTrial ServingTrials::run_steady(const std::vector<ServingPool>& pools, do
     if (reshape_) reshape_(longer);
     // Conversations are whole: a few requests less than asked for may be all that there are.
     if (longer.requests.size() <= out.requests) break;
-    out = run_load(std::move(longer), pools, speed);
+    out = run_load(std::move(longer), pools, speed, true);
   }
   if (out.course.grows) out.kept = out.surely = false;
   return out;
 }
 
 ServingTrial ServingTrials::run_load(ServingSpec spec, const std::vector<ServingPool>& pools,
-                                     double speed) const {
+                                     double speed, bool while_kept) const {
   spec.pools = pools;
   if (pools.size() == 1) spec.pools[0].name = "both";
   if (speed != 1) {
@@ -104,7 +104,14 @@ ServingTrial ServingTrials::run_load(ServingSpec spec, const std::vector<Serving
   }
   ++count_;
   ServingTrial out{.pools = spec.pools, .speed = speed, .report = {}};
-  out.report = simulate_serving(spec, [&](std::size_t) { return !stopped(); });
+  constexpr std::size_t kLooks = 64;  // in a load
+  std::size_t looked = 0;
+  out.report = simulate_serving(spec, [&](std::size_t ended) {
+    if (stopped()) return false;
+    if (!while_kept || (ended - looked) * kLooks < spec.requests.size()) return true;
+    looked = ended;
+    return may_be_kept(spec.requests, spec.objectives);
+  });
   out.kept = !out.report.stopped && all_kept(out.report.objectives);
   out.surely = out.kept && kept_at_slow_end(spec, out.report);
   out.course = load_course(spec.requests, spec.coming);
@@ -142,13 +149,16 @@ int least_that_keeps(int most, bool most_first, const std::function<bool(int)>& 
   return holds;
 }
 
-double greatest_that_keeps(double floor, const std::function<bool(double)>& keeps) {
-  constexpr double kGrowth = 2, kMost = 1000, kClose = 1.01;
-  if (!keeps(floor)) return 0;
-  double holds = floor, fails = floor;
-  while (fails <= holds && holds < kMost) {
-    const double next = holds * kGrowth;
-    (keeps(next) ? holds : fails) = next;
+double greatest_that_keeps(double floor, double guess, const std::function<bool(double)>& keeps) {
+  constexpr double kFirstGrowth = 1.05, kGrowth = 2, kMost = 1000, kClose = 1.01;
+  double holds = 0, fails = 0, at = std::max(floor, guess);
+  for (double growth = kFirstGrowth; holds == 0 || fails == 0;
+       growth = std::min(kGrowth, growth * growth)) {
+    (keeps(at) ? holds : fails) = at;
+    if (fails == at && at <= floor) return 0;
+    if (holds == at && at >= kMost) return at;
+    if (holds > 0 && fails > 0) break;
+    at = holds > 0 ? holds * growth : std::max(floor, fails / growth);
   }
   while (fails > holds * kClose) {
     const double middle = (holds + fails) / 2;

@@ -52,13 +52,15 @@ class ServingTrials {
 
   /// Arrivals come `speed` times as fast.
   [[nodiscard]] ServingTrial run(const std::vector<ServingPool>& pools, double speed = 1) const {
-    return run_load(base_, pools, speed);
+    return run_load(base_, pools, speed, false);
   }
 
   /// The same with a load that is long enough for its rate to be judged by: while it keeps the
   /// objectives and is not steady, it is drawn anew, twice as long or more, up to 200,000 requests
   /// (or what the scenario has). One that still grows then keeps nothing. A trace is as long as it
-  /// is, and so is a load that comes at no rate of its own: clients that wait, or all at once.
+  /// is, and so is a load that comes at no rate of its own: clients that wait, or all at once. What
+  /// can keep nothing any more is not played to its end: of a trial that is not kept only that is
+  /// known.
   [[nodiscard]] ServingTrial run_steady(const std::vector<ServingPool>& pools,
                                         double speed = 1) const;
 
@@ -68,7 +70,7 @@ class ServingTrials {
 
  private:
   [[nodiscard]] ServingTrial run_load(ServingSpec spec, const std::vector<ServingPool>& pools,
-                                      double speed) const;
+                                      double speed, bool while_kept) const;
 
   const ServingSpec& base_;
   std::function<bool()> interrupted_;
@@ -85,7 +87,8 @@ std::string load_length_words(const ServingTrial& trial, std::size_t given, std:
 int least_that_keeps(int most, bool most_first, const std::function<bool(int)>& keeps);
 
 /// The greatest factor for which `keeps`, to within a hundredth, at least `floor`; 0: not even that
-/// one does, or interrupted. At most 1,000.
-double greatest_that_keeps(double floor, const std::function<bool(double)>& keeps);
+/// one does, or interrupted. At most 1,000. Asks first at `guess`, or at `floor` where that is
+/// more, and then further and further from it.
+double greatest_that_keeps(double floor, double guess, const std::function<bool(double)>& keeps);
 
 }  // namespace lockstep

@@ -69,7 +69,8 @@ class ServingTuner {
                                                            : out.trial.report.goodput;
       return out;
     }
-    const double speed = greatest_that_keeps(std::max(kLeastSpeed, floor / rate_), [&](double at) {
+    const double least = std::max(kLeastSpeed, floor / rate_);
+    const double speed = greatest_that_keeps(least, floor > 0 ? least : guess_, [&](double at) {
       ServingTrial trial = trials_.run_steady(pools, at);
       const bool kept = trial.kept;
       if (kept) out.trial = std::move(trial);
@@ -86,6 +87,7 @@ class ServingTuner {
       if (ServingReplica(replica_spec(pool, base_)).cache_tokens() < 1) return;
     }
     out_.by_own.push_back(score_of(base_.pools, 0));
+    if (out_.by_own.back().score > 0 && rate_ > 0) guess_ = out_.by_own.back().score / rate_;
   }
 
   /// What a way has to exceed to be among the best.
@@ -177,6 +179,7 @@ class ServingTuner {
   const ServingTuneOptions& options_;
   ServingTrials trials_;
   double rate_;
+  double guess_ = 1;  ///< of the speed that a way keeps
   tbb::task_arena arena_;
   std::set<std::vector<int>> seen_;
   ServingTune out_;

@@ -1,7 +1,10 @@
 #include "sim/serving/objectives.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <fmt/format.h>
+#include <optional>
 
 namespace lockstep {
 namespace {
@@ -15,19 +18,41 @@ double quantile_at(const ServingSpread& s, int percent) {
   return percent == 50 ? s.p50 : percent == 90 ? s.p90 : s.p99;
 }
 
+bool keeps(const std::optional<Seconds>& limit, double value) {
+  return !limit || value <= limit->base_units();
+}
+bool is_within(const ServedRequest& r, const ServingObjectives& o) {
+  return keeps(o.ttft, to_seconds(r.time_to_first()).base_units()) && keeps(o.tpot, tpot_s(r)) &&
+         keeps(o.e2e, to_seconds(r.end_to_end()).base_units());
+}
+
+/// A time of a request that has ended, in seconds; below 0: it has none.
+double time_of(const ServedRequest& r, ServedTime time) {
+  switch (time) {
+    case ServedTime::ttft:
+      return to_seconds(r.time_to_first()).base_units();
+    case ServedTime::tpot:
+      return r.output > 1 ? tpot_s(r) : -1;
+    case ServedTime::e2e:
+      return to_seconds(r.end_to_end()).base_units();
+    case ServedTime::itl:
+      break;
+  }
+  return -1;
+}
+
+/// Whether so many requests above the limit leave the quantile of `all` below it: of n values the
+/// q-th is the ceil(q n)-th (spread_of()).
+bool quantile_may_keep(double above, double all, int percent) {
+  return above <= all - std::ceil(percent * all / 100.0 - 1e-9);
+}
+
 }  // namespace
 
 double attained_share(std::span<const ServedRequest> requests, const ServingObjectives& o) {
   if (requests.empty()) return 0;
-  const auto keeps = [](const std::optional<Seconds>& limit, double value) {
-    return !limit || value <= limit->base_units();
-  };
   std::size_t within = 0;
-  for (const ServedRequest& r : requests) {
-    if (!r.served()) continue;
-    within += keeps(o.ttft, to_seconds(r.time_to_first()).base_units()) &&
-              keeps(o.tpot, tpot_s(r)) && keeps(o.e2e, to_seconds(r.end_to_end()).base_units());
-  }
+  for (const ServedRequest& r : requests) within += r.served() && is_within(r, o);
   return static_cast<double>(within) / static_cast<double>(requests.size());
 }
 
@@ -50,6 +75,28 @@ std::vector<ObjectiveCheck> check_objectives(std::span<const ServedRequest> requ
                    all_served && value <= limit});
   }
   return out;
+}
+
+bool may_be_kept(std::span<const ServedRequest> requests, const ServingObjectives& o) {
+  const auto n = static_cast<double>(requests.size());
+  double outside = 0, with_tpot = 0;
+  std::array<double, kServedLimits> above{};
+  for (const ServedRequest& r : requests) {
+    with_tpot += r.output > 1;
+    if (!r.served()) continue;
+    outside += !is_within(r, o);
+    for (std::size_t q = 0; q < kServedLimits; ++q) {
+      const auto time = static_cast<ServedTime>(q / kLimitedPercents.size());
+      above[q] += !keeps(o.quantiles[q], time_of(r, time));
+    }
+  }
+  if (o.per_request() && (n - outside) / n < o.attained) return false;
+  for (std::size_t q = 0; q < kServedLimits; ++q) {
+    const bool tpot = static_cast<ServedTime>(q / kLimitedPercents.size()) == ServedTime::tpot;
+    const int percent = kLimitedPercents[q % kLimitedPercents.size()];
+    if (!quantile_may_keep(above[q], tpot ? with_tpot : n, percent)) return false;
+  }
+  return true;
 }
 
 ServingObjectives tightened(ServingObjectives of, double first_token, double per_token) {

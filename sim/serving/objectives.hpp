@@ -25,6 +25,9 @@ std::vector<ObjectiveCheck> check_objectives(std::span<const ServedRequest> requ
                                              const ServingFigures& figures,
                                              const ServingObjectives& of);
 bool all_kept(const std::vector<ObjectiveCheck>& checks);
+/// Whether they still may be, of a load under way: too few requests have ended too late to break
+/// one. Looks at limits of requests and at quantiles, not at those of the times between tokens.
+bool may_be_kept(std::span<const ServedRequest> requests, const ServingObjectives& of);
 
 /// What has to be kept so that objectives still are where times to the first token are so many
 /// times as long, and times per token.

@@ -70,6 +70,18 @@ struct Kind {
 constexpr std::array<std::string_view, 5> kDeciding{"kind", "algorithm", "pattern", "nodes",
                                                     "gpus_per_node"};
 
+/// A search beside drawn jobs.
+constexpr const char* kSearches = R"({
+  "cluster": {"node": "dgx_h100", "nodes": 4},
+  "queue": {
+    "order": "fifo", "admission": "strict",
+    "campaigns": [{"name": "rate", "trials": 9,
+                   "stopping": {"kind": "asha", "eta": 3, "least": 0.04},
+                   "job": {"runs": "9 h", "gpus": 8}}],
+    "jobs": [{"generate": {"count": 10, "gpus": [[8, 1]], "mean": "1 h"}}]
+  }
+})";
+
 /// Two nodes at one switch.
 constexpr const char* kFabric = R"({
   "rate": "400 Gb/s",
@@ -133,6 +145,7 @@ std::vector<Kind> kinds() {
       {"events", "scenarios/congestion/spine-dies.json", shared},
       {"rl", "scenarios/rl/grpo-llama3-8b-colocated.json", rl},
       {"a queue", "scenarios/queue/research-cluster-easy.json", queue},
+      {"campaigns of a queue", "searches.json", queue, kSearches},
       {"serving", "scenarios/serving/llama3-70b-h100-chat.json", serving},
       {"rl with pools", "scenarios/rl/ppo-llama3-8b-pools.json", rl},
       {"traffic", "scenarios/comm/checkpoint-beside-rings.json", traffic},

@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "models/base/text_file.hpp"
 #include "tests/support/source_tree.hpp"
 
 namespace {
@@ -106,6 +108,35 @@ TEST_CASE(
     }
   }
   CHECK(commands > 20);
+}
+
+TEST_CASE("README: how far to trust it is what the table of accuracy says") {
+  const std::string readme = lockstep::read_text_file(LOCKSTEP_SOURCE_DIR "/README.md");
+  const std::string table =
+      lockstep::read_text_file(LOCKSTEP_SOURCE_DIR "/tests/reference/accuracy.md");
+  const auto found = [&](const std::string& pattern) {
+    CAPTURE(pattern);
+    std::smatch match;
+    REQUIRE(std::regex_search(table, match, std::regex(pattern)));
+    return match;
+  };
+  const auto whole = [](const std::string& percent) {
+    return fmt::format("{:.0f} %", std::stod(percent));
+  };
+  std::smatch both =
+      found(R"(\*\*([0-9.]+ %)\*\*, 90th percentile of all rows \*\*([0-9.]+ %)\*\*)");
+  CHECK(readme.find("within " + both[1].str() + " in the median\nover sources and " +
+                    both[2].str()) != std::string::npos);
+  const std::string row = R"( \| [0-9]+ \| ([0-9.]+ %) \| ([0-9.]+) % \| [0-9.]+ % \| ([0-9.]+) %)";
+  both = found("composed: all" + row);
+  const std::string composed = both[1].str();
+  CHECK(readme.find("its interval, " + whole(both[3].str()) +
+                    " to either side in the median, holds " + whole(both[2].str())) !=
+        std::string::npos);
+  both = found("learnt: 1 step" + row);
+  CHECK(readme.find(both[1].str() + " instead of " + composed) != std::string::npos);
+  both = found("learnt: 3 steps" + row);
+  CHECK(readme.find("three make it " + both[1].str()) != std::string::npos);
 }
 
 TEST_CASE("README: each kind that `lockstep new` is said to write with nothing more, it writes") {

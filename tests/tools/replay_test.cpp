@@ -387,7 +387,8 @@ TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
       {{"replay", goal, "--node", "dgx_h100"},
        goal + ": found 1 ranks; allowed: the 9 that num_ranks says\n"},
       {{"replay", goal, "--node", "dgx_h100", "--from", "goat"},
-       "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch, simai, aicb. "
+       "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch, simai, aicb, "
+       "nsys. "
        "Did you mean "
        "goal?\n"}};
   for (const auto& [words, line] : mistakes) {

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -232,6 +233,31 @@ TEST_CASE("lockstep topology import: a PCI device without a class is a bridge, a
   const Ran refused = lockstep_with({"topology", "import", alone});
   CHECK(refused.exit == Exit::bad_input);
   CHECK(refused.err.find("no GPUs, and 2 devices without a class") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: interfaces without RDMA are left out, which is said") {
+  const TemporaryFolder folder;
+  const auto node_with = [&](const std::string& first, const std::string& second) {
+    std::string text = R"(<system version="1"><cpu numaid="0">
+      <nic><net name="bond0" speed="1000"/></nic><pci busid="0000:01:00.0" class="0x060400">
+      <pci busid="0000:02:00.0" class="0x030200" vendor="0x10de" device="0x2330"><gpu/></pci>)";
+    for (const auto& [bus, name] : {std::pair{"03", first}, {"04", second}}) {
+      text += R"(<pci busid="0000:)" + std::string(bus) +
+              R"(:00.0" class="0x020000"><nic><net name=")" + name +
+              R"(" speed="200000"/></nic></pci>)";
+    }
+    return folder.write("node.xml", text + "</pci></cpu></system>");
+  };
+  const Ran mixed = lockstep_with({"topology", "import", node_with("mlx5_bond_0", "enp4s0f0")});
+  REQUIRE_MESSAGE(mixed.exit == Exit::ok, mixed.err);
+  const auto node = nlohmann::json::parse(mixed.out);
+  CHECK(node["nics"] == 1);
+  CHECK(node["transport"] == "roce");  // two ports of a card, bonded
+  CHECK(mixed.err.find("Left out, interfaces without RDMA: bond0, enp4s0f0") != std::string::npos);
+  // Where there is nothing else, they are what the node has.
+  const Ran sockets = lockstep_with({"topology", "import", node_with("eth0", "eth1")});
+  CHECK(nlohmann::json::parse(sockets.out)["nics"] == 2);
+  CHECK(sockets.err.find("Left out, interfaces without RDMA: bond0\n") != std::string::npos);
 }
 
 TEST_CASE("lockstep topology import: NICs that are nearest to no GPU count only when asked for") {

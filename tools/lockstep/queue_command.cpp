@@ -13,6 +13,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "sim/cluster/campaign_summary.hpp"
 #include "sim/cluster/simulate_queue.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
@@ -67,26 +68,37 @@ constexpr std::array kQueueOptions{
     OptionSpec{"qos", 0, "FILE", false,
                "import: qualities of service, as `sacctmgr -P show qos` prints them.",
                "--qos qos.txt", PathUse::reads},
+    OptionSpec{
+        "kueue", 0, "FILE", false,
+        "import: manifests of Kueue, YAML: ClusterQueues, LocalQueues, ResourceFlavors, "
+        "WorkloadPriorityClasses, and Workloads as `kubectl get workloads -A -o yaml` prints "
+        "them.",
+        "--kueue queues.yaml", PathUse::reads},
+    OptionSpec{"nodes", 0, "N", false,
+               "import --kueue: the cluster's nodes. Default: as many as have the GPUs of all "
+               "nominal quotas.",
+               "--nodes 16"},
     OptionSpec{"node", 0, "NAME", false,
                "import: the preset of the site's nodes; `lockstep list nodes`. Default: dgx_h100.",
                "--node dgx_a100_80gb"},
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 4> kQueueExamples{
+constexpr std::array<std::string_view, 5> kQueueExamples{
     "lockstep queue forecast scenarios/queue/research-cluster-easy.json --at '60 h'",
     "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
     "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json",
-    "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json"};
+    "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json",
+    "lockstep queue import --kueue queues.yaml --nodes 16 -o site.json"};
 
 constexpr CommandSpec kQueueSpec{
     .name = "queue",
     .usage =
         "queue explain FILE|NAME --job NAME | queue forecast FILE|NAME [--at TIME] | queue "
-        "import --slurm FILE -o FILE [options]",
+        "import (--slurm FILE | --kueue FILE) -o FILE [options]",
     .summary =
         "Explain why a job of a queue waited, forecast when those that wait will start; "
-        "import a site's Slurm as a scenario.",
+        "import a site's Slurm or Kueue as a scenario.",
     .about =
         "explain: simulates a scenario with \"queue\" as lockstep run does, and follows one of its "
         "jobs. "
@@ -125,7 +137,7 @@ std::string_view words_of(WaitReason reason) {
       "as many tasks of its array run as may at a time",
       "it would exceed a limit of its quality of service or association",
       "its own reservation is not open, or others keep the nodes that it would fit on",
-      "a quota of its user or account would be exceeded",
+      "a quota of its user, account or ClusterQueue would be exceeded",
       "it fits, but a job before it in the order does not",
       "it fits, but would be in the way of a job that has been promised its GPUs",
       "it fits, but the scheduler has not looked since, or not as far",
@@ -255,8 +267,8 @@ Json followed_json(const Followed& f) {
 
 Exit explain_job(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kQueueFormats);
-  const QueueSpec spec = timed_queue(options);
-  const std::uint32_t job = job_of(spec, options.get("job"));
+  QueueSpec spec = timed_queue(options);
+  std::uint32_t job = job_of(spec, options.get("job"));
   QueueResult result;
   {
     Progress progress(console.err, "jobs", spec.jobs.size(), console.err_is_terminal);
@@ -264,6 +276,17 @@ Exit explain_job(const ParsedOptions& options, Console& console) {
                                      if (ended > 0) progress.update(ended, all);
                                      return true;
                                    }});
+  }
+  if (!spec.campaigns.empty()) {
+    if (spec.jobs[job].submit == kNotSubmitted && result.jobs[job].submitted < 0) {
+      throw InputError({.file = "--job",
+                        .pointer = {},
+                        .found = in_quotes(options.get("job")),
+                        .allowed = "a job that is submitted: its trial is stopped before this rung",
+                        .nearest = {}});
+    }
+    settle_campaigns(spec, result);
+    job = job_of(spec, options.get("job"));
   }
   const Followed followed{spec, result, job};
   write_output(format == "json"
@@ -292,7 +315,7 @@ Exit run_queue_command(const ParsedOptions& options, Console& console) {
                     in_quotes(action), did_you_mean(action, actions)));
   }
   for (const std::string_view option :
-       {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos", "node"}) {
+       {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos", "node", "kueue", "nodes"}) {
     if (options.has(option)) throw usage(fmt::format("--{} is of import", option));
   }
   if (options.positionals.size() < 2) throw usage("no scenario");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <set>
 #include <utility>
@@ -49,6 +50,10 @@ class Maker {
     out["transport"] = transport();
     preset_.facts.insert(preset_.facts.begin(), fmt::format("{} x {}", node_.gpus.size(), gpu));
     for (const std::string& line : nearest_nics(node_)) preset_.facts.push_back(line);
+    if (!node_.sockets.empty()) {
+      preset_.facts.push_back(
+          fmt::format("Left out, interfaces without RDMA: {}", fmt::join(node_.sockets, ", ")));
+    }
     out["about"] = about();
     preset_.json = write_json(out, 2) + "\n";
     return std::move(preset_);

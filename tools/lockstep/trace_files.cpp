@@ -16,6 +16,8 @@
 #include "models/base/input_file.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/nsys_recording.hpp"
+#include "sim/measured/sqlite_report.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
 #include "sim/trace/formats/read_trace.hpp"
 #include "sim/trace/pytorch/aligned_starts.hpp"
@@ -29,19 +31,20 @@ namespace {
 constexpr std::string_view kGroupsFile = "comm_groups.json";
 
 std::vector<std::string> files_of_folder(const std::string& folder) {
-  std::vector<std::string> protobuf, json;
+  std::vector<std::string> protobuf, json, databases;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().string();
     if (!entry.is_regular_file() || entry.path().filename() == kGroupsFile) continue;
     if (name.ends_with(".et")) protobuf.push_back(name);
     if (name.ends_with(".json") || name.ends_with(".json.gz")) json.push_back(name);
+    if (name.ends_with(".sqlite")) databases.push_back(name);
   }
-  std::vector<std::string>& out = protobuf.empty() ? json : protobuf;
+  std::vector<std::string>& out = !protobuf.empty() ? protobuf : !json.empty() ? json : databases;
   if (out.empty()) {
     throw InputError({.file = folder,
                       .pointer = {},
                       .found = "a folder without traces",
-                      .allowed = "files that end in .et, .json or .json.gz, one a rank",
+                      .allowed = "files that end in .et, .json, .json.gz or .sqlite, one a rank",
                       .nearest = {}});
   }
   std::ranges::sort(out);
@@ -57,11 +60,11 @@ std::optional<TraceFormat> asked_format(const ParsedOptions& options) {
       .format;
 }
 
-/// What one file holds: ranks, or half of one.
+/// What one file holds: ranks, or half of one; recordings of several GPUs where it is Nsight's.
 struct TraceFile {
   std::vector<RankTrace> ranks;
   std::optional<ExecutionTrace> operators;
-  std::optional<KinetoRecording> kineto;
+  std::vector<KinetoRecording> recordings;
 };
 
 /// Of several mistakes the first one's, whoever was faster.
@@ -127,7 +130,7 @@ std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequ
   std::vector<RankTrace> out;
   for (TraceFile& file : files) {
     if (file.operators) operators.push_back(std::move(*file.operators));
-    if (file.kineto) kineto.push_back(std::move(*file.kineto));
+    for (KinetoRecording& recording : file.recordings) kineto.push_back(std::move(recording));
     for (RankTrace& rank : file.ranks) out.push_back(std::move(rank));
     file = {};
   }
@@ -182,6 +185,10 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   const bool merges = asked ? *asked == TraceFormat::pytorch : has_execution_traces(files);
   std::vector<TraceFile> read(files.size());
   for_each_index(files.size(), [&](std::size_t i) {
+    if (asked ? *asked == TraceFormat::nsys : is_sqlite(files[i])) {
+      read[i].recordings = read_nsys_recordings(files[i], false);
+      return;
+    }
     const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);
     if (is_tar(text)) {
       throw InputError({.file = files[i],
@@ -195,7 +202,7 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
     if (merges && format == TraceFormat::pytorch) {
       read[i].operators = read_execution_trace(files[i], text);
     } else if (format == TraceFormat::kineto) {
-      read[i].kineto = read_kineto_recording(files[i], text, merges);
+      read[i].recordings.push_back(read_kineto_recording(files[i], text, merges));
     } else {
       read[i].ranks = read_trace_file(files[i], text, format, files.size() == 1, chakra);
     }
@@ -204,7 +211,7 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   Trace trace = join(merge_files(read, step, notes));
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
   if (notes.empty() && options.has("step")) {
-    throw UsageError("--step: only traces of the PyTorch profiler have marked steps");
+    throw UsageError("--step: only recordings of profilers have marked steps");
   }
   return trace;
 }

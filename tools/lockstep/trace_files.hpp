@@ -15,7 +15,8 @@ namespace lockstep {
 constexpr std::size_t kTraceFileLimit = std::size_t{4} << 30;
 
 /// The files that the words name: a folder stands for all of its .et files or, without any, for its
-/// .json and .json.gz files; in order. Throws InputError for a folder without such files.
+/// .json and .json.gz files, or else for its .sqlite files; in order. Throws InputError for a
+/// folder without such files.
 std::vector<std::string> trace_files(const std::vector<std::string>& words);
 
 /// Reads them, several at once, in the format of --from or the one that each looks like; execution

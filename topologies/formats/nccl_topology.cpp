@@ -83,6 +83,7 @@ class NcclTopologyReader {
       }
       xml_.fail(root, "no GPUs", "<gpu> elements, or <pci> elements of class 0x0302");
     }
+    leave_out_interfaces();
     for (std::size_t i = 0; i < node_.gpus.size(); ++i) set_paths(i);
     find_groups();
     return std::move(node_);
@@ -188,7 +189,10 @@ class NcclTopologyReader {
           said.value_or(0) > kMostMegabits ? std::optional(*said / 1000) : said;
       const std::string_view name = attribute(net, "name");
       // NCCL lists the sockets that it would use without RDMA too, below the CPU and not a device.
-      if (!pci) continue;
+      if (!pci) {
+        if (!name.empty()) node_.sockets.emplace_back(name);
+        continue;
+      }
       add_nic(net, name.empty() ? attribute(pci, "busid") : name,
               BytesPerSecond{speed.value_or(0) * 1e6 / 8}, pci, place);
     }
@@ -200,6 +204,26 @@ class NcclTopologyReader {
     node_.nics.push_back(
         {.name = std::string(name), .rate = rate, .transport = std::string(transport(name, pci))});
     nic_places_.push_back(place);
+  }
+
+  /// Beside RDMA devices interfaces are for management, however near they are.
+  void leave_out_interfaces() {
+    const auto is_interface = [](const NodeDrawing::Nic& nic) {
+      return is_interface_name(nic.name);
+    };
+    if (std::ranges::all_of(node_.nics, is_interface)) return;
+    std::vector<NodeDrawing::Nic> nics;
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < node_.nics.size(); ++i) {
+      if (is_interface(node_.nics[i])) {
+        node_.sockets.push_back(node_.nics[i].name);
+      } else {
+        nics.push_back(std::move(node_.nics[i]));
+        places.push_back(std::move(nic_places_[i]));
+      }
+    }
+    node_.nics = std::move(nics);
+    nic_places_ = std::move(places);
   }
 
   static std::string_view transport(std::string_view name, pugi::xml_node pci) {

@@ -17,15 +17,25 @@ std::string_view transport_of_name(std::string_view nic) {
   struct Prefix {
     std::string_view text, transport;
   };
-  // Predictable names of rdma-core's rdma_rename (ib, roce, opa), and names of drivers.
-  constexpr std::array kPrefixes{Prefix{"roce", "roce"},     Prefix{"bnxt_re", "roce"},
-                                 Prefix{"irdma", "roce"},    Prefix{"ib", "infiniband"},
-                                 Prefix{"opa", "omni_path"}, Prefix{"hfi1", "omni_path"},
-                                 Prefix{"cxi", "slingshot"}};
+  // Predictable names of rdma-core's rdma_rename (ib, roce, opa), and names of drivers. Of two
+  // bonded ports of a ConnectX card one RDMA device is made, over Ethernet alone (RoCE LAG).
+  constexpr std::array kPrefixes{Prefix{"roce", "roce"},      Prefix{"bnxt_re", "roce"},
+                                 Prefix{"irdma", "roce"},     Prefix{"mlx5_bond", "roce"},
+                                 Prefix{"ib", "infiniband"},  Prefix{"opa", "omni_path"},
+                                 Prefix{"hfi1", "omni_path"}, Prefix{"cxi", "slingshot"}};
   for (const Prefix& prefix : kPrefixes) {
     if (nic.starts_with(prefix.text)) return prefix.transport;
   }
   return {};
+}
+
+bool is_interface_name(std::string_view nic) {
+  // systemd.net-naming-scheme(7), the kernel's own names, and the bonding driver's.
+  constexpr std::array<std::string_view, 8> kInterfaces{"eth", "bond", "team", "eno",
+                                                        "ens", "enp",  "enx",  "enP"};
+  return std::ranges::any_of(kInterfaces, [&](std::string_view prefix) {
+    return nic.starts_with(prefix) && nic.find_first_of("0123456789") != std::string_view::npos;
+  });
 }
 
 int nvlink_domain(const NodeDrawing& node) {

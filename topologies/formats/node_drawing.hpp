@@ -40,14 +40,19 @@ struct NodeDrawing {
   };
   std::vector<Gpu> gpus;
   std::vector<Nic> nics;
-  std::string gpu_preset;     ///< by the devices' PCI numbers; empty: not told, or unknown
-  bool guesses_gpus = false;  ///< the file lists none: one behind each bridge with devices
-  bool tells_nvlink = true;   ///< else a node without NVLinks may still have some
+  std::vector<std::string> sockets;  ///< interfaces that no GPU uses, beside or instead of `nics`
+  std::string gpu_preset;            ///< by the devices' PCI numbers; empty: not told, or unknown
+  bool guesses_gpus = false;         ///< the file lists none: one behind each bridge with devices
+  bool tells_nvlink = true;          ///< else a node without NVLinks may still have some
 };
 
 /// The transport of a NIC by the name that the system gave it ("rocep145s0", "ibp12s0",
-/// "rdmap79s0", "efa_0", "bnxt_re0"); empty: the name does not tell ("mlx5_0").
+/// "mlx5_bond_0", "bnxt_re0"); empty: the name does not tell ("mlx5_0").
 std::string_view transport_of_name(std::string_view nic);
+
+/// Whether it is the name of a network interface ("eth0", "bond0", "eno1", "enp12s0f0"), which NCCL
+/// opens sockets on, and not of an RDMA device.
+bool is_interface_name(std::string_view nic);
 
 /// NVLink domain: GPUs in the smallest group of GPUs that NVLink joins; 1: none.
 int nvlink_domain(const NodeDrawing& node);

@@ -27,7 +27,8 @@ constexpr std::array kTraceFormats{
                     "execution traces of PyTorch beside Kineto traces, one of each a rank"},
     TraceFormatInfo{TraceFormat::simai, "simai",
                     "a workload of SimAI, or of ASTRA-sim before Chakra: layers, as text"},
-    TraceFormatInfo{TraceFormat::aicb, "aicb", "a workload of AICB: calls, as a table"}};
+    TraceFormatInfo{TraceFormat::aicb, "aicb", "a workload of AICB: calls, as a table"},
+    TraceFormatInfo{TraceFormat::nsys, "nsys", "an SQLite export of Nsight Systems, all its GPUs"}};
 
 int rank_of(const std::string& file, bool alone) {
   if (const auto rank = rank_in_name(file)) return *rank;
@@ -44,7 +45,13 @@ bool is_tar(std::string_view bytes) {
   return bytes.size() > kMagic && bytes.substr(kMagic).starts_with("ustar");
 }
 
+bool is_database(std::string_view bytes) {
+  constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+  return bytes.starts_with(kMagic);
+}
+
 TraceFormat recognise_trace(std::string_view text) {
+  if (is_database(text)) return TraceFormat::nsys;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return TraceFormat::chakra;
   if (is_simai(text)) return TraceFormat::simai;
@@ -117,6 +124,8 @@ std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view
       break;
     case TraceFormat::pytorch:
       fail_without_kineto(file);
+    case TraceFormat::nsys:
+      fail_trace(file, "a database", "a trace that is a text");
     case TraceFormat::chakra_json:
       out.push_back(read_chakra_json(file, rank_of(file, alone), text, options));
       break;

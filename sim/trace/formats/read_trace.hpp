@@ -15,7 +15,16 @@
 
 namespace lockstep {
 
-enum class TraceFormat : std::uint8_t { chakra, chakra_json, kineto, goal, pytorch, simai, aicb };
+enum class TraceFormat : std::uint8_t {
+  chakra,
+  chakra_json,
+  kineto,
+  goal,
+  pytorch,
+  simai,
+  aicb,
+  nsys,
+};
 
 /// One row per format, in the order of the enumeration, for options and messages.
 struct TraceFormatInfo {
@@ -27,6 +36,9 @@ std::span<const TraceFormatInfo> trace_formats();
 
 /// Whether the bytes are a tar archive (POSIX.1-1988, ustar).
 bool is_tar(std::string_view bytes);
+
+/// Whether the bytes begin an SQLite database.
+bool is_database(std::string_view bytes);
 
 /// What the text looks like. Anything that is no text is taken for protobuf.
 TraceFormat recognise_trace(std::string_view text);
@@ -41,7 +53,8 @@ std::optional<int> kineto_rank_in_name(std::string_view file, bool alone);
 
 /// The ranks of one file: all of a GOAL schedule and of a workload, else one. `alone`: no other
 /// file belongs to the trace, so that a name without a rank is rank 0. Throws InputError, and for
-/// an execution trace of PyTorch, which says nothing by itself.
+/// an execution trace of PyTorch, which says nothing by itself, and for a database, which is no
+/// text (sim/measured/nsys_recording.hpp reads it).
 std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view text,
                                        TraceFormat format, bool alone,
                                        const TraceReadOptions& options);

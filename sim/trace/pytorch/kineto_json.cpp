@@ -81,4 +81,16 @@ std::int64_t kineto_id(const nlohmann::json& args, const char* key) {
                                                    : kNoKinetoId;
 }
 
+std::vector<TensorShape> kineto_shapes(const nlohmann::json& dims) {
+  std::vector<TensorShape> out;
+  for (const nlohmann::json& argument : dims) {
+    TensorShape& shape = out.emplace_back();
+    if (!argument.is_array()) continue;
+    for (const nlohmann::json& size : argument) {
+      if (size.is_number()) shape.push_back(size.get<double>());
+    }
+  }
+  return out;
+}
+
 }  // namespace lockstep

@@ -6,8 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "sim/trace/pytorch/operator_work.hpp"
 
 namespace lockstep {
 
@@ -25,6 +28,9 @@ constexpr std::int64_t kNoKinetoId = -1;
 std::string kineto_text(const nlohmann::json& object, const char* key);
 std::optional<double> kineto_number(const nlohmann::json& object, const char* key);
 std::int64_t kineto_id(const nlohmann::json& args, const char* key);
+
+/// Of "Input Dims", a list of lists: a shape for each argument, empty for what is no tensor.
+std::vector<TensorShape> kineto_shapes(const nlohmann::json& dims);
 
 /// The first card of "deviceProperties", as its driver names it; empty where none is named.
 std::string kineto_device(const nlohmann::json& head);

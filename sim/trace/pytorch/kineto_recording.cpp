@@ -168,6 +168,8 @@ class KinetoParser {
     added.record_function = std::max<std::int64_t>(kineto_id(args, "Record function id"), 0);
     added.thread = thread_of(json);
     added.name = name_index(name);
+    added.sequence = kineto_id(args, "Sequence number");
+    added.shapes = shapes_index(args);
     added.is_range = is_range;
     out_.operators.push_back(added);
   }
@@ -197,6 +199,15 @@ class KinetoParser {
     const auto [at, added] =
         names_.try_emplace(name, static_cast<std::uint32_t>(out_.names.size()));
     if (added) out_.names.push_back(name);
+    return at->second;
+  }
+  /// Traces repeat a few shapes in all layers and steps.
+  std::uint32_t shapes_index(const KinetoJson& args) {
+    const auto found = args.find("Input Dims");
+    if (found == args.end() || !found->is_array()) return KinetoRecording::kNoShapes;
+    const auto [at, added] =
+        shapes_.try_emplace(found->dump(), static_cast<std::uint32_t>(out_.shapes.size()));
+    if (added) out_.shapes.push_back(kineto_shapes(*found));
     return at->second;
   }
   std::uint16_t stream_index(std::int64_t number, std::string_view name) {
@@ -307,7 +318,7 @@ class KinetoParser {
   std::unordered_map<std::int64_t, Launch> launches_;  ///< by correlation; as in the file
   CalledRanges called_;
   std::vector<std::pair<std::int64_t, std::int64_t>> sync_streams_;  ///< as the file numbers them
-  std::unordered_map<std::string, std::uint32_t> names_;
+  std::unordered_map<std::string, std::uint32_t> names_, shapes_;
   std::map<std::int64_t, std::size_t> streams_;
   std::map<std::int64_t, std::uint32_t> threads_;
 };

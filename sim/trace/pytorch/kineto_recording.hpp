@@ -13,6 +13,7 @@
 
 #include "sim/trace/pytorch/kineto_call.hpp"
 #include "sim/trace/pytorch/kineto_json.hpp"
+#include "sim/trace/pytorch/operator_work.hpp"
 
 namespace lockstep {
 
@@ -20,17 +21,19 @@ namespace lockstep {
 struct KinetoRecording {
   static constexpr std::int64_t kNoId = kNoKinetoId;
   static constexpr std::uint32_t kNoCall = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kNoLauncher = kNoCall, kNoShapes = kNoCall;
 
   /// A kernel or copy.
   struct GpuEvent {
     std::int64_t start = 0, end = 0;
-    std::int64_t launch = 0;           ///< start of the call that launched it, else its own
-    std::int64_t correlation = kNoId;  ///< with the call that launched it
-    std::int64_t external = kNoId;     ///< with the operator that did
-    std::uint32_t name = 0;            ///< in `names`
-    std::uint32_t call = kNoCall;      ///< in `calls`: a kernel of NCCL
-    std::uint16_t stream = 0;          ///< by first appearance
-    bool copies = false;               ///< between the GPU and its host
+    std::int64_t launch = 0;               ///< start of the call that launched it, else its own
+    std::int64_t correlation = kNoId;      ///< with the call that launched it
+    std::int64_t external = kNoId;         ///< with the operator that did
+    std::uint32_t name = 0;                ///< in `names`
+    std::uint32_t call = kNoCall;          ///< in `calls`: a kernel of NCCL
+    std::uint32_t launcher = kNoLauncher;  ///< in `launchers`
+    std::uint16_t stream = 0;              ///< by first appearance
+    bool copies = false;                   ///< between the GPU and its host
     [[nodiscard]] bool communicates() const { return call != kNoCall; }
   };
   /// An operator, or a range that a person marked.
@@ -40,8 +43,17 @@ struct KinetoRecording {
     std::int64_t record_function = 0;  ///< rf_id of the execution trace; 0: it was not recorded
     std::uint32_t thread = 0;          ///< by first appearance
     std::uint32_t name = 0;
+    std::uint32_t shapes = kNoShapes;  ///< of its arguments, in `shapes`
+    std::int64_t sequence = kNoId;     ///< of autograd: a node has that of the call that it is of
     bool is_range = false;
   };
+  /// An operator or a range in which a kernel was launched.
+  struct Enclosing {
+    std::uint32_t name = 0;
+    std::uint32_t shapes = kNoShapes;
+    std::int64_t sequence = kNoId;
+  };
+  using Launcher = std::vector<Enclosing>;  ///< innermost first
   enum class Call : std::uint8_t { other, stream_sync, device_sync, event_sync };
   /// Of CUDA's runtime or driver, or HIP's.
   struct RuntimeCall {
@@ -80,6 +92,10 @@ struct KinetoRecording {
   std::vector<Operator> operators;  ///< these three only on request, by start
   std::vector<RuntimeCall> runtime;
   std::vector<Sync> syncs;
+  /// Of operators that recorded them ("Input Dims"): a shape for each argument, empty for those
+  /// that are no tensor.
+  std::vector<std::vector<TensorShape>> shapes;
+  std::vector<Launcher> launchers;  ///< where find_launchers() looked for them
   std::size_t streams = 0, threads = 0;
 };
 

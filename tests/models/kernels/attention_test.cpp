@@ -241,4 +241,17 @@ TEST_CASE("attention_time: the figures of the FlashAttention-3 paper") {
   }
 }
 
+TEST_CASE("mean_keys: a window is what each word sees, wherever nothing is masked") {
+  AttentionShape shape{
+      .sequences = 1, .tokens = 1024, .heads = 1, .kv_heads = 1, .head_dim = 64, .window = 128};
+  CHECK(mean_keys(shape) == 128 - 128.0 * 128 / 2048);
+  shape.causal = false;
+  CHECK(mean_keys(shape) == 128);
+  CHECK(longest_keys(shape) == 128);
+  shape.window = 4096;
+  CHECK(mean_keys(shape) == 1024);
+  shape.window = 0;
+  CHECK(mean_keys(shape) == 1024);
+}
+
 }  // namespace lockstep

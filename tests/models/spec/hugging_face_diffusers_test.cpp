@@ -36,6 +36,48 @@ constexpr std::string_view kFlux =
         "num_attention_heads": 24, "num_layers": 19, "num_single_layers": 38, "patch_size": 1,
         "pooled_projection_dim": 768})";
 
+/// The keys that matter of a published file, and the weights of its checkpoint (safetensors index
+/// on https://huggingface.co).
+struct CountedDiffusion {
+  std::string_view name, text;
+  double parameters;
+};
+constexpr std::array kDiffusion{
+    CountedDiffusion{"Qwen-Image",
+                     R"({"_class_name": "QwenImageTransformer2DModel", "attention_head_dim": 128,
+        "num_attention_heads": 24, "num_layers": 60, "in_channels": 64, "out_channels": 16,
+        "patch_size": 2, "joint_attention_dim": 3584, "pooled_projection_dim": 768,
+        "guidance_embeds": false, "axes_dims_rope": [16, 56, 56]})",
+                     20'430'401'088.0},
+    CountedDiffusion{"Wan2.1-T2V-1.3B",
+                     R"({"_class_name": "WanTransformer3DModel", "attention_head_dim": 128,
+        "num_attention_heads": 12, "num_layers": 30, "ffn_dim": 8960, "in_channels": 16,
+        "out_channels": 16, "patch_size": [1, 2, 2], "text_dim": 4096, "freq_dim": 256,
+        "cross_attn_norm": true, "qk_norm": "rms_norm_across_heads", "added_kv_proj_dim":
+        null, "image_dim": null})",
+                     1'418'996'800.0},
+    CountedDiffusion{"Wan2.1-T2V-14B",
+                     R"({"_class_name": "WanTransformer3DModel", "attention_head_dim": 128,
+        "num_attention_heads": 40, "num_layers": 40, "ffn_dim": 13824, "in_channels": 16,
+        "out_channels": 16, "patch_size": [1, 2, 2], "text_dim": 4096, "freq_dim": 256,
+        "cross_attn_norm": true, "qk_norm": "rms_norm_across_heads", "added_kv_proj_dim":
+        null, "image_dim": null})",
+                     14'288'491'584.0},
+    CountedDiffusion{"PixArt-Sigma-XL-2-1024-MS",
+                     R"({"_class_name": "PixArtTransformer2DModel", "attention_head_dim": 72,
+        "num_attention_heads": 16, "num_layers": 28, "in_channels": 4, "out_channels": 8,
+        "patch_size": 2, "caption_channels": 4096, "cross_attention_dim": 1152, "sample_size":
+        128, "use_additional_conditions": false})",
+                     610'856'096.0},
+    CountedDiffusion{"LTX-Video",
+                     R"({"_class_name": "LTXVideoTransformer3DModel", "attention_head_dim": 64,
+        "num_attention_heads": 32, "num_layers": 28, "in_channels": 128, "out_channels": 128,
+        "patch_size": 1, "patch_size_t": 1, "cross_attention_dim": 2048, "caption_channels":
+        4096, "qk_norm": "rms_norm_across_heads", "norm_elementwise_affine": false,
+        "attention_bias": true, "activation_fn": "gelu-approximate"})",
+                     1'923'385'472.0},
+};
+
 }  // namespace
 
 TEST_CASE("read_hugging_face: SD3 medium and FLUX.1 dev have the weights that their classes hold") {
@@ -70,11 +112,42 @@ TEST_CASE("joint attention: FLOP of a step are 6 for each weight met and the who
   CHECK(step_flops(job).causal == step_flops(job).full);
 }
 
+TEST_CASE(
+    "read_hugging_face: Qwen-Image, Wan, PixArt and LTX have the weights of their checkpoints") {
+  for (const CountedDiffusion& row : kDiffusion) {
+    CAPTURE(row.name);
+    CHECK(total_parameters(read_transformer(row.text).shape) == row.parameters);
+  }
+}
+
+TEST_CASE("read_hugging_face: Wan's layers attend to a video's patches, then to a text's words") {
+  TrainingJob job;
+  job.model = read_transformer(kDiffusion[1].text).shape;
+  const TransformerShape& m = job.model;
+  CHECK(m.kind(0).cross);
+  CHECK(shape_of(m, m.kind(0)).bidirectional);
+  CHECK(shape_of(m, m.kind(0)).source_tokens == 512);
+  // A token meets six square products and the MLP, a word of the text two.
+  const double h = 1536, f = 8960, layers = 30, tokens = 8192, words = 512;
+  job.batch = {.sequences = 1, .micro_sequences = 1, .tokens = 8192};
+  const double products =
+      tokens * (layers * (6 * h * h + 2 * h * f) + h) + words * layers * 2 * h * h;
+  const double cores = tokens * layers * 2 * h * (tokens + words);
+  CHECK(step_flops(job).full.base_units() ==
+        doctest::Approx(6 * products + 6 * cores).epsilon(1e-12));
+  std::string image{kDiffusion[1].text};
+  image.replace(image.find("\"image_dim\": null"), 17, "\"image_dim\": 1280");
+  CHECK(diffusers_complaint(image) ==
+        "config.json#/image_dim: found 1280; allowed: null: attention over an image that a video "
+        "begins with is not known");
+}
+
 TEST_CASE("read_hugging_face: classes and layers of diffusers that are not known are refused") {
   CHECK(diffusers_complaint(R"({"_class_name": "UNet2DModel"})") ==
         "config.json#/_class_name: found \"UNet2DModel\"; allowed: "
-        "SD3Transformer2DModel, FluxTransformer2DModel, UNet2DConditionModel, "
-        "FlaxUNet2DConditionModel. Did you mean \"UNet2DConditionModel\"?");
+        "SD3Transformer2DModel, FluxTransformer2DModel, QwenImageTransformer2DModel, "
+        "WanTransformer3DModel, PixArtTransformer2DModel, LTXVideoTransformer3DModel, "
+        "UNet2DConditionModel, FlaxUNet2DConditionModel. Did you mean \"UNet2DConditionModel\"?");
   std::string dual{kSd3};
   dual.replace(dual.find("\"in_channels\""), 13,
                "\"dual_attention_layers\": [0, 1], \"in_channels\"");

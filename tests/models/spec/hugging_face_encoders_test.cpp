@@ -23,8 +23,9 @@ struct CountedEncoder {
   double parameters;
 };
 // Sources: num_parameters() of BertForPreTraining, RobertaForMaskedLM, DistilBertForMaskedLM,
-// ViTModel without pooler, CLIPModel, T5ForConditionalGeneration, BartForConditionalGeneration in
-// https://github.com/huggingface/transformers.
+// ViTModel without pooler, CLIPModel, T5ForConditionalGeneration, BartForConditionalGeneration,
+// XLMRobertaForMaskedLM, ModernBertForMaskedLM, SiglipModel, Dinov2Model and
+// WhisperForConditionalGeneration in https://github.com/huggingface/transformers.
 constexpr std::array kEncoders{
     CountedEncoder{"bert-base-uncased",
                    R"({"model_type": "bert", "hidden_size": 768, "intermediate_size": 3072,
@@ -68,6 +69,51 @@ constexpr std::array kEncoders{
                        "encoder_layers": 12, "is_encoder_decoder": true,
                        "max_position_embeddings": 1024, "vocab_size": 50265})",
                    406'291'456.0},
+    CountedEncoder{"xlm-roberta-base",
+                   R"({"model_type": "xlm-roberta", "hidden_size": 768, "intermediate_size": 3072,
+        "num_hidden_layers": 12, "num_attention_heads": 12, "vocab_size": 250002,
+        "max_position_embeddings": 514, "type_vocab_size": 1})",
+                   278'295'186.0},
+    CountedEncoder{"ModernBERT-base",
+                   R"({"model_type": "modernbert", "hidden_size": 768, "intermediate_size": 1152,
+        "num_hidden_layers": 22, "num_attention_heads": 12, "vocab_size": 50368,
+        "global_attn_every_n_layers": 3, "local_attention": 128, "hidden_activation": "gelu",
+        "attention_bias": false, "mlp_bias": false, "norm_bias": false, "decoder_bias": true})",
+                   149'655'232.0},
+    CountedEncoder{"ModernBERT-large",
+                   R"({"model_type": "modernbert", "hidden_size": 1024, "intermediate_size": 2624,
+        "num_hidden_layers": 28, "num_attention_heads": 16, "vocab_size": 50368,
+        "global_attn_every_n_layers": 3, "local_attention": 128, "hidden_activation": "gelu",
+        "attention_bias": false, "mlp_bias": false, "norm_bias": false, "decoder_bias": true})",
+                   395'881'664.0},
+    CountedEncoder{"siglip-so400m-patch14-384",
+                   R"({"model_type": "siglip", "text_config": {"model_type": "siglip_text_model",
+        "hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27,
+        "num_attention_heads": 16, "vocab_size": 32000, "max_position_embeddings": 64},
+        "vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152,
+        "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16,
+        "image_size": 384, "patch_size": 14}})",
+                   877'960'498.0},
+    CountedEncoder{
+        "dinov2-large",
+        R"({"model_type": "dinov2", "hidden_size": 1024, "mlp_ratio": 4, "num_hidden_layers": 24,
+        "num_attention_heads": 16, "image_size": 518, "patch_size": 14, "layerscale_value":
+        1.0, "use_swiglu_ffn": false, "qkv_bias": true})",
+        304'368'640.0},
+    CountedEncoder{"whisper-small",
+                   R"({"model_type": "whisper", "d_model": 768, "encoder_layers": 12,
+        "encoder_attention_heads": 12, "encoder_ffn_dim": 3072, "decoder_layers": 12,
+        "decoder_attention_heads": 12, "decoder_ffn_dim": 3072, "num_mel_bins": 80,
+        "max_source_positions": 1500, "max_target_positions": 448, "vocab_size": 51865,
+        "is_encoder_decoder": true})",
+                   241'734'912.0},
+    CountedEncoder{"whisper-large-v3",
+                   R"({"model_type": "whisper", "d_model": 1280, "encoder_layers": 32,
+        "encoder_attention_heads": 20, "encoder_ffn_dim": 5120, "decoder_layers": 32,
+        "decoder_attention_heads": 20, "decoder_ffn_dim": 5120, "num_mel_bins": 128,
+        "max_source_positions": 1500, "max_target_positions": 448, "vocab_size": 51866,
+        "is_encoder_decoder": true})",
+                   1'543'490'560.0},
 };
 
 }  // namespace
@@ -144,6 +190,35 @@ TEST_CASE("step_flops: an encoder-decoder does each of its texts' work") {
   CHECK(step_flops(job).causal == as_long.causal);
 }
 
+TEST_CASE("read_hugging_face: of ModernBERT every third layer sees all, others 64 words each way") {
+  TrainingJob job;
+  job.model = read_encoder_file(kEncoders[8].text).shape;
+  const TransformerShape& m = job.model;
+  REQUIRE(m.layers == 22);
+  CHECK(shape_of(m, m.kind(0)).window == 0);
+  CHECK(shape_of(m, m.kind(1)).window == 128);
+  CHECK(shape_of(m, m.kind(2)).window == 128);
+  CHECK(shape_of(m, m.kind(21)).window == 0);
+  const double h = 768, f = 1152, s = 1024;
+  job.batch = {.sequences = 2, .micro_sequences = 1, .tokens = 1024};
+  // 8 layers go over all words, 14 over 128; nothing is masked but what is beyond them.
+  const double closed =
+      2 * s * (6 * (22 * (4 * h * h + 3 * h * f) + 50368 * h) + 12 * h * (8 * s + 14 * 128));
+  CHECK(step_flops(job).full.base_units() == doctest::Approx(closed).epsilon(1e-12));
+  CHECK(step_flops(job).causal.base_units() == doctest::Approx(closed).epsilon(1e-12));
+}
+
+TEST_CASE("read_hugging_face: Whisper's encoder hears, and its decoder attends to what it heard") {
+  const HuggingFaceModel whisper = read_encoder_file(kEncoders[12].text);
+  const TransformerShape& m = whisper.shape;
+  REQUIRE(m.layers == 24);
+  CHECK(shape_of(m, m.kind(11)).bidirectional);
+  CHECK(shape_of(m, m.kind(11)).of_source);
+  CHECK(m.kind(12).cross);
+  REQUIRE(whisper.assumptions.size() == 2);
+  CHECK(whisper.assumptions[1] == "model: 30 s of sound are batch.source_tokens of 1500");
+}
+
 TEST_CASE("read_hugging_face: encoders that do not fit are refused in one line") {
   const auto complaint = [](std::string_view text) -> std::string {
     try {
@@ -153,9 +228,13 @@ TEST_CASE("read_hugging_face: encoders that do not fit are refused in one line")
     }
     return {};
   };
-  CHECK(complaint(R"({"model_type": "whisper"})") ==
-        "config.json#/model_type: found \"whisper\"; allowed: a decoder, or an encoder of text or "
-        "images; whisper is an encoder of sound with a decoder behind it");
+  CHECK(complaint(R"({"model_type": "deberta-v2"})") ==
+        "config.json#/model_type: found \"deberta-v2\"; allowed: a decoder, or an encoder of text "
+        "or images; deberta-v2 is an encoder whose attention scores distances too");
+  CHECK(complaint(R"({"model_type": "modernbert", "hidden_size": 64, "intermediate_size": 96,
+                      "num_attention_heads": 4, "num_hidden_layers": 3, "mlp_bias": true})") ==
+        "config.json#/mlp_bias: found true; allowed: false: biases in one half of a layer are not "
+        "known");
   CHECK(complaint(R"({"model_type": "bart", "d_model": 64, "encoder_attention_heads": 4,
                       "decoder_attention_heads": 8})") ==
         "config.json#/encoder_attention_heads: found 4; allowed: 8 (decoder_attention_heads)");

@@ -373,16 +373,15 @@ TEST_CASE("read_hugging_face: windows, where the shape can say which layers have
 }
 
 TEST_CASE("read_hugging_face: other families and misfits are refused by name") {
-  CHECK_THROWS_WITH_AS(read(R"({"model_type": "lama"})"),
-                       "config.json#/model_type: found \"lama\"; allowed: llama, mistral, "
-                       "mixtral, qwen2, qwen2_moe, qwen3, qwen3_moe, deepseek_v2, deepseek_v3, "
-                       "kimi_k2, gpt_oss, llama4, llama4_text, gpt_neox, gemma, gemma2, "
-                       "nemotron_h, jamba, gpt2, opt, gptj, falcon, phi, cohere, cohere2, "
-                       "starcoder2, qwen3_next, qwen3_5_text, qwen3_5_moe_text, qwen3_vl_text, "
-                       "qwen3_vl_moe_text, deepseek_v32, deepseek_v4, deepseek_ref, glm_moe_dsa, "
-                       "glm4_moe, kimi_linear, minimax_m2, minimax_m3, mimo, "
-                       "and 27 more. Did you mean \"llama\"?",
-                       InputError);
+  std::string complaint;
+  try {
+    (void)read(R"({"model_type": "lama"})");
+  } catch (const InputError& error) {
+    complaint = error.what();
+  }
+  CHECK(complaint.starts_with(
+      "config.json#/model_type: found \"lama\"; allowed: llama, mistral, mixtral, qwen2, "));
+  CHECK(complaint.ends_with(" more. Did you mean \"llama\"?"));
   CHECK_THROWS_WITH_AS(read(R"({"model_type": "mistral", "num_local_experts": 8})"),
                        "config.json#/num_local_experts: found 8; allowed: a dense model, without "
                        "this key",

@@ -89,6 +89,11 @@ TEST_CASE(
   CHECK(model(config) == Json{{"huggingface", config}});
   CHECK(model(config.substr(0, config.rfind('/'))) == Json{{"huggingface", config}});
   CHECK(model(own)["layers"] == 4);
+  const std::string pictures = folder.write(
+      "pictures.json", R"({"_class_name": "FluxTransformer2DModel", "attention_head_dim": 64,
+      "num_attention_heads": 2, "num_layers": 1, "num_single_layers": 1, "in_channels": 16,
+      "joint_attention_dim": 64, "pooled_projection_dim": 64})");
+  CHECK(asked_model(pictures, presets()) == Json{{"huggingface", pictures}});
   // As asked_model() says it without a machine.
   for (const std::string& name : {std::string("Llama3-8B"), config, own}) {
     CAPTURE(name);

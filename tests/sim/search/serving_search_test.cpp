@@ -76,11 +76,57 @@ TEST_CASE("least_that_keeps: what trying every number finds, few first or most f
 TEST_CASE("greatest_that_keeps: within a hundredth, and nothing below its floor") {
   for (const double limit : {0.02, 0.3, 1.0, 17.3, 900.0}) {
     const auto keeps = [&](double x) { return x <= limit; };
-    const double found = greatest_that_keeps(0.02, keeps);
-    CHECK(found <= limit);
-    CHECK(found >= limit / 1.011);
+    for (const double guess : {0.001, 0.5, 1.0, 40.0, 5000.0}) {
+      CAPTURE(guess);
+      const double found = greatest_that_keeps(0.02, guess, keeps);
+      CHECK(found <= limit);
+      CHECK(found >= limit / 1.011);
+    }
   }
-  CHECK(greatest_that_keeps(1, [](double x) { return x < 0.9; }) == 0);
+  CHECK(greatest_that_keeps(1, 1, [](double x) { return x < 0.9; }) == 0);
+  CHECK(greatest_that_keeps(1, 3, [](double x) { return x < 0.9; }) == 0);
+  CHECK(greatest_that_keeps(0.02, 1, [](double) { return true; }) >= 1000);
+}
+
+TEST_CASE("run_steady: what is cut short because it can keep nothing would have kept nothing") {
+  const ServingSpec spec = searched_spec();
+  const ServingTrials trials(spec);
+  int kept = 0, not_kept = 0;
+  for (const double speed : {0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 20.0}) {
+    CAPTURE(speed);
+    const bool whole = trials.run(spec.pools, speed).kept;
+    const bool cut = trials.run_steady(spec.pools, speed).kept;
+    if (!whole) CHECK_FALSE(cut);
+    ++(whole ? kept : not_kept);
+  }
+  CHECK(kept > 0);
+  CHECK(not_kept > 1);
+}
+
+TEST_CASE("may_be_kept: exactly while too few requests have ended too late") {
+  constexpr RunTime kMillisecond = to_run_time(Seconds{1e-3});
+  ServingObjectives o;
+  o.quantiles[2] = Seconds{0.1};  // ttft_p99
+  std::vector<ServedRequest> requests(200);
+  for (ServedRequest& r : requests) r.output = 2;
+  const auto end = [&](std::size_t i, RunTime first) {
+    requests[i].first = first;
+    requests[i].last = first + kMillisecond;
+  };
+  for (std::size_t late = 0; late <= 3; ++late) {
+    CAPTURE(late);
+    if (late > 0) end(late - 1, 101 * kMillisecond);
+    CHECK(may_be_kept(requests, o) == (late <= 2));
+  }
+  for (std::size_t i = 3; i < 200; ++i) end(i, kMillisecond);
+  CHECK_FALSE(may_be_kept(requests, o));
+  end(0, kMillisecond);
+  CHECK(may_be_kept(requests, o));
+  o.e2e = Seconds{0.05};  // two of 200 are above
+  o.attained = 0.995;
+  CHECK_FALSE(may_be_kept(requests, o));
+  o.attained = 0.99;
+  CHECK(may_be_kept(requests, o));
 }
 
 TEST_CASE("spare_replicas: the binomial law by hand") {

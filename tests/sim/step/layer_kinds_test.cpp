@@ -126,6 +126,15 @@ constexpr std::array kCases{
              },
              [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
              [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true},
+    KindCase{"an encoder's layers, each word of which sees a window around it",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "bidirectional": true, "window": {},
+                       "ffn": {}}}, F], "pattern": "xxff")",
+                   d.window, d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * d.window; }, true},
     KindCase{"attention over an encoder's result",
              [](const Drawn& d) {
                return fmt::format(

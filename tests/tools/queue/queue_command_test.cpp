@@ -153,6 +153,81 @@ TEST_CASE("lockstep run: two tenants, apart on leaves of their own and spread ov
   CHECK_MESSAGE(varied.out.find("mean completion") != std::string::npos, varied.err);
 }
 
+TEST_CASE("lockstep run: two teams under Kueue, and what the borrower waited") {
+  const std::string teams = kQueues + "kueue-two-teams.json";
+  const nlohmann::json answer = queue_answer({teams});
+  CHECK(answer["admission"] == "kueue");
+  CHECK(answer["preemption"] == "kueue");
+  CHECK(answer["ended"] == 20);
+  // Eight jobs from 130 min to 6 h, of twenty.
+  CHECK(answer["wait_mean_s"].get<double>() == doctest::Approx(8.0 / 20 * (6 * 3600 - 130 * 60)));
+  CHECK(answer["waterfall"]["lost"]["gpu_hours"].get<double>() == doctest::Approx(64 / 6.0));
+  const Ran table = lockstep_with({"run", teams});
+  CHECK_MESSAGE(table.out.find("preemption by cluster queue") != std::string::npos, table.err);
+  const Ran explained = lockstep_with({"queue", "explain", teams, "--job", "pretrain_15"});
+  CHECK(explained.out.find("a quota of its user, account or ClusterQueue") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: searches that stop early, and a training that waits for one of them") {
+  const std::string searches = kQueues + "searches-then-training.json";
+  const nlohmann::json answer = queue_answer({searches});
+  REQUIRE(answer["campaigns"].size() == 3);
+  const nlohmann::json& rate = answer["campaigns"][0];
+  CHECK(rate["stopping"] == "asha");
+  CHECK(rate["rungs"][0]["trials"] == 81);
+  CHECK(rate["rungs"].size() == 4);
+  CHECK(rate["saved_gpu_hours"].get<double>() > 0.5 * rate["unstopped_gpu_hours"].get<double>());
+  CHECK(rate["makespan_ratio"].get<double>() >= 1);
+  CHECK(rate["usd"].get<double>() > 0);
+  CHECK(rate["energy_j"].get<double>() > 0);
+  const nlohmann::json& shape = answer["campaigns"][1];
+  for (const std::size_t r : {0, 1, 2}) {
+    CHECK(shape["rungs"][r]["trials"] == std::vector{27, 9, 3}[r]);
+  }
+  CHECK(answer["campaigns"][2]["finished"] == 12);
+  CHECK(answer["never_started"] == 0);
+  double gpu_hours = 3 * 24 * 128;  // the training
+  for (const auto& of : answer["campaigns"]) gpu_hours += of["gpu_hours"].get<double>();
+  CHECK(answer["all"]["gpu_hours"].get<double>() == doctest::Approx(gpu_hours));
+  const nlohmann::json none =
+      queue_answer({searches, "--set", "queue.campaigns.0.stopping.kind=none"});
+  CHECK(none["campaigns"][0]["done_s"] > rate["done_s"]);
+  const Ran varied = lockstep_with({"run", searches, "--vary", "queue.order=fifo,sjf,srsf",
+                                    "--vary", "queue.campaigns.0.stopping.kind=none,asha"});
+  CHECK_MESSAGE(varied.exit == Exit::ok, varied.err);
+  const Ran table = lockstep_with({"run", searches});
+  CHECK(table.out.find("trials by rung") != std::string::npos);
+  CHECK(table.out.find("27 > 9 > 3") != std::string::npos);
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/queue.html";
+  REQUIRE(lockstep_with({"run", searches, "--report", file}).exit == Exit::ok);
+  CHECK(read_text_file(file).find("Campaigns") != std::string::npos);
+}
+
+TEST_CASE("lockstep queue: a rung that is never reached cannot be explained, nor forecast") {
+  const std::string searches = kQueues + "searches-then-training.json";
+  const nlohmann::json answer = queue_answer({searches});
+  const Ran rung = lockstep_with({"run", searches, "--format", "csv"});
+  int reached = 0, missed = -1;
+  for (int t = 0; t < 27; ++t) {
+    const bool is_there = rung.out.find(fmt::format("shape_{}_r1,", t)) != std::string::npos;
+    reached += is_there ? 1 : 0;
+    if (!is_there) missed = t;
+  }
+  CHECK(reached == 9);
+  const Ran explained =
+      lockstep_with({"queue", "explain", searches, "--job", fmt::format("shape_{}_r1", missed)});
+  CHECK(explained.exit == Exit::bad_input);
+  CHECK(explained.err.find("its trial is stopped before this rung") != std::string::npos);
+  const Ran training =
+      lockstep_with({"queue", "explain", searches, "--job", "training", "--format", "json"});
+  REQUIRE_MESSAGE(training.exit == Exit::ok, training.err);
+  CHECK(nlohmann::json::parse(training.out)["start_s"] >= answer["campaigns"][0]["done_s"]);
+  const Ran forecast = lockstep_with({"queue", "forecast", searches, "--at", "1 h"});
+  CHECK(forecast.exit == Exit::bad_input);
+  CHECK(forecast.err.find("nobody recorded who goes on") != std::string::npos);
+}
+
 TEST_CASE("lockstep queue explain: every second of a wait has a reason") {
   const Ran ran = lockstep_with({"queue", "explain", kRecorded, "--job", "10", "--format", "json"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
@@ -272,6 +347,51 @@ TEST_CASE("lockstep queue import: what it needs, and nothing half-written") {
   says({"queue", "import", "--slurm", conf, "-o", to}, "no job to take");
   CHECK_FALSE(std::filesystem::exists(to));
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
+}
+
+TEST_CASE("lockstep queue import: Kueue's manifests, with drawn jobs or with Workloads") {
+  const test::TemporaryFolder folder;
+  const std::string queues =
+      "kind: ClusterQueue\n"
+      "metadata: {name: team}\n"
+      "spec:\n"
+      "  fairSharing: {weight: 2}\n"
+      "  resourceGroups:\n"
+      "  - flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]\n";
+  const std::string workload =
+      "---\n"
+      "kind: Workload\n"
+      "metadata: {name: fit, creationTimestamp: \"2026-01-01T00:00:00Z\"}\n"
+      "spec:\n"
+      "  queueName: team\n"
+      "  maximumExecutionTimeSeconds: 3600\n"
+      "  podSets:\n"
+      "  - template: {spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}\n";
+  const std::string yaml = folder.write("q.yaml", queues), to = folder.path() + "/site.json";
+  const Ran drawn = lockstep_with({"queue", "import", "--kueue", yaml, "-o", to});
+  REQUIRE_MESSAGE(drawn.exit == Exit::ok, drawn.err);
+  CHECK(drawn.err.find("ClusterQueue/spec/fairSharing of team matters") != std::string::npos);
+  CHECK(drawn.err.find("drawn jobs stand in") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.path() + "/site.jobs.csv"));
+  CHECK(queue_answer({to})["jobs"] == 1000);
+
+  const std::string both = folder.write("both.yaml", queues + workload);
+  const Ran taken = lockstep_with({"queue", "import", "--kueue", both, "--nodes", "4", "-o", to});
+  REQUIRE_MESSAGE(taken.exit == Exit::ok, taken.err);
+  CHECK(taken.err.find("1 job taken, 0 left out; lockstep run " + to) != std::string::npos);
+  CHECK(queue_answer({to})["jobs"] == 1);
+
+  const auto says = [&](const std::vector<std::string>& args, const std::string& text) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find(text) != std::string::npos, ran.err);
+  };
+  says({"queue", "import", "--kueue", yaml, "--slurm", yaml, "-o", to}, "not beside --kueue");
+  says({"queue", "import", "--slurm", yaml, "--nodes", "3", "-o", to}, "is of import --kueue");
+  says({"queue", "import", "--kueue", yaml}, "-o site.json");
+  says({"queue", "explain", kRecorded, "--job", "1", "--kueue", yaml}, "--kueue is of import");
+  says({"queue", "import", "--kueue", folder.write("bad.yaml", "kind: Pod\n"), "-o", to},
+       "no ClusterQueue with a quota of GPUs");
 }
 
 TEST_CASE("lockstep run, queue: a timeline of each job on its nodes, and metrics over time") {

@@ -49,11 +49,13 @@ constexpr CommandSpec kDiagnoseSpec{
     .summary = "Say why a recorded step takes longer, or less, than predicted.",
     .about =
         "Simulates the scenario and holds a recording of the same job against it: traces of the\n"
-        "PyTorch profiler (Kineto), of all ranks or of some. Prints where the difference lies (in\n"
-        "products and attention, memory-bound kernels, communication and waits, the host), which\n"
-        "rank works longest and what that costs a step, and each collective's shortest call "
-        "beside\n"
-        "what it takes on the scenario's cluster, by process group, so that a slow link shows.\n"
+        "PyTorch profiler (Kineto) or SQLite exports of Nsight Systems, of all ranks or of some.\n"
+        "Prints where the difference lies (in products and attention, memory-bound kernels,\n"
+        "communication and waits, the host), and by operator of the model: a kernel is of the\n"
+        "operator that the names and sizes around its launch tell (record_shapes=True, emit_nvtx\n"
+        "under Nsight), and what nothing tells is a row of its own; then which rank works longest\n"
+        "and what that costs a step, and each collective's shortest call beside what it takes on\n"
+        "the scenario's cluster, by process group, so that a slow link shows.\n"
         "Ranks are in Megatron's order: tensor, context, data, pipeline.",
     .positionals = 1'000'000,
     .options = kDiagnoseOptions,
@@ -100,6 +102,21 @@ std::string parts_table(const Diagnosis& d, const TextStyle& style) {
     table.add({std::string(part.title), duration_text(part.predicted_s),
                duration_text(part.recorded_s), signed_time(part.difference_s()),
                error_text(part.difference_s() / d.predicted_s)});
+  }
+  return "\n" + table.text(style);
+}
+
+std::string operators_table(const Diagnosis& d, const TextStyle& style) {
+  TextTable table({{"operator", TextTable::Align::left},
+                   {"kernels"},
+                   {"predicted"},
+                   {"recorded"},
+                   {"difference"},
+                   {"of the step"}});
+  for (const DiagnosedOperator& each : d.operators) {
+    table.add({std::string(each.title), each.kernels > 0 ? significant(each.kernels) : "",
+               duration_text(each.predicted_s), duration_text(each.recorded_s),
+               signed_time(each.difference_s()), error_text(each.difference_s() / d.predicted_s)});
   }
   return "\n" + table.text(style);
 }
@@ -177,8 +194,8 @@ std::string calls_table(const Diagnosis& d, const TextStyle& style) {
 }
 
 std::string diagnosis_text(const Diagnosis& d, const TextStyle& style) {
-  std::string out =
-      verdict(d) + parts_table(d, style) + "\n" + slowest_text(d) + calls_table(d, style);
+  std::string out = verdict(d) + parts_table(d, style) + operators_table(d, style) + "\n" +
+                    slowest_text(d) + calls_table(d, style);
   for (const std::string& note : d.notes) out += wrap("note: " + note, kTextColumns, 2) + "\n";
   return out;
 }

@@ -117,6 +117,11 @@ Json forecast_json(const QueueSpec& spec, const QueueForecast& f) {
 Exit forecast_starts(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kForecastFormats);
   const QueueSpec spec = timed_queue(options);
+  if (!spec.campaigns.empty()) {
+    throw UsageError(fmt::format(
+        "lockstep queue forecast: {} has \"campaigns\", of which nobody recorded who goes on",
+        spec.file));
+  }
   const RunTime now = moment_of(options, spec);
   const auto draws = static_cast<std::size_t>(whole_number(options, "draws", 50, kMostDraws));
   const InterruptGuard guard;

@@ -11,6 +11,8 @@
 #include "models/base/input_file.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
+#include "sim/scenario/kueue_import.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/slurm_import.hpp"
 
 namespace lockstep {
@@ -39,10 +41,46 @@ std::string node_of(const ParsedOptions& options, const PresetStore& presets) {
                                did_you_mean(node, names)));
 }
 
+ImportedSite slurm_site(const ParsedOptions& options, const std::string& node,
+                        const std::string& trace, const PresetStore& presets) {
+  if (options.has("nodes")) throw UsageError("--nodes is of import --kueue");
+  const SlurmFiles files{.conf = *file_of(options, "slurm"),
+                         .topology = file_of(options, "topology"),
+                         .accounting = file_of(options, "accounting"),
+                         .squeue = file_of(options, "squeue"),
+                         .sacctmgr = file_of(options, "sacctmgr"),
+                         .qos = file_of(options, "qos")};
+  return import_slurm(files, node, trace, presets);
+}
+
+ImportedSite kueue_site(const ParsedOptions& options, const std::string& node,
+                        const std::string& trace, const PresetStore& presets) {
+  for (const std::string_view option :
+       {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos"}) {
+    if (options.has(option)) {
+      throw UsageError(fmt::format("--{} is of import --slurm, not beside --kueue", option));
+    }
+  }
+  KueueSource source{.manifests = *file_of(options, "kueue"), .node = node, .trace = trace};
+  if (options.has("nodes")) source.nodes = whole_number(options, "nodes", 1, kMaxNodes);
+  return import_kueue(source, presets);
+}
+
+/// The file that jobs would have come from.
+std::string jobs_source(const ParsedOptions& options) {
+  for (const std::string_view option : {"accounting", "squeue", "slurm"}) {
+    if (options.has(option)) return options.get(option);
+  }
+  return options.get("kueue");
+}
+
 }  // namespace
 
 Exit import_queue(const ParsedOptions& options, Console& console) {
-  if (!options.has("slurm")) throw UsageError("lockstep queue import: no --slurm slurm.conf");
+  const bool kueue = options.has("kueue");
+  if (!options.has("slurm") && !kueue) {
+    throw UsageError("lockstep queue import: no --slurm slurm.conf and no --kueue FILE.yaml");
+  }
   const std::string path = options.has("output") ? options.get("output") : "-";
   if (path == "-" || path.ends_with(".gz")) {
     throw UsageError(
@@ -51,28 +89,32 @@ Exit import_queue(const ParsedOptions& options, Console& console) {
   }
   const PresetStore presets(options.all("presets"));
   const std::string node = node_of(options, presets);
-  const SlurmFiles files{.conf = *file_of(options, "slurm"),
-                         .topology = file_of(options, "topology"),
-                         .accounting = file_of(options, "accounting"),
-                         .squeue = file_of(options, "squeue"),
-                         .sacctmgr = file_of(options, "sacctmgr"),
-                         .qos = file_of(options, "qos")};
   const std::filesystem::path jobs = jobs_path(path);
-  const ImportedSite site = import_slurm(files, node, jobs.filename().string(), presets);
+  const std::string trace = jobs.filename().string();
+  const ImportedSite site =
+      kueue ? kueue_site(options, node, trace, presets) : slurm_site(options, node, trace, presets);
   for (const std::string& note : site.notes) console.err << terminal_text(note) << "\n";
-  if (site.taken == 0) {
-    throw InputError({.file = files.accounting ? files.accounting->name
-                              : files.squeue   ? files.squeue->name
-                                               : files.conf.name,
+  const bool drawn = kueue && site.jobs.empty();
+  if (site.taken == 0 && !drawn) {
+    throw InputError({.file = jobs_source(options),
                       .pointer = {},
                       .found = "no job to take",
-                      .allowed = "jobs by --accounting (sacct -P) or --squeue (squeue --json)",
+                      .allowed = kueue ? "Workloads that have ended, or say how long they may run"
+                                       : "jobs by --accounting (sacct -P) or --squeue (squeue "
+                                         "--json)",
                       .nearest = {}});
   }
-  OutputFile out(jobs.string());
-  out.write(site.jobs);
-  out.commit();
+  if (!drawn) {
+    OutputFile out(jobs.string());
+    out.write(site.jobs);
+    out.commit();
+  }
   write_output(Answer::file(site.scenario), options, console);
+  if (drawn) {
+    console.err << terminal_text(
+        fmt::format("drawn jobs; lockstep run {} has their waits\n", path));
+    return Exit::ok;
+  }
   const std::string omitted =
       site.left_out.count() == 0 ? std::string() : fmt::format(" ({})", site.left_out.names());
   console.err << terminal_text(fmt::format(

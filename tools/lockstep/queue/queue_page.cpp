@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -238,6 +239,53 @@ void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup
   page.table(table);
 }
 
+void add_campaigns(Page& page, const QueueAnswer& a) {
+  if (a.summary.campaigns.empty()) return;
+  PageTable table{
+      .columns = {{.title = "Campaign"},
+                  {.title = "Stopping"},
+                  {.title = "Trials", .numeric = true},
+                  {.title = "To their ends", .numeric = true},
+                  {.title = "Done", .numeric = true},
+                  {.title = "Makespan", .numeric = true},
+                  {.title = "At best",
+                   .numeric = true,
+                   .about = "if the cluster were its own: what its longest trial works, "
+                            "or what all work over as many as fit at a time"},
+                  {.title = "Mean wait", .numeric = true},
+                  {.title = "GPU hours", .numeric = true},
+                  {.title = "Saved",
+                   .numeric = true,
+                   .about = "against all trials running to their ends"}},
+      .first_rows = kFirstRows};
+  const bool paid = a.summary.campaigns.front().usd.has_value();
+  if (paid) table.columns.push_back({.title = "USD", .numeric = true});
+  const auto time = [](const std::optional<double>& seconds) {
+    return seconds ? PageCell::number(page_duration(*seconds), *seconds) : PageCell::unknown();
+  };
+  const auto count = [](std::size_t of) {
+    return PageCell::number(count_text(of), static_cast<double>(of));
+  };
+  for (const CampaignSummary& c : a.summary.campaigns) {
+    std::vector<PageCell> row{
+        PageCell::text(c.name),
+        PageCell::text(kStoppingNames[static_cast<std::size_t>(c.stopping)]),
+        count(c.trials),
+        count(c.finished),
+        time(c.done_s),
+        time(c.makespan_s),
+        time(c.ideal_s),
+        time(c.wait_s.mean),
+        PageCell::number(grouped(c.gpu_hours), c.gpu_hours),
+        c.saved_gpu_hours ? PageCell::number(grouped(*c.saved_gpu_hours), *c.saved_gpu_hours)
+                          : PageCell::unknown()};
+    if (paid) row.push_back(PageCell::number(page_usd(*c.usd), *c.usd));
+    table.rows.push_back(std::move(row));
+  }
+  page.section("Campaigns", "Trials of one job, the worse of which may be stopped early.");
+  page.table(table);
+}
+
 void add_trainings(Page& page, const QueueAnswer& a) {
   if (a.summary.trainings.empty()) return;
   PageTable table{.columns = {{.title = "Training"},
@@ -329,6 +377,7 @@ std::string queue_page(const QueueAnswer& a) {
   add_queue_buckets(page, a);
   add_over_time(page, a);
   add_queue_gantt(page, a);
+  add_campaigns(page, a);
   add_trainings(page, a);
   add_groups(page, "GPUs", a.summary.by_gpus);
   add_groups(page, "account", a.summary.by_account);

@@ -44,8 +44,12 @@ std::string rules_text(const QueueSpec& spec) {
   std::string out = fmt::format("{}, {}", kQueueOrderNames[static_cast<std::size_t>(spec.order)],
                                 kAdmissionNames[static_cast<std::size_t>(spec.admission)]);
   constexpr std::array<std::string_view, kPreemptionNames.size()> kWords{
-      "", ", jobs may be evicted", ", jobs are placed anew", ", preemption by quality of service",
-      ", preemption by partition"};
+      "",
+      ", jobs may be evicted",
+      ", jobs are placed anew",
+      ", preemption by quality of service",
+      ", preemption by partition",
+      ", preemption by cluster queue"};
   out += kWords[static_cast<std::size_t>(spec.preemption.mode)];
   return out + fmt::format("; {} on a node, {} across nodes",
                            kWithinNodeNames[static_cast<std::size_t>(spec.placement.within_node)],
@@ -231,13 +235,66 @@ std::string trainings_table(const QueueAnswer& a, const TextStyle& style) {
                      counted(static_cast<double>(a.result.groups_simulated), "group"));
 }
 
+/// "81 > 27 > 9 > 3 > 1"; of several brackets, one after another.
+std::string rungs_text(const CampaignSummary& campaign) {
+  std::string out;
+  for (const RungSummary& rung : campaign.rungs) {
+    if (!out.empty()) out += rung.rung == 0 ? ", " : " > ";
+    out += whole(rung.trials);
+  }
+  return out;
+}
+
+std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
+  const std::vector<CampaignSummary>& campaigns = a.summary.campaigns;
+  if (campaigns.empty()) return {};
+  const bool paid = campaigns.front().usd.has_value();
+  const bool powered = campaigns.front().energy.has_value();
+  std::vector<TextTable::Column> columns{{"campaign", Align::left},
+                                         {"stopping", Align::left},
+                                         {"trials by rung", Align::left},
+                                         {"done"},
+                                         {"makespan"},
+                                         {"ideal"},
+                                         {"mean wait"},
+                                         {"GPU h"},
+                                         {"saved"}};
+  if (powered) columns.push_back({"MWh"});
+  if (paid) columns.push_back({"USD"});
+  TextTable table(columns);
+  const auto time = [](const std::optional<double>& seconds) {
+    return seconds ? duration_text(*seconds) : std::string("-");
+  };
+  for (const CampaignSummary& c : campaigns) {
+    if (table.rows() == kMostGroupRows) break;
+    std::vector<std::string> cells{
+        c.name,
+        std::string(kStoppingNames[static_cast<std::size_t>(c.stopping)]),
+        rungs_text(c),
+        time(c.done_s),
+        time(c.makespan_s),
+        time(c.ideal_s),
+        wait_text(c.wait_s.mean),
+        grouped(c.gpu_hours),
+        c.saved_gpu_hours ? grouped(*c.saved_gpu_hours) : std::string("-")};
+    if (powered) cells.push_back(megawatt_hours(*c.energy));
+    if (paid) cells.push_back(compact(*c.usd));
+    table.add(cells);
+  }
+  std::string out = "\n" + table.text(style);
+  if (campaigns.size() > kMostGroupRows) {
+    out += fmt::format("  {} more: --format json has them\n", campaigns.size() - kMostGroupRows);
+  }
+  return out;
+}
+
 std::string queue_table(const QueueAnswer& a, const TextStyle& style) {
   const QueueSummary& s = a.summary;
   std::string out =
       queue_title(a, style) + queue_headline(a) + recorded_text(a) + queue_waterfall(a, style) +
-      trainings_table(a, style) + group_table("GPUs", s.by_gpus, style) +
-      group_table("account", s.by_account, style) + group_table("user", s.by_user, style) +
-      group_table("partition", s.by_partition, style) +
+      campaigns_table(a, style) + trainings_table(a, style) +
+      group_table("GPUs", s.by_gpus, style) + group_table("account", s.by_account, style) +
+      group_table("user", s.by_user, style) + group_table("partition", s.by_partition, style) +
       group_table("quality of service", s.by_qos, style);
   if (a.spec.assumptions.empty()) return out;
   out += "\n";
@@ -306,6 +363,7 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
                              }});
   }
   if (result.stopped) console.err << "lockstep run: interrupted\n";
+  settle_campaigns(spec, result);
   const QueueAnswer answer{spec, result, summary_of(spec, result), written};
   const bool judged = format == "json" || !assertions.empty() || spec.expect;
   nlohmann::ordered_json json = judged ? queue_json(answer) : nlohmann::ordered_json();

@@ -34,16 +34,18 @@ constexpr std::array kReplayOptions{
     OptionSpec{"cluster", 0, "FILE", false,
                "Take the cluster from this scenario; --node, --nodes and --fabric change it.",
                "--cluster scenarios/llama3-405b-16k.json", PathUse::reads},
-    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch", false,
+    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch|simai|aicb|nsys", false,
                "Format of the files; else what they look like.", "--from chakra-json"},
     OptionSpec{"groups", 0, "FILE", false,
                "Ranks of the process groups, as ASTRA-sim takes them ({\"1\": [0, 1]}), for Chakra "
                "traces that do not say; else comm_groups.json beside them.",
                "--groups comm_groups.json", PathUse::reads},
-    OptionSpec{"step", 0, "N|all", false,
-               "The ProfilerStep of a profiler's trace that is replayed, or all of the recording; "
-               "else the median step.",
-               "--step 16"},
+    OptionSpec{
+        "step", 0, "N|all", false,
+        "The step of a profiler's trace that is replayed (ProfilerStep, or an NVTX range such as "
+        "\"step 16\"), or all of the recording; "
+        "else the median step.",
+        "--step 16"},
     OptionSpec{
         "recorded-on", 0, "GPU", false,
         "GPU preset that the trace was recorded on: durations are scaled to the GPU of the "
@@ -100,15 +102,16 @@ constexpr CommandSpec kReplaySpec{
         "Reads a trace, one file a rank or a folder of them: Chakra execution traces (protobuf or\n"
         "JSON), traces of the PyTorch profiler (Kineto), the same beside PyTorch's execution "
         "traces\n"
-        "(et_0.json and kineto_0.json: two files a rank), a GOAL schedule, or a workload of SimAI "
-        "or\n"
-        "AICB. Every rank runs its nodes as their dependencies and streams allow, with the "
-        "recorded durations; collectives\n"
-        "and messages cost what they cost on this cluster and share its links.\n"
-        "Traces that PyTorch recorded lack dependencies between kernels of a stream, and Kineto's\n"
-        "have none: they are added by the order of starts, which the output says. With execution\n"
-        "traces the host's launches and waits, and tensors that go from stream to stream, order\n"
-        "kernels as well.\n"
+        "(et_0.json and kineto_0.json: two files a rank), SQLite exports of Nsight Systems, a "
+        "GOAL\n"
+        "schedule, or a workload of SimAI or AICB. Every rank runs its nodes as their "
+        "dependencies\n"
+        "and streams allow, with the recorded durations; collectives and messages cost what they\n"
+        "cost on this cluster and share its links.\n"
+        "Traces that PyTorch recorded lack dependencies between kernels of a stream, Kineto's and\n"
+        "Nsight's have none: they are added by the order of starts, which the output says. With\n"
+        "execution traces the host's launches and waits, and tensors that go from stream to\n"
+        "stream, order kernels as well.\n"
         "A profiler's trace with ProfilerStep marks is cut to its median step. Ranks that were "
         "not\n"
         "recorded are copies of the nearest one that was, and communication whose call is not "

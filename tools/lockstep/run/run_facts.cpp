@@ -95,14 +95,20 @@ std::string cable_rates(const Scenario& s) {
 }
 
 /// "671 B parameters, 37.6 B active, both embeddings counted; 11.6 B of prediction modules not
-/// counted"
+/// counted"; of a tower its layers, where they are known.
 std::string model_text(const TransformerShape& model) {
   const ParameterCounts counts = parameter_counts(model);
   std::string out = fmt::format("{} parameters", compact(counts.total));
   if (model.experts.count > 0) out += fmt::format(", {} active", compact(counts.active));
   out += model.tied ? ", the embedding counted once" : ", both embeddings counted";
-  if (counts.vision > 0)
+  if (counts.vision > 0) {
     out += fmt::format("; {} of a vision tower beside", compact(counts.vision));
+    const VisionTower& tower = model.tower;
+    if (tower.layers > 0) {
+      out += fmt::format(" ({} layers of {} columns, {} patches an image)", tower.layers,
+                         tower.hidden, tower.patches);
+    }
+  }
   if (counts.prediction > 0) {
     out += fmt::format("; {} of prediction modules not counted", compact(counts.prediction));
   }

@@ -1,0 +1,63 @@
+// Decoders without attention: each layer is a Mamba block. Sources: modeling_mamba.py,
+// modeling_mamba2.py and modeling_falcon_mamba.py in https://github.com/huggingface/transformers.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "models/spec/hugging_face_parts.hpp"
+
+namespace lockstep::hugging_face {
+namespace {
+
+constexpr std::array<std::string_view, 3> kRecurrent{"mamba", "falcon_mamba", "mamba2"};
+
+/// A head for each column, as wide as the step sizes of "auto" where nothing says it.
+void read_first(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kWider = 2, kColumnsPerStep = 16;
+  MambaShape& s = m.mamba;
+  const int otherwise = m.hidden * integer_or(config, "expand", 1, 64, kWider);
+  s.heads = integer_or(config, "intermediate_size", 1, kMostWidth, otherwise);
+  s.head_dim = 1;
+  s.state = integer_or(config, "state_size", 1, kMostWidth, 16);
+  const std::optional<JsonCursor> rank = config.find("time_step_rank");
+  s.step_rank = rank && rank->is_number() ? rank->integer(1, kMostWidth)
+                                          : (m.hidden + kColumnsPerStep - 1) / kColumnsPerStep;
+}
+
+void read_second(const JsonCursor& config, TransformerShape& m) {
+  MambaShape& s = m.mamba;
+  const JsonCursor heads = config.at("num_heads");
+  s.heads = heads.integer(1, kMostHeads);
+  s.head_dim = config.at("head_dim").integer(1, kMostWidth);
+  s.groups = integer_or(config, "n_groups", 1, kMostHeads, 8);
+  s.state = integer_or(config, "state_size", 1, kMostWidth, 128);
+  s.chunk = integer_or(config, "chunk_size", 1, kMostTokens, 256);
+  const int columns = m.hidden * integer_or(config, "expand", 1, 64, 2);
+  if (s.heads % s.groups != 0 || s.heads * s.head_dim != columns) {
+    heads.fail("a multiple of n_groups that with head_dim makes " + std::to_string(columns) +
+               " columns");
+  }
+}
+
+}  // namespace
+
+std::span<const std::string_view> recurrent_families() { return kRecurrent; }
+
+void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m) {
+  m.layers = config.at("num_hidden_layers").integer(1, kMostLayers);
+  m.hidden = config.at("hidden_size").integer(1, kMostWidth);
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  m.tied = flag_or(config, "tie_word_embeddings", type == "mamba");
+  // No layer has heads or an MLP.
+  m.heads = m.kv_heads = 1;
+  m.head_dim = m.ffn = m.hidden;
+  m.mamba.kernel = integer_or(config, "conv_kernel", 1, 64, 4);
+  if (type == "mamba2") {
+    read_second(config, m);
+  } else {
+    read_first(config, m);
+  }
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'M');
+}
+
+}  // namespace lockstep::hugging_face

@@ -1,0 +1,53 @@
+/// Quotas as Kueue has them: ClusterQueues, and cohorts in which they lend to each other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+/// What happens behind a job of a ClusterQueue that cannot be admitted.
+enum class QueueingStrategy : std::uint8_t {
+  best_effort,  ///< BestEffortFIFO: whoever fits is admitted
+  strict,       ///< StrictFIFO: all of its queue wait
+};
+constexpr std::array<std::string_view, 2> kQueueingStrategyNames{"best_effort", "strict"};
+
+/// Which jobs of its own ClusterQueue a job may preempt.
+enum class WithinClusterQueue : std::uint8_t {
+  never,
+  lower_priority,
+  lower_or_newer_equal_priority,  ///< also those of its priority that were submitted after it
+};
+constexpr std::array<std::string_view, 3> kWithinClusterQueueNames{"never", "lower_priority",
+                                                                   "lower_or_newer_equal_priority"};
+
+/// Which jobs of queues that borrow a job may preempt for what its own queue has lent.
+enum class ReclaimWithinCohort : std::uint8_t { never, lower_priority, any };
+constexpr std::array<std::string_view, 3> kReclaimWithinCohortNames{"never", "lower_priority",
+                                                                    "any"};
+
+struct ClusterQueue {
+  std::string name;
+  std::string cohort{};                   ///< empty: it neither borrows nor lends
+  std::vector<std::uint16_t> accounts{};  ///< QueueSpec::accounts whose jobs it admits
+  std::int64_t nominal = 0;               ///< GPUs that are its own
+  std::int64_t borrowing_limit = -1;      ///< of others' GPUs; below 0: none
+  std::int64_t lending_limit = -1;        ///< of its own; below 0: all of them
+  QueueingStrategy strategy = QueueingStrategy::best_effort;
+  WithinClusterQueue within = WithinClusterQueue::never;
+  ReclaimWithinCohort reclaim = ReclaimWithinCohort::never;
+  /// Whether a job that has to borrow may preempt others' jobs, of lower priority than its own.
+  bool borrow_within_cohort = false;
+  std::optional<int> max_priority_threshold{};  ///< of those: their priority is no higher
+
+  [[nodiscard]] bool preempts() const {
+    return within != WithinClusterQueue::never || reclaim != ReclaimWithinCohort::never;
+  }
+};
+
+}  // namespace lockstep

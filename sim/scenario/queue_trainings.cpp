@@ -1,0 +1,108 @@
+#include "sim/scenario/queue_trainings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include "sim/scenario/queue_parts.hpp"
+#include "sim/scenario/queue_rules.hpp"
+#include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/shared_scenario.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr ValueType kOfJob = written_type(R"({"description": "As in a scenario of one job"})");
+/// Keys of a training that draft_training() reads.
+constexpr std::array<std::string_view, 10> kTrainingKeys{
+    "model",   "parallelism", "batch",  "precision", "recompute",
+    "offload", "lora",        "frozen", "routing",   "stack"};
+
+std::uint16_t training_partition(const JsonCursor& at, const std::string& name,
+                                 const QueueSpec& out) {
+  std::vector<std::string> names;
+  for (const QueuePartition& partition : out.partitions) names.push_back(partition.name);
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end() || name.empty()) {
+    at.fail_name(std::span(names).subspan(1));
+  }
+  return static_cast<std::uint16_t>(found - names.begin());
+}
+
+}  // namespace
+
+std::span<const std::string_view> queue_training_keys() { return kTrainingKeys; }
+
+void declare_queue_training(const DeclaredMembers& member, QueuedTraining& out) {
+  constexpr int kMostPriority = 1'000'000;
+  member.required("name", out.name, "How the answer calls it");
+  member.required("nodes", out.nodes, 1, kMaxNodes, "How many whole nodes it takes");
+  member.required("steps", out.steps, Dimension::count, Interval{1, 1e12},
+                  "Training steps; how long one takes follows from where the job is placed, and "
+                  "from who is beside it");
+  member.optional("submit", out.submit, kQueueSpan, "Default: 0 s");
+  member.optional("count", out.count, 1, 1'000'000, "Jobs like this; default: 1");
+  member.optional("every", out.every, kQueueSpan, "From one submission to the next; default: 0 s");
+  member.optional(
+      "limit", out.limit, kQueueSpan,
+      "Its time limit, which backfilling counts on; default: as long as it takes alone");
+  member.optional("user", out.user, "Whose it is");
+  member.optional("account", out.account, "Which account pays");
+  member.optional("priority", out.priority, -kMostPriority, kMostPriority,
+                  "Higher first; default: 0");
+  member.optional("partition", out.partition, "Nodes that it is bound to");
+  member.optional("qos", out.qos, "Its quality of service");
+  if (member.object() != nullptr) return;  // the rest is read by draft_training()
+  const auto later = [](const JsonCursor&) {};
+  member.required("model", kOfJob, "", later);
+  member.required("batch", kOfJob, "", later);
+  for (const std::string_view key : kTrainingKeys) {
+    if (key != "model" && key != "batch") member.optional(key, kOfJob, "", later);
+  }
+}
+
+QueueJob add_training(const JsonCursor& at, const PresetStore& presets, QueuedTraining& written,
+                      QueueSpec& out) {
+  declare_queue_training({at, Extent::whole}, written);
+  if (written.nodes > out.cluster.nodes) {
+    at.at("nodes").fail(fmt::format("at most {}, which the cluster has", out.cluster.nodes));
+  }
+  ScenarioDraft draft = draft_training(at, out.cluster, written.nodes, presets);
+  QueueTraining training{.name = written.name,
+                         .pointer = at.pointer(),
+                         .scenario = complete_training(draft, out.cluster, presets),
+                         .steps = written.steps,
+                         .reference_step = {}};
+  for (const std::string& text : training.scenario.assumptions) {
+    out.assumptions.push_back(written.name + ": " + text);
+  }
+  QueueJob job;
+  job.submit = to_run_time(written.submit);
+  job.training = static_cast<std::int32_t>(out.trainings.size());
+  job.gpus = written.nodes * out.cluster.node.gpus;
+  job.limit = to_run_time(written.limit);
+  job.priority = written.priority;
+  if (!written.user.empty()) job.user = label_of(written.user, out.users, out.file);
+  if (!written.account.empty()) job.account = label_of(written.account, out.accounts, out.file);
+  if (const auto partition = at.find("partition")) {
+    job.partition = training_partition(*partition, written.partition, out);
+  }
+  if (const auto qos = at.find("qos")) job.qos = qos_number(*qos, written.qos, out);
+  out.trainings.push_back(std::move(training));
+  return job;
+}
+
+void add_trainings(const JsonCursor& at, const PresetStore& presets, QueueSpec& out) {
+  QueuedTraining written;
+  QueueJob job = add_training(at, presets, written, out);
+  out.names.resize(out.jobs.size());
+  for (int i = 0; i < written.count; ++i) {
+    job.submit = to_run_time(written.submit) + i * to_run_time(written.every);
+    out.jobs.push_back(job);
+    out.names.push_back(written.count == 1 ? written.name : fmt::format("{} {}", written.name, i));
+  }
+}
+
+}  // namespace lockstep
