@@ -80,7 +80,7 @@ TEST_CASE("lockstep run --vary: Ctrl-C keeps the points that have an answer") {
   const ParsedOptions options =
       parse_options(*run_command().spec, {"--vary", "cluster.nodes=1,2,4"});
   int asked = 0;
-  const PointAnswer once = [&asked](const auto&, const auto& reached) {
+  const AskPoint once = [&asked](const auto&, const auto& reached) {
     ++asked;
     reached(0.5);
     (void)std::raise(SIGINT);

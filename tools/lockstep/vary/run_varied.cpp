@@ -62,7 +62,7 @@ void say_what_is_missing(const Varied& varied, std::string_view command, std::os
 
 /// Asks for each point, says how far it is, and stops asking after Ctrl-C. Nothing where that left
 /// no answer at all.
-std::optional<Varied> asked_for_each(const std::string& path, const PointAnswer& answer_to,
+std::optional<Varied> asked_for_each(const std::string& path, const AskPoint& answer_to,
                                      std::vector<VaryAxis> axes, Console& console) {
   const std::size_t points = points_of(axes);
   Progress progress(console.err, "points", points, console.err_is_terminal);
@@ -98,7 +98,7 @@ InputError interruption_of(const std::string& file) {
                      .nearest = {}});
 }
 
-Exit answer_varied(const std::string& path, const PointAnswer& answer_to,
+Exit answer_varied(const std::string& path, const AskPoint& answer_to,
                    std::span<const std::string_view> of_one_point, std::string_view command,
                    const ParsedOptions& options, Console& console) {
   for (const std::string_view option : of_one_point) {
@@ -130,7 +130,7 @@ Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console) {
   const StepIntervals intervals(presets);
-  const PointAnswer answer_to = [&](const auto& point, const auto& reached) {
+  const AskPoint answer_to = [&](const auto& point, const auto& reached) {
     Question question{.set = changes_of(options),
                       .profiles = options.all("profile"),
                       .folding = folding_of(options),

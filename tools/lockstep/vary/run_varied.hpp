@@ -19,13 +19,13 @@ namespace lockstep {
 
 /// The answer to a point, by its changes ("path=value"). It may say which share of the point is
 /// done, as often as it likes.
-using PointAnswer = std::function<nlohmann::ordered_json(
-    const std::vector<std::string>& changes, const std::function<void(double)>& reached)>;
+using AskPoint = std::function<nlohmann::ordered_json(const std::vector<std::string>& changes,
+                                                      const std::function<void(double)>& reached)>;
 
 /// The answers over --vary as a table, JSON, CSV, and a page where --report asks for one; a line on
 /// standard error where a point has none. Ctrl-C ends the asking: the points that are left have no
 /// answer. Throws UsageError where an option of `of_one_point` is given too.
-Exit answer_varied(const std::string& path, const PointAnswer& answer_to,
+Exit answer_varied(const std::string& path, const AskPoint& answer_to,
                    std::span<const std::string_view> of_one_point, std::string_view command,
                    const ParsedOptions& options, Console& console);
 
