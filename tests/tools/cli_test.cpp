@@ -318,7 +318,9 @@ TEST_CASE("lockstep list: sentences wrap at 100 columns, those of fields stay a 
     std::istringstream lines(lockstep_with({"list", kind}).out);
     for (std::string line; std::getline(lines, line);) {
       CAPTURE(line);
-      CHECK(text_width(line) <= kTextColumns);
+      const std::size_t word = line.find_first_not_of(' ');
+      const bool one_word = line.find(' ', word) == std::string::npos;  // an address: no break fits
+      CHECK((one_word || text_width(line) <= kTextColumns));
     }
   }
   const Ran fields = lockstep_with({"list", "fields"});

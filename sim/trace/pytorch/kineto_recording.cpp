@@ -14,6 +14,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/json_text.hpp"
 #include "models/base/letter_case.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/trace/pytorch/called_ranges.hpp"
 #include "sim/trace/pytorch/kineto_json.hpp"
 
@@ -206,7 +207,7 @@ class KinetoParser {
     const auto found = args.find("Input Dims");
     if (found == args.end() || !found->is_array()) return KinetoRecording::kNoShapes;
     const auto [at, added] =
-        shapes_.try_emplace(found->dump(), static_cast<std::uint32_t>(out_.shapes.size()));
+        shapes_.try_emplace(write_json(*found), static_cast<std::uint32_t>(out_.shapes.size()));
     if (added) out_.shapes.push_back(kineto_shapes(*found));
     return at->second;
   }

@@ -68,6 +68,8 @@ CampaignResult small_result() {
                          .most_share = 0.1}};
   RunSummary& s = result.summary;
   s.trajectories = 1000;
+  s.finished = 1;
+  result.plan.campaign.tiers.resize(1);
   s.goodput = {.mean = 0.9, .half_width = 0.005, .low = 0.85, .median = 0.9, .high = 0.95};
   s.wall_s = {.mean = 864'000, .half_width = 0, .low = 864e3, .median = 864e3, .high = 864e3};
   s.interruptions.mean = 40;
@@ -160,6 +162,17 @@ TEST_CASE("run headline: an interval is better from 0.05 points on") {
       contains(headline_of(result), "No checkpoint interval is noticeably better than the 30 min"));
   result.optimum->best.goodput = result.optimum->given.goodput + 0.00051;
   CHECK(contains(headline_of(result), "A checkpoint every 12 min instead"));
+}
+
+TEST_CASE("run headline: runs that are given up, and failures without checkpoints, come first") {
+  CampaignResult result = small_result();
+  result.plan.campaign.work = Seconds{864e3};
+  result.summary.finished = 0.75;
+  result.plan.campaign.tiers.clear();
+  const std::string text = headline_of(result);
+  CHECK(text.starts_with("Not finished: 250 of 1,000 runs are not done after "));
+  CHECK(contains(text, "every failure starts the run again (run.checkpoint)"));
+  CHECK(text.find("Not finished") < text.find("every failure"));
 }
 
 TEST_CASE("run headline: a run that nothing happens to") {
