@@ -181,7 +181,7 @@ TEST_CASE("lockstep run: searches that stop early, and a training that waits for
   CHECK(rate["usd"].get<double>() > 0);
   CHECK(rate["energy_j"].get<double>() > 0);
   const nlohmann::json& shape = answer["campaigns"][1];
-  for (const std::size_t r : {0, 1, 2}) {
+  for (std::size_t r = 0; r < 3; ++r) {
     CHECK(shape["rungs"][r]["trials"] == std::vector{27, 9, 3}[r]);
   }
   CHECK(answer["campaigns"][2]["finished"] == 12);
