@@ -90,7 +90,7 @@ void take_four_bits_count(J& job, const Setting& from) {
 /// "adamw_torch_fused", "paged_adamw_8bit"; Trainer's names.
 void take_optimiser(J& job, const Setting& from) {
   const std::string text = lower(from.text());
-  const bool odd = text.find("4bit") != std::string::npos || text.find("anyprecision") == 0;
+  const bool odd = text.find("4bit") != std::string::npos || text.starts_with("anyprecision");
   if (text.find("adamw") == std::string::npos || odd) {
     job.not_modelled =
         "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states";
