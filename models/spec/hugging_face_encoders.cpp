@@ -205,8 +205,8 @@ void read_t5(const JsonCursor& config, std::string_view type, HuggingFaceModel& 
   set_stacks({layers, decoders, ffn, ffn}, model);
 }
 
-void read_bart(const JsonCursor& config, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
+/// Width, heads and words of an encoder and a decoder, which have the same.
+void read_equal_stacks(const JsonCursor& config, TransformerShape& m) {
   m.hidden = config.at("d_model").integer(1, kMostWidth);
   const JsonCursor heads = config.at("encoder_attention_heads");
   m.heads = m.kv_heads = heads.integer(1, m.hidden);
@@ -214,6 +214,11 @@ void read_bart(const JsonCursor& config, HuggingFaceModel& model) {
   if (others != m.heads) heads.fail(std::to_string(others) + " (decoder_attention_heads)");
   m.head_dim = m.hidden / m.heads;
   m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+}
+
+void read_bart(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_equal_stacks(config, m);
   m.biases = true;
   m.tied = flag_or(config, "tie_word_embeddings", true);
   m.learned_positions = true;
@@ -231,13 +236,7 @@ void read_bart(const JsonCursor& config, HuggingFaceModel& model) {
 /// keys.
 void read_whisper(const JsonCursor& config, HuggingFaceModel& model) {
   TransformerShape& m = model.shape;
-  m.hidden = config.at("d_model").integer(1, kMostWidth);
-  const JsonCursor heads = config.at("encoder_attention_heads");
-  m.heads = m.kv_heads = heads.integer(1, m.hidden);
-  const int others = config.at("decoder_attention_heads").integer(1, m.hidden);
-  if (others != m.heads) heads.fail(std::to_string(others) + " (decoder_attention_heads)");
-  m.head_dim = m.hidden / m.heads;
-  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  read_equal_stacks(config, m);
   m.biases = m.learned_positions = true;
   m.tied = flag_or(config, "tie_word_embeddings", true);
   m.max_positions = integer_or(config, "max_target_positions", 1, kMostTokens, 448);

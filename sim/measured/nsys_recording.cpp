@@ -15,6 +15,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/letter_case.hpp"
 #include "sim/measured/nsys_range.hpp"
+#include "sim/measured/sqlite_report.hpp"
 #include "sim/trace/pytorch/launching_operators.hpp"
 #include "sim/trace/trace.hpp"
 
@@ -330,22 +331,14 @@ bool marks_step(std::string_view range) {
 }
 
 std::vector<KinetoRecording> read_nsys_recordings(const std::string& file, bool with_launchers) {
-  const auto refuse = [&](const std::string& found) {
-    throw InputError({.file = file,
-                      .pointer = {},
-                      .found = found,
-                      .allowed = "an export of Nsight Systems with kernels, as nsys export --type "
-                                 "sqlite makes it",
-                      .nearest = {}});
-  };
   std::vector<KinetoRecording> out;
   try {
     SQLite::Database db(file, SQLite::OPEN_READONLY);
     out = recordings_in(file, db, with_launchers);
   } catch (const SQLite::Exception& e) {
-    refuse(std::string("a database that cannot be read: ") + e.what());
+    refuse_nsys(file, std::string("a database that cannot be read: ") + e.what());
   }
-  if (out.empty()) refuse("no kernel");
+  if (out.empty()) refuse_nsys(file, "no kernel");
   return out;
 }
 

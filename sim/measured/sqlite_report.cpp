@@ -116,25 +116,25 @@ bool is_sqlite(const std::string& file) {
   return is_database(read_head(file, kHead));
 }
 
+void refuse_nsys(const std::string& file, const std::string& found) {
+  throw InputError({.file = file,
+                    .pointer = {},
+                    .found = found,
+                    .allowed = "an export of Nsight Systems with kernels, as nsys export --type "
+                               "sqlite makes it",
+                    .nearest = {}});
+}
+
 NsysReport read_nsys_sqlite(const std::string& file) {
-  const auto refuse = [&](const std::string& found) {
-    throw InputError({.file = file,
-                      .pointer = {},
-                      .found = found,
-                      .allowed = "an export of Nsight Systems with kernels, as nsys export --type "
-                                 "sqlite makes it",
-                      .nearest = {}});
-  };
   try {
     SQLite::Database db(file, SQLite::OPEN_READONLY);
-    if (!db.tableExists("CUPTI_ACTIVITY_KIND_KERNEL")) refuse("no table of kernels");
+    if (!db.tableExists("CUPTI_ACTIVITY_KIND_KERNEL")) refuse_nsys(file, "no table of kernels");
     NsysReport out = kernels_in(db);
     out.device = device_in(db);
     return out;
   } catch (const SQLite::Exception& e) {
-    refuse(std::string("a database that cannot be read: ") + e.what());
+    refuse_nsys(file, std::string("a database that cannot be read: ") + e.what());
   }
-  return {};
 }
 
 }  // namespace lockstep

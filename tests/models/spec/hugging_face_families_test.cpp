@@ -325,7 +325,7 @@ TEST_CASE("read_hugging_face: encoders that were made of decoders see both ways"
 }
 
 TEST_CASE("read_hugging_face: Grok 2 has an MLP beside its experts, Step-3 queries of one vector") {
-  // By its class, as its model_type is a placeholder; 115 B active by its release.
+  // By its class, as its model_type names another family; 115 B active by its release.
   const TransformerShape grok = read_family(kRoundedCounts[9].text).shape;
   CHECK(grok.experts.shared_ffn == 32768);
   CHECK(parameter_counts(grok).active / 1e9 == doctest::Approx(115).epsilon(0.005));
