@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/answer_fields.hpp"
+#include "sim/scenario/serving_load.hpp"
 
 namespace lockstep {
 namespace {
@@ -341,6 +342,12 @@ void add_serving_money(FieldTable<Serving>& out) {
               token_price_fields(), [](const Serving& a) { return a.report.rent; });
 }
 
+std::optional<std::string> load_course_name(const Serving& a) {
+  if (!comes_at_a_rate(a.spec) || a.report.stopped) return std::nullopt;
+  if (a.report.course.grows) return "growing";
+  return a.report.course.lasts ? "steady" : "short";
+}
+
 }  // namespace
 
 const FieldTable<ServingAnswer>& serving_fields() {
@@ -357,6 +364,10 @@ const FieldTable<ServingAnswer>& serving_fields() {
              [](const Serving& a) { return static_cast<double>(a.report.figures.served); })
         .add("refused", Better::less, "Those that do not fit in an empty cache.",
              [](const Serving& a) { return a.report.refused; })
+        .add("load_course",
+             "Of requests that are drawn at a rate: steady, growing (they come faster than they "
+             "are served) or short (over before 40 times what a request stays).",
+             load_course_name)
         .add("span_s", "From the first arrival to the last token.",
              [](const Serving& a) { return a.report.figures.span_s; })
         .add("input_tokens", "Of prompts that were served.",

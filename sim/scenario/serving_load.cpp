@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
+#include <numbers>
 
 #include "models/base/number_text.hpp"
 #include "sim/core/random.hpp"
@@ -178,11 +179,25 @@ void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out
   if (load.speed != 1) out.load += fmt::format(", {:g} times as fast", load.speed);
 }
 
-std::string lengths_text(const ServingLengths& of) {
-  if (of.high > 0) return fmt::format("{} to {}", grouped(of.low), grouped(of.high));
-  std::string out = grouped(of.mean);
-  if (of.sigma > 0) out += fmt::format(" on average (log-normal, sigma {:g})", of.sigma);
-  return out;
+/// E[min(X, most)] of the log-normal law: m Phi(z - s / 2) + most Phi(-z - s / 2), where
+/// z = ln(most / m) / s.
+double mean_when_cut(const ServingLengths& of) {
+  const auto below = [](double z) { return std::erfc(-z / std::numbers::sqrt2) / 2; };
+  const double z = std::log(of.most / of.mean) / of.sigma;
+  return of.mean * below(z - of.sigma / 2) + of.most * below(-z - of.sigma / 2);
+}
+
+/// "1,155 tokens on average (log-normal, sigma 0.9)"
+std::string lengths_text(const ServingLengths& of, std::string_view tokens) {
+  if (of.high > 0) return fmt::format("{} to {}{}", grouped(of.low), grouped(of.high), tokens);
+  if (of.sigma == 0) return grouped(of.mean) + std::string(tokens);
+  const double mean = of.most > 0 ? std::round(mean_when_cut(of)) : of.mean;
+  std::string out =
+      fmt::format("{}{} on average (log-normal, sigma {:g}", grouped(mean), tokens, of.sigma);
+  if (of.most > 0) {
+    out += fmt::format(", cut at {}; without that {}", grouped(of.most), grouped(of.mean));
+  }
+  return out + ")";
 }
 
 void declare_prefix(const DeclaredMembers& member, SharedPrefix& out) {
@@ -271,9 +286,9 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     }
     draw_requests(load, count, out);
     out.drawn = std::make_shared<const WrittenLoad>(load);
-    out.load = fmt::format("{}, prompts of {} tokens, answers of {}",
+    out.load = fmt::format("{}, prompts of {}, answers of {}",
                            counted(static_cast<double>(out.requests.size()), "request"),
-                           lengths_text(load.input), lengths_text(load.output));
+                           lengths_text(load.input, " tokens"), lengths_text(load.output, ""));
     if (load.rate > 0) out.load += fmt::format("; {:g} a second", load.rate);
     if (load.rate > 0 && load.burstiness != 1) {
       out.load += fmt::format(", variation {:g}", load.burstiness);
@@ -289,5 +304,7 @@ void redraw_requests(ServingSpec& spec, std::size_t count) {
   spec.requests.clear();
   draw_requests(*spec.drawn, static_cast<int>(count), spec);
 }
+
+bool comes_at_a_rate(const ServingSpec& spec) { return spec.drawn && spec.drawn->rate > 0; }
 
 }  // namespace lockstep

@@ -51,5 +51,7 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
 /// Draws so many requests in place of those of `spec`, as if its file said that number. Requires
 /// `spec.drawn`.
 void redraw_requests(ServingSpec& spec, std::size_t count);
+/// Whether they are drawn and come at a rate, whatever happens.
+bool comes_at_a_rate(const ServingSpec& spec);
 
 }  // namespace lockstep

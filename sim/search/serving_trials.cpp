@@ -18,22 +18,7 @@ int ServingTrial::gpus() const {
 
 namespace {
 
-constexpr double kStaysThatLast = 40;
-constexpr double kGrowthThatIsNone = 0.1;
-constexpr double kMostEnough = 1e9;
 constexpr std::size_t kMostSteady = 200'000;  // requests: about a second of simulation
-
-double seconds_of_load(RunTime time) { return to_seconds(time).base_units(); }
-double square_of(double x) { return x * x; }
-double time_within(double a, double b, double from, double to) {
-  return std::max(0.0, std::min(b, to) - std::max(a, from));
-}
-
-/// When the last turn that follows request `i` ended; below its arrival: one was refused.
-RunTime end_of_conversation(const std::vector<ServedRequest>& requests, std::size_t i) {
-  while (requests[i].next >= 0) i = static_cast<std::size_t>(requests[i].next);
-  return requests[i].last;
-}
 
 bool kept_at_slow_end(const ServingSpec& spec, const ServingReport& report) {
   if (!report.interval) return true;
@@ -45,45 +30,13 @@ bool kept_at_slow_end(const ServingSpec& spec, const ServingReport& report) {
 
 }  // namespace
 
-LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t coming) {
-  const std::size_t first = coming > 0 ? coming : requests.size();
-  LoadCourse out{.enough = requests.size()};
-  if (first < 2) return out;
-  const double begin = seconds_of_load(requests.front().arrival);
-  const double span = seconds_of_load(requests[first - 1].arrival) - begin;
-  const double third = span / 3;
-  double stays = 0, squares = 0, gaps = 0, middle = 0, last = 0;
-  for (std::size_t i = 0; i < first; ++i) {
-    const double from = seconds_of_load(requests[i].arrival) - begin;
-    if (i > 0) gaps += square_of(seconds_of_load(requests[i].arrival - requests[i - 1].arrival));
-    const double to = seconds_of_load(end_of_conversation(requests, i)) - begin;
-    if (to <= from) continue;
-    stays += to - from;
-    squares += square_of(to - from);
-    middle += time_within(from, to, third, 2 * third);
-    last += time_within(from, to, 2 * third, span);
-  }
-  if (stays <= 0) return out;
-  const double n = static_cast<double>(first), mean = stays / n;
-  out.lasts = span >= kStaysThatLast * mean;
-  if (span <= 0) return out;
-  out.enough = static_cast<std::size_t>(std::min(
-      kMostEnough, std::ceil(static_cast<double>(requests.size()) * kStaysThatLast * mean / span)));
-  // Where nobody waits for others, the time average over T of what is there, N on average, varies
-  // by N E[S^2] / (E[S] T), times how much burstier than a Poisson process requests come.
-  const double variation = gaps / (n - 1) / square_of(span / (n - 1)) - 1;
-  const double chance = 2 * std::max(1.0, variation) * middle / third * squares / stays / third;
-  out.grows = last - middle > std::max(kGrowthThatIsNone * middle, 3 * std::sqrt(chance) * third);
-  return out;
-}
-
 ServingTrial ServingTrials::run_steady(const std::vector<ServingPool>& pools, double speed) const {
   ServingTrial out = run_load(base_, pools, speed, true);
-  if (base_.drawn == nullptr || base_.drawn->rate <= 0) return out;
+  if (!comes_at_a_rate(base_)) return out;
   const std::size_t most = std::max(base_.requests.size(), kMostSteady);
-  while (out.kept && !out.course.steady() && out.requests < most) {
+  while (out.kept && !out.report.course.steady() && out.requests < most) {
     std::size_t count = 2 * out.requests;
-    while (count < out.course.enough) count *= 2;
+    while (count < out.report.course.enough) count *= 2;
     ServingSpec longer = base_;
     redraw_requests(longer, std::min(count, most));
     if (reshape_) reshape_(longer);
@@ -91,7 +44,7 @@ ServingTrial ServingTrials::run_steady(const std::vector<ServingPool>& pools, do
     if (longer.requests.size() <= out.requests) break;
     out = run_load(std::move(longer), pools, speed, true);
   }
-  if (out.course.grows) out.kept = out.surely = false;
+  if (out.report.course.grows) out.kept = out.surely = false;
   return out;
 }
 
@@ -114,19 +67,18 @@ ServingTrial ServingTrials::run_load(ServingSpec spec, const std::vector<Serving
   });
   out.kept = !out.report.stopped && all_kept(out.report.objectives);
   out.surely = out.kept && kept_at_slow_end(spec, out.report);
-  out.course = load_course(spec.requests, spec.coming);
   out.requests = spec.requests.size();
   return out;
 }
 
 std::string load_length_words(const ServingTrial& trial, std::size_t given, std::string_view what) {
-  if (!trial.course.steady()) {
+  if (!trial.report.course.steady()) {
     return fmt::format(
         "The load is too short to judge the {} by: of {} {}, so that a longer one may not keep the "
         "objectives.",
         what, counted(static_cast<double>(trial.requests), "request"),
-        trial.course.lasts ? "more and more stay in the system"
-                           : "the last comes before 40 times what one stays");
+        trial.report.course.lasts ? "more and more stay in the system"
+                                  : "the last comes before 40 times what one stays");
   }
   if (trial.requests <= given) return {};
   return fmt::format("The {} is judged by {} of this load, which fewer are over too soon for.",

@@ -16,26 +16,12 @@
 
 namespace lockstep {
 
-/// Whether a load went on for long enough that what it shows goes on.
-struct LoadCourse {
-  bool lasts = false;  ///< it comes for at least 40 times as long as a conversation stays
-  /// More stay in the last third of its time than in the middle one: by more than a tenth, and than
-  /// three standard deviations of what comes and goes by chance.
-  bool grows = false;
-  std::size_t enough = 0;  ///< requests with which it would last
-
-  [[nodiscard]] bool steady() const { return lasts && !grows; }
-};
-/// Of requests that were served.
-LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t coming);
-
 struct ServingTrial {
   std::vector<ServingPool> pools;
   double speed = 1;
   ServingReport report;
-  bool kept = false;    ///< all objectives
-  bool surely = false;  ///< also at the slow end of the interval, or there is no interval
-  LoadCourse course{};
+  bool kept = false;         ///< all objectives
+  bool surely = false;       ///< also at the slow end of the interval, or there is no interval
   std::size_t requests = 0;  ///< of its load
 
   [[nodiscard]] int gpus() const;

@@ -206,6 +206,7 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   out.attained = attained_share(spec.requests, spec.objectives);
   out.objectives = check_objectives(spec.requests, out.figures, spec.objectives);
   if (span > 0) out.goodput = out.attained * static_cast<double>(spec.requests.size()) / span;
+  out.course = load_course(spec.requests, spec.coming);
   out.stopped = result.stopped;
   out.interval = interval_of(spec, out.figures);
   if (spec.power) out.power = serving_power(spec, result, out.figures);

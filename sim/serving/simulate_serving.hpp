@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/scenario/serving_spec.hpp"
+#include "sim/serving/load_course.hpp"
 #include "sim/serving/objectives.hpp"
 #include "sim/serving/serving_figures.hpp"
 #include "sim/serving/serving_power.hpp"
@@ -105,6 +106,9 @@ struct ServingReport {
   double attained = 0;             ///< share of requests within the objectives
   double goodput = 0;              ///< of them, a second
   std::vector<ObjectiveCheck> objectives;
+  /// Whether what requests saw would go on; says something of loads that come at a rate of their
+  /// own.
+  LoadCourse course;
   bool stopped = false;
   std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
   std::optional<ServingPower> power;        ///< where the scenario asks for it

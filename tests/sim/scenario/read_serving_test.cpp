@@ -112,6 +112,18 @@ TEST_CASE("serving: arrivals of any variation keep their rate") {
   }
 }
 
+TEST_CASE("serving: the mean length that a load is said to have is that of what is drawn") {
+  Json scenario = with_served("/load/output", {{"mean", 211}, {"sigma", 1.2}, {"most", 400}});
+  scenario["serving"]["load"]["requests"] = 400'000;
+  const ServingSpec spec = read_served(scenario);
+  double tokens = 0;
+  for (const ServedRequest& r : spec.requests) tokens += r.output;
+  // 211 Phi(-0.067) + 400 Phi(-1.133)
+  CHECK(tokens / 400'000 == test::near(151.3).epsilon(0.005));
+  CHECK(spec.load.find("answers of 151 on average (log-normal, sigma 1.2, cut at 400; without "
+                       "that 211)") != std::string::npos);
+}
+
 TEST_CASE("serving: formats that are left open are those of the checkpoint, and said") {
   const test::TemporaryFolder folder;
   const auto read = [&](const std::string& quantisation, const Json& weights) {

@@ -178,7 +178,7 @@ TEST_CASE("size_one_pool: a load that is over before a backlog shows needs as ma
   REQUIRE(by_long.possible);
   REQUIRE(by_few.possible);
   CHECK(by_few.best.requests > few.requests.size());
-  CHECK(by_few.best.course.steady());
+  CHECK(by_few.best.report.course.steady());
   CHECK(std::abs(by_few.best.gpus() - by_long.best.gpus()) <= 1);
   // As it is, it would take fewer.
   ServingPool fewer = layouts.pools[0];
@@ -305,7 +305,7 @@ TEST_CASE("tune_serving: a load that is over before a backlog shows gives no gre
   redraw_requests(spec, 60);  // a second of them
   const ServingTune brief = tune_serving(spec, options);
   REQUIRE(!brief.best.empty());
-  CHECK(brief.best.front().trial.course.steady());
+  CHECK(brief.best.front().trial.report.course.steady());
   CHECK(brief.best.front().trial.requests > 600);
   redraw_requests(spec, 4800);
   const ServingTune longer = tune_serving(spec, options);
@@ -321,7 +321,7 @@ TEST_CASE("run_steady: a trace is as long as it is, and is not taken for steady"
   const ServingTrial trial = ServingTrials(spec).run_steady(spec.pools, 1);
   CHECK(trial.kept);
   CHECK(trial.requests == 20);
-  CHECK_FALSE(trial.course.steady());
+  CHECK_FALSE(trial.report.course.steady());
 }
 
 TEST_CASE("tune_serving: throughput of clients in a closed loop is that of the best layout") {

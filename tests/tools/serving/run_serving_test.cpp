@@ -78,6 +78,26 @@ TEST_CASE("lockstep run: more load on the same replicas, later tokens") {
   CHECK(number(heavy, "/output_tokens_per_s") > number(light, "/output_tokens_per_s"));
 }
 
+TEST_CASE("lockstep run: a load that cannot be served, or is over soon, is said to be") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/serving.html";
+  const auto words = [&](const char* change) {
+    const Ran ran = lockstep_with({"run", kChatScenario, "--set", change, "--report", page});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return ran.out;
+  };
+  const auto course = [](const char* change) {
+    return served({kChatScenario, "--set", change})["load_course"];
+  };
+  CHECK(words("serving.load.rate=400").find("more and more wait") != std::string::npos);
+  CHECK(read_text_file(page).find("more and more wait") != std::string::npos);
+  CHECK(course("serving.load.rate=400") == "growing");
+  CHECK(words("serving.load.requests=60").find("The load is short") != std::string::npos);
+  CHECK(course("serving.load.requests=60") == "short");
+  CHECK(course("serving.load.rate=4") == "steady");
+  CHECK_FALSE(served({kClosedLoop}).contains("load_course"));
+}
+
 TEST_CASE("lockstep run: keys and values take their time between two pools") {
   const nlohmann::json by_layer = served({kTwoPools, "--set", "serving.load.requests=300"});
   const nlohmann::json whole = served(

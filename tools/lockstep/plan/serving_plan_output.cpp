@@ -160,7 +160,7 @@ Json option_json(const ServingPlanAnswer& a, const ServingOption& o) {
   out["objectives"] = std::move(objectives);
   out["surely"] = best.surely;
   out["requests"] = best.requests;
-  out["steady"] = best.course.steady();
+  out["steady"] = best.report.course.steady();
   out["ttft_p99_s"] = twelve_digits(f.ttft_s.p99);
   out["tpot_p99_s"] = twelve_digits(f.tpot_s.p99);
   out["output_tokens_per_s_per_gpu"] = twelve_digits(f.output_per_s / best.gpus());

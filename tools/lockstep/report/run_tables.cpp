@@ -130,9 +130,10 @@ void add_causes(Page& page, const CampaignResult& result) {
   page.section(
       "Goodput by cause",
       fmt::format("Failures cost {} of the wall time: recovery, and work done again. "
-                  "Checkpoints cost {} more.",
+                  "Checkpoints cost {} more. {}",
                   page_percent(all / s.wall_s.mean, 1),
-                  page_percent(s.shares[static_cast<std::size_t>(RunBucket::checkpoint)], 2)));
+                  page_percent(s.shares[static_cast<std::size_t>(RunBucket::checkpoint)], 2),
+                  more_failures_text(s)));
   page.table(table);
 }
 

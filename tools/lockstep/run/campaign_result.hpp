@@ -17,6 +17,8 @@ std::string unfinished_text(const CampaignResult& result);
 
 /// That failures start the run again, where there are some and no checkpoints; else empty.
 std::string unsaved_text(const CampaignResult& result);
+/// Why there are more failures than interruptions; empty where there aren't.
+std::string more_failures_text(const RunSummary& summary);
 
 /// A header line and one of values: the numbers of the JSON's first level, then every bucket's
 /// share.

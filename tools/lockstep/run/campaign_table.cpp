@@ -254,7 +254,8 @@ std::string causes(const RunSummary& summary, const TextStyle& style) {
     table.add({mode->name, significant(mode->failures), duration_text(each),
                run_percent(mode->cost_s / summary.wall_s.mean, 2)});
   }
-  return table.text(style);
+  const std::string more = more_failures_text(summary);
+  return table.text(style) + (more.empty() ? "" : wrap(more, kTextColumns, 0) + "\n");
 }
 
 std::string optimum_text(const IntervalOptimum& optimum, const CheckpointWrites& writes,
@@ -343,6 +344,18 @@ std::string unsaved_text(const CampaignResult& result) {
   const bool stopped = result.summary.interruptions.mean > 0;
   if (!stopped || !result.plan.campaign.tiers.empty()) return {};
   return "none: every failure starts the run again (run.checkpoint)";
+}
+
+std::string more_failures_text(const RunSummary& s) {
+  constexpr double kNoticed = 1.01;
+  double failures = 0;
+  for (const ModeSummary& mode : s.modes) failures += mode.failures;
+  const double stops = s.interruptions.mean - s.site_stops;
+  if (failures <= kNoticed * stops) return {};
+  return fmt::format(
+      "{} failures a run make {} interruptions: the others come while the job stands already, or "
+      "only slow it.",
+      significant(failures), significant(stops));
 }
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {

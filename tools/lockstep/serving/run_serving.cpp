@@ -149,6 +149,9 @@ std::string serving_headline(const ServingAnswer& a) {
     return labelled_line(label, kServingLabels, text);
   };
   std::string out = "\n" + line("Served", served_text(a));
+  if (const std::string words = load_course_words(a); !words.empty()) {
+    out += line(a.report.course.grows ? "Overloaded" : "Short load", words);
+  }
   out += line("First token", served_times_text(f.ttft_s));
   out += line("Per token", served_times_text(f.tpot_s));
   out += line("Between tokens", served_times_text(f.itl_s));

@@ -52,6 +52,9 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
   }
   if (a.report.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   words += money_words(a);
+  if (const std::string course = load_course_words(a); !course.empty()) {
+    words += escaped(" " + course);
+  }
   page.headline(words);
   std::vector<PageFigure> figures{
       {.value = page_duration(f.ttft_s.p50), .label = "median time to the first token"},

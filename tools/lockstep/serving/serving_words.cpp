@@ -5,6 +5,8 @@
 #include <string_view>
 
 #include "models/base/number_text.hpp"
+#include "sim/scenario/serving_load.hpp"
+#include "sim/search/tune_serving.hpp"
 
 namespace lockstep {
 
@@ -40,6 +42,22 @@ std::string request_limits_words(const ServingObjectives& objectives) {
   add("TPOT", objectives.tpot);
   add("E2E", objectives.e2e);
   return out;
+}
+
+std::string load_course_words(const ServingAnswer& a) {
+  const LoadCourse& course = a.report.course;
+  const ServingFigures& f = a.report.figures;
+  if (!comes_at_a_rate(a.spec) || a.report.stopped || course.steady() || f.span_s <= 0) return {};
+  if (course.grows) {
+    return fmt::format(
+        "Requests come at {} a second and are served at {}: more and more wait, and all times "
+        "grow with the length of the load.",
+        significant(arrival_rate(a.spec)), significant(static_cast<double>(f.served) / f.span_s));
+  }
+  return fmt::format(
+      "The load is short: its start and its end weigh in these times. {} would come for 40 times "
+      "as long as one stays.",
+      counted(static_cast<double>(course.enough), "request"));
 }
 
 }  // namespace lockstep

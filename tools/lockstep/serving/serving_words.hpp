@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/scenario/serving_spec.hpp"
+#include "sim/answer/serving_answer.hpp"
 
 namespace lockstep {
 
@@ -15,5 +15,7 @@ std::string replicas_words(const ServingPool& pool);
 std::string formats_words(const ServingSpec& spec);
 /// What each request should keep: "TTFT 1.00 s, TPOT 50.0 ms"; empty where nothing is asked of one.
 std::string request_limits_words(const ServingObjectives& objectives);
+/// Where what requests saw depends on how long the load is: why. Else empty.
+std::string load_course_words(const ServingAnswer& answer);
 
 }  // namespace lockstep

@@ -85,7 +85,7 @@ Json service_json(const ServingTuneStudy& study, const TunedService& service) {
            twelve_digits(f.output_per_s / std::max(1, service.trial.gpus()))},
           {"attained_share", twelve_digits(service.trial.report.attained)},
           {"requests", service.trial.requests},
-          {"steady", judges_rates(study) ? Json(service.trial.course.steady()) : Json()}};
+          {"steady", judges_rates(study) ? Json(service.trial.report.course.steady()) : Json()}};
 }
 
 }  // namespace

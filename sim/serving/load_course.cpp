@@ -1,0 +1,59 @@
+#include "sim/serving/load_course.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lockstep {
+namespace {
+
+constexpr double kStaysThatLast = 40;
+constexpr double kGrowthThatIsNone = 0.1;
+constexpr double kMostEnough = 1e9;
+
+double seconds_of_load(RunTime time) { return to_seconds(time).base_units(); }
+double square_of(double x) { return x * x; }
+double time_within(double a, double b, double from, double to) {
+  return std::max(0.0, std::min(b, to) - std::max(a, from));
+}
+
+/// When the last turn that follows request `i` ended; below its arrival: one was refused.
+RunTime end_of_conversation(const std::vector<ServedRequest>& requests, std::size_t i) {
+  while (requests[i].next >= 0) i = static_cast<std::size_t>(requests[i].next);
+  return requests[i].last;
+}
+
+}  // namespace
+
+LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t coming) {
+  const std::size_t first = coming > 0 ? coming : requests.size();
+  LoadCourse out{.enough = requests.size()};
+  if (first < 2) return out;
+  const double begin = seconds_of_load(requests.front().arrival);
+  const double span = seconds_of_load(requests[first - 1].arrival) - begin;
+  const double third = span / 3;
+  double stays = 0, squares = 0, gaps = 0, middle = 0, last = 0;
+  for (std::size_t i = 0; i < first; ++i) {
+    const double from = seconds_of_load(requests[i].arrival) - begin;
+    if (i > 0) gaps += square_of(seconds_of_load(requests[i].arrival - requests[i - 1].arrival));
+    const double to = seconds_of_load(end_of_conversation(requests, i)) - begin;
+    if (to <= from) continue;
+    stays += to - from;
+    squares += square_of(to - from);
+    middle += time_within(from, to, third, 2 * third);
+    last += time_within(from, to, 2 * third, span);
+  }
+  if (stays <= 0) return out;
+  const double n = static_cast<double>(first), mean = stays / n;
+  out.lasts = span >= kStaysThatLast * mean;
+  if (span <= 0) return out;
+  out.enough = static_cast<std::size_t>(std::min(
+      kMostEnough, std::ceil(static_cast<double>(requests.size()) * kStaysThatLast * mean / span)));
+  // Where nobody waits for others, the time average over T of what is there, N on average, varies
+  // by N E[S^2] / (E[S] T), times how much burstier than a Poisson process requests come.
+  const double variation = gaps / (n - 1) / square_of(span / (n - 1)) - 1;
+  const double chance = 2 * std::max(1.0, variation) * middle / third * squares / stays / third;
+  out.grows = last - middle > std::max(kGrowthThatIsNone * middle, 3 * std::sqrt(chance) * third);
+  return out;
+}
+
+}  // namespace lockstep
