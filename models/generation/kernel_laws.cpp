@@ -27,6 +27,12 @@ double square(double x) { return x * x; }
 
 }  // namespace
 
+void HostLaw::slow(double factor) {
+  for (Seconds* time : {&request, &step, &sequence, &prompt, &prompt_layer, &prompt_latent}) {
+    *time = factor * *time;
+  }
+}
+
 KernelWork product_work(WeightFormat format, double rows, double in, double out) {
   const auto f = static_cast<std::size_t>(format);
   return {.flops = Flops{2 * rows * in * out},

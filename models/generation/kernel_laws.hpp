@@ -75,6 +75,9 @@ struct HostLaw {
   Seconds prompt;         ///< the same, more where a pass has prompts
   Seconds prompt_layer;   ///< least time of a layer in a pass with prompts, launched one by one
   Seconds prompt_latent;  ///< the same, more where attention is latent
+
+  /// On processors that take `factor` times as long.
+  void slow(double factor);
 };
 
 /// Of one generation of GPUs.

@@ -78,6 +78,10 @@ Replica::Replica(ReplicaSpec spec) : spec_(std::move(spec)), layers_(layer_kinds
   assert(spec_.tensor >= 1 && spec_.cache_bytes > 0);
   // A token that the model would predict beside the next one is left out of generation.
   spec_.model.predicted_tokens = 0;
+  EngineSpec& e = spec_.engine;
+  for (Seconds* time : {&e.step_host, &e.sequence_host, &e.launch_interval}) {
+    *time = spec_.node.host_slowed() * *time;
+  }
 }
 
 Bytes Replica::model_bytes() const {

@@ -57,6 +57,7 @@ const KernelLaws& laws_for(const ServingEngine& engine, const std::string& archi
 
 ServingReplica::ServingReplica(ServingReplicaSpec spec)
     : spec_(std::move(spec)), laws_(laws_for(spec_.engine, spec_.node.gpu.architecture)) {
+  laws_.host.slow(spec_.node.host_slowed());
   spec_.model.predicted_tokens = 0;
   for (const auto& [kind, count] : layer_kinds(spec_.model)) {
     kinds_.push_back(kind_of(kind, count));

@@ -146,6 +146,10 @@ struct NodeSpec {
   std::optional<ChassisSpec> chassis;            ///< empty: nobody said
   std::optional<HostSpec> host;                  ///< the same
   std::optional<double> usd_per_gpu_hour;        ///< list price of the offer, where there is one
+
+  /// Of times of the host that were fitted to runs, on whatever processors these had: what the
+  /// scenario changes of its node's.
+  [[nodiscard]] double host_slowed() const { return host ? host->slowed : 1; }
 };
 
 }  // namespace lockstep

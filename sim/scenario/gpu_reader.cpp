@@ -79,8 +79,10 @@ void declare_memory(const DeclaredMembers& member, MemoryConstants& out) {
 void declare_host(const DeclaredMembers& member, HostSpec& out) {
   member.required("memory", out.memory, kMemory, "Of a node");
   member.required("bandwidth", out.bandwidth, kHbmRate, "All channels of all sockets");
-  member.optional("launch_slowness", out.launch_slowness, kRatio,
-                  "Host time of a kernel over that of a Xeon of 2023; default: 1");
+  member.optional(
+      "launch_slowness", out.launch_slowness, kRatio,
+      "Host time of a kernel, and of an engine of services, over that of a Xeon of 2023; "
+      "default: 1");
 }
 
 }  // namespace

@@ -67,10 +67,8 @@ void compose_for_job(const PresetStore& presets, ScenarioDraft& draft) {
   if (own != any.launch_interval) stack.launch_interval = job.host_slowness * own;
 }
 
-/// Of a stack whose times of the host were fitted to runs, on whatever processors these had: what
-/// the scenario changes of its node's.
 void slow_host(const NodeSpec& node, StackSpec& stack) {
-  const double factor = node.host ? node.host->slowed : 1;
+  const double factor = node.host_slowed();
   for (Seconds* time :
        {&stack.launch_interval, &stack.expert_host_layer, &stack.expert_host_expert}) {
     *time = factor * *time;

@@ -56,6 +56,22 @@ TEST_CASE("replica: weights are shared out, the rest of the card is cache") {
   CHECK(Replica(fp8).weights() < 0.6 * one.weights());
 }
 
+TEST_CASE("replica: slower processors of a scenario stretch the engine's host times") {
+  ReplicaSpec spec = bare("llama3_8b");
+  spec.engine.step_host = microseconds(200);
+  spec.engine.sequence_host = microseconds(3);
+  const Seconds usual = Replica(spec).decode_step(16, 100).host;
+  CHECK(usual == microseconds(248));
+  spec.node.host.emplace().slowed = 2.5;
+  CHECK(Replica(spec).decode_step(16, 100).host / usual == test::near(2.5));
+  HostLaw law;
+  law.request = microseconds(8);
+  law.step = microseconds(2);
+  law.slow(3);
+  CHECK(law.request == microseconds(24));
+  CHECK(law.step == microseconds(6));
+}
+
 TEST_CASE("replica: one sequence waits for the weights, and long prompts for arithmetic") {
   Replica replica(bare("llama3_8b"));
   const GpuSpec& gpu = replica.spec().node.gpu;
