@@ -157,6 +157,8 @@ void TrainingParticipant::begin_step(StepTime now) {
   step_->begin(now);
 }
 
+StepTime TrainingParticipant::starts_at() const { return to_step_time(job_.start); }
+
 bool TrainingParticipant::done() const {
   return times_s().size() >= static_cast<std::size_t>(scenario().steps);
 }
@@ -184,7 +186,8 @@ void TrafficParticipant::wire(FabricEra& era) {
 }
 
 /// Each sender's NICs send side by side, each to the receiver's NIC of its own number: on every
-/// link a NIC's stream is as good as one of gradients, so the flow's progress is that of one.
+/// link a NIC's stream is as good as one of gradients, so the flow's progress is that of one, and
+/// it has the same pace: what payload gets of a NIC.
 TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int from, int to) {
   std::vector<FlowEdge> edges;
   std::vector<RouteHop> hops;
@@ -200,7 +203,8 @@ TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int f
       }
     }
   }
-  if (edges.empty()) edges.push_back({network_.add_link(era.fabric.nic_bandwidth()), 1});
+  const double efficiency = scenario().cluster.transport.efficiency;
+  edges.push_back({network_.add_link(efficiency * era.fabric.nic_bandwidth()), 1});
   return {network_.add_flow(edges), stalled};
 }
 
@@ -240,6 +244,8 @@ void TrafficParticipant::handle_events(StepTime now) {
   sent_all_ = traffic_.every <= Seconds{} || !beside_jobs_;
   next_ = std::max(next_ + to_step_time(traffic_.every), now);
 }
+
+StepTime TrafficParticipant::starts_at() const { return to_step_time(traffic_.start); }
 
 bool TrafficParticipant::done() const { return beside_jobs_ || (sent_all_ && moving_ == 0); }
 
