@@ -179,7 +179,7 @@ std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
 void add_plan(Page& page, const PlanAnswer& answer) {
   if (!answer.spec.about.empty()) page.about(answer.spec.about);
   page.headline(plan_headline(answer));
-  for (const std::string& note : plan_notes(answer)) page.paragraph(escaped(note));
+  for (const std::string& note : plan_notes(answer)) page.paragraph(prose(note));
   if (answer.shown()) page.figures(plan_figures(answer));
   page.section("Candidates",
                "Limits: " + plan_limits(answer) + ". Small print: nine of ten samples.");

@@ -142,7 +142,7 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
   if (spans == 0) return;
   page.section("Which job was where");
   if (spans > kMostSpans || a.spec.cluster.nodes > kMostNodes) {
-    page.paragraph(escaped(fmt::format(
+    page.paragraph(prose(fmt::format(
         "{} stretches of jobs on {} nodes are too many to be drawn apart; `--format csv` "
         "lists each job with its nodes.",
         grouped(static_cast<double>(spans)), grouped(a.spec.cluster.nodes))));
