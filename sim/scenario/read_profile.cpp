@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "models/power/gpu_power.hpp"
@@ -192,8 +193,8 @@ bool same_network(const NodeNetwork& a, const NodeNetwork& b) {
 }
 
 std::string in_words(const NodeNetwork& network) {
-  return fmt::format("{} with {:.4g} Gb/s for each GPU", network.transport.name,
-                     network.nic_bandwidth / gigabits_per_second(1));
+  return fmt::format("{} with {} Gb/s for each GPU", network.transport.name,
+                     plain_number(network.nic_bandwidth / gigabits_per_second(1), 4));
 }
 
 /// `gpu` is the card, whose formats products have; null where a schema is written.

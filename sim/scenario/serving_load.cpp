@@ -39,7 +39,7 @@ void check_lengths(const JsonCursor& at, const ServingLengths& of) {
   }
   if (of.mean == 0) (void)at.at("mean").number(kTokens);
   if (of.most > 0 && of.most < of.mean) {
-    at.at("most").fail(fmt::format("at least the mean, {:g}", of.mean));
+    at.at("most").fail(fmt::format("at least the mean, {}", plain_number(of.mean)));
   }
 }
 
@@ -175,7 +175,7 @@ void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out
   }
   out.load = fmt::format("{} of the trace {}",
                          counted(static_cast<double>(out.requests.size()), "request"), load.trace);
-  if (load.speed != 1) out.load += fmt::format(", {:g} times as fast", load.speed);
+  if (load.speed != 1) out.load += fmt::format(", {} times as fast", plain_number(load.speed));
 }
 
 std::string lengths_text(const ServingLengths& of) {
@@ -274,7 +274,7 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     out.load = fmt::format("{}, prompts of {} tokens, answers of {}",
                            counted(static_cast<double>(out.requests.size()), "request"),
                            lengths_text(load.input), lengths_text(load.output));
-    if (load.rate > 0) out.load += fmt::format("; {:g} a second", load.rate);
+    if (load.rate > 0) out.load += fmt::format("; {} a second", plain_number(load.rate));
     if (load.rate > 0 && load.burstiness != 1) {
       out.load += fmt::format(", variation {:g}", load.burstiness);
     }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include "models/base/number_text.hpp"
 #include "topologies/formats/picture.hpp"
 #include "topologies/formats/xml_text.hpp"
 
@@ -214,7 +215,8 @@ class SvgWriter {
     for (std::size_t i = 0; i < picture_.rates.size() && i < kRateColours.size(); ++i) {
       const bool last = i + 1 == kRateColours.size() && picture_.rates.size() > kRateColours.size();
       entry(kRateColours[i], "",
-            fmt::format("{:.4g} Gb/s{}", double{picture_.rates[i] / gigabits_per_second(1)},
+            fmt::format("{} Gb/s{}",
+                        plain_number(double{picture_.rates[i] / gigabits_per_second(1)}, 4),
                         last ? " and less" : ""));
     }
     const auto any = [this](auto wrong) {
