@@ -157,7 +157,8 @@ std::vector<AskedCandidate> candidates_of(const PlanAsk& ask, bool priced,
 Json candidate_json(const AskedCandidate& candidate, bool own_batch) {
   Json scenario{{"cluster", {{"node", candidate.node}}}};
   if (own_batch) scenario["batch"] = {{"sequences", candidate.sequences()}};
-  return {{"name", fmt::format("{}, {} GPUs", candidate.node, candidate.gpus)},
+  return {{"name", fmt::format("{}, {} {}", candidate.node, candidate.gpus,
+                               candidate.gpus == 1 ? "GPU" : "GPUs")},
           {"pay", candidate.rented ? "rent" : "own"},
           {"layout", "tuned"},
           {"nodes", Json::array({candidate.nodes})},

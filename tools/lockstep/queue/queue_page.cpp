@@ -97,7 +97,7 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
          PageCell::text(kWords[b])});
   }
   page.section("Where the GPU time goes",
-               fmt::format("{} GPUs over {}.", grouped(a.spec.cluster.gpus()),
+               fmt::format("{} over {}.", counted(a.spec.cluster.gpus(), "GPU"),
                            page_duration(to_seconds(a.result.end).base_units())));
   page.table(table);
 }

@@ -47,8 +47,9 @@ void add_timeline(Page& page, const RunResult& result) {
                 "--trace writes it."));
     return;
   }
-  const std::string title = fmt::format(
-      "{} on {} stages", name_of(result.scenario.job.parallelism.schedule), report.stages.size());
+  const std::string title =
+      fmt::format("{} on {}", name_of(result.scenario.job.parallelism.schedule),
+                  counted(static_cast<double>(report.stages.size()), "stage"));
   page.picture({.title = "Timeline",
                 .about = "Passes of the first replica from left to right, with their micro batch; "
                          "white is waiting.",

@@ -81,7 +81,8 @@ void add_step_bars(Page& page, const TuneStudy& study, const std::vector<ShownLa
       {.title = "Step time of the best layouts",
        .about = "Whiskers: the 90 % interval of each by itself. Errors of two layouts of one "
                 "job go together, so that their order is surer than either.",
-       .summary = fmt::format("Bars of {} layouts; the table has the same.", bars.size()),
+       .summary = fmt::format("Bars of {}; the table has the same.",
+                              counted(static_cast<double>(bars.size()), "layout")),
        .height_px = bars_height(bars.size()) + 24},
       interval_bars(bars, unit.name));
 }

@@ -228,7 +228,8 @@ void add_main_bars(Page& page, const Varied& varied, const VariedNumber& main,
   page.chart({.title = fmt::format("{} at each value", main.title),
               .about = "Whiskers: the 90 % interval, where there is one; it is about all points "
                        "together more than about which is better.",
-              .summary = fmt::format("Bars of {} points; the table has the same.", bars.size()),
+              .summary = fmt::format("Bars of {}; the table has the same.",
+                                     counted(static_cast<double>(bars.size()), "point")),
               .height_px = bars_height(bars.size())},
              interval_bars(bars, std::string(main.unit)));
 }
@@ -292,8 +293,9 @@ Html best_sentence(const Compared& of, const VariedNumber& main, const VariedPoi
   const std::string whose = of.op.empty() ? "" : " for " + of.op;
   if (are_equal(of.varied, main)) {
     const double value = *varied_number(of.varied.points.front(), main.field);
-    return escaped(fmt::format("All {} points are equal{}: {} {}.", of.varied.points.size(), whose,
-                               main.title, main.text(value)));
+    return escaped(fmt::format("All {} are equal{}: {} {}.",
+                               counted(static_cast<double>(of.varied.points.size()), "point"),
+                               whose, main.title, main.text(value)));
   }
   if (differ_in_size(of.varied)) {
     return escaped(fmt::format("The points{} are about different sizes: none is the best.", whose));
