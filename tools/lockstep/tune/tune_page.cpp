@@ -217,7 +217,7 @@ Html tune_headline(const TuneStudy& study) {
   }
   if (r.own && r.own_fits) {
     out +=
-        escaped(fmt::format(". The scenario's own takes {}: {:+.1f}\u00a0%",
+        escaped(fmt::format(". {} takes {}: {:+.1f}\u00a0%", own_layout_name(study),
                             page_duration(r.own->step_s), 100 * (r.own->step_s / best.step_s - 1)));
   }
   return out + escaped(".");
@@ -252,7 +252,7 @@ std::string tune_page(const TuneStudy& study) {
     notes.insert(notes.begin(), over + ".");
   }
   if (!r.own && !r.own_problem.empty())
-    notes.push_back("The scenario's own layout: " + r.own_problem);
+    notes.push_back(own_layout_name(study) + ": " + r.own_problem);
   if (r.interrupted) notes.emplace_back("Interrupted: the best of what was looked at.");
   if (!notes.empty()) {
     page.section("Notes");
