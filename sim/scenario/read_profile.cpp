@@ -279,8 +279,8 @@ std::vector<Profile> load_profiles(std::span<const std::string> names, const Pre
     const auto assume = [&](std::string_view what, std::size_t points) {
       if (points == 0) return;
       assumptions.push_back(
-          fmt::format("{}: as {} measured them ({} points), between those by the laws", what,
-                      profile.file, points));
+          fmt::format("{}: as {} measured them ({} {}), between those by the laws", what,
+                      profile.file, points, points == 1 ? "point" : "points"));
     };
     assume("kernels", profile.points() - collectives);
     assume("collectives", collectives);
