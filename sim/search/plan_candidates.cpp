@@ -292,7 +292,9 @@ void read_candidate(const JsonCursor& root, const JsonCursor& from, const Preset
   for (const int nodes : sizes) {
     PlanCandidate candidate = reader.read(tokens, nodes, tuned);
     const bool several = sizes.size() > 1;
-    candidate.name = several ? fmt::format("{}, {} GPUs", name, candidate.scenario.gpus()) : name;
+    const int gpus = candidate.scenario.gpus();
+    candidate.name =
+        several ? fmt::format("{}, {} {}", name, gpus, gpus == 1 ? "GPU" : "GPUs") : name;
     candidate.about = about ? about->string() : std::string{};
     candidate.rented = payment == 1;
     candidate.inputs = own;

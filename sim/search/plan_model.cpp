@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/accuracy/prediction_interval.hpp"
+#include "models/base/number_text.hpp"
 #include "models/layer/flops.hpp"
 #include "sim/fabric/hash_band.hpp"
 #include "sim/power/run_power.hpp"
@@ -120,8 +121,8 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
     const std::string sizes =
         words_of(dividing_counts(base, options.space), base.gpus() / base.nodes);
     out.impossible =
-        fmt::format("has no layout that {} can run on {} GPUs with {} sequences a step",
-                    base.stack.name, base.gpus(), base.job.batch.sequences);
+        fmt::format("has no layout that {} can run on {} with {} a step", base.stack.name,
+                    counted(base.gpus(), "GPU"), counted(base.job.batch.sequences, "sequence"));
     if (!sizes.empty()) out.impossible += "; these can be laid out: " + sizes;
     return out;
   }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -39,10 +40,11 @@ std::string law_words(const ScalingLaw& law, double parameters, double tokens) {
   const Flops compute = training_compute(parameters, tokens);
   const ComputeOptimum best = optimum_of(law, compute);
   return fmt::format(
-      "By {} ({}) the {:.2g} FLOP of this training would go furthest with {:.3g} B weights and "
-      "{:.3g} T tokens: a loss of {:.3f} against {:.3f}.",
-      law.name, law.source, compute.base_units(), best.parameters * 1e-9, best.tokens * 1e-12,
-      expected_loss(law, best.parameters, best.tokens), expected_loss(law, parameters, tokens));
+      "By {} ({}) the {:.2g} FLOP of this training would go furthest with {} B weights and "
+      "{} T tokens: a loss of {:.3f} against {:.3f}.",
+      law.name, law.source, compute.base_units(), plain_number(best.parameters * 1e-9, 3),
+      plain_number(best.tokens * 1e-12, 3), expected_loss(law, best.parameters, best.tokens),
+      expected_loss(law, parameters, tokens));
 }
 
 /// Tokens as given, as a budget of compute pays for, or as a law finds best for the model.
@@ -60,18 +62,19 @@ PlanTraining read_training(const JsonCursor& from, double parameters) {
     const Flops flops{budget->number(kBudget)};
     out.tokens = flops / training_compute(parameters, 1);
     out.words.push_back(
-        fmt::format("{:.3g} FLOP at 6 for each of {:.4g} B weights and each token "
-                    "(arXiv:2001.08361) are {:.3g} T tokens.",
-                    flops.base_units(), parameters * 1e-9, out.tokens * 1e-12));
+        fmt::format("{:.3g} FLOP at 6 for each of {} B weights and each token "
+                    "(arXiv:2001.08361) are {} T tokens.",
+                    flops.base_units(), plain_number(parameters * 1e-9, 4),
+                    plain_number(out.tokens * 1e-12, 3)));
   }
   if (law) {
     const ScalingLaw& chosen = read_law(*law);
     out.law = chosen.name;
     if (!tokens && !budget) {
       out.tokens = optimal_tokens(chosen, parameters);
-      out.words.push_back(fmt::format(
-          "Tokens for which {:.4g} B weights are the best use of the compute, by {} ({}).",
-          parameters * 1e-9, chosen.name, chosen.source));
+      out.words.push_back(
+          fmt::format("Tokens for which {} B weights are the best use of the compute, by {} ({}).",
+                      plain_number(parameters * 1e-9, 4), chosen.name, chosen.source));
     } else {
       out.words.push_back(law_words(chosen, parameters, out.tokens));
     }

@@ -385,7 +385,7 @@ TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
       {{"replay", goal},
        "lockstep replay: no cluster to replay on; give --node NAME or --cluster FILE\n"},
       {{"replay", goal, "--node", "dgx_h100"},
-       goal + ": found 1 ranks; allowed: the 9 that num_ranks says\n"},
+       goal + ": found 1 rank; allowed: the 9 that num_ranks says\n"},
       {{"replay", goal, "--node", "dgx_h100", "--from", "goat"},
        "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch, simai, aicb, "
        "nsys. "

@@ -183,6 +183,26 @@ TEST_CASE("rows: an array or an object with rows, anything else is an error") {
                        InputError);
 }
 
+TEST_CASE("rows: a row that says nothing to be judged by is refused where rows are judged") {
+  const auto judged = [](const std::string& text) {
+    require_measured("r.json", parse_rows("r.json", text));
+  };
+  const std::string good = good_row().dump();
+  CHECK_NOTHROW(judged("[" + good + "]"));
+  CHECK_NOTHROW(
+      judged("[{\"outcome\": \"oom\"}, {\"simulable\": false}, {\"derived\": "
+             "{\"step_seconds\": 1}}, {\"measured\": {\"mfu\": 0.4}}]"));
+  for (const char* bare : {"{}", "{\"measured\": null}", "{\"measured\": {}}"}) {
+    CAPTURE(bare);
+    CHECK_THROWS_WITH_AS(
+        judged("{\"rows\": [" + good + ", " + bare + "]}"),
+        "r.json#/rows/1: found a row that says nothing of what was measured; allowed: "
+        "\"measured\" (step_seconds, tokens_per_s_per_gpu, peak_memory_gib, gpu_power_w), "
+        "\"derived\" (step_seconds), \"outcome\": \"oom\", or \"simulable\": false",
+        InputError);
+  }
+}
+
 TEST_CASE("row_scenario: names of GPUs in rows find their presets") {
   const PresetStore presets;
   CHECK(gpu_preset_of("H100-SXM5-80GB", "r", presets) == "h100_sxm5_80gb");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/trace/formats/goal.hpp"
 
 namespace lockstep {
@@ -32,7 +33,7 @@ class GoalReader {
       fail_trace(file_, "no num_ranks of at least 1", "a schedule in GOAL");
     }
     if (out_.size() != *ranks_) {
-      fail_trace(file_, fmt::format("{} ranks", out_.size()),
+      fail_trace(file_, counted(static_cast<double>(out_.size()), "rank"),
                  fmt::format("the {} that num_ranks says", *ranks_));
     }
     return std::move(out_);

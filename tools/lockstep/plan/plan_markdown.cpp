@@ -75,7 +75,8 @@ Markdown plan_markdown(const PlanAnswer& answer) {
   for (const std::string& note : plan_notes(answer)) out += Markdown::write("{}\n\n", note);
   out += Markdown::write("Limits: {}.\n\n## Candidates\n\n", plan_limits(answer));
   out += candidate_lines(answer);
-  out += Markdown::write("\nRanges hold nine of ten of {} samples.\n\n", answer.spec.samples);
+  out += Markdown::write("\nRanges hold nine of ten of {}.\n\n",
+                         counted(answer.spec.samples, "sample"));
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += Markdown::write("- {} {}.\n", answer.candidate(i).name, verdicts[i]);

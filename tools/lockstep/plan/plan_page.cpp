@@ -179,7 +179,7 @@ std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
 void add_plan(Page& page, const PlanAnswer& answer) {
   if (!answer.spec.about.empty()) page.about(answer.spec.about);
   page.headline(plan_headline(answer));
-  for (const std::string& note : plan_notes(answer)) page.paragraph(escaped(note));
+  for (const std::string& note : plan_notes(answer)) page.paragraph(prose(note));
   if (answer.shown()) page.figures(plan_figures(answer));
   page.section("Candidates",
                "Limits: " + plan_limits(answer) + ". Small print: nine of ten samples.");
@@ -207,8 +207,8 @@ void add_plan(Page& page, const PlanAnswer& answer) {
   }
   page.section("Assumptions", "What nobody published, or the plan left open.");
   page.list(plan_assumptions(answer));
-  page.foot(fmt::format("Plan: {}. {} samples, seed {}.", answer.spec.file, answer.spec.samples,
-                        answer.spec.seed));
+  page.foot(fmt::format("Plan: {}. {}, seed {}.", answer.spec.file,
+                        counted(answer.spec.samples, "sample"), answer.spec.seed));
   page.foot(
       "Each sample draws every uncertain input and a run with its failures; it is the same world "
       "for "

@@ -119,8 +119,8 @@ std::string standing(const PlanAnswer& answer, std::size_t i) {
   if (answer.report.choice == i) return "is recommended";
   const PlanOutcome& chosen = answer.result(*answer.report.choice).expected;
   if (answer.spec.goal == PlanGoal::gpus && result.expected.gpus > chosen.gpus) {
-    return fmt::format("keeps the limits, but needs {} GPUs more",
-                       grouped(result.expected.gpus - chosen.gpus));
+    return fmt::format("keeps the limits, but needs {} more",
+                       counted(result.expected.gpus - chosen.gpus, "GPU"));
   }
   const std::size_t measure = goal_measure(answer.spec.goal);
   const auto median = [&](const PlanResult& of) {

@@ -65,7 +65,13 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
                               page_watts(mean_power(s.power->facility).base_units()))});
   }
   if (const auto rate = s.bill.usd_per_held_gpu_hour()) {
-    figures.push_back({.value = page_usd(*rate), .label = "an hour of a GPU that a job held"});
+    figures.push_back({.value = page_usd(*rate),
+                       .label = fmt::format("an hour of a GPU that a job held, {}",
+                                            s.bill.owned_usd ? "owned" : "rented")});
+    if (s.bill.owned_usd && s.bill.rent_usd) {
+      figures.push_back({.value = page_usd(*s.bill.rent_usd),
+                         .label = "to rent all machines, to compare: nobody is billed by it"});
+    }
   }
   page.figures(figures);
 }
@@ -97,7 +103,7 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
          PageCell::text(kWords[b])});
   }
   page.section("Where the GPU time goes",
-               fmt::format("{} GPUs over {}.", grouped(a.spec.cluster.gpus()),
+               fmt::format("{} over {}.", counted(a.spec.cluster.gpus(), "GPU"),
                            page_duration(to_seconds(a.result.end).base_units())));
   page.table(table);
 }

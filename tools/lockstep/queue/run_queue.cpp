@@ -100,9 +100,10 @@ std::string queue_cost_line(const QueueAnswer& a) {
   if (!bill.owned_usd && !bill.rent_usd) return {};
   std::string text;
   if (bill.owned_usd) text = compact(*bill.owned_usd) + " USD owned";
+  if (bill.owned_usd && bill.rent_usd) text += ", by which all are billed here; to compare: ";
   if (bill.rent_usd) {
-    text += fmt::format("{}{} USD rented at {} an hour", text.empty() ? "" : ", ",
-                        compact(*bill.rent_usd), significant(*a.spec.usd_per_gpu_hour));
+    text += fmt::format("{} USD rented at {} an hour", compact(*bill.rent_usd),
+                        significant(*a.spec.usd_per_gpu_hour));
   }
   if (const auto rate = bill.usd_per_held_gpu_hour()) {
     text += fmt::format("; {} USD an hour of a GPU that a job held{}", significant(*rate),

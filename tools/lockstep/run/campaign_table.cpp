@@ -6,6 +6,7 @@
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
 #include "tools/lockstep/run/purchase_table.hpp"
+#include "tools/lockstep/run/rent_words.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
@@ -221,9 +222,10 @@ std::string headline(const CampaignResult& result) {
     out += labelled_line(
         "Price", kCampaignLabels,
         fmt::format(
-            "{} USD for {} GPU-hours at {:.2f}{}", compact(*rent), compact(result.held_gpu_hours()),
-            *scenario.usd_per_gpu_hour,
-            reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : ""));
+            "{} USD for {} GPU-hours at {:.2f}{}{}", compact(*rent),
+            compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
+            reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : "",
+            instead_of_owning(result)));
   }
   if (result.bill) out += bill_lines(result);
   if (result.site) out += site_lines(result);
