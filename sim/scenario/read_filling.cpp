@@ -131,9 +131,12 @@ void add_nodes(const JsonCursor& list, FillingSpec& out) {
 /// A pod that no node has the GPUs for is a mistake in what is written out.
 void check_model_names(const JsonCursor& at, const PodShape& pod, const FillingSpec& spec) {
   std::vector<std::string> models;
+  bool has_gpus = false;
   for (const NodeShape& node : spec.nodes) {
+    has_gpus = has_gpus || node.gpus > 0;
     if (!node.gpu_model.empty()) models.push_back(node.gpu_model);
   }
+  if (!has_gpus) return;  // which is said of the nodes
   for (std::size_t m = 0; m < pod.gpu_models.size(); ++m) {
     if (std::ranges::count(models, pod.gpu_models[m]) > 0) continue;
     at.at("gpu_models").elements(kMostSources)[m].fail_name(models);
