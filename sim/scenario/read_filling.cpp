@@ -121,7 +121,8 @@ void add_nodes(const JsonCursor& list, FillingSpec& out) {
       read_openb_nodes(path, trace_text(at, path), out.nodes);
       continue;
     }
-    for (const char* const key : {"cpus", "memory"}) (void)at.at(key);  // required here
+    source.cpus = at.at("cpus").number(kFillingCpus);  // required here
+    source.memory = at.at("memory").bytes(kFillingMemory);
     take_amounts(source, source.shape);
     out.nodes.push_back(source.shape);
   }

