@@ -125,8 +125,8 @@ double fragmented_share(const SharedGpuNodes& cluster, const FillingGround& grou
   return milli / kGpuMilli / static_cast<double>(ground.gpus);
 }
 
-FilledCluster filled(const FillingSpec& spec, const FillingGround& ground, FillingPolicy policy,
-                     std::uint64_t seed) {
+FilledCluster filled_once(const FillingSpec& spec, const FillingGround& ground,
+                          FillingPolicy policy, std::uint64_t seed) {
   std::vector<SharedNode> nodes = ground.nodes;
   shuffle_by(filling_stream(seed, FillingDraw::nodes), nodes);
   SharedGpuNodes cluster(std::move(nodes), spec.pods, ground.models, ground.typical, policy);
@@ -195,7 +195,8 @@ FillingResult fill_cluster(const FillingSpec& spec,
         out.stopped = true;
         return out;
       }
-      of.by_seed.push_back(filled(spec, ground, policy, static_cast<std::uint64_t>(spec.seed) + s));
+      of.by_seed.push_back(
+          filled_once(spec, ground, policy, static_cast<std::uint64_t>(spec.seed) + s));
     }
     summarise_seeds(of);
     out.policies.push_back(std::move(of));

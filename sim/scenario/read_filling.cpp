@@ -51,7 +51,7 @@ struct ShapeSource {
 using NodeSource = ShapeSource<NodeShape>;
 using PodSource = ShapeSource<PodShape>;
 
-void declare_nodes(const DeclaredMembers& member, NodeSource& out) {
+void declare_node_source(const DeclaredMembers& member, NodeSource& out) {
   member.optional(
       "trace", out.trace,
       "A CSV instead of the other keys, a row for each node: cpu_milli, memory_mib, gpus "
@@ -66,7 +66,7 @@ void declare_nodes(const DeclaredMembers& member, NodeSource& out) {
                   "What pods call its GPUs in their \"gpu_models\"; default: no name");
 }
 
-void declare_pods(const DeclaredMembers& member, PodSource& out) {
+void declare_pod_source(const DeclaredMembers& member, PodSource& out) {
   member.optional(
       "trace", out.trace,
       "A CSV instead of the other keys, a row for each pod: cpu_milli, memory_mib, gpus "
@@ -111,10 +111,10 @@ void take_amounts(const ShapeSource<Shape>& source, Shape& out) {
   out.memory_mib = std::llround(source.memory.value_or(Bytes{}).base_units() / kMib);
 }
 
-void add_nodes(const JsonCursor& list, FillingSpec& out) {
+void add_node_sources(const JsonCursor& list, FillingSpec& out) {
   for (const JsonCursor& at : list.elements(kMostSources)) {
     NodeSource source;
-    declare_nodes({at, Extent::whole}, source);
+    declare_node_source({at, Extent::whole}, source);
     at.finish();
     if (!source.trace.empty()) {
       const std::string path = trace_path(at, source.trace);
@@ -144,10 +144,10 @@ void check_model_names(const JsonCursor& at, const PodShape& pod, const FillingS
   }
 }
 
-void add_pods(const JsonCursor& list, FillingSpec& out) {
+void add_pod_sources(const JsonCursor& list, FillingSpec& out) {
   for (const JsonCursor& at : list.elements(kMostSources)) {
     PodSource source;
-    declare_pods({at, Extent::whole}, source);
+    declare_pod_source({at, Extent::whole}, source);
     at.finish();
     if (!source.trace.empty()) {
       const std::string path = trace_path(at, source.trace);
@@ -197,17 +197,17 @@ void declare_filling(const DeclaredMembers& member, FillingSpec& out) {
       "nodes", kMostSources, "Nodes that are alike, or a file of them", "The cluster",
       [](const DeclaredMembers& one) {
         NodeSource source;
-        declare_nodes(one, source);
+        declare_node_source(one, source);
       },
-      [&](const JsonCursor& list) { add_nodes(list, out); });
+      [&](const JsonCursor& list) { add_node_sources(list, out); });
   member.required(
       "pods", kMostSources, "Pods that ask for the same, or a file of them",
       "The workload: all of it comes in a drawn order, then more pods drawn from it",
       [](const DeclaredMembers& one) {
         PodSource source;
-        declare_pods(one, source);
+        declare_pod_source(one, source);
       },
-      [&](const JsonCursor& list) { add_pods(list, out); });
+      [&](const JsonCursor& list) { add_pod_sources(list, out); });
   member.optional("until", out.until, Dimension::share, kShareOfGpus,
                   "Pods come until they have asked for so many of the GPUs; default: 130 %");
   member.optional("at", out.at, Dimension::share, kShareOfGpus,
