@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -12,6 +11,7 @@
 #include "models/base/input_file.hpp"
 #include "sim/scenario/host_list.hpp"
 #include "sim/scenario/listed_jobs.hpp"
+#include "sim/scenario/trace_row.hpp"
 
 namespace lockstep {
 namespace {
@@ -63,47 +63,6 @@ double unit_of(std::string_view column) {
   }
   return 1;
 }
-
-/// One row of a trace, and how its cells are read.
-class TraceRow {
- public:
-  TraceRow(const std::string& file, std::size_t row, std::span<const std::string> heading,
-           std::span<const std::string> cells)
-      : file_(&file), row_(row), heading_(heading), cells_(cells) {}
-
-  [[noreturn]] void fail(int column, const std::string& allowed) const {
-    const auto c = static_cast<std::size_t>(column);
-    throw InputError({.file = csv_place(*file_, row_),
-                      .pointer = {},
-                      .found = fmt::format("{} {}", heading_[c], in_quotes(cells_[c])),
-                      .allowed = allowed,
-                      .nearest = {}});
-  }
-  [[nodiscard]] const std::string& text(int column) const {
-    return cells_[static_cast<std::size_t>(column)];
-  }
-  [[nodiscard]] double number(int column, double low, double high) const {
-    const std::string& cell = text(column);
-    double out = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), out);
-    const bool whole = error == std::errc() && end == cell.data() + cell.size();
-    if (!whole || !(out >= low && out <= high)) {
-      fail(column, fmt::format("a number from {:.15g} to {:.15g}", low, high));
-    }
-    return out;
-  }
-  [[nodiscard]] int integer(int column, int low, int high) const {
-    const double out = number(column, low, high);
-    if (out != std::floor(out)) fail(column, "a whole number");
-    return static_cast<int>(out);
-  }
-
- private:
-  const std::string* file_;
-  std::size_t row_;
-  std::span<const std::string> heading_;
-  std::span<const std::string> cells_;
-};
 
 /// Columns of a trace by what they hold; -1: it has none of them.
 class TraceColumns {

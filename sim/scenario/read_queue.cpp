@@ -20,6 +20,7 @@
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
+#include "sim/scenario/spec_schemas.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 
 namespace lockstep {
@@ -447,15 +448,6 @@ void refer_to_job_members(nlohmann::ordered_json& properties) {
     properties[std::string(key)] = {
         {"$ref", fmt::format("scenario.schema.json#/properties/{}", key)}};
   }
-}
-
-/// References to types that the schema of a job defines are to that file.
-void refer_to_job_schema(nlohmann::ordered_json& schema) {
-  if (schema.is_object() && schema.contains("$ref")) {
-    schema["$ref"] = "scenario.schema.json" + schema["$ref"].get<std::string>();
-  }
-  if (!schema.is_structured()) return;
-  for (nlohmann::ordered_json& inner : schema) refer_to_job_schema(inner);
 }
 
 }  // namespace
