@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/collectives/algorithms.hpp"
 #include "sim/measured/device_name.hpp"
@@ -157,6 +158,18 @@ class Stopwatch {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
+/// What was scaled as products for want of anything that says what it is.
+void note_untold(ReplayStudy& study) {
+  constexpr double kNoticed = 0.01;
+  const KernelBounds& all = study.what_if->recorded;
+  const double share = study.what_if->untold / (all.launch + all.gpu);
+  if (!(share > kNoticed)) return;
+  study.trace.notes.push_back(fmt::format(
+      "{} of the kernels' time is of nodes whose names and sizes do not say what they do, as where "
+      "a node is a whole pass: scaled as matrix products, though part of it may move data",
+      percent_text(share)));
+}
+
 /// Without --recorded-on durations stay, whatever card the cluster has.
 void note_other_card(Trace& trace, const GpuSpec& gpu) {
   if (trace.device.empty()) {
@@ -227,6 +240,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
           "the step on {} has no interval: no step recorded on both cards says how far kernels "
           "scaled from {} err",
           where.gpu().name, recorded->name));
+      note_untold(study);
     }
   } else {
     note_other_card(study.trace, where.gpu());
