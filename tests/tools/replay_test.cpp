@@ -252,7 +252,7 @@ TEST_CASE("lockstep replay: on another GPU a kernel keeps the floor of its launc
   const std::string pass =
       folder.write("pass.json", made_kineto({{"forward of micro batch 0", 0, 5000, 7}}));
   const Ran whole = replayed_on(pass, {"--node", "dgx_b200", "--recorded-on", "h100_sxm5_80gb"});
-  CHECK_MESSAGE(whole.out.find("100 % " + untold) != std::string::npos, whole.out);
+  CHECK_MESSAGE(whole.out.find("100.0 % " + untold) != std::string::npos, whole.out);
 }
 
 TEST_CASE("lockstep replay: a recording of another card than --recorded-on is refused") {
