@@ -4,6 +4,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
+#include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 
 namespace lockstep {
@@ -36,6 +37,34 @@ Json months_json(const std::vector<MonthMoney>& months) {
                    {"interest_usd", twelve_digits(month.interest)},
                    {"residual_usd", twelve_digits(month.residual)},
                    {"usd", twelve_digits(month.usd())}});
+  }
+  return out;
+}
+
+/// Where it trains, and what moving its data there and its checkpoints away takes.
+Json region_json(const PlanAnswer& answer, std::size_t i) {
+  const PlanCandidate& candidate = answer.candidate(i);
+  const PlanPlace& place = *candidate.place;
+  const PlanResult& result = answer.result(i);
+  Json out{{"name", place.name},
+           {"refused", candidate.refused.empty() ? Json(nullptr) : Json(candidate.refused)}};
+  if (!result.model.impossible.empty()) return out;
+  const PlanOutcome& expected = result.expected;
+  out["data_from"] = place.data_from.empty() ? Json(nullptr) : Json(place.data_from);
+  out["data_takes_s"] = twelve_digits(place.data_takes.base_units());
+  out["begins_s"] = twelve_digits(expected.before_s);
+  out["last_checkpoint_takes_s"] = twelve_digits(expected.after_s);
+  out["done"] = plan_moment(answer, expected.time_s);
+  out["data_egress_usd"] = twelve_digits(expected.data_usd);
+  out["egress_usd"] = twelve_digits(expected.egress_usd);
+  out["co2_t"] = twelve_digits(expected.tonnes_co2);
+  out["money_by_month"] = Json::array();
+  for (const PlanMonth& month : result.months) {
+    out["money_by_month"].push_back({{"write_off_usd", twelve_digits(month.write_off_usd)},
+                                     {"running_usd", twelve_digits(month.running_usd)},
+                                     {"rent_usd", twelve_digits(month.rent_usd)},
+                                     {"egress_usd", twelve_digits(month.egress_usd)},
+                                     {"usd", twelve_digits(month.usd())}});
   }
   return out;
 }
@@ -99,6 +128,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
            {"tuned", candidate.tuned},
            {"possible", result.model.impossible.empty()},
            {"verdict", verdict}};
+  if (candidate.place) out["region"] = region_json(answer, i);
   if (!result.model.impossible.empty()) return out;
   const PlanOutcome& expected = result.expected;
   const auto watts = power_limit(answer.spec, candidate);
@@ -171,6 +201,7 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
                                                    : std::nullopt)},
       {"usd", plan_number_or_null(limits.usd)},
       {"confidence", twelve_digits(limits.confidence)}};
+  if (!spec.regions.empty()) out["regions_compared"] = region_words(answer);
   out["candidates"] = Json::array();
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
