@@ -97,8 +97,9 @@ std::vector<PlanMonth> mean_months(const PlanModel& model, const std::vector<Pla
     const std::vector<PlanMonth> months = plan_months(model, outcome, factors);
     mean.resize(std::max(mean.size(), months.size()));
     for (std::size_t m = 0; m < months.size(); ++m) {
-      for (const auto part : {&PlanMonth::write_off_usd, &PlanMonth::running_usd,
-                              &PlanMonth::rent_usd, &PlanMonth::egress_usd}) {
+      for (const auto part :
+           {&PlanMonth::write_off_usd, &PlanMonth::running_usd, &PlanMonth::rent_usd,
+            &PlanMonth::egress_usd, &PlanMonth::storage_usd}) {
         mean[m].*part += months[m].*part / n;
       }
     }
@@ -166,7 +167,9 @@ class CandidateWork {
     const std::vector<TrajectoryResult> runs = lockstep::sample(campaign, sampling);
     const std::vector<PlanOutcome> outcomes = outcomes_of(campaign, runs, factors);
     result_.expected = mean_outcome(outcomes);
-    if (candidate_.place) result_.months = mean_months(result_.model, outcomes, factors);
+    if (candidate_.place || result_.model.plan.data) {
+      result_.months = mean_months(result_.model, outcomes, factors);
+    }
     for (const PlanInputInfo& info : plan_inputs()) {
       if (changes_run(info.input)) continue;
       swing(info.input,

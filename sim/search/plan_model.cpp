@@ -11,6 +11,7 @@
 
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/layer/flops.hpp"
+#include "models/site/finance.hpp"
 #include "sim/fabric/hash_band.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/run/campaign_work.hpp"
@@ -89,33 +90,53 @@ void pay_by_month(const PlanModel& model, const PlanFactors& factors, PlanOutcom
 
 /// The time and the money that moving its data and its checkpoints takes. Data that arrives before
 /// the machines of a purchase do makes nobody wait.
-void move_data(const PlanPlace& place, const PlanModel& model, PlanOutcome& out) {
-  const PlanMoves moves = moves_of(place, model.plan.checkpoint.all, Seconds{out.time_s});
+void move_data(const PlanPlace* place, const PlanModel& model, PlanOutcome& out) {
+  const std::optional<DataPlan>& data = model.plan.data;
+  PlanMoves moves;
+  if (place != nullptr) {
+    moves = moves_of(*place, model.plan.checkpoint.all, Seconds{out.time_s});
+  }
   const Seconds begins = model.fleet ? model.fleet->begins : Seconds{};
-  out.before_s = std::max(moves.before, begins).base_units();
+  const Seconds ready = moves.before + (data ? data->begins : Seconds{});
+  if (data) out.storage_usd = storage_usd(*data, data->begins + Seconds{out.time_s});
+  out.before_s = std::max(ready, begins).base_units();
   out.after_s = moves.after.base_units();
   out.time_s += out.before_s - begins.base_units() + out.after_s;
   out.data_usd = moves.data_usd;
   out.egress_usd = moves.data_usd + moves.copies_usd;
 }
 
-constexpr double kPlanMonth = kYear / 12;
-
 /// Spreads an amount evenly over [from, until) of the months; at once where that is no time.
 void spread_over_months(double usd, double from, double until, double PlanMonth::* part,
                         std::vector<PlanMonth>& months) {
   const auto last = static_cast<double>(months.size() - 1);
   const auto month_of = [&](double at) {
-    return static_cast<std::size_t>(std::clamp(std::floor(at / kPlanMonth), 0.0, last));
+    return static_cast<std::size_t>(std::clamp(std::floor(at / kMonthSeconds), 0.0, last));
   };
   if (until <= from) {
     months[month_of(from)].*part += usd;
     return;
   }
   for (std::size_t m = month_of(from); m <= month_of(until); ++m) {
-    const double begin = std::max(from, static_cast<double>(m) * kPlanMonth);
-    const double end = m == month_of(until) ? until : static_cast<double>(m + 1) * kPlanMonth;
+    const double begin = std::max(from, static_cast<double>(m) * kMonthSeconds);
+    const double end = m == month_of(until) ? until : static_cast<double>(m + 1) * kMonthSeconds;
     months[m].*part += usd * std::max(0.0, end - begin) / (until - from);
+  }
+}
+
+/// Storage by month. It is held from the dataset's arrival in its first tier until the run is done;
+/// what machines that come later leave of time is before that.
+void add_storage_months(const PlanModel& model, const PlanOutcome& outcome,
+                        std::vector<PlanMonth>& months) {
+  if (!model.plan.data) return;
+  const DataPlan& data = *model.plan.data;
+  const double done = outcome.time_s - outcome.after_s;
+  const double arrives = outcome.before_s - data.begins.base_units();
+  for (const HeldTier& tier : data.tiers) {
+    const double from = arrives + tier.from.base_units();
+    spread_over_months(tier.usd_per_month * (done - from) / kMonthSeconds, from, done,
+                       &PlanMonth::storage_usd, months);
+    spread_over_months(tier.read_usd, from, from, &PlanMonth::storage_usd, months);
   }
 }
 
@@ -278,9 +299,9 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
     out.energy_usd = cost.energy_usd;
     out.running_usd = cost.running_usd();
   }
-  if (candidate.place) move_data(*candidate.place, model, out);
+  if (candidate.place || model.plan.data) move_data(candidate.place.get(), model, out);
   if (model.fleet) pay_by_month(model, factors, out);
-  out.usd = out.write_off_usd + out.running_usd + out.rent_usd + out.egress_usd;
+  out.usd = out.write_off_usd + out.running_usd + out.rent_usd + out.egress_usd + out.storage_usd;
   return out;
 }
 
@@ -294,16 +315,18 @@ std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& ou
       out.push_back({.write_off_usd = of.bought + of.residual,
                      .running_usd = of.energy + of.staff + of.interest,
                      .rent_usd = of.leased + of.rented,
-                     .egress_usd = 0});
+                     .egress_usd = 0,
+                     .storage_usd = 0});
     }
   } else {
-    out.resize(static_cast<std::size_t>(std::max(1.0, std::ceil(outcome.time_s / kPlanMonth))));
+    out.resize(static_cast<std::size_t>(std::max(1.0, std::ceil(outcome.time_s / kMonthSeconds))));
     for (const auto& [usd, part] : {std::pair{outcome.write_off_usd, &PlanMonth::write_off_usd},
                                     std::pair{outcome.running_usd, &PlanMonth::running_usd},
                                     std::pair{outcome.rent_usd, &PlanMonth::rent_usd}}) {
       spread_over_months(usd, outcome.before_s, done, part, out);
     }
   }
+  add_storage_months(model, outcome, out);
   spread_over_months(outcome.data_usd, 0, outcome.before_s, &PlanMonth::egress_usd, out);
   spread_over_months(outcome.egress_usd - outcome.data_usd, outcome.before_s, outcome.time_s,
                      &PlanMonth::egress_usd, out);
@@ -319,7 +342,7 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
       &PlanOutcome::waiting,    &PlanOutcome::tonnes_co2,  &PlanOutcome::write_off_usd,
       &PlanOutcome::energy_usd, &PlanOutcome::running_usd, &PlanOutcome::rent_usd,
       &PlanOutcome::egress_usd, &PlanOutcome::data_usd,    &PlanOutcome::before_s,
-      &PlanOutcome::after_s};
+      &PlanOutcome::after_s,    &PlanOutcome::storage_usd};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   mean.gpus = outcomes.front().gpus;

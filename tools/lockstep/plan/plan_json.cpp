@@ -41,6 +41,49 @@ Json months_json(const std::vector<MonthMoney>& months) {
   return out;
 }
 
+Json plan_months_json(const PlanResult& result) {
+  Json out = Json::array();
+  for (const PlanMonth& month : result.months) {
+    out.push_back({{"write_off_usd", twelve_digits(month.write_off_usd)},
+                   {"running_usd", twelve_digits(month.running_usd)},
+                   {"rent_usd", twelve_digits(month.rent_usd)},
+                   {"egress_usd", twelve_digits(month.egress_usd)},
+                   {"storage_usd", twelve_digits(month.storage_usd)},
+                   {"usd", twelve_digits(month.usd())}});
+  }
+  return out;
+}
+
+/// The dataset on its way to the job, and what the job waits for.
+Json data_json(const PlanResult& result) {
+  const DataPlan& data = *result.model.plan.data;
+  Json out{{"staging_s", twelve_digits(data.begins.base_units())},
+           {"epochs", twelve_digits(data.epochs)},
+           {"cached_share", twelve_digits(data.cached)},
+           {"limited_by", kDataLimits[static_cast<std::size_t>(data.limit())]},
+           {"speed", twelve_digits(result.model.plan.data_speed)},
+           {"storage_usd", twelve_digits(result.expected.storage_usd)},
+           {"hops", Json::array()},
+           {"tiers", Json::array()}};
+  for (const StagingHop& hop : data.hops) {
+    out["hops"].push_back({{"from", hop.from},
+                           {"to", hop.to},
+                           {"starts_s", twelve_digits(hop.starts.base_units())},
+                           {"takes_s", twelve_digits(hop.takes.base_units())},
+                           {"rate_bytes_per_s", twelve_digits(hop.rate.base_units())}});
+  }
+  for (const HeldTier& tier : data.tiers) {
+    Json months = Json::array();
+    for (const double usd : tier_months(tier, data_until(result))) {
+      months.push_back(twelve_digits(usd));
+    }
+    out["tiers"].push_back({{"name", tier.name},
+                            {"holds_from_s", twelve_digits(tier.from.base_units())},
+                            {"month_usd", std::move(months)}});
+  }
+  return out;
+}
+
 /// Where it trains, and what moving its data there and its checkpoints away takes.
 Json region_json(const PlanAnswer& answer, std::size_t i) {
   const PlanCandidate& candidate = answer.candidate(i);
@@ -58,14 +101,6 @@ Json region_json(const PlanAnswer& answer, std::size_t i) {
   out["data_egress_usd"] = twelve_digits(expected.data_usd);
   out["egress_usd"] = twelve_digits(expected.egress_usd);
   out["co2_t"] = twelve_digits(expected.tonnes_co2);
-  out["money_by_month"] = Json::array();
-  for (const PlanMonth& month : result.months) {
-    out["money_by_month"].push_back({{"write_off_usd", twelve_digits(month.write_off_usd)},
-                                     {"running_usd", twelve_digits(month.running_usd)},
-                                     {"rent_usd", twelve_digits(month.rent_usd)},
-                                     {"egress_usd", twelve_digits(month.egress_usd)},
-                                     {"usd", twelve_digits(month.usd())}});
-  }
   return out;
 }
 
@@ -161,6 +196,8 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["best_share"] = twelve_digits(result.best_share);
   out["on_front"] = result.on_front;
   out["sensitivity"] = swings_json(result, priced);
+  if (result.model.plan.data) out["data"] = data_json(result);
+  if (!result.months.empty()) out["money_by_month"] = plan_months_json(result);
   if (result.model.fleet) out["months"] = months_json(expected_months(result));
   return out;
 }

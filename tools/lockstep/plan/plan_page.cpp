@@ -11,6 +11,7 @@
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/data_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -155,19 +156,20 @@ PageTable region_table(const PlanAnswer& answer) {
   return table;
 }
 
-/// Money by month of the shown candidate in its region.
+/// Money by month of a candidate that has a region or a dataset.
 PageTable region_months(const PlanResult& result) {
   PageTable table{.columns = {{.title = "Month", .numeric = true},
                               {.title = "Written off", .numeric = true},
                               {.title = "Running", .numeric = true},
                               {.title = "Rent", .numeric = true},
                               {.title = "Egress", .numeric = true},
+                              {.title = "Storage", .numeric = true},
                               {.title = "Together", .numeric = true}}};
   for (std::size_t m = 0; m < result.months.size(); ++m) {
     const PlanMonth& month = result.months[m];
     std::vector<PageCell> cells{PageCell::number(std::to_string(m + 1), static_cast<double>(m))};
-    for (const double usd :
-         {month.write_off_usd, month.running_usd, month.rent_usd, month.egress_usd, month.usd()}) {
+    for (const double usd : {month.write_off_usd, month.running_usd, month.rent_usd,
+                             month.egress_usd, month.storage_usd, month.usd()}) {
       cells.push_back(PageCell::number(plan_money(usd), usd));
     }
     table.rows.push_back(std::move(cells));
@@ -176,16 +178,20 @@ PageTable region_months(const PlanResult& result) {
 }
 
 void add_region_section(Page& page, const PlanAnswer& answer) {
-  if (answer.spec.regions.empty()) return;
-  page.section("Regions",
-               "The same training in each of them: when it is done with its data moved, for how "
-               "much money, energy and carbon.");
-  page.table(region_table(answer));
-  page.list(region_words(answer));
+  if (!answer.spec.regions.empty()) {
+    page.section("Regions",
+                 "The same training in each of them: when it is done with its data moved, for how "
+                 "much money, energy and carbon.");
+    page.table(region_table(answer));
+    page.list(region_words(answer));
+  }
   if (!answer.shown()) return;
+  const PlanResult& shown = answer.result(*answer.shown());
+  if (shown.months.empty()) return;
   page.section("Money by month: " + answer.candidate(*answer.shown()).name,
                "From the start of the plan, with every input at its median.");
-  page.table(region_months(answer.result(*answer.shown())));
+  if (shown.model.plan.data) page.paragraph(escaped(data_words(*shown.model.plan.data) + "."));
+  page.table(region_months(shown));
 }
 
 PageTable input_table(const PlanAnswer& answer) {

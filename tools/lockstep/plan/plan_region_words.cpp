@@ -54,6 +54,7 @@ std::string main_part(const PlanOutcome& shown, const PlanOutcome& other) {
       Part{"machines and building", other.write_off_usd - shown.write_off_usd},
       Part{"people, hosting and interest", people(other) - people(shown)},
       Part{"egress", other.egress_usd - shown.egress_usd},
+      Part{"storage", other.storage_usd - shown.storage_usd},
   };
   const Part& most =
       *std::ranges::max_element(parts, {}, [](const Part& part) { return std::abs(part.more); });
@@ -90,6 +91,12 @@ std::string plan_moment(const PlanAnswer& answer, double seconds) {
   const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(at)};
   return fmt::format("{:04}-{:02}-{:02}", static_cast<int>(date.year()),
                      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()));
+}
+
+Seconds data_until(const PlanResult& result) {
+  const PlanOutcome& expected = result.expected;
+  return result.model.plan.data->begins +
+         Seconds{expected.time_s - expected.before_s - expected.after_s};
 }
 
 std::vector<RegionRow> region_rows(const PlanAnswer& answer) {

@@ -26,6 +26,9 @@ std::vector<RegionRow> region_rows(const PlanAnswer& answer);
 /// "day 93.1", or the date where the plan says when it begins. `seconds` from the start.
 std::string plan_moment(const PlanAnswer& answer, double seconds);
 
+/// When a candidate's dataset is given up, after staging began. Requires CampaignPlan::data.
+Seconds data_until(const PlanResult& result);
+
 /// The shown candidate against itself in the other regions: money and what most of it is, time,
 /// carbon; and which regions are refused, with the reason.
 std::vector<std::string> region_words(const PlanAnswer& answer);

@@ -6,6 +6,7 @@
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
+#include "tools/lockstep/run/data_table.hpp"
 #include "tools/lockstep/run/purchase_table.hpp"
 
 namespace lockstep {
@@ -141,6 +142,19 @@ std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
   return out;
 }
 
+/// The dataset of each candidate on its way, and what its tiers cost.
+std::string datasets_text(const PlanAnswer& answer, const TextStyle& style) {
+  std::string out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty() || !result.model.plan.data) continue;
+    const DataPlan& data = *result.model.plan.data;
+    out += "\n" + style.bold("Dataset: " + answer.candidate(i).name) + "\n" +
+           wrapped(data_words(data)) + data_text(data, data_until(result), style);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
@@ -154,7 +168,7 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
              "other is better in\n  time, money and energy") +
          "\n" + ranges_table(answer, style) + expected_money(answer, style) +
          regions_text(answer, style) + swings_table(answer, style) + months_text(answer, style) +
-         "\n";
+         datasets_text(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");
