@@ -47,7 +47,8 @@ DataPlan stage_data(const DataSpec& data, Bytes dataset, BytesPerSecond write) {
   const bool during = data.staging == DataStaging::during;
   for (std::size_t i = 0; i < tiers.size(); ++i) {
     out.tiers.push_back({.name = tiers[i].name,
-                         .from = out.begins,
+                         .from = i == 0 ? Seconds{} : out.hops[i - 1].starts,
+                         .read_at = out.begins,
                          .usd_per_month = gigabytes * tiers[i].usd_per_gb_month,
                          .read_usd = gigabytes * tiers[i].usd_per_gb_read});
     if (i == out.hops.size()) break;
@@ -67,7 +68,7 @@ std::vector<double> tier_months(const HeldTier& tier, Seconds end) {
     const double until = std::min(end.base_units(), static_cast<double>(m + 1) * kMonthSeconds);
     out[m] += tier.usd_per_month * std::max(0.0, until - begin) / kMonthSeconds;
   }
-  const auto read = static_cast<std::size_t>(from / kMonthSeconds);
+  const auto read = static_cast<std::size_t>(tier.read_at.base_units() / kMonthSeconds);
   out[std::min(read, months - 1)] += tier.read_usd;
   return out;
 }

@@ -12,7 +12,8 @@ namespace lockstep {
 /// A tier that holds the dataset, from a moment until the run is done.
 struct HeldTier {
   std::string name;
-  Seconds from;              ///< bytes arrive
+  Seconds from;              ///< room for all of it is held, while it arrives too
+  Seconds read_at;           ///< the next tier gets it
   double usd_per_month = 0;  ///< of 1/12 of 365.25 days
   double read_usd = 0;       ///< for reading it once, to the next tier
 };

@@ -136,7 +136,8 @@ void add_storage_months(const PlanModel& model, const PlanOutcome& outcome,
     const double from = arrives + tier.from.base_units();
     spread_over_months(tier.usd_per_month * (done - from) / kMonthSeconds, from, done,
                        &PlanMonth::storage_usd, months);
-    spread_over_months(tier.read_usd, from, from, &PlanMonth::storage_usd, months);
+    const double read_at = arrives + tier.read_at.base_units();
+    spread_over_months(tier.read_usd, read_at, read_at, &PlanMonth::storage_usd, months);
   }
 }
 
