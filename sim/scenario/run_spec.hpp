@@ -94,13 +94,13 @@ constexpr std::array<std::string_view, 2> kDataStagings{"before", "during"};
 /// What training reads.
 struct DataSpec {
   double bytes_per_token = 4;
-  StorageSpec storage;           ///< that the loader reads from
-  std::optional<Bytes> dataset;  ///< all of it; none: as much as the run reads
-  std::vector<DataTier> tiers;   ///< that it comes from, the coldest first; where it lies at first
+  StorageSpec storage;             ///< that the loader reads from
+  std::optional<Bytes> dataset{};  ///< all of it; none: as much as the run reads
+  std::vector<DataTier> tiers{};  ///< that it comes from, the coldest first; where it lies at first
   DataStaging staging = DataStaging::before;
   double usd_per_gb_month = 0;  ///< of `storage`
-  std::optional<NodeCacheSpec> cache;
-  std::optional<LoaderSpec> loader;
+  std::optional<NodeCacheSpec> cache{};
+  std::optional<LoaderSpec> loader{};
 };
 
 struct RunSpec {

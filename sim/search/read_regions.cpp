@@ -95,6 +95,17 @@ std::vector<std::string_view> refused_regions(const PlanSpec& plan) {
   return out;
 }
 
+/// One dataset: what moves is what is staged then.
+void check_dataset(const JsonCursor& root, const PlanSpec& plan) {
+  if (!plan.data) return;
+  for (const PlanCandidate& candidate : plan.candidates) {
+    const std::optional<DataSpec>& read = candidate.run.data;
+    if (!read || !read->dataset || *read->dataset == plan.data->bytes) continue;
+    root.at("data").at("bytes").fail(fmt::format("the {:g} bytes of run.data.dataset of {}",
+                                                 read->dataset->base_units(), candidate.name));
+  }
+}
+
 bool pays_energy(const PlanCandidate& candidate) {
   return std::ranges::any_of(candidate.scenario.power->cost.usd_per_kwh.values,
                              [](double usd) { return usd != 0; });
@@ -167,6 +178,7 @@ void place_candidate(const PlanSpec& plan, std::size_t region, PlanCandidate& ou
 
 void check_places(const JsonCursor& root, const PlanSpec& plan) {
   if (plan.regions.empty() || plan.candidates.empty()) return;
+  check_dataset(root, plan);
   const bool none = std::ranges::none_of(
       plan.candidates, [](const PlanCandidate& candidate) { return candidate.refused.empty(); });
   if (none) {

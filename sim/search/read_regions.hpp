@@ -15,7 +15,7 @@ constexpr std::size_t kMostRegions = 32;
 /// "start", "regions" and "data" of a plan.
 void declare_regions(const DeclaredMembers& member, PlanSpec& out);
 /// What regions need beside data: a bandwidth and a price of egress, where there are several.
-/// Throws InputError for data without regions.
+/// Throws InputError where one is missing.
 void settle_regions(const JsonCursor& root, PlanSpec& out);
 
 /// A list of names of the plan's regions. Throws InputError for an unknown one.
@@ -24,8 +24,8 @@ std::vector<std::size_t> read_region_names(const JsonCursor& list,
 
 /// Sets where a candidate trains; refused, with the reason, where its data may not go.
 void place_candidate(const PlanSpec& plan, std::size_t region, PlanCandidate& out);
-/// Throws InputError where the data may go to no candidate's region, or where regions of owned
-/// machines have a price of energy and others none.
+/// Throws InputError where the data may go to no candidate's region, where a candidate's dataset is
+/// of another size, or where regions of owned machines have a price of energy and others none.
 void check_places(const JsonCursor& root, const PlanSpec& plan);
 
 }  // namespace lockstep

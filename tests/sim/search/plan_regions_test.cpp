@@ -254,6 +254,11 @@ TEST_CASE("plan with regions: mistakes name the place") {
   CHECK(region_mistake(locked) ==
         "plan.json#/data/may_leave: found false; allowed: a region that a candidate trains in: "
         "north, south");
+  Json other = regional_plan();
+  other["scenario"]["run"]["data"] = {{"bytes_per_token", 4}, {"dataset", "90 TB"}};
+  CHECK(region_mistake(other) ==
+        "plan.json#/data/bytes: found \"100 TB\"; allowed: the 9e+13 bytes of run.data.dataset of "
+        "own in home");
   Json placeless = regional_plan();
   placeless.erase("regions");
   CHECK(region_mistake(placeless).find(
