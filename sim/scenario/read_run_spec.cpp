@@ -173,7 +173,7 @@ void read_data_tiers(const JsonCursor& list, DataSpec& out) {
   }
 }
 
-void declare_cache(const DeclaredMembers& member, NodeCacheSpec& out) {
+void declare_node_cache(const DeclaredMembers& member, NodeCacheSpec& out) {
   member.required("per_node", out.per_node, kDatasetBytes, "That a node's drives hold");
   member.required("read", out.read, kStorageRate, "Of one node");
   member.required("write", out.write, kStorageRate, "Of one node");
@@ -210,7 +210,7 @@ void declare_data(const DeclaredMembers& member, DataSpec& out) {
                   [](const JsonCursor&) {});  // read_data_storage(): it depends on these
   declare_staging(member, out);
   member.optional("cache", out.cache, "Drives of the nodes that keep what was read once",
-                  declare_cache);
+                  declare_node_cache);
   member.optional("loader", out.loader,
                   "CPUs that make batches of what is read; default: as many "
                   "as it takes",

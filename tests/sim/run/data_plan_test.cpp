@@ -43,7 +43,7 @@ Json fed_scenario() {
   return out;
 }
 
-CampaignPlan planned(const Json& scenario) {
+CampaignPlan planned_feed(const Json& scenario) {
   const JobFile job = read_job_file("t.json", scenario.dump(), presets());
   return plan_campaign(complete_measured(job.draft, presets(), {}), *job.run);
 }
@@ -51,7 +51,7 @@ std::string data_mistake(const char* pointer, const Json& value) {
   Json scenario = fed_scenario();
   scenario["run"]["data"][Json::json_pointer(pointer)] = value;
   try {
-    (void)planned(scenario);
+    (void)planned_feed(scenario);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -65,7 +65,7 @@ double needed_bytes_per_s(const CampaignPlan& plan) { return 1e12 / plan.step_s;
 
 TEST_CASE("dataset: staged before, hop after hop; during, with the first bytes") {
   Json scenario = fed_scenario();
-  const CampaignPlan plan = planned(scenario);
+  const CampaignPlan plan = planned_feed(scenario);
   REQUIRE(plan.data);
   const DataPlan& before = *plan.data;
   // 2.5e14 bytes at 5 GB/s, then at 20 GB/s.
@@ -75,7 +75,7 @@ TEST_CASE("dataset: staged before, hop after hop; during, with the first bytes")
   CHECK(before.limit() == DataLimit::none);
 
   scenario["run"]["data"]["staging"] = "during";
-  const CampaignPlan overlapped = planned(scenario);
+  const CampaignPlan overlapped = planned_feed(scenario);
   CHECK(overlapped.data->begins.base_units() == doctest::Approx(7201));
   const double first = 5e9 / needed_bytes_per_s(overlapped);
   REQUIRE(first < 1);
@@ -88,16 +88,16 @@ TEST_CASE("dataset: staged before, hop after hop; during, with the first bytes")
   scenario["run"]["data"]["tiers"][1]["read"] = "10000 GB/s";
   scenario["run"]["data"]["tiers"][1]["write"] = "10000 GB/s";
   scenario["run"]["data"]["storage"]["write"] = "10000 GB/s";
-  CHECK(planned(scenario).data_speed == 1);
+  CHECK(planned_feed(scenario).data_speed == 1);
 }
 
 TEST_CASE("dataset: later passes come from the nodes' drives as far as it fits") {
   Json scenario = fed_scenario();
   Json& data = scenario["run"]["data"];
-  const double needed = needed_bytes_per_s(planned(scenario));
+  const double needed = needed_bytes_per_s(planned_feed(scenario));
   data["storage"]["read"] = 0.25 * needed;
   data["cache"] = {{"per_node", 2.5e14 / 16}, {"read", needed}, {"write", needed}};
-  const CampaignPlan half = planned(scenario);
+  const CampaignPlan half = planned_feed(scenario);
   CHECK(half.data->cached == doctest::Approx(0.5));
   CHECK(half.data->first.speed == doctest::Approx(0.25));
   CHECK(half.data->later.speed == doctest::Approx(0.5));
@@ -106,29 +106,29 @@ TEST_CASE("dataset: later passes come from the nodes' drives as far as it fits")
   // Of 4 passes one and three halves come from storage.
   CHECK(half.data_read_bytes_per_s == doctest::Approx(2.5 / 4 * half.data_speed * needed));
   data["cache"]["per_node"] = 2.5e14;
-  const CampaignPlan whole = planned(scenario);
+  const CampaignPlan whole = planned_feed(scenario);
   CHECK(whole.data->cached == 1);
   CHECK(whole.data->later.speed == 1);
   CHECK(whole.data_speed == doctest::Approx(4 / (4.0 + 3)));
   CHECK(whole.data->limit() == DataLimit::storage);
   // One pass finds nothing there.
   data["dataset"] = 2e15;
-  CHECK(planned(scenario).data->cached == 0);
+  CHECK(planned_feed(scenario).data->cached == 0);
 }
 
 TEST_CASE("dataset: CPUs that make too few batches hold the job back") {
   Json scenario = fed_scenario();
-  const double tokens_per_s = kDatasetTokens / planned(scenario).step_s;
+  const double tokens_per_s = kDatasetTokens / planned_feed(scenario).step_s;
   scenario["run"]["data"]["loader"] = {{"cores_per_node", 10},
                                        {"tokens_per_core_s", tokens_per_s / 80 * 0.75}};
-  const CampaignPlan plan = planned(scenario);
+  const CampaignPlan plan = planned_feed(scenario);
   CHECK(plan.data_speed == doctest::Approx(0.75));
   CHECK(plan.data->limit() == DataLimit::loader);
   CHECK(plan.campaign.step.base_units() == doctest::Approx(plan.step_s / 0.75));
 }
 
 TEST_CASE("dataset: tiers are paid from when bytes arrive until the end, and add up") {
-  const DataPlan data = *planned(fed_scenario()).data;
+  const DataPlan data = *planned_feed(fed_scenario()).data;
   REQUIRE(data.tiers.size() == 3);
   const Seconds end{2.5 * kMonthSeconds};
   // 2.5e5 GB for 2.5 months, and read once.
@@ -181,11 +181,11 @@ TEST_CASE("dataset: mistakes name the place") {
             .starts_with("t.json#/run/data/cache: found an object without \"write\""));
   Json scenario = fed_scenario();
   scenario["run"]["data"].erase("dataset");
-  CHECK_THROWS_WITH_AS(planned(scenario), doctest::Contains("an object without \"dataset\""),
+  CHECK_THROWS_WITH_AS(planned_feed(scenario), doctest::Contains("an object without \"dataset\""),
                        InputError);
   scenario = fed_scenario();
   scenario["run"]["data"]["tiers"][1].erase("write");
-  CHECK_THROWS_WITH_AS(planned(scenario), doctest::Contains("an object without \"write\""),
+  CHECK_THROWS_WITH_AS(planned_feed(scenario), doctest::Contains("an object without \"write\""),
                        InputError);
 }
 

@@ -1,6 +1,9 @@
 #include "tools/lockstep/plan/plan_page.hpp"
 
+#include <array>
+#include <cctype>
 #include <fmt/format.h>
+#include <utility>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -139,15 +142,16 @@ PageTable money_table(const PlanAnswer& answer) {
 PageTable region_table(const PlanAnswer& answer) {
   PageTable table;
   for (std::size_t c = 0; c < kRegionColumns.size(); ++c) {
-    table.columns.push_back({.title = std::string(kRegionColumns[c]), .numeric = c > 1});
+    std::string title(kRegionColumns[c]);
+    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    table.columns.push_back({.title = std::move(title), .numeric = c > 1});
   }
   for (const RegionRow& row : region_rows(answer)) {
     const PlanOutcome& o = answer.result(row.candidate).expected;
     const std::array<double, kRegionColumns.size()> sort{
         0, 0, o.before_s + o.after_s, o.time_s, o.usd, o.egress_usd, o.energy_j, o.tonnes_co2};
-    std::vector<PageCell> cells{{.content = coloured_name(row.cells[0], row.candidate)},
-                                {.content = escaped(row.cells[1])}};
-    for (std::size_t c = 2; c < row.cells.size(); ++c) {
+    std::vector<PageCell> cells{{.content = coloured_name(row.cells[0], row.candidate)}};
+    for (std::size_t c = 1; c < row.cells.size(); ++c) {
       cells.push_back(row.cells[c] == "-" ? PageCell::unknown()
                                           : PageCell::number(row.cells[c], sort[c]));
     }
@@ -170,7 +174,7 @@ PageTable region_months(const PlanResult& result) {
     std::vector<PageCell> cells{PageCell::number(std::to_string(m + 1), static_cast<double>(m))};
     for (const double usd : {month.write_off_usd, month.running_usd, month.rent_usd,
                              month.egress_usd, month.storage_usd, month.usd()}) {
-      cells.push_back(PageCell::number(plan_money(usd), usd));
+      cells.push_back(usd == 0 ? PageCell::unknown() : PageCell::number(plan_money(usd), usd));
     }
     table.rows.push_back(std::move(cells));
   }

@@ -37,7 +37,8 @@ RegionRow region_row(const PlanAnswer& answer, std::size_t i) {
 }
 
 /// "1.20 M USD more"; "as much" where the words would show no difference.
-std::string difference(double more, const std::string& size, const char* up, const char* down) {
+std::string difference_words(double more, const std::string& size, const char* up,
+                             const char* down) {
   return more == 0 ? "as much" : fmt::format("{} {}", size, more > 0 ? up : down);
 }
 
@@ -59,27 +60,27 @@ std::string main_part(const PlanOutcome& shown, const PlanOutcome& other) {
   const Part& most =
       *std::ranges::max_element(parts, {}, [](const Part& part) { return std::abs(part.more); });
   return fmt::format(", decided by {} ({})", most.name,
-                     difference(most.more, plan_money(std::abs(most.more)), "more", "less"));
+                     difference_words(most.more, plan_money(std::abs(most.more)), "more", "less"));
 }
 
-std::string against(const PlanAnswer& answer, std::size_t shown, std::size_t other) {
+std::string against_region(const PlanAnswer& answer, std::size_t shown, std::size_t other) {
   const PlanOutcome& a = answer.result(shown).expected;
   const PlanOutcome& b = answer.result(other).expected;
   std::string out = fmt::format("{} against {}: ", answer.candidate(other).place->name,
                                 answer.candidate(shown).place->name);
   if (is_priced(answer.candidate(shown)) && is_priced(answer.candidate(other))) {
     const double more = b.usd - a.usd;
-    out += difference(more, plan_money(std::abs(more)), "more", "less");
+    out += difference_words(more, plan_money(std::abs(more)), "more", "less");
     if (more != 0) out += main_part(a, b);
     out += "; ";
   }
   const double later = b.time_s - a.time_s;
-  out += later == 0
-             ? "done at the same time"
-             : "done " + difference(later, measure_text(0, std::abs(later)), "later", "earlier");
+  out += later == 0 ? "done at the same time"
+                    : "done " + difference_words(later, measure_text(0, std::abs(later)), "later",
+                                                 "earlier");
   const double carbon = b.tonnes_co2 - a.tonnes_co2;
   if (carbon != 0)
-    out += "; " + difference(carbon, tonnes(std::abs(carbon)), "more", "less") + " CO2";
+    out += "; " + difference_words(carbon, tonnes(std::abs(carbon)), "more", "less") + " CO2";
   return out + ".";
 }
 
@@ -118,7 +119,7 @@ std::vector<std::string> region_words(const PlanAnswer& answer) {
     if (!candidate.refused.empty()) {
       out.push_back(fmt::format("{} is refused: {}.", candidate.place->name, candidate.refused));
     } else if (answer.result(i).model.impossible.empty()) {
-      out.push_back(against(answer, shown, i));
+      out.push_back(against_region(answer, shown, i));
     }
   }
   return out;
