@@ -184,7 +184,8 @@ TEST_CASE("plan with regions: machines that come late leave time to move the dat
   Json plan = regional_plan();
   plan["candidates"][0]["scenario"]["run"]["purchase"] = Json::parse(
       R"({"interest": "8 %", "loses": "35 %", "lots": [
-        {"name": "all", "terms": "buy", "nodes": 4, "lead_time": "5 d", "usd_per_node": 300000}]})");
+        {"name": "all", "terms": "buy", "nodes": 4, "lead_time": "5 d",
+         "usd_per_node": 300000}]})");
   const PlanSpec spec = read_regional(plan);
   const PlanReport report = evaluate_plan(spec, {});
   const PlanOutcome& home = report.results[0].expected;
