@@ -13,6 +13,7 @@
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/compute_optimal.hpp"
 #include "sim/search/plan_candidates.hpp"
+#include "sim/search/read_regions.hpp"
 
 namespace lockstep {
 namespace {
@@ -109,6 +110,7 @@ void declare_plan(const DeclaredMembers& member, PlanSpec& out) {
                   [&](const JsonCursor& at) {
                     out.seed = static_cast<std::uint64_t>(at.integer(0, kMostSeed));
                   });
+  declare_regions(member, out);
 }
 
 std::array<Distribution, kPlanInputs> usual_inputs() {
@@ -168,12 +170,14 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   out.file = root.file();
   (void)root.find("$schema");
   declare_plan({root, Extent::whole}, out);
+  settle_regions(root, out);
   out.training = read_training(root.at("training"), read_parameters(root, presets));
   std::array<Distribution, kPlanInputs> inputs = usual_inputs();
   const auto uncertain = root.find("uncertain");
   if (uncertain) read_uncertain(*uncertain, inputs);
   out.assumptions = input_assumptions(uncertain);
-  out.candidates = read_candidates(root, presets, out.training.tokens, inputs);
+  out.candidates = read_candidates(root, presets, out, inputs);
+  check_places(root, out);
   check_price(root, out);
   settle_money(root, out);
   root.finish();

@@ -134,6 +134,9 @@ std::string standing(const PlanAnswer& answer, std::size_t i) {
 
 std::string verdict(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
+  if (const std::string& refused = answer.candidate(i).refused; !refused.empty()) {
+    return "is refused: " + refused;
+  }
   if (!result.model.impossible.empty()) return "is impossible: it " + result.model.impossible;
   const std::string unfinished = unfinished_words(result);
   if (unfinished.empty()) return standing(answer, i);
