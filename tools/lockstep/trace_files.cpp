@@ -16,6 +16,7 @@
 #include "models/base/input_file.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/nsys_recording.hpp"
 #include "sim/measured/sqlite_report.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
@@ -60,11 +61,12 @@ std::optional<TraceFormat> asked_format(const ParsedOptions& options) {
       .format;
 }
 
-/// What one file holds: ranks, or half of one; recordings of several GPUs where it is Nsight's.
+/// What one file holds: ranks, or half of one; an export of Nsight's with several GPUs.
 struct TraceFile {
   std::vector<RankTrace> ranks;
   std::optional<ExecutionTrace> operators;
   std::vector<KinetoRecording> recordings;
+  std::optional<NsysExport> exported;
 };
 
 /// Of several mistakes the first one's, whoever was faster.
@@ -123,11 +125,30 @@ std::map<std::string, std::vector<int>> groups_of(const ParsedOptions& options,
   return read_trace_groups(file, read_text_file(file));
 }
 
+/// All exports of Nsight Systems together: which ranks their GPUs are. Returns a note on it.
+std::string place_exports(std::vector<TraceFile>& files) {
+  std::vector<NsysExport> exports;
+  std::vector<TraceFile*> from;
+  for (TraceFile& file : files) {
+    if (!file.exported) continue;
+    exports.push_back(std::move(*file.exported));
+    from.push_back(&file);
+  }
+  std::string note = place_nsys_ranks(exports);
+  for (std::size_t i = 0; i < exports.size(); ++i) {
+    for (NsysGpu& gpu : exports[i].gpus) {
+      from[i]->recordings.push_back(std::move(gpu.recording));
+    }
+  }
+  return note;
+}
+
 std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequest& step,
                                    std::vector<std::string>& notes) {
   std::vector<ExecutionTrace> operators;
   std::vector<KinetoRecording> kineto;
   std::vector<RankTrace> out;
+  const std::string rank_note = place_exports(files);
   for (TraceFile& file : files) {
     if (file.operators) operators.push_back(std::move(*file.operators));
     for (KinetoRecording& recording : file.recordings) kineto.push_back(std::move(recording));
@@ -145,6 +166,7 @@ std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequ
         "their kernels to the execution traces, which are left out";
   }
   notes.push_back(cut_to_step(kineto, step));
+  notes.push_back(rank_note);
   if (!unlinked.empty()) notes.push_back(unlinked);
   const bool all_alone = std::ranges::none_of(
       pairs, [](const PytorchPair& pair) { return pair.operators.has_value(); });
@@ -186,7 +208,7 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   std::vector<TraceFile> read(files.size());
   for_each_index(files.size(), [&](std::size_t i) {
     if (asked ? *asked == TraceFormat::nsys : is_sqlite(files[i])) {
-      read[i].recordings = read_nsys_recordings(files[i], false);
+      read[i].exported = read_nsys_export(files[i], NsysHost::none);
       return;
     }
     const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);

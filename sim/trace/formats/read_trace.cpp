@@ -94,7 +94,7 @@ std::optional<int> rank_in_name(std::string_view file) {
   return rank;
 }
 
-std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
+std::optional<int> rank_word_in_name(std::string_view file) {
   const std::string name = lowered(file.substr(file.find_last_of('/') + 1));
   for (const std::string_view word : {"rank", "worker"}) {
     std::size_t at = name.find(word);
@@ -105,6 +105,11 @@ std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
     const auto [stop, error] = std::from_chars(name.data() + at, name.data() + name.size(), rank);
     if (error == std::errc{} && rank >= 0 && rank < kMostTraceRanks) return rank;
   }
+  return std::nullopt;
+}
+
+std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
+  if (const auto rank = rank_word_in_name(file)) return rank;
   return alone ? 0 : rank_in_name(file);
 }
 

@@ -232,6 +232,7 @@ Exit run_diagnose(const ParsedOptions& options, Console& console) {
   const StepRecordings recorded =
       read_step_recordings(trace_files(words), step_asked(options), false);
   Diagnosis found = diagnose(predicted, recorded.recordings, recorded.ranks);
+  if (!recorded.rank_note.empty()) found.notes.insert(found.notes.begin(), recorded.rank_note);
   found.notes.insert(found.notes.begin(), recorded.note);
   check_device(recorded.recordings.front().file, recorded.recordings.front().device,
                predicted.scenario.node.gpu.name, "the scenario", presets, found.notes);
