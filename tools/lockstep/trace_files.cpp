@@ -15,10 +15,12 @@
 #include "models/base/input_error.hpp"
 #include "models/base/input_file.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/mapped_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/nsys_recording.hpp"
 #include "sim/measured/sqlite_report.hpp"
+#include "sim/trace/formats/goal.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
 #include "sim/trace/formats/read_trace.hpp"
 #include "sim/trace/pytorch/aligned_starts.hpp"
@@ -90,6 +92,12 @@ bool has_execution_traces(const std::vector<std::string>& files) {
   constexpr std::size_t kHead = 512;
   return std::ranges::any_of(
       files, [](const std::string& file) { return is_execution_trace(read_head(file, kHead)); });
+}
+
+/// A schedule of txt2bin, which may be larger than memory.
+bool is_unpacked_goal(const std::string& file) {
+  constexpr std::size_t kCookieBytes = 8;
+  return is_goal_binary(read_head(file, kCookieBytes)) && is_goal_binary(MappedFile(file).bytes());
 }
 
 StepRequest asked_step(const ParsedOptions& options) {
@@ -209,6 +217,10 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   for_each_index(files.size(), [&](std::size_t i) {
     if (asked ? *asked == TraceFormat::nsys : is_sqlite(files[i])) {
       read[i].exported = read_nsys_export(files[i], NsysHost::none);
+      return;
+    }
+    if ((!asked || *asked == TraceFormat::goal_binary) && is_unpacked_goal(files[i])) {
+      read[i].ranks = read_goal_binary(files[i], MappedFile(files[i]).bytes());
       return;
     }
     const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);

@@ -24,6 +24,7 @@ enum class TraceFormat : std::uint8_t {
   simai,
   aicb,
   nsys,
+  goal_binary,
 };
 
 /// One row per format, in the order of the enumeration, for options and messages.
