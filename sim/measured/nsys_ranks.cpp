@@ -94,7 +94,7 @@ class RankGiver {
                  fmt::format("each rank once; {} is of the same rank", at->second));
     }
     gpu.recording.rank = static_cast<int>(rank);
-    if (world) gpu.recording.world = *world;
+    if (world) gpu.recording.world = world;
   }
 
  private:

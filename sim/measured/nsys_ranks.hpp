@@ -7,7 +7,7 @@
 
 #include "sim/measured/nsys_recording.hpp"
 
-namespace SQLite {
+namespace SQLite {  // NOLINT(readability-identifier-naming): the library has it
 class Database;
 }
 

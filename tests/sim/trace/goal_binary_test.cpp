@@ -18,10 +18,10 @@ using namespace lockstep::test;
 
 namespace {
 
-constexpr std::uint8_t kSend = 1, kReceive = 2, kCalculation = 3;
+constexpr std::uint8_t kGoalSend = 1, kGoalReceive = 2, kGoalCalculation = 3;
 
 struct MadeOperation {
-  std::uint8_t type = kCalculation;
+  std::uint8_t type = kGoalCalculation;
   std::uint64_t size = 0;  ///< ns or bytes
   std::uint32_t peer = 0, tag = 0;
   std::uint8_t cpu = 0;
@@ -30,19 +30,19 @@ struct MadeOperation {
 using MadeRank = std::vector<MadeOperation>;
 using MadeSchedule = std::vector<MadeRank>;
 
-std::string as_text(const MadeSchedule& schedule) {
+std::string goal_text(const MadeSchedule& schedule) {
   std::string out = fmt::format("num_ranks {}\n", schedule.size());
   for (std::size_t r = 0; r < schedule.size(); ++r) {
     out += fmt::format("rank {} {{\n", r);
     std::string dependencies;
     for (std::size_t i = 0; i < schedule[r].size(); ++i) {
       const MadeOperation& own = schedule[r][i];
-      if (own.type == kCalculation) {
+      if (own.type == kGoalCalculation) {
         out += fmt::format("l{}: calc {} cpu {}\n", i, own.size, own.cpu);
       } else {
-        out +=
-            fmt::format("l{}: {} {}b {} {} tag {} cpu {}\n", i, own.type == kSend ? "send" : "recv",
-                        own.size, own.type == kSend ? "to" : "from", own.peer, own.tag, own.cpu);
+        out += fmt::format("l{}: {} {}b {} {} tag {} cpu {}\n", i,
+                           own.type == kGoalSend ? "send" : "recv", own.size,
+                           own.type == kGoalSend ? "to" : "from", own.peer, own.tag, own.cpu);
       }
       for (const std::uint32_t other : own.waits) {
         dependencies += fmt::format("l{} requires l{}\n", i, other);
@@ -57,7 +57,7 @@ std::string as_text(const MadeSchedule& schedule) {
 }
 
 template <class Number>
-void put(std::string& out, Number value) {
+void put_goal(std::string& out, Number value) {
   for (std::size_t i = 0; i < sizeof value; ++i) {
     out += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xFF);
   }
@@ -72,44 +72,44 @@ std::string packed_rank(const MadeRank& rank) {
     if (rank[i].waits.empty() && rank[i].starts.empty()) roots.push_back(i);
   }
   std::string out, others;
-  put(out, static_cast<std::uint32_t>(rank.size()));
-  put(out, static_cast<std::uint32_t>(roots.size()));
-  for (const std::uint32_t root : roots) put(out, root);
+  put_goal(out, static_cast<std::uint32_t>(rank.size()));
+  put_goal(out, static_cast<std::uint32_t>(roots.size()));
+  for (const std::uint32_t root : roots) put_goal(out, root);
   std::uint32_t next = 0;
   for (std::size_t i = 0; i < rank.size(); ++i) {
     const MadeOperation& own = rank[i];
-    put(out, static_cast<std::uint32_t>(own.waits.size() + own.starts.size()));
-    put(out, own.type);
-    put(out, own.peer);
-    put(out, own.size);
-    put(out, own.tag);
-    put(out, own.cpu);
-    put(out, std::uint8_t{0});  // nic
+    put_goal(out, static_cast<std::uint32_t>(own.waits.size() + own.starts.size()));
+    put_goal(out, own.type);
+    put_goal(out, own.peer);
+    put_goal(out, own.size);
+    put_goal(out, own.tag);
+    put_goal(out, own.cpu);
+    put_goal(out, std::uint8_t{0});  // nic
     for (const auto* waiting : {&ends[i], &starts[i]}) {
-      put(out, static_cast<std::uint32_t>(waiting->size()));
-      put(out, next);
+      put_goal(out, static_cast<std::uint32_t>(waiting->size()));
+      put_goal(out, next);
       next += static_cast<std::uint32_t>(waiting->size());
-      for (const std::uint32_t other : *waiting) put(others, other);
+      for (const std::uint32_t other : *waiting) put_goal(others, other);
     }
   }
   return out + others;
 }
 
-std::string as_binary(const MadeSchedule& schedule) {
+std::string goal_bytes(const MadeSchedule& schedule) {
   std::string table, ranks;
-  put(table, static_cast<std::uint32_t>(schedule.size()));
-  put(table, std::uint8_t{1});
-  put(table, std::uint8_t{0});
+  put_goal(table, static_cast<std::uint32_t>(schedule.size()));
+  put_goal(table, std::uint8_t{1});
+  put_goal(table, std::uint8_t{0});
   std::uint64_t at = table.size() + 16 * schedule.size();
   for (const MadeRank& rank : schedule) {
     const std::string packed = packed_rank(rank);
-    put(table, at);
+    put_goal(table, at);
     at += packed.size();
-    put(table, at);
+    put_goal(table, at);
     ranks += packed;
   }
   std::string out;
-  put(out, std::uint64_t{4223});
+  put_goal(out, std::uint64_t{4223});
   return out + table + ranks;
 }
 
@@ -127,14 +127,14 @@ MadeSchedule made_schedule() {
     rank.push_back({.size = 1000 + random(5000)});
     for (std::uint32_t round = 0; round < 2; ++round) {
       const auto first = static_cast<std::uint32_t>(rank.size()) - 1;
-      rank.push_back({.type = kSend,
+      rank.push_back({.type = kGoalSend,
                       .size = 100'000 + 1000 * round,
                       .peer = (r + 1) % kRanks,
                       .tag = round,
                       .cpu = 1,
                       .waits = {first},
                       .starts = {}});
-      rank.push_back({.type = kReceive,
+      rank.push_back({.type = kGoalReceive,
                       .size = 100'000 + 1000 * round,
                       .peer = (r + kRanks - 1) % kRanks,
                       .tag = round,
@@ -150,8 +150,8 @@ MadeSchedule made_schedule() {
   return out;
 }
 
-std::string written(const TemporaryFolder& folder, const std::string& name,
-                    const std::string& bytes) {
+std::string written_goal(const TemporaryFolder& folder, const std::string& name,
+                         const std::string& bytes) {
   const std::string file = folder.path() + "/" + name;
   std::ofstream(file, std::ios::binary) << bytes;
   return file;
@@ -166,7 +166,7 @@ std::string binary_mistake(const std::string& bytes) {
   return "";
 }
 
-std::string with_byte(std::string bytes, std::size_t at, unsigned char value) {
+std::string goal_with_byte(std::string bytes, std::size_t at, unsigned char value) {
   bytes.at(at) = static_cast<char>(value);
   return bytes;
 }
@@ -176,8 +176,8 @@ std::string with_byte(std::string bytes, std::size_t at, unsigned char value) {
 TEST_CASE("GOAL binary: a schedule is replayed as its text is, byte for byte") {
   const TemporaryFolder folder;
   const MadeSchedule schedule = made_schedule();
-  const std::string text = folder.write("s.goal", as_text(schedule));
-  const std::string binary = written(folder, "s.bin", as_binary(schedule));
+  const std::string text = folder.write("s.goal", goal_text(schedule));
+  const std::string binary = written_goal(folder, "s.bin", goal_bytes(schedule));
   for (const char* format : {"json", "csv", "table"}) {
     const auto replayed = [&](const std::string& file, const std::vector<std::string>& more) {
       std::vector<std::string> args{"replay",  file, "--node",   "dgx_h100",
@@ -212,7 +212,7 @@ TEST_CASE("GOAL: irequires takes what the other one waits for, wherever the text
 }
 
 TEST_CASE("GOAL binary: it is told by its first bytes, packed or not") {
-  const std::string bytes = as_binary({{{.size = 5}}});
+  const std::string bytes = goal_bytes({{{.size = 5}}});
   CHECK(recognise_trace(bytes) == TraceFormat::goal_binary);
   CHECK(read_goal_binary("s.bin", bytes).at(0).nodes.at(0).duration.ps == 5000);
   const std::string text = "num_ranks 1\nrank 0 {\ncalc 5\n}\n";
@@ -226,7 +226,7 @@ TEST_CASE("GOAL binary: it is told by its first bytes, packed or not") {
 }
 
 TEST_CASE("GOAL binary: every cut of a file is one line") {
-  const std::string bytes = as_binary(made_schedule());
+  const std::string bytes = goal_bytes(made_schedule());
   for (std::size_t length = 8; length < bytes.size(); length += length < 200 ? 1 : 37) {
     CAPTURE(length);
     const std::string line = binary_mistake(bytes.substr(0, length));
@@ -239,7 +239,7 @@ TEST_CASE("GOAL binary: hostile numbers are one line each") {
   // Two operations, of which the second waits for the first. Behind 8 + 6 + 16 bytes lie counts of
   // operations and roots and a root, then the operations.
   const MadeSchedule pair{{{.size = 5}, {.size = 6, .waits = {0}, .starts = {}}}};
-  const std::string bytes = as_binary(pair);
+  const std::string bytes = goal_bytes(pair);
   constexpr std::size_t kFirst = 8 + 6 + 16 + 12;
   REQUIRE(bytes.size() == kFirst + 2 * 39 + 4);
   struct Hostile {
@@ -263,12 +263,12 @@ TEST_CASE("GOAL binary: hostile numbers are one line each") {
            Hostile{kFirst + 78, 7, "s.bin, rank 0, operation 1: found operation 8 that waits"},
        }) {
     CAPTURE(each.at);
-    const std::string line = binary_mistake(with_byte(bytes, each.at, each.value));
+    const std::string line = binary_mistake(goal_with_byte(bytes, each.at, each.value));
     CHECK_MESSAGE(line.starts_with(each.found), line);
     CHECK(line.find('\n') == std::string::npos);
   }
-  CHECK(binary_mistake(as_binary({{{.type = kReceive, .size = 8, .peer = 0xFFFFFFFF}}}))
+  CHECK(binary_mistake(goal_bytes({{{.type = kGoalReceive, .size = 8, .peer = 0xFFFFFFFF}}}))
             .starts_with("s.bin, rank 0, operation 1: found any sender; allowed: one rank"));
-  CHECK(binary_mistake(as_binary({{{.type = kReceive, .size = 8, .tag = 0xFFFFFFFF}}}))
+  CHECK(binary_mistake(goal_bytes({{{.type = kGoalReceive, .size = 8, .tag = 0xFFFFFFFF}}}))
             .starts_with("s.bin, rank 0, operation 1: found any tag; allowed: one tag"));
 }
