@@ -395,7 +395,7 @@ TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
        goal + ": found 1 rank; allowed: the 9 that num_ranks says\n"},
       {{"replay", goal, "--node", "dgx_h100", "--from", "goat"},
        "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch, simai, aicb, "
-       "nsys. "
+       "nsys, goal-bin. "
        "Did you mean "
        "goal?\n"}};
   for (const auto& [words, line] : mistakes) {

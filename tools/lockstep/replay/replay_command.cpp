@@ -35,7 +35,7 @@ constexpr std::array kReplayOptions{
     OptionSpec{"cluster", 0, "FILE", false,
                "Take the cluster from this scenario; --node, --nodes and --fabric change it.",
                "--cluster scenarios/llama3-405b-16k.json", PathUse::reads},
-    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch|simai|aicb|nsys", false,
+    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch|simai|aicb|nsys|goal-bin", false,
                "Format of the files; else what they look like.", "--from chakra-json"},
     OptionSpec{"groups", 0, "FILE", false,
                "Ranks of the process groups, as ASTRA-sim takes them ({\"1\": [0, 1]}), for Chakra "
@@ -86,12 +86,13 @@ constexpr std::array kReplayOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 6> kReplayExamples{
+constexpr std::array<std::string_view, 7> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100",
     "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
     "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm5_80gb --format json",
     "lockstep replay et_0.json kineto_0.json --node dgx_b200 --recorded-on h100_sxm5_80gb",
     "lockstep replay step.goal --cluster scenarios/llama3-405b-16k.json",
+    "lockstep replay schedule.bin --node dgx_h100",
     "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
 };
 
@@ -105,7 +106,8 @@ constexpr CommandSpec kReplaySpec{
         "traces\n"
         "(et_0.json and kineto_0.json: two files a rank), SQLite exports of Nsight Systems, a "
         "GOAL\n"
-        "schedule, or a workload of SimAI or AICB. Every rank runs its nodes as their "
+        "schedule (text, or as txt2bin packs it), or a workload of SimAI or AICB. Every rank runs "
+        "its nodes as their "
         "dependencies\n"
         "and streams allow, with the recorded durations; collectives and messages cost what they\n"
         "cost on this cluster and share its links.\n"
