@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,6 +20,8 @@ Value queue_bucket_values(const Queue& a) {
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
   Value::Object out;
   for (std::size_t b = 0; b < kQueueBuckets; ++b) {
+    const bool of_suspension = b == static_cast<std::size_t>(QueueBucket::suspended);
+    if (of_suspension && !a.spec.preemption.suspends) continue;
     out.emplace_back(
         std::string(kQueueBucketNames[b]),
         Value::Object{{"gpu_hours", a.result.books[b].gpu_hours()}, {"share", shares[b]}});
@@ -206,6 +210,25 @@ void add_counts(FieldTable<Queue>& fields) {
            [](const Queue& a) { return queue_shares(a)[0]; })
       .add("evictions", Better::less, "How often a job had to go for another.",
            [](const Queue& a) { return a.result.evictions; })
+      .add("suspensions", Better::less,
+           "How often a job was suspended for another; with preemption.suspends only.",
+           [](const Queue& a) -> std::optional<std::int64_t> {
+             if (!a.spec.preemption.suspends) return std::nullopt;
+             return a.result.suspensions;
+           })
+      .add("suspended_jobs", Better::less, "Jobs that are suspended at the end; with it only.",
+           [](const Queue& a) -> std::optional<std::size_t> {
+             if (!a.spec.preemption.suspends) return std::nullopt;
+             return static_cast<std::size_t>(std::ranges::count_if(
+                 a.result.jobs, [](const JobOutcome& of) { return of.is_suspended; }));
+           })
+      .add("suspended_s", Better::less, "How long jobs were suspended, all together; with it only.",
+           [](const Queue& a) -> std::optional<double> {
+             if (!a.spec.preemption.suspends) return std::nullopt;
+             double sum = 0;
+             for (const JobOutcome& of : a.result.jobs) sum += in_seconds(of.suspended);
+             return sum;
+           })
       .add("node_failures", Better::less, "How often a node broke.",
            [](const Queue& a) { return a.result.node_failures; })
       .add("backfilled", "Jobs that Slurm's backfill scheduler started; with it only.",

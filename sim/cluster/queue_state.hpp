@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "sim/cluster/job_priorities.hpp"
 #include "sim/cluster/queue_draws.hpp"
 #include "sim/cluster/reserved_nodes.hpp"
+#include "sim/cluster/suspended_jobs.hpp"
 #include "sim/cluster/usage_limits.hpp"
 #include "sim/cluster/waiting_jobs.hpp"
 #include "sim/core/indexed_heap.hpp"
@@ -36,16 +38,28 @@ enum class QueueBucket : std::uint8_t {
   reserved,  ///< free, set aside by an advance reservation
   idle,      ///< free while nobody waits
   broken,    ///< in repair
+  suspended,  ///< kept for suspended jobs, and used by nobody
 };
-constexpr std::size_t kQueueBuckets = 8;
+constexpr std::size_t kQueueBuckets = 9;
 constexpr std::array<std::string_view, kQueueBuckets> kQueueBucketNames{
-    "useful", "starting", "lost", "slowed", "blocked", "reserved", "idle", "broken"};
+    "useful", "starting", "lost", "slowed", "blocked", "reserved", "idle", "broken", "suspended"};
+
+/// Why a job holds its GPUs no more.
+enum class SpanEnd : std::uint8_t {
+  open,       ///< it does, at the end of what was simulated
+  ended,      ///< its run is over, for good
+  moved,      ///< it runs on elsewhere
+  suspended,  ///< it may go on there; where its run is over meanwhile, an empty span follows
+  preempted,  ///< it goes for another
+  failed,     ///< its node broke
+};
 
 /// GPUs that a job has held without a break.
 struct JobSpan {
   std::uint32_t job = 0;
   RunTime begin = 0, end = 0;
   Holding held{};
+  SpanEnd how = SpanEnd::open;
 };
 
 enum class JobPhase : std::uint8_t {
@@ -53,6 +67,7 @@ enum class JobPhase : std::uint8_t {
   kept,  ///< submitted, and not to be looked at yet: JobGates says why
   pending,
   running,
+  suspended,
   done,
 };
 
@@ -71,21 +86,25 @@ struct DispensableRank {
 
 /// What has become of a job so far.
 struct JobState {
-  RunTime left = 0;         ///< work still to do at `settled`, as time at its reference pace
-  RunTime left_before = 0;  ///< when its present run began: what is saved for sure
-  RunTime began = -1;       ///< its present run
-  RunTime held_since = -1;  ///< the same GPUs
-  RunTime ready = -1;       ///< when it works again: a restart is over
-  RunTime settled = -1;     ///< up to when it has been counted
-  double speed = 1;         ///< as a share of that pace
-  RunTime ends = 0;         ///< unless something comes between
+  RunTime left = 0;           ///< work still to do at `settled`, as time at its reference pace
+  RunTime left_before = 0;    ///< when its present run began: what is saved for sure
+  RunTime began = -1;         ///< its present run
+  RunTime held_since = -1;    ///< the same GPUs
+  RunTime active_since = -1;  ///< its present run, or since it goes on after a suspension
+  RunTime ready = -1;         ///< when it works again: a restart is over
+  RunTime settled = -1;       ///< up to when it has been counted
+  double speed = 1;           ///< as a share of that pace
+  RunTime ends = 0;           ///< unless something comes between
   RunTime first_start = -1;
   RunTime ended = -1;
   RunTime pending_since = 0;
   RunTime waited = 0;    ///< all times between submission and end in which it held nothing
   RunTime attained = 0;  ///< time in which it has held its GPUs
   RunTime slowed = 0;    ///< of that, beyond what its work takes at the reference pace
+  RunTime suspended_at = 0;
+  RunTime suspended = 0;  ///< all times in which it was
   std::int32_t evictions = 0;
+  std::int32_t suspensions = 0;
   std::int32_t failures = 0;
   JobPhase phase = JobPhase::future;
   bool stopped = false;    ///< before its work was done: its reservation was over
@@ -187,6 +206,19 @@ class QueueState {
   /// By Slurm's rules: it goes when its grace is over, to be requeued or cancelled. Whether it is
   /// gone already.
   bool preempt(std::uint32_t j);
+  [[nodiscard]] const SuspendedJobs& suspended() const { return suspended_; }
+  /// What suspended jobs keep that a waiting one may suspend is free for a trial, until it starts
+  /// or suspended jobs take it back.
+  void lend_kept(const std::function<bool(std::uint32_t)>& is_lent) {
+    suspended_.lend(free_, is_lent);
+  }
+  /// Free GPUs of suspended jobs are kept for them; whoever has all of its own goes on.
+  void resume_suspended();
+  /// When the limit of a running job ends it, at the latest; of a suspended one as if it ran on.
+  [[nodiscard]] RunTime limit_end(std::uint32_t j) const {
+    const RunTime end = states_[j].ends + (job(j).limit - job(j).runs);
+    return reserved_.any() ? std::min(end, reserved_.stops_at(reservation_of(j))) : end;
+  }
   /// The node breaks: jobs on it wait again, and nobody is placed on it until mend().
   void fail(int node, bool stays_broken);
   void mend(int node);
@@ -209,7 +241,7 @@ class QueueState {
   [[nodiscard]] GpuTime held_time() const { return held_time_; }
   /// What the site draws now; 0 where the scenario does not say "power".
   [[nodiscard]] Watts drawn() const {
-    return draws_ ? draws_->facility(drawn_, free_.total()) : Watts{};
+    return draws_ ? draws_->facility(drawn_, free_.total() + suspended_.kept()) : Watts{};
   }
   /// GPU time that jobs of given duration have held.
   [[nodiscard]] GpuTime given_time() const { return given_time_; }
@@ -229,10 +261,6 @@ class QueueState {
   [[nodiscard]] Progress progress_of(std::uint32_t j) const;
   void settle(std::uint32_t j, RunTime overhead = 0);
   void foresee_end(std::uint32_t j);
-  [[nodiscard]] RunTime limit_end(std::uint32_t j) const {
-    const RunTime end = states_[j].ends + (job(j).limit - job(j).runs);
-    return reserved_.any() ? std::min(end, reserved_.stops_at(reservation_of(j))) : end;
-  }
   [[nodiscard]] RunTime attained(std::uint32_t j) const;
   [[nodiscard]] std::size_t level_of(std::uint32_t j) const;
   [[nodiscard]] JobRank place_of(std::uint32_t j) const;
@@ -242,12 +270,22 @@ class QueueState {
     books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
   }
   void lose_unsaved(std::uint32_t j);
-  void keep_span(std::uint32_t j);
+  void keep_span(std::uint32_t j, SpanEnd how);
   void hold(std::uint32_t j, Holding where);
-  void let_go(std::uint32_t j);
+  void let_go(std::uint32_t j, SpanEnd how);
+  /// Its GPUs are free, and its time on them is counted.
+  void leave_gpus(std::uint32_t j, SpanEnd how);
   /// From now on it holds its GPUs (`sign` 1), or does not any more (-1).
   void count_held(const QueueJob& job, int sign);
-  void wait_again(std::uint32_t j);
+  /// The same for what its owners may hold, which a suspended job still counts for.
+  void count_owned(const QueueJob& job, int sign);
+  /// Whether it is suspended where it is preempted.
+  [[nodiscard]] bool suspends(std::uint32_t j) const;
+  void suspend(std::uint32_t j);
+  void resume(const SuspendedJobs::Job& of);
+  /// It is suspended no more, and does not go on.
+  void drop_suspended(std::uint32_t j, SpanEnd how);
+  void wait_again(std::uint32_t j, SpanEnd how);
   void wait(std::uint32_t j);
   void stop_preempted(std::uint32_t j);
   /// Its end, before its work is done.
@@ -287,6 +325,7 @@ class QueueState {
   NodeSet reserved_now_;
   RunTime next_reservation_;
   IndexedHeap<RunTime> graces_;
+  SuspendedJobs suspended_;
   std::vector<double> priority_;     ///< multifactor: of jobs, as it was reckoned last
   std::vector<double> precedences_;  ///< of qualities of service, then of partitions; empty: none
   std::size_t done_ = 0;

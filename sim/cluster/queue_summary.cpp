@@ -187,7 +187,7 @@ double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end)
   if (job.submit >= end) return 0;
   const RunTime left = outcome.cancelled >= 0 ? outcome.cancelled : end;
   const RunTime until = outcome.end < 0 ? left : outcome.end;
-  return seconds(until - job.submit - outcome.waited);
+  return seconds(until - job.submit - outcome.waited - outcome.suspended);
 }
 
 QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {

@@ -46,8 +46,8 @@ RunTime RecordedStarts::next_at(RunTime now) const {
 
 bool RecordedStarts::start(QueueState& state, std::uint32_t j) const {
   const JobPhase phase = state.state(j).phase;
-  if (phase == JobPhase::running || phase == JobPhase::done) return true;
-  if (phase != JobPhase::pending) return false;
+  if (phase == JobPhase::future || phase == JobPhase::kept) return false;
+  if (phase != JobPhase::pending) return true;
   const QueueJob& job = state.job(j);
   std::optional<Holding> where = recorded_holding(state, job, spec_->recorded[j].nodes);
   if (!where) {

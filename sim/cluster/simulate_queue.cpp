@@ -81,6 +81,10 @@ class QueueRun {
       out.waited = s.waited;
       out.evictions = s.evictions;
       out.failures = s.failures;
+      out.suspended = s.suspended;
+      out.suspensions = s.suspensions;
+      out.is_suspended = s.phase == JobPhase::suspended;
+      result_.suspensions += s.suspensions;
       out.slowed = s.slowed;
       out.cancelled = s.cancelled ? s.ended : -1;
       out.stopped = s.stopped;
@@ -160,6 +164,7 @@ class QueueRun {
     for (const std::uint32_t j : state_.take_going_on()) {
       if (spec_->preemption.mode == PreemptionMode::replan) replan_.submitted(j);
     }
+    state_.resume_suspended();
     start_jobs(changes);
     speeds_.update(state_);
     if (watch_) watch_->note(state_);

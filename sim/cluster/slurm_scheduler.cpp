@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "sim/cluster/preemption.hpp"
@@ -25,6 +26,16 @@ NodeSet all_nodes(int nodes) {
 NodeSet nodes_held(const Holding& holding, int nodes) {
   NodeSet out(nodes);
   for (const HeldGpus& held : holding) out.add(held.node);
+  return out;
+}
+
+/// Running and suspended jobs by the ends of their limits: that of a suspended one stands still.
+std::set<std::pair<RunTime, std::uint32_t>> ends_with_suspended(const QueueState& state,
+                                                                const SuspendedJobs& suspended) {
+  std::set<std::pair<RunTime, std::uint32_t>> out = state.by_limit();
+  for (const SuspendedJobs::Job& of : suspended.jobs()) {
+    out.emplace(std::max(state.limit_end(of.job), state.now()), of.job);
+  }
   return out;
 }
 
@@ -169,7 +180,11 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
   }
   FreeGpus free = state.free();
   std::vector<std::uint32_t> gone;
+  SuspendedJobs suspended = state.suspended();  // those that the job has to leave their GPUs
   if (state.spec().preemption.by_slurm()) {
+    for (const SuspendedJobs::Job& of : state.suspended().jobs()) {
+      if (may_preempt(state, j, of.job)) suspended.remove(of.job, free);
+    }
     gone = preemption_candidates(state, j);
     for (const std::uint32_t of : gone) free.give(state.state(of).held);
     auto where = state.placer().place(free, gpus, &usable);
@@ -177,7 +192,9 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     std::ranges::sort(gone);
   }
   const auto is_usable = [&](const HeldGpus& held) { return usable.has(held.node); };
-  const auto& ends = state.by_limit();
+  std::set<std::pair<RunTime, std::uint32_t>> with_suspended;
+  if (suspended.any()) with_suspended = ends_with_suspended(state, suspended);
+  const auto& ends = suspended.any() ? with_suspended : state.by_limit();
   std::optional<RunTime> first;  // from which the windows are counted
   RunTime window = kFirstWindow;
   for (auto end = ends.begin(); end != ends.end();) {
@@ -186,10 +203,16 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     for (bool goes_on = true; goes_on && end != ends.end();) {
       const auto [at, running] = *end++;
       if (!gone.empty() && std::ranges::binary_search(gone, running)) continue;
-      const Holding& held = state.state(running).held;
+      const SuspendedJobs::Job* const stays = suspended.find(running);
+      const Holding& held = stays == nullptr ? state.state(running).held : stays->held;
       if (std::ranges::none_of(held, is_usable)) continue;
       if (!first) first = next_multiple(at, kFirstWindow);
-      free.give(held);
+      if (stays == nullptr) {
+        free.give(held);
+      } else {
+        suspended.remove(running, free);
+      }
+      suspended.claim(free);
       last = at;
       goes_on = end != ends.end() && end->first <= *first + window;
     }

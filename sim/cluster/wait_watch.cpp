@@ -54,6 +54,7 @@ WaitReason kept_by(const QueueState& state, std::uint32_t j) {
 
 WaitReason reason_of(const QueueState& state, std::uint32_t j, const NodeSet* within,
                      const Supply& supply) {
+  if (state.state(j).phase == JobPhase::suspended) return WaitReason::suspended;
   if (state.state(j).phase == JobPhase::kept) return kept_by(state, j);
   const QueueJob& job = state.job(j);
   const JobClass& of = state.waiting().classes()[state.waiting().class_of(j)];
@@ -91,7 +92,8 @@ void WaitWatch::note(const QueueState& state) {
   const RunTime now = state.now();
   if (open_) spans_.back().end = now;
   const JobPhase phase = state.state(job_).phase;
-  if (phase != JobPhase::pending && phase != JobPhase::kept) {
+  const bool waits = phase == JobPhase::pending || phase == JobPhase::kept;
+  if (!waits && phase != JobPhase::suspended) {
     open_ = false;
     return;
   }

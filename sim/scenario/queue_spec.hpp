@@ -149,6 +149,7 @@ struct QueuePreemption {
   bool cancels = false;         ///< qos, partition: whoever is preempted is cancelled
   bool youngest_first = false;  ///< qos, partition: else the smallest of the lowest priority
   bool strict_order = false;    ///< qos, partition: candidates are not sorted by overlap
+  bool suspends = false;        ///< qos, partition: whoever is preempted is suspended
   int reorder_count = 1;        ///< qos, partition: how often candidates are sorted anew
 
   /// Whether jobs are preempted by Slurm's rules.

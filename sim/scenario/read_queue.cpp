@@ -279,9 +279,12 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
         .fail(R"(no such key unless "mode" is "evict", "qos" or "partition")");
   }
   for (const std::string_view key :
-       {"cancels", "youngest_first", "strict_order", "reorder_count"}) {
+       {"cancels", "suspends", "youngest_first", "strict_order", "reorder_count"}) {
     if (by_slurm || !queue.find("preemption") || !queue.at("preemption").find(key)) continue;
     queue.at("preemption").at(key).fail(R"(no such key unless "mode" is "qos" or "partition")");
+  }
+  if (preemption.suspends && preemption.cancels) {
+    queue.at("preemption").at("suspends").fail(R"(false where "cancels" is true)");
   }
   if (out.order != QueueOrder::multifactor && queue.find("priority")) {
     queue.at("priority").fail(R"(no such key unless "order" is "multifactor")");

@@ -246,7 +246,9 @@ class TraceRows {
 
 /// How long a job is taken to run once it has started; below 0: it never did, nor will it.
 double duration_of(const SlurmRecord& of, const TraceRows& rows) {
-  if (of.start >= 0 && of.end >= of.start) return of.end - of.start;
+  if (of.start >= 0 && of.end >= of.start) {
+    return std::max(0.0, of.end - of.start - of.suspended);
+  }
   const bool open = of.state == "PENDING" || of.state == "RUNNING" || of.state == "SUSPENDED" ||
                     of.state == "COMPLETING" || of.state == "REQUEUED";
   return open ? rows.limit_of(of) : -1;

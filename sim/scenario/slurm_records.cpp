@@ -101,6 +101,7 @@ SlurmRecord record_of(const SacctRow& row) {
   out.start = row.time("Start");
   out.end = row.time("End");
   out.limit = slurm_duration(row.text("Timelimit")).value_or(-1);
+  out.suspended = slurm_duration(row.text("Suspended")).value_or(0);
   for (const char* const column : {"AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"}) {
     const std::string tres = row.text(column);
     if (out.gpus == 0) out.gpus = gpus_in(tres).value_or(0);

@@ -134,6 +134,35 @@ TEST_CASE("import: settings that are read act") {
         std::string::npos);
 }
 
+TEST_CASE("import: PreemptMode=SUSPEND acts where a suspended job's CPUs come free, not its Gres") {
+  SlurmFiles files;
+  files.conf = {"slurm.conf",
+                "NodeName=n[1-2] CPUs=8\n"
+                "PartitionName=spare Nodes=n[1-2] Default=YES\n"
+                "PartitionName=prime Nodes=n[1-2] PriorityTier=5\n"
+                "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"};
+  files.accounting = {"sacct.txt",
+                      "JobID|Partition|Submit|Start|End|Suspended|Timelimit|AllocTRES|State\n"
+                      "1|spare|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T01:30:00|"
+                      "00:30:00|02:00:00|cpu=16|COMPLETED\n"
+                      "2|prime|2026-01-01T00:20:00|2026-01-01T00:20:00|2026-01-01T00:50:00|"
+                      "00:00:00|01:00:00|cpu=8|COMPLETED\n"};
+  const ImportedSite site = imported(files);
+  CHECK(Json::parse(site.scenario)["queue"]["preemption"] ==
+        Json::parse(R"({"mode": "partition", "suspends": true, "checkpoint": "1000 d"})"));
+  // An hour of work in an hour and a half.
+  CHECK(site.jobs.find("\n1,,,spare,,16,0,3600,7200,0,0,") != std::string::npos);
+
+  files.conf.text.replace(0, 22, "NodeName=n[1-2] CPUs=8 Gres=gpu:8");
+  files.accounting.reset();
+  const ImportedSite gres = imported(files);
+  CHECK(Json::parse(gres.scenario)["queue"]["preemption"]["mode"] == "none");
+  CHECK(has_note(gres,
+                 "PreemptMode=SUSPEND frees the CPUs of a suspended job, and none of its Gres: it "
+                 "keeps its GPUs, and nobody is taken to be preempted; \"suspends\" in "
+                 "\"preemption\" is for GPUs that are shared"));
+}
+
 TEST_CASE("import: what does not act, is not known, or does not fit has a line of its own") {
   const ImportedSite site = imported(files_of());
   for (const std::string note :
