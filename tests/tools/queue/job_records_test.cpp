@@ -104,8 +104,8 @@ TEST_CASE("lockstep run --accounting: failures of nodes, and jobs that wait agai
   const std::string scenario = folder.write("queue.json", R"({
     "cluster": {"node": "dgx_h100", "nodes": 1},
     "queue": {"order": "fifo", "admission": "strict", "until": "1 h",
-              "breaks": [{"node": 1, "at": "10 min", "repair": "20 min"},
-                         {"node": 1, "at": "50 min", "repair": "20 min"}],
+              "breaks": [{"node": 0, "at": "10 min", "repair": "20 min"},
+                         {"node": 0, "at": "50 min", "repair": "20 min"}],
               "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "2 h"}}]}})");
   const std::string rows = records_of(scenario, folder.path() + "/sacct.txt");
   const std::string day = "2001-01-01T";
@@ -142,7 +142,7 @@ TEST_CASE("lockstep run --accounting: a job that was suspended has one run, whic
                     std::string::npos,
                 rows);
   CHECK_MESSAGE(rows.find("|n1|00:10:00\n") != std::string::npos, rows);
-  CHECK_MESSAGE(rows.find("\n4|d|||spare||SUSPENDED|2001-01-01T01:15:00|2001-01-01T01:15:00|"
+  CHECK_MESSAGE(rows.find("\n3|d|||spare||SUSPENDED|2001-01-01T01:15:00|2001-01-01T01:15:00|"
                           "2001-01-01T01:15:00|Unknown|00:35:00|01:00:00|1|") != std::string::npos,
                 rows);
   const nlohmann::json answer = answer_with({scenario});
