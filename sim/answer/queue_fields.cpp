@@ -65,6 +65,17 @@ const FieldTable<QueueGroup>& queue_group_fields() {
   return fields;
 }
 
+const FieldTable<LicenseUse>& license_fields() {
+  using Of = LicenseUse;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which.", [](const Of& l) { return l.name; })
+          .add("count", "How many there are.", [](const Of& l) { return l.count; })
+          .add("held_mean", "How many jobs held, on average over what was simulated.",
+               [](const Of& l) { return l.held_mean; });
+  return fields;
+}
+
 const FieldTable<RecordedQueue>& recorded_fields() {
   using Of = RecordedQueue;
   static const FieldTable<Of> fields =
@@ -288,6 +299,9 @@ const FieldTable<QueueAnswer>& queue_fields() {
         .list_if_any("by_qos", "Jobs by quality of service, where there are several.",
                      queue_group_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.by_qos; })
+        .list_if_any("licenses", "Licences that jobs held while they ran, where there are some.",
+                     license_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.licenses; })
         .list_if_any("campaigns", "Trials of one job, the worse of which may be stopped early.",
                      trial_campaign_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.campaigns; })

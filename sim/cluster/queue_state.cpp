@@ -74,6 +74,8 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       user_quota_(quotas_of(spec.user_quotas, spec.users.size())),
       account_quota_(quotas_of(spec.account_quotas, spec.accounts.size())),
       account_time_(spec.accounts.size()),
+      licenses_held_(spec.licenses.size()),
+      license_time_(spec.licenses.size()),
       tree_(spec),
       priorities_(spec, tree_),
       usage_(spec, tree_),
@@ -104,7 +106,14 @@ bool QueueState::over_quota(const JobClass& of) const {
 
 bool QueueState::over_owner_quota(const JobClass& of) const {
   return user_gpus_[of.user] + of.gpus > user_quota_[of.user] ||
-         account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of);
+         account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of) ||
+         over_licenses(of);
+}
+
+bool QueueState::over_licenses(const JobClass& of) const {
+  return std::ranges::any_of(spec_->license_sets[of.licenses], [&](const LicenseNeed& need) {
+    return licenses_held_[need.license] + need.count > spec_->licenses[need.license].count;
+  });
 }
 
 RunTime QueueState::attained(std::uint32_t j) const {
@@ -201,6 +210,9 @@ void QueueState::advance(RunTime to) {
   count(QueueBucket::broken, broken_, passed);
   count(QueueBucket::suspended, suspended_.kept(), passed);
   held_time_ += GpuTime(held_, passed);
+  for (std::size_t l = 0; l < licenses_held_.size(); ++l) {
+    license_time_[l] += GpuTime(licenses_held_[l], passed);
+  }
   given_time_ += GpuTime(given_, passed);
   now_ = to;
 }
@@ -243,6 +255,9 @@ void QueueState::count_owned(const QueueJob& job, int sign) {
   const std::int64_t gpus = sign * static_cast<std::int64_t>(job.gpus);
   user_gpus_[job.user] += gpus;
   account_gpus_[job.account] += gpus;
+  for (const LicenseNeed& need : spec_->license_sets[job.licenses]) {
+    licenses_held_[need.license] += std::int64_t{sign} * need.count;
+  }
   if (cohorts_.used()) cohorts_.add(cohorts_.queue_of(job.account), gpus);
 }
 

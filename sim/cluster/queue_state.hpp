@@ -150,6 +150,10 @@ class QueueState {
   [[nodiscard]] const std::set<DispensableRank>& admitted(std::uint16_t cluster_queue) const {
     return admitted_[cluster_queue];
   }
+  /// Whether jobs of the class lack licences that others hold.
+  [[nodiscard]] bool over_licenses(const JobClass& of) const;
+  /// Licences that jobs have held, by time: of QueueSpec::licenses.
+  [[nodiscard]] const std::vector<GpuTime>& license_time() const { return license_time_; }
   [[nodiscard]] bool over_limit(const JobClass& of) const {
     return usage_.used() && usage_.over(of);
   }
@@ -315,6 +319,8 @@ class QueueState {
   std::vector<std::set<JobRank>> evictable_;
   std::vector<std::int64_t> user_gpus_, account_gpus_, user_quota_, account_quota_;
   std::vector<GpuTime> account_time_;
+  std::vector<std::int64_t> licenses_held_;
+  std::vector<GpuTime> license_time_;
   AssociationTree tree_;
   JobPriorities priorities_;
   UsageBook usage_;

@@ -96,6 +96,7 @@ class QueueRun {
     result_.held = state_.held_time();
     result_.given = state_.given_time();
     result_.account_held = state_.account_time();
+    result_.license_held = state_.license_time();
     result_.groups_simulated = speeds_.simulated();
     result_.backfilled = slurm_.backfilled();
     result_.series = {.bin_s = to_seconds(held_.bin()).base_units(),

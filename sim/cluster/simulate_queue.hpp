@@ -45,7 +45,8 @@ struct QueueResult {
   GpuTime given{};   ///< of that, by jobs of given duration
   Watts most_drawn;  ///< by the site at any time; with "power"
   std::vector<GpuTime> account_held;
-  std::vector<WaitSpan> waits;  ///< of the job that was watched
+  std::vector<GpuTime> license_held;  ///< by QueueSpec::licenses: how many, times for how long
+  std::vector<WaitSpan> waits;        ///< of the job that was watched
   QueueSeries series;
   std::int64_t node_failures = 0;
   std::int64_t evictions = 0;

@@ -59,6 +59,7 @@ WaitReason reason_of(const QueueState& state, std::uint32_t j, const NodeSet* wi
   const QueueJob& job = state.job(j);
   const JobClass& of = state.waiting().classes()[state.waiting().class_of(j)];
   if (state.over_limit(of) || state.over_time(j)) return WaitReason::limit;
+  if (state.over_licenses(of)) return WaitReason::licenses;
   if (state.over_quota(of)) return WaitReason::quota;
   if (state.held_back(j)) return WaitReason::advance_reservation;
   if (state.placer().place(state.free(), job.gpus, within)) {

@@ -27,11 +27,12 @@ enum class WaitReason : std::uint8_t {
   broken,         ///< it lacks no more GPUs than are in repair
   busy,           ///< others hold the GPUs
   suspended,      ///< it has started, and a job that preempted it holds its GPUs
+  licenses,       ///< others hold the licences that it asks for
 };
-constexpr std::array<std::string_view, 14> kWaitReasonNames{
+constexpr std::array<std::string_view, 15> kWaitReasonNames{
     "held",  "dependency", "begin_time",  "array_limit", "limit",         "advance_reservation",
     "quota", "order",      "reservation", "scheduler",   "fragmentation", "broken",
-    "busy",  "suspended"};
+    "busy",  "suspended",  "licenses"};
 
 /// A stretch of waiting for one reason.
 struct WaitSpan {

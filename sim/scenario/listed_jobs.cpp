@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
@@ -51,6 +52,11 @@ QueueJob job_of(const JsonCursor& at, const ListedJob& written, QueueSpec& out) 
   if (const auto of = at.find("partition"))
     job.partition = partition_of(*of, written.partition, out);
   if (const auto of = at.find("qos")) job.qos = qos_number(*of, written.qos, out);
+  if (!written.licenses.empty()) {
+    const auto set = license_set(written.licenses, out);
+    if (!set) at.at("licenses").fail(allowed_licenses(out));
+    job.licenses = *set;
+  }
   return job;
 }
 
@@ -68,6 +74,8 @@ void declare_request(const DeclaredMembers& member, ListedJob& out) {
   member.optional("account", out.account, "Which account pays");
   member.optional("partition", out.partition, "Nodes that it is bound to");
   member.optional("qos", out.qos, "Its quality of service");
+  member.optional("licenses", out.licenses,
+                  "Licences that it holds while it runs, as in \"matlab:2,ansys\"");
   member.optional("priority", out.priority, -kMostPriority, kMostPriority,
                   "Higher first; added to what \"multifactor\" reckons; default: 0");
 }

@@ -11,7 +11,7 @@ namespace lockstep {
 
 /// A job, or an array of jobs, as a scenario lists it.
 struct ListedJob {
-  std::string name, user, account, partition, qos, reservation, dependency;
+  std::string name, user, account, partition, qos, reservation, dependency, licenses;
   Seconds submit{}, runs{}, limit{}, begin{};
   int gpus = 1, priority = 0, tasks = 0, at_once = 0;
   bool held = false, fails = false;

@@ -98,6 +98,7 @@ struct QueueJob {
   std::int32_t training = -1;   ///< QueueSpec::trainings; none: its duration is given
   bool cut = false;             ///< its limit ends it
   std::uint16_t qos = 0;        ///< QueueSpec::qos
+  std::uint16_t licenses = 0;   ///< QueueSpec::license_sets
 };
 
 /// What a real scheduler made of a job.
@@ -231,6 +232,8 @@ struct QueueSpec {
   std::vector<AdvanceReservation> reservations;
   std::vector<QualityOfService> qos{QualityOfService{}};  ///< the first: that of jobs without one
   std::vector<Association> associations;                  ///< parents first; empty: none declared
+  std::vector<QueueLicense> licenses;
+  std::vector<LicenseSet> license_sets{LicenseSet{}};  ///< the first: no licences
   PriorityRules priorities;
   double node_cpus = 0;                    ///< 0: one for each GPU
   double cpus_per_gpu = 0;                 ///< 0: node_cpus over GPUs of a node

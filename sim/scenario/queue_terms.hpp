@@ -48,6 +48,21 @@ struct JobArray {
   int most_running = 0;  ///< at a time; 0: no limit
 };
 
+/// A licence that jobs hold while they run.
+struct QueueLicense {
+  std::string name;
+  int count = 0;
+};
+/// How many of a licence (QueueSpec::licenses) a job asks for.
+struct LicenseNeed {
+  std::uint16_t license = 0;
+  int count = 0;
+
+  friend bool operator==(const LicenseNeed&, const LicenseNeed&) = default;
+};
+/// What a job asks for, by rising license.
+using LicenseSet = std::vector<LicenseNeed>;
+
 /// Nodes that are set aside for a while.
 struct AdvanceReservation {
   std::string name;

@@ -9,6 +9,7 @@
 
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/feature_rules.hpp"
+#include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/listed_jobs.hpp"
 #include "sim/scenario/queue_campaigns.hpp"
 #include "sim/scenario/queue_parts.hpp"
@@ -283,6 +284,9 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
     if (by_slurm || !queue.find("preemption") || !queue.at("preemption").find(key)) continue;
     queue.at("preemption").at(key).fail(R"(no such key unless "mode" is "qos" or "partition")");
   }
+  if (preemption.mode == PreemptionMode::replan && queue.find("licenses")) {
+    queue.at("licenses").fail(R"(no such key where "preemption" is "replan")");
+  }
   if (preemption.suspends && preemption.cancels) {
     queue.at("preemption").at("suspends").fail(R"(false where "cancels" is true)");
   }
@@ -335,6 +339,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   declare_accounts(member, out);
   declare_partitions(member, out);
   declare_quotas(member, out);
+  declare_licenses(member, out);
   declare_cluster_queues(member, out);
   declare_reservations(member, out);
   declare_breaks(member, out);

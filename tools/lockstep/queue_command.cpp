@@ -106,7 +106,8 @@ constexpr CommandSpec kQueueSpec{
         "stretch of its waiting has the first of these reasons that holds: it is held; it depends "
         "on a\n"
         "job; its time has not come; its array is full; a limit of its quality of service or\n"
-        "association, or a quota, would be exceeded; an advance reservation is in the way;\n"
+        "association, a quota or the licences would be exceeded; an advance reservation is in the "
+        "way;\n"
         "it fits, but the order, a reservation or the scheduler's cycle holds it back; enough "
         "GPUs\n"
         "are free, but not on the nodes that it needs; it lacks no more than is in repair; others\n"
@@ -145,7 +146,8 @@ std::string_view words_of(WaitReason reason) {
       "enough GPUs are free, but not on the nodes that it needs",
       "it lacks no more GPUs than are in repair",
       "others hold the GPUs",
-      "it has started, and a job that preempted it holds its GPUs"};
+      "it has started, and a job that preempted it holds its GPUs",
+      "others hold the licences that it asks for"};
   return kWords[static_cast<std::size_t>(reason)];
 }
 

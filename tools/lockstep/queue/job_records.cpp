@@ -172,8 +172,13 @@ std::string sacct_name(const QueueSpec& spec, std::size_t j) {
 }
 
 std::string tres_text(const QueueSpec& spec, const QueueJob& job) {
-  return fmt::format("cpu={:.0f},gres/gpu={},node={}", std::ceil(job.gpus * spec.cpus_of_gpu()),
-                     job.gpus, spec.nodes_of(job));
+  std::string out =
+      fmt::format("cpu={:.0f},gres/gpu={},node={}", std::ceil(job.gpus * spec.cpus_of_gpu()),
+                  job.gpus, spec.nodes_of(job));
+  for (const LicenseNeed& need : spec.license_sets[job.licenses]) {
+    out += fmt::format(",license/{}={}", spec.licenses[need.license].name, need.count);
+  }
+  return out;
 }
 
 std::string sacct_row(const QueueAnswer& a, std::size_t j, const std::string& id,

@@ -111,6 +111,15 @@ std::string queue_cost_line(const QueueAnswer& a) {
   return labelled_line("Cost", kQueueLabels, text);
 }
 
+std::string licenses_line(const QueueAnswer& a) {
+  std::string text;
+  for (const LicenseUse& of : a.summary.licenses) {
+    text += fmt::format("{}{}: {} of {} held on average", text.empty() ? "" : "; ", of.name,
+                        significant(of.held_mean), grouped(of.count));
+  }
+  return text.empty() ? text : labelled_line("Licences", kQueueLabels, text);
+}
+
 std::string queue_headline(const QueueAnswer& a) {
   const QueueSummary& s = a.summary;
   const auto line = [](std::string_view label, const std::string& text) {
@@ -152,7 +161,7 @@ std::string queue_headline(const QueueAnswer& a) {
     out += line("Backfill",
                 counted(a.result.backfilled, "job") + " started by the backfill scheduler");
   }
-  out += queue_power_lines(a) + queue_cost_line(a);
+  out += licenses_line(a) + queue_power_lines(a) + queue_cost_line(a);
   if (a.result.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
 }
