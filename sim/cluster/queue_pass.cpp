@@ -115,6 +115,7 @@ void start_in_order(QueueState& state) {
   const bool strict = state.spec().admission == QueueAdmission::strict;
   const bool evicts = state.spec().preemption.mode == PreemptionMode::evict;
   const auto& classes = state.waiting().classes();
+  state.reckon_shares();
   WaitingWalk walk = walk_of(state);
   while (!walk.empty()) {
     const std::uint32_t j = walk.front().job;
@@ -130,6 +131,10 @@ void start_in_order(QueueState& state) {
     if (where) {
       walk.pop();
       state.start(j, *std::move(where));
+      if (state.starts_change_order()) {
+        state.reckon_shares();
+        walk = walk_of(state);
+      }
       continue;
     }
     if (preempts(state, j)) where = place_for(state, j);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/cluster/service_order.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -83,6 +85,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       campaigns_(spec),
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
+      dominant_(spec),
       precedences_(precedences_of(spec)),
       cohorts_(spec),
       admitted_(spec.cluster_queues.size()) {
@@ -92,6 +95,8 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
   exempt_.fit(spec.jobs.size());
   for (std::size_t j = 0; j < states_.size(); ++j) states_[j].left = spec.jobs[j].runs;
   if (spec.preemption.by_slurm()) graces_.fit(spec.jobs.size());
+  if (spec.order == QueueOrder::gittins) gittins_ = gittins_of_levels(spec);
+  if (spec.order == QueueOrder::qssf) predicted_ = predicted_services(spec);
   if (spec.order == QueueOrder::multifactor) priority_.resize(spec.jobs.size());
 }
 
@@ -156,6 +161,12 @@ JobRank QueueState::place_of(std::uint32_t j) const {
       return {-static_cast<double>(job(j).priority) - precedence(j), j};
     case QueueOrder::multifactor:
       return {-priority_[j] - precedence(j), j};
+    case QueueOrder::gittins:
+      return {-gittins_[level_of(j)], j};
+    case QueueOrder::qssf:
+      return {predicted_[j], j};
+    case QueueOrder::drf:
+      return {dominant_.of(job(j).account), j};
   }
   assert(false && "an unknown order");
   return {0, j};
@@ -255,6 +266,7 @@ void QueueState::count_owned(const QueueJob& job, int sign) {
   const std::int64_t gpus = sign * static_cast<std::int64_t>(job.gpus);
   user_gpus_[job.user] += gpus;
   account_gpus_[job.account] += gpus;
+  dominant_.count(job, sign);
   for (const LicenseNeed& need : spec_->license_sets[job.licenses]) {
     licenses_held_[need.license] += std::int64_t{sign} * need.count;
   }
@@ -292,7 +304,7 @@ void QueueState::start(std::uint32_t j, Holding where) {
   resume_suspended();
   if (spec_->preemption.mode != PreemptionMode::evict) return;
   exempt_.set(j, now_ + spec_->preemption.exempt);
-  if (spec_->order == QueueOrder::las) foresee_level(j);
+  if (by_levels()) foresee_level(j);
 }
 
 void QueueState::leave_gpus(std::uint32_t j, SpanEnd how) {

@@ -14,6 +14,7 @@
 #include "sim/cluster/association_tree.hpp"
 #include "sim/cluster/campaign_rungs.hpp"
 #include "sim/cluster/cohort_quotas.hpp"
+#include "sim/cluster/dominant_shares.hpp"
 #include "sim/cluster/free_gpus.hpp"
 #include "sim/cluster/gpu_time.hpp"
 #include "sim/cluster/job_gates.hpp"
@@ -182,7 +183,7 @@ class QueueState {
   [[nodiscard]] const std::set<JobRank>& evictable_of(std::uint32_t job_class) const {
     return evictable_[job_class];
   }
-  /// las: when a running job falls a level; INT64_MAX: none does.
+  /// las, gittins: when a running job falls a level; INT64_MAX: none does.
   [[nodiscard]] RunTime next_level() const;
   void fall_levels();
   /// evict: whoever has run for long enough may be evicted from now on.
@@ -193,6 +194,10 @@ class QueueState {
   [[nodiscard]] RunTime next_rule() const;
   /// Ends the graces and the reservations whose time has come.
   void apply_rules();
+  /// drf: puts waiting jobs in the order of what accounts hold now. No walk over them outlives it.
+  void reckon_shares();
+  /// Whether a start changes the order of those that wait.
+  [[nodiscard]] bool starts_change_order() const { return dominant_.used(); }
   /// Reckons usage and priorities where it is time to.
   void reckon_priorities();
   /// Jobs wait from now on that nothing keeps any more; cancelled ones go.
@@ -269,6 +274,9 @@ class QueueState {
   [[nodiscard]] std::size_t level_of(std::uint32_t j) const;
   [[nodiscard]] JobRank place_of(std::uint32_t j) const;
   [[nodiscard]] JobRank lasting_rank(std::uint32_t j) const;
+  [[nodiscard]] bool by_levels() const {
+    return spec_->order == QueueOrder::las || spec_->order == QueueOrder::gittins;
+  }
   void foresee_level(std::uint32_t j);
   void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
     books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
@@ -332,6 +340,9 @@ class QueueState {
   RunTime next_reservation_;
   IndexedHeap<RunTime> graces_;
   SuspendedJobs suspended_;
+  std::vector<double> gittins_;    ///< of levels
+  std::vector<double> predicted_;  ///< qssf: of jobs
+  DominantShares dominant_;
   std::vector<double> priority_;     ///< multifactor: of jobs, as it was reckoned last
   std::vector<double> precedences_;  ///< of qualities of service, then of partitions; empty: none
   std::size_t done_ = 0;

@@ -71,6 +71,11 @@ void QueueState::reckon_priorities() {
   });
 }
 
+void QueueState::reckon_shares() {
+  if (!dominant_.used() || !dominant_.reckon()) return;
+  waiting_.sort_anew([&](std::uint32_t j) { return rank_of(j); });
+}
+
 void QueueState::open_gates() {
   if (!gates_.used()) return;
   for (;;) {

@@ -30,9 +30,12 @@ enum class QueueOrder : std::uint8_t {
   las,          ///< least attained service, in levels (Tiresias: Gu et al. 2019, NSDI, section 3.2)
   priority,     ///< the highest priority of the trace
   multifactor,  ///< the highest priority by Slurm's factors: age, fair share, size and others
+  gittins,      ///< the highest Gittins index by attained service, in levels (Tiresias)
+  qssf,         ///< least predicted service: time x GPUs (Helios: Hu et al. 2021, SC)
+  drf,          ///< the account with the least dominant share (Ghodsi et al. 2011, NSDI)
 };
-constexpr std::array<std::string_view, 7> kQueueOrderNames{"fifo", "sjf",      "srtf",       "srsf",
-                                                           "las",  "priority", "multifactor"};
+constexpr std::array<std::string_view, 10> kQueueOrderNames{
+    "fifo", "sjf", "srtf", "srsf", "las", "priority", "multifactor", "gittins", "qssf", "drf"};
 
 /// What happens behind a job that cannot start.
 enum class QueueAdmission : std::uint8_t {
@@ -205,7 +208,8 @@ struct QueueSpec {
   QueuePreemption preemption;
   QueuePlacement placement;
   SlurmCycles slurm;
-  std::vector<RunTime> levels;  ///< las: GPU time at which a job falls a level, rising
+  double estimate_sigma = 0;    ///< qssf: of the logarithm of a prediction over the duration
+  std::vector<RunTime> levels;  ///< las, gittins: GPU time at which a job falls a level, rising
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
   RunTime until = 0;     ///< 0: when the last job has ended

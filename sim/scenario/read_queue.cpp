@@ -254,16 +254,30 @@ void check_widths(const JsonCursor& queue, const QueueSpec& out) {
   }
 }
 
+/// Whoever starts changes who comes next.
+void check_drf(const JsonCursor& queue, const QueueSpec& out) {
+  if (out.order != QueueOrder::drf) return;
+  if (out.admission != QueueAdmission::strict && out.admission != QueueAdmission::best_effort) {
+    queue.at("admission").fail(R"(strict or best_effort where "order" is "drf")");
+  }
+  if (out.preemption.mode != PreemptionMode::none) {
+    queue.at("preemption").at("mode").fail(R"(none where "order" is "drf")");
+  }
+}
+
 void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   const QueuePreemption& preemption = out.preemption;
   const bool evicts = preemption.mode == PreemptionMode::evict;
   const bool by_slurm = preemption.by_slurm();
-  const bool by_submission = out.order == QueueOrder::fifo || out.order == QueueOrder::sjf;
-  if (evicts && by_submission) {
+  const bool stays = out.order == QueueOrder::fifo || out.order == QueueOrder::sjf ||
+                     out.order == QueueOrder::qssf;
+  if (evicts && stays) {
     queue.at("preemption")
         .at("mode")
-        .fail(R"(none with "fifo" and "sjf", whose order does not change while a job runs)");
+        .fail(
+            R"(none with "fifo", "sjf" and "qssf", whose order does not change while a job runs)");
   }
+  check_drf(queue, out);
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
   const bool slurm = out.admission == QueueAdmission::slurm;
@@ -297,7 +311,11 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
       std::ranges::all_of(out.qos, [](const auto& of) { return of.preempts.empty(); })) {
     queue.at("preemption").at("mode").fail("qos with one that \"preempts\" another");
   }
-  if (out.order == QueueOrder::las && out.levels.empty()) {
+  if (out.order != QueueOrder::qssf && queue.find("estimate_sigma")) {
+    queue.at("estimate_sigma").fail(R"(no such key unless "order" is "qssf")");
+  }
+  const bool by_levels = out.order == QueueOrder::las || out.order == QueueOrder::gittins;
+  if (by_levels && out.levels.empty()) {
     (void)queue.at("levels");  // required here
   }
   if (out.snapshot > 0 && !out.campaigns.empty()) {
@@ -313,7 +331,9 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "Who comes first: fifo, first in first out; sjf, shortest job; srtf, shortest "
                   "remaining time; srsf, the same times GPUs; las, least attained service, in "
                   "\"levels\"; priority, the trace's; multifactor, Slurm's, by the weights in "
-                  "\"priority\"");
+                  "\"priority\"; gittins, the highest Gittins index of attained service, in "
+                  "\"levels\"; qssf, least predicted service, by \"estimate_sigma\"; drf, the "
+                  "account with the least dominant share");
   member.required("admission", out.admission, kAdmissionNames,
                   "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
                   "starts; easy, whoever does not delay the first; conservative, whoever delays "
@@ -321,7 +341,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "\"cluster_queues\" says");
   member.optional("levels", written_type(R"({"type": "array", "minItems": 1,
                                              "items": {"$ref": "#/$defs/time"}})"),
-                  "las: GPU time (of one GPU) at which a job falls a level, rising",
+                  "las, gittins: GPU time (of one GPU) at which a job falls a level, rising",
                   [&](const JsonCursor& at) {
                     for (const JsonCursor& level : at.elements(100)) {
                       out.levels.push_back(to_run_time(level.seconds(kPositiveQueueSpan)));
@@ -329,6 +349,9 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                     const bool rises = std::ranges::is_sorted(out.levels);
                     if (out.levels.empty() || !rises) at.fail("at least one time, in rising order");
                   });
+  member.optional("estimate_sigma", out.estimate_sigma, Interval{0, 10},
+                  "qssf: by how much predictions are off: the standard deviation of the logarithm "
+                  "of predicted over true duration; default: 0, they are right");
   declare_preemption(member, out);
   member.optional("placement", out.placement, "Where jobs go", declare_placement);
   member.optional("slurm", out.slurm, "Its cycles, by the names of SchedulerParameters",
