@@ -81,7 +81,7 @@ class Search {
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       free.give(state_->state(candidates_[c].job).held);
       candidates_[c].overlap = 0;
-      auto where = state_->placer().place(free, state_->job(job_).gpus, usable_);
+      auto where = state_->place(free, job_, usable_);
       if (!where) continue;
       found_ = *std::move(where);
       for (Candidate& behind : candidates_ | std::views::drop(c + 1)) behind.overlap = 1;
@@ -134,9 +134,7 @@ bool may_preempt(const QueueState& state, std::uint32_t j, std::uint32_t of) {
 }
 
 bool preempt_for(QueueState& state, std::uint32_t j, const NodeSet* usable) {
-  const auto fits = [&] {
-    return state.placer().place(state.free(), state.job(j).gpus, usable).has_value();
-  };
+  const auto fits = [&] { return state.place(state.free(), j, usable).has_value(); };
   if (state.suspended().any()) {
     state.lend_kept([&](std::uint32_t of) { return may_preempt(state, j, of); });
     if (fits()) return true;

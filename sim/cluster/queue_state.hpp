@@ -125,6 +125,10 @@ class QueueState {
   [[nodiscard]] RunTime now() const { return now_; }
   [[nodiscard]] const FreeGpus& free() const { return free_; }
   [[nodiscard]] const Placer& placer() const { return placer_; }
+  /// Where the job goes on what is free of the nodes `within` (null: all): the components of a
+  /// heterogeneous one in their order, each in its own partition, and none unless all fit.
+  [[nodiscard]] std::optional<Holding> place(const FreeGpus& free, std::uint32_t j,
+                                             const NodeSet* within) const;
   [[nodiscard]] const WaitingJobs& waiting() const { return waiting_; }
   [[nodiscard]] const IndexedHeap<RunTime>& ends() const { return ends_; }
   /// Running jobs by the latest time at which their limit ends them.

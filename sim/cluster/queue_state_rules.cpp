@@ -2,6 +2,7 @@
 // grace, advance reservations.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "sim/cluster/queue_state.hpp"
 
@@ -160,6 +161,29 @@ void QueueState::stop_preempted(std::uint32_t j) {
   s.cancelled = true;
   s.ended = now_;
   close(j, false);
+}
+
+std::optional<Holding> QueueState::place(const FreeGpus& free, std::uint32_t j,
+                                         const NodeSet* within) const {
+  if (job(j).shape == 0) return placer_.place(free, job(j).gpus, within);
+  FreeGpus left = free;
+  Holding out;
+  for (const JobPart& part : spec_->shapes[job(j).shape]) {
+    const NodeSet* nodes = nodes_of(part.partition);
+    NodeSet both;
+    if (nodes != nullptr && within != nullptr) {
+      both = *within;
+      both &= *nodes;
+      nodes = &both;
+    } else if (nodes == nullptr) {
+      nodes = within;
+    }
+    const std::optional<Holding> where = placer_.place(left, part.gpus, nodes);
+    if (!where) return std::nullopt;
+    left.take(*where);
+    out.insert(out.end(), where->begin(), where->end());
+  }
+  return out;
 }
 
 bool QueueState::suspends(std::uint32_t j) const {

@@ -81,10 +81,9 @@ NodeSet SlurmScheduler::open_nodes(const QueueState& state, std::uint32_t j, Run
 }
 
 bool SlurmScheduler::start_now(QueueState& state, std::uint32_t j, const NodeSet& usable) {
-  const int gpus = state.job(j).gpus;
-  auto where = state.placer().place(state.free(), gpus, &usable);
+  auto where = state.place(state.free(), j, &usable);
   if (!where && state.spec().preemption.by_slurm() && preempt_for(state, j, &usable)) {
-    where = state.placer().place(state.free(), gpus, &usable);
+    where = state.place(state.free(), j, &usable);
   }
   if (!where) return false;
   state.start(j, *std::move(where));
@@ -106,6 +105,7 @@ void SlurmScheduler::run_main(QueueState& state, int depth) {
     }
     walk.pop();
     if (state.held_back(j)) continue;
+    if (state.job(j).shape != 0) continue;  // heterogeneous jobs start in backfill alone
     const std::uint16_t reservation = state.reservation_of(j);
     if (closed[reservation] || (everybody && reservation == 0)) continue;
     const NodeSet* const partition = state.nodes_of(state.job(j).partition);
@@ -174,8 +174,7 @@ SlurmScheduler::Usable SlurmScheduler::usable_between(RunTime start, RunTime end
 std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& state,
                                                              std::uint32_t j,
                                                              const NodeSet& usable) const {
-  const int gpus = state.job(j).gpus;
-  if (auto where = state.placer().place(state.free(), gpus, &usable)) {
+  if (auto where = state.place(state.free(), j, &usable)) {
     return Plan{state.now(), *std::move(where)};
   }
   FreeGpus free = state.free();
@@ -187,7 +186,7 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     }
     gone = preemption_candidates(state, j);
     for (const std::uint32_t of : gone) free.give(state.state(of).held);
-    auto where = state.placer().place(free, gpus, &usable);
+    auto where = state.place(free, j, &usable);
     if (where) return Plan{state.now(), *std::move(where)};
     std::ranges::sort(gone);
   }
@@ -220,7 +219,7 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     do {
       window *= 2;
     } while (end != ends.end() && end->first > *first + window);
-    auto where = state.placer().place(free, gpus, &usable);
+    auto where = state.place(free, j, &usable);
     if (where) return Plan{std::max(*last, state.now() + kSecond), *std::move(where)};
   }
   return std::nullopt;

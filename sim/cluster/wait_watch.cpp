@@ -62,11 +62,10 @@ WaitReason reason_of(const QueueState& state, std::uint32_t j, const NodeSet* wi
   if (state.over_licenses(of)) return WaitReason::licenses;
   if (state.over_quota(of)) return WaitReason::quota;
   if (state.held_back(j)) return WaitReason::advance_reservation;
-  if (state.placer().place(state.free(), job.gpus, within)) {
+  if (state.place(state.free(), j, within)) {
     return held_back(state.spec().admission);
   }
-  if (state.reserved().any() &&
-      state.placer().place(state.free(), job.gpus, state.nodes_of(job.partition))) {
+  if (state.reserved().any() && state.place(state.free(), j, state.nodes_of(job.partition))) {
     return WaitReason::advance_reservation;
   }
   if (supply.free >= job.gpus) return WaitReason::fragmentation;

@@ -102,6 +102,7 @@ struct QueueJob {
   bool cut = false;             ///< its limit ends it
   std::uint16_t qos = 0;        ///< QueueSpec::qos
   std::uint16_t licenses = 0;   ///< QueueSpec::license_sets
+  std::uint16_t shape = 0;      ///< QueueSpec::shapes, whose GPUs are `gpus` together
 };
 
 /// What a real scheduler made of a job.
@@ -238,6 +239,7 @@ struct QueueSpec {
   std::vector<Association> associations;                  ///< parents first; empty: none declared
   std::vector<QueueLicense> licenses;
   std::vector<LicenseSet> license_sets{LicenseSet{}};  ///< the first: no licences
+  std::vector<JobShape> shapes{JobShape{}};  ///< the first: of jobs that are all of one kind
   PriorityRules priorities;
   double node_cpus = 0;                    ///< 0: one for each GPU
   double cpus_per_gpu = 0;                 ///< 0: node_cpus over GPUs of a node
@@ -272,8 +274,12 @@ struct QueueSpec {
     return cpus_per_gpu > 0 ? cpus_per_gpu : cpus_of_node() / cluster.node.gpus;
   }
   /// Nodes that a job takes part of.
-  [[nodiscard]] int nodes_of(const QueueJob& job) const {
-    return (job.gpus + cluster.node.gpus - 1) / cluster.node.gpus;
+  [[nodiscard]] int nodes_of(const QueueJob& job) const { return nodes_of(job.gpus, job.shape); }
+  [[nodiscard]] int nodes_of(std::int32_t gpus, std::uint16_t shape) const {
+    if (shape == 0) return (gpus + cluster.node.gpus - 1) / cluster.node.gpus;
+    int nodes = 0;
+    for (const JobPart& part : shapes[shape]) nodes += nodes_of(part.gpus, 0);
+    return nodes;
   }
   /// What a job loses each time that all are placed anew.
   [[nodiscard]] RunTime overhead_of(const QueueJob& job) const;

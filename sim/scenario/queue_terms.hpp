@@ -48,6 +48,16 @@ struct JobArray {
   int most_running = 0;  ///< at a time; 0: no limit
 };
 
+/// A component of a heterogeneous job.
+struct JobPart {
+  std::int32_t gpus = 1;
+  std::uint16_t partition = 0;  ///< QueueSpec::partitions
+
+  friend bool operator==(const JobPart&, const JobPart&) = default;
+};
+/// What a heterogeneous job asks for: components that start and end together.
+using JobShape = std::vector<JobPart>;
+
 /// A licence that jobs hold while they run.
 struct QueueLicense {
   std::string name;

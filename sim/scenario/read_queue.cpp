@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -223,6 +224,32 @@ void sort_jobs(QueueSpec& out) {
   }
 }
 
+/// Nodes of a partition.
+std::int64_t node_count(const QueueSpec& spec, std::uint16_t partition) {
+  const auto nodes = static_cast<std::int64_t>(spec.partitions[partition].nodes.size());
+  return nodes == 0 ? spec.cluster.nodes : nodes;
+}
+
+/// Components that do not fit in their partitions, even alone.
+void check_components(const JsonCursor& queue, const QueueSpec& out) {
+  for (std::size_t j = 0; j < out.jobs.size(); ++j) {
+    std::map<std::uint16_t, std::int64_t> gpus;  // by partition
+    for (const JobPart& part : out.shapes[out.jobs[j].shape]) {
+      gpus[part.partition] += part.gpus;
+      const std::int64_t nodes = node_count(out, part.partition);
+      const std::int64_t most = nodes * out.cluster.node.gpus;
+      if (out.nodes_of(part.gpus, 0) <= nodes && gpus[part.partition] <= most) continue;
+      throw InputError({.file = queue.file(),
+                        .pointer = queue.at("jobs").pointer(),
+                        .found = fmt::format("job {} with components of {} GPUs in partition {}",
+                                             out.job_name(j), gpus[part.partition],
+                                             in_quotes(out.partitions[part.partition].name)),
+                        .allowed = fmt::format("at most {}, which it has", most),
+                        .nearest = {}});
+    }
+  }
+}
+
 /// A job that fits on its nodes in no way would wait for ever.
 void check_widths(const JsonCursor& queue, const QueueSpec& out) {
   const int node_gpus = out.cluster.node.gpus;
@@ -232,7 +259,7 @@ void check_widths(const JsonCursor& queue, const QueueSpec& out) {
     const std::int64_t nodes = partition.nodes.empty()
                                    ? out.cluster.nodes
                                    : static_cast<std::int64_t>(partition.nodes.size());
-    const std::int64_t needs = (job.gpus + node_gpus - 1) / node_gpus;
+    const std::int64_t needs = (job.gpus + node_gpus - 1) / node_gpus;  // at least
     const JobTerms* const terms = out.terms_of(j);
     const std::uint16_t number = terms == nullptr ? std::uint16_t{0} : terms->reservation;
     const AdvanceReservation* const reservation =
@@ -460,6 +487,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   resolve_dependencies(out);
   check_cluster_queues(queue, out);
   check_widths(queue, out);
+  check_components(queue, out);
   root.tell_unitless_sets(out.assumptions);
   return out;
 }

@@ -181,10 +181,10 @@ std::string tres_text(const QueueSpec& spec, const QueueJob& job) {
   return out;
 }
 
-std::string sacct_row(const QueueAnswer& a, std::size_t j, const std::string& id,
-                      const RunRow& run) {
+/// `job`: job `j`, or a component of it.
+std::string sacct_row(const QueueAnswer& a, std::size_t j, const QueueJob& job,
+                      const std::string& id, const RunRow& run) {
   const QueueSpec& spec = a.spec;
-  const QueueJob& job = spec.jobs[j];
   const bool started = run.start >= 0;
   const RunTime until = run.end < 0 ? a.result.end : run.end;
   const std::int64_t suspended = whole_seconds(run.suspended);
@@ -203,6 +203,30 @@ std::string sacct_row(const QueueAnswer& a, std::size_t j, const std::string& id
       slurm_span(whole_seconds(job.limit)), started ? spec.nodes_of(job) : 0,
       started ? tres : std::string(), tres, nodes.empty() ? "None assigned" : nodes);
   return row + (spec.preemption.suspends ? "|" + slurm_span(suspended) : "") + "\n";
+}
+
+/// The rows of a heterogeneous job, "12+0" and so on: components have their nodes in their order.
+std::string sacct_rows(const QueueAnswer& a, std::size_t j, const std::string& id,
+                       const RunRow& run) {
+  const QueueJob& job = a.spec.jobs[j];
+  if (job.shape == 0) return sacct_row(a, j, job, id, run);
+  std::string out;
+  std::size_t from = 0, component = 0;
+  for (const JobPart& part : a.spec.shapes[job.shape]) {
+    QueueJob of = job;
+    of.gpus = part.gpus;
+    of.partition = part.partition;
+    of.shape = 0;
+    RunRow row = run;
+    const auto nodes = static_cast<std::size_t>(a.spec.nodes_of(of));
+    if (!run.nodes.empty()) {
+      const auto first = run.nodes.begin() + static_cast<std::ptrdiff_t>(from);
+      row.nodes.assign(first, first + static_cast<std::ptrdiff_t>(nodes));
+    }
+    from += nodes;
+    out += sacct_row(a, j, of, fmt::format("{}+{}", id, component++), row);
+  }
+  return out;
 }
 
 /// Of SWF: 1 done, 0 failed or stopped by its limit, 5 cancelled, -1 not known yet.
@@ -252,7 +276,7 @@ std::string accounting_table(const QueueAnswer& a) {
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     if (spec.jobs[j].submit > a.result.end) break;  // they are in the order of their submission
     for (const RunRow& run : sacct_runs(a, j, spans[static_cast<std::uint32_t>(j)])) {
-      out += sacct_row(a, j, ids[j], run);
+      out += sacct_rows(a, j, ids[j], run);
     }
   }
   return out;
