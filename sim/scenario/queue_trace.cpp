@@ -10,6 +10,7 @@
 #include "models/base/csv_reader.hpp"
 #include "models/base/input_file.hpp"
 #include "sim/scenario/host_list.hpp"
+#include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/listed_jobs.hpp"
 #include "sim/scenario/trace_row.hpp"
 
@@ -94,6 +95,7 @@ class TraceColumns {
     reservation = given(trace.reservation, "reservation");
     state = given(trace.state, "state");
     series = given(trace.series, "series");
+    licenses = given(trace.licenses, "licenses");
   }
 
   struct Time {
@@ -104,7 +106,7 @@ class TraceColumns {
   Time submit, runs, limit, start, begin;
   int gpus = -1, name = -1, user = -1, account = -1, model = -1, priority = -1, partition = -1;
   int nodes = -1, qos = -1, dependency = -1, array = -1, array_limit = -1, reservation = -1;
-  int state = -1, series = -1;
+  int state = -1, series = -1, licenses = -1;
 
   [[nodiscard]] bool have_terms() const {
     return std::max({begin.column, dependency, array, reservation, state, series}) >= 0;
@@ -265,6 +267,11 @@ ReadJob job_in(const TraceRow& row, const TraceColumns& columns, const std::stri
   }
   job.partition = partition_in(row, columns.partition, out);
   job.qos = qos_in(row, columns.qos, out);
+  if (columns.licenses >= 0) {
+    const auto set = license_set(row.text(columns.licenses), out);
+    if (!set) row.fail(columns.licenses, allowed_licenses(out));
+    job.licenses = *set;
+  }
   if (columns.have_terms()) read.terms = terms_in(row, columns, out);
   if (columns.name >= 0) read.name = row.text(columns.name);
   const auto says = [&](int column) { return column >= 0 && !row.text(column).empty(); };
@@ -460,6 +467,7 @@ void declare_trace(const DeclaredMembers& member, JobTrace& out) {
         of.optional("state", out.state,
                     "How it ended: anything but COMPLETED is a failure to jobs that depend on it");
         of.optional("series", out.series, "What its user calls it, for \"singleton\"");
+        of.optional("licenses", out.licenses, "Licences, as of a job: \"matlab:2,ansys\"");
       });
 }
 

@@ -119,11 +119,13 @@ constexpr CommandSpec kQueueSpec{
         "stretch of its waiting has the first of these reasons that holds: it is held; it depends "
         "on a\n"
         "job; its time has not come; its array is full; a limit of its quality of service or\n"
-        "association, or a quota, would be exceeded; an advance reservation is in the way;\n"
+        "association, a quota or the licences would be exceeded; an advance reservation is in the "
+        "way;\n"
         "it fits, but the order, a reservation or the scheduler's cycle holds it back; enough "
         "GPUs\n"
         "are free, but not on the nodes that it needs; it lacks no more than is in repair; others\n"
-        "hold the GPUs. The stretches add up to its wait.\n"
+        "hold the GPUs. The stretches add up to its wait. While it is suspended, a job that\n"
+        "preempted it holds its GPUs.\n"
         "forecast: takes the queue as it is at a moment, up to then as it was recorded (where "
         "nothing was:\n"
         "as the rules have it), and says when each job that waits will start, and with what "
@@ -162,7 +164,9 @@ std::string_view words_of(WaitReason reason) {
       "it fits, but the scheduler has not looked since, or not as far",
       "enough GPUs are free, but not on the nodes that it needs",
       "it lacks no more GPUs than are in repair",
-      "others hold the GPUs"};
+      "others hold the GPUs",
+      "it has started, and a job that preempted it holds its GPUs",
+      "others hold the licences that it asks for"};
   return kWords[static_cast<std::size_t>(reason)];
 }
 
@@ -213,6 +217,11 @@ std::string fate_text(const Followed& f) {
   out += of.start < 0 ? std::string(", not started") : ", started at " + when_text(of.start);
   if (of.end >= 0) out += ", ended at " + when_text(of.end);
   if (of.evictions > 0) out += fmt::format(", evicted {}", counted(of.evictions, "time"));
+  if (of.suspensions > 0) {
+    out += fmt::format(", suspended {} for {}", counted(of.suspensions, "time"),
+                       when_text(of.suspended));
+  }
+  if (of.is_suspended) out += " and still so at the end";
   if (of.failures > 0)
     out += fmt::format(", {}", counted(of.failures, "failure") + " of its nodes");
   return out;
@@ -220,7 +229,7 @@ std::string fate_text(const Followed& f) {
 
 std::string reasons_table(const Followed& f, const TextStyle& style) {
   TextTable table({{"reason", Align::left}, {"time"}, {"share"}, {"which means", Align::left}});
-  const double all = in_seconds(f.outcome().waited);
+  const double all = in_seconds(f.outcome().waited + f.outcome().suspended);
   for (const auto& [reason, time] : f.by_reason()) {
     table.add({std::string(kWaitReasonNames[static_cast<std::size_t>(reason)]), when_text(time),
                percent_text(all > 0 ? in_seconds(time) / all : 0), std::string(words_of(reason))});
@@ -258,7 +267,7 @@ std::string followed_table(const Followed& f, const TextStyle& style) {
       style.bold(fmt::format("Job {} waited {}", f.spec.job_name(f.job),
                              waited == 0 ? "0 s" : duration_text(in_seconds(waited)))) +
       "\n" + wrap(fate_text(f), kTextColumns, 0) + "\n";
-  if (waited == 0) return out;
+  if (waited + f.outcome().suspended == 0) return out;
   return out + "\n" + reasons_table(f, style) + "\n" + spans_table(f, style);
 }
 
@@ -277,11 +286,13 @@ Json followed_json(const Followed& f) {
                      {"first_before", span.first ? Json(f.spec.job_name(*span.first)) : Json()}});
   }
   const QueueJob& job = f.spec.jobs[f.job];
-  return {{"job", f.spec.job_name(f.job)},          {"gpus", job.gpus},
-          {"submit_s", in_seconds(job.submit)},     {"start_s", time_or_null(f.outcome().start)},
-          {"end_s", time_or_null(f.outcome().end)}, {"wait_s", in_seconds(f.outcome().waited)},
-          {"reasons_s", std::move(reasons)},        {"waits", std::move(spans)},
-          {"assumptions", f.spec.assumptions}};
+  Json out{{"job", f.spec.job_name(f.job)},          {"gpus", job.gpus},
+           {"submit_s", in_seconds(job.submit)},     {"start_s", time_or_null(f.outcome().start)},
+           {"end_s", time_or_null(f.outcome().end)}, {"wait_s", in_seconds(f.outcome().waited)},
+           {"reasons_s", std::move(reasons)},        {"waits", std::move(spans)},
+           {"assumptions", f.spec.assumptions}};
+  if (f.spec.preemption.suspends) out["suspended_s"] = in_seconds(f.outcome().suspended);
+  return out;
 }
 
 Exit explain_job(const ParsedOptions& options, Console& console) {

@@ -50,6 +50,10 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
       {.value = page_percent(s.utilisation, 1), .label = "of the GPU time held"},
       {.value = count_text(s.all.ended),
        .label = fmt::format("of {} jobs ended", count_text(s.all.jobs))}};
+  if (a.result.suspensions > 0) {
+    figures.push_back(
+        {.value = grouped(static_cast<double>(a.result.suspensions)), .label = "suspensions"});
+  }
   if (a.result.evictions > 0) {
     figures.push_back(
         {.value = grouped(static_cast<double>(a.result.evictions)), .label = "evictions"});
@@ -86,7 +90,8 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "free while jobs wait: none fits, or the order, a quota or a reservation holds them",
       "free, set aside by an advance reservation",
       "free while nobody waits",
-      "in repair"};
+      "in repair",
+      "kept for suspended jobs, and used by nobody"};
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
   PageTable table{.columns = {{.title = "GPU time"},
