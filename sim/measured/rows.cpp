@@ -573,11 +573,10 @@ std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view t
 }
 
 void require_measured(const std::string& file, const std::vector<ReferenceRow>& rows) {
-  const auto row = std::ranges::find_if(rows, &ReferenceRow::unmeasured);
-  if (row == rows.end()) return;
+  if (rows.empty() || !std::ranges::all_of(rows, &ReferenceRow::unmeasured)) return;
   throw InputError({.file = file,
-                    .pointer = row->pointer,
-                    .found = "a row that says nothing of what was measured",
+                    .pointer = rows.front().pointer,
+                    .found = "a row that says nothing of what was measured, as do all",
                     .allowed = "\"measured\" (step_seconds, tokens_per_s_per_gpu, "
                                "peak_memory_gib, gpu_power_w), \"derived\" (step_seconds), "
                                "\"outcome\": \"oom\", or \"simulable\": false",

@@ -91,8 +91,8 @@ bool is_dense(const ReferenceRow& row);
 /// throws. read_own_rows() fills in the rest of it.
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text);
 
-/// Throws InputError for the first row that says nothing to be judged by: neither "measured" nor
-/// "derived", nor that it ran out of memory, nor that it is not to be simulated.
+/// Throws InputError where no row says anything to be judged by: neither "measured" nor "derived",
+/// nor that it ran out of memory, nor that it is not to be simulated.
 void require_measured(const std::string& file, const std::vector<ReferenceRow>& rows);
 
 }  // namespace lockstep
