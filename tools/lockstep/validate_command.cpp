@@ -139,8 +139,7 @@ constexpr CommandSpec kValidateSpec{
         "Exit status 0: all was predicted or counted as left out, however large its errors; 1: a\n"
         "bound that a file states was missed (--queue: \"within\"; --rows: a scenario's "
         "\"expect\"),\n"
-        "a line on standard error each; 2: a mistake in a file, such as a row without a "
-        "measurement.",
+        "a line on standard error each; 2: a mistake in a file, or rows without any measurement.",
     .positionals = 0,
     .options = kValidateOptions,
     .examples = kValidateExamples,
