@@ -25,9 +25,8 @@ StepRecordings read_step_recordings(const std::vector<std::string>& files, const
     const auto same = std::ranges::find(out.ranks, rank);
     if (same != out.ranks.end()) {
       const auto index = static_cast<std::size_t>(same - out.ranks.begin());
-      lockstep::fail_trace(
-          file, fmt::format("rank {}", rank),
-          fmt::format("each rank once; {} is of the same rank", out.recordings[index].file));
+      fail_trace(file, fmt::format("rank {}", rank),
+                 fmt::format("each rank once; {} is of the same rank", out.recordings[index].file));
     }
     out.ranks.push_back(rank);
     out.recordings.push_back(std::move(recording));
@@ -48,9 +47,9 @@ StepRecordings read_step_recordings(const std::vector<std::string>& files, const
     }
     const std::string text = read_maybe_gzip(file, kRecordingLimit);
     if (recognise_trace(text) != TraceFormat::kineto) {
-      lockstep::fail_trace(file, "no trace of the PyTorch profiler",
-                           "Kineto's Chrome trace (export_chrome_trace), one file a rank, or an "
-                           "SQLite export of Nsight Systems");
+      fail_trace(file, "no trace of the PyTorch profiler",
+                 "Kineto's Chrome trace (export_chrome_trace), one file a rank, or an "
+                 "SQLite export of Nsight Systems");
     }
     KinetoRecording read = read_kineto_recording(file, text, true);
     if (!with_host) {
