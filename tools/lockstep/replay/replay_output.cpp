@@ -121,7 +121,8 @@ std::string what_if_lines(const ReplayStudy& study) {
   const auto mean = [&](Seconds sum) {
     return duration_text(sum.base_units() / static_cast<double>(study.trace.ranks));
   };
-  const auto& [before, after] = *study.what_if;
+  const KernelBounds& before = study.what_if->recorded;
+  const KernelBounds& after = study.what_if->wanted;
   double idle = 0;
   for (const TraceRankTimes& rank : study.replay.ranks) idle += seconds_of(rank.idle);
   idle /= static_cast<double>(study.replay.ranks.size());

@@ -143,7 +143,8 @@ std::string replay_page(const ReplayStudy& study) {
   if (recorded > 0) figures.push_back({.value = page_duration(recorded), .label = "recorded"});
   if (study.what_if) {
     const double ranks = study.trace.ranks;
-    const auto& [before, after] = *study.what_if;
+    const KernelBounds& before = study.what_if->recorded;
+    const KernelBounds& after = study.what_if->wanted;
     const double was = (before.gpu + before.launch).base_units() / ranks;
     const double is = (after.gpu + after.launch).base_units() / ranks;
     figures.push_back(
