@@ -1,6 +1,7 @@
 #include "sim/launch/key_table.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/launch/shell_variables.hpp"
 
@@ -20,6 +21,20 @@ bool any_name(std::string_view names, const Use& use) {
 }
 
 }  // namespace
+
+void take_attention(JobSketch& job, const Setting& from) {
+  constexpr std::array<std::string_view, 6> kUnfused{"eager", "unfused",     "local",
+                                                     "math",  "dot_product", "disabled"};
+  const std::string text = lower(from.text());
+  if (text.starts_with("auto")) return;
+  // Megatron-LM names the members of an enumeration too: "AttnBackend.unfused".
+  const bool unfused = std::ranges::find(kUnfused, last_part(text)) != kUnfused.end();
+  job.attention = unfused ? "unfused" : "fused";
+}
+
+void take_fused_attention(JobSketch& job, const Setting& from) {
+  if (from.flag()) job.attention = "fused";
+}
 
 const KeyRow* find_row(std::span<const std::span<const KeyRow>> tables, std::string_view key) {
   for (const bool whole : {true, false}) {

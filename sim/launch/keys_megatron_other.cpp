@@ -27,7 +27,7 @@ constexpr std::array kOtherRows{
            "apply_residual_connection_post_layernorm no_position_embedding relu squared_relu "
            "openai_gelu quick_geglu onnx_safe bert_* embedding_init_method_std "
            "mtp_loss_scaling_factor softmax_scale use_fused_weighted_squared_relu sgd_momentum "
-           "attention_backend use_flash_attn use_flash_attention no_weight_decay_cond_type "
+           "no_weight_decay_cond_type "
            "output_bert_embeddings classes_fraction rotary_dtype no_masked_softmax_fusion "
            "masked_softmax_fusion transformer_engine_precision_aware_optimizer_dtype"},
     // Which steps are done, and on what.
