@@ -355,8 +355,8 @@ class Import {
     if (modules.empty()) return "selective";
     if (std::ranges::find(modules, Json(kFusedCore)) != modules.end()) {
       job_.remarks.emplace_back(
-          "recompute module core_attn: the fused kernel's forward pass runs again; memory is less "
-          "by its output, which Megatron-Core keeps for the product behind it");
+          "recompute module core_attn: the fused kernel's forward pass runs again; memory is "
+          "counted without its output, which Megatron-Core keeps for the product behind it");
     }
     return {{"modules", std::move(modules)}};
   }

@@ -26,7 +26,7 @@ void take_attention(JobSketch& job, const Setting& from) {
   constexpr std::array<std::string_view, 6> kUnfused{"eager", "unfused",     "local",
                                                      "math",  "dot_product", "disabled"};
   const std::string text = lower(from.text());
-  if (text.starts_with("auto")) return;
+  if (text.starts_with("auto") || from.is_off()) return;
   // Megatron-LM names the members of an enumeration too: "AttnBackend.unfused".
   const bool unfused = std::ranges::find(kUnfused, last_part(text)) != kUnfused.end();
   job.attention = unfused ? "unfused" : "fused";

@@ -59,7 +59,7 @@ constexpr std::array kOtherRows{
         "check_for_nan_in_loss_and_grad check_for_spiky_loss check_for_large_grads "
         "check_weight_hash_across_dp_replicas_interval "
         "config_logger_dir enable_ft_package calc_ft_timeouts heartbeat* straggler_* "
-        "use_mcore_models transformer_impl enable_experimental inprocess_* ft_* "
+        "use_mcore_models enable_experimental inprocess_* ft_* "
         "spec use_legacy_models yaml_cfg local_rank lazy_mpu_init "
         "account_for_* is_hybrid_model export_* deprecated_use_mcore_models no_te* "
         "distributed_backend distributed_timeout* high_priority_stream_groups "

@@ -96,6 +96,10 @@ TEST_CASE("import job: Megatron-Core's core_attn runs a fused kernel again, othe
   const Json unfused = with("--bf16", "--bf16 --attention-backend unfused");
   CHECK(unfused["recompute"] == "selective");
   CHECK(unfused["stack"]["attention"] == "unfused");
+  const Json own = with("--bf16", "--bf16 --transformer-impl local");
+  CHECK(own["stack"]["attention"] == "unfused");
+  CHECK(with("--bf16", "--bf16 --transformer-impl local --use-flash-attn")["stack"] ==
+        "megatron_core");
 }
 
 TEST_CASE("import job: uniform recomputation is of all layers, a block of those that it counts") {
