@@ -26,10 +26,14 @@ void take_attention(JobSketch& job, const Setting& from) {
   constexpr std::array<std::string_view, 6> kUnfused{"eager", "unfused",     "local",
                                                      "math",  "dot_product", "disabled"};
   const std::string text = lower(from.text());
-  if (text.starts_with("auto") || from.is_off()) return;
   // Megatron-LM names the members of an enumeration too: "AttnBackend.unfused".
   const bool unfused = std::ranges::find(kUnfused, last_part(text)) != kUnfused.end();
-  job.attention = unfused ? "unfused" : "fused";
+  // What is switched off without a word for what stands in its place is the stack's.
+  if (unfused) {
+    job.attention = "unfused";
+  } else if (!text.starts_with("auto") && !from.is_off()) {
+    job.attention = "fused";
+  }
 }
 
 void take_fused_attention(JobSketch& job, const Setting& from) {
