@@ -57,18 +57,18 @@ void take_model_no(JobSketch& job, const Setting& from) {
   job.model.*Member = !from.flag();
 }
 
-/// The kernel of attention as frameworks call it: "eager", "sdpa", "flash_attention_2", "fused";
-/// "auto" leaves it to the stack.
-void take_attention(JobSketch& job, const Setting& from);
-/// A flag that asks for a fused kernel; off, it leaves the choice to the stack.
-void take_fused_attention(JobSketch& job, const Setting& from);
-
 /// The row of a key (as plain_key() gives it): whole names before those with "*". Null: there is
 /// none.
 const KeyRow* find_row(std::span<const std::span<const KeyRow>> tables, std::string_view key);
 
 /// Every whole name of the tables, for "did you mean".
 std::vector<std::string> known_keys(std::span<const std::span<const KeyRow>> tables);
+
+/// The kernel of attention as frameworks call it: "eager", "sdpa", "flash_attention_2", "fused";
+/// "auto" leaves it to the stack.
+void take_attention(JobSketch& job, const Setting& from);
+/// A flag that asks for a fused kernel; off, it leaves the choice to the stack.
+void take_fused_attention(JobSketch& job, const Setting& from);
 
 // The tables, each in a file of its own.
 std::span<const KeyRow> launcher_keys();        ///< torchrun, srun, deepspeed, accelerate launch
