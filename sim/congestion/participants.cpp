@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/fabric/summed_streams.hpp"
 
 namespace lockstep {
@@ -32,8 +33,8 @@ std::string describe(const SharedJob& job) {
                      job.scenario.gpus(), cut.tensor, cut.pipeline, cut.data);
 }
 std::string describe(const BackgroundTraffic& traffic) {
-  return fmt::format("{} nodes send {:.4g} GB each to {} nodes", traffic.from.size(),
-                     traffic.size.base_units() / 1e9, traffic.to.size());
+  return fmt::format("{} nodes send {} GB each to {} nodes", traffic.from.size(),
+                     plain_number(traffic.size.base_units() / 1e9, 4), traffic.to.size());
 }
 
 }  // namespace
@@ -118,8 +119,9 @@ std::string TrainingParticipant::words_of_flow(const WiredFlow& flow) const {
     }
     case WiredFlow::Use::data: {
       const DataChannel& channel = plan_.stages[flow.subject].channels[flow.channel];
-      const std::string words = fmt::format("{} of {:.4g} MB, stage {}", op_name(channel.op),
-                                            channel.payload.base_units() / 1e6, flow.subject);
+      const std::string words =
+          fmt::format("{} of {} MB, stage {}", op_name(channel.op),
+                      plain_number(channel.payload.base_units() / 1e6, 4), flow.subject);
       const DataGroup& of_kind =
           plan_.stages[flow.subject].groups[static_cast<std::size_t>(channel.group)];
       const bool alone = of_kind.replicas == plan_.placement.data;

@@ -98,7 +98,7 @@ void read_event(const TraceJson& event, KinetoTrace& out) {
   }
 }
 
-[[noreturn]] void fail_trace(const std::string& file, std::string found) {
+[[noreturn]] void fail_kineto(const std::string& file, std::string found) {
   throw InputError({.file = file,
                     .pointer = {},
                     .found = std::move(found),
@@ -117,8 +117,8 @@ KinetoTrace parse_kineto(const std::string& file, std::string_view text) {
     out = {};  // once more, with the numbers that JSON lacks
     head = read_kineto_json(file, quote_non_finite(text), use);
   }
-  if (!head) fail_trace(file, "a text that is no JSON");
-  if (out.kernels.empty()) fail_trace(file, "no kernel");
+  if (!head) fail_kineto(file, "a text that is no JSON");
+  if (out.kernels.empty()) fail_kineto(file, "no kernel");
   out.device = kineto_device(*head);
   return out;
 }

@@ -13,6 +13,7 @@
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/rent_words.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 #include "tools/lockstep/run/schedule_svg.hpp"
 
@@ -47,8 +48,9 @@ void add_timeline(Page& page, const RunResult& result) {
                 "--trace writes it."));
     return;
   }
-  const std::string title = fmt::format(
-      "{} on {} stages", name_of(result.scenario.job.parallelism.schedule), report.stages.size());
+  const std::string title =
+      fmt::format("{} on {}", name_of(result.scenario.job.parallelism.schedule),
+                  counted(static_cast<double>(report.stages.size()), "stage"));
   page.picture({.title = "Timeline",
                 .about = "Passes of the first replica from left to right, with their micro batch; "
                          "white is waiting.",
@@ -219,16 +221,22 @@ void add_traffic(Page& page, const StepReport& report) {
 
 void add_money(Page& page, const RunResult& result) {
   PageTable table{.columns = {{.title = "What"}, {.title = "USD", .numeric = true}}};
+  const char* way = "rented";
+  bool rented = false, owned = false;
   const auto add = [&](const char* what, double usd) {
-    if (usd > 0) table.rows.push_back({PageCell::text(what), PageCell::number(page_usd(usd), usd)});
+    if (usd <= 0) return;
+    table.rows.push_back(
+        {{.content = with_detail(escaped(what), way)}, PageCell::number(page_usd(usd), usd)});
   };
   if (const auto& price = result.scenario.usd_per_gpu_hour) {
-    table.rows.push_back({PageCell::text("price of a GPU's hour"),
+    rented = true;
+    table.rows.push_back({{.content = with_detail(escaped("price of a GPU's hour"), way)},
                           PageCell::number(fmt::format("${:.2f}", *price), *price)});
   }
   if (const auto cost = training_cost(result); cost && cost->usd) {
     add("the whole training at that price, without failures", *cost->usd);
   }
+  way = "owned";
   if (result.power) {
     const EnergyBill bill = energy_bill(result);
     const char* of = bill.whole_training ? "the whole training" : "one step";
@@ -236,7 +244,8 @@ void add_money(Page& page, const RunResult& result) {
     add("capital: machines", cost.capital.machines_usd);
     add("capital: network", cost.capital.network_usd);
     add("capital: building", cost.capital.building_usd);
-    if (cost.total_usd() > 0) {
+    owned = cost.total_usd() > 0;
+    if (owned) {
       add(fmt::format("written off over {}", of).c_str(), cost.write_off_usd());
       add(fmt::format("energy of {}", of).c_str(), cost.energy_usd);
       add(fmt::format("people over {}", of).c_str(), cost.people_usd);
@@ -245,7 +254,7 @@ void add_money(Page& page, const RunResult& result) {
     }
   }
   if (table.rows.empty()) return;
-  page.section("Prices and capital");
+  page.section("Prices and capital", rented && owned ? kRentOrOwn : std::string_view());
   page.table(table);
 }
 

@@ -109,7 +109,9 @@ std::string serving_money_text(const ServingAnswer& a) {
     add("owned", token_price(a.report.power->cost.total_usd(), a.report.figures));
   }
   if (a.report.rent) {
-    add(fmt::format("rented at {} an hour", significant(*a.spec.usd_per_gpu_hour)), *a.report.rent);
+    add(fmt::format("rented{} at {} an hour", out.empty() ? "" : " instead",
+                    significant(*a.spec.usd_per_gpu_hour)),
+        *a.report.rent);
   }
   return out;
 }
