@@ -226,7 +226,8 @@ std::vector<std::string> family_names() {
 }
 
 void refuse_experts(const JsonCursor& config) {
-  for (const std::string_view key : {"num_local_experts", "num_experts", "n_routed_experts"}) {
+  for (const std::string_view key : {"num_local_experts", "num_experts", "n_routed_experts",
+                                     "moe_num_experts", "num_moe_experts"}) {
     const std::optional<JsonCursor> experts = config.find(key);
     if (experts && !experts->is_null()) experts->fail("a dense model, without this key");
   }
@@ -299,6 +300,33 @@ int read_ffn(const JsonCursor& config, const Family& family, const FamilySizes& 
   return width_at(config, family.ffn, kMostWidth, sizes.ffn);
 }
 
+/// OPT's table of words may be narrower than its layers (350m: 512 of 1,024), with a product before
+/// the first and one behind the last, and without a last norm (modeling_opt.py: OPTDecoder).
+double opt_beside_layers(const JsonCursor& config, HuggingFaceModel& model) {
+  const TransformerShape& m = model.shape;
+  const double h = m.hidden;
+  const double table = integer_or(config, "word_embed_proj_dim", 1, kMostWidth, m.hidden);
+  double beside = flag_or(config, "do_layer_norm_before", true) ? 0 : -2 * h;
+  if (table == h) return beside;
+  model.assumptions.push_back("model: the product with its table of words, " +
+                              std::to_string(static_cast<int>(table)) +
+                              " wide (word_embed_proj_dim), computes as one of " +
+                              std::to_string(m.hidden) + "; its weights are counted as they are");
+  beside += m.vocabulary * (table - h) + 2 * table * h;
+  return beside;
+}
+
+/// Of other families nobody knows what brings words from one width to the other.
+void refuse_other_table(const JsonCursor& config, int hidden) {
+  for (const std::string_view key : {"embedding_size", "word_embed_proj_dim", "embedding_dim"}) {
+    const std::optional<JsonCursor> width = config.find(key);
+    if (!width || width->is_null() || width->integer(0, kMostWidth) == hidden) continue;
+    width->fail(std::to_string(hidden) +
+                ", the width of its layers: a table of words of another "
+                "width is known of opt alone");
+  }
+}
+
 /// Weights that families have beside their layers and tables: a norm behind the embedding, biases
 /// of the output.
 double beside_layers(const JsonCursor& config, const Family& family,
@@ -324,13 +352,20 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
   shape.gated = family.gated;
   shape.tied = flag_or(config, "tie_word_embeddings", family.tied);
   shape.rotary = family.rotary && !flag_or(config, "alibi", false);
-  shape.biases = family.biases || flag_or(config, "mlp_bias", false) ||
+  // OPT's and StarCoder 2's flags for biases that their families have.
+  const bool biases = flag_or(config, "enable_bias", true) && flag_or(config, "use_bias", true);
+  shape.biases = (family.biases && biases) || flag_or(config, "mlp_bias", false) ||
                  (family.type == "falcon" && flag_or(config, "bias", false));
   read_parallel(config, family, shape);
   shape.other_parameters = beside_layers(config, family, shape);
   shape.learned_positions = family.learned_positions;
   shape.max_positions = integer_or(config, family.positions, 1, kMostTokens, 0);
-  if (family.type == "opt") shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
+  if (family.type == "opt") {
+    shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
+    shape.other_parameters = opt_beside_layers(config, model);
+  } else {
+    refuse_other_table(config, shape.hidden);
+  }
   if (sparse) shape.experts = read_experts(config, family.type, shape.layers);
   if (hybrid) read_hybrid(config, family.type, shape);
   constexpr int kMostPredicted = 64;
@@ -402,6 +437,7 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
   }
   HuggingFaceModel model;
   read_layers(config, type, model.shape, model.assumptions);
+  refuse_other_table(config, model.shape.hidden);
   for (const std::string& key : config.keys()) {
     if (model.shape.experts.count > 0 || key.find("expert") == std::string::npos) continue;
     if (says_something(config.at(key))) {

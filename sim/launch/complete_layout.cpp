@@ -269,6 +269,9 @@ class Layout {
     out_.micro = pipelined ? job_.pipeline_micro.value_or(1) : local;
     out_.sequences = job_.sequences.value_or(0);
     if (!job_.sequences) out_.sequences = local * out_.data;
+    if (pipelined && job_.local) {
+      out_.pipelines = std::max<std::int64_t>(1, out_.sequences / (local * out_.data));
+    }
   }
 
   void maxtext_batch() {

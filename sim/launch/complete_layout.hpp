@@ -18,6 +18,7 @@ struct CompleteLayout {
   int virtual_stages = 1;
   int micro = 1;
   std::int64_t sequences = 1;
+  std::int64_t pipelines = 1;  ///< that a step runs one after another: TorchTitan's accumulation
   int shard_group = 0;
   std::string sharding;
 };

@@ -1,6 +1,7 @@
 #include "sim/launch/complete_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fmt/format.h>
@@ -63,7 +64,50 @@ class Completion {
     return same.empty() ? out_ : as_preset(same);
   }
 
+  /// A preset with what the sketch, filled with the preset's experts and ranks, says otherwise.
+  Json changes_of(const std::string& preset) {
+    const TransformerShape& one = presets_.model(preset);
+    Json changes{{"preset", preset}};
+    const auto change = [&](const char* key, const auto& said, auto has) {
+      if (said && *said != has) changes[key] = *said;
+    };
+    change("layers", model_.layers, one.layers);
+    change("hidden", model_.hidden, one.hidden);
+    change("heads", model_.heads, one.heads);
+    if (model_.latent_attention != true) {
+      change("kv_heads", model_.query_groups, one.kv_heads);
+      change("head_dim", head_dim_of(one), one.head_dim);
+    }
+    change("ffn", model_.ffn, one.ffn);
+    change("gated", model_.gated, one.gated);
+    change("tied", model_.tied, one.tied);
+    change("biases", model_.biases, one.biases);
+    change("window", model_.window, one.window);
+    change("predicted_tokens", model_.predicted_tokens, one.predicted_tokens);
+    if (model_.vocabulary && *model_.vocabulary != one.vocabulary &&
+        padded(*model_.vocabulary) != one.vocabulary) {
+      changes["vocabulary"] = padded(*model_.vocabulary);
+    }
+    experts_and_ranks(one, changes);
+    return changes.size() == 1 ? Json(preset) : changes;
+  }
+
  private:
+  /// A width that the preset has by its heads follows them.
+  [[nodiscard]] std::optional<int> head_dim_of(const TransformerShape& one) const {
+    if (model_.head_dim || one.head_dim * one.heads != one.hidden) return model_.head_dim;
+    return model_.hidden.value_or(one.hidden) / model_.heads.value_or(one.heads);
+  }
+
+  void experts_and_ranks(const TransformerShape& one, Json& changes) {
+    out_["ffn"] = model_.ffn.value_or(one.ffn);
+    experts();
+    if (out_.contains("experts") && !same_experts(one.experts))
+      changes["experts"] = out_["experts"];
+    latent_attention();
+    if (!same_latent(one.latent)) changes["latent_attention"] = out_["latent_attention"];
+  }
+
   [[noreturn]] void fail(const std::string& key, const std::string& found,
                          const std::string& allowed) const {
     throw InputError(
@@ -265,16 +309,84 @@ class Completion {
 
 }  // namespace
 
+namespace {
+
+/// Families of Megatron-Bridge whose base class is a decoder with a gated MLP, rotary positions, an
+/// output of its own and no biases (megatron/bridge/models/*/*_provider.py).
+constexpr std::array<std::string_view, 5> kLikeLlama{"llama", "mistral", "mixtral", "qwen",
+                                                     "deepseek"};
+
+/// What the base class of a family has, where the file leaves it out.
+ModelSketch with_defaults_of(const std::string& provider, ModelSketch model,
+                             std::vector<JobAssumption>& assumptions) {
+  const std::string name = lower(provider);
+  const bool known = std::ranges::any_of(
+      kLikeLlama, [&](std::string_view family) { return name.starts_with(family); });
+  if (known) {
+    model.gated = model.gated.value_or(true);
+    model.tied = model.tied.value_or(false);
+    model.biases = model.biases.value_or(false);
+    if (model.position_kind.empty()) model.position_kind = "rope";
+  } else if (!name.starts_with("gpt")) {
+    assumptions.push_back({"model", "Megatron-LM's defaults",
+                           "what the class " + provider +
+                               " sets beside the file's sizes is not "
+                               "known",
+                           "--model NAME"});
+  }
+  return model;
+}
+
+/// Experts and ranks of latent attention, where a file says a part of them.
+ModelSketch with_parts_of(ModelSketch model, const TransformerShape& one) {
+  const auto fill = [](std::optional<int>& said, int has) {
+    if (!said && has > 0) said = has;
+  };
+  fill(model.layers, one.layers);
+  fill(model.hidden, one.hidden);
+  if (one.latent.key_value_rank > 0) {
+    model.latent_attention = true;
+    fill(model.query_rank, one.latent.query_rank);
+    fill(model.key_value_rank, one.latent.key_value_rank);
+    fill(model.nope_dim, one.latent.nope_dim);
+    fill(model.rope_dim, one.latent.rope_dim);
+    fill(model.value_dim, one.latent.value_dim);
+  }
+  const bool says_experts = model.experts || model.expert_top || model.expert_ffn ||
+                            model.expert_shared_ffn || !model.expert_layers.empty();
+  if (one.experts.count == 0 || !says_experts) return model;
+  fill(model.experts, one.experts.count);
+  fill(model.expert_top, one.experts.per_token);
+  fill(model.expert_ffn, one.experts.ffn);
+  fill(model.expert_shared_ffn, one.experts.shared_ffn);
+  fill(model.expert_latent, one.experts.latent);
+  if (model.expert_layers.empty()) {
+    fill(model.leading_dense, one.experts.leading_dense);
+    if (!model.expert_interval) model.expert_interval = one.experts.interval;
+  }
+  return model;
+}
+
+}  // namespace
+
 bool has_shape(const ModelSketch& model) { return model.layers && model.hidden && model.heads; }
 
 Json complete_model(const ModelSketch& model, LaunchKind kind, int tensor, const std::string& file,
                     const PresetStore& presets, std::vector<JobAssumption>& assumptions) {
-  if (has_shape(model)) {
-    return Completion(model, kind, tensor, file, presets, assumptions).shape();
-  }
   std::string name = model.name;
   if (!model.flavor.empty()) name += " " + model.flavor;
   const std::string preset = preset_of_model_name(name, presets);
+  // Of these the name is a class, whose sizes hold where the file says nothing else.
+  const bool of_class = kind == LaunchKind::bridge || kind == LaunchKind::nemo;
+  if (of_class && !preset.empty()) {
+    const ModelSketch whole = with_parts_of(model, presets.model(preset));
+    return Completion(whole, kind, tensor, file, presets, assumptions).changes_of(preset);
+  }
+  if (has_shape(model)) {
+    const ModelSketch whole =
+        of_class && !name.empty() ? with_defaults_of(name, model, assumptions) : model;
+    return Completion(whole, kind, tensor, file, presets, assumptions).shape();
+  }
   return preset.empty() ? Json(nullptr) : Json(preset);
 }
 

@@ -167,13 +167,13 @@ void add_recompute(const Scenario& scenario, LeftOut& left, KeyValues& out) {
   const auto add = [&](bool there, std::string_view name) {
     if (there) names += (names.empty() ? "" : " ") + std::string(name);
   };
-  add(m.core_attention, "core_attn");
+  add(m.core_attention || m.fused_attention, "core_attn");
   add(m.layer_norm, "layernorm");
   add(m.activation, "moe_act");
   add(m.latent_up, "mla_up_proj");
   add(m.mlp, "mlp");
   out.emplace_back("recompute_modules", names);
-  left.when(m.mlp_up || m.projection || m.fused_attention || m.products > 0, "recompute", "modules",
+  left.when(m.mlp_up || m.projection || m.products > 0, "recompute", "modules",
             "it repeats core_attn, layernorm, moe_act, mla_up_proj, mlp");
 }
 

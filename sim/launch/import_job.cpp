@@ -28,6 +28,7 @@ namespace fs = std::filesystem;
 
 constexpr int kAssumedTokens = 4096, kAssumedLoraRank = 8;
 constexpr std::string_view kAssumedNode = "dgx_h100";
+constexpr const char* kFlash = "flash2";  // where a stack without a fused kernel is given one
 
 /// The kind that decides what the defaults are: of a model's software before what shards it.
 LaunchKind leading_kind(const std::vector<LaunchPart>& parts) {
@@ -42,16 +43,17 @@ LaunchKind leading_kind(const std::vector<LaunchPart>& parts) {
   return LaunchKind::model;
 }
 
+constexpr std::string_view kCore = "core_attn", kFusedCore = "fused_attention";
+
 /// What selective recomputation repeats, as the scenario calls it.
 std::string_view module_name(std::string_view written) {
-  constexpr std::array<std::array<std::string_view, 2>, 7> kModules{
-      {{"core_attn", "core_attention"},
-       {"layernorm", "layer_norm"},
-       {"moe_act", "activation"},
-       {"mla_up_proj", "latent_up"},
-       {"mlp", "mlp"},
-       {"shared_experts", "mlp"},
-       {"moe", "activation"}}};
+  constexpr std::array<std::array<std::string_view, 2>, 7> kModules{{{kCore, "core_attention"},
+                                                                     {"layernorm", "layer_norm"},
+                                                                     {"moe_act", "activation"},
+                                                                     {"mla_up_proj", "latent_up"},
+                                                                     {"mlp", "mlp"},
+                                                                     {"shared_experts", "mlp"},
+                                                                     {"moe", "activation"}}};
   for (const auto& [from, to] : kModules) {
     if (from == written) return to;
   }
@@ -88,6 +90,13 @@ class Import {
     out_.assumptions.push_back({path, value, why, option});
   }
 
+  /// What --set says of the scenario, nobody assumes.
+  void forget_assumed(const std::string& path) {
+    std::erase_if(out_.assumptions, [&](const JobAssumption& one) {
+      return one.path == path || one.path.starts_with(path + ".");
+    });
+  }
+
   void build() {
     Json& scenario = scenario_;
     scenario["about"] = fmt::format("Imported from {}.", fmt::join(names(), ", "));
@@ -99,6 +108,7 @@ class Import {
                           .layers = layers_of(model),
                           .told_gpus = gpus_of_comments(launch_.texts)};
     layout_ = complete_layout(job_, kind_, machine, file_, out_.assumptions);
+    say_pipelines();
     scenario["model"] = std::move(model);
     scenario["cluster"] = {{"node", node_}, {"nodes", layout_.nodes}};
     scenario["parallelism"] = parallelism();
@@ -110,8 +120,33 @@ class Import {
     lora();
     stack();
     require_model();
-    for (const std::string& change : launch_.scenario) (void)apply_override(scenario, change);
+    for (const std::string& change : launch_.scenario) {
+      (void)apply_override(scenario, change);
+      forget_assumed(change.substr(0, change.find('=')));
+    }
     allow_what_it_does();
+  }
+
+  /// A step of several pipelines, one after another, is simulated as a long one.
+  void say_pipelines() {
+    if (layout_.pipelines == 1) return;
+    const auto key = std::ranges::find_if(out_.keys, [](const KeyFinding& one) {
+      return plain_key(one.setting.key) == "training.global_batch_size";
+    });
+    if (key == out_.keys.end()) return;
+    const std::int64_t all = layout_.sequences / (layout_.data * layout_.micro);
+    const std::int64_t each = all / layout_.pipelines;
+    const auto idle = [&](std::int64_t micro_batches) {
+      const double ways = static_cast<double>(micro_batches) * layout_.virtual_stages;
+      return 100 * (layout_.pipeline - 1) / ways;
+    };
+    key->fate = KeyFate::unmodelled;
+    key->note = fmt::format(
+        "TorchTitan runs a pipeline of {} micro batches for each of {} accumulation steps; one of "
+        "{} is simulated, whose ramps under 1F1B add {:.1f} % and not {:.1f} % to the step. Nearer "
+        "is {} times the step of --set batch.sequences={}",
+        each, layout_.pipelines, all, idle(all), idle(each), layout_.pipelines,
+        layout_.sequences / layout_.pipelines);
   }
 
   [[nodiscard]] std::vector<std::string> names() const {
@@ -294,11 +329,11 @@ class Import {
   Json recompute() {
     if (job_.recompute == "full") {
       const int most = layout_.pipeline > 0 ? model_layers() / layout_.pipeline : 0;
-      if (job_.recompute_layers.value_or(-1) >= 0 && *job_.recompute_layers < most &&
-          *job_.recompute_layers > 0 && block_recompute()) {
+      const int some = job_.recompute_every_layer ? 0 : job_.recompute_layers.value_or(0);
+      if (some > 0 && some < most) {
         job_.remarks.push_back(fmt::format(
-            "recomputation of {} of {} layers a stage: taken as all of them (not modelled)",
-            *job_.recompute_layers, most));
+            "recomputation of {} of {} layers a stage: taken as all of them (not modelled)", some,
+            most));
       }
       return "full";
     }
@@ -309,17 +344,31 @@ class Import {
       if (name == "moe") {
         job_.remarks.emplace_back("recompute module moe: taken as the experts' activation");
       }
-      const std::string_view word = module_name(name);
+      const std::string_view word = core_repeats(name) ? kFusedCore : module_name(name);
       if (std::ranges::find(modules, Json(word)) == modules.end()) modules.push_back(word);
     }
     if (kind_ == LaunchKind::torchtitan) {
       return {{"modules", {"layer_norm", "activation"}},
               {"products", fmt::format("{:g} %", 100 * job_.recompute_products.value_or(0.5))}};
     }
+    if (modules.empty() && core_repeats(kCore)) modules.push_back(kFusedCore);
     if (modules.empty()) return "selective";
+    if (std::ranges::find(modules, Json(kFusedCore)) != modules.end()) {
+      job_.remarks.emplace_back(
+          "recompute module core_attn: the fused kernel's forward pass runs again; memory is "
+          "counted without its output, which Megatron-Core keeps for the product behind it");
+    }
     return {{"modules", std::move(modules)}};
   }
-  [[nodiscard]] bool block_recompute() const { return job_.recompute_layers.value_or(-1) != -1; }
+
+  /// Megatron-Core checkpoints attention whatever its kernel is (megatron/core/transformer/
+  /// attention.py: _checkpointed_attention_forward), so that a fused one runs forward twice.
+  [[nodiscard]] bool core_repeats(std::string_view module) const {
+    constexpr std::array<std::string_view, 3> kCoreStacks{"megatron_core", "megatron_bridge",
+                                                          "nemo"};
+    return module == kCore && fused_attention() &&
+           std::ranges::find(kCoreStacks, stack_name()) != kCoreStacks.end();
+  }
 
   void routing() {
     if (!job_.capacity_factor || *job_.capacity_factor <= 0 || !job_.model.experts) return;
@@ -337,7 +386,12 @@ class Import {
   }
 
   void lora() {
-    if (!job_.lora && !job_.lora_rank) return;
+    if (!job_.lora && !job_.lora_rank) {
+      if (job_.lora_nf4) {
+        job_.remarks.emplace_back("weights of 4 bits without an adapter: taken as 16 bits");
+      }
+      return;
+    }
     if (!job_.lora_rank) {
       assume("lora.rank", std::to_string(kAssumedLoraRank), "no file says it", "--set lora.rank=N");
     }
@@ -345,6 +399,13 @@ class Import {
     if (job_.lora_nf4) one["base"] = "nf4";
     if (!job_.lora_modules.empty()) one["modules"] = job_.lora_modules;
     scenario_["lora"] = std::move(one);
+  }
+
+  static bool is_fused(const StackSpec& spec) { return spec.attention != AttentionKernel::unfused; }
+  /// Whether attention is one kernel, by the files or by the stack that they mean.
+  [[nodiscard]] bool fused_attention() const {
+    if (!job_.attention.empty()) return job_.attention == "fused";
+    return is_fused(presets_.stack(stack_name()).spec);
   }
 
   [[nodiscard]] std::string stack_name() const {
@@ -398,6 +459,9 @@ class Import {
       if (said != communication.end() && said->second != value) {
         one["communication"][key] = said->second;
       }
+    }
+    if (!job_.attention.empty() && is_fused(spec) != (job_.attention == "fused")) {
+      one["attention"] = is_fused(spec) ? "unfused" : kFlash;
     }
     if (!job_.optimiser_states.empty()) one["optimiser_states"] = job_.optimiser_states;
     for (const PresetRow& row : presets_.show("stacks", name)) {

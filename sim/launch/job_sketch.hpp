@@ -53,7 +53,8 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::string precision;
   std::string recompute;  ///< none, selective, full
   std::vector<std::string> recompute_modules;
-  std::optional<int> recompute_layers;
+  std::optional<int> recompute_layers;  ///< of a stage, or in a group of recompute_every_layer
+  bool recompute_every_layer = false;   ///< Megatron's "uniform": all of them, group by group
   std::optional<double> recompute_products;
 
   std::optional<double> offload_optimizer;
@@ -70,6 +71,7 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::optional<bool> compiled;
   std::optional<int> fsdp_version, zero_stage;
   std::string deepspeed_file;    ///< where DeepSpeed's settings stand, as another file says
+  std::string attention;         ///< its kernel: unfused, fused; empty: the stack's
   std::string optimiser_states;  ///< their format, where it is not the stack's
   std::map<std::string, bool> stack_switches;  ///< features of the stack that differ
   std::optional<bool> bf16_gradients;          ///< accumulated and reduced so; else in FP32

@@ -1,6 +1,7 @@
 #include "sim/launch/key_table.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "sim/launch/shell_variables.hpp"
 
@@ -47,6 +48,24 @@ std::vector<std::string> known_keys(std::span<const std::span<const KeyRow>> tab
     }
   }
   return out;
+}
+
+void take_attention(JobSketch& job, const Setting& from) {
+  constexpr std::array<std::string_view, 6> kUnfused{"eager", "unfused",     "local",
+                                                     "math",  "dot_product", "disabled"};
+  const std::string text = lower(from.text());
+  // Megatron-LM names the members of an enumeration too: "AttnBackend.unfused".
+  const bool unfused = std::ranges::find(kUnfused, last_part(text)) != kUnfused.end();
+  // What is switched off without a word for what stands in its place is the stack's.
+  if (unfused) {
+    job.attention = "unfused";
+  } else if (!text.starts_with("auto") && !from.is_off()) {
+    job.attention = "fused";
+  }
+}
+
+void take_fused_attention(JobSketch& job, const Setting& from) {
+  if (from.flag()) job.attention = "fused";
 }
 
 }  // namespace lockstep

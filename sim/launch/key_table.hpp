@@ -64,6 +64,12 @@ const KeyRow* find_row(std::span<const std::span<const KeyRow>> tables, std::str
 /// Every whole name of the tables, for "did you mean".
 std::vector<std::string> known_keys(std::span<const std::span<const KeyRow>> tables);
 
+/// The kernel of attention as frameworks call it: "eager", "sdpa", "flash_attention_2", "fused";
+/// "auto" leaves it to the stack.
+void take_attention(JobSketch& job, const Setting& from);
+/// A flag that asks for a fused kernel; off, it leaves the choice to the stack.
+void take_fused_attention(JobSketch& job, const Setting& from);
+
 // The tables, each in a file of its own.
 std::span<const KeyRow> launcher_keys();        ///< torchrun, srun, deepspeed, accelerate launch
 std::span<const KeyRow> megatron_keys();        ///< Megatron-LM; NeMo and Megatron-Bridge as well

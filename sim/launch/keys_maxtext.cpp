@@ -163,6 +163,7 @@ constexpr std::array kMaxTextRows{
     KeyRow{"first_num_dense_layers", kUsed, take_leading},
     KeyRow{"interleave_moe_layer_step", kUsed, take_model_count<&M::expert_interval>},
     KeyRow{"attention_type", kUsed, take_attention_type},
+    KeyRow{"attention", kUsed, take_attention},
     KeyRow{"q_lora_rank", kUsed, take_optional_rank},
     KeyRow{"kv_lora_rank", kUsed, take_model_count<&M::key_value_rank>},
     KeyRow{"qk_nope_head_dim", kUsed, take_model_count<&M::nope_dim>},
@@ -188,7 +189,7 @@ constexpr std::array kMaxTextRows{
            "n_routing_groups norm_topk_prob float32_weight_sum use_ragged_dot",
            kHarmless},
     KeyRow{"run_name base_output_directory base_config hardware steps dataset* hf_* grain_* "
-           "tokenizer_type attention scan_layers enable_* async_checkpointing load_* checkpoint* "
+           "tokenizer_type scan_layers enable_* async_checkpointing load_* checkpoint* "
            "save_* log_* learning_rate* warmup_* cosine_* profiler* profile_* "
            "skip_first_n_steps_for_profiler upload_* tensorboard_* metrics_file gcs_* "
            "eval_* data_shuffle_seed init_weights_seed xla_* jax_* compile_* compiled_* "

@@ -163,8 +163,13 @@ void take_recompute_layers(J& job, const Setting& from) {
   if (!from.is_null()) job.recompute_layers = from.count(0);
 }
 void take_recompute_method(J& job, const Setting& from) {
-  // uniform repeats every layer, in groups; block only recompute_num_layers of a stage.
-  if (!from.is_null() && lower(from.text()) == "uniform") job.recompute_layers = -1;
+  if (!from.is_null()) job.recompute_every_layer = lower(from.text()) == "uniform";
+}
+
+/// Megatron's own layers have no fused attention but by a flag of its own
+/// (megatron/core/models/gpt/ gpt_layer_specs.py: get_gpt_layer_local_spec).
+void take_implementation(J& job, const Setting& from) {
+  if (lower(from.text()) == "local" && job.attention.empty()) job.attention = "unfused";
 }
 
 void take_cpu_offload(J& job, const Setting& from) {
@@ -342,6 +347,10 @@ constexpr std::array kMegatronRows{
     KeyRow{"recompute_activations", kUsed, take_selective_recompute},
     KeyRow{"checkpoint_activations", kUsed, take_full_recompute},
     KeyRow{"recompute_modules", kUsed, take_modules},
+    KeyRow{"attention_backend", kUsed, take_attention},
+    KeyRow{"transformer_impl", kUsed, take_implementation},
+    KeyRow{"use_flash_attn use_flash_attention use_flash_attn_v1 use_flash_attn_v2", kUsed,
+           take_fused_attention},
     KeyRow{"recompute_num_layers activations_checkpoint_num_layers", kUsed, take_recompute_layers},
     KeyRow{"recompute_method activations_checkpoint_method", kUsed, take_recompute_method},
     KeyRow{"optimizer_cpu_offload", kUsed, take_cpu_offload},

@@ -27,7 +27,7 @@ constexpr std::array kOtherRows{
            "apply_residual_connection_post_layernorm no_position_embedding relu squared_relu "
            "openai_gelu quick_geglu onnx_safe bert_* embedding_init_method_std "
            "mtp_loss_scaling_factor softmax_scale use_fused_weighted_squared_relu sgd_momentum "
-           "attention_backend use_flash_attn use_flash_attention no_weight_decay_cond_type "
+           "no_weight_decay_cond_type "
            "output_bert_embeddings classes_fraction rotary_dtype no_masked_softmax_fusion "
            "masked_softmax_fusion transformer_engine_precision_aware_optimizer_dtype"},
     // Which steps are done, and on what.
@@ -59,7 +59,7 @@ constexpr std::array kOtherRows{
         "check_for_nan_in_loss_and_grad check_for_spiky_loss check_for_large_grads "
         "check_weight_hash_across_dp_replicas_interval "
         "config_logger_dir enable_ft_package calc_ft_timeouts heartbeat* straggler_* "
-        "use_mcore_models transformer_impl enable_experimental inprocess_* ft_* "
+        "use_mcore_models enable_experimental inprocess_* ft_* "
         "spec use_legacy_models yaml_cfg local_rank lazy_mpu_init "
         "account_for_* is_hybrid_model export_* deprecated_use_mcore_models no_te* "
         "distributed_backend distributed_timeout* high_priority_stream_groups "

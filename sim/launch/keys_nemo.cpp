@@ -43,14 +43,18 @@ void take_accumulation(J& job, const Setting& from) {
   }
 }
 
-/// "megatron.bridge.models.llama.Llama3ModelProvider8B" is Llama 3 8B.
+/// "megatron.bridge.models.llama.Llama3ModelProvider8B" is Llama 3 8B, and so is NeMo's
+/// "nemo.collections.llm.gpt.model.llama.Llama3Config8B".
 void take_provider(J& job, const Setting& from) {
   const std::string text = from.text();
   std::string name(last_part(text));
-  constexpr std::string_view kProvider = "ModelProvider";
-  const std::size_t at = name.find(kProvider);
-  if (at == std::string::npos) return;
-  job.model.name = name.replace(at, kProvider.size(), "_");
+  for (const std::string_view word : {"ModelProvider", "Provider", "Config"}) {
+    const std::size_t at = name.find(word);
+    if (at == std::string::npos) continue;
+    job.model.name = name.replace(at, word.size(), "_");
+    return;
+  }
+  job.not_modelled = "a class whose sizes are not known: name the model (--model)";
 }
 void take_peft(J& job, const Setting& from) {
   job.lora = lower(from.text()).find("lora") != std::string::npos;

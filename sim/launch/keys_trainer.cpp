@@ -84,8 +84,15 @@ void take_adapter(J& job, const Setting& from) {
 void take_four_bits(J& job, const Setting& from) {
   if (from.flag()) job.lora_nf4 = true;
 }
+constexpr const char* kEightBits =
+    "frozen weights in 8 bits: lora.base has bf16 and nf4, so their memory and products are those "
+    "of 16 bits";
 void take_four_bits_count(J& job, const Setting& from) {
   if (from.text() == "4") job.lora_nf4 = true;
+  if (from.text() == "8") job.not_modelled = kEightBits;
+}
+void take_eager_attention(J& job, const Setting& from) {
+  if (from.flag()) job.attention = "unfused";
 }
 /// "adamw_torch_fused", "paged_adamw_8bit"; Trainer's names.
 void take_optimiser(J& job, const Setting& from) {
@@ -160,6 +167,11 @@ constexpr std::array kTrainerRows{
     KeyRow{"use_liger_kernel use_liger liger_kernel enable_liger_kernel", kUsed, take_liger},
     KeyRow{"lora_r lora_rank", kUsed, take_lora_rank},
     KeyRow{"use_peft use_lora adapter finetuning_type", kUsed, take_adapter},
+    KeyRow{"attn_implementation flash_attn", kUsed, take_attention},
+    KeyRow{"flash_attention use_flash_attention_2 use_flash_attn sdp_attention "
+           "xformers_attention flex_attention",
+           kUsed, take_fused_attention},
+    KeyRow{"eager_attention", kUsed, take_eager_attention},
     KeyRow{"load_in_4bit", kUsed, take_four_bits},
     KeyRow{"quantization_bit", kUsed, take_four_bits_count},
     KeyRow{"packing sample_packing", kUsed, take_packing},
@@ -170,6 +182,7 @@ constexpr std::array kTrainerRows{
     KeyRow{"deepspeed deepspeed_config ds_config deepspeed_config_file", kUsed,
            take_deepspeed_file},
 
+    KeyRow{"load_in_8bit", kMatters, nullptr, kEightBits},
     KeyRow{"optim_args adafactor", kMatters, nullptr,
            "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states"},
     KeyRow{"auto_find_batch_size group_by_length length_column_name", kMatters, nullptr,
@@ -208,9 +221,7 @@ constexpr std::array kTrainerRows{
            "use_fast_tokenizer use_slow_tokenizer padding_side conversation_template "
            "lazy_preprocess trust_remote_code model_revision config_name cache_dir "
            "add_eos_token special_tokens.* strict train_on_inputs shuffle* mask_history "
-           "stage rope_scaling flash_attn flash_attention attn_implementation "
-           "use_flash_attention_2 sdp_attention xformers_attention use_flash_attn bnb_* "
-           "load_in_8bit low_cpu_mem_usage keep_linebreaks pad_to_* model_type "
+           "stage rope_scaling bnb_* low_cpu_mem_usage keep_linebreaks pad_to_* model_type "
            "tokenizer_type is_*_derived_model resize_vocab num_proc dataset_num_proc "
            "assistant_only_loss completion_only_loss reward_* num_generations use_vllm vllm_* "
            "max_prompt_length max_completion_length temperature top_p top_k ref_model "

@@ -182,8 +182,31 @@ class Files {
     }
   }
 
+  [[nodiscard]] bool has_key(const std::string& name) const {
+    return std::ranges::any_of(out_.parts, [&](const LaunchPart& part) {
+      return std::ranges::any_of(
+          part.settings, [&](const Setting& one) { return plain_key(one.key) == plain_key(name); });
+    });
+  }
+
+  /// Sections of files have names that a scenario's have too ([parallelism] of TorchTitan): what a
+  /// file says under them is its own key.
+  void take_keys_of_sections() {
+    std::vector<std::string> paths;
+    for (const std::string& one : out_.scenario) {
+      const std::size_t equals = one.find('=');
+      if (has_key(one.substr(0, equals))) {
+        changes_.push_back({one.substr(0, equals), one.substr(equals + 1), false});
+      } else {
+        paths.push_back(one);
+      }
+    }
+    out_.scenario = std::move(paths);
+  }
+
   /// Values of keys; one that no file has becomes a setting of the last of them.
   void apply_changes() {
+    take_keys_of_sections();
     for (Change& change : changes_) {
       const std::string wanted = plain_key(change.name);
       for (LaunchPart& part : out_.parts) {

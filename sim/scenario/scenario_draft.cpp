@@ -261,6 +261,24 @@ void note_attention(std::size_t pool, Scenario& out) {
   }
 }
 
+/// A fused kernel makes the scores again by itself, so that the core alone is nothing to repeat.
+void note_selective(Scenario& out) {
+  const RecomputeModules& m = out.job.modules;
+  const bool core_alone = m.core_attention && !m.layer_norm && !m.activation && !m.latent_up &&
+                          !m.mlp && !m.mlp_up && !m.projection && !m.fused_attention &&
+                          m.products == 0;
+  const AttentionKernel kernel = out.stack.attention;
+  if (out.job.recompute != Recompute::selective || !core_alone ||
+      kernel == AttentionKernel::unfused) {
+    return;
+  }
+  out.assumptions.push_back(
+      fmt::format("recompute: \"selective\" repeats attention's core, which the fused kernel ({}) "
+                  "does by itself: it changes nothing here (modules \"fused_attention\" runs the "
+                  "kernel again)",
+                  name_of(kernel)));
+}
+
 /// A network by another name than its preset's, as "tcp", where the job needs it.
 void note_transport(const ScenarioDraft& draft, Scenario& out) {
   const std::string& asked =
@@ -390,6 +408,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   out.transport = transport_of(draft.node, out.fabric, presets);
   note_transport(draft, out);
   for (std::size_t pool = 0; pool < out.pool_count(); ++pool) note_attention(pool, out);
+  note_selective(out);
   if (draft.layout_open) {
     check_without_layout(draft, out);
   } else {

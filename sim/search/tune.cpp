@@ -268,16 +268,23 @@ class Search {
     }
     if (!result_.own) return;
     result_.own->ties = own_s_ <= slowest_tie_s_;
-    std::size_t faster = 0, unknown = 0;
+    rank_own();
+  }
+  /// In the order of `best`: the layout that is put first comes before faster ones.
+  void rank_own() {
+    result_.own_rank_first = result_.own_rank_last = 1;
+    const double first_s = best_.empty() ? kNever : candidates_[best_.front()].step_s;
+    if (first_s == own_s_) return;
+    std::size_t before = !best_.empty() && first_s > own_s_ ? 1 : 0, unknown = 0;
     for (const Candidate& c : candidates_) {
       if (c.state == Candidate::State::replayed) {
-        faster += c.step_s < own_s_ ? 1 : 0;
+        before += c.step_s < own_s_ ? 1 : 0;
       } else {
         unknown += c.bound_s < own_s_ ? 1 : 0;
       }
     }
-    result_.own_rank_first = faster + 1;
-    result_.own_rank_last = faster + unknown + 1;
+    result_.own_rank_first = before + 1;
+    result_.own_rank_last = before + unknown + 1;
   }
 
   const Scenario& base_;

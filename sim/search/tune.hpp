@@ -89,7 +89,8 @@ struct TuneResult {
   std::optional<TunedLayout> own;
   std::string own_problem;
   bool own_fits = false;  ///< in memory
-  /// Its place among all layouts that fit, from 1: between these two, equal when it is exact.
+  /// Its place among all layouts that fit in the order of `best`, from 1: between these two, equal
+  /// when it is exact. What takes as long as the first shares its place.
   std::size_t own_rank_first = 0, own_rank_last = 0;
 
   std::size_t considered = 0;      ///< all combinations

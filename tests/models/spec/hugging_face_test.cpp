@@ -50,6 +50,11 @@ constexpr std::array kConfigs{
         "num_attention_heads": 12, "num_hidden_layers": 12, "max_position_embeddings": 2048,
         "vocab_size": 50272})",
                     125'239'296.0},
+    PublishedConfig{"opt-350m",
+                    R"({"model_type": "opt", "hidden_size": 1024, "ffn_dim": 4096,
+        "num_attention_heads": 16, "num_hidden_layers": 24, "max_position_embeddings": 2048,
+        "word_embed_proj_dim": 512, "do_layer_norm_before": false, "vocab_size": 50272})",
+                    331'196'416.0},
     PublishedConfig{"Mixtral-8x7B-v0.1",
                     R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
         "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
@@ -98,6 +103,26 @@ TEST_CASE("read_hugging_face: published configs give the published number of wei
     CAPTURE(row.name);
     CHECK(total_parameters(read(row.text).shape) == row.parameters);
   }
+}
+
+TEST_CASE("read_hugging_face: a table of words of another width is OPT's, and refused of others") {
+  const HuggingFaceModel opt =
+      read(R"({"model_type": "opt", "hidden_size": 1024, "ffn_dim": 4096, "vocab_size": 50272,
+               "num_attention_heads": 16, "num_hidden_layers": 24, "word_embed_proj_dim": 512,
+               "max_position_embeddings": 2048, "enable_bias": false})");
+  CHECK_FALSE(opt.shape.biases);
+  REQUIRE(opt.assumptions.size() == 1);
+  CHECK(opt.assumptions[0].find("512 wide (word_embed_proj_dim)") != std::string::npos);
+  const auto llama = [](const std::string& more) {
+    return R"({"model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096,
+               "num_attention_heads": 16, "num_hidden_layers": 24, "vocab_size": 32000, )" +
+           more + "}";
+  };
+  CHECK_NOTHROW((void)read(llama(R"("embedding_size": 1024)")));
+  CHECK_THROWS_WITH_AS((void)read(llama(R"("embedding_size": 512)")),
+                       doctest::Contains("/embedding_size: found 512; allowed: 1024"), InputError);
+  CHECK_THROWS_WITH_AS((void)read(llama(R"("moe_num_experts": 8)")),
+                       doctest::Contains("/moe_num_experts"), InputError);
 }
 
 TEST_CASE("read_hugging_face: Qwen2 7B lacks only its QKV biases") {

@@ -170,6 +170,23 @@ TEST_CASE("export job: formats that have the model read back to the same one") {
   }
 }
 
+TEST_CASE("export job: a fused kernel that runs again is Megatron's core_attn, out and in") {
+  const Json job{{"model", "llama3_8b"},
+                 {"cluster", {{"node", "dgx_h100"}, {"nodes", 4}}},
+                 {"stack", "megatron_core"},
+                 {"recompute", {{"modules", {"layer_norm", "fused_attention"}}}},
+                 {"batch", {{"sequences", 64}, {"tokens", 2048}}}};
+  const ExportedJob exported =
+      export_megatron(read_scenario("my.json", write_json(job), test::presets()));
+  CHECK(std::ranges::none_of(exported.left_out,
+                             [](const auto& one) { return one.path == "recompute"; }));
+  const test::TemporaryFolder folder;
+  const JobImport found =
+      import_job({folder.write("job.sh", exported.text)}, {.nodes = 4}, test::presets());
+  CHECK(Json::parse(found.scenario)["recompute"].dump() ==
+        R"({"modules":["fused_attention","layer_norm"]})");
+}
+
 TEST_CASE("export job: what a format has no word for is named, with its value") {
   const Scenario scenario = read_scenario(
       "my.json",

@@ -77,8 +77,91 @@ TEST_CASE("import job: arguments of Megatron-LM become the layout that they say"
         R"({"tensor":4,"context":2,"pipeline":4,"data":4,"virtual_stages":2,"sequence":true,)"
         R"("sharding":"zero1"})");
   CHECK(job["batch"].dump() == R"({"sequences":128,"micro":1,"tokens":8192})");
-  CHECK(job["recompute"] == "selective");
+  CHECK(job["recompute"].dump() == R"({"modules":["fused_attention"]})");
   CHECK(job["stack"] == "megatron_core");
+}
+
+TEST_CASE("import job: Megatron-Core's core_attn runs a fused kernel again, others' does not") {
+  const auto with = [](std::string_view from, const std::string& to) {
+    std::string text = kMegatron;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return job_of(imported("train.sh", text.replace(at, from.size(), to)));
+  };
+  CHECK(with("--bf16", "--bf16 --recompute-modules core_attn layernorm")["recompute"].dump() ==
+        R"({"modules":["fused_attention","layer_norm"]})");
+  CHECK(with("--bf16", "--bf16 --recompute-modules layernorm")["recompute"].dump() ==
+        R"({"modules":["layer_norm"]})");
+  // What is not one kernel gives its scores again, as the scenario's word has it.
+  const Json unfused = with("--bf16", "--bf16 --attention-backend unfused");
+  CHECK(unfused["recompute"] == "selective");
+  CHECK(unfused["stack"]["attention"] == "unfused");
+  const Json own = with("--bf16", "--bf16 --transformer-impl local");
+  CHECK(own["stack"]["attention"] == "unfused");
+  CHECK(with("--bf16", "--bf16 --transformer-impl local --use-flash-attn")["stack"] ==
+        "megatron_core");
+}
+
+TEST_CASE("import job: uniform recomputation is of all layers, a block of those that it counts") {
+  const auto remarks_of = [](const std::string& method) {
+    std::string text = kMegatron;
+    const std::size_t at = text.find("selective");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, 9, "full --recompute-method " + method + " --recompute-num-layers 1");
+    const JobImport found = imported("train.sh", text);
+    CHECK(job_of(found)["recompute"] == "full");
+    return found.remarks.size();
+  };
+  CHECK(remarks_of("uniform") == 0);
+  CHECK(remarks_of("block") == 1);
+}
+
+TEST_CASE("import job: the kernel of attention is what the files ask for, by any name") {
+  const std::string yaml = R"(model_name_or_path: meta-llama/Meta-Llama-3-8B
+per_device_train_batch_size: 1
+cutoff_len: 2048
+bf16: true
+finetuning_type: lora
+lora_rank: 8
+)";
+  const auto stack_with = [&](const std::string& line) {
+    return job_of(imported("sft.yaml", yaml + line + "\n"))["stack"];
+  };
+  CHECK(stack_with("attn_implementation: eager")["attention"] == "unfused");
+  CHECK(stack_with("flash_attn: disabled")["attention"] == "unfused");
+  CHECK(stack_with("eager_attention: true")["attention"] == "unfused");
+  for (const char* const fused :
+       {"attn_implementation: sdpa", "attn_implementation: flash_attention_2", "flash_attn: fa2",
+        "flash_attn: auto", "flash_attention: true"}) {
+    CAPTURE(fused);
+    CHECK(stack_with(fused) == "huggingface_fsdp2");
+  }
+  // A stack whose own kernel is unfused is given another.
+  const Json job = job_of(imported("train.sh",
+                                   "deepspeed pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+                                   "--num-attention-heads 16 --seq-length 2048 "
+                                   "--micro-batch-size 4 --global-batch-size 256 --zero-stage 1 "
+                                   "--max-position-embeddings 2048 --use-flash-attn --fp16\n"));
+  CHECK(job["stack"]["preset"] == "megatron_deepspeed");
+  CHECK(job["stack"]["attention"] == "flash2");
+}
+
+TEST_CASE("import job: frozen weights of 8 bits matter, those of 4 are the adapter's base") {
+  const std::string yaml = R"(model_name_or_path: meta-llama/Meta-Llama-3-8B
+per_device_train_batch_size: 1
+cutoff_len: 2048
+bf16: true
+)";
+  const std::string adapter = "finetuning_type: lora\nlora_rank: 8\n";
+  const JobImport eight = imported("sft.yaml", yaml + adapter + "load_in_8bit: true\n");
+  CHECK(fate_of(eight, "load_in_8bit") == "not modelled");
+  const JobImport off = imported("sft.yaml", yaml + adapter + "load_in_8bit: false\n");
+  CHECK(fate_of(off, "load_in_8bit") == "harmless");
+  const JobImport four = imported("sft.yaml", yaml + adapter + "load_in_4bit: true\n");
+  CHECK(job_of(four)["lora"]["base"] == "nf4");
+  const JobImport bare = imported("sft.yaml", yaml + "load_in_4bit: true\n");
+  REQUIRE(bare.remarks.size() == 1);
+  CHECK(bare.remarks[0] == "weights of 4 bits without an adapter: taken as 16 bits");
 }
 
 TEST_CASE("import job: the format of gradients is the stack's, where it is another") {
@@ -111,6 +194,20 @@ TEST_CASE(
   const JobImport found =
       imported("train.sh", kMegatron, {.set = {"micro-batch-size=2", "batch.tokens=4096"}});
   CHECK(job_of(found)["batch"].dump() == R"({"sequences":128,"micro":2,"tokens":4096})");
+}
+
+TEST_CASE("import job: what --set says of the scenario is not assumed") {
+  std::string text = kMegatron;
+  const std::string_view words = "--vocab-size 128256";
+  text.erase(text.find(words), words.size());
+  const auto assumed = [](const JobImport& found) {
+    return std::ranges::any_of(
+        found.assumptions, [](const JobAssumption& one) { return one.path == "model.vocabulary"; });
+  };
+  CHECK(assumed(imported("train.sh", text)));
+  const JobImport found = imported("train.sh", text, {.set = {"model.vocabulary=256000"}});
+  CHECK_FALSE(assumed(found));
+  CHECK(job_of(found)["model"]["vocabulary"] == 256000);
 }
 
 TEST_CASE("import job: widths that the GPUs do not hold are an error with the number that would") {
@@ -168,6 +265,61 @@ enable = true
   CHECK(job["batch"]["sequences"] == 64);
   CHECK(job["precision"] == "fp8");
   CHECK(job["stack"] == "torchtitan");
+}
+
+TEST_CASE("import job: TorchTitan's pipeline of each accumulation step is not one long pipeline") {
+  const std::string text = R"(
+[model]
+name = "llama3"
+flavor = "70B"
+[training]
+local_batch_size = 8
+global_batch_size = 1024
+seq_len = 8192
+[parallelism]
+data_parallel_shard_degree = -1
+tensor_parallel_degree = 8
+pipeline_parallel_degree = 4
+pipeline_parallel_schedule = "1F1B"
+pipeline_parallel_microbatch_size = 1
+)";
+  const JobImport found = imported("t.toml", text, {.nodes = 16});
+  CHECK(fate_of(found, "training.global_batch_size") == "not modelled");
+  const auto key = std::ranges::find(found.keys, "training.global_batch_size",
+                                     [](const KeyFinding& one) { return one.setting.key; });
+  REQUIRE(key != found.keys.end());
+  // 1024 sequences are 32 times 8 of each of four replicas; ramps of three stages are 3 / 8 of a
+  // pipeline of eight micro batches, and 3 / 256 of the long one.
+  CHECK(key->note ==
+        "TorchTitan runs a pipeline of 8 micro batches for each of 32 accumulation steps; one of "
+        "256 is simulated, whose ramps under 1F1B add 1.2 % and not 37.5 % to the step. Nearer is "
+        "32 times the step of --set batch.sequences=32");
+  // [training] is a section of the file, not only of a scenario.
+  const JobImport once =
+      imported("t.toml", text, {.nodes = 16, .set = {"training.global_batch_size=32"}});
+  CHECK(fate_of(once, "training.global_batch_size") == "used");
+  CHECK(job_of(once)["batch"]["sequences"] == 32);
+}
+
+TEST_CASE("import job: a class of Megatron-Bridge is the model, a file's sizes are changes to it") {
+  const auto model_of = [](const std::string& name, const std::string& sizes) {
+    return job_of(imported("b.yaml", "model:\n  _target_: megatron.bridge.models." + name +
+                                         "\n  tensor_model_parallel_size: 2\n  seq_length: 8192\n" +
+                                         sizes + "train:\n  global_batch_size: 64\n"))["model"];
+  };
+  const std::string same =
+      "  num_layers: 80\n  hidden_size: 8192\n  ffn_hidden_size: 28672\n"
+      "  num_attention_heads: 64\n  num_query_groups: 8\n";
+  CHECK(model_of("llama.Llama3ModelProvider70B", "") == "llama3_70b");
+  CHECK(model_of("llama.Llama3ModelProvider70B", same) == "llama3_70b");
+  CHECK(model_of("llama.Llama3ModelProvider70B", "  num_layers: 40\n").dump() ==
+        R"({"preset":"llama3_70b","layers":40})");
+  // The class of a family without a size has its kind of layers.
+  const Json plain = model_of("llama.LlamaModelProvider", same + "  vocab_size: 50000\n");
+  CHECK(plain["gated"] == true);
+  CHECK(plain["tied"] == false);
+  CHECK(plain["biases"] == false);
+  CHECK(plain["rotary"] == true);
 }
 
 TEST_CASE("import job: DeepSpeed's JSON and the script beside it make one job") {

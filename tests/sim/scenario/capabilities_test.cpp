@@ -148,6 +148,21 @@ TEST_CASE("a release can run what it could then") {
                        InputError);
 }
 
+TEST_CASE("selective recomputation beside a fused kernel is said to change nothing") {
+  const auto says = [](const std::string& stack, const std::string& recompute) {
+    const Scenario job = job_with(stack, "{}", R"(, "recompute": )" + recompute);
+    return std::ranges::any_of(job.assumptions, [](const std::string& text) {
+      return text.starts_with("recompute: \"selective\" repeats attention's core");
+    });
+  };
+  CHECK(says(R"("megatron_core")", R"("selective")"));
+  CHECK(says(R"("megatron_core")", R"({"modules": ["core_attention"]})"));
+  CHECK_FALSE(says(R"("megatron_core")", R"({"modules": ["fused_attention"]})"));
+  CHECK_FALSE(says(R"("megatron_core")", R"({"modules": ["core_attention", "layer_norm"]})"));
+  CHECK_FALSE(says(R"("megatron_core")", R"("full")"));
+  CHECK_FALSE(says(R"({"preset": "megatron_core", "attention": "unfused"})", R"("selective")"));
+}
+
 TEST_CASE("stacks are known by the names that others give them") {
   for (const char* written : {"megatron-core", "Megatron-Core", "mcore", "megatron_core"}) {
     CAPTURE(written);

@@ -148,6 +148,29 @@ TEST_CASE("a search finds what replaying every layout finds, on any number of th
   }
 }
 
+TEST_CASE("a search counts the scenario's own layout in the order in which it lists layouts") {
+  const Scenario base =
+      read_scenario("near.json",
+                    R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 4},
+          "parallelism": {"sharding": "zero3"}, "stack": "neutral",
+          "batch": {"sequences": 1024, "micro": 2, "tokens": 4096}})",
+                    test::presets());
+  TuneOptions options;
+  options.space.tensor = {1, 2};
+  options.space.pipeline = {1};
+  options.threads = 1;
+  const TuneResult found = tune(base, options);
+  REQUIRE(found.best.size() > 2);
+  // The fastest is close to running out of memory, so that a slower layout is put first.
+  REQUIRE(found.best[0].step_s > found.fastest_s);
+  for (const std::size_t place : {0U, 1U, 2U}) {
+    CAPTURE(place);
+    const TuneResult again = tune(found.best[place].scenario, options);
+    CHECK(again.own_rank_first == place + 1);
+    CHECK(again.own_rank_last == place + 1);
+  }
+}
+
 TEST_CASE("a search: layouts keep the space that it was given, and stop when asked") {
   const Scenario base = scenario_of(small_jobs().front());
   TuneOptions options;
