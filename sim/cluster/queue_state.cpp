@@ -386,22 +386,28 @@ void QueueState::close(std::uint32_t j, bool well) {
   tell_of_end(j, well);
 }
 
-/// What was worked since the last checkpoint is lost.
-void QueueState::lose_unsaved(std::uint32_t j) {
+RunTime QueueState::unsaved(std::uint32_t j, Stop stop) const {
+  const JobState& s = states_[j];
+  const RunTime since_start = s.left_before - s.left;
+  const std::optional<RunTime>& every = spec_->preemption.checkpoint;
+  if (!every) return stop == Stop::failure ? since_start : 0;
+  return *every > 0 ? std::min((job(j).runs - s.left) % *every, since_start) : 0;
+}
+
+/// What no checkpoint holds is lost.
+void QueueState::lose_unsaved(std::uint32_t j, Stop stop) {
   JobState& s = states_[j];
-  const RunTime every = spec_->preemption.checkpoint;
-  const RunTime unsaved = every > 0 ? (job(j).runs - s.left) % every : 0;
-  const RunTime lost = std::min(unsaved, s.left_before - s.left);
+  const RunTime lost = unsaved(j, stop);
   const GpuTime time(job(j).gpus, lost);
   books_[static_cast<std::size_t>(QueueBucket::useful)] -= time;
   books_[static_cast<std::size_t>(QueueBucket::lost)] += time;
   s.left += lost;
 }
 
-void QueueState::wait_again(std::uint32_t j) {
+void QueueState::wait_again(std::uint32_t j, Stop stop) {
   JobState& s = states_[j];
   settle(j);
-  lose_unsaved(j);
+  lose_unsaved(j, stop);
   let_go(j);
   s.pending_since = now_;
   if (!gates_.used() || spec_->admission != QueueAdmission::slurm) return wait(j);
@@ -411,7 +417,7 @@ void QueueState::wait_again(std::uint32_t j) {
 
 void QueueState::evict(std::uint32_t j) {
   ++states_[j].evictions;
-  wait_again(j);
+  wait_again(j, Stop::eviction);
 }
 
 void QueueState::fail(int node, bool stays_broken) {
@@ -422,7 +428,7 @@ void QueueState::fail(int node, bool stays_broken) {
   }
   for (const std::uint32_t j : hit) {
     ++states_[j].failures;
-    wait_again(j);
+    wait_again(j, Stop::failure);
   }
   if (!stays_broken || !free_.is_open(node)) return;
   free_.close(node);

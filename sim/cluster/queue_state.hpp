@@ -241,13 +241,17 @@ class QueueState {
   void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
     books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
   }
-  void lose_unsaved(std::uint32_t j);
+  /// What stops a job that waits again.
+  enum class Stop : std::uint8_t { eviction, failure };
+  /// Work since it last started that no checkpoint holds.
+  [[nodiscard]] RunTime unsaved(std::uint32_t j, Stop stop) const;
+  void lose_unsaved(std::uint32_t j, Stop stop);
   void keep_span(std::uint32_t j);
   void hold(std::uint32_t j, Holding where);
   void let_go(std::uint32_t j);
   /// From now on it holds its GPUs (`sign` 1), or does not any more (-1).
   void count_held(const QueueJob& job, int sign);
-  void wait_again(std::uint32_t j);
+  void wait_again(std::uint32_t j, Stop stop);
   void wait(std::uint32_t j);
   void stop_preempted(std::uint32_t j);
   /// Its end, before its work is done.
