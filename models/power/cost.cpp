@@ -65,7 +65,7 @@ CostReport cost_of(const CostSpec& prices, const Holdings& holdings, const Usage
   if (prices.usd_per_gpu_hour) {
     cost.cloud_usd = *prices.usd_per_gpu_hour * holdings.gpus * time / kHour;
   }
-  cost.tonnes_co2 = usage.grams / kGramsPerTonne;
+  if (usage.grams) cost.tonnes_co2 = *usage.grams / kGramsPerTonne;
   if (usage.tokens > 0) cost.usd_per_trillion_tokens = cost.total_usd() / usage.tokens * 1e12;
   const double eflop = usage.model_flops.base_units() * 1e-18;
   if (eflop > 0) cost.usd_per_eflop = cost.total_usd() / eflop;

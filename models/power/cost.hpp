@@ -20,7 +20,7 @@ struct CostSpec {
   double years = 5;               ///< in which all of that is written off, evenly
   double utilisation = 1;         ///< of those years, how much somebody uses the machines
   HourlySeries usd_per_kwh;
-  HourlySeries grams_per_kwh;  ///< carbon dioxide that the grid emits
+  std::optional<HourlySeries> grams_per_kwh;  ///< carbon dioxide that the grid emits
   double people_usd_per_hour = 0;
   double hosting_usd_per_kw_month = 0;     ///< for facility power at the peak
   std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for the same
@@ -36,9 +36,9 @@ struct Holdings {
 /// A run, or a part of one: how long it held the machines, what it used, what it achieved.
 struct Usage {
   Seconds time;
-  Joules energy;          ///< at the facility's meter
-  double energy_usd = 0;  ///< energy by the tariff of its hours
-  double grams = 0;       ///< carbon, by the intensity of its hours
+  Joules energy;                ///< at the facility's meter
+  double energy_usd = 0;        ///< energy by the tariff of its hours
+  std::optional<double> grams;  ///< carbon, by the intensity of its hours; none: it has none
   double tokens = 0;
   Flops model_flops;
 };
@@ -56,8 +56,8 @@ struct CostReport {
   CapitalReport capital;
   double gpus_usd = 0, nodes_usd = 0, network_usd = 0, building_usd = 0;  ///< written off
   double energy_usd = 0, people_usd = 0, hosting_usd = 0;
-  std::optional<double> cloud_usd;  ///< instead of all of the above
-  double tonnes_co2 = 0;
+  std::optional<double> cloud_usd;     ///< instead of all of the above
+  std::optional<double> tonnes_co2;    ///< none: the grid's intensity was not given
   double usd_per_trillion_tokens = 0;  ///< of total_usd(); 0 without tokens
   double usd_per_eflop = 0;            ///< per 1e18 model FLOP done; 0 without any
 

@@ -111,7 +111,8 @@ void add_run_bill(FieldTable<Run>& fields) {
            of_bill([](const RunBill& b) {
              return b.usage.tokens > 0 ? b.usage.energy.base_units() / b.usage.tokens : 0;
            }))
-      .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+      .add("tonnes_co2", Better::less,
+           "Carbon dioxide that the grid emits for it; where its intensity is given.",
            of_bill([](const RunBill& b) { return b.cost.tonnes_co2; }))
       .add("missing_prices", "Keys of prices, where none was given: there is no money then.",
            [](const Run& r) -> std::optional<std::vector<std::string>> {

@@ -200,7 +200,8 @@ const FieldTable<PricedBill>& bill_fields() {
              [](const Of& b) { return b.bill.usage.energy; })
         .old_value("energy_kwh", "energy_j",
                    [](const Of& b) { return b.bill.usage.energy.base_units() / kJoulesPerKwh; })
-        .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+        .add("tonnes_co2", Better::less,
+             "Carbon dioxide that the grid emits for it; where its intensity is given.",
              [](const Of& b) { return b.bill.cost.tonnes_co2; });
     add_money(out);
     out.add("missing_prices", "Keys of prices, where none was given: there is no money then.",
@@ -291,12 +292,14 @@ EnergyBill energy_bill(const RunResult& result) {
   bill.usage = {.time = steps * Seconds{result.report.step_s},
                 .energy = steps * power.energy(),
                 .energy_usd = 0,
-                .grams = 0,
+                .grams = {},
                 .tokens = steps * result.report.tokens_per_step,
                 .model_flops = steps * Flops{result.report.model_flops_full}};
   constexpr double kHour = 3600;
   bill.usage.energy_usd = kw * prices.usd_per_kwh.integral(Seconds{}, bill.usage.time) / kHour;
-  bill.usage.grams = kw * prices.grams_per_kwh.integral(Seconds{}, bill.usage.time) / kHour;
+  if (prices.grams_per_kwh) {
+    bill.usage.grams = kw * prices.grams_per_kwh->integral(Seconds{}, bill.usage.time) / kHour;
+  }
   bill.cost = cost_of(prices, power.holdings, bill.usage);
   return bill;
 }

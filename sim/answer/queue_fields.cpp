@@ -128,7 +128,8 @@ const FieldTable<Queue>& queue_power_fields() {
              [power](const Queue& a) { return power(a).least; })
         .add("energy_high_j", Better::less, "The same, if they drew the card's limit.",
              [power](const Queue& a) { return power(a).most; })
-        .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+        .add("tonnes_co2", Better::less,
+             "Carbon dioxide that the grid emits for it; where its intensity is given.",
              [power](const Queue& a) { return power(a).owned.tonnes_co2; })
         .add("site_limit_w", "Power limit of the site; where it has one.",
              [](const Queue& a) { return a.spec.power->site_limit; })

@@ -298,7 +298,8 @@ const FieldTable<Serving>& serving_power_fields() {
                [](const Serving& a) { return a.report.power->joules_per_output_token; })
           .add("joules_per_token", Better::less, "In a token of a prompt or an answer.",
                [](const Serving& a) { return a.report.power->joules_per_token; })
-          .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+          .add("tonnes_co2", Better::less,
+               "Carbon dioxide that the grid emits for it; where its intensity is given.",
                [](const Serving& a) { return a.report.power->cost.tonnes_co2; });
   return fields;
 }

@@ -400,7 +400,8 @@ void add_step_power(FieldTable<Step>& fields) {
            powered([](const Step& r) {
              return r.power->energy().base_units() / r.report.tokens_per_step;
            }))
-      .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for energy_j.",
+      .add("tonnes_co2", Better::less,
+           "Carbon dioxide that the grid emits for energy_j; where its intensity is given.",
            powered([](const Step& r) { return energy_bill(r).cost.tonnes_co2; }))
       .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
            priced([](const CostReport& c) { return c.capital.total_usd(); }))

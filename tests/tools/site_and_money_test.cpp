@@ -187,6 +187,24 @@ TEST_CASE("without prices there is no money in the answer, and those that are mi
   }
 }
 
+TEST_CASE("carbon is in the answer where the grid's intensity is given, and only there") {
+  const test::TemporaryFolder folder;
+  for (const bool run : {false, true}) {
+    CAPTURE(run);
+    const Json unknown = answer_to(powered(run));
+    CHECK_FALSE(unknown.contains("tonnes_co2"));
+    if (!run) CHECK_FALSE(unknown["power"]["bill"].contains("tonnes_co2"));
+    const std::string file = folder.write("s.json", powered(run).dump());
+    CHECK(lockstep_with({"run", file, "--assert", "tonnes_co2<=1"}).exit == Exit::bad_input);
+    CHECK(lockstep_with({"run", file}).out.find("CO2") == std::string::npos);
+    const std::vector<std::string> given{"--set", "cost.grams_per_kwh=100"};
+    const Json known = answer_to(powered(run), given);
+    CHECK(known["tonnes_co2"].get<double>() ==
+          doctest::Approx(known["energy_j"].get<double>() / 3.6e6 * 100e-6));
+    CHECK(answer_to(powered(run), {"--set", "cost.grams_per_kwh=0"})["tonnes_co2"] == 0);
+  }
+}
+
 TEST_CASE(
     "an advised checkpoint interval comes with what it writes, and keeps the storage's share") {
   Json scenario = powered(true);

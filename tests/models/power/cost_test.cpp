@@ -85,6 +85,7 @@ TEST_CASE("cost_of: nothing costs nothing") {
   const CostReport cost = cost_of({}, {}, {});
   CHECK(cost.total_usd() == 0);
   CHECK_FALSE(cost.cloud_usd);
+  CHECK_FALSE(cost.tonnes_co2);  // unknown, not none: nobody said the grid's intensity
   CHECK(cost.usd_per_eflop == 0);
 }
 

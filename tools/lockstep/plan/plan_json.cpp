@@ -121,7 +121,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["gpu_nameplate_w"] = twelve_digits(result.model.power.gpu_nameplate.base_units());
   out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
                      {"energy_j", twelve_digits(expected.energy_j)},
-                     {"co2_t", twelve_digits(expected.tonnes_co2)}};
+                     {"co2_t", plan_number_or_null(expected.tonnes_co2)}};
   if (priced) out["expected"].update(money_json(expected));
   out["chances"] = {{"time", twelve_digits(result.chances.time)},
                     {"power", twelve_digits(result.chances.power)},

@@ -125,8 +125,8 @@ PageTable money_table(const PlanAnswer& answer) {
                           money(o.energy_usd),
                           money(o.rent_usd),
                           money(o.usd),
-                          o.tonnes_co2 > 0
-                              ? PageCell::number(page_with(o.tonnes_co2, "t"), o.tonnes_co2)
+                          o.tonnes_co2
+                              ? PageCell::number(page_with(*o.tonnes_co2, "t"), *o.tonnes_co2)
                               : PageCell::unknown(),
                           PageCell::number(significant(o.interruptions), o.interruptions)});
   }

@@ -86,8 +86,9 @@ std::string queue_power_lines(const QueueAnswer& a) {
     energy += fmt::format(", between {} and {} by what jobs draw that do not say it",
                           megawatt_hours(p.least), megawatt_hours(p.most));
   }
-  if (p.owned.tonnes_co2 > 0)
-    energy += fmt::format("; {} t of CO2", significant(p.owned.tonnes_co2));
+  if (p.owned.tonnes_co2) {
+    energy += fmt::format("; {} t of CO2", significant(*p.owned.tonnes_co2));
+  }
   return labelled_line(
              "Power", kQueueLabels,
              fmt::format("{} on average, at most {}; PUE {}", power_text(mean_power(p.facility)),

@@ -74,8 +74,8 @@ std::vector<PageFigure> cost_figures(const CampaignResult& result) {
     figures.push_back({.value = page_usd(cost.usd_per_eflop),
                        .label = "owned, per EFLOP (1e18 model FLOPs) done"});
   }
-  if (cost.tonnes_co2 > 0) {
-    figures.push_back({.value = page_with(cost.tonnes_co2, "t"), .label = "of CO₂"});
+  if (cost.tonnes_co2) {
+    figures.push_back({.value = page_with(*cost.tonnes_co2, "t"), .label = "of CO₂"});
   }
   if (tokens > 0) {
     figures.push_back({.value = page_with(result.bill->usage.energy.base_units() / tokens, "J"),

@@ -42,9 +42,9 @@ std::string bill_lines(const CampaignResult& result) {
                                 grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
                                 significant(mean_w / 1e6), significant(training_w / 1e6),
                                 power_text(power.gpu_nameplate), there));
-  if (bill.cost.tonnes_co2 > 0) {
+  if (bill.cost.tonnes_co2) {
     out += labelled_line("Carbon", kCampaignLabels,
-                         fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
+                         fmt::format("{} t of CO2", significant(*bill.cost.tonnes_co2)));
   }
   if (result.fleet) {
     // A bill of machines that are all there from the start is none of this purchase.

@@ -57,7 +57,7 @@ std::string bill_text(const EnergyBill& bill) {
   const CostReport& c = bill.cost;
   std::string text = fmt::format("{}: {}", bill.whole_training ? "the training" : "a step",
                                  energy_text(bill.usage.energy));
-  if (c.tonnes_co2 > 0) text += fmt::format(", {} t of CO2", compact(c.tonnes_co2));
+  if (c.tonnes_co2) text += fmt::format(", {} t of CO2", compact(*c.tonnes_co2));
   if (c.total_usd() > 0) {
     text += fmt::format("; {} USD (written off {}, energy {}, people and hosting {})",
                         compact(c.total_usd()), compact(c.write_off_usd()), compact(c.energy_usd),
