@@ -2,8 +2,11 @@
 /// run writes off, what it costs to keep it running; or a cloud's price instead of all three.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/base/units.hpp"
@@ -75,6 +78,18 @@ struct CostReport {
 std::vector<std::string> missing_prices(const CostSpec& prices);
 /// Whether any of them was given.
 bool has_prices(const CostSpec& prices);
+/// Whether the machines have one, usd_per_gpu or usd_per_node: without, nothing says what owning
+/// them costs, and what energy or a building costs is not it.
+bool prices_machines(const CostSpec& prices);
+
+/// What the one figure of money of an answer is of.
+enum class MoneyOf : std::uint8_t { owned, rent, partial };
+inline constexpr std::array<std::string_view, 3> kMoneyOf{"owned", "rent", "partial"};
+/// Owning where the machines have a price, else rent, else whatever has a price; none without any.
+/// `prices`: null where there are none; `rented`: whether a GPU has a price by the hour.
+std::optional<MoneyOf> money_of(const CostSpec* prices, bool rented);
+/// "owned", "rented", "energy only", "energy and people only". `prices` as above.
+std::string words_of(MoneyOf of, const CostSpec* prices);
 
 /// Capital by straight-line amortisation: price x time / (years x utilisation).
 CostReport cost_of(const CostSpec& prices, const Holdings& holdings, const Usage& usage);

@@ -187,6 +187,32 @@ TEST_CASE("without prices there is no money in the answer, and those that are mi
   }
 }
 
+TEST_CASE("a tariff alone is the energy's money, and owns nothing") {
+  const test::TemporaryFolder folder;
+  for (const bool run : {false, true}) {
+    CAPTURE(run);
+    Json scenario = powered(run);
+    scenario["cost"] = {{"usd_per_kwh", 0.1}};
+    const Json json = answer_to(scenario);
+    const Json& bill = run ? json : json["power"]["bill"];
+    for (const char* of_machines :
+         {"owned_usd", "capital_usd", "capital_machines_usd", "write_off_usd",
+          "owned_usd_per_trillion_tokens", "owned_usd_per_eflop", "gpus_usd"}) {
+      CAPTURE(of_machines);
+      CHECK_FALSE(bill.contains(of_machines));
+      CHECK_FALSE(json.contains(of_machines));
+    }
+    CHECK(bill["running_usd"].get<double>() ==
+          doctest::Approx(json["energy_j"].get<double>() / 3.6e6 * 0.1));
+    CHECK(bill["missing_prices"][0] == "cost.usd_per_gpu");
+    const std::string file = folder.write("s.json", scenario.dump());
+    const std::string table = lockstep_with({"run", file}).out;
+    CHECK(table.find(" USD, energy only") != std::string::npos);
+    CHECK(table.find("USD owned") == std::string::npos);
+    CHECK(lockstep_with({"run", file, "--assert", "owned_usd<=1"}).exit == Exit::bad_input);
+  }
+}
+
 TEST_CASE("carbon is in the answer where the grid's intensity is given, and only there") {
   const test::TemporaryFolder folder;
   for (const bool run : {false, true}) {

@@ -65,7 +65,9 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
                               page_watts(mean_power(s.power->facility).base_units()))});
   }
   if (const auto rate = s.bill.usd_per_held_gpu_hour()) {
-    figures.push_back({.value = page_usd(*rate), .label = "an hour of a GPU that a job held"});
+    figures.push_back(
+        {.value = page_usd(*rate),
+         .label = "an hour of a GPU that a job held, " + billed_words(a.spec, s.bill)});
   }
   page.figures(figures);
 }

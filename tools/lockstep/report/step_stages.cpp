@@ -241,7 +241,9 @@ void add_money(Page& page, const RunResult& result) {
       add(fmt::format("energy of {}", of).c_str(), cost.energy_usd);
       add(fmt::format("people over {}", of).c_str(), cost.people_usd);
       add(fmt::format("hosting over {}", of).c_str(), cost.hosting_usd);
-      add(fmt::format("together, {}", of).c_str(), cost.total_usd());
+      const CostSpec& prices = result.scenario.power->cost;
+      const MoneyOf part = prices_machines(prices) ? MoneyOf::owned : MoneyOf::partial;
+      add(fmt::format("together, {}, {}", of, words_of(part, &prices)).c_str(), cost.total_usd());
     }
   }
   if (table.rows.empty()) return;
