@@ -23,7 +23,7 @@ struct CostSpec {
   double years = 5;               ///< in which all of that is written off, evenly
   double utilisation = 1;         ///< of those years, how much somebody uses the machines
   HourlySeries usd_per_kwh;
-  std::optional<HourlySeries> grams_per_kwh;  ///< carbon dioxide that the grid emits
+  std::optional<HourlySeries> grams_per_kwh{};  ///< carbon dioxide that the grid emits
   double people_usd_per_hour = 0;
   double hosting_usd_per_kw_month = 0;     ///< for facility power at the peak
   std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for the same
@@ -39,9 +39,9 @@ struct Holdings {
 /// A run, or a part of one: how long it held the machines, what it used, what it achieved.
 struct Usage {
   Seconds time;
-  Joules energy;                ///< at the facility's meter
-  double energy_usd = 0;        ///< energy by the tariff of its hours
-  std::optional<double> grams;  ///< carbon, by the intensity of its hours; none: it has none
+  Joules energy;                  ///< at the facility's meter
+  double energy_usd = 0;          ///< energy by the tariff of its hours
+  std::optional<double> grams{};  ///< carbon, by the intensity of its hours; none: it has none
   double tokens = 0;
   Flops model_flops;
 };

@@ -32,9 +32,9 @@ struct RampVerdict {
 struct SitePlan {
   SiteSpec spec;
   FacilitySpec facility;
-  double outside_celsius = 20;                ///< where nobody says it by the hour
-  HourlySeries usd_per_kwh;                   ///< the same
-  std::optional<HourlySeries> grams_per_kwh;  ///< the same
+  double outside_celsius = 20;                  ///< where nobody says it by the hour
+  HourlySeries usd_per_kwh;                     ///< the same
+  std::optional<HourlySeries> grams_per_kwh{};  ///< the same
   PaceTable table;
   MachineLevels levels;
   int nodes = 1;     ///< that the job runs on

@@ -226,8 +226,8 @@ std::string headline(const CampaignResult& result) {
     out += labelled_line(
         "Price", kCampaignLabels,
         fmt::format(
-            "{} USD for {} GPU-hours at {:.2f}{}", compact(*rent), compact(result.held_gpu_hours()),
-            *scenario.usd_per_gpu_hour,
+            "{} USD to rent {} GPU-hours at {:.2f}{}", compact(*rent),
+            compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
             reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : ""));
   }
   if (result.bill) out += bill_lines(result);

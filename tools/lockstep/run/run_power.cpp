@@ -63,7 +63,7 @@ std::string bill_text(const EnergyBill& bill, const CostSpec& prices) {
            fmt::format("; {} USD, {}", compact(c.total_usd()), words_of(MoneyOf::partial, &prices));
   }
   if (c.total_usd() > 0) {
-    text += fmt::format("; {} USD (written off {}, energy {}, people and hosting {})",
+    text += fmt::format("; {} USD owned (written off {}, energy {}, people and hosting {})",
                         compact(c.total_usd()), compact(c.write_off_usd()), compact(c.energy_usd),
                         compact(c.people_usd + c.hosting_usd));
     if (c.usd_per_trillion_tokens > 0) {
