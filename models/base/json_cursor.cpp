@@ -114,6 +114,20 @@ std::string quantity_rule(Dimension dimension, const Interval& allowed) {
          });
 }
 
+/// Throws for the first of these unknown keys, with the others beside it.
+[[noreturn]] void fail_unknown(const std::vector<InputProblem>& unknown) {
+  constexpr std::size_t kMostNamed = 20;
+  InputProblem all = unknown.front();
+  for (std::size_t i = 1; i < unknown.size() && i < kMostNamed; ++i) {
+    all.found += (i == 1 ? ", and also " : ", ") + unknown[i].pointer;
+    if (!unknown[i].nearest.empty()) all.found += " (" + in_quotes(unknown[i].nearest) + "?)";
+  }
+  if (unknown.size() > kMostNamed) {
+    all.found += " and " + std::to_string(unknown.size() - kMostNamed) + " more";
+  }
+  throw InputError(std::move(all));
+}
+
 }  // namespace
 
 struct JsonCursor::Document {
@@ -132,6 +146,7 @@ struct JsonCursor::Document {
   int collecting = 0;           ///< calls of read_whole() that go on
   std::deque<Missing> missing;  ///< a deque, as cursors point into it
   std::vector<MissingKey> also_missing;
+  std::vector<InputProblem> unknown;  ///< keys that nobody asked for, in the order of reading
   [[nodiscard]] std::vector<MissingKey> all_missing() const;
   /// An example of a text, which may be a name that nothing else has.
   [[nodiscard]] std::string new_text() const;
@@ -267,6 +282,7 @@ void JsonCursor::name_all_missing(const std::function<void()>& read) const {
   };
   const Depth depth(document_->collecting);
   if (depth.depth > 1) return read();
+  document_->unknown.clear();
   try {
     read();
   } catch (const MissingKeys& error) {
@@ -274,8 +290,9 @@ void JsonCursor::name_all_missing(const std::function<void()>& read) const {
     also_missing(error.keys());
   } catch (const InputError& error) {
     const bool unknown = error.problem().found.starts_with(kUnknownKey);
-    if (unknown || document_->all_missing().empty()) throw;
+    if (document_->unknown.empty() && (unknown || document_->all_missing().empty())) throw;
   }
+  if (!document_->unknown.empty()) fail_unknown(document_->unknown);
   std::vector<MissingKey> missing = document_->all_missing();
   if (!missing.empty()) throw MissingKeys(file(), std::move(missing));
 }
@@ -318,15 +335,22 @@ std::vector<std::string> JsonCursor::keys() const {
 void JsonCursor::finish() const {
   if (!is_object() && !stands_for(Json::object())) fail("an object");
   const std::vector<std::string>& asked = document_->asked[node_];
+  std::vector<InputProblem> unknown;
   for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) {
     if (std::ranges::find(asked, name) != asked.end()) continue;
     if (document_->style == JsonStyle::sourced && is_annotation(name)) continue;
-    const JsonCursor unknown(document_, &value, pointer_ + "/" + pointer_part(name));
-    const std::string option = unknown.making_option();
-    throw InputError(
-        {file(), unknown.pointer_,
+    const JsonCursor at(document_, &value, pointer_ + "/" + pointer_part(name));
+    const std::string option = at.making_option();
+    unknown.push_back(
+        {file(), at.pointer_,
          std::string(kUnknownKey) + in_quotes(name) + (option.empty() ? "" : " (" + option + ")"),
          asked.empty() ? "no keys" : listed(asked), nearest_name(name, asked)});
+  }
+  if (document_->collecting == 0 && !unknown.empty()) fail_unknown(unknown);
+  for (InputProblem& each : unknown) {
+    const bool known = std::ranges::find(document_->unknown, each.pointer,
+                                         &InputProblem::pointer) != document_->unknown.end();
+    if (!known) document_->unknown.push_back(std::move(each));
   }
 }
 

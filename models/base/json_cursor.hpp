@@ -81,7 +81,8 @@ class JsonCursor {
   /// example instead: the key's own (key_example()), else the first value that its reader takes.
   [[nodiscard]] JsonCursor at(std::string_view key) const;
   /// Calls `read`, which reads the document through this cursor or others of it, and throws for all
-  /// keys at once that it missed. An unknown key comes before them; any other mistake after them,
+  /// keys at once that it missed. Unknown keys come before them, all of them at once; any other
+  /// mistake after them,
   /// as it may be one beside an example only. Within another call for this document, which throws
   /// when its turn comes, `read` is only called.
   template <class Read>
@@ -95,7 +96,8 @@ class JsonCursor {
   void also_missing(std::span<const MissingKey> missing) const;
   /// Keys in the order of the file.
   [[nodiscard]] std::vector<std::string> keys() const;
-  /// Throws for the first key that nobody asked for, with the nearest one that somebody did.
+  /// Throws for all keys that nobody asked for, the first with the nearest one that somebody did;
+  /// within read_whole() only at its end, with those of other objects.
   void finish() const;
 
   // Elements of an array; throws if this is none, or has more than `limit`.

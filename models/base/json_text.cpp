@@ -49,6 +49,25 @@ std::string token_at(std::string_view text, std::size_t offset) {
   return in_quotes(text.substr(first, last - first));
 }
 
+/// Whether the text begins as YAML does and JSON cannot: "---", a list's "- ", or "key:".
+bool begins_as_yaml(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    const std::size_t first = line.find_first_not_of(" \t\r");
+    if (first != std::string_view::npos && line[first] != '#') {
+      const std::string_view words = line.substr(first);
+      if (words.starts_with("---") || words.starts_with("- ")) return true;
+      const std::size_t colon = words.find(':');
+      const bool ends =
+          colon != std::string_view::npos &&
+          (colon + 1 == words.size() || words[colon + 1] == ' ' || words[colon + 1] == '\r');
+      return ends && colon > 0 && std::ranges::all_of(words.substr(0, colon), is_word);
+    }
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  return false;
+}
+
 /// What JSON allows where the parser stopped, from the parser's own words.
 std::string allowed_there(std::string_view reason) {
   const auto says = [&](std::string_view words) {
@@ -102,6 +121,7 @@ class Builder {
 
   bool parse_error(std::size_t position, const std::string& last, const Json::exception& error) {
     constexpr int kNumberOverflow = 406;
+    if (levels_.empty() && begins_as_yaml(text_)) fail("YAML", "JSON");
     if (error.id == kNumberOverflow) fail(last, "a number of at most 1.79e308");
     // `position` counts the bytes that were read, the bad one included.
     std::size_t offset = position == 0 ? 0 : position - 1;

@@ -43,6 +43,14 @@ std::string significant(double value, int digits) {
   return decimals <= 0 ? grouped(value) : fmt::format("{:.{}f}", value, decimals);
 }
 
+std::string plain_number(double value, int digits) {
+  assert(digits >= 1);
+  const std::string text = fmt::format("{:.{}g}", value, digits);
+  const double rounded = std::strtod(text.c_str(), nullptr);
+  const bool whole = std::abs(rounded) >= 1 && std::abs(rounded) < 1e15;
+  return whole && text.find('e') != std::string::npos ? grouped(rounded) : text;
+}
+
 std::string compact(double value) {
   struct Size {
     double from;

@@ -21,6 +21,9 @@ std::string counted(double whole, std::string_view noun);
 /// `digits` significant digits, never an exponent between 1e-4 and 1e15: "6.72", "0.0131",
 /// "16,384".
 std::string significant(double value, int digits = 3);
+/// At most `digits` significant digits and no zeros behind them, as somebody would write it, never
+/// an exponent between 1e-4 and 1e15: "2.5", "12,800", "1,000,000".
+std::string plain_number(double value, int digits = 6);
 /// A large count with a letter for its size: "950", "26.5 k", "1.62 M", "4.21 B", "15.6 T".
 std::string compact(double value);
 /// A duration in the unit that reads best: "1.23 us", "45.6 ms", "6.72 s", "3.4 min", "2.1 h",

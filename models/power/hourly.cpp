@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -69,11 +70,12 @@ HourlySeries parse_hourly(const std::string& file, std::string_view text, double
     heading = false;
     if (!value && may_be_heading) continue;
     if (!value || !(*value >= 0 && *value <= most)) {
-      throw InputError({.file = fmt::format("{}:{}", file, line_number),
-                        .pointer = {},
-                        .found = in_quotes(cell),
-                        .allowed = fmt::format("a number from 0 to {:g} for each hour", most),
-                        .nearest = {}});
+      throw InputError(
+          {.file = fmt::format("{}:{}", file, line_number),
+           .pointer = {},
+           .found = in_quotes(cell),
+           .allowed = fmt::format("a number from 0 to {} for each hour", plain_number(most)),
+           .nearest = {}});
     }
     series.values.push_back(*value);
   }

@@ -3,6 +3,9 @@
 
 namespace lockstep {
 
+/// A month of all money by month: 1/12 of 365.25 days.
+constexpr double kMonthSeconds = 365.25 * 86'400 / 12;
+
 /// What is paid at the end of each of `periods` equal periods for a loan of `principal`, at
 /// `rate` a period: P r / (1 - (1 + r)^-n); P / n without interest. Requires periods > 0.
 double annuity_payment(double principal, double rate, double periods);

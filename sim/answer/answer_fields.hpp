@@ -54,6 +54,8 @@ const FieldTable<RunResult>& power_fields();
 const FieldTable<CampaignResult>& site_fields();
 /// The "purchase" of a run. Requires CampaignResult::fleet.
 const FieldTable<CampaignResult>& purchase_fields();
+/// The "data" of a run. Requires CampaignPlan::data.
+const FieldTable<CampaignResult>& data_fields();
 /// The "fabric" of a step. Requires RunResult::full_fabric.
 const FieldTable<RunResult>& fabric_fields();
 

@@ -403,6 +403,8 @@ void add_run_lists(FieldTable<Run>& fields) {
               run_level_fields(), [](const Run& r) { return r.power ? &*r.power : nullptr; })
       .object("purchase", "How its machines come, and the money, where the run says \"purchase\".",
               purchase_fields(), [](const Run& r) { return r.fleet ? &r : nullptr; })
+      .object("data", "Its dataset on its way, where the run's \"data\" has one or a loader.",
+              data_fields(), [](const Run& r) { return r.plan.data ? &r : nullptr; })
       .object("site", "What surrounds the racks, where the run says \"site\".", site_fields(),
               [](const Run& r) { return r.site ? &r : nullptr; })
       .add("grid", "A point for each combination of --vary: its values, and goodput.",

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,6 +20,8 @@ Value queue_bucket_values(const Queue& a) {
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
   Value::Object out;
   for (std::size_t b = 0; b < kQueueBuckets; ++b) {
+    const bool of_suspension = b == static_cast<std::size_t>(QueueBucket::suspended);
+    if (of_suspension && !a.spec.preemption.suspends) continue;
     out.emplace_back(
         std::string(kQueueBucketNames[b]),
         Value::Object{{"gpu_hours", a.result.books[b].gpu_hours()}, {"share", shares[b]}});
@@ -58,6 +62,17 @@ const FieldTable<QueueGroup>& queue_group_fields() {
           .object("slowdown",
                   "Completion over duration, of which 10 s count at least (bounded slowdown).",
                   spread_fields(), [](const Of& g) { return g.slowdown; });
+  return fields;
+}
+
+const FieldTable<LicenseUse>& license_fields() {
+  using Of = LicenseUse;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which.", [](const Of& l) { return l.name; })
+          .add("count", "How many there are.", [](const Of& l) { return l.count; })
+          .add("held_mean", "How many jobs held, on average over what was simulated.",
+               [](const Of& l) { return l.held_mean; });
   return fields;
 }
 
@@ -216,6 +231,25 @@ void add_counts(FieldTable<Queue>& fields) {
            [](const Queue& a) { return queue_shares(a)[0]; })
       .add("evictions", Better::less, "How often a job had to go for another.",
            [](const Queue& a) { return a.result.evictions; })
+      .add("suspensions", Better::less,
+           "How often a job was suspended for another; with preemption.suspends only.",
+           [](const Queue& a) -> std::optional<std::int64_t> {
+             if (!a.spec.preemption.suspends) return std::nullopt;
+             return a.result.suspensions;
+           })
+      .add("suspended_jobs", Better::less, "Jobs that are suspended at the end; with it only.",
+           [](const Queue& a) -> std::optional<std::size_t> {
+             if (!a.spec.preemption.suspends) return std::nullopt;
+             return static_cast<std::size_t>(std::ranges::count_if(
+                 a.result.jobs, [](const JobOutcome& of) { return of.is_suspended; }));
+           })
+      .add("suspended_s", Better::less, "How long jobs were suspended, all together; with it only.",
+           [](const Queue& a) -> std::optional<double> {
+             if (!a.spec.preemption.suspends) return std::nullopt;
+             double sum = 0;
+             for (const JobOutcome& of : a.result.jobs) sum += in_seconds(of.suspended);
+             return sum;
+           })
       .add("node_failures", Better::less, "How often a node broke.",
            [](const Queue& a) { return a.result.node_failures; })
       .add("backfilled", "Jobs that Slurm's backfill scheduler started; with it only.",
@@ -275,6 +309,9 @@ const FieldTable<QueueAnswer>& queue_fields() {
         .list_if_any("by_qos", "Jobs by quality of service, where there are several.",
                      queue_group_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.by_qos; })
+        .list_if_any("licenses", "Licences that jobs held while they ran, where there are some.",
+                     license_fields(),
+                     [](const Queue& a) -> const auto& { return a.summary.licenses; })
         .list_if_any("campaigns", "Trials of one job, the worse of which may be stopped early.",
                      trial_campaign_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.campaigns; })

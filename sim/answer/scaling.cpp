@@ -120,8 +120,8 @@ std::vector<ScalingPoint> series(const ScaledScenario& scaled, const Question& q
     ScalingPoint& point = out.emplace_back();
     point.gpus = gpus[i];
     if (gpus[i] % replica != 0 || gpus[i] % base.node.gpus != 0) {
-      point.problem =
-          fmt::format("not whole replicas of {} GPUs on nodes of {}", replica, base.node.gpus);
+      point.problem = fmt::format("not whole replicas of {} on nodes of {}",
+                                  counted(replica, "GPU"), base.node.gpus);
       continue;
     }
     point.nodes = gpus[i] / base.node.gpus;

@@ -24,6 +24,13 @@ std::vector<JobOfSeveral> jobs_of(const SharedAnswer& a) {
   }
   return out;
 }
+std::optional<double> if_over(double time_s, double done_share) {
+  return done_share < 1 ? std::nullopt : std::optional(time_s);
+}
+std::optional<double> unless_over(double done_share) {
+  return done_share < 1 ? std::optional(done_share) : std::nullopt;
+}
+
 const FieldTable<JobOfSeveral>& job_fields() {
   using Of = JobOfSeveral;
   const auto of_training = [](double SharedJobResult::* which) {
@@ -35,12 +42,18 @@ const FieldTable<JobOfSeveral>& job_fields() {
       FieldTable<Of>()
           .add("name", "Whose it is.", [](const Of& j) { return j.job->name; })
           .add("about", "What it is.", [](const Of& j) { return j.job->about; })
-          .add("step_s", Better::less, "Mean step of a training, mean round of other traffic.",
-               [](const Of& j) { return j.job->step_s; })
+          .add("step_s", Better::less,
+               "Mean step of a training, mean round of other traffic; left out where none is over.",
+               [](const Of& j) { return if_over(j.job->step_s, j.job->done_share); })
           .add("alone_s", Better::less, "The same with nothing else on the fabric.",
                [](const Of& j) { return j.job->alone_s; })
-          .add("slowdown", Better::less, "step_s over alone_s.",
-               [](const Of& j) { return j.job->slowdown(); })
+          .add(
+              "slowdown", Better::less,
+              "step_s over alone_s; of a round that is not over, the time that it has gone on over "
+              "that of the same bytes alone.",
+              [](const Of& j) { return j.job->slowdown(); })
+          .add("done_share", Better::more, "Of a round that is not over: bytes that are.",
+               [](const Of& j) { return unless_over(j.job->done_share); })
           .add("bytes", "Put on the fabric.", [](const Of& j) { return j.job->bytes; })
           .add("mfu", Better::more, "MFU of a training, attention in full.",
                of_training(&SharedJobResult::mfu_full))
@@ -77,13 +90,18 @@ const FieldTable<TransferOfSeveral>& transfer_fields() {
           .add("name", "What it is.", [](const Of& t) { return t.transfer->name; })
           .add("runs", "How often it ran.", [](const Of& t) { return t.transfer->runs; })
           .add("bytes", "Payload of a run.", [](const Of& t) { return t.transfer->bytes; })
-          .add("mean_s", Better::less, "Time of a run, its latency left out.",
-               [](const Of& t) { return t.transfer->mean_s; })
+          .add("mean_s", Better::less,
+               "Time of a run, its latency left out; left out where none is over.",
+               [](const Of& t) { return if_over(t.transfer->mean_s, t.transfer->done_share); })
           .add("alone_s", Better::less, "The same with nothing else on the fabric.",
                [](const Of& t) { return t.transfer->alone_s; })
-          .add("slowdown", Better::less, "mean_s over alone_s.",
+          .add("slowdown", Better::less,
+               "mean_s over alone_s; of a run that is not over, the time that it has gone on over "
+               "that of the same bytes alone.",
                [](const Of& t) { return t.transfer->slowdown(); })
-          .add("stalled_s", Better::less, "Of mean_s behind a dead link.",
+          .add("done_share", Better::more, "Of a run that is not over: bytes that are.",
+               [](const Of& t) { return unless_over(t.transfer->done_share); })
+          .add("stalled_s", Better::less, "Of its time behind a dead link.",
                [](const Of& t) { return t.transfer->stalled_s; })
           .add("worst_link", "The link that held it back longest; \"-\": none of the fabric.",
                [](const Of& t) -> std::string {

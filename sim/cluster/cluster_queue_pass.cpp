@@ -15,8 +15,7 @@ std::uint16_t queue_of_job(const QueueState& state, std::uint32_t j) {
 std::optional<Holding> place_now(const QueueState& state, std::uint32_t j) {
   const QueueJob& job = state.job(j);
   NodeSet scratch;
-  return state.placer().place(state.free(), job.gpus,
-                              state.nodes_for(j, state.now(), job.limit, scratch));
+  return state.place(state.free(), j, state.nodes_for(j, state.now(), job.limit, scratch));
 }
 
 /// Whether Kueue looks for victims at all.
@@ -108,7 +107,7 @@ class VictimSearch {
   [[nodiscard]] bool fits(bool may_borrow) const {
     const int gpus = state_->job(job_).gpus;
     return (may_borrow || !quotas_.borrows(queue_, gpus)) && gpus <= quotas_.available(queue_) &&
-           state_->placer().place(*free_, gpus, usable_).has_value();
+           state_->place(*free_, job_, usable_).has_value();
   }
 
   /// Others' jobs below a priority may go while the queue borrows, those above it only where it

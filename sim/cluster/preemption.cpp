@@ -8,8 +8,7 @@
 namespace lockstep {
 namespace {
 
-bool may_preempt(const QueueState& state, const QueueJob& winner, const QueueJob& loser) {
-  const QueueSpec& spec = state.spec();
+bool may_take_from(const QueueSpec& spec, const QueueJob& winner, const QueueJob& loser) {
   if (spec.preemption.mode == PreemptionMode::qos) {
     return std::ranges::count(spec.qos[winner.qos].preempts, loser.qos) > 0;
   }
@@ -82,7 +81,7 @@ class Search {
     for (std::size_t c = 0; c < candidates_.size(); ++c) {
       free.give(state_->state(candidates_[c].job).held);
       candidates_[c].overlap = 0;
-      auto where = state_->placer().place(free, state_->job(job_).gpus, usable_);
+      auto where = state_->place(free, job_, usable_);
       if (!where) continue;
       found_ = *std::move(where);
       for (Candidate& behind : candidates_ | std::views::drop(c + 1)) behind.overlap = 1;
@@ -106,7 +105,7 @@ std::vector<std::uint32_t> preemption_candidates(const QueueState& state, std::u
   const NodeSet* const within = state.nodes_of(winner.partition);
   std::vector<std::uint32_t> out;
   for (const auto& [end, of] : state.by_limit()) {
-    if (!may_preempt(state, winner, state.job(of)) || is_exempt(state, of)) continue;
+    if (!may_take_from(spec, winner, state.job(of)) || is_exempt(state, of)) continue;
     const auto is_within = [&](const HeldGpus& held) {
       return within == nullptr || within->has(held.node);
     };
@@ -130,11 +129,23 @@ std::vector<std::uint32_t> preemption_candidates(const QueueState& state, std::u
   return out;
 }
 
+bool may_preempt(const QueueState& state, std::uint32_t j, std::uint32_t of) {
+  return may_take_from(state.spec(), state.job(j), state.job(of));
+}
+
 bool preempt_for(QueueState& state, std::uint32_t j, const NodeSet* usable) {
+  const auto fits = [&] { return state.place(state.free(), j, usable).has_value(); };
+  if (state.suspended().any()) {
+    state.lend_kept([&](std::uint32_t of) { return may_preempt(state, j, of); });
+    if (fits()) return true;
+  }
   const std::vector<std::uint32_t> victims = Search(state, j, usable).victims();
   bool gone = !victims.empty();
   for (const std::uint32_t victim : victims) gone = state.preempt(victim) && gone;
-  return gone;
+  // What a start would take is not kept for anybody; else all is kept as it was.
+  const bool may_start = gone && (!state.spec().preemption.suspends || fits());
+  if (!may_start) state.resume_suspended();
+  return may_start;
 }
 
 }  // namespace lockstep

@@ -15,8 +15,7 @@ namespace {
 std::optional<Holding> place_for(const QueueState& state, std::uint32_t j) {
   const QueueJob& job = state.job(j);
   NodeSet scratch;
-  return state.placer().place(state.free(), job.gpus,
-                              state.nodes_for(j, state.now(), job.limit, scratch));
+  return state.place(state.free(), j, state.nodes_for(j, state.now(), job.limit, scratch));
 }
 
 /// Goes on behind a job that cannot start: behind its whole class where that is alike.
@@ -115,6 +114,7 @@ void start_in_order(QueueState& state) {
   const bool strict = state.spec().admission == QueueAdmission::strict;
   const bool evicts = state.spec().preemption.mode == PreemptionMode::evict;
   const auto& classes = state.waiting().classes();
+  state.reckon_shares();
   WaitingWalk walk = walk_of(state);
   while (!walk.empty()) {
     const std::uint32_t j = walk.front().job;
@@ -130,6 +130,10 @@ void start_in_order(QueueState& state) {
     if (where) {
       walk.pop();
       state.start(j, *std::move(where));
+      if (state.starts_change_order()) {
+        state.reckon_shares();
+        walk = walk_of(state);
+      }
       continue;
     }
     if (preempts(state, j)) where = place_for(state, j);
@@ -177,8 +181,8 @@ std::optional<Shadow> shadow_of(const QueueState& state, std::uint32_t first) {
     if (change == shadow.at) change = reserved.next_change(change);
     if (shadow.spare.total() < job.gpus) continue;
     NodeSet scratch;
-    const auto where = state.placer().place(shadow.spare, job.gpus,
-                                            state.nodes_for(first, shadow.at, job.limit, scratch));
+    const auto where =
+        state.place(shadow.spare, first, state.nodes_for(first, shadow.at, job.limit, scratch));
     if (!where) continue;
     shadow.spare.take(*where);
     return shadow;
@@ -223,8 +227,7 @@ class Backfill {
     if (!both_) both_ = free_at_both(state_->free(), shadow_.spare);
     const QueueJob& job = state_->job(j);
     NodeSet scratch;
-    return state_->placer().place(*both_, job.gpus,
-                                  state_->nodes_for(j, state_->now(), job.limit, scratch));
+    return state_->place(*both_, j, state_->nodes_for(j, state_->now(), job.limit, scratch));
   }
 
   QueueState* state_;
@@ -300,7 +303,7 @@ void ReplanPass::run(QueueState& state) {
     }
     NodeSet scratch;
     std::optional<Holding> where =
-        state.placer().place(left, job.gpus, state.nodes_for(j, state.now(), job.limit, scratch));
+        state.place(left, j, state.nodes_for(j, state.now(), job.limit, scratch));
     if (where) {
       left.take(*where);
       placed.emplace_back(j, *std::move(where));

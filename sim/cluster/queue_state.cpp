@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/cluster/service_order.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -74,6 +76,8 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       user_quota_(quotas_of(spec.user_quotas, spec.users.size())),
       account_quota_(quotas_of(spec.account_quotas, spec.accounts.size())),
       account_time_(spec.accounts.size()),
+      licenses_held_(spec.licenses.size()),
+      license_time_(spec.licenses.size()),
       tree_(spec),
       priorities_(spec, tree_),
       usage_(spec, tree_),
@@ -81,6 +85,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       campaigns_(spec),
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
+      dominant_(spec),
       precedences_(precedences_of(spec)),
       cohorts_(spec),
       admitted_(spec.cluster_queues.size()) {
@@ -90,6 +95,8 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
   exempt_.fit(spec.jobs.size());
   for (std::size_t j = 0; j < states_.size(); ++j) states_[j].left = spec.jobs[j].runs;
   if (spec.preemption.by_slurm()) graces_.fit(spec.jobs.size());
+  if (spec.order == QueueOrder::gittins) gittins_ = gittins_of_levels(spec);
+  if (spec.order == QueueOrder::qssf) predicted_ = predicted_services(spec);
   if (spec.order == QueueOrder::multifactor) priority_.resize(spec.jobs.size());
 }
 
@@ -104,12 +111,19 @@ bool QueueState::over_quota(const JobClass& of) const {
 
 bool QueueState::over_owner_quota(const JobClass& of) const {
   return user_gpus_[of.user] + of.gpus > user_quota_[of.user] ||
-         account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of);
+         account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of) ||
+         over_licenses(of);
+}
+
+bool QueueState::over_licenses(const JobClass& of) const {
+  return std::ranges::any_of(spec_->license_sets[of.licenses], [&](const LicenseNeed& need) {
+    return licenses_held_[need.license] + need.count > spec_->licenses[need.license].count;
+  });
 }
 
 RunTime QueueState::attained(std::uint32_t j) const {
   const JobState& s = states_[j];
-  return s.attained + (s.phase == JobPhase::running ? now_ - s.began : 0);
+  return s.attained + (s.phase == JobPhase::running ? now_ - s.active_since : 0);
 }
 
 std::size_t QueueState::level_of(std::uint32_t j) const {
@@ -147,6 +161,12 @@ JobRank QueueState::place_of(std::uint32_t j) const {
       return {-static_cast<double>(job(j).priority) - precedence(j), j};
     case QueueOrder::multifactor:
       return {-priority_[j] - precedence(j), j};
+    case QueueOrder::gittins:
+      return {-gittins_[level_of(j)], j};
+    case QueueOrder::qssf:
+      return {predicted_[j], j};
+    case QueueOrder::drf:
+      return {dominant_.of(job(j).account), j};
   }
   assert(false && "an unknown order");
   return {0, j};
@@ -199,7 +219,11 @@ void QueueState::advance(RunTime to) {
   }
   count(waiting_.size() > 0 ? QueueBucket::blocked : QueueBucket::idle, free, passed);
   count(QueueBucket::broken, broken_, passed);
+  count(QueueBucket::suspended, suspended_.kept(), passed);
   held_time_ += GpuTime(held_, passed);
+  for (std::size_t l = 0; l < licenses_held_.size(); ++l) {
+    license_time_[l] += GpuTime(licenses_held_[l], passed);
+  }
   given_time_ += GpuTime(given_, passed);
   now_ = to;
 }
@@ -236,8 +260,16 @@ void QueueState::count_held(const QueueJob& job, int sign) {
   held_ += gpus;
   if (job.training < 0) given_ += gpus;
   if (draws_) drawn_ += gpus * draws_->microwatts(job);
+}
+
+void QueueState::count_owned(const QueueJob& job, int sign) {
+  const std::int64_t gpus = sign * static_cast<std::int64_t>(job.gpus);
   user_gpus_[job.user] += gpus;
   account_gpus_[job.account] += gpus;
+  dominant_.count(job, sign);
+  for (const LicenseNeed& need : spec_->license_sets[job.licenses]) {
+    licenses_held_[need.license] += std::int64_t{sign} * need.count;
+  }
   if (cohorts_.used()) cohorts_.add(cohorts_.queue_of(job.account), gpus);
 }
 
@@ -252,9 +284,10 @@ void QueueState::start(std::uint32_t j, Holding where) {
   waiting_.remove(rank_of(j));
   JobState& s = states_[j];
   hold(j, std::move(where));
+  count_owned(job(j), 1);
   s.waited += now_ - s.pending_since;
   s.phase = JobPhase::running;
-  s.began = s.settled = now_;
+  s.began = s.active_since = s.settled = now_;
   s.left_before = s.left;
   s.speed = 1;
   const bool again = s.first_start >= 0;
@@ -268,45 +301,52 @@ void QueueState::start(std::uint32_t j, Holding where) {
   if (cohorts_.used()) {
     admitted_[cohorts_.queue_of(job(j).account)].insert({job(j).priority, now_, j});
   }
+  resume_suspended();
   if (spec_->preemption.mode != PreemptionMode::evict) return;
   exempt_.set(j, now_ + spec_->preemption.exempt);
-  if (spec_->order == QueueOrder::las) foresee_level(j);
+  if (by_levels()) foresee_level(j);
 }
 
-void QueueState::let_go(std::uint32_t j) {
+void QueueState::leave_gpus(std::uint32_t j, SpanEnd how) {
   JobState& s = states_[j];
-  const QueueJob& of = job(j);
   by_limit_.erase({limit_end(j), j});
+  ends_.remove(j);
+  if (priorities_.used()) priorities_.count(j, s.active_since, now_);
+  free_.give(s.held);
+  keep_span(j, how);
+  s.held.clear();
+  s.attained += now_ - s.active_since;
+  count_held(job(j), -1);
+  account_time_[job(j).account] += GpuTime(job(j).gpus, now_ - s.active_since);
+}
+
+void QueueState::let_go(std::uint32_t j, SpanEnd how) {
+  const JobState& s = states_[j];
+  const QueueJob& of = job(j);
   if (spec_->preemption.mode == PreemptionMode::evict) {
     evictable_[waiting_.class_of(j)].erase(lasting_rank(j));
     exempt_.remove(j);
     levels_.remove(j);
   }
-  ends_.remove(j);
   if (spec_->preemption.by_slurm()) graces_.remove(j);
   if (usage_.used()) usage_.stopped(j);
-  if (priorities_.used()) priorities_.count(j, s.began, now_);
   if (cohorts_.used()) {
     admitted_[cohorts_.queue_of(of.account)].erase({of.priority, s.began, j});
   }
-  free_.give(s.held);
-  keep_span(j);
-  s.held.clear();
-  s.attained += now_ - s.began;
-  count_held(of, -1);
-  account_time_[of.account] += GpuTime(of.gpus, now_ - s.began);
+  leave_gpus(j, how);
+  count_owned(of, -1);
 }
 
-void QueueState::keep_span(std::uint32_t j) {
+void QueueState::keep_span(std::uint32_t j, SpanEnd how) {
   const JobState& s = states_[j];
   const bool lasted = s.held_since < now_ || s.left == 0;  // else preempted as soon as it started
-  if (keep_spans_ && lasted) spans_.push_back({j, s.held_since, now_, s.held});
+  if (keep_spans_ && lasted) spans_.push_back({j, s.held_since, now_, s.held, how});
 }
 
 void QueueState::take_instead(std::uint32_t j, Holding where) {
   JobState& s = states_[j];
   if (where != s.held) {
-    keep_span(j);
+    keep_span(j, SpanEnd::moved);
     s.held = std::move(where);
     s.held_since = now_;
   }
@@ -373,7 +413,7 @@ void QueueState::finish(std::uint32_t j) {
   assert(s.ends == now_);
   settle(j);
   assert(s.left == 0);
-  let_go(j);
+  let_go(j, SpanEnd::ended);
   s.ended = now_;
   const JobTerms* const terms = spec_->terms_of(j);
   close(j, !job(j).cut && (terms == nullptr || !terms->fails));
@@ -386,29 +426,34 @@ void QueueState::close(std::uint32_t j, bool well) {
   tell_of_end(j, well);
 }
 
-RunTime QueueState::unsaved(std::uint32_t j, Stop stop) const {
+RunTime QueueState::unsaved(std::uint32_t j, SpanEnd how) const {
   const JobState& s = states_[j];
   const RunTime since_start = s.left_before - s.left;
   const std::optional<RunTime>& every = spec_->preemption.checkpoint;
-  if (!every) return stop == Stop::failure ? since_start : 0;
+  if (!every) return how == SpanEnd::failed ? since_start : 0;
   return *every > 0 ? std::min((job(j).runs - s.left) % *every, since_start) : 0;
 }
 
 /// What no checkpoint holds is lost.
-void QueueState::lose_unsaved(std::uint32_t j, Stop stop) {
+void QueueState::lose_unsaved(std::uint32_t j, SpanEnd how) {
   JobState& s = states_[j];
-  const RunTime lost = unsaved(j, stop);
+  const RunTime lost = unsaved(j, how);
   const GpuTime time(job(j).gpus, lost);
   books_[static_cast<std::size_t>(QueueBucket::useful)] -= time;
   books_[static_cast<std::size_t>(QueueBucket::lost)] += time;
   s.left += lost;
 }
 
-void QueueState::wait_again(std::uint32_t j, Stop stop) {
+void QueueState::wait_again(std::uint32_t j, SpanEnd how) {
   JobState& s = states_[j];
-  settle(j);
-  lose_unsaved(j, stop);
-  let_go(j);
+  if (s.phase == JobPhase::suspended) {
+    lose_unsaved(j, how);
+    drop_suspended(j, how);
+  } else {
+    settle(j);
+    lose_unsaved(j, how);
+    let_go(j, how);
+  }
   s.pending_since = now_;
   if (!gates_.used() || spec_->admission != QueueAdmission::slurm) return wait(j);
   s.phase = JobPhase::kept;
@@ -417,18 +462,21 @@ void QueueState::wait_again(std::uint32_t j, Stop stop) {
 
 void QueueState::evict(std::uint32_t j) {
   ++states_[j].evictions;
-  wait_again(j, Stop::eviction);
+  wait_again(j, SpanEnd::preempted);
 }
 
 void QueueState::fail(int node, bool stays_broken) {
   std::vector<std::uint32_t> hit;
+  const auto on_node = [node](const HeldGpus& held) { return held.node == node; };
   for (const auto& [end, j] : by_limit_) {
-    const auto on_node = [node](const HeldGpus& held) { return held.node == node; };
     if (std::ranges::any_of(states_[j].held, on_node)) hit.push_back(j);
+  }
+  for (const SuspendedJobs::Job& of : suspended_.jobs()) {
+    if (std::ranges::any_of(of.held, on_node)) hit.push_back(of.job);
   }
   for (const std::uint32_t j : hit) {
     ++states_[j].failures;
-    wait_again(j, Stop::failure);
+    wait_again(j, SpanEnd::failed);
   }
   if (!stays_broken || !free_.is_open(node)) return;
   free_.close(node);
@@ -444,8 +492,11 @@ void QueueState::mend(int node) {
 void QueueState::close_books() {
   for (const auto& [end, j] : by_limit_) {
     settle(j);
-    account_time_[job(j).account] += GpuTime(job(j).gpus, now_ - states_[j].began);
-    keep_span(j);
+    account_time_[job(j).account] += GpuTime(job(j).gpus, now_ - states_[j].active_since);
+    keep_span(j, SpanEnd::open);
+  }
+  for (const SuspendedJobs::Job& of : suspended_.jobs()) {
+    states_[of.job].suspended += now_ - states_[of.job].suspended_at;
   }
   for (JobState& s : states_) {
     const bool waits = s.phase == JobPhase::pending || s.phase == JobPhase::kept;

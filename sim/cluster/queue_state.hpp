@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -13,12 +14,14 @@
 #include "sim/cluster/association_tree.hpp"
 #include "sim/cluster/campaign_rungs.hpp"
 #include "sim/cluster/cohort_quotas.hpp"
+#include "sim/cluster/dominant_shares.hpp"
 #include "sim/cluster/free_gpus.hpp"
 #include "sim/cluster/gpu_time.hpp"
 #include "sim/cluster/job_gates.hpp"
 #include "sim/cluster/job_priorities.hpp"
 #include "sim/cluster/queue_draws.hpp"
 #include "sim/cluster/reserved_nodes.hpp"
+#include "sim/cluster/suspended_jobs.hpp"
 #include "sim/cluster/usage_limits.hpp"
 #include "sim/cluster/waiting_jobs.hpp"
 #include "sim/core/indexed_heap.hpp"
@@ -36,16 +39,28 @@ enum class QueueBucket : std::uint8_t {
   reserved,  ///< free, set aside by an advance reservation
   idle,      ///< free while nobody waits
   broken,    ///< in repair
+  suspended,  ///< kept for suspended jobs, and used by nobody
 };
-constexpr std::size_t kQueueBuckets = 8;
+constexpr std::size_t kQueueBuckets = 9;
 constexpr std::array<std::string_view, kQueueBuckets> kQueueBucketNames{
-    "useful", "starting", "lost", "slowed", "blocked", "reserved", "idle", "broken"};
+    "useful", "starting", "lost", "slowed", "blocked", "reserved", "idle", "broken", "suspended"};
+
+/// Why a job holds its GPUs no more.
+enum class SpanEnd : std::uint8_t {
+  open,       ///< it does, at the end of what was simulated
+  ended,      ///< its run is over, for good
+  moved,      ///< it runs on elsewhere
+  suspended,  ///< it may go on there; where its run is over meanwhile, an empty span follows
+  preempted,  ///< it goes for another
+  failed,     ///< its node broke
+};
 
 /// GPUs that a job has held without a break.
 struct JobSpan {
   std::uint32_t job = 0;
   RunTime begin = 0, end = 0;
   Holding held{};
+  SpanEnd how = SpanEnd::open;
 };
 
 enum class JobPhase : std::uint8_t {
@@ -53,6 +68,7 @@ enum class JobPhase : std::uint8_t {
   kept,  ///< submitted, and not to be looked at yet: JobGates says why
   pending,
   running,
+  suspended,
   done,
 };
 
@@ -71,21 +87,25 @@ struct DispensableRank {
 
 /// What has become of a job so far.
 struct JobState {
-  RunTime left = 0;         ///< work still to do at `settled`, as time at its reference pace
-  RunTime left_before = 0;  ///< when its present run began: what is saved for sure
-  RunTime began = -1;       ///< its present run
-  RunTime held_since = -1;  ///< the same GPUs
-  RunTime ready = -1;       ///< when it works again: a restart is over
-  RunTime settled = -1;     ///< up to when it has been counted
-  double speed = 1;         ///< as a share of that pace
-  RunTime ends = 0;         ///< unless something comes between
+  RunTime left = 0;           ///< work still to do at `settled`, as time at its reference pace
+  RunTime left_before = 0;    ///< when its present run began: what is saved for sure
+  RunTime began = -1;         ///< its present run
+  RunTime held_since = -1;    ///< the same GPUs
+  RunTime active_since = -1;  ///< its present run, or since it goes on after a suspension
+  RunTime ready = -1;         ///< when it works again: a restart is over
+  RunTime settled = -1;       ///< up to when it has been counted
+  double speed = 1;           ///< as a share of that pace
+  RunTime ends = 0;           ///< unless something comes between
   RunTime first_start = -1;
   RunTime ended = -1;
   RunTime pending_since = 0;
   RunTime waited = 0;    ///< all times between submission and end in which it held nothing
   RunTime attained = 0;  ///< time in which it has held its GPUs
   RunTime slowed = 0;    ///< of that, beyond what its work takes at the reference pace
+  RunTime suspended_at = 0;
+  RunTime suspended = 0;  ///< all times in which it was
   std::int32_t evictions = 0;
+  std::int32_t suspensions = 0;
   std::int32_t failures = 0;
   JobPhase phase = JobPhase::future;
   bool stopped = false;    ///< before its work was done: its reservation was over
@@ -105,6 +125,10 @@ class QueueState {
   [[nodiscard]] RunTime now() const { return now_; }
   [[nodiscard]] const FreeGpus& free() const { return free_; }
   [[nodiscard]] const Placer& placer() const { return placer_; }
+  /// Where the job goes on what is free of the nodes `within` (null: all): the components of a
+  /// heterogeneous one in their order, each in its own partition, and none unless all fit.
+  [[nodiscard]] std::optional<Holding> place(const FreeGpus& free, std::uint32_t j,
+                                             const NodeSet* within) const;
   [[nodiscard]] const WaitingJobs& waiting() const { return waiting_; }
   [[nodiscard]] const IndexedHeap<RunTime>& ends() const { return ends_; }
   /// Running jobs by the latest time at which their limit ends them.
@@ -131,6 +155,10 @@ class QueueState {
   [[nodiscard]] const std::set<DispensableRank>& admitted(std::uint16_t cluster_queue) const {
     return admitted_[cluster_queue];
   }
+  /// Whether jobs of the class lack licences that others hold.
+  [[nodiscard]] bool over_licenses(const JobClass& of) const;
+  /// Licences that jobs have held, by time: of QueueSpec::licenses.
+  [[nodiscard]] const std::vector<GpuTime>& license_time() const { return license_time_; }
   [[nodiscard]] bool over_limit(const JobClass& of) const {
     return usage_.used() && usage_.over(of);
   }
@@ -159,7 +187,7 @@ class QueueState {
   [[nodiscard]] const std::set<JobRank>& evictable_of(std::uint32_t job_class) const {
     return evictable_[job_class];
   }
-  /// las: when a running job falls a level; INT64_MAX: none does.
+  /// las, gittins: when a running job falls a level; INT64_MAX: none does.
   [[nodiscard]] RunTime next_level() const;
   void fall_levels();
   /// evict: whoever has run for long enough may be evicted from now on.
@@ -170,6 +198,10 @@ class QueueState {
   [[nodiscard]] RunTime next_rule() const;
   /// Ends the graces and the reservations whose time has come.
   void apply_rules();
+  /// drf: puts waiting jobs in the order of what accounts hold now. No walk over them outlives it.
+  void reckon_shares();
+  /// Whether a start changes the order of those that wait.
+  [[nodiscard]] bool starts_change_order() const { return dominant_.used(); }
   /// Reckons usage and priorities where it is time to.
   void reckon_priorities();
   /// Jobs wait from now on that nothing keeps any more; cancelled ones go.
@@ -187,6 +219,19 @@ class QueueState {
   /// By Slurm's rules: it goes when its grace is over, to be requeued or cancelled. Whether it is
   /// gone already.
   bool preempt(std::uint32_t j);
+  [[nodiscard]] const SuspendedJobs& suspended() const { return suspended_; }
+  /// What suspended jobs keep that a waiting one may suspend is free for a trial, until it starts
+  /// or suspended jobs take it back.
+  void lend_kept(const std::function<bool(std::uint32_t)>& is_lent) {
+    suspended_.lend(free_, is_lent);
+  }
+  /// Free GPUs of suspended jobs are kept for them; whoever has all of its own goes on.
+  void resume_suspended();
+  /// When the limit of a running job ends it, at the latest; of a suspended one as if it ran on.
+  [[nodiscard]] RunTime limit_end(std::uint32_t j) const {
+    const RunTime end = states_[j].ends + (job(j).limit - job(j).runs);
+    return reserved_.any() ? std::min(end, reserved_.stops_at(reservation_of(j))) : end;
+  }
   /// The node breaks: jobs on it wait again, and nobody is placed on it until mend().
   void fail(int node, bool stays_broken);
   void mend(int node);
@@ -209,7 +254,7 @@ class QueueState {
   [[nodiscard]] GpuTime held_time() const { return held_time_; }
   /// What the site draws now; 0 where the scenario does not say "power".
   [[nodiscard]] Watts drawn() const {
-    return draws_ ? draws_->facility(drawn_, free_.total()) : Watts{};
+    return draws_ ? draws_->facility(drawn_, free_.total() + suspended_.kept()) : Watts{};
   }
   /// GPU time that jobs of given duration have held.
   [[nodiscard]] GpuTime given_time() const { return given_time_; }
@@ -229,29 +274,36 @@ class QueueState {
   [[nodiscard]] Progress progress_of(std::uint32_t j) const;
   void settle(std::uint32_t j, RunTime overhead = 0);
   void foresee_end(std::uint32_t j);
-  [[nodiscard]] RunTime limit_end(std::uint32_t j) const {
-    const RunTime end = states_[j].ends + (job(j).limit - job(j).runs);
-    return reserved_.any() ? std::min(end, reserved_.stops_at(reservation_of(j))) : end;
-  }
   [[nodiscard]] RunTime attained(std::uint32_t j) const;
   [[nodiscard]] std::size_t level_of(std::uint32_t j) const;
   [[nodiscard]] JobRank place_of(std::uint32_t j) const;
   [[nodiscard]] JobRank lasting_rank(std::uint32_t j) const;
+  [[nodiscard]] bool by_levels() const {
+    return spec_->order == QueueOrder::las || spec_->order == QueueOrder::gittins;
+  }
   void foresee_level(std::uint32_t j);
   void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
     books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
   }
-  /// What stops a job that waits again.
-  enum class Stop : std::uint8_t { eviction, failure };
-  /// Work since it last started that no checkpoint holds.
-  [[nodiscard]] RunTime unsaved(std::uint32_t j, Stop stop) const;
-  void lose_unsaved(std::uint32_t j, Stop stop);
-  void keep_span(std::uint32_t j);
+  /// Work since it last started that no checkpoint holds, of a job that is preempted or failed.
+  [[nodiscard]] RunTime unsaved(std::uint32_t j, SpanEnd how) const;
+  void lose_unsaved(std::uint32_t j, SpanEnd how);
+  void keep_span(std::uint32_t j, SpanEnd how);
   void hold(std::uint32_t j, Holding where);
-  void let_go(std::uint32_t j);
+  void let_go(std::uint32_t j, SpanEnd how);
+  /// Its GPUs are free, and its time on them is counted.
+  void leave_gpus(std::uint32_t j, SpanEnd how);
   /// From now on it holds its GPUs (`sign` 1), or does not any more (-1).
   void count_held(const QueueJob& job, int sign);
-  void wait_again(std::uint32_t j, Stop stop);
+  /// The same for what its owners may hold, which a suspended job still counts for.
+  void count_owned(const QueueJob& job, int sign);
+  /// Whether it is suspended where it is preempted.
+  [[nodiscard]] bool suspends(std::uint32_t j) const;
+  void suspend(std::uint32_t j);
+  void resume(const SuspendedJobs::Job& of);
+  /// It is suspended no more, and does not go on.
+  void drop_suspended(std::uint32_t j, SpanEnd how);
+  void wait_again(std::uint32_t j, SpanEnd how);
   void wait(std::uint32_t j);
   void stop_preempted(std::uint32_t j);
   /// Its end, before its work is done.
@@ -281,6 +333,8 @@ class QueueState {
   std::vector<std::set<JobRank>> evictable_;
   std::vector<std::int64_t> user_gpus_, account_gpus_, user_quota_, account_quota_;
   std::vector<GpuTime> account_time_;
+  std::vector<std::int64_t> licenses_held_;
+  std::vector<GpuTime> license_time_;
   AssociationTree tree_;
   JobPriorities priorities_;
   UsageBook usage_;
@@ -291,6 +345,10 @@ class QueueState {
   NodeSet reserved_now_;
   RunTime next_reservation_;
   IndexedHeap<RunTime> graces_;
+  SuspendedJobs suspended_;
+  std::vector<double> gittins_;    ///< of levels
+  std::vector<double> predicted_;  ///< qssf: of jobs
+  DominantShares dominant_;
   std::vector<double> priority_;     ///< multifactor: of jobs, as it was reckoned last
   std::vector<double> precedences_;  ///< of qualities of service, then of partitions; empty: none
   std::size_t done_ = 0;

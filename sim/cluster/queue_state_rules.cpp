@@ -2,6 +2,7 @@
 // grace, advance reservations.
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "sim/cluster/queue_state.hpp"
 
@@ -52,6 +53,9 @@ void QueueState::end_reservations() {
   for (const auto& [end, j] : by_limit_) {
     if (reserved_.stops_at(reservation_of(j)) <= now_ && states_[j].ends > now_) over.push_back(j);
   }
+  for (const SuspendedJobs::Job& of : suspended_.jobs()) {
+    if (reserved_.stops_at(reservation_of(of.job)) <= now_) over.push_back(of.job);
+  }
   for (const std::uint32_t j : over) stop(j);
   reserved_now_ = reserved_.reserved_at(now_);
   next_reservation_ = reserved_.next_change(now_);
@@ -59,13 +63,18 @@ void QueueState::end_reservations() {
 
 void QueueState::reckon_priorities() {
   if (priorities_.next_at() > now_) return;
-  for (const auto& [end, j] : by_limit_) priorities_.count(j, states_[j].began, now_);
+  for (const auto& [end, j] : by_limit_) priorities_.count(j, states_[j].active_since, now_);
   priorities_.reckon(now_);
   if (priority_.empty()) return;
   waiting_.sort_anew([&](std::uint32_t j) {
     priority_[j] = priorities_.priority_of(j, now_);
     return rank_of(j);
   });
+}
+
+void QueueState::reckon_shares() {
+  if (!dominant_.used() || !dominant_.reckon()) return;
+  waiting_.sort_anew([&](std::uint32_t j) { return rank_of(j); });
 }
 
 void QueueState::open_gates() {
@@ -112,8 +121,12 @@ void QueueState::cancel(std::uint32_t j) {
 
 void QueueState::stop(std::uint32_t j) {
   JobState& s = states_[j];
-  settle(j);
-  let_go(j);
+  if (s.phase == JobPhase::suspended) {
+    drop_suspended(j, SpanEnd::ended);
+  } else {
+    settle(j);
+    let_go(j, SpanEnd::ended);
+  }
   s.ended = now_;
   s.stopped = true;
   close(j, false);
@@ -121,6 +134,10 @@ void QueueState::stop(std::uint32_t j) {
 
 bool QueueState::preempt(std::uint32_t j) {
   if (graces_.contains(j)) return false;
+  if (suspends(j)) {
+    suspend(j);
+    return true;
+  }
   const QueueJob& of = job(j);
   const bool by_qos = spec_->preemption.mode == PreemptionMode::qos;
   const RunTime grace = by_qos ? spec_->qos[of.qos].grace : spec_->partitions[of.partition].grace;
@@ -140,10 +157,81 @@ void QueueState::stop_preempted(std::uint32_t j) {
   const GpuTime lost(job(j).gpus, s.left_before - s.left);
   books_[static_cast<std::size_t>(QueueBucket::useful)] -= lost;
   books_[static_cast<std::size_t>(QueueBucket::lost)] += lost;
-  let_go(j);
+  let_go(j, SpanEnd::preempted);
   s.cancelled = true;
   s.ended = now_;
   close(j, false);
+}
+
+std::optional<Holding> QueueState::place(const FreeGpus& free, std::uint32_t j,
+                                         const NodeSet* within) const {
+  if (job(j).shape == 0) return placer_.place(free, job(j).gpus, within);
+  FreeGpus left = free;
+  Holding out;
+  for (const JobPart& part : spec_->shapes[job(j).shape]) {
+    const NodeSet* nodes = nodes_of(part.partition);
+    NodeSet both;
+    if (nodes != nullptr && within != nullptr) {
+      both = *within;
+      both &= *nodes;
+      nodes = &both;
+    } else if (nodes == nullptr) {
+      nodes = within;
+    }
+    const std::optional<Holding> where = placer_.place(left, part.gpus, nodes);
+    if (!where) return std::nullopt;
+    left.take(*where);
+    out.insert(out.end(), where->begin(), where->end());
+  }
+  return out;
+}
+
+bool QueueState::suspends(std::uint32_t j) const {
+  return spec_->preemption.suspends && !spec_->qos[job(j).qos].cancels;
+}
+
+void QueueState::suspend(std::uint32_t j) {
+  JobState& s = states_[j];
+  settle(j);
+  Holding held = s.held;
+  leave_gpus(j, SpanEnd::suspended);
+  s.phase = JobPhase::suspended;
+  s.suspended_at = now_;
+  ++s.suspensions;
+  suspended_.add(j, std::move(held));
+}
+
+void QueueState::resume_suspended() {
+  if (!suspended_.any()) return;
+  suspended_.claim(free_);
+  for (const SuspendedJobs::Job& of : suspended_.take_whole()) resume(of);
+}
+
+/// Time in suspension counts neither as work nor towards its limit.
+void QueueState::resume(const SuspendedJobs::Job& of) {
+  const std::uint32_t j = of.job;
+  JobState& s = states_[j];
+  const RunTime gap = now_ - s.suspended_at;
+  s.phase = JobPhase::running;
+  s.suspended += gap;
+  s.held = of.held;
+  s.held_since = s.active_since = s.settled = now_;
+  if (s.ready > s.suspended_at) s.ready += gap;
+  s.ends += gap;
+  count_held(job(j), 1);
+  ends_.set(j, s.ends);
+  by_limit_.emplace(limit_end(j), j);
+  if (!usage_.used()) return;
+  usage_.stopped(j);
+  usage_.started(j, limit_end(j));
+}
+
+void QueueState::drop_suspended(std::uint32_t j, SpanEnd how) {
+  if (keep_spans_) spans_.push_back({j, now_, now_, suspended_.find(j)->held, how});
+  suspended_.remove(j, free_);
+  states_[j].suspended += now_ - states_[j].suspended_at;
+  if (usage_.used()) usage_.stopped(j);
+  count_owned(job(j), -1);
 }
 
 }  // namespace lockstep

@@ -169,6 +169,18 @@ std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResu
   return out;
 }
 
+std::vector<LicenseUse> licenses_of(const QueueSpec& spec, const QueueResult& result) {
+  std::vector<LicenseUse> out;
+  for (std::size_t l = 0; l < spec.licenses.size(); ++l) {
+    out.push_back({.name = spec.licenses[l].name,
+                   .count = spec.licenses[l].count,
+                   .held_mean = result.end > 0
+                                    ? result.license_held[l].gpu_seconds() / seconds(result.end)
+                                    : 0});
+  }
+  return out;
+}
+
 /// Who held GPUs pays for all that the machines cost, by the hour.
 void charge(QueueSummary& out) {
   const std::optional<double> rate = out.bill.usd_per_held_gpu_hour();
@@ -187,7 +199,7 @@ double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end)
   if (job.submit >= end) return 0;
   const RunTime left = outcome.cancelled >= 0 ? outcome.cancelled : end;
   const RunTime until = outcome.end < 0 ? left : outcome.end;
-  return seconds(until - job.submit - outcome.waited);
+  return seconds(until - job.submit - outcome.waited - outcome.suspended);
 }
 
 QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
@@ -218,6 +230,7 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
   out.by_qos =
       by_label(spec, result, &QueueJob::qos, [&](int q) { return said(spec.qos[at(q)].name); });
   out.trainings = trainings_of(spec, result);
+  out.licenses = licenses_of(spec, result);
   out.recorded = recorded_of(spec, result);
   out.power = queue_power(spec, result);
   out.bill = queue_bill(spec, result, out.power);

@@ -45,12 +45,20 @@ struct TrainingSummary {
   double most_slowdown = 0;
 };
 
+/// How many of a licence jobs held.
+struct LicenseUse {
+  std::string name;
+  int count = 0;
+  double held_mean = 0;  ///< over what was simulated
+};
+
 struct QueueSummary {
   QueueGroup all;
   std::vector<QueueGroup> by_gpus, by_account, by_user, by_partition,
       by_qos;  ///< the last four: of several
   std::vector<TrainingSummary> trainings;
   std::vector<CampaignSummary> campaigns;
+  std::vector<LicenseUse> licenses;
   std::size_t never_started = 0, cut = 0, cancelled = 0;
   double makespan_s = 0;   ///< from the first submission to the last end
   double utilisation = 0;  ///< share of GPU time that jobs held

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -133,7 +134,14 @@ JobSchedule read_recorded_schedule(const std::string& file, std::string_view tex
 
 JobSchedule schedule_of(const QueueSpec& spec, const QueueResult& result) {
   JobSchedule out;
+  std::set<std::uint32_t> suspended;  // whose next span is of the same run
   for (const JobSpan& span : result.spans) {
+    const bool goes_on = suspended.erase(span.job) > 0;
+    if (span.how == SpanEnd::suspended) suspended.insert(span.job);
+    if (goes_on) {
+      out[spec.job_name(span.job)].back().end_s = to_seconds(span.end).base_units();
+      continue;
+    }
     JobRun run{.start_s = to_seconds(span.begin).base_units(),
                .end_s = to_seconds(span.end).base_units()};
     for (const HeldGpus& held : span.held) run.nodes.push_back(held.node + 1);

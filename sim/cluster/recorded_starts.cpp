@@ -14,6 +14,7 @@ constexpr RunTime kNoStart = std::numeric_limits<RunTime>::max();
 std::optional<Holding> recorded_holding(const QueueState& state, const QueueJob& job,
                                         const std::vector<int>& from_one) {
   const int whole = state.free().gpus_per_node();
+  if (job.shape != 0) return std::nullopt;  // which component had which node is not recorded
   Holding out;
   int left = job.gpus;
   for (const int number : from_one) {
@@ -46,14 +47,13 @@ RunTime RecordedStarts::next_at(RunTime now) const {
 
 bool RecordedStarts::start(QueueState& state, std::uint32_t j) const {
   const JobPhase phase = state.state(j).phase;
-  if (phase == JobPhase::running || phase == JobPhase::done) return true;
-  if (phase != JobPhase::pending) return false;
+  if (phase == JobPhase::future || phase == JobPhase::kept) return false;
+  if (phase != JobPhase::pending) return true;
   const QueueJob& job = state.job(j);
   std::optional<Holding> where = recorded_holding(state, job, spec_->recorded[j].nodes);
   if (!where) {
     NodeSet scratch;
-    where = state.placer().place(state.free(), job.gpus,
-                                 state.nodes_for(j, state.now(), job.limit, scratch));
+    where = state.place(state.free(), j, state.nodes_for(j, state.now(), job.limit, scratch));
   }
   if (!where) return false;
   state.start(j, *std::move(where));

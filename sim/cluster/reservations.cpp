@@ -45,9 +45,8 @@ void FreeProfile::take(const Holding& held, RunTime begin, RunTime end, int sign
   }
 }
 
-std::optional<FreeProfile::Slot> FreeProfile::earliest(const Placer& placer, int gpus_per_node,
-                                                       int gpus, RunTime lasts,
-                                                       const NodesAt& nodes_at) const {
+std::optional<FreeProfile::Slot> FreeProfile::earliest(int gpus_per_node, int gpus, RunTime lasts,
+                                                       const PlaceAt& place_at) const {
   for (auto step = steps_.begin(); step != steps_.end(); ++step) {
     const auto total = std::accumulate(step->second.begin(), step->second.end(), std::int64_t{0});
     if (total < gpus) continue;
@@ -57,8 +56,7 @@ std::optional<FreeProfile::Slot> FreeProfile::earliest(const Placer& placer, int
       std::ranges::transform(throughout, later->second, throughout.begin(),
                              [](std::int32_t a, std::int32_t b) { return std::min(a, b); });
     }
-    const auto where =
-        placer.place(as_free_gpus(throughout, gpus_per_node), gpus, nodes_at(step->first));
+    const auto where = place_at(as_free_gpus(throughout, gpus_per_node), step->first);
     if (where) return Slot{step->first, *where};
   }
   return std::nullopt;
@@ -107,9 +105,10 @@ void ConservativePass::run(QueueState& state) {
       slots_.erase(old);
     }
     NodeSet scratch;
-    const auto slot =
-        profile.earliest(state.placer(), state.free().gpus_per_node(), job.gpus, job.limit,
-                         [&](RunTime at) { return state.nodes_for(j, at, job.limit, scratch); });
+    const auto slot = profile.earliest(
+        state.free().gpus_per_node(), job.gpus, job.limit, [&](const FreeGpus& free, RunTime at) {
+          return state.place(free, j, state.nodes_for(j, at, job.limit, scratch));
+        });
     if (!slot) continue;  // broken nodes: nobody knows when they are back
     profile.take(slot->where, slot->at, slot->at + job.limit);
     if (slot->at == state.now()) {

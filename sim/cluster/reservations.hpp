@@ -23,10 +23,10 @@ class FreeProfile {
     RunTime at = 0;
     Holding where{};
   };
-  /// `nodes_at`: those that it may have if it starts then; null: all.
-  using NodesAt = std::function<const NodeSet*(RunTime)>;
-  [[nodiscard]] std::optional<Slot> earliest(const Placer& placer, int gpus_per_node, int gpus,
-                                             RunTime lasts, const NodesAt& nodes_at) const;
+  /// Where it goes on what is free, if it starts then.
+  using PlaceAt = std::function<std::optional<Holding>(const FreeGpus&, RunTime)>;
+  [[nodiscard]] std::optional<Slot> earliest(int gpus_per_node, int gpus, RunTime lasts,
+                                             const PlaceAt& place_at) const;
   /// Begins a step at that time: one at which a job may start.
   void cut(RunTime at);
 

@@ -81,6 +81,10 @@ class QueueRun {
       out.waited = s.waited;
       out.evictions = s.evictions;
       out.failures = s.failures;
+      out.suspended = s.suspended;
+      out.suspensions = s.suspensions;
+      out.is_suspended = s.phase == JobPhase::suspended;
+      result_.suspensions += s.suspensions;
       out.slowed = s.slowed;
       out.cancelled = s.cancelled ? s.ended : -1;
       out.stopped = s.stopped;
@@ -92,6 +96,7 @@ class QueueRun {
     result_.held = state_.held_time();
     result_.given = state_.given_time();
     result_.account_held = state_.account_time();
+    result_.license_held = state_.license_time();
     result_.groups_simulated = speeds_.simulated();
     result_.backfilled = slurm_.backfilled();
     result_.series = {.bin_s = to_seconds(held_.bin()).base_units(),
@@ -160,6 +165,7 @@ class QueueRun {
     for (const std::uint32_t j : state_.take_going_on()) {
       if (spec_->preemption.mode == PreemptionMode::replan) replan_.submitted(j);
     }
+    state_.resume_suspended();
     start_jobs(changes);
     speeds_.update(state_);
     if (watch_) watch_->note(state_);

@@ -23,7 +23,10 @@ struct JobOutcome {
   std::int32_t failures = 0;
   RunTime cancelled = -1;  ///< refused, preempted for good, or its dependency cannot be met
   bool stopped = false;    ///< before its work was done, for its reservation was over
-  RunTime submitted = -1;  ///< beside campaigns, whose later rungs are submitted when others end
+  RunTime suspended = 0;   ///< all times in which it was
+  std::int32_t suspensions = 0;
+  bool is_suspended = false;  ///< at the end of what was simulated
+  RunTime submitted = -1;     ///< beside campaigns, whose later rungs are submitted when others end
 };
 
 /// Means over equal bins of time.
@@ -42,10 +45,12 @@ struct QueueResult {
   GpuTime given{};   ///< of that, by jobs of given duration
   Watts most_drawn;  ///< by the site at any time; with "power"
   std::vector<GpuTime> account_held;
-  std::vector<WaitSpan> waits;  ///< of the job that was watched
+  std::vector<GpuTime> license_held;  ///< by QueueSpec::licenses: how many, times for how long
+  std::vector<WaitSpan> waits;        ///< of the job that was watched
   QueueSeries series;
   std::int64_t node_failures = 0;
   std::int64_t evictions = 0;
+  std::int64_t suspensions = 0;
   std::size_t groups_simulated = 0;  ///< of neighbouring trainings
   int backfilled = 0;                ///< by Slurm's backfill scheduler
   bool stopped = false;              ///< somebody stopped it

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "sim/cluster/preemption.hpp"
@@ -25,6 +26,16 @@ NodeSet all_nodes(int nodes) {
 NodeSet nodes_held(const Holding& holding, int nodes) {
   NodeSet out(nodes);
   for (const HeldGpus& held : holding) out.add(held.node);
+  return out;
+}
+
+/// Running and suspended jobs by the ends of their limits: that of a suspended one stands still.
+std::set<std::pair<RunTime, std::uint32_t>> ends_with_suspended(const QueueState& state,
+                                                                const SuspendedJobs& suspended) {
+  std::set<std::pair<RunTime, std::uint32_t>> out = state.by_limit();
+  for (const SuspendedJobs::Job& of : suspended.jobs()) {
+    out.emplace(std::max(state.limit_end(of.job), state.now()), of.job);
+  }
   return out;
 }
 
@@ -70,10 +81,9 @@ NodeSet SlurmScheduler::open_nodes(const QueueState& state, std::uint32_t j, Run
 }
 
 bool SlurmScheduler::start_now(QueueState& state, std::uint32_t j, const NodeSet& usable) {
-  const int gpus = state.job(j).gpus;
-  auto where = state.placer().place(state.free(), gpus, &usable);
+  auto where = state.place(state.free(), j, &usable);
   if (!where && state.spec().preemption.by_slurm() && preempt_for(state, j, &usable)) {
-    where = state.placer().place(state.free(), gpus, &usable);
+    where = state.place(state.free(), j, &usable);
   }
   if (!where) return false;
   state.start(j, *std::move(where));
@@ -95,6 +105,7 @@ void SlurmScheduler::run_main(QueueState& state, int depth) {
     }
     walk.pop();
     if (state.held_back(j)) continue;
+    if (state.job(j).shape != 0) continue;  // heterogeneous jobs start in backfill alone
     const std::uint16_t reservation = state.reservation_of(j);
     if (closed[reservation] || (everybody && reservation == 0)) continue;
     const NodeSet* const partition = state.nodes_of(state.job(j).partition);
@@ -163,21 +174,26 @@ SlurmScheduler::Usable SlurmScheduler::usable_between(RunTime start, RunTime end
 std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& state,
                                                              std::uint32_t j,
                                                              const NodeSet& usable) const {
-  const int gpus = state.job(j).gpus;
-  if (auto where = state.placer().place(state.free(), gpus, &usable)) {
+  if (auto where = state.place(state.free(), j, &usable)) {
     return Plan{state.now(), *std::move(where)};
   }
   FreeGpus free = state.free();
   std::vector<std::uint32_t> gone;
+  SuspendedJobs suspended = state.suspended();  // those that the job has to leave their GPUs
   if (state.spec().preemption.by_slurm()) {
+    for (const SuspendedJobs::Job& of : state.suspended().jobs()) {
+      if (may_preempt(state, j, of.job)) suspended.remove(of.job, free);
+    }
     gone = preemption_candidates(state, j);
     for (const std::uint32_t of : gone) free.give(state.state(of).held);
-    auto where = state.placer().place(free, gpus, &usable);
+    auto where = state.place(free, j, &usable);
     if (where) return Plan{state.now(), *std::move(where)};
     std::ranges::sort(gone);
   }
   const auto is_usable = [&](const HeldGpus& held) { return usable.has(held.node); };
-  const auto& ends = state.by_limit();
+  std::set<std::pair<RunTime, std::uint32_t>> with_suspended;
+  if (suspended.any()) with_suspended = ends_with_suspended(state, suspended);
+  const auto& ends = suspended.any() ? with_suspended : state.by_limit();
   std::optional<RunTime> first;  // from which the windows are counted
   RunTime window = kFirstWindow;
   for (auto end = ends.begin(); end != ends.end();) {
@@ -186,10 +202,16 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     for (bool goes_on = true; goes_on && end != ends.end();) {
       const auto [at, running] = *end++;
       if (!gone.empty() && std::ranges::binary_search(gone, running)) continue;
-      const Holding& held = state.state(running).held;
+      const SuspendedJobs::Job* const stays = suspended.find(running);
+      const Holding& held = stays == nullptr ? state.state(running).held : stays->held;
       if (std::ranges::none_of(held, is_usable)) continue;
       if (!first) first = next_multiple(at, kFirstWindow);
-      free.give(held);
+      if (stays == nullptr) {
+        free.give(held);
+      } else {
+        suspended.remove(running, free);
+      }
+      suspended.claim(free);
       last = at;
       goes_on = end != ends.end() && end->first <= *first + window;
     }
@@ -197,7 +219,7 @@ std::optional<SlurmScheduler::Plan> SlurmScheduler::will_run(const QueueState& s
     do {
       window *= 2;
     } while (end != ends.end() && end->first > *first + window);
-    auto where = state.placer().place(free, gpus, &usable);
+    auto where = state.place(free, j, &usable);
     if (where) return Plan{std::max(*last, state.now() + kSecond), *std::move(where)};
   }
   return std::nullopt;

@@ -27,11 +27,11 @@ UsageBook::UsageBook(const QueueSpec& spec, const AssociationTree& tree)
   until_.resize(spec.jobs.size());
 }
 
-UsageBook::Ask UsageBook::ask_of(std::int32_t gpus, std::uint16_t partition, std::uint16_t qos,
-                                 std::uint16_t user, std::uint16_t account) const {
-  const int of_node = spec_->cluster.node.gpus;
+UsageBook::Ask UsageBook::ask_of(std::int32_t gpus, std::uint16_t shape, std::uint16_t partition,
+                                 std::uint16_t qos, std::uint16_t user,
+                                 std::uint16_t account) const {
   return {.gpus = gpus,
-          .nodes = (gpus + of_node - 1) / of_node,
+          .nodes = spec_->nodes_of(gpus, shape),
           .cpus = std::llround(std::ceil(gpus * spec_->cpus_of_gpu())),
           .user = user,
           .account = account,
@@ -41,7 +41,7 @@ UsageBook::Ask UsageBook::ask_of(std::int32_t gpus, std::uint16_t partition, std
 
 UsageBook::Ask UsageBook::ask_of(std::uint32_t j) const {
   const QueueJob& job = spec_->jobs[j];
-  return ask_of(job.gpus, job.partition, job.qos, job.user, job.account);
+  return ask_of(job.gpus, job.shape, job.partition, job.qos, job.user, job.account);
 }
 
 bool UsageBook::exceeds(const TresAmount& limit, const Use& use, const Ask& ask, Settled& settled) {
@@ -79,7 +79,7 @@ bool UsageBook::over_qualities(const Ask& ask, Settled& group, bool& jobs, bool&
 }
 
 bool UsageBook::over(const JobClass& of) const {
-  const Ask ask = ask_of(of.gpus, of.partition, of.qos, of.user, of.account);
+  const Ask ask = ask_of(of.gpus, of.shape, of.partition, of.qos, of.user, of.account);
   Settled group;
   bool jobs = false, own = false;
   if (over_qualities(ask, group, jobs, own)) return true;

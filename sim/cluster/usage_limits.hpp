@@ -59,8 +59,8 @@ class UsageBook {
   };
   using Owner = std::pair<std::uint16_t, std::uint16_t>;  // quality of service, user or account
 
-  [[nodiscard]] Ask ask_of(std::int32_t gpus, std::uint16_t partition, std::uint16_t qos,
-                           std::uint16_t user, std::uint16_t account) const;
+  [[nodiscard]] Ask ask_of(std::int32_t gpus, std::uint16_t shape, std::uint16_t partition,
+                           std::uint16_t qos, std::uint16_t user, std::uint16_t account) const;
   [[nodiscard]] Ask ask_of(std::uint32_t j) const;
   static bool exceeds(const TresAmount& limit, const Use& use, const Ask& ask, Settled& settled);
   [[nodiscard]] bool over_qualities(const Ask& ask, Settled& group, bool& jobs, bool& own) const;

@@ -54,17 +54,18 @@ WaitReason kept_by(const QueueState& state, std::uint32_t j) {
 
 WaitReason reason_of(const QueueState& state, std::uint32_t j, const NodeSet* within,
                      const Supply& supply) {
+  if (state.state(j).phase == JobPhase::suspended) return WaitReason::suspended;
   if (state.state(j).phase == JobPhase::kept) return kept_by(state, j);
   const QueueJob& job = state.job(j);
   const JobClass& of = state.waiting().classes()[state.waiting().class_of(j)];
   if (state.over_limit(of) || state.over_time(j)) return WaitReason::limit;
+  if (state.over_licenses(of)) return WaitReason::licenses;
   if (state.over_quota(of)) return WaitReason::quota;
   if (state.held_back(j)) return WaitReason::advance_reservation;
-  if (state.placer().place(state.free(), job.gpus, within)) {
+  if (state.place(state.free(), j, within)) {
     return held_back(state.spec().admission);
   }
-  if (state.reserved().any() &&
-      state.placer().place(state.free(), job.gpus, state.nodes_of(job.partition))) {
+  if (state.reserved().any() && state.place(state.free(), j, state.nodes_of(job.partition))) {
     return WaitReason::advance_reservation;
   }
   if (supply.free >= job.gpus) return WaitReason::fragmentation;
@@ -91,7 +92,8 @@ void WaitWatch::note(const QueueState& state) {
   const RunTime now = state.now();
   if (open_) spans_.back().end = now;
   const JobPhase phase = state.state(job_).phase;
-  if (phase != JobPhase::pending && phase != JobPhase::kept) {
+  const bool waits = phase == JobPhase::pending || phase == JobPhase::kept;
+  if (!waits && phase != JobPhase::suspended) {
     open_ = false;
     return;
   }

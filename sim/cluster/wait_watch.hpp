@@ -26,11 +26,13 @@ enum class WaitReason : std::uint8_t {
   fragmentation,  ///< as many GPUs are free as it asks for, but not on the nodes that it needs
   broken,         ///< it lacks no more GPUs than are in repair
   busy,           ///< others hold the GPUs
+  suspended,      ///< it has started, and a job that preempted it holds its GPUs
+  licenses,       ///< others hold the licences that it asks for
 };
-constexpr std::array<std::string_view, 13> kWaitReasonNames{
+constexpr std::array<std::string_view, 15> kWaitReasonNames{
     "held",  "dependency", "begin_time",  "array_limit", "limit",         "advance_reservation",
     "quota", "order",      "reservation", "scheduler",   "fragmentation", "broken",
-    "busy"};
+    "busy",  "suspended",  "licenses"};
 
 /// A stretch of waiting for one reason.
 struct WaitSpan {
@@ -41,7 +43,7 @@ struct WaitSpan {
   std::optional<std::uint32_t> first{};  ///< the first of these
 };
 
-/// Follows a job through a simulation. The spans add up to what the job waits.
+/// Follows a job through a simulation. The spans add up to what the job waits and is suspended.
 class WaitWatch {
  public:
   explicit WaitWatch(std::uint32_t job) : job_(job) {}

@@ -25,6 +25,8 @@ WaitingJobs::WaitingJobs(const QueueSpec& spec) {
     const bool by_account = limits || !spec.cluster_queues.empty();
     if (by_account || has_quota(spec.account_quotas, job.account)) of.account = job.account;
     if (limits) of.qos = job.qos;
+    of.licenses = job.licenses;
+    of.shape = job.shape;
     const JobTerms* const terms = spec.terms_of(class_of_.size());
     if (terms != nullptr) of.reservation = terms->reservation;
     const auto [at, is_new] = known.try_emplace(of, static_cast<std::uint32_t>(classes_.size()));

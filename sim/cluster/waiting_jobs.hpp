@@ -33,6 +33,8 @@ struct JobClass {
   std::uint16_t partition, user, account;  ///< the latter two 0 where no quota is on them
   std::uint16_t qos = 0;                   ///< 0 where there are no limits
   std::uint16_t reservation = 0;           ///< QueueSpec::reservations, from 1
+  std::uint16_t licenses = 0;              ///< QueueSpec::license_sets
+  std::uint16_t shape = 0;                 ///< QueueSpec::shapes
 
   friend auto operator<=>(const JobClass&, const JobClass&) = default;
 };

@@ -10,6 +10,13 @@
 
 namespace lockstep {
 
+/// Time over that alone; of what is not over, over that of its part that is done. 1: nobody asked
+/// how long it takes alone.
+inline double slowdown_of(double time_s, double alone_s, double done_share) {
+  if (alone_s <= 0) return 1;
+  return time_s / (done_share > 0 ? alone_s * done_share : alone_s);
+}
+
 /// One transfer that ran more than once (a collective of every step) is one entry: its mean.
 struct TransferCongestion {
   std::string job;   ///< whose: "training-a", "checkpoint"
@@ -19,7 +26,9 @@ struct TransferCongestion {
   double start_s = 0;  ///< of the first run
   double mean_s = 0;   ///< of a run, its latency left out
   double alone_s = 0;  ///< of a run with nothing else on the fabric; 0: not asked for
-  [[nodiscard]] double slowdown() const { return alone_s > 0 ? mean_s / alone_s : 1; }
+  /// Of the bytes of its only run, where that is not over: mean_s is how long it has gone on.
+  double done_share = 1;
+  [[nodiscard]] double slowdown() const { return slowdown_of(mean_s, alone_s, done_share); }
   double stalled_s = 0;          ///< of mean_s: waited for a way, a link of it being dead
   std::int32_t worst_link = -1;  ///< into CongestionReport::links: held it back longest; -1: none
                                  ///< of the fabric (its own pace)
@@ -45,7 +54,9 @@ struct JobCongestion {
   std::string about;   ///< "llama3_70b, 64 GPUs, TP 8 PP 1 DP 8" or "incast to node 0"
   double step_s = 0;   ///< training: mean step; other traffic: a round, to its last end
   double alone_s = 0;  ///< the same with nothing else on the fabric
-  [[nodiscard]] double slowdown() const { return alone_s > 0 ? step_s / alone_s : 1; }
+  /// Of the bytes of its only round, where that is not over: step_s is how long it has gone on.
+  double done_share = 1;
+  [[nodiscard]] double slowdown() const { return slowdown_of(step_s, alone_s, done_share); }
   double bytes = 0;  ///< put on the fabric, NIC links
 };
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/fabric/summed_streams.hpp"
 
 namespace lockstep {
@@ -32,8 +33,8 @@ std::string describe(const SharedJob& job) {
                      job.scenario.gpus(), cut.tensor, cut.pipeline, cut.data);
 }
 std::string describe(const BackgroundTraffic& traffic) {
-  return fmt::format("{} nodes send {:.4g} GB each to {} nodes", traffic.from.size(),
-                     traffic.size.base_units() / 1e9, traffic.to.size());
+  return fmt::format("{} nodes send {} GB each to {} nodes", traffic.from.size(),
+                     plain_number(traffic.size.base_units() / 1e9, 4), traffic.to.size());
 }
 
 }  // namespace
@@ -118,8 +119,9 @@ std::string TrainingParticipant::words_of_flow(const WiredFlow& flow) const {
     }
     case WiredFlow::Use::data: {
       const DataChannel& channel = plan_.stages[flow.subject].channels[flow.channel];
-      const std::string words = fmt::format("{} of {:.4g} MB, stage {}", op_name(channel.op),
-                                            channel.payload.base_units() / 1e6, flow.subject);
+      const std::string words =
+          fmt::format("{} of {} MB, stage {}", op_name(channel.op),
+                      plain_number(channel.payload.base_units() / 1e6, 4), flow.subject);
       const DataGroup& of_kind =
           plan_.stages[flow.subject].groups[static_cast<std::size_t>(channel.group)];
       const bool alone = of_kind.replicas == plan_.placement.data;
@@ -157,6 +159,8 @@ void TrainingParticipant::begin_step(StepTime now) {
   step_->begin(now);
 }
 
+StepTime TrainingParticipant::starts_at() const { return to_step_time(job_.start); }
+
 bool TrainingParticipant::done() const {
   return times_s().size() >= static_cast<std::size_t>(scenario().steps);
 }
@@ -184,7 +188,8 @@ void TrafficParticipant::wire(FabricEra& era) {
 }
 
 /// Each sender's NICs send side by side, each to the receiver's NIC of its own number: on every
-/// link a NIC's stream is as good as one of gradients, so the flow's progress is that of one.
+/// link a NIC's stream is as good as one of gradients, so the flow's progress is that of one, and
+/// it has the same pace: what payload gets of a NIC.
 TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int from, int to) {
   std::vector<FlowEdge> edges;
   std::vector<RouteHop> hops;
@@ -200,7 +205,8 @@ TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int f
       }
     }
   }
-  if (edges.empty()) edges.push_back({network_.add_link(era.fabric.nic_bandwidth()), 1});
+  const double efficiency = scenario().cluster.transport.efficiency;
+  edges.push_back({network_.add_link(efficiency * era.fabric.nic_bandwidth()), 1});
   return {network_.add_flow(edges), stalled};
 }
 
@@ -240,6 +246,8 @@ void TrafficParticipant::handle_events(StepTime now) {
   sent_all_ = traffic_.every <= Seconds{} || !beside_jobs_;
   next_ = std::max(next_ + to_step_time(traffic_.every), now);
 }
+
+StepTime TrafficParticipant::starts_at() const { return to_step_time(traffic_.start); }
 
 bool TrafficParticipant::done() const { return beside_jobs_ || (sent_all_ && moving_ == 0); }
 

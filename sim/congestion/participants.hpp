@@ -35,6 +35,8 @@ class Participant : public Process {
   [[nodiscard]] std::uint32_t number() const { return number_; }
   /// Of the steps or rounds that have ended.
   [[nodiscard]] const std::vector<double>& times_s() const { return times_s_; }
+  /// When its first step or round is to start.
+  [[nodiscard]] virtual StepTime starts_at() const = 0;
 
   /// Adds its flows over the links of `era`. They carry nothing before move_over().
   virtual void wire(FabricEra& era) = 0;
@@ -90,6 +92,7 @@ class TrainingParticipant final : public Participant {
   /// And ends and begins steps.
   void handle_events(StepTime now) override;
   [[nodiscard]] bool done() const override;
+  [[nodiscard]] StepTime starts_at() const override;
 
  private:
   void begin_step(StepTime now);
@@ -117,6 +120,7 @@ class TrafficParticipant final : public Participant {
   void flows_ended(std::span<const FlowIndex> flows, StepTime now) override;
   void handle_events(StepTime now) override;
   [[nodiscard]] bool done() const override;
+  [[nodiscard]] StepTime starts_at() const override;
 
  private:
   struct Sender {

@@ -73,7 +73,9 @@ void CongestionRecorder::moved(FlowIndex flow, StepTime from, StepTime to, Bytes
 
 void CongestionRecorder::ended(FlowIndex flow, StepTime now) {
   const std::uint32_t transfer = transfer_of(flow);
-  if (transfer != kNone) runs_[transfer].back().end = now;
+  if (transfer == kNone) return;
+  runs_[transfer].back().end = now;
+  runs_[transfer].back().over = true;
 }
 
 /// Makes a report of what was recorded; each part fills in what it names.
@@ -89,6 +91,7 @@ class CongestionRecorder::Writer {
   CongestionReport write() {
     total_links();
     find_worst_links();
+    find_done();
     choose_transfers();
     choose_links();
     fill_bins();
@@ -103,11 +106,14 @@ class CongestionRecorder::Writer {
     bytes_.assign(of_.links_.size(), std::vector<double>(of_.jobs_.size()));
     held_.resize(of_.transfers_.size());
     moving_.resize(of_.transfers_.size());
+    moved_.resize(of_.transfers_.size());
     for (const Span& span : of_.spans_) {
       const std::uint32_t transfer = of_.transfer_of(span.flow);
       const std::uint32_t job = of_.transfers_[transfer].job;
       const double time = seconds(span.to - span.from);
-      if (span.rate > 0) moving_[transfer] += span.to - span.from;
+      const bool counts = span.from < counted_until(transfer);
+      moved_[transfer] += span.rate * time / of_.unit_[span.flow];
+      if (counts && span.rate > 0) moving_[transfer] += span.to - span.from;
       for (const MaxMin::Edge& edge : of_.network_.edges(span.flow)) {
         const std::uint32_t link = of_.link_of(edge.link);
         if (link == kNone) continue;
@@ -116,7 +122,7 @@ class CongestionRecorder::Writer {
         if (of_.links_[link].entry) out_.jobs[job].bytes += moved;
       }
       const std::uint32_t held = of_.link_of(span.held_by);
-      if (held != kNone) held_[transfer][held] += time;
+      if (counts && held != kNone) held_[transfer][held] += time;
     }
     for (std::size_t l = 0; l < bytes_.size(); ++l) {
       const double moved = std::accumulate(bytes_[l].begin(), bytes_[l].end(), 0.0);
@@ -134,19 +140,47 @@ class CongestionRecorder::Writer {
     }
   }
 
+  /// What a transfer's times are of: its runs that are over, else the one that is under way.
+  [[nodiscard]] std::span<const Run> counted(std::uint32_t transfer) const {
+    const std::vector<Run>& runs = of_.runs_[transfer];
+    const bool leaves_out = runs.size() > 1 && !runs.back().over;
+    return std::span(runs).first(runs.size() - (leaves_out ? 1 : 0));
+  }
+  /// Spans that begin before this are of counted() runs.
+  [[nodiscard]] StepTime counted_until(std::uint32_t transfer) const {
+    const std::vector<Run>& runs = of_.runs_[transfer];
+    return counted(transfer).size() < runs.size() ? runs.back().start : end_;
+  }
+  [[nodiscard]] double done_share(std::uint32_t transfer) const {
+    const std::vector<Run>& runs = of_.runs_[transfer];
+    return runs.front().over ? 1 : std::min(1.0, moved_[transfer] / runs.front().payload);
+  }
+
+  /// What is done of all that each job began.
+  void find_done() {
+    std::vector<double> done(out_.jobs.size()), begun(out_.jobs.size());
+    for (std::uint32_t t = 0; t < moved_.size(); ++t) {
+      done[of_.transfers_[t].job] += moved_[t];
+      for (const Run& run : of_.runs_[t]) begun[of_.transfers_[t].job] += run.payload;
+    }
+    for (std::size_t j = 0; j < done.size(); ++j) {
+      out_.jobs[j].done_share = begun[j] > 0 ? std::min(1.0, done[j] / begun[j]) : 0;
+    }
+  }
+
   /// Those that ran; where they are too many, those that took longest against alone.
   void choose_transfers() {
     std::vector<double> slowdown(of_.transfers_.size());
     for (std::uint32_t t = 0; t < slowdown.size(); ++t) {
       if (of_.runs_[t].empty()) continue;
       double time = 0, alone = 0;
-      for (const Run& run : of_.runs_[t]) {
+      for (const Run& run : counted(t)) {
         time += seconds(end_of(run) - run.start);
         alone += run.alone;
         JobCongestion& job = out_.jobs[of_.transfers_[t].job];
         job.step_s = std::max(job.step_s, seconds(end_of(run)));
       }
-      slowdown[t] = time / alone;
+      slowdown[t] = slowdown_of(time, alone, done_share(t));
       kept_.push_back(t);
     }
     out_.transfers_run = kept_.size();
@@ -155,9 +189,7 @@ class CongestionRecorder::Writer {
     kept_.resize(limits_.transfers);
     std::ranges::sort(kept_);
   }
-  [[nodiscard]] StepTime end_of(const Run& run) const {
-    return run.end > run.start ? run.end : end_;
-  }
+  [[nodiscard]] StepTime end_of(const Run& run) const { return run.over ? run.end : end_; }
 
   /// The fullest, and those that held somebody back longest.
   void choose_links() {
@@ -258,15 +290,15 @@ class CongestionRecorder::Writer {
   }
 
   void find_cause(std::uint32_t transfer, const std::vector<Use>& uses) {
-    const std::vector<Run>& runs = of_.runs_[transfer];
+    const std::span<const Run> runs = counted(transfer);
     std::map<std::uint32_t, double> bytes;
     double all = 0;
     for (const Use& use : uses) {
       const Span& span = of_.spans_[use.span];
       auto run =
-          std::ranges::partition_point(runs, [&](const Run& r) { return r.end <= span.from; });
+          std::ranges::partition_point(runs, [&](const Run& r) { return end_of(r) <= span.from; });
       for (; run != runs.end() && run->start < span.to; ++run) {
-        const StepTime from = std::max(run->start, span.from), to = std::min(run->end, span.to);
+        const StepTime from = std::max(run->start, span.from), to = std::min(end_of(*run), span.to);
         if (to <= from) continue;
         const double moved = use.coefficient * span.rate * seconds(to - from);
         bytes[of_.transfer_of(span.flow)] += moved;
@@ -282,12 +314,13 @@ class CongestionRecorder::Writer {
 
   void add_transfers() {
     for (const std::uint32_t t : kept_) {
-      const std::vector<Run>& runs = of_.runs_[t];
+      const std::span<const Run> runs = counted(t);
       const Transfer& transfer = of_.transfers_[t];
       TransferCongestion row{.job = of_.jobs_[transfer.job].name,
                              .name = transfer.name,
                              .runs = static_cast<std::uint32_t>(runs.size()),
                              .start_s = seconds(runs.front().start),
+                             .done_share = done_share(t),
                              .cause = {}};
       StepTime under_way;
       for (const Run& run : runs) {
@@ -321,6 +354,7 @@ class CongestionRecorder::Writer {
   CongestionReport out_;
   std::vector<std::vector<double>> bytes_;                ///< by link and job
   std::vector<StepTime> moving_;                          ///< by transfer: time with a rate
+  std::vector<double> moved_;                             ///< by transfer: payload, all runs
   std::vector<std::map<std::uint32_t, double>> held_;     ///< by transfer: seconds by link
   std::vector<std::pair<std::uint32_t, double>> worst_;   ///< by transfer: link, seconds
   std::vector<std::pair<std::uint32_t, double>> causes_;  ///< by transfer: other one, share

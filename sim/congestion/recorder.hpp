@@ -43,9 +43,10 @@ class CongestionRecorder final : public FlowObserver {
              LinkIndex held_by) override;
   void ended(FlowIndex flow, StepTime now) override;
 
-  /// Everything up to `end`, which no end of a flow exceeds. TransferCongestion::alone_s is what
-  /// its links give it at once and all the time. JobCongestion::step_s is the job's last end; who
-  /// knows better sets it.
+  /// Everything up to `end`, which no end of a flow exceeds and up to which the network has taken
+  /// stock. TransferCongestion::alone_s is what its links give it at once and all the time.
+  /// JobCongestion::step_s is the job's last end, and done_share what is done of all that it began;
+  /// who knows better sets them.
   [[nodiscard]] CongestionReport report(StepTime end, const CongestionLimits& limits = {}) const;
 
  private:
@@ -69,6 +70,7 @@ class CongestionRecorder final : public FlowObserver {
     StepTime start, end;
     double payload;
     double alone;  ///< seconds that it would take with its links to itself
+    bool over = false;
   };
   class Writer;
 

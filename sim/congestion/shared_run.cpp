@@ -7,6 +7,7 @@
 #include <numeric>
 #include <utility>
 
+#include "models/base/number_text.hpp"
 #include "models/layer/flops.hpp"
 #include "sim/congestion/changing_fabric.hpp"
 #include "sim/congestion/participants.hpp"
@@ -23,6 +24,17 @@ namespace {
 double mean(const std::vector<double>& values) {
   if (values.empty()) return 0;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Traffic whose first round goes on when the last step of the jobs has ended.
+void note_unfinished(CongestionReport& report) {
+  for (const JobCongestion& job : report.jobs) {
+    if (job.done_share >= 1) continue;
+    report.notes.push_back(fmt::format(
+        "{} is not finished when the jobs' steps are: {} of its bytes are over, and its slowdown "
+        "is of those; more \"steps\" show the rest",
+        job.name, percent_text(job.done_share)));
+  }
 }
 
 /// Jobs and other traffic on one network, from the start to the end of the last step.
@@ -55,16 +67,27 @@ class SharedRun {
     engine_.add_change(*start_);
   }
 
-  void run() { end_ = engine_.run(); }
+  void run() {
+    end_ = engine_.run();
+    network_.take_stock(end_);
+  }
 
   [[nodiscard]] CongestionReport report(const CongestionLimits& limits) const {
     CongestionReport report = recorder_.report(end_, limits);
     for (const auto& participant : participants_) {
       const std::vector<double>& times_s = participant->times_s();
-      if (!times_s.empty()) report.jobs[participant->number()].step_s = mean(times_s);
+      JobCongestion& job = report.jobs[participant->number()];
+      if (times_s.empty()) {
+        job.step_s =
+            std::max(0.0, report.end_s - to_seconds(participant->starts_at()).base_units());
+      } else {
+        job.step_s = mean(times_s);
+        job.done_share = 1;
+      }
     }
     report.events = fabric_->outcomes();
     report.notes = fabric_->notes();
+    note_unfinished(report);
     return report;
   }
   /// Of each job, in the order of the scenario.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/base/number_text.hpp"
 #include "models/layer/flops.hpp"
 #include "sim/congestion/participants.hpp"
 #include "sim/step/plan.hpp"
@@ -64,7 +65,7 @@ WorkPart part_of(const SharedScenario& scenario, std::size_t background, Seconds
   const double rounds = times(of.every > Seconds{} ? std::max(of.every, least) : Seconds{}, in);
   return {.pointer =
               fmt::format("/background/{}/{}", background, of.every > Seconds{} ? "every" : "from"),
-          .what = fmt::format("{:.2g} rounds of {}", rounds, of.name),
+          .what = fmt::format("{} rounds of {}", plain_number(rounds, 2), of.name),
           .sendings = kRuns * rounds * static_cast<double>(of.from.size())};
 }
 
@@ -95,7 +96,7 @@ SharedWork shared_work(const SharedScenario& scenario) {
     constexpr double kDrawn = 3;  // broken, found by the routes, repaired
     const double failures = times(scenario.events[e].every, lasts);
     parts.push_back({.pointer = fmt::format("/events/{}/every", e),
-                     .what = fmt::format("{:.2g} failures", failures),
+                     .what = fmt::format("{} failures", plain_number(failures, 2)),
                      .flows = kDrawn * failures * flows});
   }
   const auto most = std::ranges::max_element(parts, {}, &WorkPart::takes);

@@ -67,6 +67,12 @@ void FlowNetwork::collect_ended(StepTime now, std::vector<FlowIndex>& ended) {
   }
 }
 
+void FlowNetwork::take_stock(StepTime now) {
+  for (FlowIndex flow = 0; flow < transfers_.size(); ++flow) {
+    if (active(flow) && !held(flow)) book(flow, rates_.rate(flow), now);
+  }
+}
+
 void FlowNetwork::end(FlowIndex flow, StepTime now) {
   book(flow, rates_.rate(flow), now);
   leave(flow);

@@ -84,6 +84,9 @@ class FlowNetwork {
   /// Ends every flow due at `now`, in flow order, and appends them to `ended`. Requires that none
   /// was due before.
   void collect_ended(StepTime now, std::vector<FlowIndex>& ended);
+  /// Tells observers what flows that go on have moved until now, where nobody will go on to look.
+  /// Requires a settled network, and no end before `now`.
+  void take_stock(StepTime now);
 
   /// 0 when not active. Requires a settled network, as load().
   [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const { return rates_.rate(flow); }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "models/base/number_text.hpp"
 #include "topologies/fabrics/drawn_fabric.hpp"
 #include "topologies/graph/cluster_graph.hpp"
 
@@ -47,8 +48,8 @@ std::string words_of_fault(const FabricFault& fault) {
   };
   const bool one = fault.part != FabricFault::Part::some_cables || fault.count == 1;
   if (fault.bandwidth > BytesPerSecond{}) {
-    return fmt::format("{} {} {:.4g} GB/s", part(), one ? "keeps" : "keep",
-                       fault.bandwidth.base_units() / 1e9);
+    return fmt::format("{} {} {} GB/s", part(), one ? "keeps" : "keep",
+                       plain_number(fault.bandwidth.base_units() / 1e9, 4));
   }
   if (fault.rate > 0) {
     return fmt::format("{} {} {:.4g} % of its rate", part(), one ? "keeps" : "keep",

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -278,7 +279,7 @@ class Layout {
     }
     const double all = each * static_cast<double>(out_.gpus) * job_.accumulation.value_or(1);
     if (all < 1 || all > 1e8)
-      fail(fmt::format("{:g} sequences a step", all), "from 1 to 100,000,000");
+      fail(fmt::format("{} sequences a step", plain_number(all)), "from 1 to 100,000,000");
     out_.sequences = std::llround(all);
     const std::int64_t replica =
         out_.sequences / std::max<std::int64_t>(1, out_.data * job_.accumulation.value_or(1));

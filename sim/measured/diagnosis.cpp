@@ -44,6 +44,14 @@ std::size_t stage_of(const RunResult& result, int rank) {
   return static_cast<std::size_t>(rank * stages / result.scenario.gpus());
 }
 
+/// Calls `use` with the seconds of each bucket that a part is about.
+template <class Use>
+void for_buckets(const StageReport& stage, std::size_t part, const Use& use) {
+  for (const std::optional<Bucket>& bucket : kPartInfos[part].buckets) {
+    if (bucket) use(stage.seconds[static_cast<std::size_t>(*bucket)]);
+  }
+}
+
 std::vector<DiagnosedPart> parts_between(const RunResult& predicted,
                                          const std::vector<RecordedRank>& ranks) {
   std::vector<DiagnosedPart> out;
@@ -52,10 +60,8 @@ std::vector<DiagnosedPart> parts_between(const RunResult& predicted,
     DiagnosedPart part{.name = kPartInfos[p].name, .title = kPartInfos[p].title};
     for (const RecordedRank& rank : ranks) {
       part.recorded_s += each * rank.seconds[p];
-      const StageReport& stage = predicted.report.stages[stage_of(predicted, rank.rank)];
-      for (const std::optional<Bucket>& bucket : kPartInfos[p].buckets) {
-        if (bucket) part.predicted_s += each * stage.seconds[static_cast<std::size_t>(*bucket)];
-      }
+      for_buckets(predicted.report.stages[stage_of(predicted, rank.rank)], p,
+                  [&](double seconds) { part.predicted_s += each * seconds; });
     }
     out.push_back(part);
   }
@@ -191,15 +197,33 @@ void check_ranks(const RunResult& predicted, std::span<const KinetoRecording> re
   }
 }
 
+void set_predicted(const RunResult& predicted, Diagnosis& out) {
+  out.predicted_s = predicted.report.step_s;
+  out.predicted_low_s = out.predicted_s * (predicted.interval ? predicted.interval->low : 1);
+  out.predicted_high_s = out.predicted_s * (predicted.interval ? predicted.interval->high : 1);
+}
+
 }  // namespace
+
+double predicted_part_s(const RunResult& predicted, std::size_t stage, RecordedPart part) {
+  double out = 0;
+  for_buckets(predicted.report.stages[stage], static_cast<std::size_t>(part),
+              [&](double seconds) { out += seconds; });
+  return out;
+}
+
+Diagnosis diagnose_telemetry(const RunResult& predicted, std::span<const TelemetryLog> logs) {
+  Diagnosis out;
+  set_predicted(predicted, out);
+  out.telemetry = compare_telemetry(predicted, logs);
+  return out;
+}
 
 Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> recordings,
                    std::span<const int> ranks) {
   check_ranks(predicted, recordings, ranks);
   Diagnosis out;
-  out.predicted_s = predicted.report.step_s;
-  out.predicted_low_s = out.predicted_s * (predicted.interval ? predicted.interval->low : 1);
-  out.predicted_high_s = out.predicted_s * (predicted.interval ? predicted.interval->high : 1);
+  set_predicted(predicted, out);
   CallCollector calls(predicted.scenario);
   OperatorCollector operators(predicted);
   for (std::size_t i = 0; i < recordings.size(); ++i) {
@@ -293,41 +317,65 @@ const FieldTable<DiagnosedCall>& diagnosed_call_fields() {
   return fields;
 }
 
+void add_predicted_step(FieldTable<Diagnosis>& fields) {
+  using Of = Diagnosis;
+  fields.add("predicted_s", "The simulated step.", [](const Of& d) { return d.predicted_s; })
+      .add("predicted_low_s", "Its 90 % interval.", [](const Of& d) { return d.predicted_low_s; })
+      .add("predicted_high_s", "Its 90 % interval.",
+           [](const Of& d) { return d.predicted_high_s; });
+}
+void add_notes_and_telemetry(FieldTable<Diagnosis>& fields) {
+  using Of = Diagnosis;
+  fields.add("notes", "What is to be known of the recording.", [](const Of& d) { return d.notes; })
+      .object("telemetry", "What monitors logged of the GPUs, beside the prediction.",
+              telemetry_fields(), [](const Of& d) -> const auto& { return d.telemetry; });
+}
+
+/// Of monitors' logs alone.
+const FieldTable<Diagnosis>& telemetry_alone_fields() {
+  static const FieldTable<Diagnosis> fields = [] {
+    FieldTable<Diagnosis> out;
+    add_predicted_step(out);
+    add_notes_and_telemetry(out);
+    return out;
+  }();
+  return fields;
+}
+
 const FieldTable<Diagnosis>& diagnosis_table_fields() {
   using Of = Diagnosis;
-  static const FieldTable<Of> fields =
-      FieldTable<Of>()
-          .add("predicted_s", "The simulated step.", [](const Of& d) { return d.predicted_s; })
-          .add("predicted_low_s", "Its 90 % interval.",
-               [](const Of& d) { return d.predicted_low_s; })
-          .add("predicted_high_s", "Its 90 % interval.",
-               [](const Of& d) { return d.predicted_high_s; })
-          .add("recorded_s", "The recorded step of the rank whose step is the longest.",
-               [](const Of& d) { return d.recorded_s; })
-          .add("recorded_over_predicted", "Of these two.", [](const Of& d) { return d.ratio(); })
-          .add("within_interval", "Whether the interval holds the recorded step.",
-               [](const Of& d) { return d.within_interval(); })
-          .list("parts", "Where both go.", part_fields(),
-                [](const Of& d) -> const auto& { return d.parts; })
-          .list("operators", "The same by operator of the model; they add up to the step too.",
-                diagnosed_operator_fields(), [](const Of& d) -> const auto& { return d.operators; })
-          .add("slowest_rank", "The one that works longest, what it waits for others apart.",
-               [](const Of& d) { return d.ranks[d.slowest].rank; })
-          .add("behind_s", "How much longer than the median rank; 0 of one rank.",
-               [](const Of& d) { return d.behind_s; })
-          .list("rank_times", "Ranks that were recorded.", diagnosed_rank_fields(),
-                [](const Of& d) -> const auto& { return d.ranks; })
-          .list("collectives", "Longest first, the process groups of recorded ranks apart.",
-                diagnosed_call_fields(), [](const Of& d) -> const auto& { return d.calls; })
-          .add("notes", "What is to be known of the recording.",
-               [](const Of& d) { return d.notes; });
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    add_predicted_step(out);
+    out.add("recorded_s", "The recorded step of the rank whose step is the longest.",
+            [](const Of& d) { return d.recorded_s; })
+        .add("recorded_over_predicted", "Of these two.", [](const Of& d) { return d.ratio(); })
+        .add("within_interval", "Whether the interval holds the recorded step.",
+             [](const Of& d) { return d.within_interval(); })
+        .list("parts", "Where both go.", part_fields(),
+              [](const Of& d) -> const auto& { return d.parts; })
+        .list("operators", "The same by operator of the model; they add up to the step too.",
+              diagnosed_operator_fields(), [](const Of& d) -> const auto& { return d.operators; })
+        .add("slowest_rank", "The one that works longest, what it waits for others apart.",
+             [](const Of& d) { return d.ranks[d.slowest].rank; })
+        .add("behind_s", "How much longer than the median rank; 0 of one rank.",
+             [](const Of& d) { return d.behind_s; })
+        .list("rank_times", "Ranks that were recorded.", diagnosed_rank_fields(),
+              [](const Of& d) -> const auto& { return d.ranks; })
+        .list("collectives", "Longest first, the process groups of recorded ranks apart.",
+              diagnosed_call_fields(), [](const Of& d) -> const auto& { return d.calls; });
+    add_notes_and_telemetry(out);
+    return out;
+  }();
   return fields;
 }
 
 }  // namespace
 
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
-  return Value(diagnosis_table_fields().values(diagnosis)).json();
+  const bool recorded = !diagnosis.ranks.empty();
+  const auto& fields = recorded ? diagnosis_table_fields() : telemetry_alone_fields();
+  return Value(fields.values(diagnosis)).json();
 }
 
 std::vector<FieldInfo> diagnosis_fields() { return diagnosis_table_fields().infos(); }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "sim/answer/step_answer.hpp"
 #include "sim/measured/diagnosed_operators.hpp"
 #include "sim/measured/recorded_step.hpp"
+#include "sim/measured/telemetry.hpp"
 
 namespace lockstep {
 
@@ -46,6 +48,7 @@ struct Diagnosis {
   double behind_s = 0;               ///< that is so much longer than the median rank's; 0 of one
   std::vector<DiagnosedCall> calls;  ///< by total time, longest first
   std::vector<std::string> notes;
+  std::optional<Telemetry> telemetry;  ///< where the monitors' logs are given
 
   [[nodiscard]] double ratio() const { return recorded_s / predicted_s; }
   [[nodiscard]] bool within_interval() const {
@@ -53,12 +56,18 @@ struct Diagnosis {
   }
 };
 
+/// Of a pipeline stage of the simulated step: seconds of what a part is about.
+double predicted_part_s(const RunResult& predicted, std::size_t stage, RecordedPart part);
+
 /// Holds recordings of one step (cut_to_step()) against the simulated step of their job, ranks in
 /// Megatron's order (tensor, context, data, pipeline). `ranks` by recording. Throws InputError
 /// where the recording is of another number of ranks than the job has GPUs.
 Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> recordings,
                    std::span<const int> ranks);
+/// The same of monitors' logs alone: only the prediction and `telemetry` are there.
+Diagnosis diagnose_telemetry(const RunResult& predicted, std::span<const TelemetryLog> logs);
 
+/// Without recordings what these tell is left out.
 nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis);
 std::vector<FieldInfo> diagnosis_fields();
 

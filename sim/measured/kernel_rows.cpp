@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/kernel_catalogue.hpp"
 
@@ -137,20 +138,21 @@ double elements_of(const JsonCursor& shape, std::string& printed) {
     for (const JsonCursor& size : shape.elements(16)) {
       if (!size.is_number()) return 0;
       elements *= size.number(kRowSize);
-      printed += fmt::format("{}{:g}", printed.empty() ? "" : " x ", size.number(kRowSize));
+      printed +=
+          fmt::format("{}{}", printed.empty() ? "" : " x ", plain_number(size.number(kRowSize)));
     }
     return elements;
   }
   if (!shape.is_object()) return 0;
   if (const auto parameters = number(shape, "params_est", kRowSize)) {
-    printed = fmt::format("{:g} parameters", *parameters);
+    printed = fmt::format("{} parameters", plain_number(*parameters));
     return *parameters;
   }
   const bool scores = shape.find("h").has_value() && !shape.find("dim").has_value();
   for (const std::string& key : shape.keys()) {
     const std::optional<double> size = number(shape, key, kRowSize);
     if (!size) return 0;
-    printed += fmt::format("{}{} {:g}", printed.empty() ? "" : ", ", key, *size);
+    printed += fmt::format("{}{} {}", printed.empty() ? "" : ", ", key, plain_number(*size));
     if (key == "mp") {
       elements /= *size;
     } else if (key != "h" || scores) {

@@ -15,6 +15,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/letter_case.hpp"
 #include "sim/measured/nsys_range.hpp"
+#include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/sqlite_report.hpp"
 #include "sim/trace/pytorch/launching_operators.hpp"
 #include "sim/trace/trace.hpp"
@@ -94,20 +95,49 @@ std::vector<NsysEvent> events_in(SQLite::Database& db) {
 /// What the host did, in nanoseconds.
 struct HostCall {
   std::int64_t thread = 0, start = 0, end = 0;
+  std::string name;  ///< where the export has it
 };
 /// By process and number.
 using HostCalls = std::map<std::pair<std::int64_t, std::int64_t>, HostCall>;
 
+bool has_column(SQLite::Database& db, const std::string& table, std::string_view column) {
+  SQLite::Statement rows(db, "SELECT name FROM pragma_table_info(?)");
+  rows.bind(1, table);
+  while (rows.executeStep()) {
+    if (rows.getColumn(0).getString() == column) return true;
+  }
+  return false;
+}
+
+/// "cudaLaunchKernel" of "cudaLaunchKernel_ptsz_v7000", as Nsight Systems calls it.
+std::string runtime_name(std::string name) {
+  const std::size_t version = name.rfind("_v");
+  if (version != std::string::npos &&
+      name.find_first_not_of("0123456789", version + 2) == std::string::npos) {
+    name.resize(version);
+  }
+  for (const std::string_view stream : {"_ptsz", "_ptds"}) {  // of a default stream per thread
+    if (name.ends_with(stream)) name.resize(name.size() - stream.size());
+  }
+  return name;
+}
+
 HostCalls calls_in(SQLite::Database& db) {
+  constexpr const char* kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
   HostCalls out;
-  if (!db.tableExists("CUPTI_ACTIVITY_KIND_RUNTIME")) return out;
-  SQLite::Statement rows(db,
-                         "SELECT globalTid, correlationId, start, end FROM "
-                         "CUPTI_ACTIVITY_KIND_RUNTIME WHERE correlationId IS NOT NULL");
+  if (!db.tableExists(kCalls)) return out;
+  SQLite::Statement rows(
+      db, fmt::format("SELECT globalTid, correlationId, start, end, {} FROM {} k "
+                      "WHERE correlationId IS NOT NULL",
+                      has_column(db, kCalls, "nameId")
+                          ? "IFNULL((SELECT value FROM StringIds s WHERE s.id = k.nameId), '')"
+                          : "''",
+                      kCalls));
   while (rows.executeStep()) {
     const std::int64_t thread = rows.getColumn(0).getInt64();
     out.try_emplace({thread >> kProcessShift, rows.getColumn(1).getInt64()},
-                    HostCall{thread, rows.getColumn(2).getInt64(), rows.getColumn(3).getInt64()});
+                    HostCall{thread, rows.getColumn(2).getInt64(), rows.getColumn(3).getInt64(),
+                             runtime_name(rows.getColumn(4).getString())});
   }
   return out;
 }
@@ -190,6 +220,37 @@ std::string device_named(SQLite::Database& db, std::int64_t device) {
   return rows.executeStep() ? rows.getColumn(0).getString() : std::string();
 }
 
+/// Processes number the GPUs that they see: the machine's numbers, by process and its own number.
+class MachineGpus {
+ public:
+  explicit MachineGpus(SQLite::Database& db) {
+    if (!db.tableExists("TARGET_INFO_CUDA_DEVICE")) return;
+    SQLite::Statement rows(db,
+                           "SELECT pid, cudaId, gpuId FROM TARGET_INFO_CUDA_DEVICE "
+                           "WHERE pid IS NOT NULL AND gpuId IS NOT NULL");
+    while (rows.executeStep()) {
+      numbers_[{rows.getColumn(0).getInt64(), rows.getColumn(1).getInt64()}] =
+          rows.getColumn(2).getInt64();
+    }
+  }
+  [[nodiscard]] std::int64_t of(std::int64_t process, std::int64_t device) const {
+    // Above the process is the number of the machine.
+    constexpr std::int64_t kPid = (std::int64_t{1} << kProcessShift) - 1;
+    const auto found = numbers_.find({process & kPid, device});
+    return found == numbers_.end() ? device : found->second;
+  }
+
+ private:
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> numbers_;
+};
+
+/// Whether PyTorch's emit_nvtx() wrote the range, for an operator.
+bool is_operator_range(std::string_view text) {
+  return std::ranges::any_of(
+      std::array<std::string_view, 3>{"::", ", seq = ", ", op_id = "},
+      [&](std::string_view mark) { return text.find(mark) != std::string_view::npos; });
+}
+
 /// Puts one GPU's recording together. Times are picoseconds since `zero`.
 class GpuRecorder {
  public:
@@ -225,21 +286,56 @@ class GpuRecorder {
       added.end = picos(call.end);
       added.correlation = key.second;
       added.thread = thread(call.thread);
+      added.name = name_index(call.name);
+      added.what = kineto_call_named(call.name);
     }
+    std::ranges::stable_sort(out_.runtime, {}, &KinetoRecording::RuntimeCall::start);
     find_launchers(out_);
   }
-  KinetoRecording take(const std::vector<MarkedRange>& steps, std::string device) {
+  KinetoRecording take(const std::vector<MarkedRange>& steps, std::string device, NsysHost host) {
     const std::vector<std::int64_t> numbers = numbers_of(steps);
     for (std::size_t i = 0; i < steps.size(); ++i) {
       out_.marks.push_back({numbers[i], picos(steps[i].start), picos(steps[i].end)});
     }
     out_.device = std::move(device);
     out_.streams = streams_.size();
-    forget_host(out_);  // time begins with the GPU's first event
+    out_.threads = threads_.size();
+    if (host == NsysHost::all) {
+      begin_with_host();
+    } else {
+      forget_host(out_);  // time begins with the GPU's first event
+    }
     return std::move(out_);
   }
 
  private:
+  /// Time begins with whatever was first, as in Kineto's recordings.
+  void begin_with_host() {
+    std::int64_t first = out_.gpu.front().start;
+    for (const auto& each : out_.operators) first = std::min(first, each.start);
+    for (const auto& each : out_.runtime) first = std::min(first, each.start);
+    const auto shift = [&](auto& events) {
+      for (auto& event : events) {
+        event.start -= first;
+        event.end -= first;
+      }
+    };
+    shift(out_.gpu);
+    shift(out_.runtime);
+    shift(out_.operators);
+    for (auto& event : out_.gpu) {
+      event.launch -= first;
+      out_.end = std::max(out_.end, event.end);
+    }
+    for (const auto& call : out_.runtime) out_.end = std::max(out_.end, call.end);
+    for (const auto& own : out_.operators) {
+      if (!own.is_range) out_.end = std::max(out_.end, own.end);
+    }
+    for (auto& mark : out_.marks) {
+      mark.start -= first;
+      mark.end -= first;
+    }
+  }
   [[nodiscard]] std::int64_t picos(std::int64_t nanos) const {
     return (nanos - zero_) * kPicosPerNano;
   }
@@ -249,6 +345,7 @@ class GpuRecorder {
     added.start = picos(range.start);
     added.end = picos(range.end);
     added.thread = thread(range.thread);
+    added.is_range = !is_operator_range(range.text);
     const std::size_t behind = range.text.find(", ");
     added.name = name_index(range.text.substr(0, behind));
     if (const std::size_t at = range.text.find(kSequence); at != std::string::npos) {
@@ -295,30 +392,32 @@ class GpuRecorder {
   std::map<std::int64_t, std::size_t> streams_;
 };
 
-std::vector<KinetoRecording> recordings_in(const std::string& file, SQLite::Database& db,
-                                           bool with_launchers) {
+void read_gpus(SQLite::Database& db, NsysHost host, NsysExport& out) {
   const std::vector<NsysEvent> events = events_in(db);
-  std::set<std::pair<std::int64_t, std::int64_t>> gpus;  // by device, then process
+  const MachineGpus machine(db);
+  // By the machine's number of the GPU, then process, then the process's number of it.
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> gpus;
   for (const NsysEvent& event : events) {
-    if (event.computes) gpus.emplace(event.device, event.process);
+    if (event.computes) {
+      gpus.emplace(machine.of(event.process, event.device), event.process, event.device);
+    }
   }
   const HostCalls calls = calls_in(db);
   const std::vector<MarkedRange> ranges = marked_ranges_in(db);
-  std::vector<KinetoRecording> out;
-  for (const auto& [device, process] : gpus) {
-    GpuRecorder recorder(file, events.front().start);
+  const std::map<std::int64_t, int> mpi_ranks = nsys_mpi_ranks(db);
+  for (const auto& [number, process, device] : gpus) {
+    GpuRecorder recorder(out.file, events.front().start);
     for (const NsysEvent& event : events) {
       if (event.device == device && event.process == process) recorder.add(event, calls);
     }
-    if (with_launchers) recorder.add_host(process, ranges, calls);
-    out.push_back(recorder.take(steps_of(process, ranges), device_named(db, device)));
+    if (host != NsysHost::none) recorder.add_host(process, ranges, calls);
+    NsysGpu& gpu = out.gpus.emplace_back();
+    gpu.recording = recorder.take(steps_of(process, ranges), device_named(db, number), host);
+    gpu.process = process;
+    const auto rank = mpi_ranks.find(process);
+    if (rank != mpi_ranks.end()) gpu.mpi_rank = rank->second;
   }
-  if (out.size() < 2) return out;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i].rank = static_cast<int>(i);
-    out[i].world = static_cast<int>(out.size());
-  }
-  return out;
+  read_launched_rank(db, out);
 }
 
 }  // namespace
@@ -330,15 +429,24 @@ bool marks_step(std::string_view range) {
   return std::ranges::find(kWords, range_word(range)) != kWords.end();
 }
 
-std::vector<KinetoRecording> read_nsys_recordings(const std::string& file, bool with_launchers) {
-  std::vector<KinetoRecording> out;
+NsysExport read_nsys_export(const std::string& file, NsysHost host) {
+  NsysExport out;
+  out.file = file;
   try {
     SQLite::Database db(file, SQLite::OPEN_READONLY);
-    out = recordings_in(file, db, with_launchers);
+    read_gpus(db, host, out);
   } catch (const SQLite::Exception& e) {
     refuse_nsys(file, std::string("a database that cannot be read: ") + e.what());
   }
-  if (out.empty()) refuse_nsys(file, "no kernel");
+  if (out.gpus.empty()) refuse_nsys(file, "no kernel");
+  return out;
+}
+
+std::vector<KinetoRecording> read_nsys_recordings(const std::string& file, NsysHost host) {
+  NsysExport read = read_nsys_export(file, host);
+  place_nsys_ranks({&read, 1});
+  std::vector<KinetoRecording> out;
+  for (NsysGpu& gpu : read.gpus) out.push_back(std::move(gpu.recording));
   return out;
 }
 

@@ -13,13 +13,14 @@ struct StepRecordings {
   std::vector<KinetoRecording> recordings;
   std::vector<int> ranks;  ///< by recording
   std::string note;        ///< which step it is, in a sentence
+  std::string rank_note;   ///< whose ranks they are, of several exports of Nsight Systems
 };
 
-/// Reads Kineto's traces, one file a rank, plain or .gz; without the host SQLite exports of Nsight
-/// Systems too, each GPU of which is a rank. `with_host`: what the host did too; else time begins
-/// and ends with the GPU's, and of the host it is known which operators launched each kernel.
-/// Throws InputError for what is no such trace, for one without kernels, and for a rank that is
-/// there twice.
+/// Reads Kineto's traces, one file a rank, plain or .gz, and SQLite exports of Nsight Systems, each
+/// GPU of which is a rank (place_nsys_ranks()). `with_host`: what the host did too; else time
+/// begins and ends with the GPU's, and of the host it is known which operators launched each
+/// kernel. Throws InputError for what is no such trace, for one without kernels, and for a rank
+/// that is there twice.
 StepRecordings read_step_recordings(const std::vector<std::string>& files, const StepRequest& step,
                                     bool with_host);
 

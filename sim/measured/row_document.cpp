@@ -177,6 +177,12 @@ void read_own_rows(std::vector<ReferenceRow>& rows, const PresetStore& presets) 
     row.adapters = scenario.job.adapters;
     row.precision = scenario.job.precision;
     row.dense = is_dense(row);
+    if (!scenario.expect) continue;
+    if (scenario.expect->step_time) {
+      row.expected_step_s = scenario.expect->step_time->base_units();
+    }
+    row.within = scenario.expect->within;
+    row.expected_to_fit = scenario.expect->fits;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
 #include "models/layer/memory.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/change_job.hpp"
@@ -108,7 +109,7 @@ void set_network(NodeSpec& node, const ReferenceRow& row, const PresetStore& pre
   }
   if (!row.gbps_per_node && row.gpus > node.nvlink_domain) {
     assumptions.push_back(
-        fmt::format("network: {:g} Gb/s per node ({})", gbps_of(node), node.name));
+        fmt::format("network: {} Gb/s per node ({})", plain_number(gbps_of(node)), node.name));
   }
   if (row.ran_out_of_memory) {
     // It never came to a transfer: whether the job fits must not hang on what the network can do.

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <fmt/format.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 #include <tuple>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/layer/memory.hpp"
 #include "sim/measured/row_scenario.hpp"
 #include "sim/power/step_power.hpp"
@@ -281,6 +284,24 @@ std::vector<GroupErrors> errors_by_kind(const std::vector<RowPrediction>& predic
 }
 
 }  // namespace
+
+std::vector<std::string> missed_expectations(const std::vector<RowPrediction>& predictions) {
+  std::vector<std::string> out;
+  for (const RowPrediction& p : predictions) {
+    if (!p.row->expected_to_fit && p.predicted_fits == true) {
+      out.push_back(p.row->id + ": expectation missed: the job fits in memory");
+    }
+    if (!p.row->expected_step_s || !p.predicted_step_s) continue;
+    const double error = *p.predicted_step_s / *p.row->expected_step_s - 1;
+    if (std::abs(error) <= p.row->within) continue;
+    out.push_back(fmt::format(
+        "{}: expectation missed: a step takes {}, expected {}: {}; allowed: "
+        "within {:.4g} %",
+        p.row->id, duration_text(*p.predicted_step_s), duration_text(*p.row->expected_step_s),
+        error_text(error), 100 * p.row->within));
+  }
+  return out;
+}
 
 RowSummary summarise_rows(const std::vector<RowPrediction>& predictions) {
   const auto source = [](const ReferenceRow& r) { return r.source; };

@@ -101,6 +101,10 @@ struct RowSummary {
 };
 constexpr std::size_t kRankingGroup = 10;
 
+/// A line for each row whose prediction is not what the row's own scenario expects: further from
+/// its "step_time" than it allows, or said to fit where "fits" is false.
+std::vector<std::string> missed_expectations(const std::vector<RowPrediction>& predictions);
+
 RowSummary summarise_rows(const std::vector<RowPrediction>& predictions);
 
 }  // namespace lockstep

@@ -473,6 +473,12 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   }
   read_measured(row, out);
   obstacles.add(!out.measured_step_s && !out.ran_out_of_memory, "no measured step time");
+  const auto says = [&](const char* key) {
+    const Json* value = row.find(key);
+    return value != nullptr && !(value->is_object() && value->empty());
+  };
+  out.unmeasured = json.is_object() && !says("measured") && !says("derived") &&
+                   !out.ran_out_of_memory && row.flag("simulable") != false;
   out.complete = is_complete(row);
   out.dense = is_dense(out);
   return out;
@@ -558,11 +564,23 @@ std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view t
     const bool own = (*rows)[i].is_object() && (*rows)[i].contains("row");
     if (!own) {
       out.push_back(read_row(plain[i], i));
-      continue;
+    } else {
+      out.push_back(root.read_whole([&] { return read_own_row(in_list(i)); }));
     }
-    out.push_back(root.read_whole([&] { return read_own_row(in_list(i)); }));
+    out.back().pointer = fmt::format("{}/{}", root.is_array() ? "" : "/rows", i);
   }
   return out;
+}
+
+void require_measured(const std::string& file, const std::vector<ReferenceRow>& rows) {
+  if (rows.empty() || !std::ranges::all_of(rows, &ReferenceRow::unmeasured)) return;
+  throw InputError({.file = file,
+                    .pointer = rows.front().pointer,
+                    .found = "a row that says nothing of what was measured, as do all",
+                    .allowed = "\"measured\" (step_seconds, tokens_per_s_per_gpu, "
+                               "peak_memory_gib, gpu_power_w), \"derived\" (step_seconds), "
+                               "\"outcome\": \"oom\", or \"simulable\": false",
+                    .nearest = {}});
 }
 
 }  // namespace lockstep

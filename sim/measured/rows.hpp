@@ -27,6 +27,12 @@ struct ReferenceRow {
   std::string obstacle;
   /// A row in the scenario's own words: its scenario as JSON, and where that stands in which file.
   std::string scenario, file, place;
+  std::string pointer;      ///< of the row itself, in its file
+  bool unmeasured = false;  ///< it says nothing that a prediction could be held against
+  /// What the row's own scenario expects: a step time, and how near a prediction has to be.
+  std::optional<double> expected_step_s;
+  double within = 0;
+  bool expected_to_fit = true;
 
   TransformerShape model;
   int gpus = 0;
@@ -84,5 +90,9 @@ bool is_dense(const ReferenceRow& row);
 /// {"step_time": "12.5 s"}, "source": "..."}. Such a row is checked like a scenario: a mistake
 /// throws. read_own_rows() fills in the rest of it.
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text);
+
+/// Throws InputError where no row says anything to be judged by: neither "measured" nor "derived",
+/// nor that it ran out of memory, nor that it is not to be simulated.
+void require_measured(const std::string& file, const std::vector<ReferenceRow>& rows);
 
 }  // namespace lockstep

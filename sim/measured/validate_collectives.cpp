@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/nccl_machine.hpp"
 #include "sim/measured/nccl_series.hpp"
@@ -96,7 +97,7 @@ PointTable validate_collectives(const std::string& file, const PresetStore& pres
     }
   }
   for (const auto& [why, n] : skipped) {
-    table.skipped.push_back(fmt::format("{} points: {}", n, why));
+    table.skipped.push_back(fmt::format("{}: {}", counted(static_cast<double>(n), "point"), why));
   }
   table.summary = summaries(table.points);
   return table;

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "models/base/number_text.hpp"
 #include "sim/measured/kernel_rows.hpp"
 
 namespace lockstep {
@@ -101,7 +102,8 @@ class Collector {
       table_.summary.push_back(summarise(fmt::format("{}, {}", name, sizes_), points));
     }
     for (const auto& [why, n] : skipped_) {
-      table_.skipped.push_back(fmt::format("{} points: {}", n, why));
+      table_.skipped.push_back(
+          fmt::format("{}: {}", counted(static_cast<double>(n), "point"), why));
     }
     return std::move(table_);
   }

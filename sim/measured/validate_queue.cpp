@@ -17,10 +17,13 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/answer/assertion.hpp"
+#include "sim/answer/filling_answer.hpp"
 #include "sim/answer/queue_answer.hpp"
+#include "sim/cluster/fill_cluster.hpp"
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/recorded_schedule.hpp"
 #include "sim/measured/queue_outcomes.hpp"
+#include "sim/scenario/read_filling.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
@@ -66,12 +69,18 @@ InputError told_of_document(const InputError& error, const QueueOutcome& outcome
   return InputError(std::move(problem));
 }
 
+/// Of what a cluster is filled with, not a queue.
+bool is_filling(const ParsedScenario& parsed) {
+  return parsed.root.is_object() && parsed.root.json().contains("filling");
+}
+
 ParsedScenario parsed_queue(const QueueOutcome& outcome, const PresetStore& presets) {
   const bool is_inline = outcome.scenario.empty();
   const std::string file = is_inline ? outcome.at.file() : scenario_file_of(outcome, presets);
   std::string text =
       is_inline ? write_json(outcome.at.at("scenario").json()) : read_text_file(file);
   ParsedScenario parsed = parse_scenario(file, std::move(text), outcome.set);
+  if (is_filling(parsed)) return parsed;
   if (parsed.kind != ScenarioKind::queue) {
     (void)parsed.root.at("queue");  // names what is missing
     require_kind(parsed.root, {ScenarioKind::queue}, "a scenario with \"queue\"");
@@ -165,9 +174,18 @@ void add_schedule_points(const QueueOutcome& of, const ScheduleMatch& match, Que
   }
 }
 
+bool add_filling(const QueueOutcome& of, const ParsedScenario& parsed, QueuePoints& points) {
+  if (of.schedule) of.at.at("schedule").fail("no such key: a cluster that is filled has none");
+  if (!has_filling_traces(parsed.root)) return false;
+  const FillingSpec spec = read_filling(parsed.root);
+  add_answer_points(of, filling_json(spec, fill_cluster(spec)), points);
+  return true;
+}
+
 /// Whether the queue could be simulated with all that it names.
 bool add_outcome(const QueueOutcome& of, const PresetStore& presets, QueuePoints& points) {
   const ParsedScenario parsed = parsed_queue(of, presets);
+  if (is_filling(parsed)) return add_filling(of, parsed, points);
   const std::optional<std::string> schedule = schedule_path(of, parsed.root.file());
   if (!has_traces(parsed) || (of.schedule && !schedule)) return false;
   QueueSpec spec = *read_scenario_file(parsed, presets).queue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "sim/run/optimum.hpp"
 
@@ -117,9 +118,9 @@ InputProblem too_many_checkpoints(const Campaign& campaign, double count, double
   const std::size_t tier = busiest_tier(campaign);
   return {.file = file,
           .pointer = interval_pointer(campaign),
-          .found = fmt::format("{:.2g} checkpoints to simulate, one every {}", count,
+          .found = fmt::format("{} checkpoints to simulate, one every {}", plain_number(count, 2),
                                time_words(campaign.tiers[tier].interval.base_units())),
-          .allowed = fmt::format("at most {:.2g} in all trajectories", most),
+          .allowed = fmt::format("at most {} in all trajectories", plain_number(most, 2)),
           .nearest = {}};
 }
 
@@ -163,9 +164,10 @@ std::optional<InputProblem> excessive_work(const Campaign& campaign, const RunSp
   if (work.failures * planned.trajectories > kMostEvents && work.most_frequent) {
     return too_frequent(
         campaign, run, *work.most_frequent,
-        fmt::format("at most {:.2g} failures in all trajectories (expected here: {:.2g} in each "
+        fmt::format("at most {} failures in all trajectories (expected here: {} in each "
                     "of {:.0f})",
-                    kMostEvents, work.failures, planned.trajectories),
+                    plain_number(kMostEvents, 2), plain_number(work.failures, 2),
+                    planned.trajectories),
         file);
   }
   if (campaign.tiers.empty()) return std::nullopt;
@@ -199,7 +201,7 @@ MostWork most_work(const Campaign& campaign, const RunSpec& run, double trajecto
   MostWork out{.pointer = "/run/trajectories",
                .what = fmt::format("{:.0f} trajectories", trajectories)};
   const auto each = [&](double count, const char* what) {
-    return fmt::format("{:.2g} {} in {:.0f} trajectories", count * trajectories, what,
+    return fmt::format("{} {} in {:.0f} trajectories", plain_number(count * trajectories, 2), what,
                        trajectories);
   };
   if (failing >= saving && failing > kTakesTrajectory) {

@@ -173,6 +173,25 @@ void note_band(const std::string& what, const std::optional<StepBand>& band, Cam
                   what, band->low_s, band->high_s));
 }
 
+/// The dataset on its way to the job, and what the job waits for.
+void add_data_plan(const DataSpec& data, Bytes dataset, const StorageTraffic& traffic,
+                   CampaignPlan& plan) {
+  DataPlan& out = plan.data.emplace(stage_data(data, dataset, traffic.staging_write()));
+  out.epochs = traffic.epochs();
+  out.cached = traffic.cached();
+  out.first = traffic.first_epoch();
+  out.later = traffic.later_epochs();
+  if (data.staging == DataStaging::during && !data.tiers.empty()) {
+    plan.assumptions.emplace_back(
+        "run.data.staging: the first pass reads the dataset in the order in which it arrives");
+  }
+  if (out.cached > 0) {
+    plan.assumptions.emplace_back(
+        "run.data.cache: each node reads in every pass what it read in the first, and its drives "
+        "never throw out what they hold");
+  }
+}
+
 }  // namespace
 
 Seconds CheckpointWrites::least_interval() const {
@@ -216,9 +235,13 @@ CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
   }
   plan.steps = campaign.work.base_units() / step.step_s;
   plan.checkpoint = checkpoint_bytes(scenario.job);
-  const StorageTraffic traffic(scenario, run.data, plan.step_s);
+  const StorageTraffic traffic(scenario, run.data, plan.step_s, plan.steps);
   plan.data_read_bytes_per_s = traffic.data_read().base_units();
   plan.data_speed = traffic.data_speed();
+  if (run.data && (run.data->dataset || run.data->loader)) {
+    const Bytes all{plan.steps * step.tokens_per_step * run.data->bytes_per_token};
+    add_data_plan(*run.data, run.data->dataset.value_or(all), traffic, plan);
+  }
   campaign.step = Seconds{plan.step_s / plan.data_speed};
   note_band("run.data", traffic.data_step_band(), plan);
   for (const CheckpointSpec& spec : run.checkpoints) {

@@ -1,10 +1,12 @@
 /// From a scenario's run to a campaign: steps, checkpoints and failure rates as numbers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/run/campaign.hpp"
+#include "sim/run/data_plan.hpp"
 #include "sim/run/storage_traffic.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -40,6 +42,7 @@ struct CampaignPlan {
   double data_read_bytes_per_s = 0;      ///< training data; 0: not asked for
   /// Of the job, over one that never waits for its data; in campaign.width_speed already.
   double data_speed = 1;
+  std::optional<DataPlan> data;  ///< where the run says its dataset or its loader
   std::vector<std::string> assumptions;
 };
 

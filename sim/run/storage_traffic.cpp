@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
+#include "sim/run/data_plan.hpp"
 #include "sim/run/shared_step.hpp"
 #include "topologies/fabrics/placement.hpp"
 
@@ -46,7 +48,7 @@ NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario) {
 }
 
 StorageTraffic::StorageTraffic(const Scenario& scenario, const std::optional<DataSpec>& data,
-                               double step_s)
+                               double step_s, double steps)
     : scenario_(scenario), data_(data), step_s_(step_s) {
   if (!data) return;
   const Batch& batch = scenario.job.batch;
@@ -56,15 +58,58 @@ StorageTraffic::StorageTraffic(const Scenario& scenario, const std::optional<Dat
   const bool on_nics = data->storage.network == StorageNetwork::training;
   const BytesPerSecond supply =
       storage_rates(data->storage, node_towards(data->storage, scenario), scenario.nodes).read;
-  supplied_ = std::min<double>(1.0, supply / needed);
-  read_ = supplied_ * needed;
-  speed_ = supplied_;
-  if (on_nics) {
-    const std::array streams{data_stream(1)};
-    const SharedStep step = shared_step(scenario, streams);
-    speed_ = std::min(supplied_ * part(step.rates[0] / read_), part(step_s / step.step_s));
-    data_step_band_ = step.band;
+  if (data->dataset) epochs_ = std::max<double>(1.0, steps * step_bytes / *data->dataset);
+  if (data->cache && epochs_ > 1) {
+    cached_ = std::min<double>(1.0, scenario.nodes * data->cache->per_node / *data->dataset);
   }
+  const DataRates rates = data_rates(supply);
+  first_ = lockstep::first_epoch(rates, needed, cached_);
+  later_ = later_epoch(rates, needed, cached_);
+  supplied_ = speed_over_epochs(first_.speed, later_.speed, epochs_);
+  read_ = share_from_storage(later_, epochs_) * supplied_ * needed;
+  if (on_nics) {
+    share_nics(needed, first_);
+    if (epochs_ > 1) share_nics(needed, later_);
+  }
+  speed_ = speed_over_epochs(first_.speed, later_.speed, epochs_);
+}
+
+BytesPerSecond StorageTraffic::staging_write() const {
+  const StorageSpec& storage = data_->storage;
+  const double servers = storage.network == StorageNetwork::local ? scenario_.nodes : 1;
+  return servers * storage.write;
+}
+
+DataRates StorageTraffic::data_rates(BytesPerSecond supply) const {
+  const BytesPerSecond no_limit{std::numeric_limits<double>::infinity()};
+  const double nodes = scenario_.nodes;
+  DataRates out{.loader = no_limit,
+                .staging = staging_rate(*data_, staging_write()),
+                .storage = supply,
+                .cache_read = no_limit,
+                .cache_write = no_limit};
+  if (const auto& loader = data_->loader) {
+    out.loader = BytesPerSecond{nodes * loader->cores_per_node * loader->tokens_per_core_s *
+                                data_->bytes_per_token};
+  }
+  if (const auto& cache = data_->cache) {
+    out.cache_read = nodes * cache->read;
+    out.cache_write = nodes * cache->write;
+  }
+  return out;
+}
+
+void StorageTraffic::share_nics(BytesPerSecond needed, EpochSpeed& pass) {
+  const BytesPerSecond reads = pass.from_storage * pass.speed * needed;
+  if (reads <= BytesPerSecond{}) return;
+  const std::array streams{NodeStream{
+      .all = reads, .node = client_rate(data_->storage.client_read, slowest_node(scenario_))}};
+  const SharedStep step = shared_step(scenario_, streams);
+  if (!data_step_band_) data_step_band_ = step.band;
+  const double speed =
+      std::min(pass.speed * part(step.rates[0] / reads), part(step_s_ / step.step_s));
+  if (speed < pass.speed) pass.limit = DataLimit::network;
+  pass.speed = speed;
 }
 
 NodeStream StorageTraffic::data_stream(double reads) const {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/checkpoint.hpp"
+#include "models/data_supply.hpp"
 #include "sim/run/shared_step.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -33,13 +34,22 @@ struct UploadPlan {
 
 class StorageTraffic {
  public:
-  /// `step_s` is the step with the NICs to itself. All outlive this.
-  StorageTraffic(const Scenario& scenario, const std::optional<DataSpec>& data, double step_s);
+  /// `step_s` is the step with the NICs to itself, `steps` those of the run: where there are passes
+  /// over the dataset after the first one, they may come from the nodes' drives. All outlive this.
+  StorageTraffic(const Scenario& scenario, const std::optional<DataSpec>& data, double step_s,
+                 double steps = 0);
 
-  /// What training reads, at most as much as storage gives.
+  /// What training reads of storage, mean over the run, at most as much as storage gives.
   [[nodiscard]] BytesPerSecond data_read() const { return read_; }
   /// Of the job, over the one that never waits for data and shares no NIC with it.
   [[nodiscard]] double data_speed() const { return speed_; }
+  /// Passes over the dataset; the share of it that the nodes' drives hold after the first.
+  [[nodiscard]] double epochs() const { return epochs_; }
+  [[nodiscard]] double cached() const { return cached_; }
+  [[nodiscard]] const EpochSpeed& first_epoch() const { return first_; }
+  [[nodiscard]] const EpochSpeed& later_epochs() const { return later_; }
+  /// What storage takes from a tier before it.
+  [[nodiscard]] BytesPerSecond staging_write() const;
   /// Of the step beside reading, where its replicas are a sample.
   [[nodiscard]] const std::optional<StepBand>& data_step_band() const { return data_step_band_; }
 
@@ -56,6 +66,9 @@ class StorageTraffic {
     double reads = 0, needed = 0;
   };
   [[nodiscard]] ServerTime server_time(const StorageSpec& storage) const;
+  [[nodiscard]] DataRates data_rates(BytesPerSecond supply) const;
+  /// Slower for sharing the NICs with gradients: a pass that reads `needed` at full speed.
+  void share_nics(BytesPerSecond needed, EpochSpeed& pass);
   /// Reads a part of what it reads by itself.
   [[nodiscard]] NodeStream data_stream(double reads) const;
 
@@ -65,6 +78,8 @@ class StorageTraffic {
   BytesPerSecond read_;
   double supplied_ = 1;  ///< of the data that a job at full speed needs
   double speed_ = 1;
+  double epochs_ = 1, cached_ = 0;
+  EpochSpeed first_, later_;
   std::optional<StepBand> data_step_band_;
 };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "models/base/number_text.hpp"
 #include "sim/scenario/names.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
@@ -83,10 +84,10 @@ std::string leaf_cabling(const FabricSpec& fabric, const NodeSpec& node, int nod
   constexpr double kNoticed = 1e-3;
   if (fabric.routing != Routing::ecmp || counts.leaf_link_capacity / link > 1 - kNoticed) return {};
   return fmt::format(
-      "fabric: {} uplinks a leaf of {:.4g} Gb/s each, as leaf_oversubscription {:.4g} leaves no "
+      "fabric: {} uplinks a leaf of {} Gb/s each, as leaf_oversubscription {} leaves no "
       "whole number of links; a path that is hashed to one is as thin",
-      counts.leaf_uplinks, counts.leaf_link_capacity / gigabits_per_second(1),
-      fabric.leaf_oversubscription);
+      counts.leaf_uplinks, plain_number(counts.leaf_link_capacity / gigabits_per_second(1), 4),
+      plain_number(fabric.leaf_oversubscription, 4));
 }
 
 /// What links slower than NICs mean in a tree: more of them, as what was asked for is the share of
@@ -101,10 +102,11 @@ std::string thin_links(const FabricSpec& fabric, const NodeSpec& node, int nodes
   const FabricCounts counts = fabric_counts(fabric, nodes, ports.count, ports.bandwidth);
   if (counts.leaves == 1) return {};
   return fmt::format(
-      "fabric: {} uplinks a leaf, as links of {:.4g} Gb/s are thinner than NICs of {:.4g} Gb/s and "
-      "leaf_oversubscription {:.4g} holds",
-      counts.leaf_uplinks, fabric.link_bandwidth / gigabits_per_second(1),
-      ports.bandwidth / gigabits_per_second(1), fabric.leaf_oversubscription);
+      "fabric: {} uplinks a leaf, as links of {} Gb/s are thinner than NICs of {} Gb/s and "
+      "leaf_oversubscription {} holds",
+      counts.leaf_uplinks, plain_number(fabric.link_bandwidth / gigabits_per_second(1), 4),
+      plain_number(ports.bandwidth / gigabits_per_second(1), 4),
+      plain_number(fabric.leaf_oversubscription, 4));
 }
 
 }  // namespace

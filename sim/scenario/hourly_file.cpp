@@ -9,6 +9,7 @@
 
 #include "models/base/csv_reader.hpp"
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -185,7 +186,8 @@ class HourlyRows {
     if (cell.empty() || error != std::errc{} || end != last ||
         !(value >= column.low && value <= column.high)) {
       fail(place, fmt::format("{} {}", column.name, in_quotes(cell)),
-           fmt::format("a number from {:g} to {:g}", column.low, column.high));
+           fmt::format("a number from {} to {}", plain_number(column.low),
+                       plain_number(column.high)));
     }
     column.put(hour, value);
   }

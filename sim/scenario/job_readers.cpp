@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_schedule.hpp"
@@ -58,9 +59,9 @@ void check_routing(const JsonCursor& from, const ScenarioDraft& draft) {
   const double all = static_cast<double>(experts.count) / experts.per_token;
   if (routing.capacity > all) {
     from.at("capacity_factor")
-        .fail(fmt::format("at most {:g} (experts over those of a token), with which an expert "
+        .fail(fmt::format("at most {} (experts over those of a token), with which an expert "
                           "takes every token",
-                          all));
+                          plain_number(all)));
   }
   if (routing.padded && routing.capacity == 0) {
     from.at("pad_to_capacity").fail("false, where there is no capacity_factor");

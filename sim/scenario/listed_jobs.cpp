@@ -5,10 +5,12 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
@@ -17,6 +19,7 @@ namespace lockstep {
 namespace {
 
 constexpr int kMostListedGpus = 10'000'000, kMostTasks = 4'000'000;
+constexpr std::size_t kMostComponents = 128;  // MAX_HET_JOB_COMPS
 constexpr std::string_view kDependencyForms =
     "dependencies such as \"afterok:a:b,afternotok:c\", of afterok, afterany, afternotok, after, "
     "aftercorr and singleton";
@@ -51,6 +54,11 @@ QueueJob job_of(const JsonCursor& at, const ListedJob& written, QueueSpec& out) 
   if (const auto of = at.find("partition"))
     job.partition = partition_of(*of, written.partition, out);
   if (const auto of = at.find("qos")) job.qos = qos_number(*of, written.qos, out);
+  if (!written.licenses.empty()) {
+    const auto set = license_set(written.licenses, out);
+    if (!set) at.at("licenses").fail(allowed_licenses(out));
+    job.licenses = *set;
+  }
   return job;
 }
 
@@ -68,8 +76,15 @@ void declare_request(const DeclaredMembers& member, ListedJob& out) {
   member.optional("account", out.account, "Which account pays");
   member.optional("partition", out.partition, "Nodes that it is bound to");
   member.optional("qos", out.qos, "Its quality of service");
+  member.optional("licenses", out.licenses,
+                  "Licences that it holds while it runs, as in \"matlab:2,ansys\"");
   member.optional("priority", out.priority, -kMostPriority, kMostPriority,
                   "Higher first; added to what \"multifactor\" reckons; default: 0");
+}
+
+void declare_part(const DeclaredMembers& member, ListedPart& out) {
+  member.required("gpus", out.gpus, 1, kMostListedGpus, "GPUs of the component");
+  member.optional("partition", out.partition, "Nodes that it is bound to");
 }
 
 void declare_terms(const DeclaredMembers& member, ListedJob& out) {
@@ -89,6 +104,20 @@ void declare_terms(const DeclaredMembers& member, ListedJob& out) {
 void declare_listed_job(const DeclaredMembers& member, ListedJob& out) {
   member.required("name", out.name, "As answers and dependencies call it");
   declare_request(member, out);
+  member.optional(
+      "components", kMostComponents, "A component",
+      "Instead of \"gpus\" and \"partition\": components that start and end together, as of a "
+      "heterogeneous job",
+      [](const DeclaredMembers& one) {
+        ListedPart part;
+        declare_part(one, part);
+      },
+      [&](const JsonCursor& list) {
+        for (const JsonCursor& at : list.elements(kMostComponents)) {
+          declare_part({at, Extent::whole}, out.components.emplace_back());
+          at.finish();
+        }
+      });
   member.optional("tasks", out.tasks, 1, kMostTasks,
                   "So many of it are an array: NAME_0, NAME_1 and so on");
   member.optional("at_once", out.at_once, 1, kMostTasks,
@@ -99,6 +128,42 @@ void declare_listed_job(const DeclaredMembers& member, ListedJob& out) {
 void declare_unnamed_job(const DeclaredMembers& member, ListedJob& out) {
   declare_request(member, out);
   declare_terms(member, out);
+}
+
+namespace {
+
+/// The partition of all nodes that the components may have.
+std::uint16_t partition_of_all(const JobShape& shape, QueueSpec& out) {
+  const auto first = static_cast<std::size_t>(shape.front().partition);
+  const auto alike = [&](const JobPart& part) { return part.partition == first; };
+  if (std::ranges::all_of(shape, alike)) return shape.front().partition;
+  QueuePartition all = out.partitions[first];
+  all.name.clear();
+  std::set<int> nodes;
+  bool every = false;
+  for (const JobPart& part : shape) {
+    const QueuePartition& of = out.partitions[part.partition];
+    all.name += (all.name.empty() ? "" : "+") + (of.name.empty() ? "(none)" : of.name);
+    nodes.insert(of.nodes.begin(), of.nodes.end());
+    every = every || of.nodes.empty();
+  }
+  all.nodes.clear();
+  if (!every) all.nodes.assign(nodes.begin(), nodes.end());
+  const auto known = std::ranges::find(out.partitions, all.name, &QueuePartition::name);
+  const auto number = known - out.partitions.begin();
+  if (known == out.partitions.end()) out.partitions.push_back(std::move(all));
+  return static_cast<std::uint16_t>(number);
+}
+
+}  // namespace
+
+void set_shape(const JobShape& shape, QueueJob& job, QueueSpec& out) {
+  job.gpus = 0;
+  for (const JobPart& part : shape) job.gpus += part.gpus;
+  job.partition = partition_of_all(shape, out);
+  const auto known = std::ranges::find(out.shapes, shape);
+  job.shape = static_cast<std::uint16_t>(known - out.shapes.begin());
+  if (known == out.shapes.end()) out.shapes.push_back(shape);
 }
 
 JobTerms& new_terms(QueueSpec& out) {
@@ -126,10 +191,37 @@ ReadJob read_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpe
   return read;
 }
 
+namespace {
+
+JobShape shape_of(const JsonCursor& list, const std::vector<ListedPart>& written,
+                  const QueueSpec& out) {
+  constexpr std::size_t kMostShapes = 65'535;
+  if (out.shapes.size() >= kMostShapes) list.fail("fewer kinds of heterogeneous jobs");
+  const std::vector<JsonCursor> items = list.elements(kMostComponents);
+  if (items.size() < 2) list.fail("at least two components");
+  JobShape shape;
+  for (std::size_t c = 0; c < items.size(); ++c) {
+    JobPart part{.gpus = written[c].gpus};
+    if (const auto of = items[c].find("partition")) {
+      part.partition = partition_of(*of, written[c].partition, out);
+    }
+    shape.push_back(part);
+  }
+  return shape;
+}
+
+}  // namespace
+
 void add_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpec& out) {
   if (written.at_once > 0 && written.tasks == 0)
     at.at("at_once").fail("no such key without \"tasks\"");
   auto [job, terms] = read_listed_job(at, written, out);
+  if (const auto list = at.find("components")) {
+    for (const std::string_view key : {"gpus", "partition", "tasks"}) {
+      if (at.find(key)) at.at(key).fail("no such key beside \"components\"");
+    }
+    set_shape(shape_of(*list, written.components, out), job, out);
+  }
   if (written.tasks > 0) {
     if (out.array_numbers.contains(written.name)) {
       at.at("name").fail("a name that no other array has");

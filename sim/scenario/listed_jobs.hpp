@@ -3,22 +3,34 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
 namespace lockstep {
 
+/// A component of a heterogeneous job, as a scenario lists it.
+struct ListedPart {
+  int gpus = 1;
+  std::string partition;
+};
+
 /// A job, or an array of jobs, as a scenario lists it.
 struct ListedJob {
-  std::string name, user, account, partition, qos, reservation, dependency;
+  std::string name, user, account, partition, qos, reservation, dependency, licenses;
   Seconds submit{}, runs{}, limit{}, begin{};
   int gpus = 1, priority = 0, tasks = 0, at_once = 0;
+  std::vector<ListedPart> components;  ///< of a heterogeneous job; empty: it is none
   bool held = false, fails = false;
 };
 void declare_listed_job(const DeclaredMembers& member, ListedJob& out);
 /// The same without what tells several jobs apart: a name, tasks.
 void declare_unnamed_job(const DeclaredMembers& member, ListedJob& out);
+
+/// Makes the job one of these components, at least two. Where they are of several partitions it is
+/// in one of all their nodes, with the tier, priority and limits of the first one's.
+void set_shape(const JobShape& shape, QueueJob& job, QueueSpec& out);
 
 /// Adds the job, or its tasks. Throws InputError for a partition and such that the scenario lacks.
 void add_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpec& out);

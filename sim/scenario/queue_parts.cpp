@@ -53,6 +53,11 @@ void declare_preemption_members(const DeclaredMembers& member, QueueSpec& spec) 
                    "evict, qos, partition: nobody goes who has run less");
   member.optional("cancels", out.cancels,
                   "qos, partition: who is preempted is cancelled; default: false, requeued");
+  member.optional(
+      "suspends", out.suspends,
+      "qos, partition: who is preempted is suspended: it stays on its nodes, in memory, "
+      "and goes on when its GPUs there are free again; graces do not count; default: "
+      "false");
   member.optional("youngest_first", out.youngest_first,
                   "qos, partition: whoever started last goes first; default: false, the smallest "
                   "of the lowest priority");

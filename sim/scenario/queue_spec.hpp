@@ -30,9 +30,12 @@ enum class QueueOrder : std::uint8_t {
   las,          ///< least attained service, in levels (Tiresias: Gu et al. 2019, NSDI, section 3.2)
   priority,     ///< the highest priority of the trace
   multifactor,  ///< the highest priority by Slurm's factors: age, fair share, size and others
+  gittins,      ///< the highest Gittins index by attained service, in levels (Tiresias)
+  qssf,         ///< least predicted service: time x GPUs (Helios: Hu et al. 2021, SC)
+  drf,          ///< the account with the least dominant share (Ghodsi et al. 2011, NSDI)
 };
-constexpr std::array<std::string_view, 7> kQueueOrderNames{"fifo", "sjf",      "srtf",       "srsf",
-                                                           "las",  "priority", "multifactor"};
+constexpr std::array<std::string_view, 10> kQueueOrderNames{
+    "fifo", "sjf", "srtf", "srsf", "las", "priority", "multifactor", "gittins", "qssf", "drf"};
 
 /// What happens behind a job that cannot start.
 enum class QueueAdmission : std::uint8_t {
@@ -98,6 +101,8 @@ struct QueueJob {
   std::int32_t training = -1;   ///< QueueSpec::trainings; none: its duration is given
   bool cut = false;             ///< its limit ends it
   std::uint16_t qos = 0;        ///< QueueSpec::qos
+  std::uint16_t licenses = 0;   ///< QueueSpec::license_sets
+  std::uint16_t shape = 0;      ///< QueueSpec::shapes, whose GPUs are `gpus` together
 };
 
 /// What a real scheduler made of a job.
@@ -151,6 +156,7 @@ struct QueuePreemption {
   bool cancels = false;         ///< qos, partition: whoever is preempted is cancelled
   bool youngest_first = false;  ///< qos, partition: else the smallest of the lowest priority
   bool strict_order = false;    ///< qos, partition: candidates are not sorted by overlap
+  bool suspends = false;        ///< qos, partition: whoever is preempted is suspended
   int reorder_count = 1;        ///< qos, partition: how often candidates are sorted anew
 
   /// Whether jobs are preempted by Slurm's rules.
@@ -205,7 +211,8 @@ struct QueueSpec {
   QueuePreemption preemption;
   QueuePlacement placement;
   SlurmCycles slurm;
-  std::vector<RunTime> levels;  ///< las: GPU time at which a job falls a level, rising
+  double estimate_sigma = 0;    ///< qssf: of the logarithm of a prediction over the duration
+  std::vector<RunTime> levels;  ///< las, gittins: GPU time at which a job falls a level, rising
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
   RunTime until = 0;     ///< 0: when the last job has ended
@@ -232,6 +239,9 @@ struct QueueSpec {
   std::vector<AdvanceReservation> reservations;
   std::vector<QualityOfService> qos{QualityOfService{}};  ///< the first: that of jobs without one
   std::vector<Association> associations;                  ///< parents first; empty: none declared
+  std::vector<QueueLicense> licenses;
+  std::vector<LicenseSet> license_sets{LicenseSet{}};  ///< the first: no licences
+  std::vector<JobShape> shapes{JobShape{}};  ///< the first: of jobs that are all of one kind
   PriorityRules priorities;
   double node_cpus = 0;                    ///< 0: one for each GPU
   double cpus_per_gpu = 0;                 ///< 0: node_cpus over GPUs of a node
@@ -266,8 +276,12 @@ struct QueueSpec {
     return cpus_per_gpu > 0 ? cpus_per_gpu : cpus_of_node() / cluster.node.gpus;
   }
   /// Nodes that a job takes part of.
-  [[nodiscard]] int nodes_of(const QueueJob& job) const {
-    return (job.gpus + cluster.node.gpus - 1) / cluster.node.gpus;
+  [[nodiscard]] int nodes_of(const QueueJob& job) const { return nodes_of(job.gpus, job.shape); }
+  [[nodiscard]] int nodes_of(std::int32_t gpus, std::uint16_t shape) const {
+    if (shape == 0) return (gpus + cluster.node.gpus - 1) / cluster.node.gpus;
+    int nodes = 0;
+    for (const JobPart& part : shapes[shape]) nodes += nodes_of(part.gpus, 0);
+    return nodes;
   }
   /// What a job loses each time that all are placed anew.
   [[nodiscard]] RunTime overhead_of(const QueueJob& job) const;

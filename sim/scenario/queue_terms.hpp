@@ -48,6 +48,31 @@ struct JobArray {
   int most_running = 0;  ///< at a time; 0: no limit
 };
 
+/// A component of a heterogeneous job.
+struct JobPart {
+  std::int32_t gpus = 1;
+  std::uint16_t partition = 0;  ///< QueueSpec::partitions
+
+  friend bool operator==(const JobPart&, const JobPart&) = default;
+};
+/// What a heterogeneous job asks for: components that start and end together.
+using JobShape = std::vector<JobPart>;
+
+/// A licence that jobs hold while they run.
+struct QueueLicense {
+  std::string name;
+  int count = 0;
+};
+/// How many of a licence (QueueSpec::licenses) a job asks for.
+struct LicenseNeed {
+  std::uint16_t license = 0;
+  int count = 0;
+
+  friend bool operator==(const LicenseNeed&, const LicenseNeed&) = default;
+};
+/// What a job asks for, by rising license.
+using LicenseSet = std::vector<LicenseNeed>;
+
 /// Nodes that are set aside for a while.
 struct AdvanceReservation {
   std::string name;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -11,7 +10,9 @@
 #include "models/base/csv_reader.hpp"
 #include "models/base/input_file.hpp"
 #include "sim/scenario/host_list.hpp"
+#include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/listed_jobs.hpp"
+#include "sim/scenario/trace_row.hpp"
 
 namespace lockstep {
 namespace {
@@ -64,47 +65,6 @@ double unit_of(std::string_view column) {
   return 1;
 }
 
-/// One row of a trace, and how its cells are read.
-class TraceRow {
- public:
-  TraceRow(const std::string& file, std::size_t row, std::span<const std::string> heading,
-           std::span<const std::string> cells)
-      : file_(&file), row_(row), heading_(heading), cells_(cells) {}
-
-  [[noreturn]] void fail(int column, const std::string& allowed) const {
-    const auto c = static_cast<std::size_t>(column);
-    throw InputError({.file = csv_place(*file_, row_),
-                      .pointer = {},
-                      .found = fmt::format("{} {}", heading_[c], in_quotes(cells_[c])),
-                      .allowed = allowed,
-                      .nearest = {}});
-  }
-  [[nodiscard]] const std::string& text(int column) const {
-    return cells_[static_cast<std::size_t>(column)];
-  }
-  [[nodiscard]] double number(int column, double low, double high) const {
-    const std::string& cell = text(column);
-    double out = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), out);
-    const bool whole = error == std::errc() && end == cell.data() + cell.size();
-    if (!whole || !(out >= low && out <= high)) {
-      fail(column, fmt::format("a number from {:.15g} to {:.15g}", low, high));
-    }
-    return out;
-  }
-  [[nodiscard]] int integer(int column, int low, int high) const {
-    const double out = number(column, low, high);
-    if (out != std::floor(out)) fail(column, "a whole number");
-    return static_cast<int>(out);
-  }
-
- private:
-  const std::string* file_;
-  std::size_t row_;
-  std::span<const std::string> heading_;
-  std::span<const std::string> cells_;
-};
-
 /// Columns of a trace by what they hold; -1: it has none of them.
 class TraceColumns {
  public:
@@ -135,6 +95,7 @@ class TraceColumns {
     reservation = given(trace.reservation, "reservation");
     state = given(trace.state, "state");
     series = given(trace.series, "series");
+    licenses = given(trace.licenses, "licenses");
   }
 
   struct Time {
@@ -145,7 +106,7 @@ class TraceColumns {
   Time submit, runs, limit, start, begin;
   int gpus = -1, name = -1, user = -1, account = -1, model = -1, priority = -1, partition = -1;
   int nodes = -1, qos = -1, dependency = -1, array = -1, array_limit = -1, reservation = -1;
-  int state = -1, series = -1;
+  int state = -1, series = -1, licenses = -1;
 
   [[nodiscard]] bool have_terms() const {
     return std::max({begin.column, dependency, array, reservation, state, series}) >= 0;
@@ -306,6 +267,11 @@ ReadJob job_in(const TraceRow& row, const TraceColumns& columns, const std::stri
   }
   job.partition = partition_in(row, columns.partition, out);
   job.qos = qos_in(row, columns.qos, out);
+  if (columns.licenses >= 0) {
+    const auto set = license_set(row.text(columns.licenses), out);
+    if (!set) row.fail(columns.licenses, allowed_licenses(out));
+    job.licenses = *set;
+  }
   if (columns.have_terms()) read.terms = terms_in(row, columns, out);
   if (columns.name >= 0) read.name = row.text(columns.name);
   const auto says = [&](int column) { return column >= 0 && !row.text(column).empty(); };
@@ -501,6 +467,7 @@ void declare_trace(const DeclaredMembers& member, JobTrace& out) {
         of.optional("state", out.state,
                     "How it ended: anything but COMPLETED is a failure to jobs that depend on it");
         of.optional("series", out.series, "What its user calls it, for \"singleton\"");
+        of.optional("licenses", out.licenses, "Licences, as of a job: \"matlab:2,ansys\"");
       });
 }
 

@@ -38,6 +38,7 @@ struct JobTrace {
   /// Columns by name; empty: a column of the usual name, where there is one.
   std::string gpus{}, name{}, user{}, account{}, model{}, priority{}, partition{}, nodes{};
   std::string qos{}, dependency{}, array{}, array_limit{}, reservation{}, state{}, series{};
+  std::string licenses{};
   std::optional<int> rows{};  ///< only so many are read; none: all
 };
 

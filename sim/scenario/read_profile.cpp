@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "models/power/gpu_power.hpp"
@@ -192,8 +193,8 @@ bool same_network(const NodeNetwork& a, const NodeNetwork& b) {
 }
 
 std::string in_words(const NodeNetwork& network) {
-  return fmt::format("{} with {:.4g} Gb/s for each GPU", network.transport.name,
-                     network.nic_bandwidth / gigabits_per_second(1));
+  return fmt::format("{} with {} Gb/s for each GPU", network.transport.name,
+                     plain_number(network.nic_bandwidth / gigabits_per_second(1), 4));
 }
 
 /// `gpu` is the card, whose formats products have; null where a schema is written.
@@ -278,8 +279,8 @@ std::vector<Profile> load_profiles(std::span<const std::string> names, const Pre
     const auto assume = [&](std::string_view what, std::size_t points) {
       if (points == 0) return;
       assumptions.push_back(
-          fmt::format("{}: as {} measured them ({} points), between those by the laws", what,
-                      profile.file, points));
+          fmt::format("{}: as {} measured them ({} {}), between those by the laws", what,
+                      profile.file, points, points == 1 ? "point" : "points"));
     };
     assume("kernels", profile.points() - collectives);
     assume("collectives", collectives);

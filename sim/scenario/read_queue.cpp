@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -10,6 +11,7 @@
 
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/feature_rules.hpp"
+#include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/listed_jobs.hpp"
 #include "sim/scenario/queue_campaigns.hpp"
 #include "sim/scenario/queue_parts.hpp"
@@ -21,6 +23,7 @@
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
+#include "sim/scenario/spec_schemas.hpp"
 #include "topologies/fabrics/fabric_counts.hpp"
 
 namespace lockstep {
@@ -223,6 +226,32 @@ void sort_jobs(QueueSpec& out) {
   }
 }
 
+/// Nodes of a partition.
+std::int64_t node_count(const QueueSpec& spec, std::uint16_t partition) {
+  const auto nodes = static_cast<std::int64_t>(spec.partitions[partition].nodes.size());
+  return nodes == 0 ? spec.cluster.nodes : nodes;
+}
+
+/// Components that do not fit in their partitions, even alone.
+void check_components(const JsonCursor& queue, const QueueSpec& out) {
+  for (std::size_t j = 0; j < out.jobs.size(); ++j) {
+    std::map<std::uint16_t, std::int64_t> gpus;  // by partition
+    for (const JobPart& part : out.shapes[out.jobs[j].shape]) {
+      gpus[part.partition] += part.gpus;
+      const std::int64_t nodes = node_count(out, part.partition);
+      const std::int64_t most = nodes * out.cluster.node.gpus;
+      if (out.nodes_of(part.gpus, 0) <= nodes && gpus[part.partition] <= most) continue;
+      throw InputError({.file = queue.file(),
+                        .pointer = queue.at("jobs").pointer(),
+                        .found = fmt::format("job {} with components of {} GPUs in partition {}",
+                                             out.job_name(j), gpus[part.partition],
+                                             in_quotes(out.partitions[part.partition].name)),
+                        .allowed = fmt::format("at most {}, which it has", most),
+                        .nearest = {}});
+    }
+  }
+}
+
 /// A job that fits on its nodes in no way would wait for ever.
 void check_widths(const JsonCursor& queue, const QueueSpec& out) {
   const int node_gpus = out.cluster.node.gpus;
@@ -232,7 +261,7 @@ void check_widths(const JsonCursor& queue, const QueueSpec& out) {
     const std::int64_t nodes = partition.nodes.empty()
                                    ? out.cluster.nodes
                                    : static_cast<std::int64_t>(partition.nodes.size());
-    const std::int64_t needs = (job.gpus + node_gpus - 1) / node_gpus;
+    const std::int64_t needs = (job.gpus + node_gpus - 1) / node_gpus;  // at least
     const JobTerms* const terms = out.terms_of(j);
     const std::uint16_t number = terms == nullptr ? std::uint16_t{0} : terms->reservation;
     const AdvanceReservation* const reservation =
@@ -254,16 +283,30 @@ void check_widths(const JsonCursor& queue, const QueueSpec& out) {
   }
 }
 
+/// Whoever starts changes who comes next.
+void check_drf(const JsonCursor& queue, const QueueSpec& out) {
+  if (out.order != QueueOrder::drf) return;
+  if (out.admission != QueueAdmission::strict && out.admission != QueueAdmission::best_effort) {
+    queue.at("admission").fail(R"(strict or best_effort where "order" is "drf")");
+  }
+  if (out.preemption.mode != PreemptionMode::none) {
+    queue.at("preemption").at("mode").fail(R"(none where "order" is "drf")");
+  }
+}
+
 void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   const QueuePreemption& preemption = out.preemption;
   const bool evicts = preemption.mode == PreemptionMode::evict;
   const bool by_slurm = preemption.by_slurm();
-  const bool by_submission = out.order == QueueOrder::fifo || out.order == QueueOrder::sjf;
-  if (evicts && by_submission) {
+  const bool stays = out.order == QueueOrder::fifo || out.order == QueueOrder::sjf ||
+                     out.order == QueueOrder::qssf;
+  if (evicts && stays) {
     queue.at("preemption")
         .at("mode")
-        .fail(R"(none with "fifo" and "sjf", whose order does not change while a job runs)");
+        .fail(
+            R"(none with "fifo", "sjf" and "qssf", whose order does not change while a job runs)");
   }
+  check_drf(queue, out);
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
   const bool slurm = out.admission == QueueAdmission::slurm;
@@ -280,9 +323,15 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
         .fail(R"(no such key unless "mode" is "evict", "qos" or "partition")");
   }
   for (const std::string_view key :
-       {"cancels", "youngest_first", "strict_order", "reorder_count"}) {
+       {"cancels", "suspends", "youngest_first", "strict_order", "reorder_count"}) {
     if (by_slurm || !queue.find("preemption") || !queue.at("preemption").find(key)) continue;
     queue.at("preemption").at(key).fail(R"(no such key unless "mode" is "qos" or "partition")");
+  }
+  if (preemption.mode == PreemptionMode::replan && queue.find("licenses")) {
+    queue.at("licenses").fail(R"(no such key where "preemption" is "replan")");
+  }
+  if (preemption.suspends && preemption.cancels) {
+    queue.at("preemption").at("suspends").fail(R"(false where "cancels" is true)");
   }
   if (out.order != QueueOrder::multifactor && queue.find("priority")) {
     queue.at("priority").fail(R"(no such key unless "order" is "multifactor")");
@@ -291,7 +340,11 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
       std::ranges::all_of(out.qos, [](const auto& of) { return of.preempts.empty(); })) {
     queue.at("preemption").at("mode").fail("qos with one that \"preempts\" another");
   }
-  if (out.order == QueueOrder::las && out.levels.empty()) {
+  if (out.order != QueueOrder::qssf && queue.find("estimate_sigma")) {
+    queue.at("estimate_sigma").fail(R"(no such key unless "order" is "qssf")");
+  }
+  const bool by_levels = out.order == QueueOrder::las || out.order == QueueOrder::gittins;
+  if (by_levels && out.levels.empty()) {
     (void)queue.at("levels");  // required here
   }
   if (out.snapshot > 0 && !out.campaigns.empty()) {
@@ -307,7 +360,9 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "Who comes first: fifo, first in first out; sjf, shortest job; srtf, shortest "
                   "remaining time; srsf, the same times GPUs; las, least attained service, in "
                   "\"levels\"; priority, the trace's; multifactor, Slurm's, by the weights in "
-                  "\"priority\"");
+                  "\"priority\"; gittins, the highest Gittins index of attained service, in "
+                  "\"levels\"; qssf, least predicted service, by \"estimate_sigma\"; drf, the "
+                  "account with the least dominant share");
   member.required("admission", out.admission, kAdmissionNames,
                   "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
                   "starts; easy, whoever does not delay the first; conservative, whoever delays "
@@ -315,7 +370,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "\"cluster_queues\" says");
   member.optional("levels", written_type(R"({"type": "array", "minItems": 1,
                                              "items": {"$ref": "#/$defs/time"}})"),
-                  "las: GPU time (of one GPU) at which a job falls a level, rising",
+                  "las, gittins: GPU time (of one GPU) at which a job falls a level, rising",
                   [&](const JsonCursor& at) {
                     for (const JsonCursor& level : at.elements(100)) {
                       out.levels.push_back(to_run_time(level.seconds(kPositiveQueueSpan)));
@@ -323,6 +378,9 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                     const bool rises = std::ranges::is_sorted(out.levels);
                     if (out.levels.empty() || !rises) at.fail("at least one time, in rising order");
                   });
+  member.optional("estimate_sigma", out.estimate_sigma, Interval{0, 10},
+                  "qssf: by how much predictions are off: the standard deviation of the logarithm "
+                  "of predicted over true duration; default: 0, they are right");
   declare_preemption(member, out);
   member.optional("placement", out.placement, "Where jobs go", declare_placement);
   member.optional("slurm", out.slurm, "Its cycles, by the names of SchedulerParameters",
@@ -333,6 +391,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   declare_accounts(member, out);
   declare_partitions(member, out);
   declare_quotas(member, out);
+  declare_licenses(member, out);
   declare_cluster_queues(member, out);
   declare_reservations(member, out);
   declare_breaks(member, out);
@@ -464,6 +523,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   check_widths(queue, out);
   check_that_jobs_end(queue, out);
   tell_of_lost_work(out);
+  check_components(queue, out);
   root.tell_unitless_sets(out.assumptions);
   return out;
 }
@@ -482,15 +542,6 @@ void refer_to_job_members(nlohmann::ordered_json& properties) {
     properties[std::string(key)] = {
         {"$ref", fmt::format("scenario.schema.json#/properties/{}", key)}};
   }
-}
-
-/// References to types that the schema of a job defines are to that file.
-void refer_to_job_schema(nlohmann::ordered_json& schema) {
-  if (schema.is_object() && schema.contains("$ref")) {
-    schema["$ref"] = "scenario.schema.json" + schema["$ref"].get<std::string>();
-  }
-  if (!schema.is_structured()) return;
-  for (nlohmann::ordered_json& inner : schema) refer_to_job_schema(inner);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <boost/tokenizer.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -328,7 +329,7 @@ RunTime time_of(const std::string& cell, double unit, const LogProblem& problem)
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   const bool whole = error == std::errc{} && end == cell.data() + cell.size();
   if (!whole || !(value >= 0 && value * unit <= kMostSeconds)) {
-    problem.fail(cell, fmt::format("a time from 0 to {:g}", kMostSeconds / unit));
+    problem.fail(cell, fmt::format("a time from 0 to {}", plain_number(kMostSeconds / unit)));
   }
   return to_run_time(Seconds{value * unit});
 }

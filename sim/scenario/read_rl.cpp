@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/declared_members.hpp"
@@ -70,7 +71,7 @@ void complete_responses(const JsonCursor& from, ResponseLengths& out,
   if (out.mean == 0) out.mean = from.at("mean").number(kMeanTokens);
   const auto most = from.find("most");
   if (!most) out.most = static_cast<int>(4 * out.mean);
-  if (out.most < out.mean) most->fail(fmt::format("at least the mean, {:g}", out.mean));
+  if (out.most < out.mean) most->fail(fmt::format("at least the mean, {}", plain_number(out.mean)));
   const bool spread = from.find("sigma").has_value();
   if (!spread) out.sigma = kDefaultSigma;
   if (!most) assumptions.push_back(fmt::format("responses: {} tokens at most (4 means)", out.most));

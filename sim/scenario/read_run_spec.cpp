@@ -25,6 +25,8 @@ constexpr Interval kCheckpointInterval{1e-6, 1e9};
 constexpr Interval kStorageRate{1e6, 1e16, true};
 constexpr Interval kClientRate{1e6, 1e16, false, true};
 constexpr std::size_t kMostTiers = 8;
+constexpr Interval kDatasetBytes{1, 1e24};
+constexpr Interval kDataUsd{0, 1e3};
 constexpr int kMostNodes = 1'000'000;
 constexpr int kMostServers = 1'000'000;
 constexpr int kMostSeed = 2'000'000'000;
@@ -146,11 +148,77 @@ StorageSpec read_data_storage(const JsonCursor& from, const RunSpec& run,
   return read_storage_choice(from.at("storage"), presets);
 }
 
+void declare_tier(const DeclaredMembers& member, DataTier& out) {
+  member.required("name", out.name, "What answers call it");
+  member.required("read", out.read, kStorageRate, "All clients together");
+  member.optional("write", out.write, kStorageRate,
+                  "All clients together; required of all but the first");
+  member.optional("first_byte", out.first_byte, kRunSeconds,
+                  "Until it reads at its rate, such as an archive's retrieval; default: 0");
+  member.optional("usd_per_gb_month", out.usd_per_gb_month, kDataUsd,
+                  "For 1e9 bytes, until the run is done; default: 0");
+  member.optional("usd_per_gb_read", out.usd_per_gb_read, kDataUsd,
+                  "For 1e9 bytes that leave it; default: 0");
+}
+
+void read_data_tiers(const JsonCursor& list, DataSpec& out) {
+  for (const JsonCursor& at : list.elements(kMostTiers)) {
+    DataTier tier;
+    declare_tier({at, Extent::whole}, tier);
+    if (!out.tiers.empty()) tier.write = at.at("write").data_rate(kStorageRate);
+    at.finish();
+    const auto same = std::ranges::find(out.tiers, tier.name, &DataTier::name);
+    if (same != out.tiers.end()) at.at("name").fail("a name that no other tier has");
+    out.tiers.push_back(std::move(tier));
+  }
+}
+
+void declare_node_cache(const DeclaredMembers& member, NodeCacheSpec& out) {
+  member.required("per_node", out.per_node, kDatasetBytes, "That a node's drives hold");
+  member.required("read", out.read, kStorageRate, "Of one node");
+  member.required("write", out.write, kStorageRate, "Of one node");
+}
+
+void declare_loader(const DeclaredMembers& member, LoaderSpec& out) {
+  member.required("cores_per_node", out.cores_per_node, 1, 100'000, "That decode and pack");
+  member.required("tokens_per_core_s", out.tokens_per_core_s, Interval{0, 1e12, true},
+                  "That each core makes ready in a second");
+}
+
+void declare_staging(const DeclaredMembers& member, DataSpec& out) {
+  member.optional("dataset", out.dataset, kDatasetBytes,
+                  "All of it; required beside tiers, cache and usd_per_gb_month; default: as much "
+                  "as the run reads, once");
+  member.optional(
+      "tiers", kMostTiers, "", "Where it lies at first and what it passes on its way to storage",
+      [](const DeclaredMembers& one) {
+        DataTier tier;
+        declare_tier(one, tier);
+      },
+      [&](const JsonCursor& list) { read_data_tiers(list, out); });
+  member.optional("staging", out.staging, kDataStagings,
+                  "before: the job begins when all of it is in storage; during: with the first of "
+                  "it; default: before");
+  member.optional("usd_per_gb_month", out.usd_per_gb_month, kDataUsd,
+                  "Of storage, for 1e9 bytes; default: 0");
+}
+
 void declare_data(const DeclaredMembers& member, DataSpec& out) {
   member.required("bytes_per_token", out.bytes_per_token, Interval{0, 1e9, true},
                   "Text: 2 to 4, the width of a token's number");
   member.optional("storage", shared_type("storage"), "Default: that of the checkpoints",
                   [](const JsonCursor&) {});  // read_data_storage(): it depends on these
+  declare_staging(member, out);
+  member.optional("cache", out.cache, "Drives of the nodes that keep what was read once",
+                  declare_node_cache);
+  member.optional("loader", out.loader,
+                  "CPUs that make batches of what is read; default: as many "
+                  "as it takes",
+                  declare_loader);
+  const JsonCursor* const from = member.object();
+  if (from != nullptr && (out.cache || !out.tiers.empty() || from->find("usd_per_gb_month"))) {
+    out.dataset = from->at("dataset").bytes(kDatasetBytes);
+  }
 }
 
 void declare_recovery(const DeclaredMembers& member, RunSpec& run) {

@@ -10,6 +10,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "models/checkpoint.hpp"
+#include "models/data_supply.hpp"
 #include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/failure_mode.hpp"
@@ -74,10 +75,32 @@ struct CheckpointSpec {
   double storage_share = 0.1;  // assumed: the rest is for data, for other jobs and for bursts
 };
 
+/// Drives of the nodes that keep what was read once.
+struct NodeCacheSpec {
+  Bytes per_node;
+  BytesPerSecond read, write;  ///< of one node
+};
+
+/// CPUs that make batches of what is read.
+struct LoaderSpec {
+  int cores_per_node = 0;
+  double tokens_per_core_s = 0;
+};
+
+/// Whether the job begins when all of its data is there, or with the first of it.
+enum class DataStaging : std::uint8_t { before, during };
+constexpr std::array<std::string_view, 2> kDataStagings{"before", "during"};
+
 /// What training reads.
 struct DataSpec {
   double bytes_per_token = 4;
-  StorageSpec storage;
+  StorageSpec storage;             ///< that the loader reads from
+  std::optional<Bytes> dataset{};  ///< all of it; none: as much as the run reads
+  std::vector<DataTier> tiers{};  ///< that it comes from, the coldest first; where it lies at first
+  DataStaging staging = DataStaging::before;
+  double usd_per_gb_month = 0;  ///< of `storage`
+  std::optional<NodeCacheSpec> cache{};
+  std::optional<LoaderSpec> loader{};
 };
 
 struct RunSpec {

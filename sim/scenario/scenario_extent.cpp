@@ -2,8 +2,8 @@
 // for years or needs more memory to simulate than there is.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 
+#include "models/base/number_text.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/spec/blocks.hpp"
 #include "sim/scenario/scenario_rules.hpp"
@@ -11,12 +11,6 @@
 
 namespace lockstep {
 namespace {
-
-std::string rounded(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.3g", value);
-  return buffer;
-}
 
 /// What the estimates below share. They are meant to be too high rather than too low.
 struct Sizes {
@@ -183,8 +177,8 @@ void check_counts(const ScenarioDraft& draft, const Scenario& scenario, const Si
   constexpr double kMaxSegments = 32e6;           // of all stages: 1.3 GiB of programs
   constexpr double kMaxBuckets = 1e5;             // of a GPU
   if (total_parameters(s.model) > kMaxParameters) {
-    refuse(draft, "/model", rounded(total_parameters(s.model)) + " weights",
-           "at most " + rounded(kMaxParameters));
+    refuse(draft, "/model", compact(total_parameters(s.model)) + " weights",
+           "at most " + compact(kMaxParameters));
   }
   const auto micro_batches = static_cast<std::int64_t>(s.micro_batches);
   if (micro_batches > kMaxMicroBatches) {
@@ -204,14 +198,14 @@ void check_counts(const ScenarioDraft& draft, const Scenario& scenario, const Si
   if (segments > kMaxSegments) {
     refuse(
         draft, "/batch/sequences",
-        rounded(segments) + " events of a replica (micro batches x pipeline x layers of a stage)",
-        "at most " + rounded(kMaxSegments));
+        compact(segments) + " events of a replica (micro batches x pipeline x layers of a stage)",
+        "at most " + compact(kMaxSegments));
   }
   const double bucket = scenario.stack.communication.bucket_parameters;
   if (bucket > 0 && s.stage_parameters / bucket > kMaxBuckets) {
-    refuse(draft, "/stack/communication/bucket_parameters", rounded(bucket),
-           "at least " + rounded(s.stage_parameters / kMaxBuckets) + " (" + rounded(kMaxBuckets) +
-               " buckets of " + rounded(s.stage_parameters) + " weights)");
+    refuse(draft, "/stack/communication/bucket_parameters", compact(bucket),
+           "at least " + compact(s.stage_parameters / kMaxBuckets) + " (" + compact(kMaxBuckets) +
+               " buckets of " + compact(s.stage_parameters) + " weights)");
   }
 }
 
@@ -233,8 +227,8 @@ void check_extent(const ScenarioDraft& draft, const Scenario& scenario) {
   constexpr double kLongestStep = 1e6;  // seconds
   const double compute = compute_seconds(scenario, sizes);
   if (compute > kLongestStep) {
-    refuse(draft, "/batch", "a step of up to " + rounded(compute) + " s of computing",
-           "at most " + rounded(kLongestStep) + " s");
+    refuse(draft, "/batch", "a step of up to " + plain_number(compute, 3) + " s of computing",
+           "at most " + plain_number(kLongestStep) + " s");
   }
 }
 

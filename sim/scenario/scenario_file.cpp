@@ -27,6 +27,7 @@ constexpr std::array kKindKeys{std::pair{ScenarioKind::collective, std::string_v
 constexpr std::array kKeysOfCommands{
     std::pair{std::string_view("candidates"), std::string_view("plan")},
     std::pair{std::string_view("axes"), std::string_view("sweep")},
+    std::pair{std::string_view("filling"), std::string_view("queue fill")},
     std::pair{std::string_view("collective"), std::string_view("comm")},
     std::pair{std::string_view("traffic"), std::string_view("comm")},
     std::pair{std::string_view("model"), std::string_view("run")},
@@ -48,7 +49,8 @@ void refuse_rows(const JsonCursor& root) {
 /// Keys of files that are about scenarios, and what takes these.
 constexpr std::array kKeysOfStudies{
     std::pair{std::string_view("candidates"), std::string_view("plan")},
-    std::pair{std::string_view("axes"), std::string_view("sweep")}};
+    std::pair{std::string_view("axes"), std::string_view("sweep")},
+    std::pair{std::string_view("filling"), std::string_view("queue fill")}};
 
 void refuse_studies(const JsonCursor& root) {
   if (!root.is_object()) return;

@@ -55,8 +55,8 @@ ParsedScenario parse_scenario(const std::string& file, std::string text,
 void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> kinds,
                   std::string_view allowed);
 
-/// Throws InputError for a document that another command than `command` ("plan", "sweep", "comm")
-/// takes, and names that; `is`: what the command reads, "a plan".
+/// Throws InputError for a document that another command than `command` ("plan", "sweep", "comm",
+/// "queue fill") takes, and names that; `is`: what the command reads, "a plan".
 void refuse_other_document(const JsonCursor& root, std::string_view command, std::string_view is);
 
 /// All that a file says, read, completed and checked.

@@ -40,7 +40,7 @@ void check_lengths(const JsonCursor& at, const ServingLengths& of) {
   }
   if (of.mean == 0) (void)at.at("mean").number(kTokens);
   if (of.most > 0 && of.most < of.mean) {
-    at.at("most").fail(fmt::format("at least the mean, {:g}", of.mean));
+    at.at("most").fail(fmt::format("at least the mean, {}", plain_number(of.mean)));
   }
 }
 
@@ -176,7 +176,7 @@ void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out
   }
   out.load = fmt::format("{} of the trace {}",
                          counted(static_cast<double>(out.requests.size()), "request"), load.trace);
-  if (load.speed != 1) out.load += fmt::format(", {:g} times as fast", load.speed);
+  if (load.speed != 1) out.load += fmt::format(", {} times as fast", plain_number(load.speed));
 }
 
 /// E[min(X, most)] of the log-normal law: m Phi(z - s / 2) + most Phi(-z - s / 2), where
@@ -289,7 +289,7 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     out.load = fmt::format("{}, prompts of {}, answers of {}",
                            counted(static_cast<double>(out.requests.size()), "request"),
                            lengths_text(load.input, " tokens"), lengths_text(load.output, ""));
-    if (load.rate > 0) out.load += fmt::format("; {:g} a second", load.rate);
+    if (load.rate > 0) out.load += fmt::format("; {} a second", plain_number(load.rate));
     if (load.rate > 0 && load.burstiness != 1) {
       out.load += fmt::format(", variation {:g}", load.burstiness);
     }

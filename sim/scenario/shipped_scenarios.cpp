@@ -54,6 +54,7 @@ std::string first_sentence(const std::string& text) {
 std::string_view command_of(const std::string& folder, const Json& scenario) {
   const auto* const known = std::ranges::find(kFolders, folder, &FolderOfCommand::folder);
   if (known != kFolders.end()) return known->command;
+  if (scenario.contains("filling")) return "queue fill";
   return scenario.contains("collective") || scenario.contains("traffic") ? "comm" : "run";
 }
 

@@ -14,6 +14,7 @@
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/host_list.hpp"
+#include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/slurm_records.hpp"
 #include "sim/scenario/slurm_rules.hpp"
 #include "sim/scenario/slurm_site.hpp"
@@ -166,12 +167,32 @@ class TraceRows {
     for (const SlurmPartition& of : site.partitions) {
       if (of.is_default && names_.contains(of.name)) default_ = of.name;
     }
+    if (const auto has = license_amounts(site.get("Licenses"))) licenses_ = *has;
     if (default_.empty() && !names_.empty()) default_ = *names_.begin();
   }
 
-  static std::string heading() {
-    return "job,user,account,partition,qos,gpus,submit_s,duration_s,limit_s,start_s,begin_s,nodes,"
-           "array,array_limit,dependency,reservation,state,series\n";
+  [[nodiscard]] std::string heading() const {
+    return std::string(
+               "job,user,account,partition,qos,gpus,submit_s,duration_s,limit_s,start_s,begin_s,"
+               "nodes,array,array_limit,dependency,reservation,state,series") +
+           (licenses_.empty() ? "\n" : ",licenses\n");
+  }
+  /// Those that slurm.conf declares.
+  [[nodiscard]] const LicenseAmounts& licenses() const { return licenses_; }
+  /// Of these, what a job asks for; `all_known`: whether there are so many of each.
+  [[nodiscard]] std::string licenses_of(const SlurmRecord& of, bool& all_known) const {
+    const std::optional<LicenseAmounts> asks = license_amounts(of.licenses);
+    all_known = asks.has_value();
+    std::string out;
+    for (const auto& [name, count] : asks.value_or(LicenseAmounts{})) {
+      const auto has = std::ranges::find(licenses_, name, &std::pair<std::string, int>::first);
+      if (has == licenses_.end() || count > has->second) {
+        all_known = false;
+      } else {
+        out += fmt::format("{}{}:{}", out.empty() ? "" : ",", name, count);
+      }
+    }
+    return out;
   }
 
   /// The units that a job asks for; nothing, with a reason, where it cannot be taken.
@@ -217,24 +238,28 @@ class TraceRows {
     };
     const double begin =
         of.eligible > of.submit && of.array.empty() && of.dependency.empty() ? of.eligible : zero;
-    return trace_line({of.id,
-                       of.user,
-                       of.account,
-                       partition_of(of),
-                       of.qos,
-                       std::to_string(units),
-                       after(of.submit),
-                       fmt::format("{:.15g}", runs),
-                       fmt::format("{:.15g}", std::max(limit_of(of), runs)),
-                       after(of.start),
-                       after(begin),
-                       host_list("n", nodes_->numbers_of(of.nodes)),
-                       of.array,
-                       of.array.empty() ? std::string() : std::to_string(of.array_limit),
-                       of.dependency,
-                       {},
-                       of.state,
-                       of.name});
+    std::vector<std::string> cells{
+        of.id,
+        of.user,
+        of.account,
+        partition_of(of),
+        of.qos,
+        std::to_string(units),
+        after(of.submit),
+        fmt::format("{:.15g}", runs),
+        fmt::format("{:.15g}", std::max(limit_of(of), runs)),
+        after(of.start),
+        after(begin),
+        host_list("n", nodes_->numbers_of(of.nodes)),
+        of.array,
+        of.array.empty() ? std::string() : std::to_string(of.array_limit),
+        of.dependency,
+        {},
+        of.state,
+        of.name};
+    bool all_known = true;
+    if (!licenses_.empty()) cells.push_back(licenses_of(of, all_known));
+    return trace_line(cells);
   }
 
  private:
@@ -242,11 +267,14 @@ class TraceRows {
   const SiteNodes* nodes_;
   std::set<std::string> names_;
   std::string default_;
+  LicenseAmounts licenses_;
 };
 
 /// How long a job is taken to run once it has started; below 0: it never did, nor will it.
 double duration_of(const SlurmRecord& of, const TraceRows& rows) {
-  if (of.start >= 0 && of.end >= of.start) return of.end - of.start;
+  if (of.start >= 0 && of.end >= of.start) {
+    return std::max(0.0, of.end - of.start - of.suspended);
+  }
   const bool open = of.state == "PENDING" || of.state == "RUNNING" || of.state == "SUSPENDED" ||
                     of.state == "COMPLETING" || of.state == "REQUEUED";
   return open ? rows.limit_of(of) : -1;
@@ -256,7 +284,7 @@ double duration_of(const SlurmRecord& of, const TraceRows& rows) {
 struct TakenJobs {
   std::string csv;
   std::size_t taken = 0;
-  NamedJobs left_out, open, never, without, untold;
+  NamedJobs left_out, open, never, without, untold, unlicensed;
   double latest = 0;  ///< that anything was recorded, after the first submission
   std::set<std::string> qualities;
 };
@@ -265,7 +293,7 @@ TakenJobs take_jobs(std::vector<SlurmRecord> records, const TraceRows& rows,
                     std::vector<std::string>& notes) {
   constexpr std::size_t kMostTold = 50;
   TakenJobs out;
-  out.csv = TraceRows::heading();
+  out.csv = rows.heading();
   std::ranges::stable_sort(records, {}, &SlurmRecord::submit);
   const double zero = records.empty() ? 0 : records.front().submit;
   std::size_t told = 0;
@@ -287,6 +315,9 @@ TakenJobs take_jobs(std::vector<SlurmRecord> records, const TraceRows& rows,
       continue;
     }
     if (of.end < 0) out.open.add(of.id);
+    bool all_known = true;
+    (void)rows.licenses_of(of, all_known);
+    if (!all_known) out.unlicensed.add(of.id);
     if (!of.qos.empty()) out.qualities.insert(of.qos);
     out.latest = std::max({out.latest, of.submit - zero, of.start - zero, of.end - zero});
     out.csv += rows.row(of, *units, zero, runs);
@@ -299,20 +330,23 @@ TakenJobs take_jobs(std::vector<SlurmRecord> records, const TraceRows& rows,
   tell("left out, as they were cancelled before they started", out.never);
   tell("taken to run to their time limits, as they had not ended", out.open);
   tell("left out, too large as well", out.untold);
+  tell("taken without licences of which slurm.conf has none, or fewer", out.unlicensed);
   return out;
 }
 
-Json columns_json() {
-  return {{"runs", "duration_s"},
-          {"limit", "limit_s"},
-          {"start", "start_s"},
-          {"begin", "begin_s"},
-          {"nodes", "nodes"},
-          {"array", "array"},
-          {"array_limit", "array_limit"},
-          {"dependency", "dependency"},
-          {"state", "state"},
-          {"series", "series"}};
+Json columns_json(bool licenses) {
+  Json out{{"runs", "duration_s"},
+           {"limit", "limit_s"},
+           {"start", "start_s"},
+           {"begin", "begin_s"},
+           {"nodes", "nodes"},
+           {"array", "array"},
+           {"array_limit", "array_limit"},
+           {"dependency", "dependency"},
+           {"state", "state"},
+           {"series", "series"}};
+  if (licenses) out["licenses"] = "licenses";
+  return out;
 }
 
 Json cluster_json(const SiteNodes& nodes, const std::string& node, const PresetStore& presets) {
@@ -378,9 +412,13 @@ ImportedSite import_slurm(const SlurmFiles& files, const std::string& node,
         read_sacctmgr_dump(files.sacctmgr->name, files.sacctmgr->text, out.notes), limits,
         files.sacctmgr->name, out.notes);
   }
+  for (const auto& [name, count] : rows.licenses()) {
+    queue["licenses"].push_back({{"name", name}, {"count", count}});
+  }
   if (!partitions.empty()) queue["partitions"] = std::move(partitions);
   if (jobs.open.count() > 0 && jobs.latest > 0) queue["snapshot"] = jobs.latest;
-  queue["jobs"] = Json::array({{{"trace", {{"file", trace}, {"columns", columns_json()}}}}});
+  queue["jobs"] = Json::array(
+      {{{"trace", {{"file", trace}, {"columns", columns_json(!rows.licenses().empty())}}}}});
   const Json scenario{
       {"about",
        fmt::format("Imported from {}{}: what its jobs waited, beside what its "

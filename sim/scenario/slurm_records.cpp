@@ -81,6 +81,19 @@ class SacctRow {
   const std::vector<std::string>* cells_;
 };
 
+/// "license/matlab=2" of a list of TRES, as --licenses has it.
+std::string licenses_in(const std::string& tres) {
+  constexpr std::string_view kLicense = "license/";
+  std::string out;
+  for (std::string part : split_list(tres)) {
+    if (!part.starts_with(kLicense)) continue;
+    part.erase(0, kLicense.size());
+    std::ranges::replace(part, '=', ':');
+    out += (out.empty() ? "" : ",") + part;
+  }
+  return out;
+}
+
 SlurmRecord record_of(const SacctRow& row) {
   SlurmRecord out;
   out.id = row.text("JobID");
@@ -101,8 +114,11 @@ SlurmRecord record_of(const SacctRow& row) {
   out.start = row.time("Start");
   out.end = row.time("End");
   out.limit = slurm_duration(row.text("Timelimit")).value_or(-1);
+  out.suspended = slurm_duration(row.text("Suspended")).value_or(0);
+  out.licenses = row.text("Licenses");
   for (const char* const column : {"AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"}) {
     const std::string tres = row.text(column);
+    if (out.licenses.empty()) out.licenses = licenses_in(tres);
     if (out.gpus == 0) out.gpus = gpus_in(tres).value_or(0);
     if (out.cpus == 0) out.cpus = amount_in(tres, "cpu").value_or(0);
   }
@@ -228,6 +244,7 @@ SlurmRecord record_of(const SqueueValue& job) {
   out.state = squeue_text(job, "job_state");
   out.reservation = squeue_text(job, "resv_name");
   out.dependency = squeue_text(job, "dependency");
+  out.licenses = squeue_text(job, "licenses");
   out.submit = squeue_number(job, "submit_time");
   out.eligible = squeue_number(job, "eligible_time");
   const bool runs = out.state == "RUNNING" || out.state == "SUSPENDED" || out.state == "COMPLETING";

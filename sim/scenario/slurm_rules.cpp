@@ -93,13 +93,22 @@ std::optional<Json> preemption_json(const SlurmSite& site, std::vector<std::stri
   if ((!by_qos && type != "preempt/partition_prio") || mode.empty() || mode == "off") {
     return std::nullopt;
   }
-  if (mode.find("suspend") != std::string::npos) {
+  const bool suspends = mode.find("suspend") != std::string::npos;
+  const auto has_gpus = [](const SlurmNode& of) { return of.gpus > 0; };
+  if (suspends && std::ranges::any_of(site.nodes, has_gpus)) {
     notes.emplace_back(
-        "PreemptMode=SUSPEND frees no GPU: a suspended job keeps its own, and nobody is "
-        "taken to be preempted");
+        "PreemptMode=SUSPEND frees the CPUs of a suspended job, and none of its Gres: it keeps its "
+        "GPUs, and nobody is taken to be preempted; \"suspends\" in \"preemption\" is for GPUs "
+        "that are shared");
     return std::nullopt;
   }
   Json out{{"mode", by_qos ? "qos" : "partition"}};
+  if (suspends) out["suspends"] = true;
+  if (suspends && by_qos) {
+    notes.emplace_back(
+        "PreemptMode=SUSPEND with preempt/qos: jobs of one partition would take turns "
+        "(SchedulerTimeSlice); here the one that preempts runs to its end");
+  }
   if (mode.find("cancel") != std::string::npos) out["cancels"] = true;
   if (const std::string time = site.get("PreemptExemptTime"); !time.empty() && time != "-1") {
     // A bare number is of seconds; else days, hours, minutes and seconds.
@@ -233,7 +242,14 @@ Json one_qos(const std::map<std::string, std::string>& row, const std::set<std::
   if (grace_s && *grace_s > 0) put_time(out, "grace", grace_s);
   const std::string exempt = value_in(row, "preemptexempttime");
   if (!exempt.empty()) put_time(out, "exempt", slurm_duration(exempt));
-  if (in_small_letters(value_in(row, "preemptmode")) == "cancel") out["cancels"] = true;
+  const std::string mode = in_small_letters(value_in(row, "preemptmode"));
+  if (mode == "cancel") out["cancels"] = true;
+  if (mode.find("suspend") != std::string::npos) {
+    notes.push_back(fmt::format(
+        "{}: qos {}: preemptmode=suspend matters and is not modelled: its jobs are preempted as "
+        "PreemptMode says",
+        file, name));
+  }
   if (value_in(row, "flags").find("NoReserve") != std::string::npos) out["no_reserve"] = true;
   const auto factor = slurm_number(value_in(row, "usagefactor"));
   if (factor && *factor != 1) out["usage_factor"] = *factor;

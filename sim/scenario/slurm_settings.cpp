@@ -121,7 +121,7 @@ constexpr SlurmSetting kSlurmSettings[] = {
     SlurmSetting{"KillWait", kHarmless, ""},
     SlurmSetting{"LaunchParameters", kHarmless, ""},
     SlurmSetting{"LaunchType", kHarmless, ""},
-    SlurmSetting{"Licenses", kMatters, "licences that jobs wait for"},
+    SlurmSetting{"Licenses", kActs, ""},
     SlurmSetting{"LogTimeFormat", kHarmless, ""},
     SlurmSetting{"MailDomain", kHarmless, ""},
     SlurmSetting{"MailProg", kHarmless, ""},

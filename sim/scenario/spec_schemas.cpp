@@ -109,4 +109,12 @@ Json spec_schemas(const PresetStore& presets) {
   };
 }
 
+void refer_to_job_schema(nlohmann::ordered_json& schema) {
+  if (schema.is_object() && schema.contains("$ref")) {
+    schema["$ref"] = "scenario.schema.json" + schema["$ref"].get<std::string>();
+  }
+  if (!schema.is_structured()) return;
+  for (nlohmann::ordered_json& inner : schema) refer_to_job_schema(inner);
+}
+
 }  // namespace lockstep

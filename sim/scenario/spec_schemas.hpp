@@ -12,4 +12,8 @@ namespace lockstep {
 /// what the others change ("huggingface" of a model, "release" and "allow" of a stack).
 nlohmann::ordered_json spec_schemas(const PresetStore& presets);
 
+/// For a schema in a file of its own: references to types that the schema of a job defines become
+/// references to that file.
+void refer_to_job_schema(nlohmann::ordered_json& schema);
+
 }  // namespace lockstep

@@ -15,6 +15,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/write_json.hpp"
 #include "models/spec/parameter_counts.hpp"
@@ -96,8 +97,8 @@ std::vector<int> sizes_in_time(const PlanAsk& ask, const ParameterCounts& weight
   const double least = std::ceil(std::max({for_work, for_weights, 1.0}));
   if (!(2 * least <= kMaxNodes / 2.0)) {
     fail_option("--time", ask.time,
-                fmt::format("longer: {:.3g} nodes of {} would be needed at {:.0f} % of their peak",
-                            least, node.name, 100 * kAskedUse));
+                fmt::format("longer: {} nodes of {} would be needed at {:.0f} % of their peak",
+                            compact(least), node.name, 100 * kAskedUse));
   }
   const auto nodes = static_cast<int>(std::bit_ceil(static_cast<std::uint32_t>(least)));
   return {nodes, 2 * nodes};
@@ -156,7 +157,8 @@ std::vector<AskedCandidate> candidates_of(const PlanAsk& ask, bool priced,
 Json candidate_json(const AskedCandidate& candidate, bool own_batch) {
   Json scenario{{"cluster", {{"node", candidate.node}}}};
   if (own_batch) scenario["batch"] = {{"sequences", candidate.sequences()}};
-  return {{"name", fmt::format("{}, {} GPUs", candidate.node, candidate.gpus)},
+  return {{"name", fmt::format("{}, {} {}", candidate.node, candidate.gpus,
+                               candidate.gpus == 1 ? "GPU" : "GPUs")},
           {"pay", candidate.rented ? "rent" : "own"},
           {"layout", "tuned"},
           {"nodes", Json::array({candidate.nodes})},

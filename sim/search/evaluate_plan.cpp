@@ -88,6 +88,25 @@ std::vector<TrajectoryResult> runs_of(const Campaign& campaign, const Trajectory
   return runs;
 }
 
+/// Money by month, mean over the runs: it adds up to the mean of their money.
+std::vector<PlanMonth> mean_months(const PlanModel& model, const std::vector<PlanOutcome>& outcomes,
+                                   const PlanFactors& factors) {
+  std::vector<PlanMonth> mean;
+  const auto n = static_cast<double>(outcomes.size());
+  for (const PlanOutcome& outcome : outcomes) {
+    const std::vector<PlanMonth> months = plan_months(model, outcome, factors);
+    mean.resize(std::max(mean.size(), months.size()));
+    for (std::size_t m = 0; m < months.size(); ++m) {
+      for (const auto part :
+           {&PlanMonth::write_off_usd, &PlanMonth::running_usd, &PlanMonth::rent_usd,
+            &PlanMonth::egress_usd, &PlanMonth::storage_usd}) {
+        mean[m].*part += months[m].*part / n;
+      }
+    }
+  }
+  return mean;
+}
+
 /// One candidate: what is expected, both ends of each bar, the samples.
 class CandidateWork {
  public:
@@ -122,13 +141,18 @@ class CandidateWork {
     return out;
   }
 
-  [[nodiscard]] PlanOutcome mean_of(const Campaign& campaign,
-                                    const std::vector<TrajectoryResult>& runs,
-                                    const PlanFactors& factors) const {
+  [[nodiscard]] std::vector<PlanOutcome> outcomes_of(const Campaign& campaign,
+                                                     const std::vector<TrajectoryResult>& runs,
+                                                     const PlanFactors& factors) const {
     std::vector<PlanOutcome> outcomes;
     outcomes.reserve(runs.size());
     for (const TrajectoryResult& run : runs) outcomes.push_back(outcome(campaign, run, factors));
-    return mean_outcome(outcomes);
+    return outcomes;
+  }
+  [[nodiscard]] PlanOutcome mean_of(const Campaign& campaign,
+                                    const std::vector<TrajectoryResult>& runs,
+                                    const PlanFactors& factors) const {
+    return mean_outcome(outcomes_of(campaign, runs, factors));
   }
 
   /// The expected outcome, and the bars of inputs that leave the runs as they are.
@@ -141,7 +165,11 @@ class CandidateWork {
     sampling.within = candidate_.run.within;
     sampling.under_way = watch_;
     const std::vector<TrajectoryResult> runs = lockstep::sample(campaign, sampling);
-    result_.expected = mean_of(campaign, runs, factors);
+    const std::vector<PlanOutcome> outcomes = outcomes_of(campaign, runs, factors);
+    result_.expected = mean_outcome(outcomes);
+    if (candidate_.place || result_.model.plan.data) {
+      result_.months = mean_months(result_.model, outcomes, factors);
+    }
     for (const PlanInputInfo& info : plan_inputs()) {
       if (changes_run(info.input)) continue;
       swing(info.input,
@@ -213,7 +241,8 @@ std::span<const PlanMeasure, 3> plan_measures() { return kMeasures; }
 
 std::vector<MonthMoney> expected_months(const PlanResult& result) {
   const Fleet& fleet = *result.model.fleet;
-  return money_by_month(fleet, Seconds{result.expected.time_s} - fleet.begins);
+  return money_by_month(fleet, Seconds{result.expected.time_s} - fleet.begins,
+                        {.price = result.model.price_factor, .energy = 1});
 }
 
 std::size_t plan_pieces(const PlanSpec& spec) {

@@ -47,8 +47,9 @@ struct PlanResult {
   PlanChances chances;
   std::vector<PlanSwing> swings;  ///< in the order of plan_inputs()
   std::vector<PlanOutcome> samples;
-  bool on_front = false;  ///< no other candidate is better in all of time, money and energy
-  double unfinished = 0;  ///< share of samples that are given up before their work is done
+  std::vector<PlanMonth> months;  ///< of what is expected, where there is a region or a dataset
+  bool on_front = false;          ///< no other candidate is better in all of time, money and energy
+  double unfinished = 0;          ///< share of samples that are given up before their work is done
   double best_share = 0;  ///< share of samples in which it is best of those that keep the limits
 };
 

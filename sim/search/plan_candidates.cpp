@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/search/read_regions.hpp"
 #include "sim/search/search_base.hpp"
 
 namespace lockstep {
@@ -77,8 +79,10 @@ void set_nodes(Json& scenario, int nodes) {
 /// Reads one candidate of one size.
 class CandidateReader {
  public:
-  CandidateReader(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets)
-      : root_(root), from_(from), presets_(presets) {
+  /// `region` is the element of the plan's "regions"; none: it has no regions.
+  CandidateReader(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets,
+                  std::optional<JsonCursor> region)
+      : root_(root), from_(from), presets_(presets), region_(std::move(region)) {
     shared_ = scenario_part(root.find("scenario"));
     own_ = scenario_part(from.find("scenario"));
     whole_ = shared_;
@@ -89,6 +93,8 @@ class CandidateReader {
       drop_what_site_knows(presets.cluster(name), whole_);
     }
     whole_.merge_patch(own_);
+    if (region_) regional_ = scenario_part(region_->find("scenario"));
+    whole_.merge_patch(regional_);
     if (!whole_.contains("power")) whole_["power"] = Json::object();
   }
 
@@ -132,6 +138,8 @@ class CandidateReader {
 
   /// Where in the plan a place of the scenario is that was put together.
   [[nodiscard]] std::string in_plan(const std::string& pointer, bool shared) const {
+    const bool regional = !pointer.empty() && regional_.contains(Json::json_pointer(pointer));
+    if (regional) return region_->pointer() + "/scenario" + pointer;
     return (shared ? "/scenario" : from_.pointer() + "/scenario") + pointer;
   }
   [[nodiscard]] bool is_shared_only(const std::string& pointer) const {
@@ -184,7 +192,9 @@ class CandidateReader {
   const JsonCursor& root_;
   const JsonCursor& from_;
   const PresetStore& presets_;
+  std::optional<JsonCursor> region_;
   Json shared_, own_, whole_;
+  Json regional_ = Json::object();
 };
 
 /// Sizes in nodes; {0}: the scenario's own.
@@ -271,9 +281,23 @@ bool is_priced(const PlanCandidate& candidate) {
 
 namespace {
 
-/// Adds one for each size of the candidate `from`.
+/// The regions that a candidate trains in: all, where it names none.
+std::vector<std::size_t> read_candidate_regions(const JsonCursor& from, const PlanSpec& plan) {
+  const auto named = from.find("regions");
+  if (named && plan.regions.empty()) named->fail("only beside the plan's \"regions\"");
+  if (named) {
+    std::vector<std::size_t> out = read_region_names(*named, plan.regions);
+    if (out.empty()) named->fail("at least one region, or no such key");
+    return out;
+  }
+  std::vector<std::size_t> out(plan.regions.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  return out;
+}
+
+/// Adds one for each region and size of the candidate `from`.
 void read_candidate(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets,
-                    double tokens, const std::array<Distribution, kPlanInputs>& inputs,
+                    const PlanSpec& plan, const std::array<Distribution, kPlanInputs>& inputs,
                     const std::shared_ptr<const StepIntervals>& intervals,
                     std::vector<PlanCandidate>& out) {
   const std::string name = from.at("name").string();
@@ -287,12 +311,19 @@ void read_candidate(const JsonCursor& root, const JsonCursor& from, const Preset
   const bool tuned = layout && layout->choice(kLayouts) == 1;
   const std::optional<double> spares = read_spares(from, root);
   const std::vector<int> sizes = read_sizes(from);
-  const CandidateReader reader(root, from, presets);
-  from.finish();
-  for (const int nodes : sizes) {
-    PlanCandidate candidate = reader.read(tokens, nodes, tuned);
-    const bool several = sizes.size() > 1;
-    candidate.name = several ? fmt::format("{}, {} GPUs", name, candidate.scenario.gpus()) : name;
+  const std::vector<std::size_t> regions = read_candidate_regions(from, plan);
+  const auto add = [&](const CandidateReader& reader, int nodes,
+                       std::optional<std::size_t> region) {
+    PlanCandidate candidate = reader.read(plan.training.tokens, nodes, tuned);
+    const int gpus = candidate.scenario.gpus();
+    const std::string size =
+        sizes.size() > 1 ? fmt::format(", {} {}", gpus, gpus == 1 ? "GPU" : "GPUs") : std::string();
+    candidate.name = name + size;
+    if (region) {
+      candidate.family = candidate.name;
+      candidate.name = fmt::format("{} in {}{}", name, plan.regions[*region].name, size);
+      place_candidate(plan, *region, candidate);
+    }
     candidate.about = about ? about->string() : std::string{};
     candidate.rented = payment == 1;
     candidate.inputs = own;
@@ -303,13 +334,25 @@ void read_candidate(const JsonCursor& root, const JsonCursor& from, const Preset
       from.at("pay").fail(R"(own, or a price: "scenario": {"price": {"usd_per_gpu_hour": ...}})");
     }
     out.push_back(std::move(candidate));
+  };
+  if (regions.empty()) {
+    const CandidateReader reader(root, from, presets, std::nullopt);
+    from.finish();
+    for (const int nodes : sizes) add(reader, nodes, std::nullopt);
+    return;
+  }
+  const std::vector<JsonCursor> list = root.at("regions").elements(kMostRegions);
+  for (const std::size_t region : regions) {
+    const CandidateReader reader(root, from, presets, list[region]);
+    from.finish();
+    for (const int nodes : sizes) add(reader, nodes, region);
   }
 }
 
 }  // namespace
 
 std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetStore& presets,
-                                           double tokens,
+                                           const PlanSpec& plan,
                                            const std::array<Distribution, kPlanInputs>& inputs) {
   std::vector<PlanCandidate> out;
   const JsonCursor list = root.at("candidates");
@@ -318,7 +361,7 @@ std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetS
   const auto intervals = std::make_shared<const StepIntervals>(presets);
   for (const JsonCursor& from : elements) {
     try {
-      read_candidate(root, from, presets, tokens, inputs, intervals, out);
+      read_candidate(root, from, presets, plan, inputs, intervals, out);
     } catch (const MissingKeys& error) {
       if (error.problem().file != root.file()) throw;
       root.also_missing(error.keys());

@@ -10,10 +10,11 @@
 
 namespace lockstep {
 
-/// One for each size. `root` is the plan's, within its read_whole(): what scenarios lack is added
-/// to what the plan lacks. `inputs` hold where a candidate says nothing. Throws InputError.
+/// One for each region and size. `root` is the plan's, within its read_whole(): what scenarios lack
+/// is added to what the plan lacks. `plan` has its training, regions and data; `inputs` hold where
+/// a candidate says nothing. Throws InputError.
 std::vector<PlanCandidate> read_candidates(const JsonCursor& root, const PresetStore& presets,
-                                           double tokens,
+                                           const PlanSpec& plan,
                                            const std::array<Distribution, kPlanInputs>& inputs);
 
 /// Reads "uncertain" over what `out` has; finished.

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "models/accuracy/prediction_interval.hpp"
+#include "models/base/number_text.hpp"
 #include "models/layer/flops.hpp"
+#include "models/site/finance.hpp"
 #include "sim/fabric/hash_band.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/run/campaign_work.hpp"
@@ -59,7 +62,7 @@ struct Pricing {
 };
 Pricing pricing_of(const PlanModel& model, const PlanFactors& factors) {
   Pricing out{.prices = model.scenario.power->cost, .holdings = model.power.holdings};
-  const double price = factor(factors, PlanInput::price);
+  const double price = model.price_factor * factor(factors, PlanInput::price);
   out.prices.usd_per_gpu *= price;
   out.prices.usd_per_node *= price;
   out.prices.usd_per_100g_port *= price;
@@ -69,11 +72,14 @@ Pricing pricing_of(const PlanModel& model, const PlanFactors& factors) {
   return out;
 }
 
+MoneyFactors money_factors(const PlanModel& model, const PlanFactors& factors) {
+  return {.price = model.price_factor * factor(factors, PlanInput::price),
+          .energy = factor(factors, PlanInput::power) * factor(factors, PlanInput::tariff)};
+}
+
 /// What the candidate's purchase makes of its time and money; interest is part of running it.
 void pay_by_month(const PlanModel& model, const PlanFactors& factors, PlanOutcome& out) {
-  const MoneyFactors money{
-      .price = factor(factors, PlanInput::price),
-      .energy = factor(factors, PlanInput::power) * factor(factors, PlanInput::tariff)};
+  const MoneyFactors money = money_factors(model, factors);
   const MonthMoney sum = sum_of(money_by_month(*model.fleet, Seconds{out.time_s}, money));
   out.time_s += model.fleet->begins.base_units();
   out.capital = {.machines_usd = sum.bought, .network_usd = 0, .building_usd = 0};
@@ -81,6 +87,59 @@ void pay_by_month(const PlanModel& model, const PlanFactors& factors, PlanOutcom
   out.energy_usd = sum.energy;
   out.running_usd = sum.energy + sum.staff + sum.interest;
   out.rent_usd = sum.leased + sum.rented;
+}
+
+/// The time and the money that moving its data and its checkpoints takes. Data that arrives before
+/// the machines of a purchase do makes nobody wait.
+void move_data(const PlanPlace* place, const PlanModel& model, PlanOutcome& out) {
+  const std::optional<DataPlan>& data = model.plan.data;
+  PlanMoves moves;
+  if (place != nullptr) {
+    moves = moves_of(*place, model.plan.checkpoint.all, Seconds{out.time_s});
+  }
+  const Seconds begins = model.fleet ? model.fleet->begins : Seconds{};
+  const Seconds ready = moves.before + (data ? data->begins : Seconds{});
+  if (data) out.storage_usd = storage_usd(*data, data->begins + Seconds{out.time_s});
+  out.before_s = std::max(ready, begins).base_units();
+  out.after_s = moves.after.base_units();
+  out.time_s += out.before_s - begins.base_units() + out.after_s;
+  out.data_usd = moves.data_usd;
+  out.egress_usd = moves.data_usd + moves.copies_usd;
+}
+
+/// Spreads an amount evenly over [from, until) of the months; at once where that is no time.
+void spread_over_months(double usd, double from, double until, double PlanMonth::* part,
+                        std::vector<PlanMonth>& months) {
+  const auto last = static_cast<double>(months.size() - 1);
+  const auto month_of = [&](double at) {
+    return static_cast<std::size_t>(std::clamp(std::floor(at / kMonthSeconds), 0.0, last));
+  };
+  if (until <= from) {
+    months[month_of(from)].*part += usd;
+    return;
+  }
+  for (std::size_t m = month_of(from); m <= month_of(until); ++m) {
+    const double begin = std::max(from, static_cast<double>(m) * kMonthSeconds);
+    const double end = m == month_of(until) ? until : static_cast<double>(m + 1) * kMonthSeconds;
+    months[m].*part += usd * std::max(0.0, end - begin) / (until - from);
+  }
+}
+
+/// Storage by month. It is held from the dataset's arrival in its first tier until the run is done;
+/// what machines that come later leave of time is before that.
+void add_storage_months(const PlanModel& model, const PlanOutcome& outcome,
+                        std::vector<PlanMonth>& months) {
+  if (!model.plan.data) return;
+  const DataPlan& data = *model.plan.data;
+  const double done = outcome.time_s - outcome.after_s;
+  const double arrives = outcome.before_s - data.begins.base_units();
+  for (const HeldTier& tier : data.tiers) {
+    const double from = arrives + tier.from.base_units();
+    spread_over_months(tier.usd_per_month * (done - from) / kMonthSeconds, from, done,
+                       &PlanMonth::storage_usd, months);
+    const double read_at = arrives + tier.read_at.base_units();
+    spread_over_months(tier.read_usd, read_at, read_at, &PlanMonth::storage_usd, months);
+  }
 }
 
 /// How far published runs like it lie from their prediction: the models' validation error, for the
@@ -102,8 +161,16 @@ void add_accuracy(const StepIntervals& intervals, PlanModel& out) {
 
 }  // namespace
 
+PlanModel refused_candidate(const PlanCandidate& candidate) {
+  PlanModel out;
+  out.scenario = candidate.scenario;
+  out.impossible = candidate.refused;
+  return out;
+}
+
 PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
                          const std::function<bool()>& interrupted) {
+  if (!candidate.refused.empty()) return refused_candidate(candidate);
   PlanModel out;
   out.scenario = candidate.scenario;
   TuneOptions options;
@@ -120,8 +187,8 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
     const std::string sizes =
         words_of(dividing_counts(base, options.space), base.gpus() / base.nodes);
     out.impossible =
-        fmt::format("has no layout that {} can run on {} GPUs with {} sequences a step",
-                    base.stack.name, base.gpus(), base.job.batch.sequences);
+        fmt::format("has no layout that {} can run on {} with {} a step", base.stack.name,
+                    counted(base.gpus(), "GPU"), counted(base.job.batch.sequences, "sequence"));
     if (!sizes.empty()) out.impossible += "; these can be laid out: " + sizes;
     return out;
   }
@@ -136,9 +203,11 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
 }
 
 PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
+  if (!candidate.refused.empty()) return refused_candidate(candidate);
   PlanModel out = std::move(found);
   if (!out.impossible.empty()) return out;
   if (!candidate.tuned) out.scenario = candidate.scenario;
+  out.price_factor = candidate.price_factor;
   const Scenario& scenario = out.scenario;
   assert(scenario.power && scenario.training_tokens);
   out.memory = check_memory(scenario.job, scenario.stack, scenario.node.gpu);
@@ -232,8 +301,37 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
     out.energy_usd = cost.energy_usd;
     out.running_usd = cost.running_usd();
   }
+  if (candidate.place || model.plan.data) move_data(candidate.place.get(), model, out);
   if (model.fleet) pay_by_month(model, factors, out);
-  out.usd = out.write_off_usd + out.running_usd + out.rent_usd;
+  out.usd = out.write_off_usd + out.running_usd + out.rent_usd + out.egress_usd + out.storage_usd;
+  return out;
+}
+
+std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
+                                   const PlanFactors& factors) {
+  const double done = outcome.time_s - outcome.after_s;
+  std::vector<PlanMonth> out;
+  if (model.fleet) {
+    const Seconds run = Seconds{outcome.time_s} - model.fleet->begins;
+    for (const MonthMoney& of : money_by_month(*model.fleet, run, money_factors(model, factors))) {
+      out.push_back({.write_off_usd = of.bought + of.residual,
+                     .running_usd = of.energy + of.staff + of.interest,
+                     .rent_usd = of.leased + of.rented,
+                     .egress_usd = 0,
+                     .storage_usd = 0});
+    }
+  } else {
+    out.resize(static_cast<std::size_t>(std::max(1.0, std::ceil(outcome.time_s / kMonthSeconds))));
+    for (const auto& [usd, part] : {std::pair{outcome.write_off_usd, &PlanMonth::write_off_usd},
+                                    std::pair{outcome.running_usd, &PlanMonth::running_usd},
+                                    std::pair{outcome.rent_usd, &PlanMonth::rent_usd}}) {
+      spread_over_months(usd, outcome.before_s, done, part, out);
+    }
+  }
+  add_storage_months(model, outcome, out);
+  spread_over_months(outcome.data_usd, 0, outcome.before_s, &PlanMonth::egress_usd, out);
+  spread_over_months(outcome.egress_usd - outcome.data_usd, outcome.before_s, outcome.time_s,
+                     &PlanMonth::egress_usd, out);
   return out;
 }
 
@@ -244,7 +342,9 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
       &PlanOutcome::time_s,      &PlanOutcome::usd,           &PlanOutcome::energy_j,
       &PlanOutcome::peak_w,      &PlanOutcome::goodput,       &PlanOutcome::interruptions,
       &PlanOutcome::waiting,     &PlanOutcome::write_off_usd, &PlanOutcome::energy_usd,
-      &PlanOutcome::running_usd, &PlanOutcome::rent_usd};
+      &PlanOutcome::running_usd, &PlanOutcome::rent_usd,      &PlanOutcome::egress_usd,
+      &PlanOutcome::data_usd,    &PlanOutcome::before_s,      &PlanOutcome::after_s,
+      &PlanOutcome::storage_usd};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   mean.gpus = outcomes.front().gpus;

@@ -30,6 +30,7 @@ struct PlanModel {
   MemoryVerdict memory;
   CampaignPlan plan;
   std::shared_ptr<const Fleet> fleet;  ///< where its run says "purchase"
+  double price_factor = 1;             ///< of its region
   StepPower power;                     ///< with the nodes in reserve
 };
 
@@ -50,8 +51,14 @@ struct PlanOutcome {
   double goodput = 0, interruptions = 0;
   std::optional<double> tonnes_co2;  ///< where the grid's intensity is given
   double waiting = 0;  ///< share of the time in which there is no healthy node to go on with
-  /// usd = write_off_usd + running_usd + rent_usd; running_usd has energy_usd in it.
+  /// usd = write_off_usd + running_usd + rent_usd + egress_usd + storage_usd; running_usd has
+  /// energy_usd in it.
   double write_off_usd = 0, running_usd = 0, energy_usd = 0, rent_usd = 0;
+  double egress_usd = 0, data_usd = 0;  ///< the first has the second, the dataset's, in it
+  double storage_usd = 0;               ///< of the tiers that hold the dataset
+  /// Of time_s: until its data has come and is staged, and after the run until its last checkpoint
+  /// is there.
+  double before_s = 0, after_s = 0;
   CapitalReport capital;  ///< to be spent before it begins; none of it where machines are rented
   bool finished = true;   ///< within ten times the time without failures
 };
@@ -64,6 +71,20 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors);
 /// predicted it draws the same, so that energy goes with time. Machines in reserve are paid for.
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
                        const TrajectoryResult& run, const PlanFactors& factors);
+
+/// What a month of 1/12 of 365.25 days takes; sums over the months are those of the outcome.
+struct PlanMonth {
+  double write_off_usd = 0, running_usd = 0, rent_usd = 0, egress_usd = 0, storage_usd = 0;
+
+  [[nodiscard]] double usd() const {
+    return write_off_usd + running_usd + rent_usd + egress_usd + storage_usd;
+  }
+};
+/// With a fleet its money month by month, what machines are worth taken off in the last; else each
+/// part spread evenly over the run. Egress falls due while the data moves: of the dataset before
+/// the run, of checkpoints during it and after it.
+std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
+                                   const PlanFactors& factors);
 
 /// Means of each number, of one candidate; `finished` if all are. Requires at least one.
 PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "sim/search/distribution.hpp"
+#include "sim/search/plan_regions.hpp"
 
 namespace lockstep {
 
@@ -68,7 +70,11 @@ struct PlanCandidate {
   std::array<Distribution, kPlanInputs> inputs;
   /// What published runs like its own layout say of the efficiency; none: the file says it.
   std::shared_ptr<const StepIntervals> intervals{};
-  std::string pointer;  ///< where it stands in the file
+  std::string pointer;   ///< where it stands in the file
+  std::string family{};  ///< what it is called in every region; empty: the plan has no regions
+  std::shared_ptr<const PlanPlace> place{};  ///< the same
+  double price_factor = 1;                   ///< of its region
+  std::string refused{};  ///< why it may not train there; it is told, and not evaluated
 };
 
 /// Whether there is an answer about its money: a rent, or any price of owning.
@@ -82,7 +88,10 @@ struct PlanSpec {
   std::uint32_t samples = 400;  ///< of the Monte Carlo
   std::uint64_t seed = 1;
   std::vector<PlanCandidate> candidates;
-  std::vector<std::string> assumptions;  ///< of the plan; each candidate has its own
+  std::vector<PlanRegion> regions;                ///< none: nobody says where
+  std::optional<PlanData> data;                   ///< that moves between them
+  std::optional<std::chrono::sys_seconds> start;  ///< local time; none: answers count days
+  std::vector<std::string> assumptions;           ///< of the plan; each candidate has its own
 
   /// Money is told of those that have prices, and decides only where all have.
   [[nodiscard]] bool any_priced() const { return std::ranges::any_of(candidates, is_priced); }

@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/json_cursor.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/compute_optimal.hpp"
 #include "sim/search/plan_candidates.hpp"
+#include "sim/search/read_regions.hpp"
 
 namespace lockstep {
 namespace {
@@ -39,10 +41,11 @@ std::string law_words(const ScalingLaw& law, double parameters, double tokens) {
   const Flops compute = training_compute(parameters, tokens);
   const ComputeOptimum best = optimum_of(law, compute);
   return fmt::format(
-      "By {} ({}) the {:.2g} FLOP of this training would go furthest with {:.3g} B weights and "
-      "{:.3g} T tokens: a loss of {:.3f} against {:.3f}.",
-      law.name, law.source, compute.base_units(), best.parameters * 1e-9, best.tokens * 1e-12,
-      expected_loss(law, best.parameters, best.tokens), expected_loss(law, parameters, tokens));
+      "By {} ({}) the {:.2g} FLOP of this training would go furthest with {} B weights and "
+      "{} T tokens: a loss of {:.3f} against {:.3f}.",
+      law.name, law.source, compute.base_units(), plain_number(best.parameters * 1e-9, 3),
+      plain_number(best.tokens * 1e-12, 3), expected_loss(law, best.parameters, best.tokens),
+      expected_loss(law, parameters, tokens));
 }
 
 /// Tokens as given, as a budget of compute pays for, or as a law finds best for the model.
@@ -60,18 +63,19 @@ PlanTraining read_training(const JsonCursor& from, double parameters) {
     const Flops flops{budget->number(kBudget)};
     out.tokens = flops / training_compute(parameters, 1);
     out.words.push_back(
-        fmt::format("{:.3g} FLOP at 6 for each of {:.4g} B weights and each token "
-                    "(arXiv:2001.08361) are {:.3g} T tokens.",
-                    flops.base_units(), parameters * 1e-9, out.tokens * 1e-12));
+        fmt::format("{:.3g} FLOP at 6 for each of {} B weights and each token "
+                    "(arXiv:2001.08361) are {} T tokens.",
+                    flops.base_units(), plain_number(parameters * 1e-9, 4),
+                    plain_number(out.tokens * 1e-12, 3)));
   }
   if (law) {
     const ScalingLaw& chosen = read_law(*law);
     out.law = chosen.name;
     if (!tokens && !budget) {
       out.tokens = optimal_tokens(chosen, parameters);
-      out.words.push_back(fmt::format(
-          "Tokens for which {:.4g} B weights are the best use of the compute, by {} ({}).",
-          parameters * 1e-9, chosen.name, chosen.source));
+      out.words.push_back(
+          fmt::format("Tokens for which {} B weights are the best use of the compute, by {} ({}).",
+                      plain_number(parameters * 1e-9, 4), chosen.name, chosen.source));
     } else {
       out.words.push_back(law_words(chosen, parameters, out.tokens));
     }
@@ -106,6 +110,7 @@ void declare_plan(const DeclaredMembers& member, PlanSpec& out) {
                   [&](const JsonCursor& at) {
                     out.seed = static_cast<std::uint64_t>(at.integer(0, kMostSeed));
                   });
+  declare_regions(member, out);
 }
 
 std::array<Distribution, kPlanInputs> usual_inputs() {
@@ -165,12 +170,14 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   out.file = root.file();
   (void)root.find("$schema");
   declare_plan({root, Extent::whole}, out);
+  settle_regions(root, out);
   out.training = read_training(root.at("training"), read_parameters(root, presets));
   std::array<Distribution, kPlanInputs> inputs = usual_inputs();
   const auto uncertain = root.find("uncertain");
   if (uncertain) read_uncertain(*uncertain, inputs);
   out.assumptions = input_assumptions(uncertain);
-  out.candidates = read_candidates(root, presets, out.training.tokens, inputs);
+  out.candidates = read_candidates(root, presets, out, inputs);
+  check_places(root, out);
   check_price(root, out);
   settle_money(root, out);
   root.finish();

@@ -97,8 +97,9 @@ void fail_without_layout(const Scenario& base, const TuneResult& result, const T
     const int per_node = base.gpus() / base.nodes;
     const std::string sizes = words_of(dividing_counts(base, space), per_node);
     problem.pointer = "/batch/sequences";
-    problem.found = fmt::format("no layout that divides {} sequences of a step on {} GPUs",
-                                base.job.batch.sequences, base.gpus());
+    problem.found =
+        fmt::format("no layout that divides {} of a step on {}",
+                    counted(base.job.batch.sequences, "sequence"), counted(base.gpus(), "GPU"));
     if (!sizes.empty()) {
       problem.allowed = sizes + ", which can be laid out";
     } else {

@@ -36,7 +36,10 @@ class BesideRun {
     }
   }
 
-  void run() { end_ = engine_.run(); }
+  void run() {
+    end_ = engine_.run();
+    network_.take_stock(end_);
+  }
 
   ServeResult serve(const ServePlan& plan, ServingSpec& spec,
                     const std::function<bool(std::size_t)>& go_on) {

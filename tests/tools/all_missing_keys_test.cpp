@@ -16,6 +16,7 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/referee/referee_case.hpp"
+#include "sim/scenario/read_filling.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_queue.hpp"
 #include "sim/scenario/read_serving.hpp"
@@ -110,6 +111,9 @@ std::vector<Kind> kinds() {
   const auto traffic = [](const std::string& file, const std::string& text) {
     (void)read_traffic(JsonCursor::parse(file, text), presets());
   };
+  const auto filling = [](const std::string& file, const std::string& text) {
+    (void)read_filling(JsonCursor::parse(file, text));
+  };
   const auto queue = [](const std::string& file, const std::string& text) {
     (void)read_queue(JsonCursor::parse(file, text), presets());
   };
@@ -145,6 +149,7 @@ std::vector<Kind> kinds() {
       {"events", "scenarios/congestion/spine-dies.json", shared},
       {"rl", "scenarios/rl/grpo-llama3-8b-colocated.json", rl},
       {"a queue", "scenarios/queue/research-cluster-easy.json", queue},
+      {"a cluster to fill", "scenarios/queue/fill-mixed-gpus.json", filling},
       {"campaigns of a queue", "searches.json", queue, kSearches},
       {"serving", "scenarios/serving/llama3-70b-h100-chat.json", serving},
       {"rl with pools", "scenarios/rl/ppo-llama3-8b-pools.json", rl},

@@ -320,8 +320,8 @@ TEST_CASE("lockstep run: a card's and a fabric's profile together") {
   };
   const nlohmann::json both = result({card, fabric});
   const std::string assumed = both["assumptions"].dump();
-  CHECK(assumed.find("kernels: as " + card + " measured them (1 points)") != std::string::npos);
-  CHECK(assumed.find("collectives: as " + fabric + " measured them (1 points)") !=
+  CHECK(assumed.find("kernels: as " + card + " measured them (1 point)") != std::string::npos);
+  CHECK(assumed.find("collectives: as " + fabric + " measured them (1 point)") !=
         std::string::npos);
   // The copy of 400 us is an order of magnitude slower than the card is.
   CHECK(both["step_s"] > 1.05 * result({})["step_s"].get<double>());

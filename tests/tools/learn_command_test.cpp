@@ -36,6 +36,14 @@ std::string list_of(const std::string& scenario, double step, int times = 1) {
 
 }  // namespace
 
+TEST_CASE("learn: a list in YAML is refused as YAML") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("steps.yaml", "- scenario: job.json\n  step: 1.9 s\n");
+  const test::Ran ran = test::lockstep_with({"learn", file});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err == file + ": found YAML; allowed: JSON\n");
+}
+
 TEST_CASE("learn: a measured step moves the prediction towards it, and narrows its interval") {
   const test::TemporaryFolder folder;
   const double before = predicted(kJob), measured = 1.2 * before;

@@ -246,6 +246,13 @@ TEST_CASE("lockstep replay: on another GPU a kernel keeps the floor of its launc
   CHECK(ran.out.find("note: the step on b200_sxm_180gb has no interval") != std::string::npos);
   const Ran same = replayed_on(idle, {"--node", "dgx_h100", "--recorded-on", "h100_sxm5_80gb"});
   CHECK(same.out.find("has no interval") == std::string::npos);
+  // Nothing says whether a whole pass multiplies or moves data.
+  const std::string untold = "of the kernels' time is of nodes whose names and sizes do not say";
+  CHECK(ran.out.find(untold) == std::string::npos);
+  const std::string pass =
+      folder.write("pass.json", made_kineto({{"forward of micro batch 0", 0, 5000, 7}}));
+  const Ran whole = replayed_on(pass, {"--node", "dgx_b200", "--recorded-on", "h100_sxm5_80gb"});
+  CHECK_MESSAGE(whole.out.find("100.0 % " + untold) != std::string::npos, whole.out);
 }
 
 TEST_CASE("lockstep replay: a recording of another card than --recorded-on is refused") {
@@ -385,10 +392,10 @@ TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
       {{"replay", goal},
        "lockstep replay: no cluster to replay on; give --node NAME or --cluster FILE\n"},
       {{"replay", goal, "--node", "dgx_h100"},
-       goal + ": found 1 ranks; allowed: the 9 that num_ranks says\n"},
+       goal + ": found 1 rank; allowed: the 9 that num_ranks says\n"},
       {{"replay", goal, "--node", "dgx_h100", "--from", "goat"},
        "--from: found \"goat\"; allowed: chakra, chakra-json, kineto, goal, pytorch, simai, aicb, "
-       "nsys. "
+       "nsys, goal-bin. "
        "Did you mean "
        "goal?\n"}};
   for (const auto& [words, line] : mistakes) {

@@ -114,6 +114,29 @@ TEST_CASE("validate --rows: rows in the scenario's own words count like publishe
   CHECK(ran.err.find("bad.json#/rows/0/scenario/parallelism/tensr") != std::string::npos);
 }
 
+TEST_CASE("validate --rows: a bound that a row states is kept, or gives exit status 1") {
+  const test::TemporaryFolder folder;
+  Json own = own_row(reference_rows("fine_tuning").front());
+  const auto validated = [&](const Json& expect) {
+    own["scenario"]["expect"] = expect;
+    return test::lockstep_with(
+        {"validate", "--rows", folder.write("mine.json", write_json(Json::array({own})))});
+  };
+  const double measured = own.at("measured").at("step_time").get<double>();
+  CHECK(validated({{"step_time", measured}, {"within", 5}}).exit == Exit::ok);
+  const test::Ran ran = validated({{"step_time", 10 * measured}, {"within", 0.5}});
+  CHECK(ran.exit == Exit::assertion_missed);
+  CHECK(ran.err.find("mine-1: expectation missed: a step takes ") != std::string::npos);
+  CHECK(ran.err.find("allowed: within 50 %") != std::string::npos);
+  CHECK_FALSE(ran.out.empty());  // the table is there nevertheless
+  CHECK(validated({{"fits", false}}).exit == Exit::assertion_missed);
+
+  const test::Ran bare =
+      test::lockstep_with({"validate", "--rows", folder.write("bare.json", "[{}]")});
+  CHECK(bare.exit == Exit::bad_input);
+  CHECK(bare.err.find("bare.json#/0: found a row that says nothing") != std::string::npos);
+}
+
 TEST_CASE("every published run is something that its software can run") {
   for (const char* name : {"training", "fine_tuning", "hybrid", "single_node", "memory"}) {
     const std::string file = fmt::format("{}/tests/reference/{}.json", LOCKSTEP_SOURCE_DIR, name);

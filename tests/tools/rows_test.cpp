@@ -183,6 +183,29 @@ TEST_CASE("rows: an array or an object with rows, anything else is an error") {
                        InputError);
 }
 
+TEST_CASE("rows: rows that all say nothing to be judged by are refused where rows are judged") {
+  const auto judged = [](const std::string& text) {
+    require_measured("r.json", parse_rows("r.json", text));
+  };
+  const std::string good = good_row().dump();
+  CHECK_NOTHROW(judged("[" + good + "]"));
+  CHECK_NOTHROW(judged("[{}, " + good + "]"));  // it is listed with what it lacks
+  for (const char* said :
+       {R"({"outcome": "oom"})", R"({"simulable": false})", R"({"derived": {"step_seconds": 1}})",
+        R"({"measured": {"mfu": 0.4}})"}) {
+    CHECK_NOTHROW(judged(std::string("[") + said + "]"));
+  }
+  for (const char* bare : {"{}", "{\"measured\": null}", "{\"measured\": {}}"}) {
+    CAPTURE(bare);
+    CHECK_THROWS_WITH_AS(
+        judged(std::string("{\"rows\": [") + bare + ", {}]}"),
+        "r.json#/rows/0: found a row that says nothing of what was measured, as do all; allowed: "
+        "\"measured\" (step_seconds, tokens_per_s_per_gpu, peak_memory_gib, gpu_power_w), "
+        "\"derived\" (step_seconds), \"outcome\": \"oom\", or \"simulable\": false",
+        InputError);
+  }
+}
+
 TEST_CASE("row_scenario: names of GPUs in rows find their presets") {
   const PresetStore presets;
   CHECK(gpu_preset_of("H100-SXM5-80GB", "r", presets) == "h100_sxm5_80gb");

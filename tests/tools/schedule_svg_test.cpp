@@ -15,16 +15,16 @@ using namespace lockstep;
 
 namespace {
 
-// Four stages of two replicas, eight micro batches each.
-StepReport step_to_draw(std::string_view schedule) {
+// Four stages of two replicas, eight micro batches each where nothing else is said.
+StepReport step_to_draw(std::string_view schedule, int micro_batches = 8) {
   const PresetStore presets;
   const Scenario scenario = read_scenario("small.json",
                                           fmt::format(R"({{
     "model": "megatron_1_7b",
     "cluster": {{"node": "dgx_a100_80gb", "nodes": 1}},
     "parallelism": {{"pipeline": 4, "data": 2, "schedule": "{}"}},
-    "batch": {{"sequences": 16, "tokens": 2048}}}})",
-                                                      schedule),
+    "batch": {{"sequences": {}, "tokens": 2048}}}})",
+                                                      schedule, 2 * micro_batches),
                                           presets);
   return simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
 }
@@ -59,6 +59,27 @@ TEST_CASE("schedule drawing: every pass of one replica, and its optimiser, once"
   CHECK(split.passes == 4 * 8 * 3 + 4);
   // Two chunks of each micro batch.
   CHECK(drawn_schedule(schedule_svg(step_to_draw("zb_v"), "V")).passes == 4 * 8 * 2 * 3 + 4);
+}
+
+TEST_CASE("schedule drawing: passes that are alike are numbered all, or none of them") {
+  std::size_t shown = 0, small = 0;
+  for (const int micro_batches : {8, 12, 24, 34, 40, 60, 110, 400}) {
+    CAPTURE(micro_batches);
+    pugi::xml_document document;
+    const std::string svg = schedule_svg(step_to_draw("1f1b", micro_batches), "1f1b");
+    REQUIRE(document.load_string(svg.c_str()));
+    const auto count = [&](int number) {
+      const std::string path = fmt::format("//g/text[.='{}']", number);
+      return document.select_nodes(path.c_str()).size();
+    };
+    CHECK(count(micro_batches - 1) == count(0));
+    CHECK(count(micro_batches / 2) == count(0));
+    shown += count(0);
+    small += document.select_nodes("//g/text[@font-size]").size();
+  }
+  CHECK(shown > 4 * 2 * 2);
+  CHECK(small > 0);
+  CHECK(drawn_schedule(schedule_svg(step_to_draw("1f1b", 400), "many")).numbers == 0);
 }
 
 TEST_CASE("schedule drawing: says what is drawn, whatever it is called") {

@@ -79,7 +79,7 @@ TEST_CASE(
               "All 2 points are equal: Step time "));
   CHECK(tells(
       page_of({"run", file, "--vary", "cluster.nodes=1,2", "--set", "power.site_limit=12 kW"}),
-      "cluster.nodes = <strong>1</strong> is best of 2 points"));
+      "cluster.nodes = <strong>1</strong> has the shortest step time of 2 points"));
   CHECK(tells(page_of({"run", file, "--scaling", "8,16"}),
               "<strong>EXCEEDED: 2 of 2 sizes draw more"));
   CHECK(tells(page_of({"sweep", sweep, "-o", folder.path() + "/a.db"}),

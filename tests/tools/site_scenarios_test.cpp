@@ -38,6 +38,24 @@ void check_energy(const Json& amounts) {
 
 }  // namespace
 
+TEST_CASE("a dataset in tiers: the answer says what limits, and its months add up") {
+  const Json answer = answer_to_site("dataset-in-tiers.json");
+  const Json& data = answer.at("data");
+  CHECK(data.at("limited_by") == "loader CPUs");
+  CHECK(of(answer, "data_speed") == doctest::Approx(of(data, "first_epoch_speed")));
+  CHECK(data.at("hops").size() == 2);
+  double hops = 0, usd = 0;
+  for (const Json& hop : data.at("hops")) hops += of(hop, "takes_s");
+  CHECK(hops == doctest::Approx(of(data, "begins_s")));
+  for (const Json& tier : data.at("tiers")) {
+    double months = 0;
+    for (const Json& month : tier.at("months")) months += of(month, "usd");
+    CHECK(months == doctest::Approx(of(tier, "usd")).epsilon(1e-9));
+    usd += of(tier, "usd");
+  }
+  CHECK(usd == doctest::Approx(of(data, "storage_usd")).epsilon(1e-9));
+}
+
 TEST_CASE("sites that ship: energy balances by month and in sum, and money adds up") {
   for (const char* name :
        {"heat-wave.json", "curtailment-two-hours.json", "feed-of-100-nodes.json"}) {

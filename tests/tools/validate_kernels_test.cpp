@@ -71,8 +71,8 @@ TEST_CASE("validate_gemm: predicts what gemm_time() says and counts what it leav
   CHECK(identity_of(table.points[1], "pass") == "backward");
   CHECK(group(table, "all").n == 2);
   CHECK(group(table, "m, n, k >= 1024").n == 2);
-  const std::vector<std::string> skipped{"1 points: fp8 on A100", "1 points: no preset of Gaudi3",
-                                         "1 points: not a single product"};
+  const std::vector<std::string> skipped{"1 point: fp8 on A100", "1 point: no preset of Gaudi3",
+                                         "1 point: not a single product"};
   CHECK(table.skipped == skipped);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("validate_attention: a row without batch and heads is the FlashAttenti
                                        presets.gpu("h100_sxm5_80gb"), ElementwiseTraffic{})
                             .base_units() *
                         1e6));
-  CHECK(table.skipped == std::vector<std::string>{"1 points: attention in 8 bit is not modelled"});
+  CHECK(table.skipped == std::vector<std::string>{"1 point: attention in 8 bit is not modelled"});
 }
 
 TEST_CASE("validate kernels: a file of another format is the person's mistake, in one line") {

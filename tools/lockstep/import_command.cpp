@@ -88,7 +88,7 @@ constexpr std::array kImportOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 8> kImportExamples{
+constexpr std::array<std::string_view, 9> kImportExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
     "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
@@ -97,6 +97,7 @@ constexpr std::array<std::string_view, 8> kImportExamples{
     "lockstep import kineto rank0.pt.trace.json.gz --node dgx_h100 -o step.profile.json",
     "lockstep import nsys nvtx_kern_sum.csv --gpu h100_sxm5_80gb -o step.profile.json",
     "lockstep import recording rank0.pt.trace.json.gz --like torchtitan -o my-stack.json",
+    "lockstep import recording report.sqlite --like megatron_core -o my-stack.json",
     "lockstep import job train.sh --node dgx_h100 --nodes 16 -o my.json",
     "lockstep import job train.sh ds_config.json --model llama3_8b --set MICRO=2 -o my.json",
 };
@@ -123,9 +124,8 @@ constexpr CommandSpec kImportSpec{
         "              products and attention.\n"
         "  recording   a recorded training step becomes a stack, which --stack and scenarios "
         "take:\n"
-        "              traces of the PyTorch profiler of one rank or several, or their folder. "
-        "Read "
-        "off\n"
+        "              traces of the PyTorch profiler or SQLite exports of Nsight Systems, of one\n"
+        "              rank or several, or their folder. Read off\n"
         "              the names of kernels and operators, launches and collectives: attention, "
         "what\n"
         "              is fused or compiled, merged products, the optimiser, format of reduced\n"

@@ -19,6 +19,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/queue/fill_queue.hpp"
 #include "tools/lockstep/queue/forecast_queue.hpp"
 #include "tools/lockstep/queue/import_queue.hpp"
 #include "tools/lockstep/queue/queue_input.hpp"
@@ -74,6 +75,14 @@ constexpr std::array kQueueOptions{
         "WorkloadPriorityClasses, and Workloads as `kubectl get workloads -A -o yaml` prints "
         "them.",
         "--kueue queues.yaml", PathUse::reads},
+    OptionSpec{"openb-nodes", 0, "FILE", false,
+               "import: nodes as Alibaba published them (openb_node_list_*.csv), beside "
+               "--openb-pods; may be compressed.",
+               "--openb-nodes openb_node_list_gpu_node.csv", PathUse::reads},
+    OptionSpec{"openb-pods", 0, "FILE", false,
+               "import: pods as Alibaba published them (openb_pod_list_*.csv), for `lockstep queue "
+               "fill`.",
+               "--openb-pods openb_pod_list_default.csv", PathUse::reads},
     OptionSpec{"nodes", 0, "N", false,
                "import --kueue: the cluster's nodes. Default: as many as have the GPUs of all "
                "nominal quotas.",
@@ -84,21 +93,25 @@ constexpr std::array kQueueOptions{
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 5> kQueueExamples{
+constexpr std::array<std::string_view, 7> kQueueExamples{
     "lockstep queue forecast scenarios/queue/research-cluster-easy.json --at '60 h'",
     "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
     "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json",
     "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json",
-    "lockstep queue import --kueue queues.yaml --nodes 16 -o site.json"};
+    "lockstep queue import --kueue queues.yaml --nodes 16 -o site.json",
+    "lockstep queue fill scenarios/queue/fill-mixed-gpus.json",
+    "lockstep queue import --openb-nodes openb_node_list_gpu_node.csv --openb-pods "
+    "openb_pod_list_default.csv -o filling.json"};
 
 constexpr CommandSpec kQueueSpec{
     .name = "queue",
     .usage =
         "queue explain FILE|NAME --job NAME | queue forecast FILE|NAME [--at TIME] | queue "
-        "import (--slurm FILE | --kueue FILE) -o FILE [options]",
+        "fill FILE|NAME | queue import (--slurm FILE | --kueue FILE | --openb-nodes FILE "
+        "--openb-pods FILE) -o FILE [options]",
     .summary =
         "Explain why a job of a queue waited, forecast when those that wait will start; "
-        "import a site's Slurm or Kueue as a scenario.",
+        "fill a cluster with pods that share GPUs; import a site's Slurm or Kueue as a scenario.",
     .about =
         "explain: simulates a scenario with \"queue\" as lockstep run does, and follows one of its "
         "jobs. "
@@ -106,11 +119,13 @@ constexpr CommandSpec kQueueSpec{
         "stretch of its waiting has the first of these reasons that holds: it is held; it depends "
         "on a\n"
         "job; its time has not come; its array is full; a limit of its quality of service or\n"
-        "association, or a quota, would be exceeded; an advance reservation is in the way;\n"
+        "association, a quota or the licences would be exceeded; an advance reservation is in the "
+        "way;\n"
         "it fits, but the order, a reservation or the scheduler's cycle holds it back; enough "
         "GPUs\n"
         "are free, but not on the nodes that it needs; it lacks no more than is in repair; others\n"
-        "hold the GPUs. The stretches add up to its wait.\n"
+        "hold the GPUs. The stretches add up to its wait. While it is suspended, a job that\n"
+        "preempted it holds its GPUs.\n"
         "forecast: takes the queue as it is at a moment, up to then as it was recorded (where "
         "nothing was:\n"
         "as the rules have it), and says when each job that waits will start, and with what "
@@ -118,6 +133,12 @@ constexpr CommandSpec kQueueSpec{
         "knows how long jobs run, so that this is drawn from how much of their limits ended ones "
         "ran,\n"
         "those of the same user where there are ten. With --set, what a change would do.\n"
+        "fill: puts pods that ask for CPUs, memory and GPUs, or a share of one, on nodes of any "
+        "kinds,\n"
+        "as each of six policies does it, until so many of the GPUs have been asked for, and says "
+        "how\n"
+        "many are allocated, and how many are free in fragments. It takes a document with "
+        "\"filling\".\n"
         "import: writes a scenario with \"queue\" of a site's files, and its jobs beside it; "
         "lockstep\n"
         "run then says what they waited and what the rules make of them. Settings that the "
@@ -143,7 +164,9 @@ std::string_view words_of(WaitReason reason) {
       "it fits, but the scheduler has not looked since, or not as far",
       "enough GPUs are free, but not on the nodes that it needs",
       "it lacks no more GPUs than are in repair",
-      "others hold the GPUs"};
+      "others hold the GPUs",
+      "it has started, and a job that preempted it holds its GPUs",
+      "others hold the licences that it asks for"};
   return kWords[static_cast<std::size_t>(reason)];
 }
 
@@ -194,6 +217,11 @@ std::string fate_text(const Followed& f) {
   out += of.start < 0 ? std::string(", not started") : ", started at " + when_text(of.start);
   if (of.end >= 0) out += ", ended at " + when_text(of.end);
   if (of.evictions > 0) out += fmt::format(", evicted {}", counted(of.evictions, "time"));
+  if (of.suspensions > 0) {
+    out += fmt::format(", suspended {} for {}", counted(of.suspensions, "time"),
+                       when_text(of.suspended));
+  }
+  if (of.is_suspended) out += " and still so at the end";
   if (of.failures > 0)
     out += fmt::format(", {}", counted(of.failures, "failure") + " of its nodes");
   return out;
@@ -201,7 +229,7 @@ std::string fate_text(const Followed& f) {
 
 std::string reasons_table(const Followed& f, const TextStyle& style) {
   TextTable table({{"reason", Align::left}, {"time"}, {"share"}, {"which means", Align::left}});
-  const double all = in_seconds(f.outcome().waited);
+  const double all = in_seconds(f.outcome().waited + f.outcome().suspended);
   for (const auto& [reason, time] : f.by_reason()) {
     table.add({std::string(kWaitReasonNames[static_cast<std::size_t>(reason)]), when_text(time),
                percent_text(all > 0 ? in_seconds(time) / all : 0), std::string(words_of(reason))});
@@ -239,7 +267,7 @@ std::string followed_table(const Followed& f, const TextStyle& style) {
       style.bold(fmt::format("Job {} waited {}", f.spec.job_name(f.job),
                              waited == 0 ? "0 s" : duration_text(in_seconds(waited)))) +
       "\n" + wrap(fate_text(f), kTextColumns, 0) + "\n";
-  if (waited == 0) return out;
+  if (waited + f.outcome().suspended == 0) return out;
   return out + "\n" + reasons_table(f, style) + "\n" + spans_table(f, style);
 }
 
@@ -258,11 +286,13 @@ Json followed_json(const Followed& f) {
                      {"first_before", span.first ? Json(f.spec.job_name(*span.first)) : Json()}});
   }
   const QueueJob& job = f.spec.jobs[f.job];
-  return {{"job", f.spec.job_name(f.job)},          {"gpus", job.gpus},
-          {"submit_s", in_seconds(job.submit)},     {"start_s", time_or_null(f.outcome().start)},
-          {"end_s", time_or_null(f.outcome().end)}, {"wait_s", in_seconds(f.outcome().waited)},
-          {"reasons_s", std::move(reasons)},        {"waits", std::move(spans)},
-          {"assumptions", f.spec.assumptions}};
+  Json out{{"job", f.spec.job_name(f.job)},          {"gpus", job.gpus},
+           {"submit_s", in_seconds(job.submit)},     {"start_s", time_or_null(f.outcome().start)},
+           {"end_s", time_or_null(f.outcome().end)}, {"wait_s", in_seconds(f.outcome().waited)},
+           {"reasons_s", std::move(reasons)},        {"waits", std::move(spans)},
+           {"assumptions", f.spec.assumptions}};
+  if (f.spec.preemption.suspends) out["suspended_s"] = in_seconds(f.outcome().suspended);
+  return out;
 }
 
 Exit explain_job(const ParsedOptions& options, Console& console) {
@@ -303,25 +333,33 @@ Exit run_queue_command(const ParsedOptions& options, Console& console) {
   };
   if (options.positionals.empty()) throw usage("nothing to do");
   const std::string& action = options.positionals[0];
-  const std::vector<std::string> actions{"explain", "forecast", "import"};
+  const std::vector<std::string> actions{"explain", "forecast", "fill", "import"};
   if (action == "import") {
     if (options.positionals.size() > 1) throw usage("files to import are given by options");
     return import_queue(options, console);
   }
   const bool forecasts = action == "forecast";
-  if (action != "explain" && !forecasts) {
+  const bool fills = action == "fill";
+  if (action != "explain" && !forecasts && !fills) {
     throw UsageError(
-        fmt::format("lockstep queue: unknown action {}; allowed: explain, forecast, import{}",
+        fmt::format("lockstep queue: unknown action {}; allowed: explain, forecast, fill, import{}",
                     in_quotes(action), did_you_mean(action, actions)));
   }
   for (const std::string_view option :
-       {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos", "node", "kueue", "nodes"}) {
+       {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos", "node", "kueue", "nodes",
+        "openb-nodes", "openb-pods"}) {
     if (options.has(option)) throw usage(fmt::format("--{} is of import", option));
   }
   if (options.positionals.size() < 2) throw usage("no scenario");
   if (forecasts) {
     if (options.has("job")) throw usage("--job is of explain");
     return forecast_starts(options, console);
+  }
+  if (fills) {
+    for (const std::string_view option : {"job", "at", "draws", "allow-oom"}) {
+      if (options.has(option)) throw usage(fmt::format("--{} is not of fill", option));
+    }
+    return fill_queue(options, console);
   }
   for (const std::string_view option : {"at", "draws"}) {
     if (options.has(option)) throw usage(fmt::format("--{} is of forecast", option));

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/reference_files.hpp"
 #include "sim/referee/referee.hpp"
@@ -107,8 +108,8 @@ WorkEstimate referee_work(const std::vector<RefereeCase>& cases, std::size_t lay
   }
   const auto all = static_cast<double>(layers);
   const double cores = std::max(1U, std::thread::hardware_concurrency());
-  work.what = fmt::format("{} cases in {} layers, together {:.2g} packets over links", cases.size(),
-                          layers, all * hops);
+  work.what = fmt::format("{} cases in {} layers, together {} packets over links", cases.size(),
+                          layers, plain_number(all * hops, 2));
   // The largest case keeps one core busy to the end.
   work.seconds = kSecondsPerHop * std::max(most, all * hops / cores);
   return work;

@@ -257,9 +257,10 @@ void write_svg(const std::string& path, const RunResult& result) {
   const TrainingJob& job = result.scenario.job;
   OutputFile file(path);
   file.write(schedule_svg(
-      result.report, fmt::format("{}: {}, {} ranks, {}, step of {:.4g} s", result.scenario.file,
-                                 name_of(job.parallelism.schedule), job.parallelism.pipeline,
-                                 micro_batches_text(result.scenario), result.report.step_s)));
+      result.report,
+      fmt::format("{}: {}, {}, {}, step of {:.4g} s", result.scenario.file,
+                  name_of(job.parallelism.schedule), counted(job.parallelism.pipeline, "rank"),
+                  micro_batches_text(result.scenario), result.report.step_s)));
   file.commit();
 }
 

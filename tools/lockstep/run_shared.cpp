@@ -50,6 +50,12 @@ std::string reason(const CongestionReport& report, const TransferCongestion& t) 
                      100 * t.cause_share);
 }
 
+/// "1.31 s, 13 % done" of what is not over.
+std::string together_text(const JobCongestion& job) {
+  const std::string time = duration_text(job.step_s);
+  return job.done_share < 1 ? fmt::format("{}, {} done", time, percent_text(job.done_share)) : time;
+}
+
 std::string jobs_table(const SharedResult& result, const TextStyle& style) {
   TextTable table({{"job", Align::left},
                    {"what", Align::left},
@@ -62,7 +68,7 @@ std::string jobs_table(const SharedResult& result, const TextStyle& style) {
   for (std::size_t j = 0; j < report.jobs.size(); ++j) {
     const JobCongestion& job = report.jobs[j];
     const bool trains = j < result.jobs.size();
-    table.add({job.name, job.about, duration_text(job.alone_s), duration_text(job.step_s),
+    table.add({job.name, job.about, duration_text(job.alone_s), together_text(job),
                times(job.slowdown()), trains ? percent_text(result.jobs[j].alone_mfu_full) : "-",
                trains ? percent_text(result.jobs[j].mfu_full) : "-"});
   }
@@ -111,8 +117,8 @@ std::string transfers_table(const CongestionReport& report, const TextStyle& sty
       {{"most slowed", Align::left}, {"alone"}, {"slowdown"}, {"held back by", Align::left}});
   for (const TransferCongestion& t : report.transfers) {
     if (table.rows() == kTransfers || t.slowdown() < kNoticeable) break;
-    table.add(
-        {t.job + ": " + t.name, duration_text(t.alone_s), times(t.slowdown()), reason(report, t)});
+    table.add({t.job + ": " + t.name + (t.done_share < 1 ? ", not finished" : ""),
+               duration_text(t.alone_s), times(t.slowdown()), reason(report, t)});
   }
   if (table.rows() == 0) return "  No transfer was slowed.\n";
   return table.text(style);
@@ -202,7 +208,8 @@ CsvText shared_csv(const SharedResult& result, const std::optional<HashAnswer>& 
   CsvText out = csv_line(cells);
   for (std::size_t j = 0; j < result.congestion.jobs.size(); ++j) {
     const JobCongestion& job = result.congestion.jobs[j];
-    cells = {job.name, number_text(job.alone_s), number_text(job.step_s),
+    cells = {job.name, number_text(job.alone_s),
+             job.done_share < 1 ? std::string() : number_text(job.step_s),
              number_text(job.slowdown()), number_text(job.bytes)};
     if (banded) {
       const JobBands bands = bands_of(result, *hash, j);

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/preset_store.hpp"
@@ -187,9 +188,10 @@ Exit import_fabric(const ParsedOptions& given, Console& console) {
     const ClusterGraph& graph = fabric.graph;
     write_output(Answer::file(write_fabric_json(fabric)), options, console);
     remarks(options, console) << fmt::format(
-        "{}: {} hosts, {} NICs of {}, {} switches, {} cables\n", format.title, fabric.hosts.size(),
-        graph.port_count(), words_of(nic_rates(graph)), graph.vertex_count() - graph.port_count(),
-        graph.cables().size());
+        "{}: {}, {} NICs of {}, {} switches, {}\n", format.title,
+        counted(static_cast<double>(fabric.hosts.size()), "host"), graph.port_count(),
+        words_of(nic_rates(graph)), graph.vertex_count() - graph.port_count(),
+        counted(static_cast<double>(graph.cables().size()), "cable"));
     assumptions = fabric.assumptions;
   }
   for (const std::string& line : assumptions) {

@@ -57,9 +57,9 @@ class Table {
 
   std::string text() {
     out_ = style_.bold(fabric_.about.empty() ? fabric_.source : fabric_.about) + "\n";
-    line("size", fmt::format("{} hosts, {} NICs of {}, {} switches, {} cables", grouped(a_.hosts),
-                             grouped(a_.nics), words_of(nic_rates(fabric_.graph)),
-                             grouped(a_.switches), grouped(a_.cables)));
+    line("size", fmt::format("{}, {} of {}, {} switches, {}", counted(a_.hosts, "host"),
+                             counted(a_.nics, "NIC"), words_of(nic_rates(fabric_.graph)),
+                             grouped(a_.switches), counted(a_.cables, "cable")));
     const std::string carriage = words_of(fabric_.carriage);
     if (!carriage.empty()) line("carries", carriage);
     if (a_.down_cables > 0) line("down", fmt::format("{} cables more", grouped(a_.down_cables)));
@@ -86,7 +86,8 @@ class Table {
   std::string parts() const {
     std::string out = a_.parts == 1 ? "all NICs reach each other"
                                     : fmt::format("{} that do not reach each other", a_.parts);
-    if (a_.unplugged_nics > 0) out += fmt::format("; {} NICs without a cable", a_.unplugged_nics);
+    if (a_.unplugged_nics > 0)
+      out += fmt::format("; {} without a cable", counted(a_.unplugged_nics, "NIC"));
     return out;
   }
   std::string distance() const {

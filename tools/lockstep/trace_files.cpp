@@ -15,9 +15,12 @@
 #include "models/base/input_error.hpp"
 #include "models/base/input_file.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/mapped_file.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/nsys_recording.hpp"
 #include "sim/measured/sqlite_report.hpp"
+#include "sim/trace/formats/goal.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
 #include "sim/trace/formats/read_trace.hpp"
 #include "sim/trace/pytorch/aligned_starts.hpp"
@@ -60,11 +63,12 @@ std::optional<TraceFormat> asked_format(const ParsedOptions& options) {
       .format;
 }
 
-/// What one file holds: ranks, or half of one; recordings of several GPUs where it is Nsight's.
+/// What one file holds: ranks, or half of one; an export of Nsight's with several GPUs.
 struct TraceFile {
   std::vector<RankTrace> ranks;
   std::optional<ExecutionTrace> operators;
   std::vector<KinetoRecording> recordings;
+  std::optional<NsysExport> exported;
 };
 
 /// Of several mistakes the first one's, whoever was faster.
@@ -88,6 +92,12 @@ bool has_execution_traces(const std::vector<std::string>& files) {
   constexpr std::size_t kHead = 512;
   return std::ranges::any_of(
       files, [](const std::string& file) { return is_execution_trace(read_head(file, kHead)); });
+}
+
+/// A schedule of txt2bin, which may be larger than memory.
+bool is_unpacked_goal(const std::string& file) {
+  constexpr std::size_t kCookieBytes = 8;
+  return is_goal_binary(read_head(file, kCookieBytes)) && is_goal_binary(MappedFile(file).bytes());
 }
 
 StepRequest asked_step(const ParsedOptions& options) {
@@ -123,11 +133,30 @@ std::map<std::string, std::vector<int>> groups_of(const ParsedOptions& options,
   return read_trace_groups(file, read_text_file(file));
 }
 
+/// All exports of Nsight Systems together: which ranks their GPUs are. Returns a note on it.
+std::string place_exports(std::vector<TraceFile>& files) {
+  std::vector<NsysExport> exports;
+  std::vector<TraceFile*> from;
+  for (TraceFile& file : files) {
+    if (!file.exported) continue;
+    exports.push_back(std::move(*file.exported));
+    from.push_back(&file);
+  }
+  std::string note = place_nsys_ranks(exports);
+  for (std::size_t i = 0; i < exports.size(); ++i) {
+    for (NsysGpu& gpu : exports[i].gpus) {
+      from[i]->recordings.push_back(std::move(gpu.recording));
+    }
+  }
+  return note;
+}
+
 std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequest& step,
                                    std::vector<std::string>& notes) {
   std::vector<ExecutionTrace> operators;
   std::vector<KinetoRecording> kineto;
   std::vector<RankTrace> out;
+  const std::string rank_note = place_exports(files);
   for (TraceFile& file : files) {
     if (file.operators) operators.push_back(std::move(*file.operators));
     for (KinetoRecording& recording : file.recordings) kineto.push_back(std::move(recording));
@@ -145,6 +174,7 @@ std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequ
         "their kernels to the execution traces, which are left out";
   }
   notes.push_back(cut_to_step(kineto, step));
+  notes.push_back(rank_note);
   if (!unlinked.empty()) notes.push_back(unlinked);
   const bool all_alone = std::ranges::none_of(
       pairs, [](const PytorchPair& pair) { return pair.operators.has_value(); });
@@ -186,7 +216,11 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   std::vector<TraceFile> read(files.size());
   for_each_index(files.size(), [&](std::size_t i) {
     if (asked ? *asked == TraceFormat::nsys : is_sqlite(files[i])) {
-      read[i].recordings = read_nsys_recordings(files[i], false);
+      read[i].exported = read_nsys_export(files[i], NsysHost::none);
+      return;
+    }
+    if ((!asked || *asked == TraceFormat::goal_binary) && is_unpacked_goal(files[i])) {
+      read[i].ranks = read_goal_binary(files[i], MappedFile(files[i]).bytes());
       return;
     }
     const std::string text = read_maybe_gzip(files[i], kTraceFileLimit);

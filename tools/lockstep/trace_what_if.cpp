@@ -64,15 +64,17 @@ WhatIf scale_to_gpu(Trace& trace, const GpuSpec& recorded, const GpuSpec& wanted
     named.push_back(kind != KernelKind::other);
     floors.push_back({shortest(kind, recorded), shortest(kind, wanted)});
   }
-  const auto factor_of = [&](std::uint32_t n) {
+  WhatIf out;
+  const auto factor_of = [&](std::uint32_t n) -> double {
     const TraceNode& node = trace.nodes[n];
     if (node.kind == TraceNodeKind::memory) return copies;
     const bool known = node.subject < trace.works.size();
     const TraceWork work = known ? trace.works[node.subject] : TraceWork{};
     const bool counts = work.flops > Flops{} || (work.bytes > Bytes{} && !named[trace.names[n]]);
-    return counts ? roofline(work, wanted) / roofline(work, recorded) : of_name[trace.names[n]];
+    if (counts) return roofline(work, wanted) / roofline(work, recorded);
+    if (!named[trace.names[n]]) out.untold += to_seconds(node.duration);
+    return of_name[trace.names[n]];
   };
-  WhatIf out;
   for (std::uint32_t n = 0; n < trace.size(); ++n) {
     TraceNode& node = trace.nodes[n];
     if (node.kind != TraceNodeKind::compute && node.kind != TraceNodeKind::memory) continue;

@@ -14,6 +14,7 @@ struct KernelBounds {
 /// Before and after.
 struct WhatIf {
   KernelBounds recorded, wanted;
+  Seconds untold;  ///< of the recorded time: neither name nor sizes say what is done, so products
 };
 
 /// Gives every recorded duration the length that it has on another GPU. A kernel has a floor,

@@ -8,6 +8,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_text.hpp"
+#include "models/base/number_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -28,8 +29,8 @@ class NetqReader {
     }
     if (sketch_.hosts() == 0) fail("no cable of a host", "a device that is no switch, with links");
     DrawnFabric fabric = sketch_.finish();
-    fabric.assumptions.push_back(fmt::format(
-        "Every cable has {:g} Gb/s: NetQ's graph does not say.", rate_.base_units() * 8 / 1e9));
+    fabric.assumptions.push_back(fmt::format("Every cable has {} Gb/s: NetQ's graph does not say.",
+                                             plain_number(rate_.base_units() * 8 / 1e9)));
     return fabric;
   }
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "models/base/number_text.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -13,7 +15,7 @@ constexpr std::size_t kMostCounts = 48;  // bundles with their count beside them
 constexpr double kShortLine = 2.5;       // widths of a box, between centres
 
 std::string short_rate(BytesPerSecond rate) {
-  return fmt::format("{:.4g} Gb/s", double{rate / gigabits_per_second(1)});
+  return fmt::format("{} Gb/s", plain_number(double{rate / gigabits_per_second(1)}, 4));
 }
 
 /// "leaf 0 ... leaf 31", or the one name.

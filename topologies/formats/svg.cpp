@@ -4,7 +4,11 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
+#include <optional>
+#include <utility>
 
+#include "models/base/number_text.hpp"
+#include "topologies/formats/label_room.hpp"
 #include "topologies/formats/picture.hpp"
 #include "topologies/formats/xml_text.hpp"
 
@@ -17,7 +21,8 @@ constexpr std::array<std::string_view, 6> kRateColours{"#0072B2", "#009E73", "#C
                                                        "#56B4E9", "#8C6D31", "#777777"};
 constexpr std::string_view kSlow = "#E69F00";
 constexpr std::string_view kDown = "#D32F2F";
-constexpr double kLetter = 6.4;  // width of a letter of 11 px, about
+constexpr double kLetter = 6.4;     // width of a letter of 11 px, about
+constexpr double kLetterOf = 0.64;  // of a letter, of the font's size; bold ones are wider
 
 /// As much of the text as fits, cut where a letter begins.
 std::string cut(std::string_view text, double width) {
@@ -29,6 +34,21 @@ std::string cut(std::string_view text, double width) {
   }
   if (letters <= most) return std::string(text);
   return most < 3 ? std::string() : std::string(text.substr(0, end)) + "\u2026";
+}
+
+/// Letters, not bytes.
+double letters_of(std::string_view text) {
+  return static_cast<double>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+/// What a text covers whose base line begins, ends or has its middle at (x, y).
+PageArea text_area(std::string_view text, double x, double y, double size, TextAnchor anchor) {
+  const double width = kLetterOf * size * letters_of(text);
+  const double left = anchor == TextAnchor::start ? x
+                      : anchor == TextAnchor::end ? x - width
+                                                  : x - width / 2;
+  return {.left = left, .top = y - 0.8 * size, .right = left + width, .bottom = y + 0.2 * size};
 }
 
 /// The first of the texts that fits, else what fits of the last.
@@ -75,13 +95,17 @@ class SvgWriter {
     write("<text x=\"40\" y=\"62\" font-size=\"13\" fill=\"#444444\">{}</text>\n",
           xml_escaped(picture_.subtitle));
     write("<g transform=\"translate({:.1f} 0)\">\n", shift_);
-    for (const PictureBundle& bundle : picture_.bundles) add(bundle);
-    for (const PictureBox& box : picture_.boxes) box.round ? add_dot(box) : add_box(box);
+    place_labels();
+    for (std::size_t b = 0; b < picture_.bundles.size(); ++b) add(picture_.bundles[b], counts_[b]);
+    for (std::size_t b = 0; b < picture_.boxes.size(); ++b) {
+      const PictureBox& box = picture_.boxes[b];
+      box.round ? add_dot(box, names_[b]) : add_box(box);
+    }
     for (const PictureText& text : picture_.texts) {
       write(
-          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"12\" fill=\"#444444\" "
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"#444444\" "
           "text-anchor=\"{}\">{}</text>\n",
-          text.x, text.y, name_of(text.anchor), xml_escaped(text.text));
+          text.x, text.y, kTextSize, name_of(text.anchor), xml_escaped(text.text));
     }
     write("</g>\n");
     add_legend();
@@ -93,6 +117,53 @@ class SvgWriter {
 
   static std::string_view name_of(TextAnchor anchor) {
     return anchor == TextAnchor::start ? "start" : anchor == TextAnchor::end ? "end" : "middle";
+  }
+
+  static constexpr double kTextSize = 12, kCountSize = 10, kNameSize = 9;
+
+  /// Which dots have their name beside them, and which bundles their count and where: where there
+  /// is no room for one, its tooltip says it.
+  void place_labels() {
+    LabelRoom room;
+    for (const PictureBox& box : picture_.boxes) {
+      room.reserve({.left = box.x - box.width / 2,
+                    .top = box.y - box.height / 2,
+                    .right = box.x + box.width / 2,
+                    .bottom = box.y + box.height / 2});
+    }
+    for (const PictureText& text : picture_.texts) {
+      room.reserve(text_area(text.text, text.x, text.y, kTextSize, text.anchor));
+    }
+    names_.assign(picture_.boxes.size(), false);
+    for (std::size_t b = 0; b < picture_.boxes.size(); ++b) {
+      const PictureBox& box = picture_.boxes[b];
+      if (!box.round || (box.label_x == 0 && box.label_y == 0)) continue;
+      names_[b] = room.take(text_area(short_name(box), box.x + box.label_x, box.y + box.label_y + 3,
+                                      kNameSize, name_anchor(box)));
+    }
+    counts_.assign(picture_.bundles.size(), std::nullopt);
+    if (!picture_.counts) return;
+    for (std::size_t b = 0; b < picture_.bundles.size(); ++b) {
+      if (picture_.bundles[b].cables > 1) counts_[b] = room_for_count(picture_.bundles[b], room);
+    }
+  }
+
+  /// How much of the way up a bundle its count has room.
+  static std::optional<double> room_for_count(const PictureBundle& bundle, LabelRoom& room) {
+    for (const double at : {bundle.count_at, 0.5, 0.2, 0.42, 0.27, 0.6, 0.7, 0.8}) {
+      const auto [x, y] = on_way(bundle, at);
+      if (room.take(text_area(count_text(bundle), x, y + 4, kCountSize, TextAnchor::middle))) {
+        return at;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static std::pair<double, double> on_way(const PictureBundle& bundle, double part) {
+    return {bundle.x1 + (bundle.x2 - bundle.x1) * part, bundle.y1 + (bundle.y2 - bundle.y1) * part};
+  }
+  static std::string count_text(const PictureBundle& bundle) {
+    return fmt::format("\u00d7{}", bundle.cables);
   }
 
   /// As large as fits, and cut where even small letters do not.
@@ -130,19 +201,19 @@ class SvgWriter {
           path, stroke, width, dash, picture_.bundles.size() > 300 ? "0.45" : "0.75");
   }
 
-  void add(const PictureBundle& bundle) {
+  void add(const PictureBundle& bundle, std::optional<double> count_at) {
     write("<g><title>{}</title>\n", xml_escaped(bundle.tooltip));
     const double width = std::clamp(0.8 + 0.6 * std::log2(std::max(1, bundle.cables)), 0.8, 5.0);
     if (bundle.cables > 0) line(bundle, colour(bundle.rate), width, "");
     if (bundle.slow > 0) line(bundle, kSlow, width + 0.8, " stroke-dasharray=\"9 5\"");
     if (bundle.down > 0) line(bundle, kDown, 2, " stroke-dasharray=\"3 4\"");
-    if (picture_.counts && bundle.cables > 1) {
+    if (count_at) {
+      const auto [x, y] = on_way(bundle, *count_at);
       write(
-          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"10\" fill=\"#333333\" "
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"#333333\" "
           "stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\" "
-          "text-anchor=\"middle\">\u00d7{}</text>\n",
-          bundle.x1 + (bundle.x2 - bundle.x1) * bundle.count_at,
-          bundle.y1 + (bundle.y2 - bundle.y1) * bundle.count_at + 4, bundle.cables);
+          "text-anchor=\"middle\">{}</text>\n",
+          x, y + 4, kCountSize, count_text(bundle));
     }
     write("</g>\n");
   }
@@ -173,7 +244,14 @@ class SvgWriter {
     return box.title.empty() ? std::string() : cut(box.title.back(), 110);
   }
 
-  void add_dot(const PictureBox& box) {
+  static TextAnchor name_anchor(const PictureBox& box) {
+    constexpr double kAside = 5;
+    return box.label_x > kAside    ? TextAnchor::start
+           : box.label_x < -kAside ? TextAnchor::end
+                                   : TextAnchor::middle;
+  }
+
+  void add_dot(const PictureBox& box, bool named) {
     const std::string_view stroke = box.cut_off || box.down > 0 ? kDown
                                     : box.slow > 0              ? kSlow
                                                                 : "#333333";
@@ -182,15 +260,11 @@ class SvgWriter {
         "stroke=\"{}\" stroke-width=\"{}\"/>",
         xml_escaped(box.tooltip), box.x, box.y, box.width / 2, stroke,
         stroke == "#333333" ? "1" : "2.5");
-    if (box.label_x != 0 || box.label_y != 0) {
-      constexpr double kAside = 5;
-      const TextAnchor anchor = box.label_x > kAside    ? TextAnchor::start
-                                : box.label_x < -kAside ? TextAnchor::end
-                                                        : TextAnchor::middle;
+    if (named) {
       write(
-          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"9\" fill=\"#333333\" stroke=\"#ffffff\" "
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"#333333\" stroke=\"#ffffff\" "
           "stroke-width=\"2.5\" paint-order=\"stroke\" text-anchor=\"{}\">{}</text>",
-          box.x + box.label_x, box.y + box.label_y + 3, name_of(anchor),
+          box.x + box.label_x, box.y + box.label_y + 3, kNameSize, name_of(name_anchor(box)),
           xml_escaped(short_name(box)));
     }
     write("</g>\n");
@@ -214,7 +288,8 @@ class SvgWriter {
     for (std::size_t i = 0; i < picture_.rates.size() && i < kRateColours.size(); ++i) {
       const bool last = i + 1 == kRateColours.size() && picture_.rates.size() > kRateColours.size();
       entry(kRateColours[i], "",
-            fmt::format("{:.4g} Gb/s{}", double{picture_.rates[i] / gigabits_per_second(1)},
+            fmt::format("{} Gb/s{}",
+                        plain_number(double{picture_.rates[i] / gigabits_per_second(1)}, 4),
                         last ? " and less" : ""));
     }
     const auto any = [this](auto wrong) {
@@ -241,8 +316,10 @@ class SvgWriter {
   }
 
   const Picture& picture_;
-  double width_ = 0;  ///< of the page
-  double shift_ = 0;  ///< what is left free on each side of the picture
+  double width_ = 0;                           ///< of the page
+  double shift_ = 0;                           ///< what is left free on each side of the picture
+  std::vector<bool> names_;                    ///< by box: written beside it
+  std::vector<std::optional<double>> counts_;  ///< by bundle: how far up it is written
   std::string out_;
 };
 

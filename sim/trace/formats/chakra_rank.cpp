@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/trace/formats/chakra.pb.h"
 
 namespace lockstep {
@@ -294,7 +295,7 @@ StepTime ChakraRank::duration_of(const chakra::Node& node, const ChakraAttribute
     seconds = std::max(added.flops / peak, added.size / gpu.hbm_bandwidth).base_units();
   }
   if (!(seconds <= kLongestMicros * 1e-6)) {
-    fail(node, fmt::format("num_ops and tensor_size that take {:.3g} s", seconds),
+    fail(node, fmt::format("num_ops and tensor_size that take {} s", plain_number(seconds, 3)),
          "at most 10 days on this GPU");
   }
   return to_step_time(Seconds{seconds});

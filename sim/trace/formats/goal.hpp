@@ -8,9 +8,11 @@
 ///     }
 ///
 /// Source: Hoefler, Siebert and Lumsdaine 2009, Group Operation Assembly Language, ICPP; the
-/// grammar is that of github.com/spcl/LogGOPSim, src/LogGOPSim/txt2bin.re at d5bb14a851e0.
+/// grammar is that of github.com/spcl/LogGOPSim, src/LogGOPSim/txt2bin.re at d5bb14a851e0, the
+/// binary form that of Parser.hpp (Graph::serialize_mmap) there at 14dddeb5f155.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,9 +22,33 @@
 
 namespace lockstep {
 
+/// The longest calculation and the largest message that are taken.
+constexpr std::uint64_t kMostGoalNanoseconds = kLongestTraceNode.ps / 1000;
+constexpr std::uint64_t kMostGoalMessage = 1'000'000'000'000'000;
+
 /// Times are nanoseconds; a cpu is a stream. `irequires` waits for what the other one waits for. A
 /// statement ends with its line or a ';'. Throws InputError with the line.
 std::vector<RankTrace> read_goal(const std::string& file, std::string_view text);
+
+/// Whether the bytes begin a schedule that LogGOPSim's txt2bin wrote.
+bool is_goal_binary(std::string_view bytes);
+
+/// What txt2bin makes of the text: the same ranks, but for the order in which an operation's
+/// dependencies are named. Numbers are little-endian and lie at any address:
+///
+///     u64 4223                                  2342: a simulation with --save-mem has used it up
+///     u32 ranks, u8 highest cpu, u8 highest nic
+///     u64 begin, u64 end                        by rank, counted from behind the 4223
+///     at each begin:
+///     u32 operations, u32 roots, u32 by root    (those that wait for nothing)
+///     by operation, 39 bytes: u32 waits for, u8 type (1 send, 2 recv, 3 calc), u32 peer, u64 size,
+///       u32 tag, u8 cpu, u8 nic, u32 count and u32 first index of those that wait for its end,
+///       the same of those that wait for its start
+///     u32 operations that these indices are of
+///
+/// Throws InputError with the rank and the operation, counted from 0 and 1, and for files whose
+/// parts overlap or contradict each other.
+std::vector<RankTrace> read_goal_binary(const std::string& file, std::string_view bytes);
 
 /// GOAL has no collectives: they become the messages of a ring, those of an all-to-all go to
 /// everybody. Calculations are on cpu 0, the host's on cpu 2, messages on cpu 1. Times are rounded

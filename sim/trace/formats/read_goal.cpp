@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/trace/formats/goal.hpp"
+#include "sim/trace/formats/goal_dependencies.hpp"
 
 namespace lockstep {
 namespace {
-
-constexpr std::uint64_t kMostNanoseconds = kLongestTraceNode.ps / 1000;
-constexpr std::uint64_t kMostMessage = 1'000'000'000'000'000;
 
 class GoalReader {
  public:
@@ -32,7 +31,7 @@ class GoalReader {
       fail_trace(file_, "no num_ranks of at least 1", "a schedule in GOAL");
     }
     if (out_.size() != *ranks_) {
-      fail_trace(file_, fmt::format("{} ranks", out_.size()),
+      fail_trace(file_, counted(static_cast<double>(out_.size()), "rank"),
                  fmt::format("the {} that num_ranks says", *ranks_));
     }
     return std::move(out_);
@@ -107,16 +106,13 @@ class GoalReader {
     rank.rank = static_cast<int>(number("rank", kMostTraceRanks - 1));
     expect("{");
     labels_.clear();
-    before_.clear();
+    dependencies_ = {};
     while (token_ != "}") {
       if (token_.empty()) fail("\"}\" at the end of the rank");
       read_statement(rank);
     }
     next();
-    for (std::size_t i = 0; i < rank.nodes.size(); ++i) {
-      rank.nodes[i].dependencies = static_cast<std::uint32_t>(before_[i].size());
-      for (const std::uint32_t d : before_[i]) rank.dependencies.push_back(d + std::uint64_t{1});
-    }
+    dependencies_.give_to(rank, fmt::format("{}, rank {}", file_, rank.rank));
     out_.push_back(std::move(rank));
   }
 
@@ -141,14 +137,9 @@ class GoalReader {
     next();
     const std::uint32_t node = labelled(label), other = labelled(std::string(word()));
     if (starts) {
-      const std::vector<std::uint32_t> same = before_[other];
-      std::vector<std::uint32_t>& own = before_[node];
-      own.insert(own.end(), same.begin(), same.end());
-      std::ranges::sort(own);
-      const auto twice = std::ranges::unique(own);
-      own.erase(twice.begin(), twice.end());
+      dependencies_.wait_for_start(node, other);
     } else {
-      before_[node].push_back(other);
+      dependencies_.wait_for_end(node, other);
     }
   }
   [[nodiscard]] bool is_operation() const {
@@ -173,16 +164,16 @@ class GoalReader {
 
   void read_operation(RankTrace& rank) {
     RankTrace::Node& node = rank.add(rank.nodes.size() + 1, token_);
-    before_.emplace_back();
+    dependencies_.add_operation();
     if (take("calc")) {
       node.kind = TraceNodeKind::compute;
-      node.duration = {number("time in nanoseconds", kMostNanoseconds) * 1000};
+      node.duration = {number("time in nanoseconds", kMostGoalNanoseconds) * 1000};
       node.stream = 0;
     } else {
       const bool sends = take("send");
       if (!sends) expect("recv");
       node.kind = sends ? TraceNodeKind::send : TraceNodeKind::receive;
-      node.size = Bytes{static_cast<double>(number("size", kMostMessage))};
+      node.size = Bytes{static_cast<double>(number("size", kMostGoalMessage))};
       expect("b");
       expect(sends ? "to" : "from");
       node.peer =
@@ -210,7 +201,7 @@ class GoalReader {
   std::optional<std::uint64_t> ranks_;
   std::vector<RankTrace> out_;
   std::unordered_map<std::string, std::uint32_t> labels_;
-  std::vector<std::vector<std::uint32_t>> before_;  ///< by node of the rank
+  GoalDependencies dependencies_;  ///< of the rank
 };
 
 }  // namespace

@@ -28,7 +28,9 @@ constexpr std::array kTraceFormats{
     TraceFormatInfo{TraceFormat::simai, "simai",
                     "a workload of SimAI, or of ASTRA-sim before Chakra: layers, as text"},
     TraceFormatInfo{TraceFormat::aicb, "aicb", "a workload of AICB: calls, as a table"},
-    TraceFormatInfo{TraceFormat::nsys, "nsys", "an SQLite export of Nsight Systems, all its GPUs"}};
+    TraceFormatInfo{TraceFormat::nsys, "nsys", "an SQLite export of Nsight Systems, all its GPUs"},
+    TraceFormatInfo{TraceFormat::goal_binary, "goal-bin",
+                    "the same schedule as LogGOPSim's txt2bin packs it"}};
 
 int rank_of(const std::string& file, bool alone) {
   if (const auto rank = rank_in_name(file)) return *rank;
@@ -52,6 +54,7 @@ bool is_database(std::string_view bytes) {
 
 TraceFormat recognise_trace(std::string_view text) {
   if (is_database(text)) return TraceFormat::nsys;
+  if (is_goal_binary(text)) return TraceFormat::goal_binary;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return TraceFormat::chakra;
   if (is_simai(text)) return TraceFormat::simai;
@@ -94,7 +97,7 @@ std::optional<int> rank_in_name(std::string_view file) {
   return rank;
 }
 
-std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
+std::optional<int> rank_word_in_name(std::string_view file) {
   const std::string name = lowered(file.substr(file.find_last_of('/') + 1));
   for (const std::string_view word : {"rank", "worker"}) {
     std::size_t at = name.find(word);
@@ -105,6 +108,11 @@ std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
     const auto [stop, error] = std::from_chars(name.data() + at, name.data() + name.size(), rank);
     if (error == std::errc{} && rank >= 0 && rank < kMostTraceRanks) return rank;
   }
+  return std::nullopt;
+}
+
+std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
+  if (const auto rank = rank_word_in_name(file)) return rank;
   return alone ? 0 : rank_in_name(file);
 }
 
@@ -115,6 +123,8 @@ std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view
   switch (format) {
     case TraceFormat::goal:
       return read_goal(file, text);
+    case TraceFormat::goal_binary:
+      return read_goal_binary(file, text);
     case TraceFormat::simai:
       return read_simai(file, text, options.ranks);
     case TraceFormat::aicb:

@@ -24,6 +24,7 @@ enum class TraceFormat : std::uint8_t {
   simai,
   aicb,
   nsys,
+  goal_binary,
 };
 
 /// One row per format, in the order of the enumeration, for options and messages.
@@ -45,6 +46,9 @@ TraceFormat recognise_trace(std::string_view text);
 
 /// The rank in a file's name: its last number before the endings. "trace.12.et" -> 12.
 std::optional<int> rank_in_name(std::string_view file);
+
+/// The number behind the word "rank" or "worker" in a file's name: "run-rank_3.json" -> 3.
+std::optional<int> rank_word_in_name(std::string_view file);
 
 /// The rank of a Kineto trace by its file's name: the number behind the word "rank" or "worker",
 /// since names say all sorts of things ("mi300x"); of the only file of a trace, 0; of others

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "sim/trace/formats/goal.hpp"
 
 namespace lockstep {
@@ -36,13 +37,14 @@ class GoalWriter {
           static_cast<double>(goal_messages(trace.collectives[call.collective].op, call.members));
     }
     if (statements > kMostStatements) {
-      throw InputError({.file = "--goal",
-                        .pointer = {},
-                        .found = fmt::format("collectives of {:.3g} statements", statements),
-                        .allowed = fmt::format("at most {:.0f}; GOAL spells each message out, "
-                                               "Chakra (--chakra) does not",
-                                               kMostStatements),
-                        .nearest = {}});
+      throw InputError(
+          {.file = "--goal",
+           .pointer = {},
+           .found = fmt::format("collectives of {} statements", plain_number(statements, 3)),
+           .allowed = fmt::format("at most {:.0f}; GOAL spells each message out, "
+                                  "Chakra (--chakra) does not",
+                                  kMostStatements),
+           .nearest = {}});
     }
   }
 

@@ -34,14 +34,6 @@ std::int64_t external_of(const KinetoJson& args) {
   return id != KinetoRecording::kNoId ? id : kineto_id(args, "external id");
 }
 
-KinetoRecording::Call call_named(std::string_view name) {
-  using enum KinetoRecording::Call;
-  if (name.ends_with("StreamSynchronize")) return stream_sync;
-  if (name.ends_with("DeviceSynchronize") || name.ends_with("CtxSynchronize")) return device_sync;
-  if (name.ends_with("EventSynchronize")) return event_sync;
-  return other;
-}
-
 class KinetoParser {
  public:
   KinetoParser(const std::string& file, bool with_host) : with_host_(with_host) {
@@ -182,7 +174,7 @@ class KinetoParser {
     call.correlation = kineto_id(args, "correlation");
     call.thread = thread_of(json);
     call.name = name_index(name);
-    call.what = call_named(name);
+    call.what = kineto_call_named(name);
     out_.runtime.push_back(call);
   }
 
@@ -333,6 +325,14 @@ KinetoRecording read_kineto_recording(const std::string& file, std::string_view 
   if (!out) out = KinetoParser(file, with_host).read(quote_non_finite(text));
   if (!out) fail_trace(file, "a text that is no JSON", std::string(kKinetoForm));
   return std::move(*out);
+}
+
+KinetoRecording::Call kineto_call_named(std::string_view name) {
+  using enum KinetoRecording::Call;
+  if (name.ends_with("StreamSynchronize")) return stream_sync;
+  if (name.ends_with("DeviceSynchronize") || name.ends_with("CtxSynchronize")) return device_sync;
+  if (name.ends_with("EventSynchronize")) return event_sync;
+  return other;
 }
 
 void forget_host(KinetoRecording& recording) {

@@ -104,6 +104,9 @@ struct KinetoRecording {
 KinetoRecording read_kineto_recording(const std::string& file, std::string_view text,
                                       bool with_host);
 
+/// What a call of CUDA's or HIP's runtime or driver waits for, by its name.
+KinetoRecording::Call kineto_call_named(std::string_view name);
+
 /// Leaves what the GPU did, from its first event to its last.
 void forget_host(KinetoRecording& recording);
 

@@ -84,13 +84,14 @@ TEST_CASE("JsonCursor: a choice names all of them and the nearest") {
         "p.json: found 3; allowed: spray, ecmp");
 }
 
-TEST_CASE("JsonCursor: finish complains about the first key that nobody asked for") {
+TEST_CASE("JsonCursor: finish complains about the keys that nobody asked for") {
   const JsonCursor root = parse(R"({"levels": 2, "lebels": 3, "other": 4})");
   CHECK(root.find("levels")->integer(1, 9) == 2);
   CHECK_FALSE(root.find("ports").has_value());
-  CHECK(complaint_of([&] { root.finish(); }) ==
-        "p.json#/lebels: found the unknown key \"lebels\"; allowed: levels, ports. "
-        "Did you mean \"levels\"?");
+  CHECK(
+      complaint_of([&] { root.finish(); }) ==
+      "p.json#/lebels: found the unknown key \"lebels\", and also /other; allowed: levels, ports. "
+      "Did you mean \"levels\"?");
   (void)root.find("lebels");
   (void)root.find("other");
   CHECK(complaint_of([&] { root.finish(); }) == "fine");
@@ -192,6 +193,35 @@ TEST_CASE("JsonCursor: pointers go through arrays, and escape keys") {
         "p.json#/a~1b/0/c: found \"x\"; allowed: true or false");
   CHECK(complaint_of([&] { (void)root.at("a/b").elements(0); }) ==
         "p.json#/a~1b: found an array; allowed: an array of at most 0 elements");
+}
+
+TEST_CASE("JsonCursor: unknown keys are named all at once, of all objects that are read whole") {
+  const JsonCursor one = parse(R"({"levels": 1, "lebels": 2, "x": 3})");
+  (void)one.at("levels").integer(0, 9);
+  CHECK(complaint_of([&] { one.finish(); }) ==
+        "p.json#/lebels: found the unknown key \"lebels\", and also /x; allowed: levels. "
+        "Did you mean \"levels\"?");
+  const JsonCursor root = parse(R"({"a": {"levels": 1, "x": 2}, "b": {"levles": 3}, "yonder": 4})");
+  const auto read = [&] {
+    (void)root.at("a").at("levels").integer(0, 9);
+    root.at("a").finish();
+    (void)root.at("b").find("levels");
+    root.at("b").finish();
+    root.finish();
+    return 0;
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/a/x: found the unknown key \"x\", and also /b/levles (\"levels\"?), /yonder; "
+        "allowed: levels");
+  // They come before a wrong value that is read later, as one of them alone does.
+  CHECK(complaint_of([&] {
+          (void)root.read_whole([&] {
+            (void)root.find("a");
+            (void)root.find("b");
+            root.finish();
+            return root.at("a").integer(0, 9);
+          });
+        }) == "p.json#/yonder: found the unknown key \"yonder\"; allowed: a, b");
 }
 
 TEST_CASE("JsonCursor: in a preset a value may sit beside its source") {

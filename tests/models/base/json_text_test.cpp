@@ -96,6 +96,27 @@ TEST_CASE("pointer_part: escapes as RFC 6901 says") {
   CHECK(complaint(R"({"a/b": {"c~d": tru}})").starts_with("p.json#/a~1b/c~0d: found \"tru\""));
 }
 
+TEST_CASE("JSON text: YAML in its place is called YAML, other mistakes are not") {
+  const auto found = [](std::string_view text) -> std::string {
+    try {
+      (void)parse_json_text("p.yaml", text);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string yaml = "p.yaml: found YAML; allowed: JSON";
+  CHECK(found("# steps\n\n- scenario: job.json\n  step: 1.9 s\n") == yaml);
+  CHECK(found("---\nscenario: a\n") == yaml);
+  CHECK(found("scenario:\n  model: llama3_8b\n") == yaml);
+  CHECK(found("a: 1\r\n") == yaml);
+  for (const char* text : {"-1x", "a", "{a: 1}", "[- 1]", "\"a\": 1", "http://x"}) {
+    CAPTURE(text);
+    CHECK(found(text).find("YAML") == std::string::npos);
+    CHECK(found(text) != "none");
+  }
+}
+
 TEST_CASE("quote_non_finite: numbers that JSON lacks become strings, and strings stay") {
   CHECK(quote_non_finite(R"({"a": [0.0, Infinity, -Infinity, NaN], "b": nan})") ==
         R"({"a": [0.0, "Infinity", "-Infinity", "NaN"], "b": "nan"})");

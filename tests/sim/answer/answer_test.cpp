@@ -38,7 +38,8 @@ std::vector<std::string> run_files() {
                        file.starts_with("scenarios/sweeps/");
     if (!file.ends_with(".json") || other) continue;
     const Json root = Json::parse(read_text_file(LOCKSTEP_SOURCE_DIR "/" + file));
-    if (!root.contains("traffic") && !root.contains("collective")) files.push_back(file);
+    const bool fills = root.contains("filling");  // lockstep queue fill
+    if (!fills && !root.contains("traffic") && !root.contains("collective")) files.push_back(file);
   }
   return files;
 }

@@ -45,7 +45,7 @@ TEST_CASE("scaling: losses by bucket add up to what is missing, at every size, b
 TEST_CASE("scaling: a size that cannot be says why, and none at all is an error") {
   const std::array some{12, 64};
   const Scaling scaling = scale("t.json", kScaledJob, presets(), {.allow_oom = true}, some);
-  CHECK(scaling.weak[0].problem == "not whole replicas of 1 GPUs on nodes of 8");
+  CHECK(scaling.weak[0].problem == "not whole replicas of 1 GPU on nodes of 8");
   CHECK(scaling.weak[1].efficiency == 1);
   const std::array none{12};
   CHECK_THROWS_AS(scale("t.json", kScaledJob, presets(), {.allow_oom = true}, none), InputError);

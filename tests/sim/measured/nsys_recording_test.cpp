@@ -3,7 +3,6 @@
 
 #include <SQLiteCpp/Database.h>
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,69 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/near.hpp"
+#include "tests/support/nsys_database.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr long long process_id(int number) { return static_cast<long long>(number) << 24; }
-
-/// Times in microseconds.
-class NsysDatabase {
- public:
-  explicit NsysDatabase(const std::string& file)
-      : db_(file, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE) {
-    const std::string common =
-        "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, globalPid INTEGER, "
-        "correlationId INTEGER";
-    db_.exec(
-        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
-        "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, "
-        "globalTid INTEGER, textId INTEGER);"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, "
-        "correlationId INTEGER);"
-        "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);"
-        "INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA H100 80GB HBM3');"
-        "INSERT INTO TARGET_INFO_GPU VALUES (1, 'NVIDIA H100 80GB HBM3');"
-        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (" +
-        common + ", demangledName INTEGER);" + "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (" +
-        common + ", copyKind INTEGER)");
-  }
-  struct Place {
-    int device = 0, stream = 7, process = 3;
-  };
-  /// Launched 5 us before.
-  void kernel(const std::string& name, int start, int end, const Place& at) {
-    launch(start - 5, at.process);
-    db_.exec(fmt::format("INSERT INTO StringIds VALUES ({}, '{}')", number_, name));
-    db_.exec(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({}, {})",
-                         times(start, end, at), number_));
-  }
-  void copy(int kind, int start, int end, const Place& at) {
-    launch(start - 5, at.process);
-    db_.exec(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES ({}, {})",
-                         times(start, end, at), kind));
-  }
-  void range(const std::string& text, int start, int end, int process = 3) {
-    db_.exec(fmt::format("INSERT INTO NVTX_EVENTS VALUES ({}, {}, 59, '{}', {}, NULL)",
-                         start * 1000, end * 1000, text, process_id(process) + 11));
-  }
-
- private:
-  void launch(int at, int process) {
-    ++number_;
-    db_.exec(fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ({}, {}, {}, {})",
-                         at * 1000, at * 1000 + 900, process_id(process) + 11, number_));
-  }
-  [[nodiscard]] std::string times(int start, int end, const Place& at) const {
-    return fmt::format("{}, {}, {}, {}, {}, {}", start * 1000, end * 1000, at.device, at.stream,
-                       process_id(at.process), number_);
-  }
-
-  SQLite::Database db_;
-  int number_ = 0;
-};
+using test::NsysDatabase;
 
 nlohmann::json replayed(const std::vector<std::string>& words) {
   std::vector<std::string> args{"replay"};
@@ -96,7 +40,7 @@ TEST_CASE("replay of Nsight Systems: kernels on their streams, gaps and NCCL as 
     db.kernel("rmsnorm_fwd_tuned_kernel", 160, 170, {0, 7});
     db.copy(2, 200, 230, {0, 7});
   }
-  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file, false);
+  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file, NsysHost::none);
   REQUIRE(recordings.size() == 1);
   CHECK(recordings[0].streams == 2);
   CHECK(recordings[0].device == "NVIDIA H100 80GB HBM3");
@@ -125,8 +69,8 @@ TEST_CASE("replay of Nsight Systems: NVTX ranges mark steps, by their number") {
     db.kernel("nvjet_tst_64x8", 120, 210, {0, 7});
     db.kernel("nvjet_tst_64x8", 240, 350, {0, 7});
   }
-  REQUIRE(read_nsys_recordings(file, false)[0].marks.size() == 3);
-  CHECK(read_nsys_recordings(file, false)[0].marks[2].number == 6);
+  REQUIRE(read_nsys_recordings(file, NsysHost::none)[0].marks.size() == 3);
+  CHECK(read_nsys_recordings(file, NsysHost::none)[0].marks[2].number == 6);
   CHECK(replayed({file})["step_s"].get<double>() == test::near(120e-6));
   CHECK(replayed({file, "--step", "6"})["step_s"].get<double>() == test::near(140e-6));
   CHECK(replayed({file, "--step", "all"})["step_s"].get<double>() == test::near(330e-6));
@@ -151,7 +95,7 @@ TEST_CASE("replay of Nsight Systems: each GPU of the file is a rank, processes a
     db.kernel("nvjet_tst_64x8", 100, 180, {1, 7, 4});
     db.copy(1, 90, 95, {0, 7, 4});  // the second process looked at the first card, too
   }
-  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file, false);
+  const std::vector<KinetoRecording> recordings = read_nsys_recordings(file, NsysHost::none);
   REQUIRE(recordings.size() == 2);
   CHECK(recordings[1].rank == 1);
   CHECK(recordings[1].world == 2);
@@ -173,7 +117,7 @@ TEST_CASE("diagnose of Nsight Systems: ranges of emit_nvtx tell operators and th
     db.kernel("vectorized_elementwise_kernel", 150, 160, {0, 7});
     db.kernel("vectorized_elementwise_kernel", 200, 240, {0, 7});
   }
-  const KinetoRecording recording = read_nsys_recordings(file, true).at(0);
+  const KinetoRecording recording = read_nsys_recordings(file, NsysHost::launchers).at(0);
   REQUIRE(recording.launchers.size() == 3);
   const KinetoRecording::Enclosing& product = recording.launchers[recording.gpu[0].launcher].at(0);
   CHECK(recording.names[product.name] == "aten::mm");

@@ -66,9 +66,51 @@ TEST_CASE("validate --queue: what the project promises of published and recorded
   const PointTable table = validate_queue(kOutcomes, test::presets());
   CHECK(table.missed == std::vector<std::string>{});
   const bool real = test::has_real_file("scheduling/muri_trace3.csv.gz");
-  CHECK(table.points.size() == (real ? 69 : 48));
+  CHECK(table.points.size() == (real ? 99 : 48));
   REQUIRE(table.skipped.size() == (real ? 0 : 1));
-  if (!real) CHECK(table.skipped.front().starts_with("13 queues: a trace or schedule is neither"));
+  if (!real) CHECK(table.skipped.front().starts_with("18 queues: a trace or schedule is neither"));
+}
+
+TEST_CASE(
+    "validate --queue: FGD's published allocation, within half a point, and policies in order" *
+    doctest::skip(!test::has_real_file("scheduling/openb_nodes.csv.gz"))) {
+  const PointTable table = validate_queue(kOutcomes + "/fgd.json", test::presets());
+  REQUIRE(table.points.size() == 30);
+  constexpr double kHalfPoint = 0.005;
+  constexpr double kTie = 0.001;  // the standard error of means of ten orders, and more
+  int pairs = 0;
+  for (const ValidationPoint& point : table.points) {
+    CAPTURE(identity_of(point, "queue"));
+    CAPTURE(identity_of(point, "figure"));
+    CHECK(std::abs(point.predicted - point.measured) < kHalfPoint);
+    for (const ValidationPoint& other : table.points) {
+      if (identity_of(other, "queue") != identity_of(point, "queue")) continue;
+      if (other.measured - point.measured < kTie) continue;
+      CAPTURE(identity_of(other, "figure"));
+      CHECK(other.predicted > point.predicted);
+      ++pairs;
+    }
+  }
+  CHECK(pairs == 72);  // of 75
+}
+
+TEST_CASE("validate --queue: a cluster that is filled, and its mistakes") {
+  const std::string filled = R"({"queues": [{"id": "f", "source": "s", "basis": "published",
+    "scenario": {"filling": {"policies": ["fgd"], "seeds": 1,
+      "nodes": [{"cpus": 8, "memory": "8 GiB", "gpus": 4}],
+      "pods": [{"cpus": 1, "gpus": 1}]}},
+    "figures": [{"figure": "policies.fgd.allocated", "value": 1, "within": 0}]}]})";
+  const PointTable table = table_of_queues(filled);
+  REQUIRE(table.points.size() == 1);
+  CHECK(table.points.front().predicted == 1);
+  CHECK(table.missed.empty());
+  CHECK(queue_problem(replaced_text(filled, "fgd.allocated", "fgd.alocated"))
+            .starts_with("queues.json#/queues/0/figures/0/figure"));
+  CHECK(queue_problem(replaced_text(filled, "\"cpus\": 8", "\"cpus\": -8"))
+            .starts_with("queues.json#/queues/0/scenario/filling/nodes/0/cpus"));
+  CHECK(queue_problem(replaced_text(filled, "\"figures\"",
+                                    R"("schedule": {"file": "runs.csv", "gap": 1}, "figures")"))
+            .starts_with("queues.json#/queues/0/schedule"));
 }
 
 TEST_CASE("validate --queue: Muri's published averages, to all their digits" *

@@ -134,6 +134,59 @@ TEST_CASE("import: settings that are read act") {
         std::string::npos);
 }
 
+TEST_CASE("import: PreemptMode=SUSPEND acts where a suspended job's CPUs come free, not its Gres") {
+  SlurmFiles files;
+  files.conf = {"slurm.conf",
+                "NodeName=n[1-2] CPUs=8\n"
+                "PartitionName=spare Nodes=n[1-2] Default=YES\n"
+                "PartitionName=prime Nodes=n[1-2] PriorityTier=5\n"
+                "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"};
+  files.accounting = {"sacct.txt",
+                      "JobID|Partition|Submit|Start|End|Suspended|Timelimit|AllocTRES|State\n"
+                      "1|spare|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T01:30:00|"
+                      "00:30:00|02:00:00|cpu=16|COMPLETED\n"
+                      "2|prime|2026-01-01T00:20:00|2026-01-01T00:20:00|2026-01-01T00:50:00|"
+                      "00:00:00|01:00:00|cpu=8|COMPLETED\n"};
+  const ImportedSite site = imported(files);
+  CHECK(Json::parse(site.scenario)["queue"]["preemption"] ==
+        Json::parse(R"({"mode": "partition", "suspends": true, "checkpoint": "1000 d"})"));
+  // An hour of work in an hour and a half.
+  CHECK(site.jobs.find("\n1,,,spare,,16,0,3600,7200,0,0,") != std::string::npos);
+
+  files.conf.text.replace(0, 22, "NodeName=n[1-2] CPUs=8 Gres=gpu:8");
+  files.accounting.reset();
+  const ImportedSite gres = imported(files);
+  CHECK(Json::parse(gres.scenario)["queue"]["preemption"]["mode"] == "none");
+  CHECK(has_note(gres,
+                 "PreemptMode=SUSPEND frees the CPUs of a suspended job, and none of its Gres: it "
+                 "keeps its GPUs, and nobody is taken to be preempted; \"suspends\" in "
+                 "\"preemption\" is for GPUs that are shared"));
+}
+
+TEST_CASE("import: licences, of which a job asks for those that slurm.conf has") {
+  SlurmFiles files;
+  files.conf = {"slurm.conf", "NodeName=n[1-2] CPUs=8 Gres=gpu:8\nLicenses=matlab:4,ansys\n"};
+  files.accounting = {"sacct.txt",
+                      "JobID|Submit|Start|End|AllocTRES|State\n"
+                      "1|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T01:00:00|"
+                      "gres/gpu=4,license/ansys=1,license/matlab=2|COMPLETED\n"
+                      "2|2026-01-01T00:00:00|2026-01-01T00:00:00|2026-01-01T01:00:00|"
+                      "gres/gpu=4,license/matlab=5,license/other=1|COMPLETED\n"};
+  files.squeue = {"squeue.json", R"({"jobs": [{"job_id": 3, "job_state": "PENDING",
+      "submit_time": 1767225700, "time_limit": 5, "tres_req_str": "gres/gpu=1",
+      "licenses": "matlab"}]})"};
+  const ImportedSite site = imported(files);
+  const Json queue = Json::parse(site.scenario)["queue"];
+  CHECK(queue["licenses"] ==
+        Json::parse(R"([{"name": "matlab", "count": 4}, {"name": "ansys", "count": 1}])"));
+  CHECK(queue["jobs"][0]["trace"]["columns"]["licenses"] == "licenses");
+  CHECK(site.jobs.find(",series,licenses\n") != std::string::npos);
+  CHECK(site.jobs.find(",COMPLETED,,\"ansys:1,matlab:2\"\n") != std::string::npos);
+  CHECK(site.jobs.find(",COMPLETED,,\n") != std::string::npos);
+  CHECK(site.jobs.find(",PENDING,,matlab:1\n") != std::string::npos);
+  CHECK(has_note(site, "taken without licences of which slurm.conf has none, or fewer: 1 job (2)"));
+}
+
 TEST_CASE("import: what does not act, is not known, or does not fit has a line of its own") {
   const ImportedSite site = imported(files_of());
   for (const std::string note :

@@ -513,7 +513,7 @@ TEST_CASE("plan schema: it says what the reader declares, word for word") {
   }
   const Json properties = Json::parse(written).at("properties");
   const Json declared = plan_members_schema().at("properties");
-  CHECK(declared.size() == 5);
+  CHECK(declared.size() == 8);
   for (const auto& [key, member] : declared.items()) {
     test::check_same_schema(key, member, properties.at(key));
   }
@@ -600,6 +600,35 @@ TEST_CASE("plan: the examples that ship are read") {
     const PlanSpec spec = read_plan(path, read_text_file(path), test::presets());
     CHECK(spec.candidates.size() >= 5);
     CHECK(spec.training.tokens >= 15e12);
+  }
+}
+
+TEST_CASE("lockstep plan: regions side by side, and who is refused, in every form") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/plans/train-70b-three-regions.json";
+  const auto answer = [&](const std::string& format) {
+    return lockstep_with({"plan", file, "--samples", "10", "--format", format}).out;
+  };
+  const Json json = Json::parse(answer("json"));
+  const Json& candidates = json.at("candidates");
+  REQUIRE(candidates.size() == 8);
+  CHECK(json.at("regions_compared").size() == 3);
+  for (const Json& candidate : candidates) {
+    const Json& region = candidate.at("region");
+    CAPTURE(candidate.at("name"));
+    CHECK(candidate.at("possible") == region.at("refused").is_null());
+    if (!candidate.at("possible")) continue;
+    CHECK(region.at("done").get<std::string>().starts_with("2027-"));
+    double usd = 0;
+    for (const Json& month : candidate.at("money_by_month")) usd += month.at("usd").get<double>();
+    CHECK(usd == doctest::Approx(candidate.at("expected").at("usd").get<double>()).epsilon(1e-9));
+  }
+  CHECK(candidates[3].at("verdict").get<std::string>().starts_with("is refused: its data may be "));
+  for (const std::string& text : {answer("table"), answer("markdown")}) {
+    CAPTURE(text);
+    CHECK(text.find("of it egress") != std::string::npos);
+    CHECK(text.find("decided by energy (") != std::string::npos);
+    CHECK(text.find("Mumbai is refused: its data may be in Frankfurt, Stockholm") !=
+          std::string::npos);
   }
 }
 

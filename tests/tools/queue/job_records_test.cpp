@@ -56,7 +56,7 @@ void import_site(const std::string& accounting, const std::string& to) {
 
 }  // namespace
 
-TEST_CASE("lockstep run --accounting: a row for each job, as sacct -P has it") {
+TEST_CASE("lockstep run --accounting: a row for each run of a job, as sacct -P has it") {
   const test::TemporaryFolder folder;
   const std::string scenario = folder.write("queue.json", kThreeJobs);
   CHECK(records_of(scenario, folder.path() + "/sacct.txt") ==
@@ -83,10 +83,78 @@ TEST_CASE("lockstep run --accounting: states of jobs, and the tasks of an array"
   }
   CHECK(records_of(slurm + "reserved.json", folder.path() + "/reserved.txt")
             .find("\n5|exam|||||TIMEOUT|") != std::string::npos);
-  // Of a job that was preempted the last run, from 30 to 70 minutes.
-  CHECK(records_of(slurm + "preempt.json", folder.path() + "/preempt.txt")
-            .find("\n1|l16||||low|COMPLETED|2001-01-01T00:00:00|2001-01-01T00:00:00|"
-                  "2001-01-01T00:30:00|2001-01-01T01:10:00|00:40:00|") != std::string::npos);
+}
+
+TEST_CASE(
+    "lockstep run --accounting: each run of a job that was preempted, as sacct --duplicates") {
+  const test::TemporaryFolder folder;
+  const std::string rows = records_of(LOCKSTEP_SOURCE_DIR "/tests/reference/slurm/preempt.json",
+                                      folder.path() + "/preempt.txt");
+  // The first run until it was preempted, and the last one, from 30 to 70 minutes.
+  for (const char* row :
+       {"\n1|l16||||low|PREEMPTED|2001-01-01T00:00:00|2001-01-01T00:00:00|",
+        "|2001-01-01T00:20:00|2001-01-01T00:30:00|2001-01-01T01:10:00|00:40:00|"}) {
+    CAPTURE(row);
+    CHECK_MESSAGE(rows.find(row) != std::string::npos, rows);
+  }
+}
+
+TEST_CASE("lockstep run --accounting: failures of nodes, and jobs that wait again") {
+  const test::TemporaryFolder folder;
+  const std::string scenario = folder.write("queue.json", R"({
+    "cluster": {"node": "dgx_h100", "nodes": 1},
+    "queue": {"order": "fifo", "admission": "strict", "until": "1 h",
+              "breaks": [{"node": 0, "at": "10 min", "repair": "20 min"},
+                         {"node": 0, "at": "50 min", "repair": "20 min"}],
+              "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "2 h"}}]}})");
+  const std::string rows = records_of(scenario, folder.path() + "/sacct.txt");
+  const std::string day = "2001-01-01T";
+  for (const std::string& row :
+       {"\n1|a|||||NODE_FAIL|" + day + "00:00:00|" + day + "00:00:00|" + day + "00:00:00|" + day +
+            "00:10:00|00:10:00|02:00:00|",
+        "\n1|a|||||NODE_FAIL|" + day + "00:10:00|" + day + "00:10:00|" + day + "00:30:00|" + day +
+            "00:50:00|00:20:00|02:00:00|",
+        "\n1|a|||||PENDING|" + day + "00:50:00|" + day + "00:50:00|Unknown|Unknown|00:00:00|"}) {
+    CAPTURE(row);
+    CHECK_MESSAGE(rows.find(row) != std::string::npos, rows);
+  }
+}
+
+TEST_CASE("lockstep run --accounting: a job that was suspended has one run, which is shorter") {
+  const test::TemporaryFolder folder;
+  const std::string scenario = folder.write("queue.json", R"({
+    "cluster": {"node": "dgx_h100", "nodes": 1},
+    "queue": {"order": "fifo", "admission": "best_effort", "until": "2 h",
+              "preemption": {"mode": "partition", "suspends": true},
+              "partitions": [{"name": "spare", "hosts": "n1"},
+                             {"name": "prime", "hosts": "n1", "tier": 2}],
+              "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h", "partition": "spare"}},
+                       {"job": {"name": "b", "gpus": 8, "runs": "10 min", "submit": "20 min",
+                                "partition": "prime"}},
+                       {"job": {"name": "c", "gpus": 8, "runs": "2 h", "submit": "110 min",
+                                "partition": "prime"}},
+                       {"job": {"name": "d", "gpus": 8, "runs": "1 h", "submit": "75 min",
+                                "partition": "spare"}}]}})");
+  const std::string rows = records_of(scenario, folder.path() + "/sacct.txt");
+  CHECK(rows.find("|NodeList|Suspended\n") != std::string::npos);
+  CHECK_MESSAGE(rows.find("\n1|a|||spare||COMPLETED|2001-01-01T00:00:00|2001-01-01T00:00:00|"
+                          "2001-01-01T00:00:00|2001-01-01T01:10:00|01:00:00|01:00:00|1|") !=
+                    std::string::npos,
+                rows);
+  CHECK_MESSAGE(rows.find("|n1|00:10:00\n") != std::string::npos, rows);
+  CHECK_MESSAGE(rows.find("\n3|d|||spare||SUSPENDED|2001-01-01T01:15:00|2001-01-01T01:15:00|"
+                          "2001-01-01T01:15:00|Unknown|00:35:00|01:00:00|1|") != std::string::npos,
+                rows);
+  const nlohmann::json answer = answer_with({scenario});
+  CHECK(answer["suspensions"] == 2);
+  CHECK(answer["suspended_jobs"] == 1);
+  CHECK(answer["suspended_s"] == 1200);
+  double shares = 0;
+  for (const auto& [name, bucket] : answer["waterfall"].items()) {
+    shares += bucket["share"].get<double>();
+  }
+  CHECK(shares == doctest::Approx(1).epsilon(1e-9));
+  CHECK_FALSE(answer_with({kOfSlurm})["waterfall"].contains("suspended"));
 }
 
 TEST_CASE("lockstep run --accounting: what a site's import makes of it is the same queue again") {

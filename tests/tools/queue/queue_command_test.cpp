@@ -439,4 +439,63 @@ TEST_CASE("lockstep run, queue: a peak above the site's limit stands first") {
   CHECK(lines_with_limit("30 MW").find("EXCEEDED") == std::string::npos);
 }
 
+TEST_CASE("lockstep queue fill: what each policy allocates of shared GPUs") {
+  const std::string mixed = kQueues + "fill-mixed-gpus.json";
+  const Ran ran = lockstep_with({"queue", "fill", mixed, "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const nlohmann::json answer = nlohmann::json::parse(ran.out);
+  CHECK(answer["gpus"] == 260);
+  REQUIRE(answer["policies"].size() == 6);
+  const auto allocated = [&](const char* policy) {
+    return answer["policies"][policy]["allocated"].get<double>();
+  };
+  CHECK(allocated("random") < allocated("fgd"));
+  CHECK(allocated("fgd") <= 1);
+  CHECK(answer["policies"]["fgd"]["allocated_by_asked"].size() == answer["asked"].size());
+  CHECK(lockstep_with({"queue", "fill", mixed, "--format", "json"}).out == ran.out);
+  const Ran table =
+      lockstep_with({"queue", "fill", "fill-mixed-gpus", "--set", "filling.policies=[\"fgd\"]"});
+  CHECK_MESSAGE(table.out.find("fragmented") != std::string::npos, table.err);
+  CHECK(table.out.find("best_fit") == std::string::npos);
+}
+
+TEST_CASE("lockstep queue fill: another document, another option, and a file for another command") {
+  const std::string mixed = kQueues + "fill-mixed-gpus.json";
+  const auto says = [](const std::vector<std::string>& args, const std::string& text) {
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.find(text) != std::string::npos, ran.err);
+  };
+  says({"queue", "fill", kRecorded}, "lockstep run " + kRecorded + " takes this file");
+  says({"run", mixed}, "lockstep queue fill " + mixed + " takes this file");
+  says({"queue", "fill", mixed, "--job", "1"}, "--job is not of fill");
+  says({"queue", "fill", mixed, "--openb-pods", "x.csv"}, "--openb-pods is of import");
+  says({"queue", "fill"}, "no scenario");
+}
+
+TEST_CASE("lockstep queue import: openb's nodes and pods as a cluster to fill") {
+  const test::TemporaryFolder folder;
+  const std::string nodes = folder.write(
+      "n.csv", "sn,cpu_milli,memory_mib,gpu,model\na,96000,393216,8,G2\nb,96000,393216,8,G2\n");
+  const std::string pods =
+      folder.write("p.csv",
+                   "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\nx,6000,12288,1,460,\n"
+                   "y,12000,16384,1,1000,G2\nz,4000,64,0,0,\n");
+  const std::string to = folder.path() + "/f.json";
+  const Ran ran =
+      lockstep_with({"queue", "import", "--openb-nodes", nodes, "--openb-pods", pods, "-o", to});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.err.find("2 nodes and 3 pods taken, 1 kind of nodes, 3 kinds of pods") !=
+        std::string::npos);
+  CHECK(lockstep_with({"queue", "fill", to}).exit == Exit::ok);
+  const auto says = [](const std::vector<std::string>& args, const std::string& text) {
+    const Ran refused = lockstep_with(args);
+    CHECK(refused.exit == Exit::bad_input);
+    CHECK_MESSAGE(refused.err.find(text) != std::string::npos, refused.err);
+  };
+  says({"queue", "import", "--openb-nodes", nodes}, "no --openb-pods");
+  says({"queue", "import", "--openb-nodes", nodes, "--openb-pods", pods, "--node", "dgx_h100"},
+       "--node is not of import --openb-nodes");
+}
+
 }  // namespace lockstep

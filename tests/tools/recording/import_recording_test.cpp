@@ -8,6 +8,7 @@
 
 #include "models/base/text_file.hpp"
 #include "tests/support/near.hpp"
+#include "tests/support/nsys_database.hpp"
 #include "tests/support/real_files.hpp"
 #include "tests/support/recorded_training.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -34,7 +35,78 @@ double step_on_stack(const std::string& job, const std::string& stack,
   return ImportedJson::parse(ran.out)["step_s"].get<double>();
 }
 
+/// A training as Nsight Systems records it, launches 20 us apart.
+class NsysTraining {
+ public:
+  explicit NsysTraining(const std::string& file) : db_(file) {}
+  void kernel(const std::string& name) {
+    now_ += 20;
+    db_.kernel(name, now_ + 5, now_ + 10, {});
+  }
+  void wait(int took_us) {
+    db_.synchronise(now_ + 1);
+    now_ += took_us;
+  }
+  NsysDatabase& database() { return db_; }
+  [[nodiscard]] int now() const { return now_; }
+
+ private:
+  NsysDatabase db_;
+  int now_ = 1000;
+};
+
+ImportedJson read_off(const std::string& file) {
+  const Ran ran = lockstep_with({"import", "recording", file, "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  return ImportedJson::parse(ran.out);
+}
+
 }  // namespace
+
+TEST_CASE("import recording: an export of Nsight Systems tells what Kineto's trace tells") {
+  const TemporaryFolder folder;
+  const std::string trace = folder.write("rank0.json", fused_training().text());
+  const std::string file = folder.path() + "/report.sqlite";
+  {
+    NsysTraining training(file);
+    record_fused(training);
+  }
+  const ImportedJson kineto = read_off(trace), nsys = read_off(file);
+  CHECK(nsys["read"] == kineto["read"]);
+  CHECK(nsys["not_told"] == kineto["not_told"]);
+  CHECK(nsys["preset"]["launch_interval"]["value"] == "20.00 us");
+  CHECK(nsys["preset"]["launch_interval"]["source"].get<std::string>().find("report.sqlite") !=
+        std::string::npos);
+}
+
+TEST_CASE("import recording: ranges of emit_nvtx are operators, a step of several is cut") {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() + "/report.sqlite";
+  {
+    NsysTraining training(file);
+    for (int step = 0; step < 3; ++step) {
+      const int start = training.now() + 1;
+      record_fused(training);
+      training.kernel("vectorized_elementwise_kernel");
+      const int now = training.now();
+      training.database().range("torch::autograd::AccumulateGrad, seq = 7", now - 3, now + 3);
+      training.database().range("aten::add_, seq = 8", now - 2, now + 2);
+      training.database().range("add, by hand", now - 1, now + 2);
+      training.database().range("step " + std::to_string(step), start, now + 10);
+    }
+  }
+  const ImportedJson json = read_off(file);
+  CHECK(json["step"].get<std::string>().starts_with("ProfilerStep#"));
+  for (const ImportedJson& one : json["read"]) {
+    if (one["path"] == "attention") CHECK(one["events"] == 16);  // of one step
+    if (one["path"] != "features.gradient_accumulation_fusion") continue;
+    CHECK(one["value"] == false);
+    CHECK(one["events"] == 1);
+  }
+  CHECK(
+      json["preset"]["features"]["gradient_accumulation_fusion"]["source"].get<std::string>().find(
+          "1 addition of AccumulateGrad") != std::string::npos);
+}
 
 TEST_CASE("import recording: prints what was read, and writes a stack that run takes") {
   const TemporaryFolder folder;
@@ -108,7 +180,8 @@ TEST_CASE(
   const std::string text = folder.write("notes.txt", "hello");
   CHECK(refused({text}) == text +
                                ": found no trace of the PyTorch profiler; allowed: Kineto's Chrome "
-                               "trace (export_chrome_trace), one file a rank\n");
+                               "trace (export_chrome_trace), one file a rank, or an SQLite export "
+                               "of Nsight Systems\n");
   const std::string host =
       folder.write("host.json", R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm",
                        "ts": 1, "dur": 2, "args": {}}]})");

@@ -20,6 +20,14 @@ TEST_CASE("escaped text shows what a reader would not see, and keeps its lines")
   CHECK(escaped("a\n\tb").str() == "a\n\tb");
 }
 
+TEST_CASE("prose shows what backticks mark as code, and a backtick alone as it is") {
+  CHECK(prose("`run --x <f>` & `b`.").str() ==
+        "<code>run --x &lt;f&gt;</code> &amp; <code>b</code>.");
+  CHECK(prose("a ` b").str() == "a ` b");
+  CHECK(prose("`a` b `").str() == "<code>a</code> b `");
+  CHECK(prose("").empty());
+}
+
 TEST_CASE("JSON in a script element cannot end it, and parses to the same value") {
   const nlohmann::json value{{"</script><!--", "<script>\u2028&\""}, {"n", {1, 2.5, nullptr}}};
   const std::string text = script_json(value.dump()).str();

@@ -66,6 +66,22 @@ TEST_CASE("sections open and close in turn") {
 )"));
 }
 
+TEST_CASE("a page's sentences mark commands as code, wherever they stand") {
+  Page page("Report", "T");
+  page.about("`a`");
+  page.section("One", "`b`");
+  page.list(std::array<std::string, 1>{"`c`"});
+  page.chart({.title = "C", .about = "`d`", .summary = "s"}, nlohmann::json::object());
+  page.picture({.title = "P", .about = "`e`", .summary = "s"}, Html{}, 1);
+  page.foot("`f`");
+  page.paragraph(with_detail(escaped("x"), "`g`"));
+  const std::string html = page.html(kNoCharts);
+  for (const char* word : {"a", "b", "c", "d", "e", "f", "g"}) {
+    CAPTURE(word);
+    CHECK(contains(html, "<code>" + std::string(word) + "</code>"));
+  }
+}
+
 TEST_CASE("a table sorts by its numbers, not by how they are written") {
   Page page("Report", "T");
   page.table({.columns = {{.title = "Name"},

@@ -19,6 +19,7 @@
 #include "tools/lockstep/report/run_timeline.hpp"
 #include "tools/lockstep/report/run_waterfall.hpp"
 #include "tools/lockstep/report/run_words.hpp"
+#include "tools/lockstep/run/rent_words.hpp"
 
 using namespace lockstep;
 using lockstep::test::charts_of;
@@ -383,6 +384,17 @@ TEST_CASE("run timeline: of very many failures the costliest are marked, and it 
   REQUIRE(dots.size() == kMarkedFailures);
   CHECK(dots.front()["value"][3] == 800.0);
   CHECK(dots.back()["value"][3] == 1999.0);
+}
+
+TEST_CASE("run page: a rent beside the cost of owning says that it takes its place") {
+  CampaignResult result = small_result();
+  CHECK(instead_of_owning(result).empty());
+  result.bill.emplace();
+  CHECK(instead_of_owning(result).empty());  // energy without prices
+  result.bill->cost.energy_usd = 1e6;
+  CHECK(instead_of_owning(result).empty());  // a tariff alone owns nothing
+  result.scenario.power.emplace().cost.usd_per_gpu = 25'000;
+  CHECK(instead_of_owning(result) == ", instead of owning them");
 }
 
 TEST_CASE("run page: what a simulated run of 54 days says, and the same bytes again") {

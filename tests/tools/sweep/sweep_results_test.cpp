@@ -80,6 +80,22 @@ struct SweepFolder {
 
 }  // namespace
 
+TEST_CASE("sweep --dry-run: how long it takes, as a range, and by how many points") {
+  const SweepFolder of;
+  const Ran ran = lockstep_with({"sweep", of.sweep, "--dry-run", "-j", "2", "--format", "json"});
+  REQUIRE(ran.exit == Exit::ok);
+  const Json out = Json::parse(ran.out);
+  CHECK(out.at("points") == 12);
+  CHECK(out.at("tried") >= 1);
+  CHECK(out.at("tried") <= 12);
+  CHECK(out.at("estimate_low_s") <= out.at("estimate_s"));
+  CHECK(out.contains("estimate_high_s"));
+  const Ran words = lockstep_with({"sweep", of.sweep, "--dry-run", "-j", "2"});
+  CHECK(words.out.find(": 12 points\nabout ") != std::string::npos);
+  CHECK(words.out.find(" on 2 cores, by ") != std::string::npos);
+  CHECK(words.out.ends_with(" tried\n"));
+}
+
 TEST_CASE("lockstep sweep: any number of threads, resumed or in parts: the same database") {
   const SweepFolder files;
   REQUIRE(files.run("one", {"-j", "1"}).exit == Exit::ok);

@@ -258,7 +258,7 @@ TEST_CASE("tune: where nothing divides, it says which counts of nodes and sequen
   const test::Ran ran = lockstep_with({"tune", file, "--keep", "1"});
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.out.empty());
-  CHECK(ran.err.find("#/batch/sequences: found no layout that divides 2048 sequences of a step on "
+  CHECK(ran.err.find("#/batch/sequences: found no layout that divides 2,048 sequences of a step on "
                      "16000 GPUs; allowed: ") != std::string::npos);
   // 16,000 GPUs are 2^7 x 5^3, of which no replica of this model is 125 or 25 x 5 ranks.
   CHECK(ran.err.find(" nodes (") != std::string::npos);
@@ -286,6 +286,11 @@ TEST_CASE("tune: a model on a machine is asked about without a file") {
   run.insert(run.end(), {"--format", "json"});
   const nlohmann::json answer = nlohmann::json::parse(lockstep_with(run).out);
   CHECK(asked["best"][0]["step_s"] == answer["step_s"]);
+  // Nobody wrote a scenario that would have a layout of its own.
+  std::vector<std::string> table{question.begin(), question.end() - 2};
+  const std::string words = lockstep_with(table).out;
+  CHECK(words.find("scenario's own") == std::string::npos);
+  CHECK(words.find("The plain layout that these options leave") != std::string::npos);
   CHECK(lockstep_with({"tune", "--node", "dgx_h100"}).err ==
         "--node: found it without --model; allowed: beside --model\n");
 }
@@ -312,7 +317,7 @@ TEST_CASE("tune: mistakes are one line that says what is allowed") {
   CHECK(error({"tune", kScenarios + "congestion/spine-dies.json"}).find("one job at a time") !=
         std::string::npos);
   CHECK(error({"tune", bloom, "--tensor", "1", "--pipeline", "1", "--sharding", "none"})
-            .find("#/batch/sequences: found no layout that divides 2048 sequences of a step on 384 "
+            .find("#/batch/sequences: found no layout that divides 2,048 sequences of a step on 384 "
                   "GPUs; allowed: 32 or 64 nodes (256 or 512 GPUs), or 1920 or 2304 sequences a "
                   "step") != std::string::npos);
   CHECK(error({"tune", bloom, "--tensor", "1", "--pipeline", "3", "--sharding", "none"})

@@ -42,15 +42,40 @@ TEST_CASE("what-if page: operations are compared with themselves, each with its 
   const auto says = [&page](const std::string& words) {
     return page.find(words) != std::string::npos;
   };
-  CHECK(says("<strong>4</strong> is best of 3 points for all_reduce: Time of the largest size " +
-             page_duration(0.003)));
-  CHECK(says("<strong>8</strong> is best of 3 points for all_to_all: Time of the largest size " +
-             page_duration(0.006)));
+  CHECK(
+      says("<strong>4</strong> has the shortest time of the largest size of 3 points for "
+           "all_reduce: " +
+           page_duration(0.003)));
+  CHECK(
+      says("<strong>8</strong> has the shortest time of the largest size of 3 points for "
+           "all_to_all: " +
+           page_duration(0.006)));
   CHECK(says("All points: all_reduce"));
   CHECK(says("All points: all_to_all"));
   CHECK(says("Over cluster.nodes: all_to_all"));
   CHECK(says("all_to_all of " + page_bytes(1e9)));
   CHECK(says("nine: no number"));
+}
+
+TEST_CASE("what-if page: what is about different sizes has no best, other numbers name theirs") {
+  if (!draws_charts()) return;
+  const auto page_of = [](const nlohmann::ordered_json& one, const nlohmann::ordered_json& two) {
+    return vary_page(
+        {.file = "c.json",
+         .axes = {{"x", {"1", "2"}}},
+         .points = {{.values = {"1"}, .answer = one}, {.values = {"2"}, .answer = two}}});
+  };
+  const auto has = [](const std::string& page, const std::string& words) {
+    return page.find(words) != std::string::npos;
+  };
+  const std::string sizes =
+      page_of({{"size_bytes", 1e6}, {"time_s", 0.001}}, {{"size_bytes", 1e9}, {"time_s", 0.1}});
+  CHECK(has(sizes, "The points are about different sizes: none is the best."));
+  CHECK_FALSE(has(sizes, "the shortest time"));
+  CHECK(has(page_of({{"mfu", 0.3}}, {{"mfu", 0.4}}),
+            "<strong>2</strong> has the highest MFU of 2 points: " + page_percent(0.4, 1)));
+  CHECK(has(page_of({{"price_usd", 3e6}}, {{"price_usd", 4e6}}),
+            "<strong>1</strong> has the lowest price of 2 points: " + page_usd(3e6)));
 }
 
 }  // namespace

@@ -138,8 +138,9 @@ void add_draws(Page& page, const CollectiveStudy& study) {
 }  // namespace
 
 std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written) {
-  Page page("Collectives", fmt::format("{} among {} GPUs", fmt::join(ops_of(study), ", "),
-                                       grouped(static_cast<double>(study.group.gpus.size()))));
+  Page page("Collectives",
+            fmt::format("{} among {}", fmt::join(ops_of(study), ", "),
+                        counted(static_cast<double>(study.group.gpus.size()), "GPU")));
   if (!study.about.empty()) page.about(study.about);
   const CollectiveRow& best =
       *std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s);

@@ -157,8 +157,8 @@ std::string collective_group_text(const CollectiveStudy& study) {
   const std::string per_node = group.least == group.most
                                    ? fmt::format("{}", group.least)
                                    : fmt::format("{} to {}", group.least, group.most);
-  return fmt::format("{} GPUs: {} in each of {} NVLink domain{}, {} of NIC each, {}",
-                     grouped(static_cast<double>(group.gpus.size())), per_node,
+  return fmt::format("{}: {} in each of {} NVLink domain{}, {} of NIC each, {}",
+                     counted(static_cast<double>(group.gpus.size()), "GPU"), per_node,
                      grouped(group.nodes), group.nodes == 1 ? "" : "s",
                      format_quantity(group.nic_bandwidth.base_units(), Dimension::data_rate),
                      study.cluster.transport.name);

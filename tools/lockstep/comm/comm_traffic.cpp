@@ -27,8 +27,8 @@ std::string gigabytes(double bytes_per_s) { return significant(bytes_per_s / 1e9
 
 std::string fabric_text(const Cluster& cluster) {
   const NicPorts ports = nic_ports(cluster.node);
-  return fmt::format("{}, {}; {} NICs of {}", cluster.fabric.name, name_of(cluster.fabric.routing),
-                     grouped(1.0 * cluster.nodes * ports.count),
+  return fmt::format("{}, {}; {} of {}", cluster.fabric.name, name_of(cluster.fabric.routing),
+                     counted(1.0 * cluster.nodes * ports.count, "NIC"),
                      words_of(nic_rates(cluster.fabric, cluster.nodes, ports.bandwidth)));
 }
 
@@ -161,8 +161,8 @@ std::vector<double> times_of(const TrafficReport& report) {
 std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& report,
                           const TextStyle& style, const std::optional<HashAnswer>& hash) {
   const Cluster& cluster = scenario.cluster;
-  std::string out = style.bold(fmt::format("Traffic on {} nodes", grouped(cluster.nodes))) +
-                    fmt::format(" ({}, {} GPUs)\n", cluster.node.name, grouped(cluster.gpus()));
+  std::string out = style.bold(fmt::format("Traffic on {}", counted(cluster.nodes, "node"))) +
+                    fmt::format(" ({}, {})\n", cluster.node.name, counted(cluster.gpus(), "GPU"));
   if (!scenario.about.empty()) out += wrap(scenario.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Fabric", kTrafficLabels, fabric_text(cluster));
   out += labelled_line("Last end", kTrafficLabels, duration_text(report.end_s));

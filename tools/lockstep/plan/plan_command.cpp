@@ -151,11 +151,12 @@ PlanReport evaluated(const PlanSpec& spec, const ParsedOptions& options, Console
 /// What all candidates came to in all samples.
 void check_samples(const PlanSpec& spec) {
   const double outcomes = static_cast<double>(spec.candidates.size()) * spec.samples;
-  check_work_memory({.place = spec.file + "#/samples",
-                     .what = fmt::format("{} samples of {} candidates", grouped(spec.samples),
-                                         grouped(static_cast<double>(spec.candidates.size()))),
-                     .bytes = outcomes * sizeof(PlanOutcome)},
-                    memory_limit());
+  check_work_memory(
+      {.place = spec.file + "#/samples",
+       .what = fmt::format("{} of {}", counted(spec.samples, "sample"),
+                           counted(static_cast<double>(spec.candidates.size()), "candidate")),
+       .bytes = outcomes * sizeof(PlanOutcome)},
+      memory_limit());
 }
 
 /// What --stack and --set change, in this order. --stack holds for every candidate, also for one

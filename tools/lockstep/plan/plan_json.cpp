@@ -4,6 +4,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
+#include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 
 namespace lockstep {
@@ -37,6 +38,69 @@ Json months_json(const std::vector<MonthMoney>& months) {
                    {"residual_usd", twelve_digits(month.residual)},
                    {"usd", twelve_digits(month.usd())}});
   }
+  return out;
+}
+
+Json plan_months_json(const PlanResult& result) {
+  Json out = Json::array();
+  for (const PlanMonth& month : result.months) {
+    out.push_back({{"write_off_usd", twelve_digits(month.write_off_usd)},
+                   {"running_usd", twelve_digits(month.running_usd)},
+                   {"rent_usd", twelve_digits(month.rent_usd)},
+                   {"egress_usd", twelve_digits(month.egress_usd)},
+                   {"storage_usd", twelve_digits(month.storage_usd)},
+                   {"usd", twelve_digits(month.usd())}});
+  }
+  return out;
+}
+
+/// The dataset on its way to the job, and what the job waits for.
+Json data_json(const PlanResult& result) {
+  const DataPlan& data = *result.model.plan.data;
+  Json out{{"staging_s", twelve_digits(data.begins.base_units())},
+           {"epochs", twelve_digits(data.epochs)},
+           {"cached_share", twelve_digits(data.cached)},
+           {"limited_by", kDataLimits[static_cast<std::size_t>(data.limit())]},
+           {"speed", twelve_digits(result.model.plan.data_speed)},
+           {"storage_usd", twelve_digits(result.expected.storage_usd)},
+           {"hops", Json::array()},
+           {"tiers", Json::array()}};
+  for (const StagingHop& hop : data.hops) {
+    out["hops"].push_back({{"from", hop.from},
+                           {"to", hop.to},
+                           {"starts_s", twelve_digits(hop.starts.base_units())},
+                           {"takes_s", twelve_digits(hop.takes.base_units())},
+                           {"rate_bytes_per_s", twelve_digits(hop.rate.base_units())}});
+  }
+  for (const HeldTier& tier : data.tiers) {
+    Json months = Json::array();
+    for (const double usd : tier_months(tier, data_until(result))) {
+      months.push_back(twelve_digits(usd));
+    }
+    out["tiers"].push_back({{"name", tier.name},
+                            {"holds_from_s", twelve_digits(tier.from.base_units())},
+                            {"month_usd", std::move(months)}});
+  }
+  return out;
+}
+
+/// Where it trains, and what moving its data there and its checkpoints away takes.
+Json region_json(const PlanAnswer& answer, std::size_t i) {
+  const PlanCandidate& candidate = answer.candidate(i);
+  const PlanPlace& place = *candidate.place;
+  const PlanResult& result = answer.result(i);
+  Json out{{"name", place.name},
+           {"refused", candidate.refused.empty() ? Json(nullptr) : Json(candidate.refused)}};
+  if (!result.model.impossible.empty()) return out;
+  const PlanOutcome& expected = result.expected;
+  out["data_from"] = place.data_from.empty() ? Json(nullptr) : Json(place.data_from);
+  out["data_takes_s"] = twelve_digits(place.data_takes.base_units());
+  out["begins_s"] = twelve_digits(expected.before_s);
+  out["last_checkpoint_takes_s"] = twelve_digits(expected.after_s);
+  out["done"] = plan_moment(answer, expected.time_s);
+  out["data_egress_usd"] = twelve_digits(expected.data_usd);
+  out["egress_usd"] = twelve_digits(expected.egress_usd);
+  out["co2_t"] = plan_number_or_null(expected.tonnes_co2);
   return out;
 }
 
@@ -99,6 +163,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
            {"tuned", candidate.tuned},
            {"possible", result.model.impossible.empty()},
            {"verdict", verdict}};
+  if (candidate.place) out["region"] = region_json(answer, i);
   if (!result.model.impossible.empty()) return out;
   const PlanOutcome& expected = result.expected;
   const auto watts = power_limit(answer.spec, candidate);
@@ -131,6 +196,8 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["best_share"] = twelve_digits(result.best_share);
   out["on_front"] = result.on_front;
   out["sensitivity"] = swings_json(result, priced);
+  if (result.model.plan.data) out["data"] = data_json(result);
+  if (!result.months.empty()) out["money_by_month"] = plan_months_json(result);
   if (result.model.fleet) out["months"] = months_json(expected_months(result));
   return out;
 }
@@ -171,6 +238,7 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
                                                    : std::nullopt)},
       {"usd", plan_number_or_null(limits.usd)},
       {"confidence", twelve_digits(limits.confidence)}};
+  if (!spec.regions.empty()) out["regions_compared"] = region_words(answer);
   out["candidates"] = Json::array();
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
+#include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 
 namespace lockstep {
@@ -50,6 +51,22 @@ Markdown money_lines(const PlanAnswer& answer) {
   return out;
 }
 
+/// The regions side by side, and what decides.
+Markdown region_lines(const PlanAnswer& answer) {
+  const std::vector<RegionRow> rows = region_rows(answer);
+  if (rows.empty()) return {};
+  Markdown out = Markdown::write("\n## Regions\n\n");
+  for (const std::string_view title : kRegionColumns) out += Markdown::write("| {} ", title);
+  out += Markdown::write("|\n|---|---|--:|--:|--:|--:|--:|--:|\n");
+  for (const RegionRow& row : rows) {
+    for (const std::string& cell : row.cells) out += Markdown::write("| {} ", cell);
+    out += Markdown::write("|\n");
+  }
+  out += Markdown::write("\n");
+  for (const std::string& words : region_words(answer)) out += Markdown::write("- {}\n", words);
+  return out;
+}
+
 Markdown swing_lines(const PlanAnswer& answer) {
   if (!answer.shown()) return {};
   const std::size_t measure = goal_measure(answer.spec.goal);
@@ -75,12 +92,14 @@ Markdown plan_markdown(const PlanAnswer& answer) {
   for (const std::string& note : plan_notes(answer)) out += Markdown::write("{}\n\n", note);
   out += Markdown::write("Limits: {}.\n\n## Candidates\n\n", plan_limits(answer));
   out += candidate_lines(answer);
-  out += Markdown::write("\nRanges hold nine of ten of {} samples.\n\n", answer.spec.samples);
+  out += Markdown::write("\nRanges hold nine of ten of {}.\n\n",
+                         counted(answer.spec.samples, "sample"));
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += Markdown::write("- {} {}.\n", answer.candidate(i).name, verdicts[i]);
   }
-  out += money_lines(answer) + swing_lines(answer) + Markdown::write("\n## Assumptions\n\n");
+  out += money_lines(answer) + region_lines(answer) + swing_lines(answer) +
+         Markdown::write("\n## Assumptions\n\n");
   for (const std::string& assumed : plan_assumptions(answer)) {
     out += Markdown::write("- {}\n", assumed);
   }

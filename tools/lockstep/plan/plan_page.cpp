@@ -1,15 +1,20 @@
 #include "tools/lockstep/plan/plan_page.hpp"
 
+#include <array>
+#include <cctype>
 #include <fmt/format.h>
+#include <utility>
 #include <vector>
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_charts.hpp"
+#include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/data_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -133,6 +138,72 @@ PageTable money_table(const PlanAnswer& answer) {
   return table;
 }
 
+/// The regions side by side.
+PageTable region_table(const PlanAnswer& answer) {
+  PageTable table;
+  for (std::size_t c = 0; c < kRegionColumns.size(); ++c) {
+    std::string title(kRegionColumns[c]);
+    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    table.columns.push_back({.title = std::move(title), .numeric = c > 1});
+  }
+  for (const RegionRow& row : region_rows(answer)) {
+    const PlanOutcome& o = answer.result(row.candidate).expected;
+    const std::array<double, kRegionColumns.size()> sort{0,
+                                                         0,
+                                                         o.before_s + o.after_s,
+                                                         o.time_s,
+                                                         o.usd,
+                                                         o.egress_usd,
+                                                         o.energy_j,
+                                                         o.tonnes_co2.value_or(0)};
+    std::vector<PageCell> cells{{.content = coloured_name(row.cells[0], row.candidate)}};
+    for (std::size_t c = 1; c < row.cells.size(); ++c) {
+      cells.push_back(row.cells[c] == "-" ? PageCell::unknown()
+                                          : PageCell::number(row.cells[c], sort[c]));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+/// Money by month of a candidate that has a region or a dataset.
+PageTable region_months(const PlanResult& result) {
+  PageTable table{.columns = {{.title = "Month", .numeric = true},
+                              {.title = "Written off", .numeric = true},
+                              {.title = "Running", .numeric = true},
+                              {.title = "Rent", .numeric = true},
+                              {.title = "Egress", .numeric = true},
+                              {.title = "Storage", .numeric = true},
+                              {.title = "Together", .numeric = true}}};
+  for (std::size_t m = 0; m < result.months.size(); ++m) {
+    const PlanMonth& month = result.months[m];
+    std::vector<PageCell> cells{PageCell::number(std::to_string(m + 1), static_cast<double>(m))};
+    for (const double usd : {month.write_off_usd, month.running_usd, month.rent_usd,
+                             month.egress_usd, month.storage_usd, month.usd()}) {
+      cells.push_back(usd == 0 ? PageCell::unknown() : PageCell::number(plan_money(usd), usd));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+void add_region_section(Page& page, const PlanAnswer& answer) {
+  if (!answer.spec.regions.empty()) {
+    page.section("Regions",
+                 "The same training in each of them: when it is done with its data moved, for how "
+                 "much money, energy and carbon.");
+    page.table(region_table(answer));
+    page.list(region_words(answer));
+  }
+  if (!answer.shown()) return;
+  const PlanResult& shown = answer.result(*answer.shown());
+  if (shown.months.empty()) return;
+  page.section("Money by month: " + answer.candidate(*answer.shown()).name,
+               "From the start of the plan, with every input at its median.");
+  if (shown.model.plan.data) page.paragraph(escaped(data_words(*shown.model.plan.data) + "."));
+  page.table(region_months(shown));
+}
+
 PageTable input_table(const PlanAnswer& answer) {
   PageTable table{.columns = {{.title = "Input"},
                               {.title = "Factor", .numeric = true, .about = "nine of ten samples"},
@@ -179,12 +250,13 @@ std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
 void add_plan(Page& page, const PlanAnswer& answer) {
   if (!answer.spec.about.empty()) page.about(answer.spec.about);
   page.headline(plan_headline(answer));
-  for (const std::string& note : plan_notes(answer)) page.paragraph(escaped(note));
+  for (const std::string& note : plan_notes(answer)) page.paragraph(prose(note));
   if (answer.shown()) page.figures(plan_figures(answer));
   page.section("Candidates",
                "Limits: " + plan_limits(answer) + ". Small print: nine of ten samples.");
   page.table(candidate_table(answer));
   page.list(named_verdicts(answer));
+  add_region_section(page, answer);
   if (answer.shown()) {
     const bool money = answer.spec.all_priced();
     page.section(money ? "Time, money and energy" : "Time and energy",
@@ -207,8 +279,8 @@ void add_plan(Page& page, const PlanAnswer& answer) {
   }
   page.section("Assumptions", "What nobody published, or the plan left open.");
   page.list(plan_assumptions(answer));
-  page.foot(fmt::format("Plan: {}. {} samples, seed {}.", answer.spec.file, answer.spec.samples,
-                        answer.spec.seed));
+  page.foot(fmt::format("Plan: {}. {}, seed {}.", answer.spec.file,
+                        counted(answer.spec.samples, "sample"), answer.spec.seed));
   page.foot(
       "Each sample draws every uncertain input and a run with its failures; it is the same world "
       "for "

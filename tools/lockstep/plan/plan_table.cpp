@@ -4,7 +4,9 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
+#include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
+#include "tools/lockstep/run/data_table.hpp"
 #include "tools/lockstep/run/purchase_table.hpp"
 
 namespace lockstep {
@@ -96,6 +98,20 @@ std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
   return table.rows() == 0 ? "" : "\n" + table.text(style);
 }
 
+/// The regions side by side, and what decides.
+std::string regions_text(const PlanAnswer& answer, const TextStyle& style) {
+  const std::vector<RegionRow> rows = region_rows(answer);
+  if (rows.empty()) return {};
+  std::vector<TextTable::Column> columns;
+  for (const std::string_view title : kRegionColumns) columns.push_back({std::string(title)});
+  columns[0].align = columns[1].align = Align::left;
+  TextTable table(std::move(columns));
+  for (const RegionRow& row : rows) table.add({row.cells.begin(), row.cells.end()});
+  std::string out = "\n" + table.text(style);
+  for (const std::string& words : region_words(answer)) out += wrapped(words);
+  return out;
+}
+
 std::string swings_table(const PlanAnswer& answer, const TextStyle& style) {
   if (!answer.shown()) return {};
   const std::size_t measure = goal_measure(answer.spec.goal);
@@ -126,6 +142,19 @@ std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
   return out;
 }
 
+/// The dataset of each candidate on its way, and what its tiers cost.
+std::string datasets_text(const PlanAnswer& answer, const TextStyle& style) {
+  std::string out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty() || !result.model.plan.data) continue;
+    const DataPlan& data = *result.model.plan.data;
+    out += "\n" + style.bold("Dataset: " + answer.candidate(i).name) + "\n" +
+           wrapped(data_words(data)) + data_text(data, data_until(result), style);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
@@ -138,7 +167,8 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
              "  with every input at its median, as `lockstep run` has it; > recommended, * no "
              "other is better in\n  time, money and energy") +
          "\n" + ranges_table(answer, style) + expected_money(answer, style) +
-         swings_table(answer, style) + months_text(answer, style) + "\n";
+         regions_text(answer, style) + swings_table(answer, style) + months_text(answer, style) +
+         datasets_text(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");

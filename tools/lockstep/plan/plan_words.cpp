@@ -119,8 +119,8 @@ std::string standing(const PlanAnswer& answer, std::size_t i) {
   if (answer.report.choice == i) return "is recommended";
   const PlanOutcome& chosen = answer.result(*answer.report.choice).expected;
   if (answer.spec.goal == PlanGoal::gpus && result.expected.gpus > chosen.gpus) {
-    return fmt::format("keeps the limits, but needs {} GPUs more",
-                       grouped(result.expected.gpus - chosen.gpus));
+    return fmt::format("keeps the limits, but needs {} more",
+                       counted(result.expected.gpus - chosen.gpus, "GPU"));
   }
   const std::size_t measure = goal_measure(answer.spec.goal);
   const auto median = [&](const PlanResult& of) {
@@ -134,6 +134,9 @@ std::string standing(const PlanAnswer& answer, std::size_t i) {
 
 std::string verdict(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
+  if (const std::string& refused = answer.candidate(i).refused; !refused.empty()) {
+    return "is refused: " + refused;
+  }
   if (!result.model.impossible.empty()) return "is impossible: it " + result.model.impossible;
   const std::string unfinished = unfinished_words(result);
   if (unfinished.empty()) return standing(answer, i);

@@ -55,14 +55,6 @@ std::string busy_text(const ServingTrial& trial) {
   return out;
 }
 
-std::string spares_text(const ServingOption& option) {
-  std::string out;
-  for (std::size_t p = 0; p < option.spares.size(); ++p) {
-    out += fmt::format("{}{}", p == 0 ? "" : " + ", option.spares[p]);
-  }
-  return out;
-}
-
 std::string map_table(const ServingPlanAnswer& a, const TextStyle& style) {
   if (a.report.map.empty()) return {};
   TextTable table({{"requests/s"},
@@ -117,7 +109,7 @@ TextTable options_table(const ServingPlanAnswer& a) {
     const ServingTrial& best = o.sized.best;
     const ServingFigures& f = best.report.figures;
     table.add({a.report.choice == i ? ">" : "", name, serving_way_words(best.pools),
-               grouped(best.gpus()), spares_text(o), duration_text(f.ttft_s.p99),
+               grouped(best.gpus()), grouped(o.spare_gpus), duration_text(f.ttft_s.p99),
                duration_text(f.tpot_s.p99), busy_text(best),
                o.usd_per_million ? significant(*o.usd_per_million) : "-",
                serving_billed_words(a, o), best.surely ? "yes" : "no"});
@@ -221,7 +213,7 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   out += labelled_service("Objectives", objectives_asked(first)) + "\n";
   out += options_table(a).text(style);
   out +=
-      "  > recommended; spares: replicas of each pool; busy: of each pool; USD of a million "
+      "  > recommended; spares: GPUs of whole replicas; busy: of each pool; USD of a million "
       "tokens of\n  answers, spares included, and of what it is; sure: the objectives are kept at "
       "the slow end of\n  the 90 % interval too\n";
   out += map_table(a, style);
@@ -303,7 +295,7 @@ Markdown serving_plan_markdown(const ServingPlanAnswer& a) {
     out += Markdown::write("{}\n\n", judged);
   }
   out += Markdown::write(
-      "| machine | way | GPUs | spares | TTFT 99 % | TPOT 99 % | USD per million | of it |\n"
+      "| machine | way | GPUs | spare GPUs | TTFT 99 % | TPOT 99 % | USD per million | of it |\n"
       "|---|---|--:|--:|--:|--:|--:|---|\n");
   for (const ServingOption& o : a.report.options) {
     if (!o.sized.possible) {
@@ -313,7 +305,7 @@ Markdown serving_plan_markdown(const ServingPlanAnswer& a) {
     const ServingTrial& best = o.sized.best;
     const ServingFigures& f = best.report.figures;
     out += Markdown::write("| {} | {} | {} | {} | {} | {} | {} | {} |\n", a.candidate_of(o).name,
-                           serving_way_words(best.pools), best.gpus(), spares_text(o),
+                           serving_way_words(best.pools), best.gpus(), grouped(o.spare_gpus),
                            duration_text(f.ttft_s.p99), duration_text(f.tpot_s.p99),
                            o.usd_per_million ? significant(*o.usd_per_million) : std::string(),
                            serving_billed_words(a, o));

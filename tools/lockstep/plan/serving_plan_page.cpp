@@ -35,17 +35,18 @@ void add_service_bars(Page& page, const ServingPlanAnswer& a) {
 }
 
 PageTable options_page_table(const ServingPlanAnswer& a) {
-  PageTable table{.columns = {{.title = "Machine"},
-                              {.title = "GPUs", .numeric = true},
-                              {.title = "Spares", .numeric = true, .about = "GPUs"},
-                              {.title = "TTFT, 99 %", .numeric = true},
-                              {.title = "TPOT, 99 %", .numeric = true},
-                              {.title = "Busy", .numeric = true, .about = "of each pool"},
-                              {.title = "USD per million",
-                               .numeric = true,
-                               .about = "tokens of answers, spares included"},
-                              {.title = "J per token", .numeric = true, .about = "of answers"},
-                              {.title = "Sure", .about = "at the slow end of the interval too"}}};
+  PageTable table{
+      .columns = {{.title = "Machine"},
+                  {.title = "GPUs", .numeric = true},
+                  {.title = "Spare GPUs", .numeric = true, .about = "of whole replicas"},
+                  {.title = "TTFT, 99 %", .numeric = true},
+                  {.title = "TPOT, 99 %", .numeric = true},
+                  {.title = "Busy", .numeric = true, .about = "of each pool"},
+                  {.title = "USD per million",
+                   .numeric = true,
+                   .about = "tokens of answers, spares included"},
+                  {.title = "J per token", .numeric = true, .about = "of answers"},
+                  {.title = "Sure", .about = "at the slow end of the interval too"}}};
   for (const ServingOption& o : a.report.options) {
     if (!o.sized.possible) {
       std::vector<PageCell> row{{.content = with_detail(escaped(option_name(a, o)),
@@ -94,8 +95,9 @@ void add_capacity_curve(Page& page, const ServingPlanAnswer& a) {
   }
   page.section("The capacity curve: " + option_name(a, o),
                "The same layouts with half to twice the replicas; " +
-                   fmt::format("{} GPUs are the least that keep the objectives.",
-                               grouped(o.sized.best.gpus())));
+                   fmt::format("{} {} the objectives.", counted(o.sized.best.gpus(), "GPU"),
+                               o.sized.best.gpus() == 1 ? "is the least that keeps"
+                                                        : "are the least that keep"));
   const auto add = [&](const char* title, const char* unit, const nlohmann::json& points,
                        std::size_t colour) {
     page.chart(

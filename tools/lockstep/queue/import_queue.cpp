@@ -7,12 +7,17 @@
 #include <ostream>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "models/base/input_file.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/kueue_import.hpp"
+#include "sim/scenario/openb_trace.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/read_filling.hpp"
 #include "sim/scenario/slurm_import.hpp"
 
 namespace lockstep {
@@ -66,6 +71,41 @@ ImportedSite kueue_site(const ParsedOptions& options, const std::string& node,
   return import_kueue(source, presets);
 }
 
+/// The nodes and pods of Alibaba's openb as a document with "filling".
+Exit import_openb(const ParsedOptions& options, Console& console) {
+  for (const std::string_view option : {"openb-nodes", "openb-pods"}) {
+    if (!options.has(option)) {
+      throw UsageError(fmt::format("lockstep queue import: no --{} beside the other", option));
+    }
+  }
+  for (const std::string_view option :
+       {"slurm", "topology", "accounting", "squeue", "sacctmgr", "qos", "kueue", "node", "nodes"}) {
+    if (options.has(option)) {
+      throw UsageError(fmt::format("--{} is not of import --openb-nodes", option));
+    }
+  }
+  const auto text = [&](std::string_view option) {
+    return read_maybe_gzip(options.get(option), kImportLimit);
+  };
+  FillingSpec spec;
+  read_openb_nodes(options.get("openb-nodes"), text("openb-nodes"), spec.nodes);
+  read_openb_pods(options.get("openb-pods"), text("openb-pods"), spec.pods);
+  const auto rows = [](std::size_t count, const char* what) {
+    return counted(static_cast<double>(count), what);
+  };
+  const std::string taken = fmt::format("{} and {} taken", rows(spec.nodes.size(), "node"),
+                                        rows(spec.pods.size(), "pod"));
+  unite_shapes(spec.nodes);
+  unite_shapes(spec.pods);
+  const std::string document = write_json(filling_document(spec), 2) + "\n";
+  (void)read_filling(JsonCursor::parse(options.get("openb-pods"), document));
+  write_output(Answer::file(document), options, console);
+  console.err << terminal_text(
+      fmt::format("{}, {} of nodes, {} of pods; lockstep queue fill fills them\n", taken,
+                  rows(spec.nodes.size(), "kind"), rows(spec.pods.size(), "kind")));
+  return Exit::ok;
+}
+
 /// The file that jobs would have come from.
 std::string jobs_source(const ParsedOptions& options) {
   for (const std::string_view option : {"accounting", "squeue", "slurm"}) {
@@ -77,9 +117,14 @@ std::string jobs_source(const ParsedOptions& options) {
 }  // namespace
 
 Exit import_queue(const ParsedOptions& options, Console& console) {
+  if (options.has("openb-nodes") || options.has("openb-pods")) {
+    return import_openb(options, console);
+  }
   const bool kueue = options.has("kueue");
   if (!options.has("slurm") && !kueue) {
-    throw UsageError("lockstep queue import: no --slurm slurm.conf and no --kueue FILE.yaml");
+    throw UsageError(
+        "lockstep queue import: no --slurm slurm.conf, no --kueue FILE.yaml and no "
+        "--openb-nodes FILE");
   }
   const std::string path = options.has("output") ? options.get("output") : "-";
   if (path == "-" || path.ends_with(".gz")) {

@@ -86,38 +86,81 @@ std::vector<std::string> sacct_ids(const QueueSpec& spec) {
   return out;
 }
 
-/// The last span of each job that has held GPUs.
-std::unordered_map<std::uint32_t, const JobSpan*> last_spans(const QueueResult& result) {
-  std::unordered_map<std::uint32_t, const JobSpan*> out;
-  for (const JobSpan& span : result.spans) {
-    const JobSpan*& known = out[span.job];
-    if (known == nullptr || span.begin >= known->begin) known = &span;
-  }
-  return out;
-}
-
-/// When a job last started and ended, and where it was.
-struct LastRun {
+/// A run of a job, from a start to its end or to where the job goes for another or with its node.
+/// Times below 0: it has not come to that.
+struct RunRow {
+  RunTime submit = 0;  ///< of the job; of a later run, when it was requeued
   RunTime start = -1, end = -1;
+  RunTime suspended = 0;
   std::string_view state = "PENDING";
   std::vector<int> nodes{};
 };
 
-LastRun last_run(const QueueAnswer& a, std::size_t j, const JobSpan* span) {
-  const JobOutcome& of = a.result.jobs[j];
-  const RunTime end = std::max(of.end, of.cancelled);
-  LastRun out;
-  if (end >= 0) {
-    out.end = end;
-    out.state = sacct_end(a.spec, j, of);
-  } else if (span != nullptr && span->end == a.result.end) {
-    out.state = "RUNNING";
-  } else {
-    return out;  // it waits, for the first time or again
+/// The spans of each job that has held GPUs, in their order.
+std::unordered_map<std::uint32_t, std::vector<const JobSpan*>> spans_by_job(
+    const QueueResult& result) {
+  std::unordered_map<std::uint32_t, std::vector<const JobSpan*>> out;
+  for (const JobSpan& span : result.spans) out[span.job].push_back(&span);
+  for (auto& [job, spans] : out) std::ranges::stable_sort(spans, {}, &JobSpan::begin);
+  return out;
+}
+
+/// After a span, of a job that has not ended by then.
+std::string_view sacct_state(SpanEnd how) {
+  switch (how) {
+    case SpanEnd::preempted:
+      return "PREEMPTED";
+    case SpanEnd::failed:
+      return "NODE_FAIL";
+    case SpanEnd::suspended:
+      return "SUSPENDED";
+    case SpanEnd::open:
+    case SpanEnd::moved:
+    case SpanEnd::ended:
+      break;
   }
-  if (span == nullptr) return out;
-  out.start = span->begin;
-  for (const HeldGpus& held : span->held) out.nodes.push_back(held.node + 1);
+  return "RUNNING";
+}
+
+/// Runs that have begun.
+std::vector<RunRow> runs_of(RunTime submit, const std::vector<const JobSpan*>& spans,
+                            RunTime until) {
+  std::vector<RunRow> out;
+  bool goes_on = false;
+  RunTime last_end = 0;
+  for (const JobSpan* const span : spans) {
+    if (!goes_on) {
+      out.push_back({.submit = out.empty() ? submit : last_end, .start = span->begin});
+      last_end = span->begin;
+    }
+    RunRow& run = out.back();
+    run.suspended += span->begin - last_end;
+    last_end = span->end;
+    run.state = sacct_state(span->how);
+    run.nodes.clear();
+    for (const HeldGpus& held : span->held) run.nodes.push_back(held.node + 1);
+    goes_on = span->how == SpanEnd::moved || span->how == SpanEnd::suspended;
+    run.end = goes_on || span->how == SpanEnd::open ? -1 : span->end;
+  }
+  if (goes_on) out.back().suspended += until - last_end;
+  return out;
+}
+
+/// All runs of a job as `sacct --duplicates` has them, and the row of one that waits again.
+std::vector<RunRow> sacct_runs(const QueueAnswer& a, std::size_t j,
+                               const std::vector<const JobSpan*>& spans) {
+  const JobOutcome& of = a.result.jobs[j];
+  std::vector<RunRow> out = runs_of(a.spec.jobs[j].submit, spans, a.result.end);
+  const RunTime end = std::max(of.end, of.cancelled);
+  const bool waits = out.empty() || (out.back().end >= 0 && out.back().end != end);
+  if (waits) {
+    const RunTime submit = out.empty() ? a.spec.jobs[j].submit : out.back().end;
+    out.push_back({.submit = submit});
+  }
+  if (end >= 0) {
+    out.back().end = end;
+    out.back().state = sacct_end(a.spec, j, of);
+  }
   return out;
 }
 
@@ -129,8 +172,61 @@ std::string sacct_name(const QueueSpec& spec, std::size_t j) {
 }
 
 std::string tres_text(const QueueSpec& spec, const QueueJob& job) {
-  return fmt::format("cpu={:.0f},gres/gpu={},node={}", std::ceil(job.gpus * spec.cpus_of_gpu()),
-                     job.gpus, spec.nodes_of(job));
+  std::string out =
+      fmt::format("cpu={:.0f},gres/gpu={},node={}", std::ceil(job.gpus * spec.cpus_of_gpu()),
+                  job.gpus, spec.nodes_of(job));
+  for (const LicenseNeed& need : spec.license_sets[job.licenses]) {
+    out += fmt::format(",license/{}={}", spec.licenses[need.license].name, need.count);
+  }
+  return out;
+}
+
+/// `job`: job `j`, or a component of it.
+std::string sacct_row(const QueueAnswer& a, std::size_t j, const QueueJob& job,
+                      const std::string& id, const RunRow& run) {
+  const QueueSpec& spec = a.spec;
+  const bool started = run.start >= 0;
+  const RunTime until = run.end < 0 ? a.result.end : run.end;
+  const std::int64_t suspended = whole_seconds(run.suspended);
+  const std::int64_t elapsed =
+      started ? whole_seconds(until) - whole_seconds(run.start) - suspended : 0;
+  const JobTerms* const terms = spec.terms_of(j);
+  const RunTime eligible = std::max(run.submit, terms == nullptr ? 0 : terms->begin);
+  const std::string tres = tres_text(spec, job);
+  const std::string nodes = host_list("n", run.nodes);
+  const std::string row = fmt::format(
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", id, sacct_name(spec, j),
+      without_bars(spec.users[job.user]), without_bars(spec.accounts[job.account]),
+      without_bars(spec.partitions[job.partition].name), without_bars(spec.qos[job.qos].name),
+      run.state, slurm_date(spec, run.submit), slurm_date(spec, eligible),
+      slurm_date(spec, run.start), slurm_date(spec, run.end), slurm_span(elapsed),
+      slurm_span(whole_seconds(job.limit)), started ? spec.nodes_of(job) : 0,
+      started ? tres : std::string(), tres, nodes.empty() ? "None assigned" : nodes);
+  return row + (spec.preemption.suspends ? "|" + slurm_span(suspended) : "") + "\n";
+}
+
+/// The rows of a heterogeneous job, "12+0" and so on: components have their nodes in their order.
+std::string sacct_rows(const QueueAnswer& a, std::size_t j, const std::string& id,
+                       const RunRow& run) {
+  const QueueJob& job = a.spec.jobs[j];
+  if (job.shape == 0) return sacct_row(a, j, job, id, run);
+  std::string out;
+  std::size_t from = 0, component = 0;
+  for (const JobPart& part : a.spec.shapes[job.shape]) {
+    QueueJob of = job;
+    of.gpus = part.gpus;
+    of.partition = part.partition;
+    of.shape = 0;
+    RunRow row = run;
+    const auto nodes = static_cast<std::size_t>(a.spec.nodes_of(of));
+    if (!run.nodes.empty()) {
+      const auto first = run.nodes.begin() + static_cast<std::ptrdiff_t>(from);
+      row.nodes.assign(first, first + static_cast<std::ptrdiff_t>(nodes));
+    }
+    from += nodes;
+    out += sacct_row(a, j, of, fmt::format("{}+{}", id, component++), row);
+  }
+  return out;
 }
 
 /// Of SWF: 1 done, 0 failed or stopped by its limit, 5 cancelled, -1 not known yet.
@@ -172,30 +268,16 @@ std::string workload_heading(const QueueAnswer& a, std::size_t left_out) {
 std::string accounting_table(const QueueAnswer& a) {
   const QueueSpec& spec = a.spec;
   const std::vector<std::string> ids = sacct_ids(spec);
-  const auto spans = last_spans(a.result);
+  auto spans = spans_by_job(a.result);
   std::string out =
       "JobID|JobName|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|Elapsed|Timelimit|"
-      "AllocNodes|AllocTRES|ReqTRES|NodeList\n";
+      "AllocNodes|AllocTRES|ReqTRES|NodeList";
+  out += spec.preemption.suspends ? "|Suspended\n" : "\n";
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
-    const QueueJob& job = spec.jobs[j];
-    if (job.submit > a.result.end) break;  // they are in the order of their submission
-    const auto span = spans.find(static_cast<std::uint32_t>(j));
-    LastRun run = last_run(a, j, span == spans.end() ? nullptr : span->second);
-    const bool started = run.start >= 0;
-    const RunTime until = run.end < 0 ? a.result.end : run.end;
-    const std::int64_t elapsed = started ? whole_seconds(until) - whole_seconds(run.start) : 0;
-    const JobTerms* const terms = spec.terms_of(j);
-    const RunTime eligible = std::max(job.submit, terms == nullptr ? 0 : terms->begin);
-    const std::string tres = tres_text(spec, job);
-    const std::string nodes = host_list("n", std::move(run.nodes));
-    out += fmt::format(
-        "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}\n", ids[j], sacct_name(spec, j),
-        without_bars(spec.users[job.user]), without_bars(spec.accounts[job.account]),
-        without_bars(spec.partitions[job.partition].name), without_bars(spec.qos[job.qos].name),
-        run.state, slurm_date(spec, job.submit), slurm_date(spec, eligible),
-        slurm_date(spec, run.start), slurm_date(spec, run.end), slurm_span(elapsed),
-        slurm_span(whole_seconds(job.limit)), started ? spec.nodes_of(job) : 0,
-        started ? tres : std::string(), tres, nodes.empty() ? "None assigned" : nodes);
+    if (spec.jobs[j].submit > a.result.end) break;  // they are in the order of their submission
+    for (const RunRow& run : sacct_runs(a, j, spans[static_cast<std::uint32_t>(j)])) {
+      out += sacct_rows(a, j, ids[j], run);
+    }
   }
   return out;
 }

@@ -103,10 +103,10 @@ class Gantt {
     for (std::size_t first = 0; first < lines.size();) {
       std::size_t next = first + 1;
       while (next < lines.size() && lines[next] == lines[next - 1] + 1) ++next;
-      const std::string words =
-          fmt::format("{}: {} GPUs, {} from {}", spec.job_name(span.job), spec.jobs[span.job].gpus,
-                      page_duration(to_seconds(span.end - span.begin).base_units()),
-                      page_duration(to_seconds(span.begin).base_units()));
+      const std::string words = fmt::format(
+          "{}: {}, {} from {}", spec.job_name(span.job), counted(spec.jobs[span.job].gpus, "GPU"),
+          page_duration(to_seconds(span.end - span.begin).base_units()),
+          page_duration(to_seconds(span.begin).base_units()));
       fmt::format_to(
           std::back_inserter(out),
           R"x(<rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" fill="var(--colour-{})">)x"
@@ -142,7 +142,7 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
   if (spans == 0) return;
   page.section("Which job was where");
   if (spans > kMostSpans || a.spec.cluster.nodes > kMostNodes) {
-    page.paragraph(escaped(fmt::format(
+    page.paragraph(prose(fmt::format(
         "{} stretches of jobs on {} nodes are too many to be drawn apart; `--format csv` "
         "lists each job with its nodes.",
         grouped(static_cast<double>(spans)), grouped(a.spec.cluster.nodes))));
@@ -153,8 +153,8 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
       {.title = "Jobs by node",
        .about = "A row is a node, a line in it a GPU; colours tell neighbours apart. Which "
                 "GPUs of a node a job has is not simulated.",
-       .summary =
-           fmt::format("{} stretches of jobs on {} nodes over time.", spans, a.spec.cluster.nodes),
+       .summary = fmt::format("{} stretches of jobs on {} over time.", spans,
+                              counted(a.spec.cluster.nodes, "node")),
        .height_px = gantt.height()},
       Html::markup(gantt.svg()), 640);
 }

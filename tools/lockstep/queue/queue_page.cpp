@@ -50,6 +50,10 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
       {.value = page_percent(s.utilisation, 1), .label = "of the GPU time held"},
       {.value = count_text(s.all.ended),
        .label = fmt::format("of {} jobs ended", count_text(s.all.jobs))}};
+  if (a.result.suspensions > 0) {
+    figures.push_back(
+        {.value = grouped(static_cast<double>(a.result.suspensions)), .label = "suspensions"});
+  }
   if (a.result.evictions > 0) {
     figures.push_back(
         {.value = grouped(static_cast<double>(a.result.evictions)), .label = "evictions"});
@@ -68,6 +72,10 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
     figures.push_back(
         {.value = page_usd(*rate),
          .label = "an hour of a GPU that a job held, " + billed_words(a.spec, s.bill)});
+    if (s.bill.owned_usd && s.bill.rent_usd) {
+      figures.push_back({.value = page_usd(*s.bill.rent_usd),
+                         .label = "to rent all machines, to compare: nobody is billed by it"});
+    }
   }
   page.figures(figures);
 }
@@ -82,7 +90,8 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "free while jobs wait: none fits, or the order, a quota or a reservation holds them",
       "free, set aside by an advance reservation",
       "free while nobody waits",
-      "in repair"};
+      "in repair",
+      "kept for suspended jobs, and used by nobody"};
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
   PageTable table{.columns = {{.title = "GPU time"},
@@ -99,7 +108,7 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
          PageCell::text(kWords[b])});
   }
   page.section("Where the GPU time goes",
-               fmt::format("{} GPUs over {}.", grouped(a.spec.cluster.gpus()),
+               fmt::format("{} over {}.", counted(a.spec.cluster.gpus(), "GPU"),
                            page_duration(to_seconds(a.result.end).base_units())));
   page.table(table);
 }

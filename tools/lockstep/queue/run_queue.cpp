@@ -123,6 +123,15 @@ std::string queue_cost_line(const QueueAnswer& a) {
   return labelled_line("Cost", kQueueLabels, text);
 }
 
+std::string licenses_line(const QueueAnswer& a) {
+  std::string text;
+  for (const LicenseUse& of : a.summary.licenses) {
+    text += fmt::format("{}{}: {} of {} held on average", text.empty() ? "" : "; ", of.name,
+                        significant(of.held_mean), grouped(of.count));
+  }
+  return text.empty() ? text : labelled_line("Licences", kQueueLabels, text);
+}
+
 std::string queue_headline(const QueueAnswer& a) {
   const QueueSummary& s = a.summary;
   const auto line = [](std::string_view label, const std::string& text) {
@@ -154,6 +163,9 @@ std::string queue_headline(const QueueAnswer& a) {
   if (a.result.evictions > 0) {
     out += line("Evictions", grouped(static_cast<double>(a.result.evictions)));
   }
+  if (a.result.suspensions > 0) {
+    out += line("Suspensions", grouped(static_cast<double>(a.result.suspensions)));
+  }
   if (a.result.node_failures > 0) {
     out += line("Node failures", grouped(static_cast<double>(a.result.node_failures)));
   }
@@ -161,7 +173,7 @@ std::string queue_headline(const QueueAnswer& a) {
     out += line("Backfill",
                 counted(a.result.backfilled, "job") + " started by the backfill scheduler");
   }
-  out += queue_power_lines(a) + queue_cost_line(a);
+  out += licenses_line(a) + queue_power_lines(a) + queue_cost_line(a);
   if (a.result.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
 }
@@ -330,19 +342,36 @@ CsvText queue_csv(const QueueAnswer& a) {
     nodes.try_emplace(span.job, host_list("n", std::move(numbers)));
   }
   const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
-  CsvText out =
-      line({"job", "user", "account", "partition", "gpus", "submit_s", "start_s", "end_s", "wait_s",
-            "duration_s", "slowed_s", "limit_s", "evictions", "failures", "nodes"});
+  std::vector<std::string> heading{"job",      "user",    "account",   "partition", "gpus",
+                                   "submit_s", "start_s", "end_s",     "wait_s",    "duration_s",
+                                   "slowed_s", "limit_s", "evictions", "failures",  "nodes"};
+  const bool suspends = spec.preemption.suspends;
+  if (suspends) heading.insert(heading.end(), {"suspensions", "suspended_s"});
+  CsvText out = line(heading);
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     const QueueJob& job = spec.jobs[j];
     const JobOutcome& of = a.result.jobs[j];
     const auto at = nodes.find(static_cast<std::uint32_t>(j));
-    out +=
-        line({spec.job_name(j), spec.users[job.user], spec.accounts[job.account],
-              spec.partitions[job.partition].name, std::to_string(job.gpus), time_cell(job.submit),
-              time_cell(of.start), time_cell(of.end), time_cell(of.waited), time_cell(job.runs),
-              time_cell(of.slowed), time_cell(job.limit), std::to_string(of.evictions),
-              std::to_string(of.failures), at == nodes.end() ? std::string() : at->second});
+    std::vector<std::string> cells{spec.job_name(j),
+                                   spec.users[job.user],
+                                   spec.accounts[job.account],
+                                   spec.partitions[job.partition].name,
+                                   std::to_string(job.gpus),
+                                   time_cell(job.submit),
+                                   time_cell(of.start),
+                                   time_cell(of.end),
+                                   time_cell(of.waited),
+                                   time_cell(job.runs),
+                                   time_cell(of.slowed),
+                                   time_cell(job.limit),
+                                   std::to_string(of.evictions),
+                                   std::to_string(of.failures),
+                                   at == nodes.end() ? std::string() : at->second};
+    if (suspends) {
+      cells.push_back(std::to_string(of.suspensions));
+      cells.push_back(time_cell(of.suspended));
+    }
+    out += line(cells);
   }
   return out;
 }

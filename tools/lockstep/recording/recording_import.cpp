@@ -120,6 +120,7 @@ Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::
   const RecordedStackBase base = recorded_base(options, presets);
   const StepRecordings recorded = read_step_recordings(files, recorded_step_asked(options), true);
   RecordedStack stack = recorded_stack(recorded.recordings, base, presets);
+  if (!recorded.rank_note.empty()) stack.notes.insert(stack.notes.begin(), recorded.rank_note);
   stack.notes.insert(stack.notes.begin(), recorded.note);
   const bool to_file = options.get("output", "-") != "-";
   if (to_file) write_output(Answer::file(stack.preset), options, console);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/collectives/algorithms.hpp"
 #include "sim/measured/device_name.hpp"
@@ -34,7 +35,7 @@ constexpr std::array kReplayOptions{
     OptionSpec{"cluster", 0, "FILE", false,
                "Take the cluster from this scenario; --node, --nodes and --fabric change it.",
                "--cluster scenarios/llama3-405b-16k.json", PathUse::reads},
-    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch|simai|aicb|nsys", false,
+    OptionSpec{"from", 0, "chakra|chakra-json|kineto|goal|pytorch|simai|aicb|nsys|goal-bin", false,
                "Format of the files; else what they look like.", "--from chakra-json"},
     OptionSpec{"groups", 0, "FILE", false,
                "Ranks of the process groups, as ASTRA-sim takes them ({\"1\": [0, 1]}), for Chakra "
@@ -85,12 +86,13 @@ constexpr std::array kReplayOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 6> kReplayExamples{
+constexpr std::array<std::string_view, 7> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100",
     "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
     "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm5_80gb --format json",
     "lockstep replay et_0.json kineto_0.json --node dgx_b200 --recorded-on h100_sxm5_80gb",
     "lockstep replay step.goal --cluster scenarios/llama3-405b-16k.json",
+    "lockstep replay schedule.bin --node dgx_h100",
     "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
 };
 
@@ -104,7 +106,8 @@ constexpr CommandSpec kReplaySpec{
         "traces\n"
         "(et_0.json and kineto_0.json: two files a rank), SQLite exports of Nsight Systems, a "
         "GOAL\n"
-        "schedule, or a workload of SimAI or AICB. Every rank runs its nodes as their "
+        "schedule (text, or as txt2bin packs it), or a workload of SimAI or AICB. Every rank runs "
+        "its nodes as their "
         "dependencies\n"
         "and streams allow, with the recorded durations; collectives and messages cost what they\n"
         "cost on this cluster and share its links.\n"
@@ -156,6 +159,18 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
+
+/// What was scaled as products for want of anything that says what it is.
+void note_untold(ReplayStudy& study) {
+  constexpr double kNoticed = 0.01;
+  const KernelBounds& all = study.what_if->recorded;
+  const double share = study.what_if->untold / (all.launch + all.gpu);
+  if (!(share > kNoticed)) return;
+  study.trace.notes.push_back(fmt::format(
+      "{} of the kernels' time is of nodes whose names and sizes do not say what they do, as where "
+      "a node is a whole pass: scaled as matrix products, though part of it may move data",
+      percent_text(share)));
+}
 
 /// Without --recorded-on durations stay, whatever card the cluster has.
 void note_other_card(Trace& trace, const GpuSpec& gpu) {
@@ -227,6 +242,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
           "the step on {} has no interval: no step recorded on both cards says how far kernels "
           "scaled from {} err",
           where.gpu().name, recorded->name));
+      note_untold(study);
     }
   } else {
     note_other_card(study.trace, where.gpu());

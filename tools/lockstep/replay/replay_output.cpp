@@ -166,11 +166,11 @@ std::string micros_text(StepTime t) {
 
 std::string replay_table(const ReplayStudy& study, const TextStyle& style) {
   const TraceReplay& replay = study.replay;
-  std::string out =
-      fmt::format("{} ranks, {} nodes of the trace, on {} of {}, fabric {}\n",
-                  grouped(study.trace.ranks), grouped(static_cast<double>(study.trace.size())),
-                  study.cluster.nodes == 1 ? "1 node" : grouped(study.cluster.nodes) + " nodes",
-                  study.cluster.node.name, study.cluster.fabric.name);
+  std::string out = fmt::format(
+      "{}, {} of the trace, on {} of {}, fabric {}\n", counted(study.trace.ranks, "rank"),
+      counted(static_cast<double>(study.trace.size()), "node"),
+      study.cluster.nodes == 1 ? "1 node" : grouped(study.cluster.nodes) + " nodes",
+      study.cluster.node.name, study.cluster.fabric.name);
   for (const std::string& line : study.cluster.assumptions) out += "assumed: " + line + "\n";
   for (const std::string& line : study.trace.notes) {
     out += wrap("note: " + line, kTextColumns, 2) + "\n";

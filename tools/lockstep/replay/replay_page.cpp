@@ -99,8 +99,8 @@ void add_calls(Page& page, const TraceReplay& replay) {
     const auto calls = static_cast<double>(call.calls);
     const double each = call.moving.base_units() / calls, wait = call.waiting.base_units() / calls;
     if (names.size() < kDrawnCalls) {
-      names.push_back(fmt::format("{} of {}, {} ranks", name, page_bytes(call.payload.base_units()),
-                                  call.members));
+      names.push_back(fmt::format("{} of {}, {}", name, page_bytes(call.payload.base_units()),
+                                  counted(call.members, "rank")));
       moving.values.push_back(call.moving.base_units() / unit.size);
       waiting.values.push_back(call.waiting.base_units() / unit.size);
     }
@@ -126,11 +126,11 @@ std::string replay_page(const ReplayStudy& study) {
   const TraceReplay& replay = study.replay;
   const double end = in_seconds(replay.end), recorded = in_seconds(study.trace.recorded);
   Page page("Replay", study.trace.files.front());
-  page.about(
-      fmt::format("{} ranks, {} nodes of the trace, on {} of {}, fabric {}.",
-                  grouped(study.trace.ranks), grouped(static_cast<double>(study.trace.size())),
-                  study.cluster.nodes == 1 ? "1 node" : grouped(study.cluster.nodes) + " nodes",
-                  study.cluster.node.name, study.cluster.fabric.name));
+  page.about(fmt::format(
+      "{}, {} of the trace, on {} of {}, fabric {}.", counted(study.trace.ranks, "rank"),
+      counted(static_cast<double>(study.trace.size()), "node"),
+      study.cluster.nodes == 1 ? "1 node" : grouped(study.cluster.nodes) + " nodes",
+      study.cluster.node.name, study.cluster.fabric.name));
   Html words = escaped("The step takes ") + strong(page_duration(end));
   if (recorded > 0) {
     words += escaped(fmt::format("; recorded were {}: {:+.1f}\u00a0%", page_duration(recorded),

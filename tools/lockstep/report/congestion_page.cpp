@@ -16,6 +16,14 @@
 namespace lockstep {
 namespace {
 
+/// Of what is not over: how long it has gone on, and what is done.
+PageCell time_so_far(double seconds, double done_share) {
+  if (done_share >= 1) return PageCell::number(page_duration(seconds), seconds);
+  return {
+      .content = with_detail(escaped(page_duration(seconds)), page_percent(done_share) + " done"),
+      .sort = seconds};
+}
+
 PageCell duration_cell(double seconds) {
   return seconds > 0 ? PageCell::number(page_duration(seconds), seconds) : PageCell::unknown();
 }
@@ -44,7 +52,7 @@ void add_jobs(Page& page, const CongestionReport& report) {
     table.rows.push_back({{.content = with_detail(coloured_name(job.name, colours[i]), job.about)},
                           slowdown_cell(job.slowdown(), job.alone_s > 0, largest),
                           duration_cell(job.alone_s),
-                          duration_cell(job.step_s),
+                          time_so_far(job.step_s, job.done_share),
                           PageCell::number(page_bytes(job.bytes), job.bytes)});
   }
   page.section("Jobs",
@@ -88,7 +96,7 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
   std::vector<PageCell> row{{.content = with_detail(name, of_job)},
                             slowdown_cell(transfer.slowdown(), transfer.alone_s > 0, largest),
                             duration_cell(transfer.alone_s),
-                            duration_cell(transfer.mean_s)};
+                            time_so_far(transfer.mean_s, transfer.done_share)};
   if (transfer.mostly_stalled()) {
     const double share = transfer.stalled_s / transfer.mean_s;
     row.insert(row.end(), {PageCell::text("a dead link"),

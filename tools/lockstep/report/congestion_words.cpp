@@ -51,9 +51,10 @@ Html where_and_by_whom(const CongestionReport& report, const TransferCongestion&
 
 Html slowed_job_sentences(const CongestionReport& report, const JobCongestion& job) {
   Html out = strong(job.name);
-  out += escaped(report.jobs.size() > 1 ? " is slowed most: it takes " : " is slowed: it takes ");
+  out += escaped(report.jobs.size() > 1 ? " is slowed most: " : " is slowed: ");
+  out += escaped(job.done_share < 1 ? "what is done of it takes " : "it takes ");
   out += strong(page_duration(job.step_s)) + escaped(" instead of ") +
-         strong(page_duration(job.alone_s)) + escaped(", ") +
+         strong(page_duration(job.alone_s * job.done_share)) + escaped(", ") +
          strong(fmt::format("{} times", significant(job.slowdown()))) +
          escaped(" as long as alone.");
   if (const TransferCongestion* transfer = most_delayed_transfer(report, job.name)) {

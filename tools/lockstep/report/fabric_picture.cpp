@@ -231,17 +231,16 @@ class FabricUseDrawing {
         words_.push_back({use_.boxes[b].name});
         data.push_back({{"value", place}, {"name", use_.boxes[b].name}});
       }
-      series.push_back({{"type", "scatter"},
-                        {"name", "boxes"},
-                        {"symbol", "rect"},
-                        {"data", data},
-                        {"z", 5},
-                        {"itemStyle", {{"color", "@track"}, {"opacity", 1}}},
-                        {"label",
-                         {{"formatter", "{b}"},
-                          {"overflow", "truncate"},
-                          {"color", "@ink"},
-                          {"fontSize", 11}}}});
+      series.push_back(
+          {{"type", "scatter"},
+           {"name", "boxes"},
+           {"symbol", "rect"},
+           {"data", data},
+           {"z", 5},
+           {"itemStyle", {{"color", "@track"}, {"opacity", 1}}},
+           {"label",
+            {{"formatter", "{b}"}, {"overflow", "truncate"}, {"color", "@ink"}, {"fontSize", 11}}},
+           {"labelLayout", {{"hideOverlap", true}}}});
     }
   }
 

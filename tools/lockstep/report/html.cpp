@@ -31,6 +31,18 @@ Html escaped(std::string_view text) {
   return Html::markup(out);
 }
 
+Html prose(std::string_view text) {
+  Html out;
+  while (true) {
+    const std::size_t opens = text.find('`');
+    const std::size_t closes = opens == std::string_view::npos ? opens : text.find('`', opens + 1);
+    if (closes == std::string_view::npos) return out += escaped(text);
+    out += escaped(text.substr(0, opens)) + Html::markup("<code>") +
+           escaped(text.substr(opens + 1, closes - opens - 1)) + Html::markup("</code>");
+    text.remove_prefix(closes + 1);
+  }
+}
+
 Html strong(std::string_view text) {
   return Html::markup("<strong>") + escaped(text) + Html::markup("</strong>");
 }

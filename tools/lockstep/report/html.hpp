@@ -29,6 +29,9 @@ class Html {
 /// The text with & < > " ' escaped: fits between tags and in a quoted attribute. Control characters
 /// but line breaks and tabs are visible, as printable() says.
 Html escaped(std::string_view text);
+/// A sentence, escaped: what it has between two backticks, as help and presets mark a command or a
+/// name, is <code>. A backtick without a second one stays.
+Html prose(std::string_view text);
 /// The text escaped, in a <strong>.
 Html strong(std::string_view text);
 

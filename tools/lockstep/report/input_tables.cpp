@@ -102,8 +102,8 @@ void add_sources(Page& page, const std::vector<std::pair<std::string, std::strin
           {{.content = with_detail(escaped(name), kind)},
            PageCell::text(row.path),
            PageCell::text(row.value),
-           {.content = row.note.empty() ? escaped(row.source)
-                                        : with_detail(escaped(row.source), row.note)}});
+           {.content =
+                row.note.empty() ? prose(row.source) : with_detail(prose(row.source), row.note)}});
     }
   }
   if (table.rows.empty()) return;

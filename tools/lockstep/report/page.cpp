@@ -55,7 +55,7 @@ Page::Page(std::string_view kind, std::string_view title)
 }
 
 void Page::about(std::string_view text) {
-  append(body_, "<p class=\"about\">{}</p>\n", escaped(text).str());
+  append(body_, "<p class=\"about\">{}</p>\n", prose(text).str());
 }
 
 void Page::headline(const Html& sentences) {
@@ -79,7 +79,7 @@ void Page::section(std::string_view title, std::string_view lead) {
   append(body_, "</{}>\n<section>\n<h2>{}</h2>\n", open_, escaped(title).str());
   open_ = "section";
   place_ = title;
-  if (!lead.empty()) append(body_, "<p class=\"lead\">{}</p>\n", escaped(lead).str());
+  if (!lead.empty()) append(body_, "<p class=\"lead\">{}</p>\n", prose(lead).str());
 }
 
 void Page::table(const PageTable& table) {
@@ -111,7 +111,7 @@ void Page::table(const PageTable& table) {
 void Page::chart(const PageChart& chart, const nlohmann::json& options) {
   const std::size_t number = ++charts_;
   append(body_, "<figure>\n<figcaption><h3>{}</h3>", escaped(chart.title).str());
-  if (!chart.about.empty()) append(body_, "<p>{}</p>", escaped(chart.about).str());
+  if (!chart.about.empty()) append(body_, "<p>{}</p>", prose(chart.about).str());
   append(body_,
          "</figcaption>\n<div class=\"chart\" data-chart=\"chart-{}\" style=\"height:{}px\" "
          "role=\"img\" aria-label=\"{}\"></div>\n",
@@ -123,7 +123,7 @@ void Page::chart(const PageChart& chart, const nlohmann::json& options) {
 void Page::picture(const PageChart& chart, const Html& svg, int least_px) {
   const std::string title = escaped(chart.title).str();
   append(body_, "<figure class=\"picture\">\n<figcaption><h3>{}</h3>", title);
-  if (!chart.about.empty()) append(body_, "<p>{}</p>", escaped(chart.about).str());
+  if (!chart.about.empty()) append(body_, "<p>{}</p>", prose(chart.about).str());
   append(body_, "</figcaption>\n<div class=\"zoom\">");
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kZooms{
       {{"in", "+"}, {"out", "−"}, {"whole", "whole"}}};
@@ -145,13 +145,13 @@ void Page::paragraph(const Html& sentences) { append(body_, "<p>{}</p>\n", sente
 
 void Page::list(std::span<const std::string> sentences) {
   body_ += "<ul>\n";
-  for (const std::string& each : sentences) append(body_, "<li>{}</li>\n", escaped(each).str());
+  for (const std::string& each : sentences) append(body_, "<li>{}</li>\n", prose(each).str());
   body_ += "</ul>\n";
 }
 
 void Page::markup(const Html& html) { body_ += html.str(); }
 
-void Page::foot(std::string_view text) { append(foot_, "<p>{}</p>\n", escaped(text).str()); }
+void Page::foot(std::string_view text) { append(foot_, "<p>{}</p>\n", prose(text).str()); }
 
 std::string Page::html(const ChartLibrary& library, const LivePart* live) const {
   std::string out;
@@ -203,7 +203,7 @@ Html shaded(std::string_view text, double share, bool marked) {
 }
 
 Html with_detail(const Html& text, std::string_view detail) {
-  return text + Html::markup("<small>") + escaped(detail) + Html::markup("</small>");
+  return text + Html::markup("<small>") + prose(detail) + Html::markup("</small>");
 }
 
 }  // namespace lockstep

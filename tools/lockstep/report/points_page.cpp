@@ -107,8 +107,8 @@ std::map<std::string, std::vector<ValidationPoint>> by_prediction(const PointTab
 }
 
 std::string summary_words(const PointSummary& of) {
-  return fmt::format("half of {} points within {}, nine in ten within {}",
-                     grouped(static_cast<double>(of.n)), page_percent(of.median_abs, 1),
+  return fmt::format("half of {} within {}, nine in ten within {}",
+                     counted(static_cast<double>(of.n), "point"), page_percent(of.median_abs, 1),
                      page_percent(of.p90_abs, 1));
 }
 
@@ -166,8 +166,8 @@ void add_error_charts(Page& page, const PointTable& table) {
     page.chart({.title = title,
                 .about = fmt::format("Each dot is a point; {} lie beyond the edge.{}", beyond,
                                      points.size() > kChartPoints ? " Every n-th is drawn." : ""),
-                .summary = fmt::format("Dots of the error of {} points over what was measured.",
-                                       points.size()),
+                .summary = fmt::format("Dots of the error of {} over what was measured.",
+                                       counted(static_cast<double>(points.size()), "point")),
                 .height_px = 380},
                error_options(points, kinds, table.unit));
   }

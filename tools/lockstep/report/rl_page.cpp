@@ -100,9 +100,10 @@ void add_rl_facts(Page& page, const RlScenario& s, const RlReport& r) {
     add("Cache", fmt::format("{} tokens a replica; {} times a sequence had to leave",
                              compact(r.cache_tokens), grouped(static_cast<double>(r.preempted))));
   }
-  add("Training", fmt::format("{} x {} updates of {} sequences of {} tokens", grouped(s.rl.epochs),
-                              grouped(s.rl.updates), grouped(r.training_batch.sequences),
-                              grouped(r.training_batch.tokens)));
+  add("Training",
+      fmt::format("{} x {} of {} of {} tokens", grouped(s.rl.epochs),
+                  counted(s.rl.updates, "update"), counted(r.training_batch.sequences, "sequence"),
+                  grouped(r.training_batch.tokens)));
   page.section("What was simulated");
   page.table(table);
 }
@@ -110,8 +111,9 @@ void add_rl_facts(Page& page, const RlScenario& s, const RlReport& r) {
 }  // namespace
 
 std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenario& written) {
-  Page page("Reinforcement learning", fmt::format("{} of {} on {} GPUs", s.rl.algorithm->title,
-                                                  s.training.job.model.name, grouped(r.gpus())));
+  Page page("Reinforcement learning",
+            fmt::format("{} of {} on {}", s.rl.algorithm->title, s.training.job.model.name,
+                        counted(r.gpus(), "GPU")));
   if (!s.training.about.empty()) page.about(s.training.about);
   const std::vector<double> shares = rl_shares(r);
   const auto largest = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());

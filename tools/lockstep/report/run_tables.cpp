@@ -11,6 +11,7 @@
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/run_words.hpp"
+#include "tools/lockstep/run/rent_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -64,7 +65,8 @@ std::vector<PageFigure> cost_figures(const CampaignResult& result) {
   std::vector<PageFigure> figures;
   const double tokens = result.steps() * result.tokens_per_step();
   if (const std::optional<double> rent = result.rent_usd()) {
-    figures.push_back({.value = page_usd(*rent), .label = "to rent the GPU-hours"});
+    figures.push_back({.value = page_usd(*rent),
+                       .label = fmt::format("to rent the GPU-hours{}", instead_of_owning(result))});
     if (tokens > 0) {
       figures.push_back(
           {.value = page_usd(*rent / tokens * 1e12), .label = "rent per trillion tokens"});

@@ -9,6 +9,7 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/lockstep/run/rent_words.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
@@ -108,9 +109,9 @@ PageFigure wall_figure(const SampleMean& wall) {
 void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& result) {
   if (const std::optional<double> rent = result.rent_usd()) {
     figures.push_back({.value = page_usd(*rent),
-                       .label = fmt::format("to rent {} GPU-hours at ${:.2f}",
-                                            page_count(result.held_gpu_hours()),
-                                            *result.scenario.usd_per_gpu_hour)});
+                       .label = fmt::format(
+                           "to rent {} GPU-hours at ${:.2f}{}", page_count(result.held_gpu_hours()),
+                           *result.scenario.usd_per_gpu_hour, instead_of_owning(result))});
   }
   if (result.fleet) {
     // What is bought and when decides; a bill of machines that are all there from the start is

@@ -13,6 +13,7 @@
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/rent_words.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 #include "tools/lockstep/run/schedule_svg.hpp"
 
@@ -47,8 +48,9 @@ void add_timeline(Page& page, const RunResult& result) {
                 "--trace writes it."));
     return;
   }
-  const std::string title = fmt::format(
-      "{} on {} stages", name_of(result.scenario.job.parallelism.schedule), report.stages.size());
+  const std::string title =
+      fmt::format("{} on {}", name_of(result.scenario.job.parallelism.schedule),
+                  counted(static_cast<double>(report.stages.size()), "stage"));
   page.picture({.title = "Timeline",
                 .about = "Passes of the first replica from left to right, with their micro batch; "
                          "white is waiting.",
@@ -219,11 +221,16 @@ void add_traffic(Page& page, const StepReport& report) {
 
 void add_money(Page& page, const RunResult& result) {
   PageTable table{.columns = {{.title = "What"}, {.title = "USD", .numeric = true}}};
+  std::string way = "rented";
+  bool rented = false, owned = false;
   const auto add = [&](const char* what, double usd) {
-    if (usd > 0) table.rows.push_back({PageCell::text(what), PageCell::number(page_usd(usd), usd)});
+    if (usd <= 0) return;
+    table.rows.push_back(
+        {{.content = with_detail(escaped(what), way)}, PageCell::number(page_usd(usd), usd)});
   };
   if (const auto& price = result.scenario.usd_per_gpu_hour) {
-    table.rows.push_back({PageCell::text("price of a GPU's hour"),
+    rented = true;
+    table.rows.push_back({{.content = with_detail(escaped("price of a GPU's hour"), way)},
                           PageCell::number(fmt::format("${:.2f}", *price), *price)});
   }
   if (const auto cost = training_cost(result); cost && cost->usd) {
@@ -233,6 +240,9 @@ void add_money(Page& page, const RunResult& result) {
     const EnergyBill bill = energy_bill(result);
     const char* of = bill.whole_training ? "the whole training" : "one step";
     const CostReport& cost = bill.cost;
+    const CostSpec& prices = result.scenario.power->cost;
+    owned = prices_machines(prices);
+    if (has_prices(prices)) way = words_of(owned ? MoneyOf::owned : MoneyOf::partial, &prices);
     add("capital: machines", cost.capital.machines_usd);
     add("capital: network", cost.capital.network_usd);
     add("capital: building", cost.capital.building_usd);
@@ -241,13 +251,11 @@ void add_money(Page& page, const RunResult& result) {
       add(fmt::format("energy of {}", of).c_str(), cost.energy_usd);
       add(fmt::format("people over {}", of).c_str(), cost.people_usd);
       add(fmt::format("hosting over {}", of).c_str(), cost.hosting_usd);
-      const CostSpec& prices = result.scenario.power->cost;
-      const MoneyOf part = prices_machines(prices) ? MoneyOf::owned : MoneyOf::partial;
-      add(fmt::format("together, {}, {}", of, words_of(part, &prices)).c_str(), cost.total_usd());
+      add(fmt::format("together, {}", of).c_str(), cost.total_usd());
     }
   }
   if (table.rows.empty()) return;
-  page.section("Prices and capital");
+  page.section("Prices and capital", rented && owned ? kRentOrOwn : std::string_view());
   page.table(table);
 }
 

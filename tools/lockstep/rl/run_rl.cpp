@@ -42,18 +42,18 @@ std::string scorers_text(const RlSpec& rl) {
 std::string pools_text(const RlScenario& s, const RlReport& r) {
   const GenerationPool& pool = s.rl.generation;
   const std::string layout = fmt::format(
-      "{} replicas of TP {}{}, {}, {}", grouped(r.replicas), pool.tensor,
+      "{} of TP {}{}, {}, {}", counted(r.replicas, "replica"), pool.tensor,
       pool.expert_parallel ? " (whole experts)" : "", info(pool.precision).name, pool.engine.name);
   if (r.generation_gpus == 0) return "colocated: " + layout;
-  return fmt::format("{} GPUs train, {} generate ({}): {}", grouped(r.training_gpus),
+  return fmt::format("{} train, {} generate ({}): {}", counted(r.training_gpus, "GPU"),
                      grouped(r.generation_gpus),
                      kRlScheduleNames[static_cast<std::size_t>(s.rl.schedule)], layout);
 }
 
 std::string title(const RlScenario& s, const RlReport& r, const TextStyle& style) {
   const Scenario& t = s.training;
-  std::string out = style.bold(fmt::format("{} of {} on {} GPUs", s.rl.algorithm->title,
-                                           t.job.model.name, grouped(r.gpus()))) +
+  std::string out = style.bold(fmt::format("{} of {} on {}", s.rl.algorithm->title,
+                                           t.job.model.name, counted(r.gpus(), "GPU"))) +
                     fmt::format(" ({} x {}, {})\n", grouped(t.nodes + s.rl.generation.nodes),
                                 t.node.name, t.node.gpu.name);
   if (!t.about.empty()) out += wrap(t.about, kTextColumns, 0) + "\n";
@@ -65,13 +65,12 @@ std::string title(const RlScenario& s, const RlReport& r, const TextStyle& style
       fmt::format("{} prompts of {} tokens x {} responses of {:.0f} on average, {} at most",
                   grouped(s.rl.prompts), grouped(s.rl.prompt_tokens), grouped(s.rl.generations),
                   r.response_mean, grouped(r.response_most)));
-  return out +
-         labelled_line(
-             "Training", kLabels,
-             fmt::format("{} x {} updates of {} samples of {} tokens, {} to a micro batch",
-                         grouped(s.rl.epochs), grouped(s.rl.updates),
-                         grouped(r.training_batch.sequences), grouped(r.training_batch.tokens),
-                         grouped(r.training_batch.micro_sequences)));
+  return out + labelled_line("Training", kLabels,
+                             fmt::format("{} x {} of {} of {} tokens, {} to a micro batch",
+                                         grouped(s.rl.epochs), counted(s.rl.updates, "update"),
+                                         counted(r.training_batch.sequences, "sample"),
+                                         grouped(r.training_batch.tokens),
+                                         grouped(r.training_batch.micro_sequences)));
 }
 
 /// By how much the step may take another time: a sample of replicas, draws of the hashes.

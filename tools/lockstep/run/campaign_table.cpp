@@ -5,7 +5,9 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/lockstep/run/data_table.hpp"
 #include "tools/lockstep/run/purchase_table.hpp"
+#include "tools/lockstep/run/rent_words.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
@@ -222,13 +224,17 @@ std::string headline(const CampaignResult& result) {
                                       run_percent(1 - result.plan.data_speed))
                         : ""));
   }
+  if (result.plan.data) {
+    out += labelled_line("Dataset", kCampaignLabels, data_words(*result.plan.data));
+  }
   if (const std::optional<double> rent = result.rent_usd()) {
     out += labelled_line(
         "Price", kCampaignLabels,
         fmt::format(
-            "{} USD to rent {} GPU-hours at {:.2f}{}", compact(*rent),
+            "{} USD to rent {} GPU-hours at {:.2f}{}{}", compact(*rent),
             compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
-            reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : ""));
+            reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : "",
+            instead_of_owning(result)));
   }
   if (result.bill) out += bill_lines(result);
   if (result.site) out += site_lines(result);
@@ -380,6 +386,14 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
   if (result.fleet) {
     out += "\n" + style.bold("Machines and money, from the start of the plan") + "\n" +
            purchase_text(*result.fleet, months_of(result), style);
+  }
+  if (result.plan.data) {
+    const DataPlan& data = *result.plan.data;
+    const Seconds end = data.begins + Seconds{result.summary.wall_s.mean};
+    const std::string text = data_text(data, end, style);
+    if (!text.empty()) {
+      out += "\n" + style.bold("The dataset, from the start of its staging") + "\n" + text;
+    }
   }
   if (result.optimum) {
     out += "\n" + optimum_text(*result.optimum, result.plan.writes.front(), style);

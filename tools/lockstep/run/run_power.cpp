@@ -122,8 +122,8 @@ std::vector<Fact> power_facts(const RunResult& result) {
   line("Bill", bill_text(bill, s.power->cost));
   if (bill.cost.capital.total_usd() > 0) line("Capital", capital_text(bill.cost.capital));
   if (power.site_nodes) {
-    line("Site", fmt::format("{} nodes ({} GPUs) fit under {}", grouped(*power.site_nodes),
-                             grouped(static_cast<double>(*power.site_nodes) * s.node.gpus),
+    line("Site", fmt::format("{} ({}) fit under {}", counted(*power.site_nodes, "node"),
+                             counted(static_cast<double>(*power.site_nodes) * s.node.gpus, "GPU"),
                              power_text(*s.power->site_limit)));
   }
   return out;

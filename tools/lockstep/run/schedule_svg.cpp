@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "tools/console/written.hpp"
@@ -17,7 +18,9 @@ namespace {
 // Pixels.
 constexpr double kStageNames = 70, kTimeline = 1500, kStageRow = 22, kRowGap = 4, kHead = 64,
                  kFoot = 34;
-constexpr double kDigit = 6.2;  ///< of a number on a pass
+// Numbers on passes.
+constexpr double kDigit = 0.62;  ///< width, of the font's size
+constexpr double kLargest = 10, kSmallest = 6;
 
 /// How a kind of slice is painted, in even and in odd chunks.
 struct Paint {
@@ -145,15 +148,47 @@ class Drawing {
     numbers();
   }
 
-  void numbers() {
-    out_ += "<g font-size=\"10\" text-anchor=\"middle\">\n";
+  /// Passes that are numbered alike, all of them or none: of one kind and chunk on one rank.
+  using Alike = std::tuple<std::size_t, std::size_t, int>;
+  static Alike alike(const TimelineSlice& slice) {
+    return {slice.actor, static_cast<std::size_t>(slice.kind), slice.chunk};
+  }
+  [[nodiscard]] bool numbered(const TimelineSlice& slice) const {
+    return drawn(slice) && slice.micro_batch >= 0;
+  }
+
+  /// The size in which the longest number fits the narrowest pass.
+  [[nodiscard]] std::map<Alike, double> number_sizes() const {
+    struct Room {
+      double narrowest = kTimeline;
+      std::size_t digits = 1;
+    };
+    std::map<Alike, Room> rooms;
     for (const TimelineSlice& slice : report_.timeline) {
-      if (!drawn(slice) || slice.micro_batch < 0) continue;
-      const std::string number = std::to_string(slice.micro_batch);
-      const double from = x(slice.start), width = x(slice.end) - from;
-      if (width < kDigit * static_cast<double>(number.size()) + 2) continue;
-      print("<text x=\"{:.2f}\" y=\"{:g}\" fill=\"{}\">{}</text>\n", from + width / 2,
-            y(slice.actor) + kStageRow / 2 + 3.5, slice.chunk % 2 == 1 ? "#222" : "#fff", number);
+      if (!numbered(slice)) continue;
+      Room& room = rooms[alike(slice)];
+      room.narrowest = std::min(room.narrowest, x(slice.end) - x(slice.start));
+      room.digits = std::max(room.digits, std::to_string(slice.micro_batch).size());
+    }
+    std::map<Alike, double> sizes;
+    for (const auto& [which, room] : rooms) {
+      const double fits = (room.narrowest - 2) / (kDigit * static_cast<double>(room.digits));
+      sizes[which] = std::min(kLargest, fits);
+    }
+    return sizes;
+  }
+
+  void numbers() {
+    const std::map<Alike, double> sizes = number_sizes();
+    print("<g font-size=\"{:g}\" text-anchor=\"middle\">\n", kLargest);
+    for (const TimelineSlice& slice : report_.timeline) {
+      if (!numbered(slice)) continue;
+      const double size = sizes.at(alike(slice));
+      if (size < kSmallest) continue;
+      print("<text x=\"{:.2f}\" y=\"{:g}\" fill=\"{}\"{}>{}</text>\n",
+            (x(slice.start) + x(slice.end)) / 2, y(slice.actor) + kStageRow / 2 + 0.35 * size,
+            slice.chunk % 2 == 1 ? "#222" : "#fff",
+            size < kLargest ? fmt::format(" font-size=\"{:.1f}\"", size) : "", slice.micro_batch);
     }
     out_ += "</g>\n";
   }

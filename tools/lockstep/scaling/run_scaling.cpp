@@ -81,7 +81,8 @@ std::string series_table(const std::vector<ScalingPoint>& points, const TextStyl
   std::string problems;
   for (const ScalingPoint& p : points) {
     if (!p.problem.empty()) {
-      problems += "  " + wrap(fmt::format("{} GPUs: {}", grouped(p.gpus), p.problem), 98, 4) + "\n";
+      problems +=
+          "  " + wrap(fmt::format("{}: {}", counted(p.gpus, "GPU"), p.problem), 98, 4) + "\n";
       continue;
     }
     std::vector<std::string> cells{grouped(p.gpus),         compact(p.h100_equivalents),

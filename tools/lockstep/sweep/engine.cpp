@@ -1,6 +1,7 @@
 #include "tools/lockstep/sweep/engine.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <tbb/blocked_range.h>
@@ -10,6 +11,7 @@
 #include <tbb/task_arena.h>
 
 #include "models/base/write_json.hpp"
+#include "tools/lockstep/sweep/estimate.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
 
 namespace lockstep {
@@ -127,23 +129,31 @@ void SweepEngine::simulate(const std::vector<std::uint32_t>& numbers, ResultsDb&
   results.commit();
 }
 
-double SweepEngine::seconds_per_point(const std::vector<std::uint32_t>& numbers,
-                                      double limit_s) const {
+std::vector<double> SweepEngine::try_points(const std::vector<std::uint32_t>& numbers,
+                                            double limit_s) const {
   using Clock = std::chrono::steady_clock;
-  constexpr std::size_t kSample = 32;
-  const Clock::time_point begin = Clock::now();
-  const auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
-  PointMaker maker(sweep_);
-  std::size_t done = 0;
-  // Large strides first, so that few points already say something of all.
-  for (std::size_t i = 0; i < kSample && (done == 0 || elapsed() < limit_s); ++i) {
-    const std::size_t shuffled = i * 13 % kSample;
-    const std::size_t place = (2 * shuffled + 1) * numbers.size() / (2 * kSample);
-    const SweepPoint point = maker.make(numbers[place]);
-    (void)simulate_point(sweep_, point.scenario, presets_, intervals_, [] { return true; });
-    ++done;
+  constexpr std::size_t kSample = 32, kFew = 8;
+  constexpr double kPatience = 5;  // so many limits for a few points
+  const auto since = [](Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  std::vector<std::uint32_t> sample;
+  for (const std::size_t place : points_to_try(numbers.size(), kSample)) {
+    sample.push_back(numbers[place]);
   }
-  return elapsed() / static_cast<double>(done);
+  const Clock::time_point begin = Clock::now();
+  std::atomic<std::size_t> next{0};
+  std::vector<double> seconds(sample.size(), -1);
+  for_each_point(sweep_, jobs_, sample, [&](PointMaker& maker, std::uint32_t) {
+    const std::size_t mine = next++;
+    if (mine > 0 && since(begin) > (mine < kFew ? kPatience : 1) * limit_s) return;
+    const Clock::time_point start = Clock::now();
+    const SweepPoint point = maker.make(sample[mine]);
+    (void)simulate_point(sweep_, point.scenario, presets_, intervals_, [] { return true; });
+    seconds[mine] = since(start);
+  });
+  std::erase_if(seconds, [](double each) { return each < 0; });
+  return seconds;
 }
 
 }  // namespace lockstep

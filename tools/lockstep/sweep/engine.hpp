@@ -37,10 +37,10 @@ class SweepEngine {
   void simulate(const std::vector<std::uint32_t>& numbers, ResultsDb& results,
                 const std::function<bool()>& go_on, const std::function<void()>& one_done) const;
 
-  /// Mean seconds that one core takes for a point, from a sample of them; at least one, and no more
-  /// after `limit_s`.
-  [[nodiscard]] double seconds_per_point(const std::vector<std::uint32_t>& numbers,
-                                         double limit_s) const;
+  /// Seconds that points of a sample take each, simulated on as many threads at once as simulate()
+  /// has; at least one point, and none begun after `limit_s`, but while there are very few.
+  [[nodiscard]] std::vector<double> try_points(const std::vector<std::uint32_t>& numbers,
+                                               double limit_s) const;
 
  private:
   [[nodiscard]] std::string hash_of(const SweepPoint& point) const;

@@ -19,6 +19,7 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/sweep/estimate.hpp"
 #include "tools/lockstep/sweep/shards.hpp"
 #include "tools/lockstep/sweep/shell.hpp"
 
@@ -89,13 +90,13 @@ class SlurmArray {
     const int most = std::min<int>(kMostShards, static_cast<int>(run_.numbers.size()));
     if (options_.has("shards") || count_ == 0) {
       constexpr double kLimitS = 3;
-      const auto points = static_cast<double>(missing.size());
       const int asked = whole_number(options_, "shards", 0, kMostShards);
+      const auto estimated = [&] {
+        const auto tried = run_.engine.try_points(missing, kLimitS);
+        return estimate_sweep(tried, missing.size(), 1).seconds / kSecondsPerShard;
+      };
       count_ = asked > 0 ? std::min(asked, most)
-                         : std::clamp(static_cast<int>(std::lround(
-                                          run_.engine.seconds_per_point(missing, kLimitS) * points /
-                                          kSecondsPerShard)),
-                                      1, most);
+                         : std::clamp(static_cast<int>(std::lround(estimated())), 1, most);
     }
     const std::vector<int> needed = shards_with(missing, run_.numbers, count_);
     wanted_.insert(needed.begin(), needed.end());

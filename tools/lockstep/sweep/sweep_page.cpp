@@ -218,7 +218,8 @@ void add_parallel(Page& page, const SweepPoints& points, const std::vector<doubl
   page.chart(
       {.title = "All points on parallel axes",
        .about = about,
-       .summary = fmt::format("Lines of {} points over {} axes.", points.size(), axes.size()),
+       .summary = fmt::format("Lines of {} over {} axes.",
+                              counted(static_cast<double>(points.size()), "point"), axes.size()),
        .height_px = 420},
       parallel_axes(axes, goodness, best));
 }

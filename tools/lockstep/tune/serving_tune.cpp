@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/names.hpp"
@@ -82,11 +83,11 @@ void check_goal(const JsonCursor& root, const ServingSpec& spec, ServingGoal goa
   throw InputError(
       {.file = spec.file,
        .pointer = "/serving/pools",
-       .found = fmt::format("no layout that serves on {} GPUs: of {} that were looked at {} do not "
+       .found = fmt::format("no layout that serves on {}: of {} that were looked at {} do not "
                             "hold the weights and the longest request, {} keep the objectives at "
                             "no rate",
-                            result.gpus, result.layouts.looked_at, result.layouts.over_memory,
-                            result.layouts.pools.size()),
+                            counted(result.gpus, "GPU"), result.layouts.looked_at,
+                            result.layouts.over_memory, result.layouts.pools.size()),
        .allowed = "more GPUs, other values to try, or objectives that something can keep",
        .nearest = {}});
 }

@@ -27,6 +27,9 @@ struct TuneStudy {
 /// A layout in few words: "TP 8 CP 2 PP 4x16 DP 256 micro 1 zero2".
 std::string layout_words(const TrainingJob& job);
 
+/// "The scenario's own layout"; where options stand for a scenario nobody wrote one: which it is.
+std::string own_layout_name(const TuneStudy& study);
+
 /// What the answers of the best layouts leave out, each sentence with the ranks that it is about.
 std::vector<std::string> tune_notes(const TuneStudy& study);
 

@@ -81,7 +81,8 @@ void add_step_bars(Page& page, const TuneStudy& study, const std::vector<ShownLa
       {.title = "Step time of the best layouts",
        .about = "Whiskers: the 90 % interval of each by itself. Errors of two layouts of one "
                 "job go together, so that their order is surer than either.",
-       .summary = fmt::format("Bars of {} layouts; the table has the same.", bars.size()),
+       .summary = fmt::format("Bars of {}; the table has the same.",
+                              counted(static_cast<double>(bars.size()), "layout")),
        .height_px = bars_height(bars.size()) + 24},
       interval_bars(bars, unit.name));
 }
@@ -216,7 +217,7 @@ Html tune_headline(const TuneStudy& study) {
   }
   if (r.own && r.own_fits) {
     out +=
-        escaped(fmt::format(". The scenario's own takes {}: {:+.1f}\u00a0%",
+        escaped(fmt::format(". {} takes {}: {:+.1f}\u00a0%", own_layout_name(study),
                             page_duration(r.own->step_s), 100 * (r.own->step_s / best.step_s - 1)));
   }
   return out + escaped(".");
@@ -251,7 +252,7 @@ std::string tune_page(const TuneStudy& study) {
     notes.insert(notes.begin(), over + ".");
   }
   if (!r.own && !r.own_problem.empty())
-    notes.push_back("The scenario's own layout: " + r.own_problem);
+    notes.push_back(own_layout_name(study) + ": " + r.own_problem);
   if (r.interrupted) notes.emplace_back("Interrupted: the best of what was looked at.");
   if (!notes.empty()) {
     page.section("Notes");

@@ -7,6 +7,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/fabric/hash_band.hpp"
 #include "sim/scenario/names.hpp"
+#include "sim/search/ask.hpp"
 #include "sim/step/unseen_traffic.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
@@ -82,13 +83,13 @@ std::string counts(const TuneResult& r, const std::string& stack) {
 
 std::string own_words(const TuneStudy& study) {
   const TuneResult& r = study.result;
-  if (!r.own) return "The scenario's own layout cannot be run: " + r.own_problem;
+  const std::string name = own_layout_name(study);
+  if (!r.own) return name + " cannot be run: " + r.own_problem;
   const auto number = [](std::size_t n) { return grouped(static_cast<double>(n)); };
-  std::string out =
-      r.own_rank_first == r.own_rank_last
-          ? fmt::format("The scenario's own layout is number {}", number(r.own_rank_first))
-          : fmt::format("The scenario's own layout is number {} to {}", number(r.own_rank_first),
-                        number(r.own_rank_last));
+  std::string out = r.own_rank_first == r.own_rank_last
+                        ? fmt::format("{} is number {}", name, number(r.own_rank_first))
+                        : fmt::format("{} is number {} to {}", name, number(r.own_rank_first),
+                                      number(r.own_rank_last));
   out += fmt::format(" of the {} that fit", number(r.pruned + r.replayed));
   if (!r.own_fits)
     out += fmt::format("; it needs {} GiB and does not fit", gib_number(r.own->peak.needed()));
@@ -302,6 +303,13 @@ std::vector<std::string> tune_notes(const TuneStudy& study) {
   std::string draw = draw_words(base.fabric, base.nodes, nic_ports(base.node));
   if (!draw.empty() && !study.result.best.empty()) texts.push_back("All layouts: " + draw);
   return texts;
+}
+
+std::string own_layout_name(const TuneStudy& study) {
+  if (study.base.file != kAskedFile) return "The scenario's own layout";
+  return study.result.own ? fmt::format("The plain layout that these options leave, {},",
+                                        layout_words(study.result.own->scenario.job))
+                          : "The plain layout that these options leave";
 }
 
 std::string tune_table(const TuneStudy& study, const TextStyle& style) {

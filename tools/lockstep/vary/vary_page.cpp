@@ -27,6 +27,7 @@ struct VariedNumber {
   std::string_view unit;
   double scale = 1;  ///< of the chart's unit in the field's
   bool more_is_better = false;
+  std::string_view superlative{};  ///< what the best point has: "the lowest price"
 };
 
 std::string share_text_of(double value) { return page_percent(value, 1); }
@@ -35,21 +36,31 @@ std::string times_text_of(double value) { return page_times(value); }
 std::string rate_text_of(double value) { return page_with(value / 1e9, "GB/s"); }
 
 constexpr std::array kVariedNumbers{
-    VariedNumber{"step_s", "Step time", page_duration, "s"},
-    VariedNumber{"slowdown_max", "Worst slowdown", times_text_of, "×"},
-    VariedNumber{"mfu", "MFU", share_text_of, "%", 0.01, true},
-    VariedNumber{"training_mfu", "MFU of training", share_text_of, "%", 0.01, true},
-    VariedNumber{"goodput", "Goodput", share_text_of, "%", 0.01, true},
-    VariedNumber{"generation_s", "Generation", page_duration, "s"},
-    VariedNumber{"training_s", "Training", page_duration, "s"},
-    VariedNumber{"tokens_per_s_per_gpu", "Tokens/s per GPU", page_count, "", 1, true},
-    VariedNumber{"needed_memory_gib", "Memory", gib_text_of, "GiB"},
-    VariedNumber{"facility_mean_w", "Power of the site", page_watts, "MW", 1e6},
-    VariedNumber{"time_to_train_s", "Whole training", page_setting, "days", 86'400},
-    VariedNumber{"price_usd", "Price", page_usd, "M USD", 1e6},
-    VariedNumber{"end_s", "End of all traffic", page_duration, "ms", 1e-3},
-    VariedNumber{"time_s", "Time of the largest size", page_duration, "ms", 1e-3},
-    VariedNumber{"busbw_bytes_per_s", "Its bus bandwidth", rate_text_of, "GB/s", 1e9, true}};
+    VariedNumber{"step_s", "Step time", page_duration, "s", 1, false, "the shortest step time"},
+    VariedNumber{"slowdown_max", "Worst slowdown", times_text_of, "×", 1, false,
+                 "the smallest worst slowdown"},
+    VariedNumber{"mfu", "MFU", share_text_of, "%", 0.01, true, "the highest MFU"},
+    VariedNumber{"training_mfu", "MFU of training", share_text_of, "%", 0.01, true,
+                 "the highest MFU of training"},
+    VariedNumber{"goodput", "Goodput", share_text_of, "%", 0.01, true, "the highest goodput"},
+    VariedNumber{"generation_s", "Generation", page_duration, "s", 1, false,
+                 "the shortest generation"},
+    VariedNumber{"training_s", "Training", page_duration, "s", 1, false, "the shortest training"},
+    VariedNumber{"tokens_per_s_per_gpu", "Tokens/s per GPU", page_count, "", 1, true,
+                 "the most tokens a second and GPU"},
+    VariedNumber{"needed_memory_gib", "Memory", gib_text_of, "GiB", 1, false,
+                 "the smallest need of memory"},
+    VariedNumber{"facility_mean_w", "Power of the site", page_watts, "MW", 1e6, false,
+                 "the lowest power of the site"},
+    VariedNumber{"time_to_train_s", "Whole training", page_setting, "days", 86'400, false,
+                 "the shortest whole training"},
+    VariedNumber{"price_usd", "Price", page_usd, "M USD", 1e6, false, "the lowest price"},
+    VariedNumber{"end_s", "End of all traffic", page_duration, "ms", 1e-3, false,
+                 "the earliest end of all traffic"},
+    VariedNumber{"time_s", "Time of the largest size", page_duration, "ms", 1e-3, false,
+                 "the shortest time of the largest size"},
+    VariedNumber{"busbw_bytes_per_s", "Its bus bandwidth", rate_text_of, "GB/s", 1e9, true,
+                 "the highest bus bandwidth of the largest size"}};
 
 std::optional<double> varied_number(const VariedPoint& point, std::string_view field) {
   if (!point.ok()) return std::nullopt;
@@ -156,10 +167,21 @@ bool are_equal(const Varied& varied, const VariedNumber& main) {
          });
 }
 
+/// Whether points are about different amounts: the time of a larger collective is no worse a time.
+bool differ_in_size(const Varied& varied) {
+  std::optional<double> first;
+  for (const VariedPoint& point : varied.points) {
+    const std::optional<double> size = varied_number(point, "size_bytes");
+    if (size && first && *size != *first) return true;
+    if (size) first = size;
+  }
+  return false;
+}
+
 /// The best of the points that can be, or, where none draws what its site has, of those that fit;
-/// null: none fits, or all are equal.
+/// null: none fits, all are equal, or they are not to be compared.
 const VariedPoint* best_point(const Varied& varied, const VariedNumber& main) {
-  if (are_equal(varied, main)) return nullptr;
+  if (are_equal(varied, main) || differ_in_size(varied)) return nullptr;
   const bool some_can = std::ranges::any_of(varied.points, can_be);
   const VariedPoint* best = nullptr;
   double least = 0;
@@ -206,7 +228,8 @@ void add_main_bars(Page& page, const Varied& varied, const VariedNumber& main,
   page.chart({.title = fmt::format("{} at each value", main.title),
               .about = "Whiskers: the 90 % interval, where there is one; it is about all points "
                        "together more than about which is better.",
-              .summary = fmt::format("Bars of {} points; the table has the same.", bars.size()),
+              .summary = fmt::format("Bars of {}; the table has the same.",
+                                     counted(static_cast<double>(bars.size()), "point")),
               .height_px = bars_height(bars.size())},
              interval_bars(bars, std::string(main.unit)));
 }
@@ -265,18 +288,23 @@ std::string axes_words(const Varied& varied) {
   return fmt::format("{}", fmt::join(paths, " and "));
 }
 
-/// Which of these points is best.
+/// Which of these points has the best number, and which number that is.
 Html best_sentence(const Compared& of, const VariedNumber& main, const VariedPoint* best) {
   const std::string whose = of.op.empty() ? "" : " for " + of.op;
   if (are_equal(of.varied, main)) {
     const double value = *varied_number(of.varied.points.front(), main.field);
-    return escaped(fmt::format("All {} points are equal{}: {} {}.", of.varied.points.size(), whose,
-                               main.title, main.text(value)));
+    return escaped(fmt::format("All {} are equal{}: {} {}.",
+                               counted(static_cast<double>(of.varied.points.size()), "point"),
+                               whose, main.title, main.text(value)));
+  }
+  if (differ_in_size(of.varied)) {
+    return escaped(fmt::format("The points{} are about different sizes: none is the best.", whose));
   }
   if (best == nullptr) return escaped("No point fits in memory" + whose + ".");
   return escaped(axes_words(of.varied) + " = ") + strong(point_name(*best)) +
-         escaped(fmt::format(" is best of {} points{}: {} {}.", of.varied.points.size(), whose,
-                             main.title, main.text(*varied_number(*best, main.field))));
+         escaped(fmt::format(" has {} of {}{}: {}.", main.superlative,
+                             counted(static_cast<double>(of.varied.points.size()), "point"), whose,
+                             main.text(*varied_number(*best, main.field))));
 }
 
 /// Bars, a table and lines; nothing where no point has a number.

@@ -303,7 +303,7 @@ TEST_CASE("read_goal: a mistake names the line") {
        R"(p.goal:3: found "wait"; allowed: calc, send or recv)"},
       {"num_ranks 1\nrank 0 {\nl1 requires l2\n}",
        R"(p.goal:3: found label "l1"; allowed: labels of operations above, in the same rank)"},
-      {"num_ranks 2\nrank 0 {\n}", "p.goal: found 1 ranks; allowed: the 2 that num_ranks says"},
+      {"num_ranks 2\nrank 0 {\n}", "p.goal: found 1 rank; allowed: the 2 that num_ranks says"},
       {"num_ranks 1\nrank 0 {\ncalc 99999999999999999999\n}",
        R"(p.goal:3: found "99999999999999999999"; allowed: the time in nanoseconds, a whole )"
        R"(number up to 864000000000000)"},

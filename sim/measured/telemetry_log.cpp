@@ -1,0 +1,297 @@
+#include "sim/measured/telemetry_log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fmt/format.h>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "models/base/csv_reader.hpp"
+#include "models/base/input_error.hpp"
+#include "models/base/letter_case.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::string_view kTelemetryForms =
+    "a log of nvidia-smi --query-gpu with its header, of nvidia-smi dmon or dcgmi dmon, or CSV "
+    "with "
+    "fields of DCGM, with power or clock in it";
+
+enum class LogColumn : std::uint8_t {
+  other,
+  power,
+  instant_power,
+  clock,
+  graphics_clock,
+  max_clock,
+  utilisation,
+  reasons,
+  gpu,
+  gpu_uuid,
+  host,
+  device,
+  time,
+  field,
+  value,
+};
+struct LogColumnName {
+  std::string_view name;  ///< lower case, without a unit
+  LogColumn column;
+};
+constexpr std::array kLogColumns{
+    LogColumnName{"power.draw", LogColumn::power},
+    LogColumnName{"power.draw.average", LogColumn::power},
+    LogColumnName{"dcgm_fi_dev_power_usage", LogColumn::power},
+    LogColumnName{"power", LogColumn::power},
+    LogColumnName{"pwr", LogColumn::power},
+    LogColumnName{"power.draw.instant", LogColumn::instant_power},
+    LogColumnName{"dcgm_fi_dev_power_usage_instant", LogColumn::instant_power},
+    LogColumnName{"clocks.current.sm", LogColumn::clock},
+    LogColumnName{"clocks.sm", LogColumn::clock},
+    LogColumnName{"dcgm_fi_dev_sm_clock", LogColumn::clock},
+    LogColumnName{"smclk", LogColumn::clock},
+    LogColumnName{"pclk", LogColumn::graphics_clock},
+    LogColumnName{"clocks.current.graphics", LogColumn::graphics_clock},
+    LogColumnName{"clocks.gr", LogColumn::graphics_clock},
+    LogColumnName{"clocks.max.sm", LogColumn::max_clock},
+    LogColumnName{"dcgm_fi_dev_max_sm_clock", LogColumn::max_clock},
+    LogColumnName{"utilization.gpu", LogColumn::utilisation},
+    LogColumnName{"dcgm_fi_dev_gpu_util", LogColumn::utilisation},
+    LogColumnName{"gputl", LogColumn::utilisation},
+    LogColumnName{"sm", LogColumn::utilisation},
+    LogColumnName{"clocks_throttle_reasons.active", LogColumn::reasons},
+    LogColumnName{"clocks_event_reasons.active", LogColumn::reasons},
+    LogColumnName{"dcgm_fi_dev_clock_throttle_reasons", LogColumn::reasons},
+    LogColumnName{"dcgm_fi_dev_clocks_event_reasons", LogColumn::reasons},
+    LogColumnName{"index", LogColumn::gpu},
+    LogColumnName{"gpu", LogColumn::gpu},
+    LogColumnName{"gpu_id", LogColumn::gpu},
+    LogColumnName{"entity", LogColumn::gpu},
+    LogColumnName{"uuid", LogColumn::gpu_uuid},
+    LogColumnName{"gpu_uuid", LogColumn::gpu_uuid},
+    LogColumnName{"pci.bus_id", LogColumn::gpu_uuid},
+    LogColumnName{"hostname", LogColumn::host},
+    LogColumnName{"host", LogColumn::host},
+    LogColumnName{"node", LogColumn::host},
+    LogColumnName{"instance", LogColumn::host},
+    LogColumnName{"name", LogColumn::device},
+    LogColumnName{"gpu_name", LogColumn::device},
+    LogColumnName{"modelname", LogColumn::device},
+    LogColumnName{"timestamp", LogColumn::time},
+    LogColumnName{"time", LogColumn::time},
+    LogColumnName{"metric", LogColumn::field},
+    LogColumnName{"metric_name", LogColumn::field},
+    LogColumnName{"field", LogColumn::field},
+    LogColumnName{"field_name", LogColumn::field},
+    LogColumnName{"value", LogColumn::value},
+};
+
+std::string_view log_trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+LogColumn log_column(std::string_view cell) {
+  const std::string name = lowered(log_trimmed(cell.substr(0, cell.find('['))));
+  const auto* const found = std::ranges::find(kLogColumns, name, &LogColumnName::name);
+  return found == kLogColumns.end() ? LogColumn::other : found->column;
+}
+
+/// The number at the beginning, whatever unit is behind it.
+std::optional<double> log_number(std::string_view cell) {
+  const std::string_view text = log_trimmed(cell);
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  constexpr double kMost = 1e15;
+  if (error != std::errc{} || !(value >= 0 && value <= kMost)) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> log_bits(std::string_view cell) {
+  std::string_view text = log_trimmed(cell);
+  const bool hex = text.starts_with("0x");
+  if (hex) text.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+  return error == std::errc{} ? std::optional(value) : std::nullopt;
+}
+
+/// Collects rows under columns that are known.
+class TelemetryReader {
+ public:
+  explicit TelemetryReader(std::span<const std::string> heading) {
+    for (const std::string& cell : heading) columns_.push_back(log_column(cell));
+    // The clock of the SMs is better than that of the graphics part, an average of power better
+    // than an instant.
+    drop_beside(LogColumn::graphics_clock, LogColumn::clock);
+    log_.instant = has(LogColumn::instant_power) && !has(LogColumn::power);
+    drop_beside(LogColumn::instant_power, LogColumn::power);
+    long_ = has(LogColumn::field) && has(LogColumn::value);
+  }
+  [[nodiscard]] bool has(LogColumn column) const {
+    return std::ranges::find(columns_, column) != columns_.end();
+  }
+  [[nodiscard]] bool tells() const {
+    return long_ || has(LogColumn::power) || has(LogColumn::instant_power) ||
+           has(LogColumn::clock) || has(LogColumn::graphics_clock);
+  }
+  [[nodiscard]] std::size_t columns() const { return columns_.size(); }
+
+  void add(std::span<const std::string> cells) {
+    TelemetryGpu& gpu = gpu_of(cells);
+    if (log_.device.empty()) log_.device = text_of(cells, LogColumn::device);
+    if (long_) {
+      add_value(cells, gpu);
+      return;
+    }
+    TelemetrySample& sample = gpu.samples.emplace_back();
+    for (std::size_t i = 0; i < cells.size(); ++i) put(columns_[i], cells[i], sample);
+  }
+  TelemetryLog take() {
+    for (TelemetryGpu& gpu : log_.gpus) {
+      std::erase_if(gpu.samples,
+                    [](const TelemetrySample& s) { return !s.power_w && !s.clock_mhz; });
+    }
+    std::erase_if(log_.gpus, [](const TelemetryGpu& gpu) { return gpu.samples.empty(); });
+    return std::move(log_);
+  }
+
+ private:
+  void drop_beside(LogColumn worse, LogColumn better) {
+    if (has(better)) std::ranges::replace(columns_, worse, LogColumn::other);
+  }
+  [[nodiscard]] std::string text_of(std::span<const std::string> cells, LogColumn column) const {
+    const auto at = std::ranges::find(columns_, column);
+    if (at == columns_.end()) return {};
+    return std::string(log_trimmed(cells[static_cast<std::size_t>(at - columns_.begin())]));
+  }
+  TelemetryGpu& gpu_of(std::span<const std::string> cells) {
+    std::string number = text_of(cells, LogColumn::gpu);
+    if (number.empty()) number = text_of(cells, LogColumn::gpu_uuid);
+    const std::string host = text_of(cells, LogColumn::host);
+    const auto [at, added] = index_.try_emplace({host, number}, log_.gpus.size());
+    if (added) {
+      log_.gpus.push_back({.name = fmt::format("{}{}GPU{}{}", host, host.empty() ? "" : " ",
+                                               number.empty() ? "" : " ", number),
+                           .samples = {}});
+    }
+    return log_.gpus[at->second];
+  }
+  /// A row of a time, a field and its value: those of one time are a sample.
+  void add_value(std::span<const std::string> cells, TelemetryGpu& gpu) {
+    const LogColumn column = log_column(text_of(cells, LogColumn::field));
+    if (column == LogColumn::instant_power) log_.instant = true;
+    const auto key = std::pair(&gpu - log_.gpus.data(), text_of(cells, LogColumn::time));
+    const auto [at, added] = at_time_.try_emplace(key, gpu.samples.size());
+    if (added) gpu.samples.emplace_back();
+    put(column, text_of(cells, LogColumn::value), gpu.samples[at->second]);
+  }
+  void put(LogColumn column, std::string_view cell, TelemetrySample& sample) {
+    constexpr double kPercent = 0.01;
+    const std::optional<double> number = log_number(cell);
+    if (column == LogColumn::reasons) sample.reasons = log_bits(cell);
+    if (!number) return;
+    switch (column) {
+      case LogColumn::power:
+      case LogColumn::instant_power:
+        sample.power_w = number;
+        break;
+      case LogColumn::clock:
+      case LogColumn::graphics_clock:
+        sample.clock_mhz = number;
+        break;
+      case LogColumn::max_clock:
+        log_.max_clock_mhz = std::max(log_.max_clock_mhz.value_or(0), *number);
+        break;
+      case LogColumn::utilisation:
+        sample.utilisation = *number * kPercent;
+        break;
+      default:
+        break;
+    }
+  }
+
+  std::vector<LogColumn> columns_;
+  bool long_ = false;
+  TelemetryLog log_;
+  std::map<std::pair<std::string, std::string>, std::size_t> index_;
+  std::map<std::pair<std::ptrdiff_t, std::string>, std::size_t> at_time_;
+};
+
+std::vector<std::string> log_words(std::string_view line) {
+  std::vector<std::string> out;
+  while (!(line = log_trimmed(line)).empty()) {
+    const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+    out.emplace_back(line.substr(0, end));
+    line.remove_prefix(end);
+  }
+  return out;
+}
+
+[[noreturn]] void refuse_telemetry(const std::string& file, const std::string& found) {
+  throw InputError({.file = file,
+                    .pointer = {},
+                    .found = found,
+                    .allowed = std::string(kTelemetryForms),
+                    .nearest = {}});
+}
+
+/// Tables of dmon: headers begin with '#' and come again and again; a line of units follows them.
+TelemetryLog read_dmon(const std::string& file, std::string_view text) {
+  std::optional<TelemetryReader> reader;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = log_trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with('#')) {
+      line.remove_prefix(1);
+      if (!reader) reader.emplace(log_words(line));
+      continue;
+    }
+    std::vector<std::string> words = log_words(line);
+    if (!reader || words.empty()) continue;
+    // "GPU 0": an entity of DCGM's in two words.
+    if (words.size() == reader->columns() + 1 && words.front() == "GPU") {
+      words.erase(words.begin());
+    }
+    if (words.size() == reader->columns() && log_number(words.front())) reader->add(words);
+  }
+  if (!reader || !reader->tells()) refuse_telemetry(file, "no column of power or clock");
+  return reader->take();
+}
+
+TelemetryLog read_telemetry_csv(const std::string& file, std::string_view text) {
+  // A log that somebody stopped ends within a line.
+  if (!text.ends_with('\n')) text = text.substr(0, text.rfind('\n') + 1);
+  std::optional<TelemetryReader> reader;
+  std::vector<std::string> titles;
+  read_csv(
+      file, text,
+      [&](std::span<const std::string> heading) {
+        titles.assign(heading.begin(), heading.end());
+        reader.emplace(heading);
+        if (!reader->tells()) refuse_telemetry(file, "no column of power or clock");
+      },
+      [&](std::size_t, std::span<const std::string> cells) {
+        if (!std::ranges::equal(cells, titles)) reader->add(cells);  // a log that was begun anew
+      });
+  return reader->take();
+}
+
+}  // namespace
+
+TelemetryLog read_telemetry(const std::string& file, std::string_view text) {
+  const bool dmon =
+      text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size())).starts_with('#');
+  TelemetryLog out = dmon ? read_dmon(file, text) : read_telemetry_csv(file, text);
+  if (out.gpus.empty()) refuse_telemetry(file, "no sample of power or clock");
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+/// What monitors logged of GPUs while a job ran: power, clock and utilisation, sample by sample.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lockstep {
+
+struct TelemetrySample {
+  std::optional<double> power_w, clock_mhz;
+  std::optional<double> utilisation;     ///< share of the time in which kernels ran, 0 to 1
+  std::optional<std::uint64_t> reasons;  ///< why the clock is low: bits of NVML's clock reasons
+};
+
+struct TelemetryGpu {
+  std::string name;  ///< "GPU 3", "node7 GPU 3"
+  std::vector<TelemetrySample> samples;
+};
+
+struct TelemetryLog {
+  std::vector<TelemetryGpu> gpus;         ///< by first appearance
+  std::string device;                     ///< the first card, where the log names it
+  std::optional<double> max_clock_mhz{};  ///< of the card, where the log says it
+  bool instant = false;                   ///< power is no average over the last second
+};
+
+/// Reads a log of one of these, told by its first line of column names:
+/// - `nvidia-smi --query-gpu=... --format=csv -l 1`, with or without units, with its header;
+/// - `nvidia-smi dmon` and `dcgmi dmon -e 155,100,203`, whose headers begin with '#';
+/// - CSV with a column for each of DCGM's fields (DCGM_FI_DEV_POWER_USAGE, ...), or a row for each
+///   value (columns of time, field, GPU and value), as stores of dcgm-exporter's metrics write it.
+/// Cells such as "[N/A]" have no value; a last line that was cut is left out. Throws InputError for
+/// another text and for one without a sample of power or clock.
+/// Sources: docs.nvidia.com/deploy/nvidia-smi; DCGM's "Field Identifiers" and "dcgmi dmon"; NVML
+/// API reference, nvmlClocksEventReasons.
+TelemetryLog read_telemetry(const std::string& file, std::string_view text);
+
+}  // namespace lockstep

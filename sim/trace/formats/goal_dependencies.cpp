@@ -1,0 +1,64 @@
+#include "sim/trace/formats/goal_dependencies.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace lockstep {
+namespace {
+
+void sort_and_unify(std::vector<std::uint32_t>& numbers) {
+  std::ranges::sort(numbers);
+  const auto twice = std::ranges::unique(numbers);
+  numbers.erase(twice.begin(), twice.end());
+}
+
+}  // namespace
+
+/// Chains of starts from their beginning, so that each operation is complete when others take from
+/// it, wherever the file says what.
+void GoalDependencies::add_starts(const std::string& place) {
+  std::ranges::stable_sort(with_, {}, &Start::other);
+  std::vector<std::uint32_t> open(before_.size());  // starts that an operation still waits for
+  for (const Start& start : with_) ++open[start.operation];
+  std::vector<std::uint32_t> complete;
+  for (const Start& start : with_) {
+    if (open[start.other] == 0) complete.push_back(start.other);
+  }
+  sort_and_unify(complete);
+  std::size_t taken = 0, total = 0;
+  while (!complete.empty()) {
+    const std::uint32_t other = complete.back();
+    complete.pop_back();
+    for (const Start& start : std::ranges::equal_range(with_, other, {}, &Start::other)) {
+      std::vector<std::uint32_t>& own = before_[start.operation];
+      own.insert(own.end(), before_[other].begin(), before_[other].end());
+      ++taken;
+      total += before_[other].size();
+      if (total > kMost) {
+        fail_trace(place, "operations that start with others which wait for many",
+                   fmt::format("at most {} dependencies", kMost));
+      }
+      if (--open[start.operation] > 0) continue;
+      sort_and_unify(own);
+      complete.push_back(start.operation);
+    }
+  }
+  if (taken == with_.size()) return;
+  const auto stuck =
+      std::ranges::find_if(with_, [&](const Start& start) { return open[start.operation] > 0; });
+  fail_trace(place,
+             fmt::format("operation {} that starts with others in a circle", stuck->operation + 1),
+             "irequires without circles");
+}
+
+void GoalDependencies::give_to(RankTrace& rank, const std::string& place) {
+  if (!with_.empty()) add_starts(place);
+  for (std::size_t i = 0; i < rank.nodes.size(); ++i) {
+    rank.nodes[i].dependencies = static_cast<std::uint32_t>(before_[i].size());
+    for (const std::uint32_t other : before_[i]) {
+      rank.dependencies.push_back(other + std::uint64_t{1});
+    }
+  }
+}
+
+}  // namespace lockstep

@@ -1,0 +1,274 @@
+// GOAL as LogGOPSim's txt2bin packs it, written here by an encoder of our own after Parser.hpp
+// (Graph::serialize_mmap), against the same schedule as text.
+#include <cstdint>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "models/base/input_error.hpp"
+#include "sim/trace/formats/goal.hpp"
+#include "sim/trace/formats/read_trace.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+using namespace lockstep;
+using namespace lockstep::test;
+
+namespace {
+
+constexpr std::uint8_t kGoalSend = 1, kGoalReceive = 2, kGoalCalculation = 3;
+
+struct MadeOperation {
+  std::uint8_t type = kGoalCalculation;
+  std::uint64_t size = 0;  ///< ns or bytes
+  std::uint32_t peer = 0, tag = 0;
+  std::uint8_t cpu = 0;
+  std::vector<std::uint32_t> waits{}, starts{};  ///< requires, irequires
+};
+using MadeRank = std::vector<MadeOperation>;
+using MadeSchedule = std::vector<MadeRank>;
+
+std::string goal_text(const MadeSchedule& schedule) {
+  std::string out = fmt::format("num_ranks {}\n", schedule.size());
+  for (std::size_t r = 0; r < schedule.size(); ++r) {
+    out += fmt::format("rank {} {{\n", r);
+    std::string dependencies;
+    for (std::size_t i = 0; i < schedule[r].size(); ++i) {
+      const MadeOperation& own = schedule[r][i];
+      if (own.type == kGoalCalculation) {
+        out += fmt::format("l{}: calc {} cpu {}\n", i, own.size, own.cpu);
+      } else {
+        out += fmt::format("l{}: {} {}b {} {} tag {} cpu {}\n", i,
+                           own.type == kGoalSend ? "send" : "recv", own.size,
+                           own.type == kGoalSend ? "to" : "from", own.peer, own.tag, own.cpu);
+      }
+      for (const std::uint32_t other : own.waits) {
+        dependencies += fmt::format("l{} requires l{}\n", i, other);
+      }
+      for (const std::uint32_t other : own.starts) {
+        dependencies = fmt::format("l{} irequires l{}\n", i, other) + dependencies;
+      }
+    }
+    out += dependencies + "}\n";
+  }
+  return out;
+}
+
+template <class Number>
+void put_goal(std::string& out, Number value) {
+  for (std::size_t i = 0; i < sizeof value; ++i) {
+    out += static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * i) & 0xFF);
+  }
+}
+
+std::string packed_rank(const MadeRank& rank) {
+  std::vector<std::vector<std::uint32_t>> ends(rank.size()), starts(rank.size());
+  std::vector<std::uint32_t> roots;
+  for (std::uint32_t i = 0; i < rank.size(); ++i) {
+    for (const std::uint32_t other : rank[i].waits) ends[other].push_back(i);
+    for (const std::uint32_t other : rank[i].starts) starts[other].push_back(i);
+    if (rank[i].waits.empty() && rank[i].starts.empty()) roots.push_back(i);
+  }
+  std::string out, others;
+  put_goal(out, static_cast<std::uint32_t>(rank.size()));
+  put_goal(out, static_cast<std::uint32_t>(roots.size()));
+  for (const std::uint32_t root : roots) put_goal(out, root);
+  std::uint32_t next = 0;
+  for (std::size_t i = 0; i < rank.size(); ++i) {
+    const MadeOperation& own = rank[i];
+    put_goal(out, static_cast<std::uint32_t>(own.waits.size() + own.starts.size()));
+    put_goal(out, own.type);
+    put_goal(out, own.peer);
+    put_goal(out, own.size);
+    put_goal(out, own.tag);
+    put_goal(out, own.cpu);
+    put_goal(out, std::uint8_t{0});  // nic
+    for (const auto* waiting : {&ends[i], &starts[i]}) {
+      put_goal(out, static_cast<std::uint32_t>(waiting->size()));
+      put_goal(out, next);
+      next += static_cast<std::uint32_t>(waiting->size());
+      for (const std::uint32_t other : *waiting) put_goal(others, other);
+    }
+  }
+  return out + others;
+}
+
+std::string goal_bytes(const MadeSchedule& schedule) {
+  std::string table, ranks;
+  put_goal(table, static_cast<std::uint32_t>(schedule.size()));
+  put_goal(table, std::uint8_t{1});
+  put_goal(table, std::uint8_t{0});
+  std::uint64_t at = table.size() + 16 * schedule.size();
+  for (const MadeRank& rank : schedule) {
+    const std::string packed = packed_rank(rank);
+    put_goal(table, at);
+    at += packed.size();
+    put_goal(table, at);
+    ranks += packed;
+  }
+  std::string out;
+  put_goal(out, std::uint64_t{4223});
+  return out + table + ranks;
+}
+
+/// Ranks that compute, start things with others, and pass a message around twice.
+MadeSchedule made_schedule() {
+  constexpr std::uint32_t kRanks = 6;
+  MadeSchedule out(kRanks);
+  std::uint64_t draw = 1;
+  const auto random = [&](std::uint64_t most) {
+    draw = draw * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (draw >> 33U) % most;
+  };
+  for (std::uint32_t r = 0; r < kRanks; ++r) {
+    MadeRank& rank = out[r];
+    rank.push_back({.size = 1000 + random(5000)});
+    for (std::uint32_t round = 0; round < 2; ++round) {
+      const auto first = static_cast<std::uint32_t>(rank.size()) - 1;
+      rank.push_back({.type = kGoalSend,
+                      .size = 100'000 + 1000 * round,
+                      .peer = (r + 1) % kRanks,
+                      .tag = round,
+                      .cpu = 1,
+                      .waits = {first},
+                      .starts = {}});
+      rank.push_back({.type = kGoalReceive,
+                      .size = 100'000 + 1000 * round,
+                      .peer = (r + kRanks - 1) % kRanks,
+                      .tag = round,
+                      .cpu = 1,
+                      .waits = {},
+                      .starts = {first + 1}});
+      // Both named in the order that is not the file's; beside it one that starts with it.
+      rank.push_back({.size = random(9000), .waits = {first + 2, first}, .starts = {}});
+      rank.push_back(
+          {.size = random(9000), .cpu = 2, .waits = {first}, .starts = {first + 3, first + 1}});
+    }
+  }
+  return out;
+}
+
+std::string written_goal(const TemporaryFolder& folder, const std::string& name,
+                         const std::string& bytes) {
+  const std::string file = folder.path() + "/" + name;
+  std::ofstream(file, std::ios::binary) << bytes;
+  return file;
+}
+
+std::string binary_mistake(const std::string& bytes) {
+  try {
+    (void)read_goal_binary("s.bin", bytes);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string goal_with_byte(std::string bytes, std::size_t at, unsigned char value) {
+  bytes.at(at) = static_cast<char>(value);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("GOAL binary: a schedule is replayed as its text is, byte for byte") {
+  const TemporaryFolder folder;
+  const MadeSchedule schedule = made_schedule();
+  const std::string text = folder.write("s.goal", goal_text(schedule));
+  const std::string binary = written_goal(folder, "s.bin", goal_bytes(schedule));
+  for (const char* format : {"json", "csv", "table"}) {
+    const auto replayed = [&](const std::string& file, const std::vector<std::string>& more) {
+      std::vector<std::string> args{"replay",  file, "--node",   "dgx_h100",
+                                    "--nodes", "1",  "--format", format};
+      args.insert(args.end(), more.begin(), more.end());
+      const Ran ran = lockstep_with(args);
+      CHECK_MESSAGE(ran.exit == Exit::ok, ran.err);
+      return ran.out;
+    };
+    const std::string expected = replayed(text, {});
+    CHECK(expected.size() > 100);
+    CHECK(replayed(binary, {}) == expected);
+    CHECK(replayed(binary, {"--from", "goal-bin"}) == expected);
+  }
+}
+
+TEST_CASE("GOAL: irequires takes what the other one waits for, wherever the text says that") {
+  const std::string head = "num_ranks 1\nrank 0 {\na: calc 1\nb: calc 2\nc: calc 3\nd: calc 4\n";
+  const auto waits = [](const std::vector<RankTrace>& ranks) { return ranks.at(0).dependencies; };
+  const auto expected =
+      waits(read_goal("g", head + "b requires a\nc irequires b\nd irequires c\n}"));
+  CHECK(expected == std::vector<std::uint64_t>{1, 1, 1});
+  CHECK(waits(read_goal("g", head + "d irequires c\nc irequires b\nb requires a\n}")) == expected);
+  try {
+    (void)read_goal("g", head + "a irequires b\nb irequires c\nc irequires a\n}");
+    FAIL("a circle was read");
+  } catch (const InputError& error) {
+    CHECK(std::string(error.what()) ==
+          "g, rank 0: found operation 3 that starts with others in a circle; allowed: irequires "
+          "without circles");
+  }
+}
+
+TEST_CASE("GOAL binary: it is told by its first bytes, packed or not") {
+  const std::string bytes = goal_bytes({{{.size = 5}}});
+  CHECK(recognise_trace(bytes) == TraceFormat::goal_binary);
+  CHECK(read_goal_binary("s.bin", bytes).at(0).nodes.at(0).duration.ps == 5000);
+  const std::string text = "num_ranks 1\nrank 0 {\ncalc 5\n}\n";
+  CHECK(binary_mistake(text) ==
+        "s.bin: found no number 4223 at its beginning; allowed: a schedule that txt2bin wrote");
+  std::string used = bytes;
+  used.replace(0, 2, "\x26\x09");
+  CHECK(binary_mistake(used) ==
+        "s.bin: found a schedule that a simulation with --save-mem has used up; allowed: one that "
+        "txt2bin wrote anew");
+}
+
+TEST_CASE("GOAL binary: every cut of a file is one line") {
+  const std::string bytes = goal_bytes(made_schedule());
+  for (std::size_t length = 8; length < bytes.size(); length += length < 200 ? 1 : 37) {
+    CAPTURE(length);
+    const std::string line = binary_mistake(bytes.substr(0, length));
+    CHECK(line.starts_with("s.bin"));
+    CHECK(line.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("GOAL binary: hostile numbers are one line each") {
+  // Two operations, of which the second waits for the first. Behind 8 + 6 + 16 bytes lie counts of
+  // operations and roots and a root, then the operations.
+  const MadeSchedule pair{{{.size = 5}, {.size = 6, .waits = {0}, .starts = {}}}};
+  const std::string bytes = goal_bytes(pair);
+  constexpr std::size_t kFirst = 8 + 6 + 16 + 12;
+  REQUIRE(bytes.size() == kFirst + 2 * 39 + 4);
+  struct Hostile {
+    std::size_t at;
+    unsigned char value;
+    const char* found;
+  };
+  for (const Hostile& each : {
+           Hostile{8, 0, "s.bin: found 0 ranks; "},
+           Hostile{11, 255, "s.bin: found 4278190081 ranks; "},
+           Hostile{9, 1, "s.bin: found 116 bytes; allowed: a table of 257 ranks"},
+           Hostile{14, 7, "s.bin: found rank 0 in bytes 7 to "},
+           Hostile{29, 255, "s.bin: found rank 0 in bytes 22 to 183"},
+           Hostile{33, 255, "s.bin, rank 0: found 94 bytes; allowed: as many as its operations"},
+           Hostile{37, 255, "s.bin, rank 0: found 94 bytes; allowed: as many as its operations"},
+           Hostile{kFirst + 4, 9, "s.bin, rank 0, operation 1: found type 9; allowed: 1 (send)"},
+           Hostile{kFirst + 16, 255, "s.bin, rank 0, operation 1: found a calculation of "},
+           Hostile{kFirst, 1, "s.bin, rank 0, operation 1: found a count of 1 that it waits for"},
+           Hostile{kFirst + 23, 2, "s.bin, rank 0, operation 1: found 2 operations from number 0"},
+           Hostile{kFirst + 27, 9, "s.bin, rank 0, operation 1: found 1 operation from number 9"},
+           Hostile{kFirst + 78, 7, "s.bin, rank 0, operation 1: found operation 8 that waits"},
+       }) {
+    CAPTURE(each.at);
+    const std::string line = binary_mistake(goal_with_byte(bytes, each.at, each.value));
+    CHECK_MESSAGE(line.starts_with(each.found), line);
+    CHECK(line.find('\n') == std::string::npos);
+  }
+  CHECK(binary_mistake(goal_bytes({{{.type = kGoalReceive, .size = 8, .peer = 0xFFFFFFFF}}}))
+            .starts_with("s.bin, rank 0, operation 1: found any sender; allowed: one rank"));
+  CHECK(binary_mistake(goal_bytes({{{.type = kGoalReceive, .size = 8, .tag = 0xFFFFFFFF}}}))
+            .starts_with("s.bin, rank 0, operation 1: found any tag; allowed: one tag"));
+}

@@ -1,0 +1,227 @@
+// lockstep diagnose --telemetry: what monitors logged beside what a step is predicted to draw.
+#include <algorithm>
+#include <cmath>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "sim/measured/telemetry_log.hpp"
+#include "tests/support/near.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
+
+using namespace lockstep;
+using namespace lockstep::test;
+
+namespace {
+
+using TelemetryJson = nlohmann::ordered_json;
+
+constexpr const char* kMonitoredJob = R"({"model": "llama2_7b",
+  "cluster": {"node": "dgx_h100", "nodes": 1}, "parallelism": {"tensor": 2, "data": 4},
+  "batch": {"sequences": 64, "micro": 1, "tokens": 2048}})";
+
+TelemetryJson monitored(const std::vector<std::string>& words) {
+  std::vector<std::string> args{"diagnose"};
+  args.insert(args.end(), words.begin(), words.end());
+  args.insert(args.end(), {"--format", "json"});
+  const Ran ran = lockstep_with(args);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  return TelemetryJson::parse(ran.out);
+}
+
+struct Reading {
+  double watts, megahertz, percent;
+  unsigned reasons = 0;
+};
+
+/// As `nvidia-smi --query-gpu=... --format=csv -l 1` prints it: `readings` of a GPU at a time.
+std::string smi_log(int gpus, int times, const std::vector<std::vector<Reading>>& readings) {
+  std::string out =
+      "timestamp, index, name, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%], "
+      "clocks.max.sm [MHz], clocks_event_reasons.active\n";
+  for (int t = 0; t < times; ++t) {
+    for (int g = 0; g < gpus; ++g) {
+      const auto& own = readings[static_cast<std::size_t>(g)];
+      const Reading& r = own[static_cast<std::size_t>(t) % own.size()];
+      out += fmt::format(
+          "2026/09/11 04:{:02}:{:02}.982, {}, NVIDIA H100 80GB HBM3, {:.2f} W, {:.0f} MHz, "
+          "{:.0f} %, 1980 MHz, 0x{:016x}\n",
+          t / 60, t % 60, g, r.watts, r.megahertz, r.percent, r.reasons);
+    }
+  }
+  return out;
+}
+
+std::string telemetry_mistake(const std::string& text) {
+  try {
+    (void)read_telemetry("log", text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("telemetry: every monitor's log of the same readings is the same") {
+  const std::vector<std::string> logs{
+      // With units and without, in another order, begun anew and cut at its end.
+      "timestamp, index, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%]\n"
+      "2026/09/11 04:19:41.982, 0, 187.50 W, 1980 MHz, 98 %\n"
+      "2026/09/11 04:19:41.986, 1, [N/A], 1755 MHz, 97 %\n"
+      "2026/09/11 04:19:42.982, 0, 512.00 W, 1755 MHz, 99 %\n"
+      "2026/09/11 04:19:42.9",
+      "index, utilization.gpu, clocks.sm, power.draw\n0, 98, 1980, 187.5\n"
+      "index, utilization.gpu, clocks.sm, power.draw\n1, 97, 1755, N/A\n0, 99, 1755, 512\n",
+      "#Entity   POWER      SMCLK      GPUTL\nID         W          MHz        %\n"
+      "GPU 0     187.500    1980       98\nGPU 1     N/A        1755       97\n"
+      "#Entity   POWER      SMCLK      GPUTL\nID         W          MHz        %\n"
+      "GPU 0     512.000    1755       99\n",
+      "# gpu    pwr  gtemp     sm   pclk\n# Idx      W      C      %    MHz\n"
+      "    0  187.5     40     98   1980\n    1      -     41     97   1755\n"
+      "    0    512     40     99   1755\n",
+      "timestamp,gpu,DCGM_FI_DEV_POWER_USAGE,DCGM_FI_DEV_SM_CLOCK,DCGM_FI_DEV_GPU_UTIL\n"
+      "1,0,187.5,1980,98\n1,1,,1755,97\n2,0,512,1755,99\n",
+      "timestamp,metric_name,gpu,value\n1,DCGM_FI_DEV_POWER_USAGE,0,187.5\n"
+      "1,DCGM_FI_DEV_SM_CLOCK,0,1980\n1,DCGM_FI_DEV_SM_CLOCK,1,1755\n"
+      "1,DCGM_FI_DEV_GPU_UTIL,0,98\n1,DCGM_FI_DEV_GPU_UTIL,1,97\n"
+      "2,DCGM_FI_DEV_POWER_USAGE,0,512\n2,DCGM_FI_DEV_SM_CLOCK,0,1755\n"
+      "2,DCGM_FI_DEV_GPU_UTIL,0,99\n2,DCGM_FI_DEV_MEM_CLOCK,0,5\n"};
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    CAPTURE(i);
+    const TelemetryLog log = read_telemetry("log", logs[i]);
+    REQUIRE(log.gpus.size() == 2);
+    CHECK(log.gpus[0].name == "GPU 0");
+    CHECK(log.gpus[1].name == "GPU 1");
+    REQUIRE(log.gpus[0].samples.size() == 2);
+    REQUIRE(log.gpus[1].samples.size() == 1);
+    CHECK(log.gpus[0].samples[0].power_w == 187.5);
+    CHECK(log.gpus[0].samples[1].power_w == 512);
+    CHECK(log.gpus[0].samples[0].clock_mhz == 1980);
+    CHECK(log.gpus[0].samples[1].utilisation.value() == near(0.99));
+    CHECK_FALSE(log.gpus[1].samples[0].power_w);
+    CHECK(log.gpus[1].samples[0].clock_mhz == 1755);
+    CHECK_FALSE(log.instant);
+  }
+}
+
+TEST_CASE("telemetry: hosts, the card's highest clock, reasons and instant readings") {
+  const TelemetryLog log = read_telemetry(
+      "log",
+      "Hostname,GPU,modelName,DCGM_FI_DEV_POWER_USAGE_INSTANT,DCGM_FI_DEV_MAX_SM_CLOCK,"
+      "DCGM_FI_DEV_CLOCKS_EVENT_REASONS\nn1,0,NVIDIA H100 80GB HBM3,600,1980,4\n"
+      "n2,0,NVIDIA H100 80GB HBM3,610,1980,0x0000000000000060\n");
+  REQUIRE(log.gpus.size() == 2);
+  CHECK(log.gpus[1].name == "n2 GPU 0");
+  CHECK(log.gpus[1].samples.at(0).reasons == 0x60);
+  CHECK(log.max_clock_mhz == 1980);
+  CHECK(log.device == "NVIDIA H100 80GB HBM3");
+  CHECK(log.instant);
+}
+
+TEST_CASE("telemetry: what is no log is one line") {
+  for (const char* const text :
+       {"", "hello", "a,b\n1,2\n", "{\"a\": 1}\n", "# gpu fb\n0 5\n", "#\n",
+        "index, power.draw [W]\n0, [N/A]\n", "index, power.draw [W]\n0, 5 W, 7\n",
+        "index, power.draw [W]\n0, \"5\n"}) {
+    CAPTURE(text);
+    const std::string line = telemetry_mistake(text);
+    CHECK(line.starts_with("log"));
+    CHECK(line.find("; allowed: ") != std::string::npos);
+    CHECK(line.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("lockstep diagnose --telemetry: power beside the prediction, and the throttled GPU") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kMonitoredJob);
+  std::vector<std::vector<Reading>> readings(8, {{600, 1500, 99}, {640, 1500, 99}});
+  readings[5] = {{480, 1200, 99, 0x20}, {500, 1200, 99, 0x24}};
+  const std::string idle = smi_log(8, 3, std::vector<std::vector<Reading>>(8, {{70, 1980, 0}}));
+  const std::string busy = smi_log(8, 200, readings);
+  const std::string log = folder.write("gpus.csv", idle + busy.substr(busy.find('\n') + 1) + idle);
+  const TelemetryJson json = monitored({job, "--telemetry", log});
+  const TelemetryJson& found = json["telemetry"];
+  CHECK(found["measured_power"]["mean_w"].get<double>() == near(620));
+  CHECK(found["measured_power"]["p99_w"].get<double>() == near(640));
+  CHECK(found["measured_power"]["swing_w"].get<double>() == near(40));
+  CHECK(found["clock_mhz"].get<double>() == near(1500));
+  CHECK(found["highest_clock_mhz"].get<double>() == near(1980));
+  CHECK(found["measured_clock_share"].get<double>() == near(1500.0 / 1980));
+  CHECK(found["slowest_gpu"] == "GPU 5");
+  REQUIRE(found["gpus"].size() == 8);
+  CHECK(found["gpus"][5]["slow"] == true);
+  CHECK(found["gpus"][4]["slow"] == false);
+  CHECK(found["gpus"][5]["samples"] == 200);
+  CHECK(found["gpus"][5]["clock_over_median"].get<double>() == near(0.8));
+  CHECK(found["gpus"][5]["throttled"]["thermal limit"].get<double>() == near(1));
+  CHECK(found["gpus"][5]["throttled"]["power cap"].get<double>() == near(0.5));
+  CHECK(found["notes"].dump().find("48 samples before and after the job") != std::string::npos);
+  const Ran run = lockstep_with({"run", job, "--set", "power={}", "--format", "json"});
+  REQUIRE_MESSAGE(run.exit == Exit::ok, run.err);
+  const TelemetryJson predicted = TelemetryJson::parse(run.out);
+  CHECK(json["predicted_s"] == predicted["step_s"]);
+  CHECK(found["predicted_power"]["mean_w"] == predicted["power"]["gpu"]["mean_w"]);
+  const Ran table = lockstep_with({"diagnose", job, "--telemetry", log});
+  CHECK(table.out.find("GPU 5 is slow: its clock is 20.0 % below the median GPU's; power cap in") !=
+        std::string::npos);
+  CHECK(table.out.find("1500 MHz in the mean, 75.8 % of the highest") != std::string::npos);
+}
+
+TEST_CASE("lockstep diagnose --telemetry: beside traces, what a slow clock costs a step") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kMonitoredJob);
+  const std::string trace = folder.write(
+      "rank3.json", R"({"distributedInfo": {"rank": 3, "world_size": 8}, "traceEvents": [
+        {"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, "dur": 100,
+         "args": {"stream": 7}}]})");
+  std::vector<std::vector<Reading>> readings(3, {{600, 1500, 99}});
+  readings[0] = {{600, 1250, 99}};
+  const std::string log = folder.write("gpus.csv", smi_log(3, 10, readings));
+  TelemetryJson both = monitored({job, trace, "--telemetry", log});
+  const TelemetryJson telemetry = both["telemetry"];
+  double products = 0;
+  for (const TelemetryJson& part : both["parts"]) {
+    if (part["name"] == "products") products = part["predicted_s"].get<double>();
+  }
+  CHECK(products > 0);
+  CHECK(telemetry["gpus"][0]["costs_s"].get<double>() == near(products * (1500.0 / 1250 - 1)));
+  CHECK(telemetry["gpus"][1]["costs_s"] == 0);
+  CHECK(telemetry["notes"].dump().find("of 3 GPUs, the scenario of 8") != std::string::npos);
+  // Everything else is as without it.
+  both.erase("telemetry");
+  CHECK(both == monitored({job, trace}));
+}
+
+TEST_CASE(
+    "lockstep diagnose --telemetry: of several files each is a node's, another card is none") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kMonitoredJob);
+  const std::string log = smi_log(1, 5, {{{600, 1500, 99}}});
+  const std::string first = folder.write("a.csv", log), second = folder.write("b.csv", log);
+  const TelemetryJson json = monitored({job, "--telemetry", first, "--telemetry", second});
+  REQUIRE(json["telemetry"]["gpus"].size() == 2);
+  CHECK(json["telemetry"]["gpus"][1]["name"] == second + ": GPU 0");
+  CHECK_FALSE(json["telemetry"].contains("slowest_gpu"));
+  std::string other = log;
+  for (std::size_t at = other.find("H100"); at != std::string::npos; at = other.find("H100", at)) {
+    other.replace(at, 4, "A100");
+  }
+  const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
+      {{"diagnose", job}, "lockstep diagnose: a trace is missing; usage: "},
+      {{"diagnose", job, "--telemetry", first, "--step", "3"}, "lockstep diagnose: --step is for"},
+      {{"diagnose", job, "--telemetry", folder.write("c.csv", other)},
+       folder.path() + "/c.csv: found recorded on \"NVIDIA A100 80GB HBM3\"; allowed: "}};
+  for (const auto& [words, line] : mistakes) {
+    const Ran ran = lockstep_with(words);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK_MESSAGE(ran.err.starts_with(line), ran.err);
+    CHECK(ran.out.empty());
+  }
+}
