@@ -16,19 +16,20 @@ bool is_zero(const HourlySeries& series) {
   return std::ranges::all_of(series.values, [](double value) { return value == 0; });
 }
 
-/// Each price of owning, and whether it was given.
+/// Each price of owning, what it is of, and whether it was given.
 struct PriceRow {
   const char* name;
+  const char* of;
   bool given;
 };
 std::array<PriceRow, 7> price_rows(const CostSpec& prices) {
-  return {{{"cost.usd_per_gpu", prices.usd_per_gpu > 0},
-           {"cost.usd_per_node", prices.usd_per_node > 0},
-           {"cost.usd_per_100g_port", prices.usd_per_100g_port > 0},
-           {"cost.usd_per_facility_w", prices.usd_per_facility_w > 0},
-           {"cost.usd_per_kwh", !is_zero(prices.usd_per_kwh)},
-           {"cost.people_usd_per_hour", prices.people_usd_per_hour > 0},
-           {"cost.hosting_usd_per_kw_month", prices.hosting_usd_per_kw_month > 0}}};
+  return {{{"cost.usd_per_gpu", "GPUs", prices.usd_per_gpu > 0},
+           {"cost.usd_per_node", "servers", prices.usd_per_node > 0},
+           {"cost.usd_per_100g_port", "network", prices.usd_per_100g_port > 0},
+           {"cost.usd_per_facility_w", "building", prices.usd_per_facility_w > 0},
+           {"cost.usd_per_kwh", "energy", !is_zero(prices.usd_per_kwh)},
+           {"cost.people_usd_per_hour", "people", prices.people_usd_per_hour > 0},
+           {"cost.hosting_usd_per_kw_month", "hosting", prices.hosting_usd_per_kw_month > 0}}};
 }
 
 }  // namespace
@@ -43,6 +44,31 @@ std::vector<std::string> missing_prices(const CostSpec& prices) {
 
 bool has_prices(const CostSpec& prices) {
   return std::ranges::any_of(price_rows(prices), &PriceRow::given);
+}
+
+bool prices_machines(const CostSpec& prices) {
+  return prices.usd_per_gpu > 0 || prices.usd_per_node > 0;
+}
+
+std::optional<MoneyOf> money_of(const CostSpec* prices, bool rented) {
+  if (prices != nullptr && prices_machines(*prices)) return MoneyOf::owned;
+  if (rented) return MoneyOf::rent;
+  if (prices != nullptr && has_prices(*prices)) return MoneyOf::partial;
+  return std::nullopt;
+}
+
+std::string words_of(MoneyOf of, const CostSpec* prices) {
+  if (of != MoneyOf::partial) return of == MoneyOf::owned ? "owned" : "rented";
+  assert(prices != nullptr && has_prices(*prices));
+  std::vector<std::string_view> given;
+  for (const PriceRow& row : price_rows(*prices)) {
+    if (row.given) given.emplace_back(row.of);
+  }
+  std::string out(given.front());
+  for (std::size_t i = 1; i < given.size(); ++i) {
+    out += (i + 1 < given.size() ? ", " : " and ") + std::string(given[i]);
+  }
+  return out + " only";
 }
 
 CostReport cost_of(const CostSpec& prices, const Holdings& holdings, const Usage& usage) {
@@ -65,7 +91,7 @@ CostReport cost_of(const CostSpec& prices, const Holdings& holdings, const Usage
   if (prices.usd_per_gpu_hour) {
     cost.cloud_usd = *prices.usd_per_gpu_hour * holdings.gpus * time / kHour;
   }
-  cost.tonnes_co2 = usage.grams / kGramsPerTonne;
+  if (usage.grams) cost.tonnes_co2 = *usage.grams / kGramsPerTonne;
   if (usage.tokens > 0) cost.usd_per_trillion_tokens = cost.total_usd() / usage.tokens * 1e12;
   const double eflop = usage.model_flops.base_units() * 1e-18;
   if (eflop > 0) cost.usd_per_eflop = cost.total_usd() / eflop;

@@ -18,11 +18,19 @@ auto of_bill(Get get) {
     return get(*r.bill);
   };
 }
-/// Of what it costs to own the machines, where there are prices.
+/// Of what is paid beside the machines, where there are prices.
 template <class Get>
 auto of_cost(Get get) {
   return [get](const Run& r) -> std::optional<double> {
     if (!r.bill || !has_prices(r.scenario.power->cost)) return std::nullopt;
+    return get(r.bill->cost);
+  };
+}
+/// Of what it costs to own the machines, where these have a price.
+template <class Get>
+auto of_owning(Get get) {
+  return [get](const Run& r) -> std::optional<double> {
+    if (!r.bill || !prices_machines(r.scenario.power->cost)) return std::nullopt;
     return get(r.bill->cost);
   };
 }
@@ -111,31 +119,37 @@ void add_run_bill(FieldTable<Run>& fields) {
            of_bill([](const RunBill& b) {
              return b.usage.tokens > 0 ? b.usage.energy.base_units() / b.usage.tokens : 0;
            }))
-      .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+      .add("tonnes_co2", Better::less,
+           "Carbon dioxide that the grid emits for it; where its intensity is given.",
            of_bill([](const RunBill& b) { return b.cost.tonnes_co2; }))
-      .add("missing_prices", "Keys of prices, where none was given: there is no money then.",
+      .add("missing_prices",
+           "Keys of prices that were not given, where the machines have none: nothing is owned "
+           "then.",
            [](const Run& r) -> std::optional<std::vector<std::string>> {
-             if (!r.bill || has_prices(r.scenario.power->cost)) return std::nullopt;
-             return missing_prices(r.scenario.power->cost);
+             if (!r.bill) return std::nullopt;
+             const CostSpec& prices = r.scenario.power->cost;
+             // Machines that are bought have their prices in "purchase".
+             if (r.fleet ? has_prices(prices) : prices_machines(prices)) return std::nullopt;
+             return missing_prices(prices);
            })
       .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
-           of_cost([](C c) { return c.capital.total_usd(); }))
+           of_owning([](C c) { return c.capital.total_usd(); }))
       .add("capital_machines_usd", Better::less, "Of it machines.",
-           of_cost([](C c) { return c.capital.machines_usd; }))
+           of_owning([](C c) { return c.capital.machines_usd; }))
       .add("capital_network_usd", Better::less, "Of it network.",
            of_cost([](C c) { return c.capital.network_usd; }))
       .add("capital_building_usd", Better::less, "Of it building.",
            of_cost([](C c) { return c.capital.building_usd; }))
       .add("write_off_usd", Better::less, "What all of it loses in value meanwhile.",
-           of_cost([](C c) { return c.write_off_usd(); }))
+           of_owning([](C c) { return c.write_off_usd(); }))
       .add("running_usd", Better::less, "What is paid meanwhile: energy, people, hosting.",
            of_cost([](C c) { return c.running_usd(); }))
       .add("owned_usd", Better::less, "Cost of owning: write_off_usd and running_usd.",
-           of_cost([](C c) { return c.total_usd(); }))
+           of_owning([](C c) { return c.total_usd(); }))
       .add("owned_usd_per_trillion_tokens", Better::less, "Cost of owning per 1e12 tokens.",
-           of_cost([](C c) { return c.usd_per_trillion_tokens; }))
+           of_owning([](C c) { return c.usd_per_trillion_tokens; }))
       .add("owned_usd_per_eflop", Better::less, "Cost of owning per 1e18 model FLOP.",
-           of_cost([](C c) { return c.usd_per_eflop; }));
+           of_owning([](C c) { return c.usd_per_eflop; }));
 }
 
 struct WallTime {

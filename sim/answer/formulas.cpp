@@ -278,11 +278,14 @@ constexpr std::array kFormulas{
             "simulated_s gpus energy=power.energy_j"},
     Formula{"rent_usd", "q", false, "all GPUs, for all of the time, at the price of a GPU-hour",
             "simulated_s gpus"},
-    Formula{
-        "usd_per_held_gpu_hour", "q", false,
-        "owned_usd where there are prices of owning, else rent_usd, over the GPU hours that jobs "
-        "held",
-        "held=all.gpu_hours"},
+    Formula{"partial_usd", "q", false,
+            "energy, people, hosting, and what network and building lose in value meanwhile, as "
+            "far as they have prices",
+            "simulated_s energy=power.energy_j"},
+    Formula{"usd_per_held_gpu_hour", "q", false,
+            "owned_usd where the machines have a price, else rent_usd, else partial_usd, "
+            "over the GPU hours that jobs held",
+            "held=all.gpu_hours"},
     Formula{"wait_mean_s", "q", false,
             "mean over jobs that have started of the time between submission and end in which they "
             "held no GPU",
@@ -327,7 +330,8 @@ constexpr std::array kFormulas{
             "tokens of prompts that a replica held, over all of prompts that were worked on",
             "input_tokens"},
     Formula{"usd_per_million_output_tokens", "v", false,
-            "1e6 * usd / output_tokens, of owning where it has prices, else of rent",
+            "1e6 * usd / output_tokens, of owning where the machines have a price, else of rent, "
+            "else of what has a price, as energy",
             "output_tokens"},
     Formula{"good_requests_per_s", "v", true, "attained_share * requests / span_s",
             "attained_share requests span_s"},

@@ -141,7 +141,7 @@ struct PricedBill {
   const CostSpec& prices;
 };
 
-/// Money is left out where no prices were given.
+/// Money is left out where no prices were given, and what is of the machines where they have none.
 void add_money(FieldTable<PricedBill>& fields) {
   const auto priced = [](auto get) {
     return [get](const PricedBill& b) -> std::optional<double> {
@@ -149,10 +149,16 @@ void add_money(FieldTable<PricedBill>& fields) {
       return get(b.bill.cost);
     };
   };
+  const auto owning = [](auto get) {
+    return [get](const PricedBill& b) -> std::optional<double> {
+      if (!prices_machines(b.prices)) return std::nullopt;
+      return get(b.bill.cost);
+    };
+  };
   using C = const CostReport&;
-  fields.add("gpus_usd", Better::less, "GPUs, written off.", priced([](C c) { return c.gpus_usd; }))
+  fields.add("gpus_usd", Better::less, "GPUs, written off.", owning([](C c) { return c.gpus_usd; }))
       .add("nodes_usd", Better::less, "Servers around them, written off.",
-           priced([](C c) { return c.nodes_usd; }))
+           owning([](C c) { return c.nodes_usd; }))
       .add("network_usd", Better::less, "Network, written off.",
            priced([](C c) { return c.network_usd; }))
       .add("building_usd", Better::less, "Building with its power and cooling, written off.",
@@ -162,23 +168,23 @@ void add_money(FieldTable<PricedBill>& fields) {
       .add("people_usd", Better::less, "People.", priced([](C c) { return c.people_usd; }))
       .add("hosting_usd", Better::less, "Hosting.", priced([](C c) { return c.hosting_usd; }))
       .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
-           priced([](C c) { return c.capital.total_usd(); }))
+           owning([](C c) { return c.capital.total_usd(); }))
       .add("capital_machines_usd", Better::less, "Of it machines.",
-           priced([](C c) { return c.capital.machines_usd; }))
+           owning([](C c) { return c.capital.machines_usd; }))
       .add("capital_network_usd", Better::less, "Of it network.",
            priced([](C c) { return c.capital.network_usd; }))
       .add("capital_building_usd", Better::less, "Of it building.",
            priced([](C c) { return c.capital.building_usd; }))
       .add("write_off_usd", Better::less, "What all of it loses in value meanwhile.",
-           priced([](C c) { return c.write_off_usd(); }))
+           owning([](C c) { return c.write_off_usd(); }))
       .add("running_usd", Better::less, "What is paid meanwhile: energy, people, hosting.",
            priced([](C c) { return c.running_usd(); }))
       .add("owned_usd", Better::less, "Cost of owning: write_off_usd and running_usd.",
-           priced([](C c) { return c.total_usd(); }))
+           owning([](C c) { return c.total_usd(); }))
       .add("owned_usd_per_trillion_tokens", Better::less, "Cost of owning per 1e12 tokens.",
-           priced([](C c) { return c.usd_per_trillion_tokens; }))
+           owning([](C c) { return c.usd_per_trillion_tokens; }))
       .add("owned_usd_per_eflop", Better::less, "Cost of owning per 1e18 model FLOP.",
-           priced([](C c) { return c.usd_per_eflop; }))
+           owning([](C c) { return c.usd_per_eflop; }))
       .old_name("total_usd", "owned_usd")
       .old_name("usd_per_trillion_tokens", "owned_usd_per_trillion_tokens")
       .old_name("usd_per_eflop", "owned_usd_per_eflop");
@@ -200,12 +206,15 @@ const FieldTable<PricedBill>& bill_fields() {
              [](const Of& b) { return b.bill.usage.energy; })
         .old_value("energy_kwh", "energy_j",
                    [](const Of& b) { return b.bill.usage.energy.base_units() / kJoulesPerKwh; })
-        .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+        .add("tonnes_co2", Better::less,
+             "Carbon dioxide that the grid emits for it; where its intensity is given.",
              [](const Of& b) { return b.bill.cost.tonnes_co2; });
     add_money(out);
-    out.add("missing_prices", "Keys of prices, where none was given: there is no money then.",
+    out.add("missing_prices",
+            "Keys of prices that were not given, where the machines have none: nothing is owned "
+            "then.",
             [](const Of& b) -> std::optional<std::vector<std::string>> {
-              if (has_prices(b.prices)) return std::nullopt;
+              if (prices_machines(b.prices)) return std::nullopt;
               return missing_prices(b.prices);
             })
         .add("cloud_usd", Better::less, "What a cloud asks for the same.",
@@ -291,12 +300,14 @@ EnergyBill energy_bill(const RunResult& result) {
   bill.usage = {.time = steps * Seconds{result.report.step_s},
                 .energy = steps * power.energy(),
                 .energy_usd = 0,
-                .grams = 0,
+                .grams = {},
                 .tokens = steps * result.report.tokens_per_step,
                 .model_flops = steps * Flops{result.report.model_flops_full}};
   constexpr double kHour = 3600;
   bill.usage.energy_usd = kw * prices.usd_per_kwh.integral(Seconds{}, bill.usage.time) / kHour;
-  bill.usage.grams = kw * prices.grams_per_kwh.integral(Seconds{}, bill.usage.time) / kHour;
+  if (prices.grams_per_kwh) {
+    bill.usage.grams = kw * prices.grams_per_kwh->integral(Seconds{}, bill.usage.time) / kHour;
+  }
   bill.cost = cost_of(prices, power.holdings, bill.usage);
   return bill;
 }

@@ -143,7 +143,8 @@ const FieldTable<Queue>& queue_power_fields() {
              [power](const Queue& a) { return power(a).least; })
         .add("energy_high_j", Better::less, "The same, if they drew the card's limit.",
              [power](const Queue& a) { return power(a).most; })
-        .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+        .add("tonnes_co2", Better::less,
+             "Carbon dioxide that the grid emits for it; where its intensity is given.",
              [power](const Queue& a) { return power(a).owned.tonnes_co2; })
         .add("site_limit_w", "Power limit of the site; where it has one.",
              [](const Queue& a) { return a.spec.power->site_limit; })
@@ -164,14 +165,23 @@ void add_queue_money(FieldTable<Queue>& fields) {
       .object("power", "What the cluster draws, where the scenario says \"power\".",
               queue_power_fields(), [](const Queue& a) { return a.summary.power ? &a : nullptr; })
       .add("owned_usd", Better::less,
-           "What owning all machines costs meanwhile, where \"cost\" has prices.",
+           "What owning all machines costs meanwhile, where \"cost\" has their price.",
            [](const Queue& a) { return a.summary.bill.owned_usd; })
       .add("rent_usd", Better::less,
            "What all GPUs cost by the hour meanwhile, where they have a price.",
            [](const Queue& a) { return a.summary.bill.rent_usd; })
+      .add("partial_usd", Better::less,
+           "What energy, people and the like cost meanwhile, where \"cost\" has prices and the "
+           "machines have none.",
+           [](const Queue& a) { return a.summary.bill.partial_usd; })
       .add("usd_per_held_gpu_hour", Better::less,
-           "The first of the two that there is, over GPU hours that jobs held.",
-           [](const Queue& a) { return a.summary.bill.usd_per_held_gpu_hour(); });
+           "The first of the three that there is, over GPU hours that jobs held.",
+           [](const Queue& a) { return a.summary.bill.usd_per_held_gpu_hour(); })
+      .add("billed", "Which of them that is: owned, rent or partial.",
+           [](const Queue& a) -> std::optional<std::string_view> {
+             if (!a.summary.bill.of) return std::nullopt;
+             return kMoneyOf[static_cast<std::size_t>(*a.summary.bill.of)];
+           });
 }
 
 void add_waits(FieldTable<Queue>& fields) {

@@ -298,15 +298,22 @@ const FieldTable<Serving>& serving_power_fields() {
                [](const Serving& a) { return a.report.power->joules_per_output_token; })
           .add("joules_per_token", Better::less, "In a token of a prompt or an answer.",
                [](const Serving& a) { return a.report.power->joules_per_token; })
-          .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
+          .add("tonnes_co2", Better::less,
+               "Carbon dioxide that the grid emits for it; where its intensity is given.",
                [](const Serving& a) { return a.report.power->cost.tonnes_co2; });
   return fields;
 }
 
-/// What owning the machines costs; nothing without prices.
+/// What owning the machines costs; nothing without their price.
 std::optional<TokenPrice> owned_price(const Serving& a) {
+  if (!a.spec.power || !prices_machines(a.spec.power->cost)) return std::nullopt;
+  return cost_price(a.report);
+}
+/// What has a price where the machines have none.
+std::optional<TokenPrice> partial_price(const Serving& a) {
   if (!a.spec.power || !has_prices(a.spec.power->cost)) return std::nullopt;
-  return token_price(a.report.power->cost.total_usd(), a.report.figures);
+  if (prices_machines(a.spec.power->cost)) return std::nullopt;
+  return cost_price(a.report);
 }
 
 void add_serving_lives(FieldTable<Serving>& out) {
@@ -326,20 +333,30 @@ void add_serving_lives(FieldTable<Serving>& out) {
 
 void add_serving_money(FieldTable<Serving>& out) {
   out.add("usd_per_million_output_tokens", Better::less,
-          "Owning where it has prices, else rent, in a million tokens of answers.",
+          "What \"billed\" says, in a million tokens of answers.",
           [](const Serving& a) -> std::optional<double> {
-            const auto owned = owned_price(a);
-            if (owned) return owned->per_million_output;
-            if (a.report.rent) return a.report.rent->per_million_output;
-            return std::nullopt;
+            const std::optional<ServingMoney> money = money_of(a.spec, a.report);
+            if (!money) return std::nullopt;
+            return money->price.per_million_output;
           })
+      .add("billed",
+           "Of what that is: owned where the machines have a price, else rent, else partial.",
+           [](const Serving& a) -> std::optional<std::string_view> {
+             const std::optional<ServingMoney> money = money_of(a.spec, a.report);
+             if (!money) return std::nullopt;
+             return kMoneyOf[static_cast<std::size_t>(money->of)];
+           })
       .object("power", "What the pools draw, where the scenario says \"power\".",
               serving_power_fields(),
               [](const Serving& a) { return a.report.power ? &a : nullptr; })
-      .object("owned", "What owning the machines costs, where \"cost\" has prices.",
+      .object("owned", "What owning the machines costs, where \"cost\" has their price.",
               token_price_fields(), owned_price)
       .object("rent", "What the GPUs cost by the hour, where they have a price.",
-              token_price_fields(), [](const Serving& a) { return a.report.rent; });
+              token_price_fields(), [](const Serving& a) { return a.report.rent; })
+      .object("partial",
+              "What energy, people and the like cost, where \"cost\" has prices and the machines "
+              "have none.",
+              token_price_fields(), partial_price);
 }
 
 std::optional<std::string> load_course_name(const Serving& a) {

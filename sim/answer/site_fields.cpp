@@ -44,8 +44,13 @@ void add_amounts(FieldTable<Of>& fields, Get amounts) {
            })
       .add("energy_usd", Better::less, "Energy by the tariff of its hours, less exports.",
            [amounts](const Of& of) { return amounts(of).energy_usd; })
-      .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for it.",
-           [amounts](const Of& of) { return amounts(of).grams * 1e-6; });
+      .add("tonnes_co2", Better::less,
+           "Carbon dioxide that the grid emits for it; where its intensity is given.",
+           [amounts](const Of& of) -> std::optional<double> {
+             const std::optional<double>& grams = amounts(of).grams;
+             if (!grams) return std::nullopt;
+             return *grams * 1e-6;
+           });
 }
 
 const FieldTable<SiteMonthBook>& month_fields() {

@@ -381,9 +381,9 @@ void add_step_power(FieldTable<Step>& fields) {
       return get(r);
     };
   };
-  const auto priced = [](double (*get)(const CostReport&)) {
+  const auto owning = [](double (*get)(const CostReport&)) {
     return [get](const Step& r) -> std::optional<double> {
-      if (!r.power || !has_prices(r.scenario.power->cost)) return std::nullopt;
+      if (!r.power || !prices_machines(r.scenario.power->cost)) return std::nullopt;
       return get(energy_bill(r).cost);
     };
   };
@@ -400,12 +400,13 @@ void add_step_power(FieldTable<Step>& fields) {
            powered([](const Step& r) {
              return r.power->energy().base_units() / r.report.tokens_per_step;
            }))
-      .add("tonnes_co2", Better::less, "Carbon dioxide that the grid emits for energy_j.",
+      .add("tonnes_co2", Better::less,
+           "Carbon dioxide that the grid emits for energy_j; where its intensity is given.",
            powered([](const Step& r) { return energy_bill(r).cost.tonnes_co2; }))
       .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
-           priced([](const CostReport& c) { return c.capital.total_usd(); }))
+           owning([](const CostReport& c) { return c.capital.total_usd(); }))
       .add("owned_usd", Better::less, "Cost of owning the machines meanwhile.",
-           priced([](const CostReport& c) { return c.total_usd(); }));
+           owning([](const CostReport& c) { return c.total_usd(); }));
 }
 
 void add_details(FieldTable<Step>& fields) {

@@ -54,16 +54,28 @@ std::optional<QueuePower> queue_power(const QueueSpec& spec, const QueueResult& 
 }
 
 std::optional<double> QueueBill::usd_per_held_gpu_hour() const {
-  const std::optional<double>& usd = owned_usd ? owned_usd : rent_usd;
-  if (!usd || held_gpu_hours <= 0) return std::nullopt;
+  if (!of || held_gpu_hours <= 0) return std::nullopt;
+  const std::optional<double>& usd = *of == MoneyOf::owned  ? owned_usd
+                                     : *of == MoneyOf::rent ? rent_usd
+                                                            : partial_usd;
   return *usd / held_gpu_hours;
+}
+
+std::string billed_words(const QueueSpec& spec, const QueueBill& bill) {
+  return bill.of ? words_of(*bill.of, spec.power ? &spec.power->cost : nullptr) : std::string();
 }
 
 QueueBill queue_bill(const QueueSpec& spec, const QueueResult& result,
                      const std::optional<QueuePower>& power) {
   QueueBill out;
   out.held_gpu_hours = result.held.gpu_hours();
-  if (power && has_prices(spec.power->cost)) out.owned_usd = power->owned.total_usd();
+  const CostSpec* const prices = power ? &spec.power->cost : nullptr;
+  out.of = money_of(prices, spec.usd_per_gpu_hour.has_value());
+  if (prices != nullptr && prices_machines(*prices)) {
+    out.owned_usd = power->owned.total_usd();
+  } else if (prices != nullptr && has_prices(*prices)) {
+    out.partial_usd = power->owned.total_usd();
+  }
   if (spec.usd_per_gpu_hour) {
     const double hours = to_seconds(result.end).base_units() / kHour;
     out.rent_usd = *spec.usd_per_gpu_hour * spec.cluster.gpus() * hours;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "models/power/cost.hpp"
 #include "sim/cluster/simulate_queue.hpp"
@@ -27,14 +28,20 @@ std::optional<QueuePower> queue_power(const QueueSpec& spec, const QueueResult& 
 
 /// Of all machines for all of the time.
 struct QueueBill {
-  std::optional<double> owned_usd;  ///< where "cost" has prices
+  std::optional<double> owned_usd;  ///< where the machines have a price
   std::optional<double> rent_usd;   ///< where a GPU has a price by the hour
+  /// Where "cost" has prices and the machines have none: what has one, as energy.
+  std::optional<double> partial_usd;
+  std::optional<MoneyOf> of;  ///< what those who hold GPUs pay for; none: nothing has a price
   double held_gpu_hours = 0;
 
-  /// An hour of a GPU that a job held: by owning where it has prices, else by rent, with what stood
-  /// idle paid by those who held something. Nothing where nobody held any, or nothing has a price.
+  /// An hour of a GPU that a job held, of what `of` says, with what stood idle paid by those who
+  /// held something. Nothing where nobody held any, or nothing has a price.
   [[nodiscard]] std::optional<double> usd_per_held_gpu_hour() const;
 };
+
+/// What the bill is of: "owned", "rented", "energy only"; empty: nothing has a price.
+std::string billed_words(const QueueSpec& spec, const QueueBill& bill);
 
 QueueBill queue_bill(const QueueSpec& spec, const QueueResult& result,
                      const std::optional<QueuePower>& power);

@@ -426,12 +426,18 @@ void QueueState::close(std::uint32_t j, bool well) {
   tell_of_end(j, well);
 }
 
-/// What was worked since the last checkpoint is lost.
-void QueueState::lose_unsaved(std::uint32_t j) {
+RunTime QueueState::unsaved(std::uint32_t j, SpanEnd how) const {
+  const JobState& s = states_[j];
+  const RunTime since_start = s.left_before - s.left;
+  const std::optional<RunTime>& every = spec_->preemption.checkpoint;
+  if (!every) return how == SpanEnd::failed ? since_start : 0;
+  return *every > 0 ? std::min((job(j).runs - s.left) % *every, since_start) : 0;
+}
+
+/// What no checkpoint holds is lost.
+void QueueState::lose_unsaved(std::uint32_t j, SpanEnd how) {
   JobState& s = states_[j];
-  const RunTime every = spec_->preemption.checkpoint;
-  const RunTime unsaved = every > 0 ? (job(j).runs - s.left) % every : 0;
-  const RunTime lost = std::min(unsaved, s.left_before - s.left);
+  const RunTime lost = unsaved(j, how);
   const GpuTime time(job(j).gpus, lost);
   books_[static_cast<std::size_t>(QueueBucket::useful)] -= time;
   books_[static_cast<std::size_t>(QueueBucket::lost)] += time;
@@ -441,11 +447,11 @@ void QueueState::lose_unsaved(std::uint32_t j) {
 void QueueState::wait_again(std::uint32_t j, SpanEnd how) {
   JobState& s = states_[j];
   if (s.phase == JobPhase::suspended) {
-    lose_unsaved(j);
+    lose_unsaved(j, how);
     drop_suspended(j, how);
   } else {
     settle(j);
-    lose_unsaved(j);
+    lose_unsaved(j, how);
     let_go(j, how);
   }
   s.pending_since = now_;

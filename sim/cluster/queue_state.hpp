@@ -285,7 +285,9 @@ class QueueState {
   void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
     books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
   }
-  void lose_unsaved(std::uint32_t j);
+  /// Work since it last started that no checkpoint holds, of a job that is preempted or failed.
+  [[nodiscard]] RunTime unsaved(std::uint32_t j, SpanEnd how) const;
+  void lose_unsaved(std::uint32_t j, SpanEnd how);
   void keep_span(std::uint32_t j, SpanEnd how);
   void hold(std::uint32_t j, Holding where);
   void let_go(std::uint32_t j, SpanEnd how);

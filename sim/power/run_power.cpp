@@ -12,7 +12,20 @@ void add(Usage& usage, const CostSpec& prices, Seconds begin, Seconds end, Watts
   const double kw = level.base_units() * 1e-3;
   usage.energy += level * (end - begin);
   usage.energy_usd += kw * prices.usd_per_kwh.integral(begin, end) / kSecondsPerHour;
-  usage.grams += kw * prices.grams_per_kwh.integral(begin, end) / kSecondsPerHour;
+  if (prices.grams_per_kwh) {
+    usage.grams =
+        usage.grams.value_or(0) + kw * prices.grams_per_kwh->integral(begin, end) / kSecondsPerHour;
+  }
+}
+
+/// Of a run that has not used anything yet.
+Usage unused(Seconds time, const CostSpec& prices, double tokens, Flops model_flops) {
+  Usage usage;
+  usage.time = time;
+  usage.tokens = tokens;
+  usage.model_flops = model_flops;
+  if (prices.grams_per_kwh) usage.grams = 0;
+  return usage;
 }
 
 }  // namespace
@@ -74,10 +87,7 @@ Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels) {
 
 Usage run_usage(const PowerSeries& series, const CostSpec& prices, double tokens,
                 Flops model_flops) {
-  Usage usage;
-  usage.time = series.end;
-  usage.tokens = tokens;
-  usage.model_flops = model_flops;
+  Usage usage = unused(series.end, prices, tokens, model_flops);
   for (std::size_t i = 0; i < series.size(); ++i) {
     add(usage, prices, series.start[i], series.until(i), series.power[i]);
   }
@@ -86,10 +96,7 @@ Usage run_usage(const PowerSeries& series, const CostSpec& prices, double tokens
 
 Usage run_usage(const TrajectoryResult& result, const PowerLevels& levels, const CostSpec& prices,
                 double tokens, Flops model_flops) {
-  Usage usage;
-  usage.time = to_seconds(result.wall);
-  usage.tokens = tokens;
-  usage.model_flops = model_flops;
+  Usage usage = unused(to_seconds(result.wall), prices, tokens, model_flops);
   if (result.wall > 0) {
     add(usage, prices, Seconds{}, usage.time, run_energy(result, levels) / usage.time);
   }
@@ -99,7 +106,7 @@ Usage run_usage(const TrajectoryResult& result, const PowerLevels& levels, const
 Usage with_draw(Usage usage, double factor) {
   usage.energy = factor * usage.energy;
   usage.energy_usd *= factor;
-  usage.grams *= factor;
+  if (usage.grams) *usage.grams *= factor;
   return usage;
 }
 

@@ -67,8 +67,12 @@ void declare_preemption_members(const DeclaredMembers& member, QueueSpec& spec) 
                   "qos, partition: how often they are sorted anew; default: 1");
   declare_run_time(member, "restart", out.restart, kQueueSpan,
                    "GPUs are held so long before work goes on, after an eviction or a failure");
-  declare_run_time(member, "checkpoint", out.checkpoint, kQueueSpan,
-                   "Work is kept in multiples of this; default: all of it");
+  std::optional<Seconds> checkpoint;
+  if (out.checkpoint) checkpoint = to_seconds(*out.checkpoint);
+  member.optional("checkpoint", checkpoint, kQueueSpan,
+                  "Work is kept in multiples of this; 0: all of it. Default: an eviction keeps all "
+                  "of it, and a job that a failure stops starts again from its beginning");
+  if (checkpoint) out.checkpoint = to_run_time(*checkpoint);
   declare_run_time(member, "overhead", out.overhead, kQueueSpan,
                    "replan: what a running job loses each time, where \"overheads\" does not say");
   member.optional(

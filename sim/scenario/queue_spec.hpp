@@ -146,10 +146,12 @@ struct ReplanOverhead {
 
 struct QueuePreemption {
   PreemptionMode mode = PreemptionMode::none;
-  RunTime exempt = 0;      ///< evict: nobody goes who has run less than this
-  RunTime restart = 0;     ///< evict, failures: GPUs are held so long before work goes on
-  RunTime checkpoint = 0;  ///< work is kept in multiples of this; 0: all of it
-  RunTime overhead = 0;    ///< replan: of what ReplanOverhead does not name
+  RunTime exempt = 0;   ///< evict: nobody goes who has run less than this
+  RunTime restart = 0;  ///< evict, failures: GPUs are held so long before work goes on
+  /// Work is kept in multiples of this; 0: all of it. Not said: an eviction keeps all of it, and a
+  /// failure nothing of what was worked since the job last started, as Slurm requeues its script.
+  std::optional<RunTime> checkpoint{};
+  RunTime overhead = 0;  ///< replan: of what ReplanOverhead does not name
   std::vector<ReplanOverhead> overheads;
   bool cancels = false;         ///< qos, partition: whoever is preempted is cancelled
   bool youngest_first = false;  ///< qos, partition: else the smallest of the lowest priority

@@ -94,7 +94,8 @@ void declare_power(const DeclaredMembers& member, PowerSpec& out) {
 void declare_cost(const DeclaredMembers& member, const std::string& scenario, CostSpec& out) {
   constexpr ValueType kHourly =
       written_type(R"({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]})");
-  member.optional("usd_per_gpu", out.usd_per_gpu, kUsd, "Capital");
+  member.optional("usd_per_gpu", out.usd_per_gpu, kUsd,
+                  "Capital; without it and usd_per_node there is no cost of owning");
   member.optional("usd_per_node", out.usd_per_node, kUsd, "A server without its GPUs");
   member.optional("usd_per_100g_port", out.usd_per_100g_port, kUsd,
                   "A switch port with its plug, per 100 Gb/s");
@@ -109,7 +110,8 @@ void declare_cost(const DeclaredMembers& member, const std::string& scenario, Co
                   [&](const JsonCursor& at) { out.usd_per_kwh = read_hourly(at, scenario, 1e3); });
   member.optional(
       "grams_per_kwh", kHourly,
-      "Carbon dioxide of the grid: a number, or a CSV file with a line per hour",
+      "Carbon dioxide of the grid: a number, or a CSV file with a line per hour; without, the "
+      "answer has none",
       [&](const JsonCursor& at) { out.grams_per_kwh = read_hourly(at, scenario, 1e4); });
   member.optional("people_usd_per_hour", out.people_usd_per_hour, kUsd, "All people together");
   member.optional("hosting_usd_per_kw_month", out.hosting_usd_per_kw_month, kUsd,

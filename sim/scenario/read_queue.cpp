@@ -1,6 +1,7 @@
 #include "sim/scenario/read_queue.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
@@ -442,6 +443,38 @@ void declare_expected_of_queue(const DeclaredMembers& member, QueueSpec& out) {
                   declare_bounds_expectation);
 }
 
+/// What a failure leaves of a job is said where the scenario does not say it.
+void tell_of_lost_work(QueueSpec& out) {
+  const bool fails = out.failures.mean_time > Seconds{} || !out.breaks.empty();
+  if (!fails || out.preemption.checkpoint) return;
+  const bool evicts = out.preemption.mode != PreemptionMode::none;
+  out.assumptions.push_back(fmt::format(
+      "queue.preemption.checkpoint: none (not given); a job that a failure stops starts again {}",
+      evicts ? "as it last started, one that is evicted keeps its work" : "from its beginning"));
+}
+
+/// A job whose nodes hardly ever go without a failure for as long as it takes from checkpoint to
+/// checkpoint would be started again for ever.
+void check_that_jobs_end(const JsonCursor& queue, const QueueSpec& out) {
+  constexpr double kMostFailures = 14;  // expected of a stretch: one start in 1.2e6 goes without
+  if (out.failures.mean_time <= Seconds{} || out.until > 0) return;
+  const std::optional<RunTime>& every = out.preemption.checkpoint;
+  if (every && *every == 0) return;
+  for (std::size_t j = 0; j < out.jobs.size(); ++j) {
+    const QueueJob& job = out.jobs[j];
+    const Seconds stretch = to_seconds(every ? std::min(*every, job.runs) : job.runs);
+    const double failures =
+        stretch / out.failures.mean_time * static_cast<double>(out.nodes_of(job));
+    if (job.training >= 0 || failures <= kMostFailures) continue;
+    queue.at("reliability")
+        .fail(fmt::format("nodes that fail more rarely, \"preemption\" with a shorter "
+                          "\"checkpoint\", or \"until\": job {} works {} at a stretch, in which "
+                          "{} of its nodes fail on average, and would never end",
+                          out.job_name(j), format_quantity(stretch.base_units(), Dimension::time),
+                          std::round(failures)));
+  }
+}
+
 void read_queue_power(const JsonCursor& root, const PresetStore& presets, QueueSpec& out) {
   MachinePower drawn =
       read_machine_power(root, presets, out.cluster, SiteLimit::said, out.assumptions);
@@ -488,6 +521,8 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   resolve_dependencies(out);
   check_cluster_queues(queue, out);
   check_widths(queue, out);
+  check_that_jobs_end(queue, out);
+  tell_of_lost_work(out);
   check_components(queue, out);
   root.tell_unitless_sets(out.assumptions);
   return out;

@@ -19,25 +19,32 @@ SizedService size_service(const ServingPlanSpec& plan, const ServingSpec& base, 
   return two_pools ? size_two_pools(trials, layouts.pools) : size_one_pool(trials, layouts.pools);
 }
 
-/// USD per million tokens of answers, of owning where it has prices, else of rent.
-std::optional<double> price_of(const ServingReport& report) {
-  if (report.power && report.power->cost.total_usd() > 0) {
-    return token_price(report.power->cost.total_usd(), report.figures).per_million_output;
-  }
-  if (report.rent) return report.rent->per_million_output;
-  return std::nullopt;
+/// What a million tokens of answers cost with the spares: rent by GPUs, machines by the nodes that
+/// are held, people as many as without.
+double with_spares(const ServingOption& option, const ServingSpec& spec,
+                   const ServingMoney& money) {
+  const ServingTrial& best = option.sized.best;
+  const double price = money.price.per_million_output;
+  if (money.of == MoneyOf::rent) return price * option.gpus() / best.gpus();
+  const NodeSpec& node = spec.cluster.node;
+  const double nodes = nodes_held(option.gpus(), node) / nodes_held(best.gpus(), node);
+  const double people =
+      token_price(best.report.power->cost.people_usd, best.report.figures).per_million_output;
+  return (price - people) * nodes + people;
 }
 
 void add_spares(const ServingPlanSpec& plan, ServingOption& option) {
   const ServingTrial& best = option.sized.best;
-  for (const ServingPool& pool : best.pools) {
-    const int spares =
-        plan.failures ? spare_replicas(pool.replicas, pool.gpus(), *plan.failures) : 0;
-    option.spares.push_back(spares);
-    option.spare_gpus += spares * pool.gpus();
+  option.spares = plan.failures ? spare_replicas(best.pools, *plan.failures)
+                                : std::vector<int>(best.pools.size());
+  for (std::size_t p = 0; p < best.pools.size(); ++p) {
+    option.spare_gpus += option.spares[p] * best.pools[p].gpus();
   }
-  option.usd_per_million = price_of(best.report);
-  if (option.usd_per_million) *option.usd_per_million *= 1.0 * option.gpus() / best.gpus();
+  const ServingSpec& spec = plan.candidates[option.candidate].base;
+  if (const std::optional<ServingMoney> money = money_of(spec, best.report)) {
+    option.billed = money->of;
+    option.usd_per_million = with_spares(option, spec, *money);
+  }
 }
 
 std::vector<ServingOption> options_of(const ServingPlanSpec& plan) {

@@ -276,7 +276,7 @@ void read_uncertain(const JsonCursor& from, std::array<Distribution, kPlanInputs
 
 bool is_priced(const PlanCandidate& candidate) {
   const std::optional<PowerSpec>& power = candidate.scenario.power;
-  return candidate.rented || candidate.run.purchase || (power && has_prices(power->cost));
+  return candidate.rented || candidate.run.purchase || (power && prices_machines(power->cost));
 }
 
 namespace {

@@ -339,18 +339,19 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
   assert(!outcomes.empty());
   PlanOutcome mean;
   constexpr std::array kNumbers{
-      &PlanOutcome::time_s,     &PlanOutcome::usd,         &PlanOutcome::energy_j,
-      &PlanOutcome::peak_w,     &PlanOutcome::goodput,     &PlanOutcome::interruptions,
-      &PlanOutcome::waiting,    &PlanOutcome::tonnes_co2,  &PlanOutcome::write_off_usd,
-      &PlanOutcome::energy_usd, &PlanOutcome::running_usd, &PlanOutcome::rent_usd,
-      &PlanOutcome::egress_usd, &PlanOutcome::data_usd,    &PlanOutcome::before_s,
-      &PlanOutcome::after_s,    &PlanOutcome::storage_usd};
+      &PlanOutcome::time_s,      &PlanOutcome::usd,           &PlanOutcome::energy_j,
+      &PlanOutcome::peak_w,      &PlanOutcome::goodput,       &PlanOutcome::interruptions,
+      &PlanOutcome::waiting,     &PlanOutcome::write_off_usd, &PlanOutcome::energy_usd,
+      &PlanOutcome::running_usd, &PlanOutcome::rent_usd,      &PlanOutcome::egress_usd,
+      &PlanOutcome::data_usd,    &PlanOutcome::before_s,      &PlanOutcome::after_s,
+      &PlanOutcome::storage_usd};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   mean.gpus = outcomes.front().gpus;
   const auto n = static_cast<double>(outcomes.size());
   for (const PlanOutcome& each : outcomes) {
     for (const auto number : kNumbers) mean.*number += each.*number / n;
+    if (each.tonnes_co2) mean.tonnes_co2 = mean.tonnes_co2.value_or(0) + *each.tonnes_co2 / n;
     for (const auto part : kCapital) mean.capital.*part += each.capital.*part / n;
     mean.finished = mean.finished && each.finished;
   }

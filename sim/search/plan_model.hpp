@@ -48,7 +48,8 @@ struct PlanOutcome {
   double time_s = 0, usd = 0, energy_j = 0;
   double gpus = 0;    ///< that train
   double peak_w = 0;  ///< highest reading of the site's meter
-  double goodput = 0, interruptions = 0, tonnes_co2 = 0;
+  double goodput = 0, interruptions = 0;
+  std::optional<double> tonnes_co2;  ///< where the grid's intensity is given
   double waiting = 0;  ///< share of the time in which there is no healthy node to go on with
   /// usd = write_off_usd + running_usd + rent_usd + egress_usd + storage_usd; running_usd has
   /// energy_usd in it.

@@ -176,8 +176,23 @@ class ServingCandidateReader {
   Json shared_ = Json::object(), own_ = Json::object(), whole_;
 };
 
-bool is_priced(const ServingSpec& spec) {
-  return spec.usd_per_gpu_hour || (spec.power && has_prices(spec.power->cost));
+std::optional<MoneyOf> priced_part(const ServingSpec& spec) {
+  return money_of(spec.power ? &spec.power->cost : nullptr, spec.usd_per_gpu_hour.has_value());
+}
+
+/// Money decides between machines that all have a price, or between the rest of the money of such
+/// that all have none: energy alone always beats a rent.
+void check_money(const JsonCursor& root, const ServingPlanSpec& plan) {
+  if (plan.goal != ServingPlanGoal::money) return;
+  const auto has_only_part = [](const ServingCandidate& candidate) {
+    return priced_part(candidate.base) == MoneyOf::partial;
+  };
+  const auto part = std::ranges::find_if(plan.candidates, has_only_part);
+  if (part == plan.candidates.end() || std::ranges::all_of(plan.candidates, has_only_part)) return;
+  root.at("prefer").fail(fmt::format(
+      "gpus; of {} only a part of the money has a price ({}): it takes cost.usd_per_gpu, "
+      "price.usd_per_gpu_hour or the like, as others have them",
+      part->name, words_of(MoneyOf::partial, &part->base.power->cost)));
 }
 
 void read_serving_candidates(const JsonCursor& root, const PresetStore& presets,
@@ -198,7 +213,7 @@ void read_serving_candidates(const JsonCursor& root, const PresetStore& presets,
       continue;
     }
     from.finish();
-    if (out.goal == ServingPlanGoal::money && !is_priced(candidate.base)) {
+    if (out.goal == ServingPlanGoal::money && !priced_part(candidate.base)) {
       root.at("prefer").fail("gpus; money is no such thing without prices: " + candidate.name +
                              " has none of cost.usd_per_gpu, price.usd_per_gpu_hour and the like");
     }
@@ -226,6 +241,7 @@ ServingPlanSpec serving_plan_of(const JsonCursor& root, const PresetStore& prese
   declare_serving_plan({root, Extent::whole}, out);
   (void)root.find("scenario");
   read_serving_candidates(root, presets, out);
+  check_money(root, out);
   root.finish();
   root.tell_unitless_sets(out.assumptions);
   check_names(out);

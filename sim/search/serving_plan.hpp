@@ -62,6 +62,7 @@ struct ServingOption {
   int spare_gpus = 0;
   /// USD per million tokens of answers, spares included; none: no prices.
   std::optional<double> usd_per_million{};
+  std::optional<MoneyOf> billed{};  ///< what that is of
 
   [[nodiscard]] int gpus() const { return sized.best.gpus() + spare_gpus; }
 };

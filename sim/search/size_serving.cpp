@@ -1,6 +1,7 @@
 #include "sim/search/size_serving.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -127,21 +128,52 @@ SizedService size_two_pools(const ServingTrials& trials, const Pools& layouts) {
   return out;
 }
 
-int spare_replicas(int replicas, int gpus, const ServingFailures& failures) {
-  const double down =
-      failures.repair / (failures.repair + failures.gpu_mean_time / static_cast<double>(gpus));
-  constexpr int kMostSpares = 10'000;
-  for (int spares = 0; spares < kMostSpares; ++spares) {
-    const int all = replicas + spares;
-    // Of a binomial law, term by term.
-    double term = std::pow(1 - down, all), up = term;
-    for (int k = 1; k <= spares; ++k) {
-      term *= down / (1 - down) * (all - k + 1) / k;
-      up += term;
-    }
-    if (up >= failures.share) return spares;
+double share_up(const ServingPool& pool, int spares, const ServingFailures& failures) {
+  const double down = failures.repair /
+                      (failures.repair + failures.gpu_mean_time / static_cast<double>(pool.gpus()));
+  const int all = pool.replicas + spares;
+  // Of a binomial law, term by term.
+  double term = std::pow(1 - down, all), up = term;
+  for (int k = 1; k <= spares; ++k) {
+    term *= down / (1 - down) * (all - k + 1) / k;
+    up += term;
   }
-  return kMostSpares;
+  return up;
+}
+
+namespace {
+
+constexpr int kMostSpares = 10'000;
+
+/// The least with which the pool has enough replicas up in the share.
+int least_spares(const ServingPool& pool, double share, const ServingFailures& failures) {
+  int spares = 0;
+  while (spares < kMostSpares && share_up(pool, spares, failures) < share) ++spares;
+  return spares;
+}
+
+}  // namespace
+
+std::vector<int> spare_replicas(const std::vector<ServingPool>& pools,
+                                const ServingFailures& failures) {
+  assert(pools.size() == 1 || pools.size() == 2);
+  const int least = least_spares(pools[0], failures.share, failures);
+  if (pools.size() == 1) return {least};
+  // The more spares the first has, the more of the time is left for the second to be short in.
+  std::vector<int> best{least, kMostSpares};
+  int best_gpus = best[0] * pools[0].gpus() + best[1] * pools[1].gpus();
+  for (int first = least; first <= kMostSpares; ++first) {
+    if (first * pools[0].gpus() >= best_gpus) break;
+    const double left = failures.share / share_up(pools[0], first, failures);
+    if (left >= 1) continue;
+    const int second = least_spares(pools[1], left, failures);
+    if (second == kMostSpares) break;  // it is hardly ever up, whatever the first has
+    const int gpus = first * pools[0].gpus() + second * pools[1].gpus();
+    if (gpus >= best_gpus) continue;
+    best = {first, second};
+    best_gpus = gpus;
+  }
+  return best;
 }
 
 }  // namespace lockstep

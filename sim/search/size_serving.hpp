@@ -31,8 +31,12 @@ struct ServingFailures {
   Seconds repair{};
   double share = 0.999;  ///< of the time
 };
-/// Replicas beyond `replicas` of so many GPUs: with s of them, of n + s at most s are down in the
-/// share of the time, where each is down by itself for repair / (repair + mean time / GPUs).
-int spare_replicas(int replicas, int gpus, const ServingFailures& failures);
+/// How much of the time enough replicas of a pool with so many spares are up: of n + s at most s
+/// are down, where each is down by itself for repair / (repair + mean time / GPUs).
+double share_up(const ServingPool& pool, int spares, const ServingFailures& failures);
+/// Spare replicas of each pool, with the least GPUs: all pools have enough replicas up in the share
+/// of the time, which is the product of theirs. Requires one pool or two.
+std::vector<int> spare_replicas(const std::vector<ServingPool>& pools,
+                                const ServingFailures& failures);
 
 }  // namespace lockstep

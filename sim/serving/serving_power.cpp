@@ -14,11 +14,6 @@ namespace {
 constexpr double kHour = 3600;
 constexpr double kMillion = 1e6;
 
-/// Nodes that the replicas fill, the last one maybe in part.
-double nodes_held(const ServingSpec& spec) {
-  return std::ceil(static_cast<double>(spec.gpus()) / spec.cluster.node.gpus);
-}
-
 /// All GPUs of a pool over the run, until `end`.
 PowerSeries pool_series(const ServingPool& pool, const PassBins& of, Watts awake, RunTime end) {
   const Seconds width = to_seconds(of.width());
@@ -56,6 +51,10 @@ const PoolAccount& account_of(const ServeResult& result, std::size_t pool) {
 
 }  // namespace
 
+double nodes_held(int gpus, const NodeSpec& node) {
+  return std::ceil(static_cast<double>(gpus) / node.gpus);
+}
+
 TokenPrice token_price(double usd, const ServingFigures& f) {
   TokenPrice out{.usd = usd};
   const double all = f.input_tokens + f.output_tokens;
@@ -81,7 +80,7 @@ ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
                            const ServingFigures& figures) {
   assert(spec.power && spec.cluster.node.gpu.power && spec.cluster.node.chassis);
   const NodeSpec& node = spec.cluster.node;
-  const double nodes = nodes_held(spec);
+  const double nodes = nodes_held(spec.gpus(), node);
   const BytesPerSecond ports = nodes / spec.cluster.nodes * switch_ports(spec.cluster);
   ServingPower out;
   for (std::size_t p = 0; p < spec.pools.size(); ++p) {

@@ -39,6 +39,9 @@ ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
 /// Of so much money for all of it; 0 where no token came.
 TokenPrice token_price(double usd, const ServingFigures& figures);
 
+/// Nodes that so many GPUs fill, the last one maybe in part: these are held whole.
+double nodes_held(int gpus, const NodeSpec& node);
+
 /// GPU-hours of replicas that are switched on, at what a cloud asks; none: nobody said a price.
 std::optional<TokenPrice> rent_of(const ServingSpec& spec, const ServeResult& result,
                                   const ServingFigures& figures);

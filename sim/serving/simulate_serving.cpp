@@ -214,4 +214,15 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   return out;
 }
 
+TokenPrice cost_price(const ServingReport& report) {
+  return token_price(report.power->cost.total_usd(), report.figures);
+}
+
+std::optional<ServingMoney> money_of(const ServingSpec& spec, const ServingReport& report) {
+  const std::optional<MoneyOf> of =
+      money_of(spec.power ? &spec.power->cost : nullptr, report.rent.has_value());
+  if (!of) return std::nullopt;
+  return ServingMoney{.of = *of, .price = *of == MoneyOf::rent ? *report.rent : cost_price(report)};
+}
+
 }  // namespace lockstep

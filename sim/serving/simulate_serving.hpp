@@ -116,6 +116,16 @@ struct ServingReport {
   std::optional<TokenPrice> rent;           ///< where a GPU-hour has a price
 };
 
+/// The money of a service, and what it is of.
+struct ServingMoney {
+  MoneyOf of = MoneyOf::owned;
+  TokenPrice price;
+};
+/// The one that the answer counts; none: nothing has a price.
+std::optional<ServingMoney> money_of(const ServingSpec& spec, const ServingReport& report);
+/// Owning, or what has a price where the machines have none. Requires a spec with prices.
+TokenPrice cost_price(const ServingReport& report);
+
 /// Plays the load on the pools; the requests' times are written into the spec. `go_on` is asked now
 /// and then with the number that has ended.
 ServingReport simulate_serving(ServingSpec& spec,

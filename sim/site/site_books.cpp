@@ -111,7 +111,9 @@ class BookKeeper {
     }
     of.energy_usd = of.imported.base_units() / kJoulesPerKwh * book.usd_per_kwh -
                     of.given_away.base_units() / kJoulesPerKwh * plan_.spec.export_usd_per_kwh;
-    of.grams = of.imported.base_units() / kJoulesPerKwh * plan_.grams(number);
+    if (const auto intensity = plan_.grams(number)) {
+      of.grams = of.imported.base_units() / kJoulesPerKwh * *intensity;
+    }
     if (plan_.spec.cooling && plan_.spec.cooling->sink == HeatSink::wet) {
       of.litres = make_up_litres(of.machines, plan_.spec.cooling->cycles);
     }
@@ -187,7 +189,7 @@ SiteAmounts& SiteAmounts::operator+=(const SiteAmounts& more) {
   short_of += more.short_of;
   litres += more.litres;
   energy_usd += more.energy_usd;
-  grams += more.grams;
+  if (more.grams) grams = grams.value_or(0) + *more.grams;
   return *this;
 }
 

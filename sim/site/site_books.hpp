@@ -21,8 +21,8 @@ struct SiteAmounts {
   Joules given_away;  ///< what renewables gave too much: exported
   Joules short_of;    ///< drawn above what the grid gives
   double litres = 0;
-  double energy_usd = 0;  ///< imported, less what is paid for exports
-  double grams = 0;
+  double energy_usd = 0;        ///< imported, less what is paid for exports
+  std::optional<double> grams;  ///< of carbon dioxide; none: nobody said the grid's intensity
 
   SiteAmounts& operator+=(const SiteAmounts& more);
 };

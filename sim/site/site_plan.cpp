@@ -116,9 +116,10 @@ double SitePlan::usd(std::int64_t number) const {
   return usd_per_kwh.at(Seconds{3600.0 * static_cast<double>(number)});
 }
 
-double SitePlan::grams(std::int64_t number) const {
+std::optional<double> SitePlan::grams(std::int64_t number) const {
   if (spec.counted_carbon) return hour(number).grams_per_kwh;
-  return grams_per_kwh.at(Seconds{3600.0 * static_cast<double>(number)});
+  if (!grams_per_kwh) return std::nullopt;
+  return grams_per_kwh->at(Seconds{3600.0 * static_cast<double>(number)});
 }
 
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run) {

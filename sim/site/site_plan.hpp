@@ -32,8 +32,9 @@ struct RampVerdict {
 struct SitePlan {
   SiteSpec spec;
   FacilitySpec facility;
-  double outside_celsius = 20;              ///< where nobody says it by the hour
-  HourlySeries usd_per_kwh, grams_per_kwh;  ///< the same
+  double outside_celsius = 20;                  ///< where nobody says it by the hour
+  HourlySeries usd_per_kwh;                     ///< the same
+  std::optional<HourlySeries> grams_per_kwh{};  ///< the same
   PaceTable table;
   MachineLevels levels;
   int nodes = 1;     ///< that the job runs on
@@ -50,7 +51,8 @@ struct SitePlan {
   }
   /// Of the hour with that number, since the run began.
   [[nodiscard]] double usd(std::int64_t number) const;
-  [[nodiscard]] double grams(std::int64_t number) const;
+  /// None: neither the hours nor the scenario say the grid's intensity.
+  [[nodiscard]] std::optional<double> grams(std::int64_t number) const;
 };
 
 /// Simulates the steps that the site needs. Throws InputError where the scenario has no "power", or

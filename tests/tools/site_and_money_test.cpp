@@ -187,6 +187,50 @@ TEST_CASE("without prices there is no money in the answer, and those that are mi
   }
 }
 
+TEST_CASE("a tariff alone is the energy's money, and owns nothing") {
+  const test::TemporaryFolder folder;
+  for (const bool run : {false, true}) {
+    CAPTURE(run);
+    Json scenario = powered(run);
+    scenario["cost"] = {{"usd_per_kwh", 0.1}};
+    const Json json = answer_to(scenario);
+    const Json& bill = run ? json : json["power"]["bill"];
+    for (const char* of_machines :
+         {"owned_usd", "capital_usd", "capital_machines_usd", "write_off_usd",
+          "owned_usd_per_trillion_tokens", "owned_usd_per_eflop", "gpus_usd"}) {
+      CAPTURE(of_machines);
+      CHECK_FALSE(bill.contains(of_machines));
+      CHECK_FALSE(json.contains(of_machines));
+    }
+    CHECK(bill["running_usd"].get<double>() ==
+          doctest::Approx(json["energy_j"].get<double>() / 3.6e6 * 0.1));
+    CHECK(bill["missing_prices"][0] == "cost.usd_per_gpu");
+    const std::string file = folder.write("s.json", scenario.dump());
+    const std::string table = lockstep_with({"run", file}).out;
+    CHECK(table.find(" USD, energy only") != std::string::npos);
+    CHECK(table.find("USD owned") == std::string::npos);
+    CHECK(lockstep_with({"run", file, "--assert", "owned_usd<=1"}).exit == Exit::bad_input);
+  }
+}
+
+TEST_CASE("carbon is in the answer where the grid's intensity is given, and only there") {
+  const test::TemporaryFolder folder;
+  for (const bool run : {false, true}) {
+    CAPTURE(run);
+    const Json unknown = answer_to(powered(run));
+    CHECK_FALSE(unknown.contains("tonnes_co2"));
+    if (!run) CHECK_FALSE(unknown["power"]["bill"].contains("tonnes_co2"));
+    const std::string file = folder.write("s.json", powered(run).dump());
+    CHECK(lockstep_with({"run", file, "--assert", "tonnes_co2<=1"}).exit == Exit::bad_input);
+    CHECK(lockstep_with({"run", file}).out.find("CO2") == std::string::npos);
+    const std::vector<std::string> given{"--set", "cost.grams_per_kwh=100"};
+    const Json known = answer_to(powered(run), given);
+    CHECK(known["tonnes_co2"].get<double>() ==
+          doctest::Approx(known["energy_j"].get<double>() / 3.6e6 * 100e-6));
+    CHECK(answer_to(powered(run), {"--set", "cost.grams_per_kwh=0"})["tonnes_co2"] == 0);
+  }
+}
+
 TEST_CASE(
     "an advised checkpoint interval comes with what it writes, and keeps the storage's share") {
   Json scenario = powered(true);

@@ -95,8 +95,8 @@ constexpr std::array<std::string_view, 15> kSiteColumns{
     "renewable_w",     "battery_in_w",    "battery_out_w", "grid_w",     "given_away_w",
     "above_limit_w",   "water_l",         "usd_per_kwh",   "energy_usd", "co2_g"};
 
-/// Means over the hour, and sums of what is used up.
-std::array<double, kSiteColumns.size()> site_row(const SiteHourBook& hour) {
+/// Means over the hour, and sums of what is used up; nothing for what nobody said.
+std::array<std::optional<double>, kSiteColumns.size()> site_row(const SiteHourBook& hour) {
   const SiteAmounts& of = hour.of;
   const auto watts = [&](Joules energy) { return (energy / hour.length).base_units(); };
   return {hour.outside,         hour.coolant,          hour.pue,
@@ -111,8 +111,10 @@ void write_site_metrics(OutputFile& file, const SiteBooks& books) {
     file.write(fmt::format("# TYPE lockstep_site_{} gauge\n", kSiteColumns[i]));
     double time_s = 0;
     for (const SiteHourBook& hour : books.hours) {
-      file.write(fmt::format("lockstep_site_{} {} {}\n", kSiteColumns[i],
-                             number_text(site_row(hour)[i]), number_text(time_s)));
+      if (const std::optional<double> value = site_row(hour)[i]) {
+        file.write(fmt::format("lockstep_site_{} {} {}\n", kSiteColumns[i], number_text(*value),
+                               number_text(time_s)));
+      }
       time_s += hour.length.base_units();
     }
   }
@@ -125,7 +127,9 @@ void write_site_csv(OutputFile& file, const SiteBooks& books) {
   double time_s = 0;
   for (const SiteHourBook& hour : books.hours) {
     std::vector<std::string> cells{number_text(time_s)};
-    for (const double value : site_row(hour)) cells.push_back(number_text(value));
+    for (const std::optional<double>& value : site_row(hour)) {
+      cells.push_back(value ? number_text(*value) : std::string());
+    }
     file.write(csv_line(cells).str());
     time_s += hour.length.base_units();
   }

@@ -81,10 +81,29 @@ TEST_CASE("cost_of: straight-line capital, energy, people, hosting, and a cloud'
   CHECK(cost.usd_per_eflop == doctest::Approx(cost.total_usd() / 2));
 }
 
+TEST_CASE("money_of: owning takes the price of the machines; a tariff alone is energy only") {
+  CostSpec prices;
+  CHECK_FALSE(money_of(nullptr, false));
+  CHECK_FALSE(money_of(&prices, false));
+  CHECK(money_of(nullptr, true) == MoneyOf::rent);
+  prices.usd_per_kwh = {.values = {0.08}};
+  CHECK_FALSE(prices_machines(prices));
+  CHECK(money_of(&prices, false) == MoneyOf::partial);
+  CHECK(money_of(&prices, true) == MoneyOf::rent);
+  CHECK(words_of(MoneyOf::partial, &prices) == "energy only");
+  prices.people_usd_per_hour = 1;
+  prices.usd_per_facility_w = 1;
+  CHECK(words_of(MoneyOf::partial, &prices) == "building, energy and people only");
+  CHECK(words_of(MoneyOf::rent, &prices) == "rented");
+  prices.usd_per_node = 1;
+  CHECK(money_of(&prices, true) == MoneyOf::owned);
+}
+
 TEST_CASE("cost_of: nothing costs nothing") {
   const CostReport cost = cost_of({}, {}, {});
   CHECK(cost.total_usd() == 0);
   CHECK_FALSE(cost.cloud_usd);
+  CHECK_FALSE(cost.tonnes_co2);  // unknown, not none: nobody said the grid's intensity
   CHECK(cost.usd_per_eflop == 0);
 }
 

@@ -149,6 +149,25 @@ TEST_CASE("queue money: who holds GPUs pays for all of them, owned or rented") {
   CHECK_FALSE(summarised(read_powered(powered_queue())).all.usd);
 }
 
+TEST_CASE("queue money: a tariff alone owns nothing") {
+  Json scenario = powered_queue();
+  scenario["cost"] = {{"usd_per_kwh", 0.1}};
+  const QueueSpec tariff = read_powered(scenario);
+  const QueueSummary energy = summarised(tariff);
+  CHECK_FALSE(energy.bill.owned_usd);
+  CHECK(*energy.bill.partial_usd ==
+        doctest::Approx(energy.power->energy.base_units() / 3.6e6 * 0.1).epsilon(1e-3));
+  CHECK(*energy.bill.usd_per_held_gpu_hour() == doctest::Approx(*energy.bill.partial_usd / 12));
+  CHECK(billed_words(tariff, energy.bill) == "energy only");
+
+  scenario["price"] = {{"usd_per_gpu_hour", 2}};
+  const QueueSpec both = read_powered(scenario);
+  const QueueSummary rented = summarised(both);
+  CHECK(rented.bill.of == MoneyOf::rent);
+  CHECK(*rented.bill.usd_per_held_gpu_hour() == doctest::Approx(320 / 12.0));
+  CHECK(billed_words(both, rented.bill) == "rented");
+}
+
 TEST_CASE("queue power: what cannot be is said where it stands") {
   Json scenario = powered_queue();
   scenario["queue"]["gpu_draw"] = "900 W";

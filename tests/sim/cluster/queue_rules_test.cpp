@@ -1,5 +1,6 @@
 // Small queues whose schedule is known by hand.
 #include <doctest/doctest.h>
+#include <utility>
 #include <vector>
 
 #include "tests/sim/cluster/sample_queues.hpp"
@@ -177,6 +178,26 @@ TEST_CASE("failures: jobs of a broken node start again from their checkpoints") 
   QueueSpec sound = spec;
   sound.failures = {};
   CHECK(end_s(simulate_queue(sound), 0) == 1e6);
+}
+
+TEST_CASE("failures: without checkpoints a job starts again from its beginning") {
+  QueueSpec spec = queue_of(2, 8, {{0, 100, 8}});
+  spec.breaks = {{.node = 0, .at = seconds(60), .repair = seconds(1000)}};
+  const auto lost_of = [](const QueueResult& result) {
+    return result.books[static_cast<std::size_t>(QueueBucket::lost)];
+  };
+  const QueueResult again = simulate_queue(spec);
+  CHECK(end_s(again, 0) == 160);  // 60 s on the one node, all 100 s on the other
+  CHECK(lost_of(again) == GpuTime(8, seconds(60)));
+  CHECK(again.books[0] == GpuTime(8, seconds(100)));
+  for (const auto& [checkpoint, end] :
+       {std::pair{0, 100}, std::pair{25, 110}, std::pair{1000, 160}}) {
+    CAPTURE(checkpoint);
+    spec.preemption.checkpoint = seconds(checkpoint);
+    const QueueResult kept = simulate_queue(spec);
+    CHECK(end_s(kept, 0) == end);
+    CHECK(lost_of(kept) == GpuTime(8, seconds(end - 100)));
+  }
 }
 
 TEST_CASE("queue: it ends when the scenario says, or when somebody stops it") {

@@ -39,13 +39,13 @@ TEST_CASE("run_series: each phase at its level, and the buckets' energy") {
         doctest::Approx(run_energy(result, kLevels).base_units()).epsilon(1e-9));
   CostSpec prices;
   prices.usd_per_kwh.values = {0.1};
-  prices.grams_per_kwh.values = {500};
+  prices.grams_per_kwh = HourlySeries{.values = {500}};
   const Usage by_phase = run_usage(series, prices, 1, Flops{1});
   const Usage by_bucket = run_usage(result, kLevels, prices, 1, Flops{1});
   CHECK(by_phase.energy.base_units() == doctest::Approx(by_bucket.energy.base_units()));
   CHECK(by_phase.energy_usd == doctest::Approx(by_bucket.energy_usd));
   CHECK(by_phase.energy_usd == doctest::Approx(by_phase.energy.base_units() / 3.6e6 * 0.1));
-  CHECK(by_phase.grams == doctest::Approx(by_phase.energy.base_units() / 3.6e6 * 500));
+  CHECK(by_phase.grams.value() == doctest::Approx(by_phase.energy.base_units() / 3.6e6 * 500));
 }
 
 TEST_CASE("run_usage: a night tariff makes the hour of the work matter") {
@@ -57,6 +57,9 @@ TEST_CASE("run_usage: a night tariff makes the hour of the work matter") {
   const Usage usage = run_usage(run_series(day, 7200 * kSecond, kLevels), prices, 0, Flops{});
   CHECK(usage.energy.base_units() == doctest::Approx(1100 * 3600.0));
   CHECK(usage.energy_usd == doctest::Approx(1));
+  CHECK_FALSE(usage.grams);
+  prices.grams_per_kwh = HourlySeries{.values = {0}};  // a grid that emits nothing
+  CHECK(run_usage(run_series(day, 7200 * kSecond, kLevels), prices, 0, Flops{}).grams == 0.0);
 }
 
 TEST_CASE("run_usage: a run of no time uses nothing") {

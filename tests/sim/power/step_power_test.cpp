@@ -167,7 +167,7 @@ TEST_CASE("power in a scenario: tariffs come from files beside it") {
                                                               "grams_per_kwh": 300})"));
   const CostSpec cost = load_scenario(file, presets()).power->cost;
   CHECK(cost.usd_per_kwh.values == std::vector<double>{0.05, 0.15});
-  CHECK(cost.grams_per_kwh.values == std::vector<double>{300});
+  CHECK(cost.grams_per_kwh.value().values == std::vector<double>{300});
 }
 
 TEST_CASE("power in a scenario: what is asked of nobody, or cannot be, is a mistake") {

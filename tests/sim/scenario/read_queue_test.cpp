@@ -102,6 +102,51 @@ TEST_CASE("queue: a scenario is read as it stands") {
   CHECK(spec.jobs.front().account == *NameTable(spec.accounts).number_of("x"));
 }
 
+TEST_CASE("queue: what a failure leaves of a job is said where no checkpoint is") {
+  const auto told = [](const Json& scenario) {
+    for (const std::string& text : read(scenario).assumptions) {
+      if (text.starts_with("queue.preemption.checkpoint")) return text;
+    }
+    return std::string();
+  };
+  CHECK(told(sound_queue()).empty());
+  Json scenario = sound_queue();
+  scenario["queue"]["preemption"].erase("checkpoint");
+  CHECK(told(scenario) ==
+        "queue.preemption.checkpoint: none (not given); a job that a failure stops starts again "
+        "as it last started, one that is evicted keeps its work");
+  CHECK_FALSE(read(scenario).preemption.checkpoint);
+  scenario["queue"].erase("preemption");
+  CHECK(told(scenario).ends_with("starts again from its beginning"));
+  scenario["queue"].erase("reliability");
+  CHECK(told(scenario).empty());
+  scenario["queue"]["breaks"] = Json::parse(R"([{"node": 3, "at": "1 h", "repair": "1 h"}])");
+  CHECK(told(scenario).ends_with("starts again from its beginning"));
+  CHECK(read(changed("/queue/preemption/checkpoint", 0)).preemption.checkpoint == RunTime{0});
+}
+
+TEST_CASE("queue: a job that failures would stop for ever is refused") {
+  Json scenario = sound_queue();
+  Json& queue = scenario["queue"];
+  queue.erase("preemption");
+  queue.erase("until");
+  queue["jobs"] = Json::parse(R"([{"job": {"name": "long", "runs": "30 d", "gpus": 32}}])");
+  queue["reliability"] =
+      Json::parse(R"({"modes": [{"name": "n", "component": "node", "mean_time": "5 d"}]})");
+  const std::string message = message_of(scenario);
+  CHECK(message.starts_with("t.json#/queue/reliability: found"));
+  CHECK(message.find("job long works 30 d at a stretch, in which 24 of its nodes fail") !=
+        std::string::npos);
+  const auto passes = [&](const char* key, const Json& value) {
+    Json other = scenario;
+    other["queue"][key] = value;
+    CHECK(message_of(other) == "nothing");
+  };
+  passes("until", "60 d");
+  passes("preemption", {{"mode", "none"}, {"checkpoint", "1 h"}});
+  passes("preemption", {{"mode", "none"}, {"checkpoint", 0}});
+}
+
 TEST_CASE("queue: mistakes are told with their place and what is allowed") {
   const auto says = [](const Json& scenario, const std::string& text) {
     const std::string message = message_of(scenario);

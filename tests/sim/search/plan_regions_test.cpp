@@ -151,7 +151,7 @@ TEST_CASE("plan with regions: each differs by its transfer, tariff, carbon and p
        {std::tuple{home, 0.2, 400.0}, std::tuple{north, 0.05, 20.0},
         std::tuple{south, 0.1, 700.0}}) {
     CHECK(outcome.energy_usd == doctest::Approx(outcome.energy_j / 3.6e6 * usd));
-    CHECK(outcome.tonnes_co2 == doctest::Approx(outcome.energy_j / 3.6e6 * grams * 1e-6));
+    CHECK(outcome.tonnes_co2.value() == doctest::Approx(outcome.energy_j / 3.6e6 * grams * 1e-6));
     CHECK(outcome.usd == doctest::Approx(outcome.write_off_usd + outcome.running_usd +
                                          outcome.rent_usd + outcome.egress_usd));
   }
@@ -176,7 +176,7 @@ TEST_CASE("plan with regions: carbon follows the hours of the region's file") {
   const PlanOutcome outcome = evaluate_plan(spec, {}).results[0].expected;
   // Over weeks the mean of a day, but for the last one that is not whole.
   const double days = outcome.time_s / kRegionDay;
-  CHECK(outcome.tonnes_co2 ==
+  CHECK(outcome.tonnes_co2.value() ==
         doctest::Approx(outcome.energy_j / 3.6e6 * sum / 24 * 1e-6).epsilon(1 / days));
 }
 

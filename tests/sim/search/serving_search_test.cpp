@@ -1,9 +1,11 @@
 // Searches over services: the least replicas, the greatest rate, spares, one pool and two.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -129,6 +131,17 @@ TEST_CASE("may_be_kept: exactly while too few requests have ended too late") {
   CHECK(may_be_kept(requests, o));
 }
 
+namespace {
+
+ServingPool pool_of(int replicas, int gpus) {
+  ServingPool pool;
+  pool.replicas = replicas;
+  pool.tensor = gpus;
+  return pool;
+}
+
+}  // namespace
+
 TEST_CASE("spare_replicas: the binomial law by hand") {
   const ServingFailures day{.gpu_mean_time = Seconds{100 * 86400.0}, .repair = Seconds{86400}};
   // Of one replica of a GPU each is down for 1 / 101 of the time: all of s + 1 for its power.
@@ -136,12 +149,48 @@ TEST_CASE("spare_replicas: the binomial law by hand") {
   for (const int spares : {0, 1, 2, 3}) {
     ServingFailures of = day;
     of.share = 1 - std::pow(down, spares + 1) * 1.001;
-    CHECK(spare_replicas(1, 1, of) == spares);
+    CHECK(spare_replicas({pool_of(1, 1)}, of) == std::vector{spares});
     of.share = 1 - std::pow(down, spares + 1) * 0.999;
-    CHECK(spare_replicas(1, 1, of) == spares + 1);
+    CHECK(spare_replicas({pool_of(1, 1)}, of) == std::vector{spares + 1});
   }
   // Replicas of more GPUs are down more often.
-  CHECK(spare_replicas(20, 8, day) > spare_replicas(20, 1, day));
+  CHECK(spare_replicas({pool_of(20, 8)}, day)[0] > spare_replicas({pool_of(20, 1)}, day)[0]);
+}
+
+TEST_CASE("spare_replicas: two pools are up together as long as is asked, with the least GPUs") {
+  ServingFailures day{.gpu_mean_time = Seconds{100 * 86400.0}, .repair = Seconds{86400}};
+  // One replica of a GPU in each: up for 1 - d of the time, with a spare for 1 - d^2.
+  const double up = 100.0 / 101, spared = 1 - std::pow(1 / 101.0, 2);
+  const std::vector pools{pool_of(1, 1), pool_of(1, 1)};
+  const auto spares = [&](double share) {
+    day.share = share;
+    return spare_replicas(pools, day);
+  };
+  CHECK(spares(up * up * 0.9999) == std::vector{0, 0});
+  CHECK(spares(up * up * 1.0001) == std::vector{0, 1});  // each by itself would still do without
+  CHECK(spares(up * spared * 1.0001) == std::vector{1, 1});
+  CHECK(spares(spared * spared * 0.999999) == std::vector{1, 1});
+  CHECK(share_up(pools[0], 1, day) == test::near(spared));
+  // The spare goes to the pool whose replicas are the smaller ones.
+  day.share = 0.9;
+  CHECK(spare_replicas({pool_of(1, 8), pool_of(1, 4)}, day) == std::vector{0, 1});
+  CHECK(spare_replicas({pool_of(1, 4), pool_of(1, 8)}, day) == std::vector{1, 0});
+  // Brute force over all that are no larger.
+  for (const double share : {0.95, 0.99, 0.999, 0.99999}) {
+    CAPTURE(share);
+    day.share = share;
+    const std::vector two{pool_of(6, 4), pool_of(9, 2)};
+    int least = 1 << 20;
+    for (int a = 0; a < 12; ++a) {
+      for (int b = 0; b < 12; ++b) {
+        const bool kept = share_up(two[0], a, day) * share_up(two[1], b, day) >= share;
+        if (kept) least = std::min(least, 4 * a + 2 * b);
+      }
+    }
+    const std::vector<int> found = spare_replicas(two, day);
+    CHECK(4 * found[0] + 2 * found[1] == least);
+    CHECK(share_up(two[0], found[0], day) * share_up(two[1], found[1], day) >= share);
+  }
 }
 
 TEST_CASE("size_one_pool: one replica less breaks the objectives") {
@@ -362,6 +411,79 @@ TEST_CASE("serving plan: the one that ships is answered, the same on any threads
     CHECK(again.options[i].usd_per_million == report.options[i].usd_per_million);
     CHECK(again.options[i].gpus() == report.options[i].gpus());
   }
+}
+
+namespace {
+
+/// A small service on two candidates, each with these prices.
+Json plan_with_prices(const Json& first, const Json& second) {
+  Json plan = Json::parse(R"({
+    "prefer": "money", "pools": "one", "search": {"tensor": [1]},
+    "failures": {"gpu_mean_time": "50000 h", "repair": "2 d", "share": "99.9 %"},
+    "scenario": {"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 2},
+      "serving": {"load": {"rate": 2, "requests": 400, "input": {"mean": 1000},
+                           "output": {"mean": 200}},
+                  "pools": {"both": {"engine": "vllm"}},
+                  "objectives": {"ttft_p99": "1 s", "tpot_p99": "40 ms"}}},
+    "candidates": [{"name": "a", "scenario": {}}, {"name": "b", "scenario": {}}]
+  })");
+  plan["candidates"][0]["scenario"] = first;
+  plan["candidates"][1]["scenario"] = second;
+  return plan;
+}
+ServingPlanReport report_of(const Json& plan) {
+  return evaluate_serving_plan(
+      read_serving_plan(JsonCursor::parse("plan.json", plan.dump()), test::presets()), {});
+}
+const Json kTariff = Json::parse(R"({"power": {}, "cost": {"usd_per_kwh": 0.08}})");
+
+}  // namespace
+
+TEST_CASE("serving plan: a tariff beside a rent owns nothing, and the cheaper rent is taken") {
+  const Json cheap = Json::parse(R"({"price": {"usd_per_gpu_hour": 1.5}})");
+  Json dear = kTariff;
+  dear["price"]["usd_per_gpu_hour"] = 5;
+  const ServingPlanReport report = report_of(plan_with_prices(cheap, dear));
+  REQUIRE(report.options.size() == 2);
+  CHECK(report.choice == 0u);
+  for (const ServingOption& option : report.options) CHECK(option.billed == MoneyOf::rent);
+  CHECK(*report.options[1].usd_per_million ==
+        test::near(5 / 1.5 * *report.options[0].usd_per_million));
+}
+
+TEST_CASE("serving plan: the money of energy alone decides only where all have no more") {
+  const ServingPlanReport report = report_of(plan_with_prices(kTariff, kTariff));
+  CHECK(report.options[0].billed == MoneyOf::partial);
+  const Json mixed =
+      plan_with_prices(kTariff, Json::parse(R"({"price": {"usd_per_gpu_hour": 1}})"));
+  try {
+    (void)report_of(mixed);
+    FAIL("was read");
+  } catch (const InputError& error) {
+    const std::string message = error.what();
+    CHECK(message.starts_with("plan.json#/prefer: found \"money\""));
+    CHECK(message.find("of a only a part of the money has a price (energy only)") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("serving plan: a spare costs nothing more in a node that is owned whole already") {
+  Json owned = kTariff;
+  owned["cost"]["usd_per_gpu"] = 25'000;
+  Json rented = Json::parse(R"({"price": {"usd_per_gpu_hour": 2}})");
+  const Json plan = plan_with_prices(owned, rented);
+  Json without = plan;
+  without.erase("failures");
+  const ServingPlanReport spared = report_of(plan), bare = report_of(without);
+  const auto usd = [](const ServingPlanReport& report, std::size_t option) {
+    return *report.options[option].usd_per_million;
+  };
+  REQUIRE(spared.options[0].spare_gpus > 0);
+  REQUIRE(spared.options[0].gpus() <= 8);  // of one node
+  CHECK(spared.options[0].billed == MoneyOf::owned);
+  CHECK(usd(spared, 0) == test::near(usd(bare, 0)));
+  const double more = 1.0 * spared.options[1].gpus() / bare.options[1].gpus();
+  CHECK(usd(spared, 1) == test::near(more * usd(bare, 1)));
 }
 
 TEST_CASE("serving plan: mistakes are told at their place in the plan") {

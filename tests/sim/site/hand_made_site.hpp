@@ -12,7 +12,7 @@ inline SitePlan hand_made_site() {
                 .facility = {},
                 .outside_celsius = 20,
                 .usd_per_kwh = {.values = {0.1}},
-                .grams_per_kwh = {.values = {400}},
+                .grams_per_kwh = HourlySeries{.values = {400}},
                 .table = PaceTable({{.share = 1, .speed = 1, .it = Watts{10e6}},
                                     {.share = 0.5, .speed = 0.5, .it = Watts{6e6}}}),
                 .levels = {.training = Watts{10e6},

@@ -48,7 +48,7 @@ TEST_CASE("books: phases at their levels, by the hour, and the last hour as long
   CHECK(mwh(books.sum.machines) == doctest::Approx(18.5).epsilon(1e-12));
   CHECK(mwh(books.sum.facility) == doctest::Approx(1.25 * 18.5).epsilon(1e-12));
   CHECK(books.sum.energy_usd == doctest::Approx(1.25 * 18.5 * 100).epsilon(1e-12));
-  CHECK(books.sum.grams == doctest::Approx(1.25 * 18.5 * 400e3).epsilon(1e-12));
+  CHECK(books.sum.grams.value() == doctest::Approx(1.25 * 18.5 * 400e3).epsilon(1e-12));
   CHECK(books.power.drawn.base_units() == doctest::Approx(12.5e6));
 }
 
@@ -99,6 +99,17 @@ TEST_CASE("books: energy balances in every hour and month and in sum, and money 
   for (const SiteMonthBook& month : books.months) demand += month.peak.base_units() / 1e3 * 10;
   CHECK(books.demand_usd == doctest::Approx(demand).epsilon(1e-12));
   CHECK(books.months[0].peak.base_units() == doctest::Approx(12.5e6));
+}
+
+TEST_CASE("books: carbon is unknown where nobody says the grid's intensity") {
+  SitePlan plan = hand_made_site();
+  plan.grams_per_kwh.reset();
+  const SiteBooks books = site_books(plan, training_for(24), 0);
+  CHECK_FALSE(books.sum.grams);
+  CHECK_FALSE(books.months.front().of.grams);
+  CHECK_FALSE(usage_of(books, Seconds{1}, 1, Flops{}).grams);
+  plan.spec.counted_carbon = true;  // by the hour counts as said
+  CHECK(site_books(plan, training_for(24), 0).sum.grams == 0.0);
 }
 
 TEST_CASE("books: a price below zero earns for what is bought") {

@@ -387,11 +387,15 @@ TEST_CASE("run timeline: of very many failures the costliest are marked, and it 
 }
 
 TEST_CASE("run page: a rent beside the cost of owning says that it takes its place") {
-  CampaignResult result = small_result();
+  Scenario scenario = small_result().scenario;
+  CostSpec& prices = scenario.power.emplace().cost;
+  CampaignResult result{.scenario = scenario, .plan = {}, .summary = {}};
   CHECK(instead_of_owning(result).empty());
   result.bill.emplace();
   CHECK(instead_of_owning(result).empty());  // energy without prices
-  result.bill->cost.energy_usd = 1e6;
+  prices.usd_per_kwh.values = {0.1};
+  CHECK(instead_of_owning(result).empty());  // a tariff alone owns nothing
+  prices.usd_per_gpu = 25'000;
   CHECK(instead_of_owning(result) == ", instead of owning them");
 }
 

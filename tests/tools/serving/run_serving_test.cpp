@@ -159,6 +159,16 @@ TEST_CASE("lockstep run: what serving draws and costs, owned and rented") {
   CHECK(number(answer, "/power/gpu_mean_w") < number(answer, "/power/gpu_limit_w"));
   CHECK(number(answer, "/usd_per_million_output_tokens") ==
         number(answer, "/owned/usd_per_million_output_tokens"));
+  CHECK(answer["billed"] == "owned");
+  std::vector<std::string> tariff = few;
+  tariff.insert(tariff.end(), {"--set", R"(cost={"usd_per_kwh": 0.1})"});
+  const nlohmann::json rented = served(tariff);
+  CHECK(rented["billed"] == "rent");
+  CHECK_FALSE(rented.contains("owned"));
+  CHECK(number(rented, "/usd_per_million_output_tokens") ==
+        number(rented, "/rent/usd_per_million_output_tokens"));
+  CHECK(number(rented, "/partial/usd") ==
+        doctest::Approx(number(rented, "/power/energy_j") / 3.6e6 * 0.1));
   std::vector<std::string> dearer = few;
   dearer.insert(dearer.end(), {"--set", "price.usd_per_gpu_hour=5"});
   CHECK(number(served(dearer), "/rent/usd") == doctest::Approx(2 * number(answer, "/rent/usd")));

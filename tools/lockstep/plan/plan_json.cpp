@@ -100,7 +100,7 @@ Json region_json(const PlanAnswer& answer, std::size_t i) {
   out["done"] = plan_moment(answer, expected.time_s);
   out["data_egress_usd"] = twelve_digits(expected.data_usd);
   out["egress_usd"] = twelve_digits(expected.egress_usd);
-  out["co2_t"] = twelve_digits(expected.tonnes_co2);
+  out["co2_t"] = plan_number_or_null(expected.tonnes_co2);
   return out;
 }
 
@@ -186,7 +186,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["gpu_nameplate_w"] = twelve_digits(result.model.power.gpu_nameplate.base_units());
   out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
                      {"energy_j", twelve_digits(expected.energy_j)},
-                     {"co2_t", twelve_digits(expected.tonnes_co2)}};
+                     {"co2_t", plan_number_or_null(expected.tonnes_co2)}};
   if (priced) out["expected"].update(money_json(expected));
   out["chances"] = {{"time", twelve_digits(result.chances.time)},
                     {"power", twelve_digits(result.chances.power)},

@@ -130,8 +130,8 @@ PageTable money_table(const PlanAnswer& answer) {
                           money(o.energy_usd),
                           money(o.rent_usd),
                           money(o.usd),
-                          o.tonnes_co2 > 0
-                              ? PageCell::number(page_with(o.tonnes_co2, "t"), o.tonnes_co2)
+                          o.tonnes_co2
+                              ? PageCell::number(page_with(*o.tonnes_co2, "t"), *o.tonnes_co2)
                               : PageCell::unknown(),
                           PageCell::number(significant(o.interruptions), o.interruptions)});
   }
@@ -148,8 +148,14 @@ PageTable region_table(const PlanAnswer& answer) {
   }
   for (const RegionRow& row : region_rows(answer)) {
     const PlanOutcome& o = answer.result(row.candidate).expected;
-    const std::array<double, kRegionColumns.size()> sort{
-        0, 0, o.before_s + o.after_s, o.time_s, o.usd, o.egress_usd, o.energy_j, o.tonnes_co2};
+    const std::array<double, kRegionColumns.size()> sort{0,
+                                                         0,
+                                                         o.before_s + o.after_s,
+                                                         o.time_s,
+                                                         o.usd,
+                                                         o.egress_usd,
+                                                         o.energy_j,
+                                                         o.tonnes_co2.value_or(0)};
     std::vector<PageCell> cells{{.content = coloured_name(row.cells[0], row.candidate)}};
     for (std::size_t c = 1; c < row.cells.size(); ++c) {
       cells.push_back(row.cells[c] == "-" ? PageCell::unknown()

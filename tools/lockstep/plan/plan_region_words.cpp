@@ -32,7 +32,7 @@ RegionRow region_row(const PlanAnswer& answer, std::size_t i) {
   if (is_priced(candidate)) row.cells[4] = plan_money(expected.usd);
   if (expected.egress_usd > 0) row.cells[5] = plan_money(expected.egress_usd);
   row.cells[6] = plan_energy(expected.energy_j);
-  if (expected.tonnes_co2 > 0) row.cells[7] = tonnes(expected.tonnes_co2);
+  if (expected.tonnes_co2) row.cells[7] = tonnes(*expected.tonnes_co2);
   return row;
 }
 
@@ -78,7 +78,8 @@ std::string against_region(const PlanAnswer& answer, std::size_t shown, std::siz
   out += later == 0 ? "done at the same time"
                     : "done " + difference_words(later, measure_text(0, std::abs(later)), "later",
                                                  "earlier");
-  const double carbon = b.tonnes_co2 - a.tonnes_co2;
+  if (!a.tonnes_co2 || !b.tonnes_co2) return out + ".";
+  const double carbon = *b.tonnes_co2 - *a.tonnes_co2;
   if (carbon != 0)
     out += "; " + difference_words(carbon, tonnes(std::abs(carbon)), "more", "less") + " CO2";
   return out + ".";

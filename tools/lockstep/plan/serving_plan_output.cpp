@@ -96,13 +96,14 @@ TextTable options_table(const ServingPlanAnswer& a) {
                    {"TPOT 99 %"},
                    {"busy"},
                    {"USD/M"},
+                   {"of it", TextTable::Align::left},
                    {"sure", TextTable::Align::left}});
   for (std::size_t i = 0; i < a.report.options.size(); ++i) {
     const ServingOption& o = a.report.options[i];
     const std::string& name = a.candidate_of(o).name;
     if (!o.sized.possible) {
       table.add({"", name, o.two_pools ? "two pools: none" : "one pool: none", "-", "-", "-", "-",
-                 "-", "-", "-"});
+                 "-", "-", "", "-"});
       continue;
     }
     const ServingTrial& best = o.sized.best;
@@ -111,7 +112,7 @@ TextTable options_table(const ServingPlanAnswer& a) {
                grouped(best.gpus()), grouped(o.spare_gpus), duration_text(f.ttft_s.p99),
                duration_text(f.tpot_s.p99), busy_text(best),
                o.usd_per_million ? significant(*o.usd_per_million) : "-",
-               best.surely ? "yes" : "no"});
+               serving_billed_words(a, o), best.surely ? "yes" : "no"});
   }
   return table;
 }
@@ -159,6 +160,7 @@ Json option_json(const ServingPlanAnswer& a, const ServingOption& o) {
   out["output_tokens_per_s_per_gpu"] = twelve_digits(f.output_per_s / best.gpus());
   out["usd_per_million_output_tokens"] =
       o.usd_per_million ? Json(twelve_digits(*o.usd_per_million)) : Json(nullptr);
+  out["billed"] = o.billed ? Json(kMoneyOf[static_cast<std::size_t>(*o.billed)]) : Json(nullptr);
   out["joules_per_output_token"] =
       best.report.power ? Json(twelve_digits(best.report.power->joules_per_output_token))
                         : Json(nullptr);
@@ -172,6 +174,12 @@ std::string option_name(const ServingPlanAnswer& answer, const ServingOption& op
                      option.two_pools ? "two pools" : "one pool");
 }
 
+std::string serving_billed_words(const ServingPlanAnswer& a, const ServingOption& o) {
+  if (!o.billed) return {};
+  const std::optional<PowerSpec>& power = a.candidate_of(o).base.power;
+  return words_of(*o.billed, power ? &power->cost : nullptr);
+}
+
 std::string serving_recommendation(const ServingPlanAnswer& a) {
   if (!a.report.choice) {
     return "No machine keeps the objectives with the GPUs that it has, whatever the layout.";
@@ -182,7 +190,8 @@ std::string serving_recommendation(const ServingPlanAnswer& a) {
                                 serving_way_words(best.pools), counted(best.gpus(), "GPU"));
   if (o.spare_gpus > 0) out += fmt::format(" and {} for spares", grouped(o.spare_gpus));
   if (o.usd_per_million) {
-    out += fmt::format(", {} USD per million tokens of answers", significant(*o.usd_per_million));
+    out += fmt::format(", {} USD per million tokens of answers, {}",
+                       significant(*o.usd_per_million), serving_billed_words(a, o));
   }
   out += best.surely ? "; at the slow end of the 90 % interval too the objectives are kept."
                      : "; at the slow end of the 90 % interval the objectives are not kept.";
@@ -205,8 +214,8 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   out += options_table(a).text(style);
   out +=
       "  > recommended; spares: GPUs of whole replicas; busy: of each pool; USD of a million "
-      "tokens of\n  answers, spares included; sure: the objectives are kept at the slow end of "
-      "the 90 % interval too\n";
+      "tokens of\n  answers, spares included, and of what it is; sure: the objectives are kept at "
+      "the slow end of\n  the 90 % interval too\n";
   out += map_table(a, style);
   const std::string judged = serving_judged_words(a);
   out += "\n" + labelled_service("Searched", fmt::format("{} simulations of the load{}{}",
@@ -253,9 +262,9 @@ Json serving_plan_json(const ServingPlanAnswer& a) {
 }
 
 CsvText serving_plan_csv(const ServingPlanAnswer& a) {
-  CsvText out = csv_line(std::vector<std::string>{"name", "way", "possible", "gpus", "spare_gpus",
-                                                  "pools", "ttft_p99_s", "tpot_p99_s",
-                                                  "usd_per_million_output_tokens", "surely"});
+  CsvText out = csv_line(std::vector<std::string>{
+      "name", "way", "possible", "gpus", "spare_gpus", "pools", "ttft_p99_s", "tpot_p99_s",
+      "usd_per_million_output_tokens", "billed", "surely"});
   for (const ServingOption& o : a.report.options) {
     std::vector<std::string> cells{a.candidate_of(o).name, o.two_pools ? "two_pools" : "one_pool",
                                    o.sized.possible ? "true" : "false"};
@@ -267,9 +276,10 @@ CsvText serving_plan_csv(const ServingPlanAnswer& a) {
           {std::to_string(best.gpus()), std::to_string(o.spare_gpus), serving_way_words(best.pools),
            number_text(f.ttft_s.p99), number_text(f.tpot_s.p99),
            o.usd_per_million ? number_text(*o.usd_per_million) : std::string(),
+           o.billed ? std::string(kMoneyOf[static_cast<std::size_t>(*o.billed)]) : std::string(),
            best.surely ? "true" : "false"});
     } else {
-      cells.resize(10);
+      cells.resize(11);
     }
     out += csv_line(cells);
   }
@@ -285,19 +295,20 @@ Markdown serving_plan_markdown(const ServingPlanAnswer& a) {
     out += Markdown::write("{}\n\n", judged);
   }
   out += Markdown::write(
-      "| machine | way | GPUs | spare GPUs | TTFT 99 % | TPOT 99 % | USD per million |\n"
-      "|---|---|--:|--:|--:|--:|--:|\n");
+      "| machine | way | GPUs | spare GPUs | TTFT 99 % | TPOT 99 % | USD per million | of it |\n"
+      "|---|---|--:|--:|--:|--:|--:|---|\n");
   for (const ServingOption& o : a.report.options) {
     if (!o.sized.possible) {
-      out += Markdown::write("| {} | none | | | | | |\n", option_name(a, o));
+      out += Markdown::write("| {} | none | | | | | | |\n", option_name(a, o));
       continue;
     }
     const ServingTrial& best = o.sized.best;
     const ServingFigures& f = best.report.figures;
-    out += Markdown::write("| {} | {} | {} | {} | {} | {} | {} |\n", a.candidate_of(o).name,
+    out += Markdown::write("| {} | {} | {} | {} | {} | {} | {} | {} |\n", a.candidate_of(o).name,
                            serving_way_words(best.pools), best.gpus(), grouped(o.spare_gpus),
                            duration_text(f.ttft_s.p99), duration_text(f.tpot_s.p99),
-                           o.usd_per_million ? significant(*o.usd_per_million) : std::string());
+                           o.usd_per_million ? significant(*o.usd_per_million) : std::string(),
+                           serving_billed_words(a, o));
   }
   return out;
 }

@@ -24,6 +24,8 @@ struct ServingPlanAnswer {
 std::string serving_recommendation(const ServingPlanAnswer& answer);
 /// By how long a load that was judged; empty: by what the plan has, which is long enough.
 std::string serving_judged_words(const ServingPlanAnswer& answer);
+/// What its money is of: "owned", "rented", "energy only"; empty: nothing has a price.
+std::string serving_billed_words(const ServingPlanAnswer& answer, const ServingOption& option);
 /// "H100, two pools".
 std::string option_name(const ServingPlanAnswer& answer, const ServingOption& option);
 

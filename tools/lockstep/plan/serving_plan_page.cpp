@@ -69,8 +69,11 @@ PageTable options_page_table(const ServingPlanAnswer& a) {
          PageCell::number(page_duration(r.figures.ttft_s.p99), r.figures.ttft_s.p99),
          PageCell::number(page_duration(r.figures.tpot_s.p99), r.figures.tpot_s.p99),
          PageCell::text(busy),
-         o.usd_per_million ? PageCell::number(significant(*o.usd_per_million), *o.usd_per_million)
-                           : PageCell::unknown(),
+         o.usd_per_million
+             ? PageCell{.content = with_detail(escaped(significant(*o.usd_per_million)),
+                                               serving_billed_words(a, o)),
+                        .sort = *o.usd_per_million}
+             : PageCell::unknown(),
          r.power ? PageCell::number(significant(r.power->joules_per_output_token),
                                     r.power->joules_per_output_token)
                  : PageCell::unknown(),

@@ -69,9 +69,9 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
                               page_watts(mean_power(s.power->facility).base_units()))});
   }
   if (const auto rate = s.bill.usd_per_held_gpu_hour()) {
-    figures.push_back({.value = page_usd(*rate),
-                       .label = fmt::format("an hour of a GPU that a job held, {}",
-                                            s.bill.owned_usd ? "owned" : "rented")});
+    figures.push_back(
+        {.value = page_usd(*rate),
+         .label = "an hour of a GPU that a job held, " + billed_words(a.spec, s.bill)});
     if (s.bill.owned_usd && s.bill.rent_usd) {
       figures.push_back({.value = page_usd(*s.bill.rent_usd),
                          .label = "to rent all machines, to compare: nobody is billed by it"});

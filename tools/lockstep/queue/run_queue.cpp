@@ -86,8 +86,9 @@ std::string queue_power_lines(const QueueAnswer& a) {
     energy += fmt::format(", between {} and {} by what jobs draw that do not say it",
                           megawatt_hours(p.least), megawatt_hours(p.most));
   }
-  if (p.owned.tonnes_co2 > 0)
-    energy += fmt::format("; {} t of CO2", significant(p.owned.tonnes_co2));
+  if (p.owned.tonnes_co2) {
+    energy += fmt::format("; {} t of CO2", significant(*p.owned.tonnes_co2));
+  }
   return labelled_line(
              "Power", kQueueLabels,
              fmt::format("{} on average, at most {}; PUE {}", power_text(mean_power(p.facility)),
@@ -95,20 +96,30 @@ std::string queue_power_lines(const QueueAnswer& a) {
          labelled_line("Energy", kQueueLabels, energy);
 }
 
+/// What a GPU-hour that a job held counts first, then what the rest would come to.
 std::string queue_cost_line(const QueueAnswer& a) {
   const QueueBill& bill = a.summary.bill;
-  if (!bill.owned_usd && !bill.rent_usd) return {};
-  std::string text;
-  if (bill.owned_usd) text = compact(*bill.owned_usd) + " USD owned";
-  if (bill.owned_usd && bill.rent_usd) text += ", by which all are billed here; to compare: ";
+  if (!bill.of) return {};
+  std::string text, compared;
+  const auto add = [&](MoneyOf of, const std::optional<double>& usd, const std::string& how) {
+    if (!usd) return;
+    std::string& out = of == *bill.of ? text : compared;
+    out += fmt::format("{}{} USD {}", out.empty() ? "" : ", ", compact(*usd), how);
+  };
+  add(MoneyOf::owned, bill.owned_usd, "owned");
   if (bill.rent_usd) {
-    text += fmt::format("{} USD rented at {} an hour", compact(*bill.rent_usd),
-                        significant(*a.spec.usd_per_gpu_hour));
+    add(MoneyOf::rent, bill.rent_usd,
+        fmt::format("rented at {} an hour", significant(*a.spec.usd_per_gpu_hour)));
+  }
+  if (bill.partial_usd) {
+    add(MoneyOf::partial, bill.partial_usd,
+        "for " + words_of(MoneyOf::partial, &a.spec.power->cost));
   }
   if (const auto rate = bill.usd_per_held_gpu_hour()) {
-    text += fmt::format("; {} USD an hour of a GPU that a job held{}", significant(*rate),
-                        bill.owned_usd && bill.rent_usd ? ", owned" : "");
+    text += fmt::format("; {} USD an hour of a GPU that a job held, {}", significant(*rate),
+                        billed_words(a.spec, bill));
   }
+  if (!compared.empty()) text += "; for comparison " + compared;
   return labelled_line("Cost", kQueueLabels, text);
 }
 

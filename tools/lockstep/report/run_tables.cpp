@@ -38,9 +38,15 @@ std::vector<CostLine> cost_lines(const CostReport& cost) {
   return lines;
 }
 
-PageTable bill_table(const CostReport& cost) {
+/// "owned", or what has a price where the machines have none. Requires a bill.
+std::string cost_words(const CampaignResult& result) {
+  const CostSpec& prices = result.scenario.power->cost;
+  return words_of(prices_machines(prices) ? MoneyOf::owned : MoneyOf::partial, &prices);
+}
+
+PageTable bill_table(const CostReport& cost, bool owned) {
   const double total = cost.total_usd();
-  PageTable table{.columns = {{.title = "Owned"},
+  PageTable table{.columns = {{.title = owned ? "Owned" : "What has a price"},
                               {.title = "Cost", .numeric = true},
                               {.title = "Share", .numeric = true}}};
   for (const CostLine& line : cost_lines(cost)) {
@@ -69,15 +75,15 @@ std::vector<PageFigure> cost_figures(const CampaignResult& result) {
   if (!result.bill) return figures;
   const CostReport& cost = result.bill->cost;
   if (cost.usd_per_trillion_tokens > 0) {
-    figures.push_back(
-        {.value = page_usd(cost.usd_per_trillion_tokens), .label = "owned, per trillion tokens"});
+    figures.push_back({.value = page_usd(cost.usd_per_trillion_tokens),
+                       .label = cost_words(result) + ", per trillion tokens"});
   }
   if (cost.usd_per_eflop > 0) {
     figures.push_back({.value = page_usd(cost.usd_per_eflop),
-                       .label = "owned, per EFLOP (1e18 model FLOPs) done"});
+                       .label = cost_words(result) + ", per EFLOP (1e18 model FLOPs) done"});
   }
-  if (cost.tonnes_co2 > 0) {
-    figures.push_back({.value = page_with(cost.tonnes_co2, "t"), .label = "of CO₂"});
+  if (cost.tonnes_co2) {
+    figures.push_back({.value = page_with(*cost.tonnes_co2, "t"), .label = "of CO₂"});
   }
   if (tokens > 0) {
     figures.push_back({.value = page_with(result.bill->usage.energy.base_units() / tokens, "J"),
@@ -140,13 +146,14 @@ void add_causes(Page& page, const CampaignResult& result) {
 }
 
 void add_cost(Page& page, const CampaignResult& result) {
-  const bool owned = result.bill && result.bill->cost.total_usd() > 0;
+  const bool priced = result.bill && result.bill->cost.total_usd() > 0;
+  const bool owned = priced && prices_machines(result.scenario.power->cost);
   page.section("Cost", owned
                            ? "Of the mean run. Machines and building are written off evenly; what "
                              "has no price in the scenario costs nothing here."
                            : "Of the mean run.");
   page.figures(cost_figures(result));
-  if (owned) page.table(bill_table(result.bill->cost));
+  if (priced) page.table(bill_table(result.bill->cost, owned));
 }
 
 void add_projections(Page& page, const CampaignResult& result) {

@@ -126,6 +126,12 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
   }
   if (result.bill && result.bill->cost.total_usd() > 0) {
     const CostReport& cost = result.bill->cost;
+    const CostSpec& prices = result.scenario.power->cost;
+    if (!prices_machines(prices)) {
+      figures.push_back({.value = page_usd(cost.total_usd()),
+                         .label = "for " + words_of(MoneyOf::partial, &prices)});
+      return;
+    }
     figures.push_back(
         {.value = page_usd(cost.total_usd()),
          .label = fmt::format("to own and run: {} written off, {} to run, {} of it for energy",

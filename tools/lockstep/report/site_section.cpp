@@ -224,9 +224,8 @@ void add_month_table(Page& page, const CampaignResult& result) {
          month.of.litres > 0
              ? PageCell::number(page_with(month.of.litres * 1e-6, "Ml"), month.of.litres)
              : PageCell::unknown(),
-         month.of.grams > 0
-             ? PageCell::number(page_with(month.of.grams * 1e-6, "t"), month.of.grams)
-             : PageCell::unknown(),
+         month.of.grams ? PageCell::number(page_with(*month.of.grams * 1e-6, "t"), *month.of.grams)
+                        : PageCell::unknown(),
          usd != 0 ? PageCell::number(page_usd(usd), usd) : PageCell::unknown()});
   }
   page.table(table);

@@ -221,7 +221,7 @@ void add_traffic(Page& page, const StepReport& report) {
 
 void add_money(Page& page, const RunResult& result) {
   PageTable table{.columns = {{.title = "What"}, {.title = "USD", .numeric = true}}};
-  const char* way = "rented";
+  std::string way = "rented";
   bool rented = false, owned = false;
   const auto add = [&](const char* what, double usd) {
     if (usd <= 0) return;
@@ -236,16 +236,17 @@ void add_money(Page& page, const RunResult& result) {
   if (const auto cost = training_cost(result); cost && cost->usd) {
     add("the whole training at that price, without failures", *cost->usd);
   }
-  way = "owned";
   if (result.power) {
     const EnergyBill bill = energy_bill(result);
     const char* of = bill.whole_training ? "the whole training" : "one step";
     const CostReport& cost = bill.cost;
+    const CostSpec& prices = result.scenario.power->cost;
+    owned = prices_machines(prices);
+    if (has_prices(prices)) way = words_of(owned ? MoneyOf::owned : MoneyOf::partial, &prices);
     add("capital: machines", cost.capital.machines_usd);
     add("capital: network", cost.capital.network_usd);
     add("capital: building", cost.capital.building_usd);
-    owned = cost.total_usd() > 0;
-    if (owned) {
+    if (cost.total_usd() > 0) {
       add(fmt::format("written off over {}", of).c_str(), cost.write_off_usd());
       add(fmt::format("energy of {}", of).c_str(), cost.energy_usd);
       add(fmt::format("people over {}", of).c_str(), cost.people_usd);

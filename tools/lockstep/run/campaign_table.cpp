@@ -44,9 +44,9 @@ std::string bill_lines(const CampaignResult& result) {
                                 grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
                                 significant(mean_w / 1e6), significant(training_w / 1e6),
                                 power_text(power.gpu_nameplate), there));
-  if (bill.cost.tonnes_co2 > 0) {
+  if (bill.cost.tonnes_co2) {
     out += labelled_line("Carbon", kCampaignLabels,
-                         fmt::format("{} t of CO2", significant(bill.cost.tonnes_co2)));
+                         fmt::format("{} t of CO2", significant(*bill.cost.tonnes_co2)));
   }
   if (result.fleet) {
     // A bill of machines that are all there from the start is none of this purchase.
@@ -56,6 +56,11 @@ std::string bill_lines(const CampaignResult& result) {
                                      "and interest, {} of it worth at the end",
                                      compact(money.usd()), compact(money.spent() + money.interest),
                                      compact(-money.residual)));
+  } else if (const CostSpec& prices = result.scenario.power->cost;
+             has_prices(prices) && !prices_machines(prices)) {
+    out += labelled_line("Cost", kCampaignLabels,
+                         fmt::format("{} USD, {}", compact(bill.cost.total_usd()),
+                                     words_of(MoneyOf::partial, &prices)));
   } else if (bill.cost.total_usd() > 0) {
     out += labelled_line(
         "Cost", kCampaignLabels,
@@ -226,7 +231,7 @@ std::string headline(const CampaignResult& result) {
     out += labelled_line(
         "Price", kCampaignLabels,
         fmt::format(
-            "{} USD for {} GPU-hours at {:.2f}{}{}", compact(*rent),
+            "{} USD to rent {} GPU-hours at {:.2f}{}{}", compact(*rent),
             compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
             reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : "",
             instead_of_owning(result)));

@@ -13,7 +13,8 @@ inline constexpr std::string_view kRentOrOwn =
 
 /// What follows a rent: that it takes the place of the bill of those who own; else nothing.
 inline std::string_view instead_of_owning(const CampaignResult& result) {
-  const bool owned = result.bill && result.bill->cost.total_usd() > 0;
+  const bool owned =
+      result.bill && result.scenario.power && prices_machines(result.scenario.power->cost);
   return owned ? ", instead of owning them" : "";
 }
 

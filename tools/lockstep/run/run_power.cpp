@@ -53,13 +53,17 @@ std::string limits_text(const Scenario& s) {
   return text;
 }
 
-std::string bill_text(const EnergyBill& bill) {
+std::string bill_text(const EnergyBill& bill, const CostSpec& prices) {
   const CostReport& c = bill.cost;
   std::string text = fmt::format("{}: {}", bill.whole_training ? "the training" : "a step",
                                  energy_text(bill.usage.energy));
-  if (c.tonnes_co2 > 0) text += fmt::format(", {} t of CO2", compact(c.tonnes_co2));
+  if (c.tonnes_co2) text += fmt::format(", {} t of CO2", compact(*c.tonnes_co2));
+  if (!prices_machines(prices) && has_prices(prices)) {
+    return text +
+           fmt::format("; {} USD, {}", compact(c.total_usd()), words_of(MoneyOf::partial, &prices));
+  }
   if (c.total_usd() > 0) {
-    text += fmt::format("; {} USD (written off {}, energy {}, people and hosting {})",
+    text += fmt::format("; {} USD owned (written off {}, energy {}, people and hosting {})",
                         compact(c.total_usd()), compact(c.write_off_usd()), compact(c.energy_usd),
                         compact(c.people_usd + c.hosting_usd));
     if (c.usd_per_trillion_tokens > 0) {
@@ -115,7 +119,7 @@ std::vector<Fact> power_facts(const RunResult& result) {
                    significant(power.energy().base_units() / result.report.tokens_per_step)));
   line("Goes into", shares_text(power));
   const EnergyBill bill = energy_bill(result);
-  line("Bill", bill_text(bill));
+  line("Bill", bill_text(bill, s.power->cost));
   if (bill.cost.capital.total_usd() > 0) line("Capital", capital_text(bill.cost.capital));
   if (power.site_nodes) {
     line("Site", fmt::format("{} ({}) fit under {}", counted(*power.site_nodes, "node"),

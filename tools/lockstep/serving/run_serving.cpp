@@ -97,21 +97,24 @@ std::string serving_power_text(const ServingAnswer& a) {
                      significant(p.joules_per_output_token));
 }
 
-/// USD per million tokens; empty: there is no price.
+/// USD per million tokens, of what the answer counts first; empty: there is no price.
 std::string serving_money_text(const ServingAnswer& a) {
-  std::string out;
-  const auto add = [&](std::string_view how, const TokenPrice& price) {
-    out += fmt::format("{}{} USD per million output tokens ({} of all tokens), {}",
-                       out.empty() ? "" : "; ", significant(price.per_million_output),
-                       significant(price.per_million), how);
+  const std::optional<ServingMoney> money = money_of(a.spec, a.report);
+  if (!money) return {};
+  const auto text = [](const TokenPrice& price, std::string_view how) {
+    return fmt::format("{} USD per million output tokens ({} of all tokens), {}",
+                       significant(price.per_million_output), significant(price.per_million), how);
   };
-  if (a.spec.power && has_prices(a.spec.power->cost)) {
-    add("owned", token_price(a.report.power->cost.total_usd(), a.report.figures));
-  }
-  if (a.report.rent) {
-    add(fmt::format("rented{} at {} an hour", out.empty() ? "" : " instead",
-                    significant(*a.spec.usd_per_gpu_hour)),
-        *a.report.rent);
+  const CostSpec* const prices = a.spec.power ? &a.spec.power->cost : nullptr;
+  const bool rented = money->of == MoneyOf::rent;
+  const std::string rent =
+      a.report.rent ? text(*a.report.rent, fmt::format("rented at {} an hour",
+                                                       significant(*a.spec.usd_per_gpu_hour)))
+                    : std::string();
+  std::string out = rented ? rent : text(money->price, words_of(money->of, prices));
+  if (!rented && a.report.rent) out += "; for comparison " + rent;
+  if (rented && prices != nullptr && has_prices(*prices)) {
+    out += "; for comparison " + text(cost_price(a.report), words_of(MoneyOf::partial, prices));
   }
   return out;
 }

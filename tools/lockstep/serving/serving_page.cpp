@@ -27,13 +27,11 @@ double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
 
 /// What a million tokens of answers cost; empty: there is no price.
 Html money_words(const ServingAnswer& a) {
-  const bool owned = a.spec.power && has_prices(a.spec.power->cost);
-  if (!owned && !a.report.rent) return {};
-  const TokenPrice price =
-      owned ? token_price(a.report.power->cost.total_usd(), a.report.figures) : *a.report.rent;
+  const std::optional<ServingMoney> money = money_of(a.spec, a.report);
+  if (!money) return {};
+  const std::string of = words_of(money->of, a.spec.power ? &a.spec.power->cost : nullptr);
   return escaped(" A million tokens of answers cost ") +
-         strong(significant(price.per_million_output) + " USD") +
-         escaped(owned ? ", owned." : ", rented.");
+         strong(significant(money->price.per_million_output) + " USD") + escaped(", " + of + ".");
 }
 
 void add_serving_headline(Page& page, const ServingAnswer& a) {
