@@ -285,7 +285,7 @@ FleetStep Fleet::at(RunTime now) const {
 
 SitePace Fleet::pace(RunTime now) const {
   SitePace out;
-  out.speed = at(now).speed;
+  out.speed = out.machines = at(now).speed;
   const Seconds moment = begins + to_seconds(now);
   const auto next =
       std::ranges::find_if(steps, [&](const FleetStep& step) { return step.at > moment; });
