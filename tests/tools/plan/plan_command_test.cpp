@@ -130,8 +130,8 @@ TEST_CASE("lockstep plan: beside lots a rent and other prices are refused, and s
   };
   Json& own = plan["candidates"][0];
   own["nodes"] = Json::array({2});
-  own["scenario"]["run"]["purchase"]["lots"] = {
-      {{"name" : "a", "terms" : "buy", "nodes" : 2, "usd_per_node" : 300000}}};
+  own["scenario"]["run"]["purchase"] = Json::parse(
+      R"({"lots": [{"name": "a", "terms": "buy", "nodes": 2, "usd_per_node": 300000}]})");
   CHECK(mistake() ==
         "plan.json#/scenario/cost/usd_per_gpu: found 25000; allowed: none beside run.purchase: a "
         "lot's usd_per_node has its GPUs, network and building in it");
