@@ -104,7 +104,10 @@ double CampaignResult::tokens_per_step() const {
 }
 
 std::vector<MonthMoney> months_of(const CampaignResult& result) {
-  return money_by_month(*result.fleet, Seconds{result.summary.wall_s.mean});
+  const Seconds run{result.summary.wall_s.mean};
+  if (!result.site) return money_by_month(*result.fleet, run);
+  return money_by_month(*result.fleet, run, {},
+                        energy_payments(*result.site->plan, result.site->books));
 }
 
 CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written) {
@@ -153,8 +156,9 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   result.projections = project(scenario, run);
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.
-  result.power = with_reserve(step_power(scenario, result.step),
-                              reserved_nodes(run.spares) / static_cast<double>(scenario.nodes));
+  result.power =
+      with_reserve(step_power(scenario, result.step), reserved_nodes(result.plan.campaign.spares) /
+                                                          static_cast<double>(scenario.nodes));
   if (result.site_plan && result.typical) {
     result.site =
         SiteAnswer{.plan = result.site_plan,

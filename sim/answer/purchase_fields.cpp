@@ -1,4 +1,5 @@
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/answer/answer_fields.hpp"
@@ -17,7 +18,8 @@ void add_money_parts(FieldTable<Of>& fields, Get money) {
       .add("leased_usd", Better::less, "Leases.", part(&MonthMoney::leased))
       .add("rented_usd", Better::less, "By the hour: reserved, on demand, spot.",
            part(&MonthMoney::rented))
-      .add("energy_usd", Better::less, "Energy of own and leased machines.",
+      .add("energy_usd", Better::less,
+           "Energy of own and leased machines, with a site's demand charges.",
            part(&MonthMoney::energy))
       .add("staff_usd", Better::less, "People.", part(&MonthMoney::staff))
       .add("interest_usd", Better::less, "Cost of the capital that was spent before.",
@@ -62,6 +64,13 @@ const FieldTable<CampaignResult>& purchase_fields() {
         .add("done_s", Better::less, "From the start of the plan until the mean run is done.",
              [](const Bought& r) { return r.fleet->begins + Seconds{r.summary.wall_s.mean}; });
     add_money_parts(out, [](const Bought& r) { return sum_of(months_of(r)); });
+    out.add("terms_left_usd", Better::less,
+            "Of leases and reservations, in leased_usd and rented_usd: what is left of their terms "
+            "when the run is done, and falls due then.",
+            [](const Bought& r) -> std::optional<double> {
+              const double left = sum_of(months_of(r)).terms_left;
+              return left > 0 ? std::optional(left) : std::nullopt;
+            });
     out.list("steps", "Machines as they come and go.", fleet_step_fields(),
              [](const Bought& r) -> const auto& { return r.fleet->steps; })
         .list("months", "Money by month, of the mean run.", money_month_fields(), months_of);

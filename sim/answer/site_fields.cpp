@@ -128,21 +128,33 @@ const FieldTable<BankAnswer>& bank_fields() {
 }
 
 void add_site_power(FieldTable<Sited>& fields) {
+  const auto tightest = [](auto get) {
+    return [get](const Sited& r) -> std::optional<Watts> {
+      const std::optional<Provision> of = books_of(r).power.tightest();
+      if (!of) return std::nullopt;
+      return get(*of);
+    };
+  };
   fields
       .add("nameplate_w", "All GPUs by their datasheet, spares included.",
            [](const Sited& r) { return books_of(r).power.nameplate; })
-      .add("provisioned_w", "What grid and path bring to the site while nothing is broken.",
-           [](const Sited& r) { return books_of(r).power.provisioned; })
+      .add("grid_w", "Limit of the grid in the hour in which it gives most.",
+           [](const Sited& r) { return books_of(r).power.grid; })
+      .add("imported_peak_w", Better::less, "Highest hour from the grid.",
+           [](const Sited& r) { return books_of(r).power.imported; })
+      .add("path_w", "What the path brings to the machines while nothing is broken.",
+           [](const Sited& r) { return books_of(r).power.path; })
+      .add("machines_peak_w", Better::less, "Highest hour of the machines.",
+           [](const Sited& r) { return books_of(r).power.machines; })
+      .add("provisioned_w", "grid_w or path_w, whichever leaves less.",
+           tightest([](const Provision& of) { return of.brings; }))
       .add("firm_w", Better::more, "What the path brings with its worst unit broken.",
            [](const Sited& r) { return books_of(r).power.firm; })
       .add("drawn_w", Better::less, "Highest hour of the site.",
            [](const Sited& r) { return books_of(r).power.drawn; })
-      .add("stranded_w", Better::less, "Provisioned and never drawn.",
-           [](const Sited& r) -> std::optional<Watts> {
-             const Megawatts& power = books_of(r).power;
-             if (!power.provisioned) return std::nullopt;
-             return *power.provisioned - power.drawn;
-           })
+      .add("stranded_w", Better::less,
+           "Of provisioned_w, never used: less the highest hour from the grid, or of the machines.",
+           tightest([](const Provision& of) { return of.left(); }))
       .add("warmest_outside_celsius", "Warmest hour of the run.",
            [](const Sited& r) { return books_of(r).warmest_outside; })
       .add("warmest_coolant_celsius", Better::less, "Warmest coolant at the machines.",

@@ -30,6 +30,7 @@ struct CheckpointTier {
 struct SitePace {
   RunTime until = INT64_MAX;
   double speed = 1;     ///< of the speed that it has otherwise; 0: it pauses
+  double machines = 1;  ///< what speed would be if only machines that are not there yet slowed it
   bool down = false;    ///< no power for its nodes
   bool abrupt = false;  ///< it went without a warning: what was not saved is lost
 };

@@ -133,7 +133,8 @@ class Trajectory {
     work_ += done;
     charge_slowest(dt);
     if (pace_.speed < 1) {
-      out_.site_slowed += static_cast<RunTime>(static_cast<double>(dt) * (1 - pace_.speed));
+      out_.site_slowed +=
+          static_cast<RunTime>(static_cast<double>(dt) * (pace_.machines - pace_.speed));
     }
     book(RunBucket::productive, done);
     book(RunBucket::degraded, dt - done);

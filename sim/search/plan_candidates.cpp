@@ -17,6 +17,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/search/read_regions.hpp"
 #include "sim/search/search_base.hpp"
+#include "sim/site/fleet.hpp"
 
 namespace lockstep {
 namespace {
@@ -187,6 +188,8 @@ class CandidateReader {
     if (!out.run.reliability.log.empty()) {
       refuse("/run/reliability", "a log of failures", "rates, which a plan can vary");
     }
+    if (!out.run.purchase) return;
+    if (std::optional<InputProblem> excess = excess_price(out.scenario)) retell(*std::move(excess));
   }
 
   const JsonCursor& root_;
@@ -222,6 +225,7 @@ void reserve(PlanCandidate& candidate, const std::optional<double>& share, bool 
   RunSpec& run = candidate.run;
   run.spares.hot =
       static_cast<int>(std::ceil(share.value_or(kUsualReserve) * candidate.scenario.nodes));
+  candidate.spares_by_share = true;
   // A run that says nothing has one at hand always, which nobody could pay for.
   std::erase_if(run.assumptions, [](const std::string& text) {
     return text.starts_with("run.spares: always") || text.starts_with("run.spares.hot: ");
@@ -330,6 +334,10 @@ void read_candidate(const JsonCursor& root, const JsonCursor& from, const Preset
     reserve(candidate, spares, reader.says_spares());
     candidate.pointer = from.pointer();
     if (validated) candidate.intervals = intervals;
+    if (candidate.rented && candidate.run.purchase) {
+      from.at("pay").fail(
+          R"("own" beside "purchase", whose lots say what is rented, at what price)");
+    }
     if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
       from.at("pay").fail(R"(own, or a price: "scenario": {"price": {"usd_per_gpu_hour": ...}})");
     }

@@ -240,7 +240,8 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     out.impossible = fmt::format("would take {:.0f} years without a failure", work / kYear);
     return out;
   }
-  SitedCampaign sited = plan_sited(scenario, candidate.run);
+  SitedCampaign sited = plan_sited(
+      scenario, candidate.run, candidate.spares_by_share ? LotSpares::up_to : LotSpares::exactly);
   out.plan = std::move(sited.plan);
   out.fleet = std::move(sited.fleet);
   if (const auto problem = excessive_work(out.plan.campaign, candidate.run,
@@ -249,7 +250,7 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
                                  problem->pointer, problem->allowed);
     return out;
   }
-  out.power = with_reserve(step_power(scenario, step), reserved_nodes(candidate.run.spares) /
+  out.power = with_reserve(step_power(scenario, step), reserved_nodes(out.plan.campaign.spares) /
                                                            static_cast<double>(scenario.nodes));
   return out;
 }

@@ -66,6 +66,7 @@ struct PlanCandidate {
   RunSpec run;
   bool rented = false;               ///< pays by the GPU-hour; else owns the machines
   bool tuned = false;                ///< its layout is searched for; else it is the scenario's
+  bool spares_by_share = false;      ///< hot spares are a share of its nodes; else the run's own
   std::optional<Watts> power_limit;  ///< of its own site
   std::array<Distribution, kPlanInputs> inputs;
   /// What published runs like its own layout say of the efficiency; none: the file says it.

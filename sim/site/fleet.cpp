@@ -1,10 +1,13 @@
 #include "sim/site/fleet.hpp"
 
 #include <algorithm>
-#include <climits>
+#include <array>
+#include <cassert>
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "models/base/input_error.hpp"
 #include "models/site/finance.hpp"
@@ -27,6 +30,9 @@ struct Shipment {
 double last_shipment(const Lot& lot) {
   return (lot.ordered + lot.lead_time + lot.delivery).base_units();
 }
+
+/// Whether its energy is paid for by whoever has it; a price by the hour has energy in it.
+bool is_own(const Lot& lot) { return lot.terms == LotTerms::buy || lot.terms == LotTerms::lease; }
 
 std::vector<Shipment> shipments_of(const PurchaseSpec& spec) {
   std::vector<Shipment> out;
@@ -82,44 +88,63 @@ class Widths {
 };
 
 std::vector<FleetStep> steps_of(const Scenario& scenario, const PurchaseSpec& spec) {
-  std::map<double, int> changes;
+  struct Change {
+    int nodes = 0, own = 0;
+  };
+  std::map<double, Change> changes;
   for (const Shipment& each : shipments_of(spec)) {
-    changes[each.from_s] += each.nodes;
-    if (std::isfinite(each.until_s)) changes[each.until_s] -= each.nodes;
+    const int own = is_own(*each.lot) ? each.nodes : 0;
+    changes[each.from_s].nodes += each.nodes;
+    changes[each.from_s].own += own;
+    if (!std::isfinite(each.until_s)) continue;
+    changes[each.until_s].nodes -= each.nodes;
+    changes[each.until_s].own -= own;
   }
   Widths widths(scenario);
   std::vector<FleetStep> out;
-  int nodes = 0;
+  Change there;
   for (const auto& [at, more] : changes) {
-    nodes += more;
-    FleetStep step = widths.on(nodes);
+    there.nodes += more.nodes;
+    there.own += more.own;
+    FleetStep step = widths.on(there.nodes);
     step.at = Seconds{at};
+    step.own = there.own;
     out.push_back(step);
   }
   return out;
 }
 
-/// Spreads an amount per second over the months of [from, until).
+/// Cuts [from, until) at the ends of months: add(month, where a piece begins, its length).
 template <class Add>
 void spread(double from, double until, std::size_t months, Add add) {
   for (std::size_t m = 0; m < months; ++m) {
-    const double begin = static_cast<double>(m) * kMonthSpan;
-    const double end = begin + kMonthSpan;
-    const double length = std::min(end, until) - std::max(begin, from);
-    if (length > 0) add(m, length);
+    const double begin = std::max(static_cast<double>(m) * kMonthSpan, from);
+    const double end = std::min(static_cast<double>(m + 1) * kMonthSpan, until);
+    if (end > begin) add(m, begin, end - begin);
   }
 }
+
+/// A price that a purchase has no use for.
+struct PriceBesideLots {
+  std::string_view key;
+  double usd;
+  std::string_view allowed;
+};
 
 /// Books one plan.
 class Ledger {
  public:
-  Ledger(const Fleet& fleet, double end_s, const MoneyFactors& factors)
+  Ledger(const Fleet& fleet, double end_s, const MoneyFactors& factors,
+         std::span<const EnergyPayment> energy)
       : fleet_(fleet),
         factors_(factors),
+        energy_(energy),
         end_s_(end_s),
-        months_(static_cast<std::size_t>(std::max(1.0, std::ceil(end_s / kMonthSpan)))) {
+        growth_per_s_(std::log1p(fleet.spec.interest) / kYearSpan),
+        months_(static_cast<std::size_t>(std::max(1.0, std::ceil(end_s / kMonthSpan)))),
+        interest_(months_.size()) {
     spread(0, end_s_, months_.size(),
-           [&](std::size_t m, double length) { months_[m].lasts = Seconds{length}; });
+           [&](std::size_t m, double, double length) { months_[m].lasts = Seconds{length}; });
   }
 
   std::vector<MonthMoney> book() {
@@ -128,7 +153,11 @@ class Ledger {
       if (lot.terms == LotTerms::lease) lease(lot);
     }
     for (const Shipment& each : shipments_of(fleet_.spec)) hold(each);
-    add_staff();
+    for (const EnergyPayment& each : energy_) {
+      pay(each.at.base_units(), factors_.energy * each.usd, &MonthMoney::energy);
+    }
+    pay_evenly(fleet_.steps.front().at.base_units(), end_s_,
+               fleet_.spec.staff_usd_per_month / kMonthSpan, &MonthMoney::staff);
     add_interest();
     return std::move(months_);
   }
@@ -137,9 +166,45 @@ class Ledger {
   [[nodiscard]] std::size_t month_of(double at_s) const {
     return std::min(months_.size() - 1, static_cast<std::size_t>(at_s / kMonthSpan));
   }
+  [[nodiscard]] double end_of(std::size_t month) const {
+    return std::min(end_s_, static_cast<double>(month + 1) * kMonthSpan);
+  }
   [[nodiscard]] double price_of(const Lot& lot) const {
     const double years = lot.ordered.base_units() / kYearSpan;
     return factors_.price * lot.nodes * declined(lot.usd_per_node, fleet_.spec.price_fall, years);
+  }
+  /// Compound interest on 1 over a time.
+  [[nodiscard]] double interest_over(double time_s) const {
+    return std::expm1(growth_per_s_ * time_s);
+  }
+
+  /// At a moment; what falls due after the end is paid at the end.
+  void pay(double at_s, double usd, double MonthMoney::* part) {
+    const double at = std::min(at_s, end_s_);
+    const std::size_t m = month_of(at);
+    months_[m].*part += usd;
+    interest_[m] += usd * interest_over(end_of(m) - at);
+  }
+
+  /// At a steady rate, between two moments. Interest until the month's end E on what is paid
+  /// between a and b: the integral of exp(d (E - t)) - 1 over t.
+  void pay_evenly(double from, double until, double usd_per_s, double MonthMoney::* part) {
+    spread(from, std::min(until, end_s_), months_.size(),
+           [&](std::size_t m, double begin, double length) {
+             months_[m].*part += usd_per_s * length;
+             if (growth_per_s_ == 0) return;
+             const double left = end_of(m) - begin;
+             const double grown = interest_over(left) - interest_over(left - length);
+             interest_[m] += usd_per_s * (grown / growth_per_s_ - length);
+           });
+  }
+
+  /// At a steady rate for a term: what is left of it at the end falls due then.
+  void pay_term(double from, double until, double usd_per_s, double MonthMoney::* part) {
+    pay_evenly(from, until, usd_per_s, part);
+    const double left = usd_per_s * std::max(0.0, until - std::max(from, end_s_));
+    pay(end_s_, left, part);
+    months_.back().terms_left += left;
   }
 
   /// What is ordered before the end is paid for, whenever it comes.
@@ -147,12 +212,12 @@ class Ledger {
     const double ordered = lot.ordered.base_units();
     if (ordered >= end_s_) return;
     const double price = price_of(lot);
-    months_[month_of(ordered)].bought += fleet_.spec.deposit * price;
+    pay(ordered, fleet_.spec.deposit * price, &MonthMoney::bought);
     const double there = std::max(ordered, last_shipment(lot));
-    months_[month_of(there)].bought += (1 - fleet_.spec.deposit) * price;
+    pay(there, (1 - fleet_.spec.deposit) * price, &MonthMoney::bought);
     const double sold = std::min(end_s_, lot.until ? lot.until->base_units() : end_s_);
     const double years = std::max(0.0, sold - there) / kYearSpan;
-    months_[month_of(sold)].residual -= declined(price, fleet_.spec.loses, years);
+    pay(sold, -declined(price, fleet_.spec.loses, years), &MonthMoney::residual);
   }
 
   void lease(const Lot& lot) {
@@ -161,73 +226,70 @@ class Ledger {
     const double rate = period_rate(fleet_.spec.interest, 12);
     const double monthly = annuity_payment(price_of(lot), rate, term / kMonthSpan);
     const double from = last_shipment(lot);
-    spread(from, std::min(from + term, end_s_), months_.size(), [&](std::size_t m, double length) {
-      months_[m].leased += monthly * length / kMonthSpan;
-    });
-    owe(std::max(0.0, from + term - std::max(from, end_s_)) / kMonthSpan * monthly,
-        &MonthMoney::leased);
+    pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
   }
-
-  /// What has to be paid after the end falls due in the last month.
-  void owe(double usd, double MonthMoney::* what) { months_.back().*what += usd; }
 
   void hold(const Shipment& each) {
     const Lot& lot = *each.lot;
     const double until = std::min(each.until_s, end_s_);
-    const double hourly = factors_.price * lot.usd_per_gpu_hour * fleet_.gpus_per_node * each.nodes;
-    const bool own = lot.terms == LotTerms::buy || lot.terms == LotTerms::lease;
-    const double kilowatts = fleet_.facility_per_node.base_units() * 1e-3 * each.nodes;
-    spread(each.from_s, until, months_.size(), [&](std::size_t m, double length) {
-      MonthMoney& month = months_[m];
-      month.nodes += each.nodes * length / month.lasts.base_units();
-      month.rented += hourly * length / 3600;
-      if (own) {
-        month.energy += factors_.energy * kilowatts * fleet_.usd_per_kwh * length / 3600;
-      }
+    const double usd_per_s =
+        factors_.price * lot.usd_per_gpu_hour * fleet_.gpus_per_node * each.nodes / 3600;
+    spread(each.from_s, until, months_.size(), [&](std::size_t m, double, double length) {
+      months_[m].nodes += each.nodes * length / months_[m].lasts.base_units();
     });
-    if (lot.terms == LotTerms::reserved && lot.ordered.base_units() < end_s_ &&
-        std::isfinite(each.until_s)) {
-      owe(hourly * std::max(0.0, each.until_s - std::max(each.from_s, end_s_)) / 3600,
-          &MonthMoney::rented);
+    if (is_own(lot)) {
+      const double kilowatts = fleet_.facility_per_node.base_units() * 1e-3 * each.nodes;
+      // Energy of the run itself may be known better.
+      const double booked = energy_.empty() ? until : std::min(until, fleet_.begins.base_units());
+      pay_evenly(each.from_s, booked, factors_.energy * kilowatts * fleet_.usd_per_kwh / 3600,
+                 &MonthMoney::energy);
+    } else if (lot.terms != LotTerms::reserved) {
+      pay_evenly(each.from_s, until, usd_per_s, &MonthMoney::rented);
+    } else if (lot.ordered.base_units() < end_s_) {
+      // Whoever gives a reservation back pays for it all the same.
+      pay_term(each.from_s, last_shipment(lot) + lot.term->base_units(), usd_per_s,
+               &MonthMoney::rented);
     }
   }
 
-  void add_staff() {
-    const double from = fleet_.steps.front().at.base_units();
-    spread(from, end_s_, months_.size(), [&](std::size_t m, double length) {
-      months_[m].staff += fleet_.spec.staff_usd_per_month * length / kMonthSpan;
-    });
-  }
-
-  /// Month by month on what was spent in those before, interest included.
+  /// On all that was spent in months before, interest included, and within the month.
   void add_interest() {
-    const double rate = period_rate(fleet_.spec.interest, 12);
     double balance = 0;
-    for (MonthMoney& month : months_) {
-      month.interest = balance * rate;
-      balance += month.spent() + month.interest;
+    for (std::size_t m = 0; m < months_.size(); ++m) {
+      MonthMoney& month = months_[m];
+      month.interest = balance * interest_over(month.lasts.base_units()) + interest_[m];
+      balance += month.usd();
     }
   }
 
   const Fleet& fleet_;
   MoneyFactors factors_;
+  std::span<const EnergyPayment> energy_;
   double end_s_;
+  double growth_per_s_;  ///< of what is owed: exp(growth_per_s x time)
   std::vector<MonthMoney> months_;
+  std::vector<double> interest_;  ///< of each month, on what was spent within it
 };
 
 }  // namespace
 
-SitePace Fleet::pace(RunTime now) const {
-  const double at = begins.base_units() + to_seconds(now).base_units();
-  SitePace out;
-  out.speed = 0;
+FleetStep Fleet::at(RunTime now) const {
+  const Seconds moment = begins + to_seconds(now);
+  FleetStep out;
   for (const FleetStep& step : steps) {
-    if (step.at.base_units() > at) {
-      out.until = std::max(now + 1, to_run_time(step.at - begins));
-      return out;
-    }
-    out.speed = step.speed;
+    if (step.at > moment) break;
+    out = step;
   }
+  return out;
+}
+
+SitePace Fleet::pace(RunTime now) const {
+  SitePace out;
+  out.speed = out.machines = at(now).speed;
+  const Seconds moment = begins + to_seconds(now);
+  const auto next =
+      std::ranges::find_if(steps, [&](const FleetStep& step) { return step.at > moment; });
+  if (next != steps.end()) out.until = std::max(now + 1, to_run_time(next->at - begins));
   return out;
 }
 
@@ -243,12 +305,41 @@ double Fleet::mean_nodes(Seconds run) const {
   return until > from ? node_seconds / (until - from) : 0;
 }
 
-int Fleet::standing_by() const {
-  int least = INT_MAX;
+FleetStep Fleet::fullest() const {
+  const FleetStep* out = nullptr;
   for (const FleetStep& step : steps) {
-    if (step.speed > 0) least = std::min(least, step.nodes - step.used);
+    if (step.speed > 0 && (out == nullptr || step.nodes - step.used < out->nodes - out->used)) {
+      out = &step;
+    }
   }
-  return least == INT_MAX ? 0 : least;
+  assert(out != nullptr);
+  return *out;
+}
+
+int Fleet::standing_by() const { return fullest().nodes - fullest().used; }
+
+std::optional<InputProblem> excess_price(const Scenario& scenario) {
+  if (!scenario.power) return std::nullopt;
+  constexpr std::string_view kOfLots =
+      "none beside run.purchase: a lot's usd_per_node has its GPUs, network and building in it";
+  constexpr std::string_view kByMonth =
+      "none beside run.purchase: what is paid by the month is its staff_usd_per_month";
+  const CostSpec& cost = scenario.power->cost;
+  const std::array prices{
+      PriceBesideLots{"usd_per_gpu", cost.usd_per_gpu, kOfLots},
+      PriceBesideLots{"usd_per_node", cost.usd_per_node, kOfLots},
+      PriceBesideLots{"usd_per_100g_port", cost.usd_per_100g_port, kOfLots},
+      PriceBesideLots{"usd_per_facility_w", cost.usd_per_facility_w, kOfLots},
+      PriceBesideLots{"people_usd_per_hour", cost.people_usd_per_hour, kByMonth},
+      PriceBesideLots{"hosting_usd_per_kw_month", cost.hosting_usd_per_kw_month, kByMonth}};
+  const auto given =
+      std::ranges::find_if(prices, [](const PriceBesideLots& each) { return each.usd > 0; });
+  if (given == prices.end()) return std::nullopt;
+  return InputProblem{.file = scenario.file,
+                      .pointer = fmt::format("/cost/{}", given->key),
+                      .found = fmt::format("{:g}", given->usd),
+                      .allowed = std::string(given->allowed),
+                      .nearest = {}};
 }
 
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
@@ -258,6 +349,9 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
                       .found = "lots of nodes",
                       .allowed = "one kind of node and an even batch beside them",
                       .nearest = {}});
+  }
+  if (std::optional<InputProblem> excess = excess_price(scenario)) {
+    throw InputError(*std::move(excess));
   }
   Fleet out{.spec = spec,
             .steps = steps_of(scenario, spec),
@@ -290,20 +384,25 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
       "run.purchase: on fewer nodes the job runs as many replicas as share its batch evenly; it "
       "grows and shrinks without a stop, and meets the failures of all its nodes from the start; "
       "a node that is there draws what one of the whole cluster does");
+  if (std::ranges::any_of(spec.lots, [](const Lot& lot) { return lot.term.has_value(); })) {
+    out.assumptions.emplace_back(
+        "run.purchase: what is left of the term of a lease or a reservation when the run is done "
+        "falls due then");
+  }
   return out;
 }
 
-std::vector<MonthMoney> money_by_month(const Fleet& fleet, Seconds run,
-                                       const MoneyFactors& factors) {
-  return Ledger(fleet, (fleet.begins + run).base_units(), factors).book();
+std::vector<MonthMoney> money_by_month(const Fleet& fleet, Seconds run, const MoneyFactors& factors,
+                                       std::span<const EnergyPayment> energy) {
+  return Ledger(fleet, (fleet.begins + run).base_units(), factors, energy).book();
 }
 
 MonthMoney sum_of(const std::vector<MonthMoney>& months) {
   MonthMoney out;
   for (const MonthMoney& month : months) {
-    for (const auto part :
-         {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented, &MonthMoney::energy,
-          &MonthMoney::staff, &MonthMoney::interest, &MonthMoney::residual}) {
+    for (const auto part : {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented,
+                            &MonthMoney::energy, &MonthMoney::staff, &MonthMoney::interest,
+                            &MonthMoney::residual, &MonthMoney::terms_left}) {
       out.*part += month.*part;
     }
     out.nodes += month.nodes * month.lasts.base_units();

@@ -1,9 +1,12 @@
 /// The nodes that a run has from day to day, how fast it is on them, and what they cost by month.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "models/base/input_error.hpp"
 #include "models/base/units.hpp"
 #include "sim/run/campaign.hpp"
 #include "sim/scenario/purchase_spec.hpp"
@@ -16,6 +19,7 @@ struct FleetStep {
   Seconds at;
   int nodes = 0;     ///< there
   int used = 0;      ///< by the job
+  int own = 0;       ///< there, bought or leased: their energy is paid for by the kWh
   double speed = 0;  ///< of the scenario's own nodes; 0: it cannot run
 };
 
@@ -28,25 +32,33 @@ struct Fleet {
   double usd_per_kwh = 0;   ///< mean of the tariff
   std::vector<std::string> assumptions;
 
-  /// Of the run at a moment since it began.
+  /// What is there at a moment since the run began.
+  [[nodiscard]] FleetStep at(RunTime now) const;
+  /// Of the run at that moment.
   [[nodiscard]] SitePace pace(RunTime now) const;
   /// Nodes that are there, averaged over `run` from the moment that it begins.
   [[nodiscard]] double mean_nodes(Seconds run) const;
-  /// Nodes that are there and have no place in the job, at least, whenever it runs.
+  /// While the job runs, when the fewest nodes have no place in it; and how many those are.
+  [[nodiscard]] FleetStep fullest() const;
   [[nodiscard]] int standing_by() const;
 };
 
+/// A price of "cost" that a purchase would have to ignore: what machines cost is said by lots, what
+/// is paid by the month by the purchase. Nothing: there is none.
+std::optional<InputProblem> excess_price(const Scenario& scenario);
+
 /// Simulates the step on each number of nodes: as many replicas as fit and share the batch evenly.
-/// Throws InputError where the job can run on none of them.
+/// Throws InputError where the job can run on none of them, or there is an excess_price().
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec);
 
 /// A month of 1/12 of 365.25 days; below 0: money that comes back.
 struct MonthMoney {
   double bought = 0, leased = 0, rented = 0, energy = 0, staff = 0;
-  double interest = 0;  ///< on all that was spent before
-  double residual = 0;  ///< below 0: what machines that were bought are worth at the end
-  double nodes = 0;     ///< mean that are there, while the plan lasts
-  Seconds lasts;        ///< of the month, before the plan's end
+  double interest = 0;    ///< on all that was spent before
+  double residual = 0;    ///< below 0: what machines that were bought are worth at the end
+  double terms_left = 0;  ///< of leased and rented: of terms that go on after the plan's end
+  double nodes = 0;       ///< mean that are there, while the plan lasts
+  Seconds lasts;          ///< of the month, before the plan's end
 
   [[nodiscard]] double spent() const { return bought + leased + rented + energy + staff; }
   [[nodiscard]] double usd() const { return spent() + interest + residual; }
@@ -57,11 +69,20 @@ struct MoneyFactors {
   double price = 1, energy = 1;
 };
 
+/// Energy that is paid for at a moment of the plan.
+struct EnergyPayment {
+  Seconds at;
+  double usd = 0;
+};
+
 /// From the start of the plan until the run is done, `run` after it began. Own and leased nodes
-/// take energy as if they trained all the time. The last month has what reserved lots still owe,
-/// and the residual value.
+/// take energy as if they trained all the time, at the mean tariff; from the run's begin on
+/// `energy` says what they pay, where it has anything. Interest is compound, on all that is owed,
+/// from the moment at which it is spent until the end. The last month has what leases and
+/// reservations still owe then, and the residual value.
 std::vector<MonthMoney> money_by_month(const Fleet& fleet, Seconds run,
-                                       const MoneyFactors& factors = {});
+                                       const MoneyFactors& factors = {},
+                                       std::span<const EnergyPayment> energy = {});
 MonthMoney sum_of(const std::vector<MonthMoney>& months);
 
 }  // namespace lockstep

@@ -23,15 +23,16 @@ Watts machines_in(RunBucket bucket, const SiteState& state, const MachineLevels&
       return state.training;
     case RunBucket::checkpoint:
     case RunBucket::detection:
-      return std::min(levels.waiting, std::max(state.training, levels.starting));
+      return std::min(state.there * levels.waiting,
+                      std::max(state.training, state.there * levels.starting));
     case RunBucket::restart:
-      return levels.starting;
+      return state.there * levels.starting;
     case RunBucket::diagnosis:
     case RunBucket::repair_wait:
-      return levels.idle;
+      return state.there * levels.idle;
   }
   assert(false && "every bucket is listed above");
-  return levels.idle;
+  return {};
 }
 
 bool trains(RunBucket bucket) {
@@ -135,6 +136,8 @@ class BookKeeper {
     out_.sum += book.of;
     for (std::size_t b = 0; b < book.lost.size(); ++b) out_.lost[b] += book.lost[b];
     out_.power.drawn = std::max(out_.power.drawn, book.of.facility / book.length);
+    out_.power.imported = std::max(out_.power.imported, book.of.imported / book.length);
+    out_.power.machines = std::max(out_.power.machines, book.of.machines / book.length);
     out_.warmest_coolant = std::max(out_.warmest_coolant, book.coolant);
     out_.warmest_outside = std::max(out_.warmest_outside, book.outside);
   }
@@ -159,14 +162,12 @@ class BookKeeper {
         down[i] = 0;
       }
       constexpr Watts kNoLimit{1e13};
-      if (whole < kNoLimit) out_.power.provisioned = whole;
+      if (whole < kNoLimit) out_.power.path = whole;
       if (firm < kNoLimit) out_.power.firm = firm;
     }
     const auto& hours = plan_.spec.hours;
     const Watts most = std::ranges::max_element(hours, {}, &SiteHour::limit)->limit;
-    if (std::isfinite(most.base_units())) {
-      out_.power.provisioned = std::min(most, out_.power.provisioned.value_or(most));
-    }
+    if (std::isfinite(most.base_units())) out_.power.grid = most;
   }
 
   const SitePlan& plan_;
@@ -177,6 +178,15 @@ class BookKeeper {
 };
 
 }  // namespace
+
+std::optional<Provision> Megawatts::tightest() const {
+  const Provision of_grid{.brings = grid.value_or(Watts{}), .most = imported};
+  const Provision of_path{.brings = path.value_or(Watts{}), .most = machines};
+  if (grid && path) return of_grid.left() < of_path.left() ? of_grid : of_path;
+  if (grid) return of_grid;
+  if (path) return of_path;
+  return std::nullopt;
+}
 
 SiteAmounts& SiteAmounts::operator+=(const SiteAmounts& more) {
   machines += more.machines;
@@ -191,6 +201,32 @@ SiteAmounts& SiteAmounts::operator+=(const SiteAmounts& more) {
   energy_usd += more.energy_usd;
   if (more.grams) grams = grams.value_or(0) + *more.grams;
   return *this;
+}
+
+std::vector<EnergyPayment> energy_payments(const SitePlan& plan, const SiteBooks& books) {
+  const Fleet& fleet = *plan.fleet;
+  std::vector<EnergyPayment> out;
+  Seconds at = fleet.begins;
+  std::size_t h = 0;
+  for (const SiteMonthBook& month : books.months) {
+    const Seconds end = at + month.length;
+    double share_of_peak = 0;
+    Watts peak{-1};
+    // Hours are whole but for the run's last: half of one is beyond rounding.
+    for (; h < books.hours.size() && at + books.hours[h].length / 2 < end; ++h) {
+      const SiteHourBook& hour = books.hours[h];
+      const FleetStep there = fleet.at(to_run_time(at - fleet.begins));
+      const double share = there.nodes > 0 ? static_cast<double>(there.own) / there.nodes : 0;
+      out.push_back({.at = at, .usd = share * hour.of.energy_usd});
+      if (hour.of.imported / hour.length > peak) {
+        peak = hour.of.imported / hour.length;
+        share_of_peak = share;
+      }
+      at += hour.length;
+    }
+    out.push_back({.at = end, .usd = share_of_peak * month.demand_usd});
+  }
+  return out;
 }
 
 SiteBooks site_books(const SitePlan& plan, const TrajectoryResult& run, std::uint32_t trajectory) {

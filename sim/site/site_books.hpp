@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,12 +47,26 @@ struct SiteMonthBook {
   double outside = 0;  ///< mean
 };
 
-/// What the machines' power has room for.
+/// What something brings, and the highest hour of what went through it.
+struct Provision {
+  Watts brings, most;
+  /// Never used; below 0: more was drawn than it gives.
+  [[nodiscard]] Watts left() const { return brings - most; }
+};
+
+/// What the machines' power has room for. The grid carries what the site takes from it, beside sun,
+/// wind and battery; the path carries the machines' power, without what cools them.
 struct Megawatts {
-  Watts nameplate;                   ///< of all GPUs, by their datasheet
-  std::optional<Watts> provisioned;  ///< that the path or the grid brings when nothing is broken
-  std::optional<Watts> firm;         ///< and with the worst unit of the path broken
-  Watts drawn;                       ///< highest hour of the site
+  Watts nameplate;            ///< of all GPUs, by their datasheet
+  std::optional<Watts> grid;  ///< its limit, in the hour in which it gives most
+  std::optional<Watts> path;  ///< what it brings when nothing is broken
+  std::optional<Watts> firm;  ///< and with its worst unit broken
+  Watts drawn;                ///< highest hour of the site
+  Watts imported;             ///< highest hour from the grid
+  Watts machines;             ///< highest hour of the machines
+
+  /// Of grid and path the one that has less left; nothing where neither has a limit.
+  [[nodiscard]] std::optional<Provision> tightest() const;
 };
 
 struct SiteBooks {
@@ -68,6 +83,12 @@ struct SiteBooks {
 
 /// Requires a run with its phases, of the trajectory with that number.
 SiteBooks site_books(const SitePlan& plan, const TrajectoryResult& run, std::uint32_t trajectory);
+
+/// What whoever has own and leased machines pays for it: each hour's energy as the hour begins, by
+/// their share of the nodes that are there; the charge for a month's highest hour as the month
+/// ends, by their share in that hour. Prices of the others have energy in them. Requires
+/// SitePlan::fleet.
+std::vector<EnergyPayment> energy_payments(const SitePlan& plan, const SiteBooks& books);
 
 /// As a bill takes it: energy of the site, money with demand charges.
 Usage usage_of(const SiteBooks& books, Seconds time, double tokens, Flops model_flops);

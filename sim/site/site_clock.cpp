@@ -57,20 +57,23 @@ SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory) : plan_(pla
     cooling_.emplace_back(spec.cooling->bank, spec.seed, trajectory, kCoolingNumber);
   }
   if (spec.battery) stored_ = capacity_of(*spec.battery);  // full at the start
-  last_training_ = plan.levels.training;
+  there_ = plan.there(0);
+  last_training_ = there_ * plan.levels.training;
 }
 
 /// Plans the hour as if the job trained through it, by the plants as they are at its start.
 void SiteClock::begin_hour() {
   ++hour_;
   for (BankProcess& bank : cooling_) bank.advance(hour_ * kHourTicks);
+  there_ = plan_.there(hour_ * kHourTicks);
   const SiteHour& hour = plan_.hour(hour_);
   const double outside = plan_.outside(hour);
   pue_ = power_usage_effectiveness(plan_.facility, outside);
   const bool wet = plan_.spec.cooling && plan_.spec.cooling->sink == HeatSink::wet;
   sink_ = wet ? wet_bulb_celsius(outside, hour.humidity) : outside;
   const double share = coolest_share();
-  const Watts demand = pue_ * (share < 0 ? plan_.levels.starting : plan_.table.at(share).it);
+  const Watts demand =
+      pue_ * there_ * (share < 0 ? plan_.levels.starting : plan_.table.at(share).it);
   const BatteryFlow flow = dispatched(plan_, hour_, demand, stored_, kWholeHour);
   if (plan_.spec.battery) stored_ += plan_.spec.battery->efficiency * flow.in - flow.out;
   supply_ = hour.limit + renewable_power(plan_.spec, hour) + (flow.out - flow.in) / kWholeHour;
@@ -85,7 +88,7 @@ double SiteClock::coolest_share() const {
   if (!plan_.spec.cooling) return 1;
   const CoolingLaw& law = plan_.spec.cooling->law;
   const auto fits = [&](double share) {
-    return share <= power_share_at(law, coolant_at(plan_.table.at(share).it));
+    return share <= power_share_at(law, coolant_at(there_ * plan_.table.at(share).it));
   };
   double low = plan_.table.lowest().share, high = 1;
   if (fits(high)) return high;
@@ -121,9 +124,10 @@ void SiteClock::meet_path(SiteState& state) {
   if (state.down) state.bound = SiteBound::path;
 }
 
-/// The fastest pace that all of them allow.
+/// The fastest pace that all of them allow, by what they leave each machine that is there.
 void SiteClock::bind(SiteState& state) {
   const PaceTable& table = plan_.table;
+  const Watts supplied = there_ > 0 ? supply_ / pue_ / there_ : Watts{INFINITY};
   const double share = coolest_share();
   Watts most = share < 0 ? Watts{} : table.at(share).it;
   if (share < 1) state.bound = SiteBound::cooling;
@@ -133,19 +137,19 @@ void SiteClock::bind(SiteState& state) {
     state.bound = by;
   };
   limit(path_share_ * plan_.levels.training, SiteBound::path);
-  limit(supply_ / pue_, SiteBound::grid);
+  limit(supplied, SiteBound::grid);
   const std::optional<PacePoint> pace = table.under(most);
   state.speed = pace ? pace->speed : 0;
-  state.training = pace ? pace->it : plan_.levels.starting;
+  state.training = there_ * (pace ? pace->it : plan_.levels.starting);
   // Not even for machines that do nothing: they are switched off, in good order.
-  if (!pace && supply_ / pue_ < plan_.levels.idle) state.down = true;
+  if (!pace && supplied < plan_.levels.idle) state.down = true;
 }
 
 /// A rise takes its time: half of that is lost. After machines were down the restart has it.
 void SiteClock::ramp_up(SiteState& state, RunTime now) {
   const Watts from = last_training_;
   const double from_speed = last_speed_;
-  last_training_ = state.down ? plan_.levels.training : state.training;
+  last_training_ = state.down ? there_ * plan_.levels.training : state.training;
   last_speed_ = state.down ? 1 : state.speed;
   const Watts rise = state.training - from;
   if (!plan_.spec.ramp_w_per_s || rise <= Watts{} || state.down) return;
@@ -167,6 +171,11 @@ SiteState SiteClock::at(RunTime now) {
       state.until = std::min(state.until, bank.next_at());
     }
   }
+  if (plan_.fleet) {
+    there_ = plan_.there(now);
+    state.until = std::min(state.until, plan_.fleet->pace(now).until);
+  }
+  state.there = there_;
   state.pue = pue_;
   const RunTime until = state.until;
   meet_path(state);

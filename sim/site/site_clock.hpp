@@ -24,6 +24,7 @@ struct SiteState {
   bool abrupt = false;  ///< and had no warning
   double speed = 1;     ///< of the job; 0: it pauses
   Watts training;       ///< all machines, while the job trains at that speed
+  double there = 1;     ///< SitePlan::there()
   double coolant = 0;   ///< degrees Celsius; 0: no plant is described
   double pue = 1;
 };
@@ -62,6 +63,7 @@ class SiteClock {
   std::vector<BankProcess> cooling_;  ///< one, or none
   std::int64_t hour_ = -1;
   double pue_ = 1, sink_ = 20;
+  double there_ = 1;
   Watts supply_;  ///< grid, renewables and battery together, this hour
   Joules stored_;
   int nodes_down_ = 0;

@@ -21,8 +21,13 @@ namespace {
                     .nearest = {}});
 }
 
-void check_path(const Scenario& scenario, const SiteSpec& spec, int needed) {
+void check_path(const Scenario& scenario, const SiteSpec& spec, int needed, bool bought) {
   if (spec.path.empty()) return;
+  if (bought) {
+    fail(scenario, "/run/site/path", counted(static_cast<double>(spec.path.size()), "bank"),
+         "no path beside run.purchase: nobody says which bank feeds the nodes of a lot; \"limit\" "
+         "and \"cooling\" hold for whatever is there");
+  }
   const int fed = fed_nodes(spec.path);
   if (fed >= needed) return;
   fail(scenario, "/run/site/path", fmt::format("parts that feed {}", counted(fed, "node")),
@@ -77,17 +82,29 @@ void add_spot_modes(const PurchaseSpec& spec, Campaign& campaign) {
   }
 }
 
-/// A run that keeps nothing in reserve still has the nodes of its lots that the job has no place
-/// for.
-void add_idle_nodes(const Fleet& fleet, CampaignPlan& plan) {
+[[noreturn]] void refuse_spares(const Scenario& scenario, const Fleet& fleet, int hot) {
+  const FleetStep tightest = fleet.fullest();
+  fail(scenario, "/run/spares/hot", std::to_string(hot),
+       fmt::format(
+           "at most {}, the nodes of run.purchase.lots that the job has no place for: of {} "
+           "that are there on day {:g} it runs on {}",
+           fleet.standing_by(), tightest.nodes, tightest.at.base_units() / 86'400, tightest.used));
+}
+
+/// Hot spares are nodes of the lots that the job has no place for. A run that keeps none still has
+/// those.
+void take_spares_from_lots(const Scenario& scenario, const Fleet& fleet, LotSpares mode,
+                           CampaignPlan& plan) {
   SpareSpec& spares = plan.campaign.spares;
-  const int idle = fleet.standing_by();
-  if (spares.hot > 0 || idle == 0) return;
+  const int wanted = reserved_nodes(spares), idle = fleet.standing_by();
+  if (wanted > idle && mode == LotSpares::exactly) refuse_spares(scenario, fleet, wanted);
+  if (wanted <= idle && (spares.hot > 0 || idle == 0)) return;
   spares.hot = idle;
   std::erase_if(plan.assumptions,
                 [](const std::string& text) { return text.starts_with("run.spares.hot: "); });
   plan.assumptions.push_back(fmt::format(
-      "run.spares.hot: {}, the fewest nodes of the lots that the job ever has no place for", idle));
+      "run.spares.hot: {}{}, the fewest nodes of the lots that the job ever has no place for", idle,
+      wanted > idle ? fmt::format(" in place of {}", wanted) : ""));
 }
 
 /// The slower of what the site gives and what the machines that are there can do.
@@ -111,6 +128,10 @@ std::function<PaceLaw(std::uint32_t)> pace_of(std::shared_ptr<const SitePlan> si
 
 }  // namespace
 
+double SitePlan::there(RunTime now) const {
+  return fleet ? static_cast<double>(fleet->at(now).nodes) / (nodes + reserved) : 1;
+}
+
 double SitePlan::usd(std::int64_t number) const {
   if (spec.priced) return hour(number).usd_per_kwh;
   return usd_per_kwh.at(Seconds{3600.0 * static_cast<double>(number)});
@@ -122,12 +143,11 @@ std::optional<double> SitePlan::grams(std::int64_t number) const {
   return grams_per_kwh->at(Seconds{3600.0 * static_cast<double>(number)});
 }
 
-SitePlan plan_site(const Scenario& scenario, const RunSpec& run) {
+SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
   const SiteSpec& spec = *run.site;
   if (!scenario.power) fail(scenario, "/run/site", "a site", "one beside \"power\"");
   const PowerSpec& of = *scenario.power;
   const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
-  const int reserved = reserved_nodes(run.spares);
   const StepPower bare = step_power(scenario, step);
   const double pue = bare.pue;
   const Watts spares =
@@ -153,29 +173,30 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run) {
                 .starting = machines(bare.levels.starting),
                 .idle = machines(bare.levels.idle)};
   out.spec.seed = run.seed;
-  check_path(scenario, spec, scenario.nodes + reserved);
+  check_path(scenario, spec, scenario.nodes + reserved, run.purchase.has_value());
   out.ramp = ramp_of(scenario, spec, bare, out.levels);
   tell_assumptions(out, out.assumptions);
   return out;
 }
 
-SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run) {
+SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares spares) {
   SitedCampaign out{.plan = plan_campaign(scenario, run), .site = {}, .fleet = {}};
   Campaign& campaign = out.plan.campaign;
   std::vector<std::string>& assumptions = out.plan.assumptions;
-  if (run.site) {
-    const auto site = std::make_shared<const SitePlan>(plan_site(scenario, run));
-    // Machines that come up together take as long as the ramp; half of that is lost.
-    campaign.recovery.restarts += site->ramp.start / 2;
-    assumptions.insert(assumptions.end(), site->assumptions.begin(), site->assumptions.end());
-    out.site = site;
-  }
   if (run.purchase) {
     const auto fleet = std::make_shared<const Fleet>(plan_fleet(scenario, *run.purchase));
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
     add_spot_modes(*run.purchase, campaign);
-    add_idle_nodes(*fleet, out.plan);
+    take_spares_from_lots(scenario, *fleet, spares, out.plan);
     out.fleet = fleet;
+  }
+  if (run.site) {
+    SitePlan site = plan_site(scenario, run, reserved_nodes(campaign.spares));
+    site.fleet = out.fleet;
+    // Machines that come up together take as long as the ramp; half of that is lost.
+    campaign.recovery.restarts += site.ramp.start / 2;
+    assumptions.insert(assumptions.end(), site.assumptions.begin(), site.assumptions.end());
+    out.site = std::make_shared<const SitePlan>(std::move(site));
   }
   if (out.site || out.fleet) campaign.pace = pace_of(out.site, out.fleet);
   return out;

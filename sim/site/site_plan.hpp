@@ -42,7 +42,10 @@ struct SitePlan {
   Watts gpu_nameplate;
   RampVerdict ramp;
   std::vector<std::string> assumptions;
+  std::shared_ptr<const Fleet> fleet{};  ///< machines as they come; none: all are there
 
+  /// Machines that are there, over those that the levels and the table are of.
+  [[nodiscard]] double there(RunTime now) const;
   [[nodiscard]] const SiteHour& hour(std::int64_t number) const {
     return spec.hours[static_cast<std::size_t>(number) % spec.hours.size()];
   }
@@ -55,9 +58,10 @@ struct SitePlan {
   [[nodiscard]] std::optional<double> grams(std::int64_t number) const;
 };
 
-/// Simulates the steps that the site needs. Throws InputError where the scenario has no "power", or
-/// the path feeds fewer nodes than the job has.
-SitePlan plan_site(const Scenario& scenario, const RunSpec& run);
+/// Simulates the steps that the site needs, with so many nodes in reserve. Throws InputError where
+/// the scenario has no "power", the path feeds fewer nodes than the job has, or there is a path
+/// beside a purchase.
+SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved);
 
 /// A campaign with the pace of its site.
 struct SitedCampaign {
@@ -65,7 +69,11 @@ struct SitedCampaign {
   std::shared_ptr<const SitePlan> site;  ///< none: the run has no site
   std::shared_ptr<const Fleet> fleet;    ///< none: all of its machines are there
 };
-/// plan_campaign(), at the run's site and on the machines that it has, where it says so.
-SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run);
+/// Hot spares beside a purchase: as many as the run says, or fewer where its lots leave fewer.
+enum class LotSpares : std::uint8_t { exactly, up_to };
+/// plan_campaign(), at the run's site and on the machines that it has, where it says so. Throws
+/// InputError also where lots leave fewer spares than they have to.
+SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run,
+                         LotSpares spares = LotSpares::exactly);
 
 }  // namespace lockstep

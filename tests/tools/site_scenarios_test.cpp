@@ -111,14 +111,37 @@ TEST_CASE("machines that come in lots: months add up to what the answer says in 
   double usd = 0;
   for (const Json& month : purchase.at("months")) usd += of(month, "usd");
   CHECK(usd == doctest::Approx(of(purchase, "usd")).epsilon(1e-9));
-  CHECK(of(purchase, "rented_usd") == doctest::Approx(32 * 8 * 2.5 * 182 * 24).epsilon(1e-9));
+  CHECK(of(purchase, "rented_usd") == doctest::Approx(36 * 8 * 2.5 * 182 * 24).epsilon(1e-9));
   CHECK(of(purchase, "bought_usd") == doctest::Approx(132 * 330000.0).epsilon(1e-9));
-  // Above the months: 32 nodes until the own ones come, and never more than are there.
+  // Above the months: 36 nodes until the own ones come, and never more than are there.
   const std::string table =
       test::lockstep_with(
           {"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/cloud-then-own.json", "--trajectories", "3"})
           .out;
   CHECK(table.find("; of the nodes that are there, ") != table.npos);
+}
+
+TEST_CASE("machines that come in lots: what is left of a term when the run is done is told") {
+  const std::vector<std::string> longer{"--set", "run.purchase.lots.0.term=730 d"};
+  const Json purchase = answer_to_site("cloud-then-own.json", longer).at("purchase");
+  const double left = 730 * 86'400.0 - of(purchase, "done_s");
+  CHECK(of(purchase, "terms_left_usd") ==
+        doctest::Approx(36 * 8 * 2.5 * left / 3600).epsilon(1e-9));
+  CHECK_FALSE(answer_to_site("cloud-then-own.json").at("purchase").contains("terms_left_usd"));
+  std::vector<std::string> words{"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/cloud-then-own.json",
+                                 "--trajectories", "3"};
+  words.insert(words.end(), longer.begin(), longer.end());
+  CHECK(test::lockstep_with(words).out.find("leases and reservations: ") != std::string::npos);
+}
+
+TEST_CASE("sites that ship: what the grid gives is held against what comes from the grid") {
+  const Json site =
+      answer_to_site("curtailment-two-hours.json", {"--set", "run.site.limit=15 MW"}).at("site");
+  CHECK(of(site, "drawn_w") > 15e6);  // with sun and battery
+  CHECK(of(site, "imported_peak_w") <= 15e6 * (1 + 1e-9));
+  CHECK(of(site, "stranded_w") >= -15e6 * 1e-9);
+  CHECK(of(site, "provisioned_w") - of(site, "imported_peak_w") ==
+        doctest::Approx(of(site, "stranded_w")));
 }
 
 }  // namespace lockstep

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "models/base/input_error.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -79,6 +81,10 @@ TEST_CASE("fleet: lots add up as they come, and the job runs on replicas that sh
   CHECK(fleet.pace(0).speed == fleet.steps[0].speed);
   CHECK(fleet.pace(0).until == to_run_time(days(10)));
   CHECK(fleet.pace(to_run_time(days(10))).speed == fleet.steps[1].speed);
+  // Those that are bought, and not rented.
+  for (const auto& [day, own] : {std::pair{0, 3}, {10, 3}, {30, 5}, {40, 7}}) {
+    CHECK(fleet.at(to_run_time(days(day))).own == own);
+  }
 }
 
 TEST_CASE(
@@ -129,11 +135,71 @@ TEST_CASE("money: interest on what was spent at the start is compound interest")
   fleet.facility_per_node = {};
   const std::vector<MonthMoney> months = money_by_month(fleet, days(13 * kMonthDays));
   REQUIRE(months.size() == 13);
-  // From the end of the first month to the end of the thirteenth: a year.
-  CHECK(sum_of(months).interest == doctest::Approx(80).epsilon(1e-9));
+  CHECK(sum_of(months).interest ==
+        doctest::Approx(1000 * (std::pow(1.08, 13.0 / 12) - 1)).epsilon(1e-9));
   double so_far = 0;
   for (const MonthMoney& month : months) so_far += month.usd();
   CHECK(so_far / sum_of(months).usd() == doctest::Approx(1).epsilon(1e-9));
+}
+
+TEST_CASE("money: interest runs from the day that money is spent to the last one") {
+  const auto of = [](const std::string& members, double run_days) {
+    const std::string spec = "\"interest\": 0.08, " + members;
+    Fleet fleet = fleet_of(purchase_of(spec));
+    fleet.facility_per_node = {};
+    return sum_of(money_by_month(fleet, days(run_days)));
+  };
+  const auto grown = [](double over_days) { return std::pow(1.08, over_days / 365.25); };
+  const std::string bought = R"("lots": [{"name": "a", "terms": "buy", "nodes": 1,
+    "usd_per_node": 1000, "lead_time": "20 d"}])";
+  // Less than a month, from its middle; and a run that ends within a month.
+  CHECK(of(bought, 29).interest == doctest::Approx(1000 * (grown(9) - 1)).epsilon(1e-9));
+  CHECK(of(bought, 90.5).interest == doctest::Approx(1000 * (grown(70.5) - 1)).epsilon(1e-9));
+  CHECK(of(R"("deposit": 0.4, )" + bought, 90.5).interest ==
+        doctest::Approx(400 * (grown(90.5) - 1) + 600 * (grown(70.5) - 1)).epsilon(1e-9));
+  // What comes at a steady rate: the integral of what each day's part owes until the end.
+  const std::string staff = R"("staff_usd_per_month": 3000, "lots": [{"name": "a",
+    "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 0}])";
+  const double years = 100 / 365.25, rate = std::log(1.08);
+  CHECK(of(staff, 100).interest ==
+        doctest::Approx(36'000 * ((grown(100) - 1) / rate - years)).epsilon(1e-9));
+  // What is sold before the end is no longer owed.
+  const std::string sold = R"("lots": [{"name": "a", "terms": "buy", "nodes": 1,
+    "usd_per_node": 1000, "until": "100 d"}])";
+  const double worth = 1000 * std::pow(0.5, 100 / 365.25);
+  CHECK(of(sold, 250).residual == doctest::Approx(-worth).epsilon(1e-9));
+  CHECK(of(sold, 250).interest ==
+        doctest::Approx(1000 * (grown(250) - 1) - worth * (grown(150) - 1)).epsilon(1e-9));
+}
+
+TEST_CASE("money: a reservation that is given back early is paid to its end, and terms are told") {
+  const auto total = [](const std::string& lot, double run_days) {
+    return sum_of(money_by_month(fleet_of(purchase_of("\"lots\": [" + lot + "]")), days(run_days)));
+  };
+  const double day_of_all = 8 * 8 * 2.0 * 24;
+  const std::string reserved = R"({"name": "a", "terms": "reserved", "nodes": 8,
+    "usd_per_gpu_hour": 2, "term": "100 d", "until": "40 d"})";
+  CHECK(total(reserved, 60).rented == doctest::Approx(100 * day_of_all));
+  CHECK(total(reserved, 60).terms_left == doctest::Approx(40 * day_of_all));
+  CHECK(total(reserved, 60).nodes == doctest::Approx(8 * 40.0 / 60));
+  CHECK(total(reserved, 200).rented == doctest::Approx(100 * day_of_all));
+  CHECK(total(reserved, 200).terms_left == 0);
+  const std::string lease = R"({"name": "a", "terms": "lease", "nodes": 8, "usd_per_node": 1000,
+    "term": "100 d"})";
+  CHECK(total(lease, 25).leased == doctest::Approx(8000));
+  CHECK(total(lease, 25).terms_left == doctest::Approx(6000));
+}
+
+TEST_CASE("money: what is known of the run's energy stands in for the mean tariff") {
+  Fleet fleet = fleet_of(purchase_of(R"("lots": [{"name": "a", "terms": "buy", "nodes": 8,
+    "usd_per_node": 1}])"));
+  fleet.begins = days(2);
+  const std::vector<EnergyPayment> known{{.at = days(3), .usd = 70}, {.at = days(40), .usd = 5}};
+  const std::vector<MonthMoney> months = money_by_month(fleet, days(40), {}, known);
+  REQUIRE(months.size() == 2);
+  // Two days of 8 nodes of 10 kW at 0.1 USD before the run begins.
+  CHECK(months[0].energy == doctest::Approx(48 * 8 + 70));
+  CHECK(months[1].energy == doctest::Approx(5));
 }
 
 TEST_CASE("money: nodes of a month are a mean over the days that the plan has of it") {
@@ -148,6 +214,31 @@ TEST_CASE("money: nodes of a month are a mean over the days that the plan has of
   CHECK(months[1].lasts.base_units() == doctest::Approx(0.25 * kMonthDays * kADay));
   // A month of 8 and a quarter of one of 12.
   CHECK(sum_of(months).nodes == doctest::Approx((8 + 3) / 1.25));
+}
+
+TEST_CASE("purchase: prices that it has no use for are named, with what stands in for them") {
+  Scenario scenario = eight_nodes();
+  scenario.power.emplace().cost.usd_per_kwh = {.values = {0.1}};
+  CHECK_FALSE(excess_price(scenario));
+  const auto found = [&](double CostSpec::* price, const char* key, const char* instead) {
+    Scenario priced = scenario;
+    priced.power->cost.*price = 5;
+    CAPTURE(key);
+    const std::optional<InputProblem> problem = excess_price(priced);
+    REQUIRE(problem);
+    CHECK(problem->pointer == std::string("/cost/") + key);
+    CHECK(problem->found == "5");
+    CHECK(problem->allowed.find(instead) != std::string::npos);
+    CHECK_THROWS_AS((void)plan_fleet(priced, purchase_of(R"("lots": [{"name": "a", "terms": "buy",
+      "nodes": 8, "usd_per_node": 1}])")),
+                    InputError);
+  };
+  found(&CostSpec::usd_per_gpu, "usd_per_gpu", "a lot's usd_per_node");
+  found(&CostSpec::usd_per_node, "usd_per_node", "a lot's usd_per_node");
+  found(&CostSpec::usd_per_100g_port, "usd_per_100g_port", "a lot's usd_per_node");
+  found(&CostSpec::usd_per_facility_w, "usd_per_facility_w", "a lot's usd_per_node");
+  found(&CostSpec::people_usd_per_hour, "people_usd_per_hour", "staff_usd_per_month");
+  found(&CostSpec::hosting_usd_per_kw_month, "hosting_usd_per_kw_month", "staff_usd_per_month");
 }
 
 TEST_CASE("purchase: what terms have and have not is one line") {

@@ -1,6 +1,8 @@
 /// A site of round numbers, for tests that work out by hand what it does.
 #pragma once
 
+#include <memory>
+
 #include "sim/site/site_plan.hpp"
 
 namespace lockstep::test {
@@ -32,6 +34,19 @@ inline SitePlan hand_made_site() {
     plan.spec.hours.push_back(at);
   }
   return plan;
+}
+
+/// 25 of its hundred nodes, 5 of them own; all of them, 80 own, from half past ten.
+inline std::shared_ptr<const Fleet> a_quarter_at_first() {
+  return std::make_shared<const Fleet>(Fleet{
+      .spec = {},
+      .steps = {{.at = Seconds{}, .nodes = 25, .used = 25, .own = 5, .speed = 0.25},
+                {.at = Seconds{10.5 * 3600}, .nodes = 100, .used = 100, .own = 80, .speed = 1}},
+      .begins = {},
+      .gpus_per_node = 8,
+      .facility_per_node = {},
+      .usd_per_kwh = 0,
+      .assumptions = {}});
 }
 
 inline RunTime at_hour(double hours) { return to_run_time(Seconds{3600 * hours}); }

@@ -1,6 +1,7 @@
 #include "sim/site/site_books.hpp"
 
 #include <doctest/doctest.h>
+#include <vector>
 
 #include "models/site/plant.hpp"
 #include "tests/sim/site/hand_made_site.hpp"
@@ -112,6 +113,63 @@ TEST_CASE("books: carbon is unknown where nobody says the grid's intensity") {
   CHECK(site_books(plan, training_for(24), 0).sum.grams == 0.0);
 }
 
+TEST_CASE("books: machines that come later draw from then on, and own ones pay for themselves") {
+  SitePlan plan = hand_made_site();
+  plan.fleet = test::a_quarter_at_first();
+  plan.spec.demand_usd_per_kw_month = 10;
+  const TrajectoryResult run = run_of_phases({{0, RunBucket::productive},
+                                              {at_hour(2), RunBucket::restart},
+                                              {at_hour(3), RunBucket::diagnosis},
+                                              {at_hour(4), RunBucket::checkpoint},
+                                              {at_hour(5), RunBucket::productive}},
+                                             at_hour(12));
+  const SiteBooks books = site_books(plan, run, 0);
+  const std::vector<double> machines{2.5, 2.5, 0.5, 0.25, 1.25, 2.5, 2.5, 2.5, 2.5, 2.5, 6.25, 10};
+  REQUIRE(books.hours.size() == machines.size());
+  for (std::size_t h = 0; h < machines.size(); ++h) {
+    CAPTURE(h);
+    CHECK(mwh(books.hours[h].of.machines) == doctest::Approx(machines[h]));
+  }
+  CHECK(books.power.machines.base_units() == doctest::Approx(10e6));
+  // A fifth of the nodes are own, then four fifths: as an hour begins. 12.5 MW in the last one.
+  const std::vector<EnergyPayment> paid = energy_payments(plan, books);
+  REQUIRE(paid.size() == machines.size() + 1);
+  double usd = 0;
+  for (std::size_t h = 0; h < machines.size(); ++h) {
+    CHECK(paid[h].at.base_units() == doctest::Approx(3600.0 * static_cast<double>(h)));
+    usd += paid[h].usd;
+  }
+  CHECK(usd == doctest::Approx(125 * (0.2 * 25.75 + 0.8 * 10)));
+  CHECK(paid.back().usd == doctest::Approx(0.8 * 12'500 * 10));
+  CHECK(paid.back().at.base_units() == doctest::Approx(12 * 3600));
+}
+
+TEST_CASE("books: the grid's room is for what the grid gives, the path's for the machines") {
+  SitePlan plan = hand_made_site();
+  plan.spec.solar = Watts{5e6};
+  for (SiteHour& hour : plan.spec.hours) {
+    hour.solar = 1;
+    hour.limit = Watts{8e6};
+  }
+  const auto power = [&] { return site_books(plan, training_for(24), 0).power; };
+  // 10 MW of machines take 12.5: 5 of the sun and 7.5 of the grid.
+  CHECK(power().drawn.base_units() == doctest::Approx(12.5e6));
+  CHECK(power().imported.base_units() == doctest::Approx(7.5e6));
+  REQUIRE(power().tightest());
+  CHECK(power().tightest()->brings == Watts{8e6});
+  CHECK(power().tightest()->left().base_units() == doctest::Approx(0.5e6));
+  // 10.2 MW through a path leave less; it never carries what cools the machines.
+  const UnitBank line{
+      .name = "line", .units = 1, .mean_time = {}, .repair = Seconds{3600}, .crews = 0};
+  const UnitBank row{
+      .name = "row", .units = 1, .mean_time = {}, .repair = Seconds{3600}, .crews = 0};
+  plan.spec.path = {{.bank = line, .capacity = Watts{10.2e6}, .from = {}, .nodes = 0},
+                    {.bank = row, .capacity = {}, .from = {0}, .nodes = 100}};
+  REQUIRE(power().path);
+  CHECK(power().path->base_units() == doctest::Approx(10.2e6));
+  CHECK(power().tightest()->left().base_units() == doctest::Approx(0.2e6));
+}
+
 TEST_CASE("books: a price below zero earns for what is bought") {
   SitePlan plan = hand_made_site();
   plan.spec.priced = true;
@@ -129,7 +187,8 @@ TEST_CASE("books: a pause draws what machines that start draw, and is charged to
   CHECK(mwh(books.hours[6].of.machines) == doctest::Approx(0));
   CHECK(books.lost[static_cast<std::size_t>(SiteBound::grid)] == doctest::Approx(2 * 3600));
   CHECK(books.lost[static_cast<std::size_t>(SiteBound::cooling)] == 0);
-  CHECK(books.power.provisioned == std::nullopt);
+  CHECK_FALSE(books.power.tightest());
+  CHECK(books.power.path == std::nullopt);
 }
 
 }  // namespace lockstep

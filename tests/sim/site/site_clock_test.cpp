@@ -56,6 +56,34 @@ TEST_CASE("site: what the grid gives sets the pace, then pauses the job, then tu
   }
 }
 
+TEST_CASE("site: what is not there draws nothing, and a limit holds only what is there") {
+  SitePlan plan = hand_made_site();
+  plan.fleet = test::a_quarter_at_first();
+  // 25 of 100 nodes want 3.125 MW of the facility, and 1.875 at the lowest pace.
+  for (SiteHour& hour : plan.spec.hours) hour.limit = Watts{3.2e6};
+  plan.spec.hours[1].limit = Watts{2.5e6};
+  plan.spec.hours[2].limit = Watts{1.8e6};
+  plan.spec.hours[3].limit = Watts{0.3e6};  // idle they want 0.3125
+  SiteClock clock(plan, 0);
+  const std::vector<double> speeds{1, 0.75, 0, 0, 1};
+  const std::vector<double> training{2.5e6, 2e6, 0.5e6, 0, 2.5e6};
+  for (std::size_t h = 0; h < speeds.size(); ++h) {
+    CAPTURE(h);
+    const SiteState state = clock.at(at_hour(static_cast<double>(h)));
+    CHECK(state.speed == doctest::Approx(speeds[h]));
+    CHECK(state.training.base_units() == doctest::Approx(training[h]));
+    CHECK(state.down == (h == 3));
+    CHECK(state.there == 0.25);
+  }
+  CHECK(clock.at(at_hour(10)).until == at_hour(10.5));
+  // All of them want more than 3.2 MW at any pace, and idle they have enough.
+  const SiteState all = clock.at(at_hour(10.5));
+  CHECK(all.there == 1);
+  CHECK(all.speed == 0);
+  CHECK_FALSE(all.down);
+  CHECK(all.until == at_hour(11));
+}
+
 TEST_CASE("site: a battery stands in for the grid as long as it has energy, and is filled again") {
   SitePlan plan = hand_made_site();
   plan.spec.battery = BatterySpec{.energy_mwh = 5, .power = Watts{4e6}, .efficiency = 0.8};

@@ -1,7 +1,9 @@
 #include "sim/site/site_plan.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
+#include <utility>
 
 #include "models/base/input_error.hpp"
 #include "sim/power/run_power.hpp"
@@ -81,21 +83,71 @@ TEST_CASE("site plan: a site without power, and a path that feeds too few nodes,
   CHECK(problem(R"("site": {"path": [{"name": "row", "nodes": 7}]})", R"("power": {},)") ==
         "t.json#/run/site/path: found parts that feed 7 nodes; allowed: at least the 8 of the job "
         "and its hot spares");
+  CHECK(
+      problem(R"("site": {"path": [{"name": "row", "nodes": 8}]}, "purchase": {"lots": [
+        {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1}]})",
+              R"("power": {},)") ==
+      "t.json#/run/site/path: found 1 bank; allowed: no path beside run.purchase: nobody says "
+      "which bank feeds the nodes of a lot; \"limit\" and \"cooling\" hold for whatever is there");
 }
 
 TEST_CASE(
     "site plan: nodes of lots that the job has no place for stand by, unless it says how many") {
-  const auto hot = [](const std::string& spares) {
+  const auto planned = [](const std::string& spares, LotSpares mode) {
     const ScenarioFile file = sited_file(
-        R"("purchase": {"lots": [{"name": "a", "terms": "on_demand", "nodes": 9,
+        R"("purchase": {"lots": [{"name": "a", "terms": "on_demand", "nodes": 10,
         "usd_per_gpu_hour": 1}, {"name": "b", "terms": "on_demand", "nodes": 2, "ordered": "1 d",
         "usd_per_gpu_hour": 1}]}, "spares": )" +
         spares);
-    return plan_sited(*file.job, *file.run).plan.campaign.spares.hot;
+    return plan_sited(*file.job, *file.run, mode).plan;
   };
-  // Eight of nine train; later there are eleven.
-  CHECK(hot(R"({"repair": "1 d"})") == 1);
-  CHECK(hot(R"({"hot": 2, "repair": "1 d"})") == 2);
+  const auto hot = [&](const std::string& spares) {
+    return planned(spares, LotSpares::exactly).campaign.spares.hot;
+  };
+  // Eight of ten train; later there are twelve.
+  CHECK(hot(R"({"repair": "1 d"})") == 2);
+  CHECK(hot(R"({"hot": 1, "repair": "1 d"})") == 1);
+  // More than that are nobody's: an error, or fewer where a plan says a share.
+  const std::string three = R"({"hot": 3, "repair": "1 d"})";
+  CHECK_THROWS_WITH_AS((void)hot(three),
+                       "t.json#/run/spares/hot: found 3; allowed: at most 2, the nodes of "
+                       "run.purchase.lots that the "
+                       "job has no place for: of 10 that are there on day 0 it runs on 8",
+                       InputError);
+  const CampaignPlan fewer = planned(three, LotSpares::up_to);
+  CHECK(fewer.campaign.spares.hot == 2);
+  CHECK(std::ranges::count(fewer.assumptions,
+                           "run.spares.hot: 2 in place of 3, the fewest nodes of the lots that the "
+                           "job ever has no place for") == 1);
+}
+
+TEST_CASE("site plan: machines that are not there yet draw nothing, with a site as without one") {
+  const std::string lots = R"("purchase": {"lots": [{"name": "a", "terms": "on_demand", "nodes": 2,
+      "usd_per_gpu_hour": 1}, {"name": "b", "terms": "on_demand", "nodes": 6, "ordered": "2 d",
+      "usd_per_gpu_hour": 1}]}, "spares": {"repair": "1 h"})";
+  const auto run_of = [](const SitedCampaign& sited) {
+    return run_trajectory(sited.plan.campaign, 2, RunDetail::timeline);
+  };
+  const ScenarioFile file = sited_file(R"("site": {}, )" + lots);
+  const SitedCampaign sited = plan_sited(*file.job, *file.run);
+  const TrajectoryResult run = run_of(sited);
+  const ScenarioFile bare = sited_file(lots);
+  CHECK(run.wall == run_of(plan_sited(*bare.job, *bare.run)).wall);
+  const SiteBooks books = site_books(*sited.site, run, 2);
+  const MachineLevels& levels = sited.site->levels;
+  // A quarter of the machines for two days, in which the whole would draw up to levels.training.
+  Watts first;
+  for (std::size_t h = 0; h < 48; ++h) {
+    first = std::max(first, books.hours[h].of.machines / books.hours[h].length);
+  }
+  // Two checkpoints an hour hold the job for less than two seconds each.
+  for (const auto& [highest, level] : {std::pair{first, 0.25 * levels.training},
+                                       std::pair{books.power.machines, levels.training}}) {
+    CHECK(highest <= level);
+    CHECK(highest > 0.999 * level);
+  }
+  // Lots that come later are none of the site's limits.
+  CHECK(run.site_slowed == 0);
 }
 
 }  // namespace lockstep

@@ -117,6 +117,41 @@ TEST_CASE("lockstep plan: its point is what lockstep run says about the same job
   check();
 }
 
+TEST_CASE("lockstep plan: beside lots a rent and other prices are refused, and spares are theirs") {
+  Json plan = Json::parse(kSmallPlan);
+  const auto read = [&] { return read_plan("plan.json", plan.dump(), test::presets()); };
+  const auto mistake = [&]() -> std::string {
+    try {
+      (void)read();
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  Json& own = plan["candidates"][0];
+  own["nodes"] = Json::array({2});
+  own["scenario"]["run"]["purchase"] = Json::parse(
+      R"({"lots": [{"name": "a", "terms": "buy", "nodes": 2, "usd_per_node": 300000}]})");
+  CHECK(mistake() ==
+        "plan.json#/scenario/cost/usd_per_gpu: found 25000; allowed: none beside run.purchase: a "
+        "lot's usd_per_node has its GPUs, network and building in it");
+  plan["scenario"]["cost"] = {{"usd_per_kwh", 0.1}};
+  own["pay"] = "rent";
+  CHECK(
+      mistake() ==
+      R"(plan.json#/candidates/0/pay: found "rent"; allowed: "own" beside "purchase", whose lots )"
+      "say what is rented, at what price");
+  own["pay"] = "own";
+  // A tenth of two nodes is one: the first lot has none to spare.
+  for (const int nodes : {2, 3}) {
+    CAPTURE(nodes);
+    own["scenario"]["run"]["purchase"]["lots"][0]["nodes"] = nodes;
+    const PlanModel model = model_candidate(read().candidates[0]);
+    CHECK(model.plan.campaign.spares.hot == nodes - 2);
+    CHECK(model.power.holdings.nodes == doctest::Approx(nodes));
+  }
+}
+
 TEST_CASE("lockstep plan: without spares the wait for repairs is said beside the recommendation") {
   const test::TemporaryFolder folder;
   Json plan = Json::parse(kSmallPlan);

@@ -382,7 +382,10 @@ std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
     const PlanCandidate& candidate = answer.candidate(i);
     const PlanModel& model = answer.result(i).model;
     std::vector<std::string> all = model.scenario.assumptions;
-    all.insert(all.end(), candidate.run.assumptions.begin(), candidate.run.assumptions.end());
+    // Lots decide which spares there are, and how the job goes on with what has come.
+    const std::vector<std::string>& of_run =
+        model.fleet ? model.plan.assumptions : candidate.run.assumptions;
+    all.insert(all.end(), of_run.begin(), of_run.end());
     if (!model.layout.empty()) all.push_back(model.layout);
     if (const std::string words = method_words(model.method, model.band); !words.empty()) {
       all.push_back("step: " + words);

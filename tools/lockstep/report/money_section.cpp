@@ -131,12 +131,18 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthM
   page.section("Machines and money by month",
                "From the start of the plan until the training is done. Months are twelfths of a "
                "year; what machines are worth at the end comes back in the last one.");
-  page.figures(std::vector<PageFigure>{
+  std::vector<PageFigure> figures{
       {.value = signed_usd(sum.usd()), .label = "in all, less what machines are worth at the end"},
       {.value = signed_usd(sum.bought), .label = "capital spent on machines"},
       {.value = signed_usd(sum.interest), .label = "cost of capital"},
       {.value = page_with(fleet.begins.base_units() / 86'400, "days"),
-       .label = "until the training can begin"}});
+       .label = "until the training can begin"}};
+  if (sum.terms_left > 0) {
+    figures.push_back({.value = signed_usd(sum.terms_left),
+                       .label = "of leases and reservations: terms after the end, due in the last "
+                                "month"});
+  }
+  page.figures(figures);
   page.table(machines_table(fleet));
   page.chart({.title = "Money by month",
               .about = "In dollars; below zero comes back.",

@@ -167,12 +167,20 @@ void add_site_figures(Page& page, const CampaignResult& result) {
       {.value = page_watts(books.power.drawn.base_units()), .label = "highest hour of the site"},
       {.value = page_watts(books.power.nameplate.base_units()),
        .label = "nameplate of all GPUs, by their datasheet"}};
-  if (books.power.provisioned) {
-    figures.push_back({.value = page_watts(books.power.provisioned->base_units()),
-                       .label = "provisioned: what grid and path bring"});
-    figures.push_back(
-        {.value = page_watts((*books.power.provisioned - books.power.drawn).base_units()),
-         .label = "stranded: provisioned and never drawn"});
+  if (books.power.grid) {
+    figures.push_back({.value = page_watts(books.power.imported.base_units()),
+                       .label = fmt::format("highest hour from the grid, which gives {}",
+                                            page_watts(books.power.grid->base_units()))});
+  }
+  if (books.power.path) {
+    figures.push_back({.value = page_watts(books.power.machines.base_units()),
+                       .label = fmt::format("highest hour of the machines, to which the path "
+                                            "brings {}",
+                                            page_watts(books.power.path->base_units()))});
+  }
+  if (const std::optional<Provision> tightest = books.power.tightest()) {
+    figures.push_back({.value = page_watts(tightest->left().base_units()),
+                       .label = "stranded: provided for, and never used"});
   }
   if (books.power.firm) {
     figures.push_back({.value = page_watts(books.power.firm->base_units()),

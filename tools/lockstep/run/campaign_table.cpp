@@ -82,11 +82,16 @@ std::string site_lines(const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
   const RunSummary& s = result.summary;
   std::string power = fmt::format("highest hour {}", power_text(books.power.drawn));
-  if (books.power.provisioned) {
-    power += fmt::format(" of {} provisioned", power_text(*books.power.provisioned));
+  if (books.power.grid) {
+    power += fmt::format("; from the grid {} of the {} that it gives",
+                         power_text(books.power.imported), power_text(*books.power.grid));
+  }
+  if (books.power.path) {
+    power += fmt::format("; machines {} of the {} that the path brings",
+                         power_text(books.power.machines), power_text(*books.power.path));
   }
   if (books.power.firm) {
-    power += fmt::format(", {} with the worst unit broken", power_text(*books.power.firm));
+    power += fmt::format(", {} with its worst unit broken", power_text(*books.power.firm));
   }
   std::string out = labelled_line("Site", kCampaignLabels, power);
   out += labelled_line("  limits", kCampaignLabels,

@@ -53,7 +53,14 @@ std::string purchase_text(const Fleet& fleet, const std::vector<MonthMoney>& mon
     add(std::to_string(m + 1), months[m], so_far);
   }
   add("all", sum, so_far);
-  return machines.text(style) + "\n" + table.text(style);
+  const std::string terms =
+      sum.terms_left > 0
+          ? fmt::format(
+                "\nleases and reservations: {} USD of their terms after the end fall due in "
+                "the last month\n",
+                compact(sum.terms_left))
+          : "";
+  return machines.text(style) + "\n" + table.text(style) + terms;
 }
 
 }  // namespace lockstep

@@ -9,7 +9,8 @@
 
 namespace lockstep {
 
-/// Two tables: the machines that are there, and the money by month with its sum.
+/// Two tables: the machines that are there, and the money by month with its sum; below them what is
+/// left of terms at the end.
 std::string purchase_text(const Fleet& fleet, const std::vector<MonthMoney>& months,
                           const TextStyle& style);
 
