@@ -46,6 +46,14 @@ bool is_made_again(const TrainingJob& job, Recomputed what) {
   return recomputes(job.modules, what);
 }
 
+bool of_scores(const Saved& s) { return s.keep == Keep::scores || s.keep == Keep::source_scores; }
+
+/// Scores are in no kernel's output: they go wherever the core is repeated, and nowhere else.
+bool is_made_again(const TrainingJob& job, const Saved& s) {
+  if (!of_scores(s)) return s.recomputed && is_made_again(job, *s.recomputed);
+  return job.recompute == Recompute::selective && recomputes(job.modules, Recomputed::core);
+}
+
 /// Bytes per token of a layer of what it saves, by who has which part of it.
 class SavedBytes {
  public:
@@ -61,7 +69,10 @@ class SavedBytes {
 
   /// On one rank.
   [[nodiscard]] double of(const Saved& s) const {
-    if (s.recomputed && is_made_again(job_, *s.recomputed)) return 0;
+    return is_made_again(job_, s) ? 0 : once_made(s);
+  }
+  /// The same, also of what is made again.
+  [[nodiscard]] double once_made(const Saved& s) const {
     const Parallelism& par = job_.parallelism;
     const double bytes = rows(s.rows) * s.columns * of_each(s);
     switch (s.by) {
@@ -113,9 +124,7 @@ class SavedBytes {
 
   /// Softmax, its dropout mask and the dropped-out softmax (arXiv:2205.05198).
   [[nodiscard]] double score_bytes(double keys) const {
-    return stack_.attention == AttentionKernel::unfused && job_.recompute == Recompute::none
-               ? 5.0 * keys
-               : 0;
+    return stack_.attention == AttentionKernel::unfused ? 5.0 * keys : 0;
   }
 
   /// Of each token: on the rank that gets most of the copies.
@@ -140,6 +149,19 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKi
   const SavedBytes bytes{job, stack, kind, layer};
   double sum = 0;
   for (const Saved& saved : layer.saved) sum += bytes.of(saved);
+  return tokens_of(job, layer) * sum;
+}
+
+/// What the layer at work makes again for its backward pass: all that it saves, or its scores.
+double remade_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  if (job.recompute == Recompute::full) return whole_layer_bytes(job, stack, kind);
+  if (kind.gradients == Gradients::none) return 0;
+  const Layer layer = declare_layer(job.model, kind);
+  const SavedBytes bytes{job, stack, kind, layer};
+  double sum = 0;
+  for (const Saved& saved : layer.saved) {
+    if (of_scores(saved) && is_made_again(job, saved)) sum += bytes.once_made(saved);
+  }
   return tokens_of(job, layer) * sum;
 }
 
@@ -449,24 +471,24 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
 
   MemoryBreakdown backward = model_states(job, stack, shape);
   const double in_flight = micro_batches_in_flight(job, stage);
-  double again = 0;  // of the layer that is recomputed
+  double again = 0;  // of the layer at work
   Bytes largest;
   struct Saving {
     Bytes kept;
-    double whole = 0;
+    double remade = 0;
   };
   PerKind<Saving> known;
   for (const LayerKind of : shape.layers) {
     const Saving saving = known.at(of, [&](LayerKind kind) {
       return Saving{.kept = saved_per_layer(job, stack, kind),
-                    .whole = whole_layer_bytes(job, stack, kind)};
+                    .remade = remade_bytes(job, stack, kind)};
     });
     backward.activations += in_flight * saving.kept;
     largest = std::max(largest, saving.kept);
-    again = std::max(again, saving.whole);
+    again = std::max(again, saving.remade);
   }
   offload_activations(job, largest, backward);
-  if (job.recompute == Recompute::full) backward.activations += Bytes{again};
+  backward.activations += Bytes{again};
   if (shape.has_head) {
     backward.logits =
         (1.0 + job.model.predicted_tokens) *

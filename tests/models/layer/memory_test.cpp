@@ -74,6 +74,34 @@ TEST_CASE("saved_per_layer: the closed forms of Korthikanti et al. 2022, section
   }
 }
 
+TEST_CASE("peak_memory: scores of unfused attention go where the core is repeated, not elsewhere") {
+  StackSpec unfused;
+  unfused.attention = AttentionKernel::unfused;
+  unfused.memory.fragmentation = 1;
+  StackSpec flash = unfused;
+  flash.attention = AttentionKernel::flash2;
+  TrainingJob job = job_of(gpt(), 1, 1, 1);
+  const double scores =
+      5.0 * job.model.heads * job.batch.tokens * job.batch.tokens * job.batch.micro_sequences;
+  const auto layers_of_scores = [&] {
+    return (peak_memory(job, unfused, 0).activations - peak_memory(job, flash, 0).activations)
+               .base_units() /
+           scores;
+  };
+  const int all = job.model.layers;
+  CHECK(layers_of_scores() == doctest::Approx(all));
+  job.recompute = Recompute::selective;
+  job.modules = {.core_attention = false, .layer_norm = true};
+  CHECK(layers_of_scores() == doctest::Approx(all));
+  job.modules = {.core_attention = false, .activation = true};
+  CHECK(layers_of_scores() == doctest::Approx(all));
+  // Repeated, those of the layer at work are there.
+  job.modules = {.core_attention = true};
+  CHECK(layers_of_scores() == doctest::Approx(1));
+  job.recompute = Recompute::full;
+  CHECK(layers_of_scores() == doctest::Approx(1));
+}
+
 TEST_CASE("saved_per_layer: grouped heads, a gated MLP, and 8-bit operands, tensor by tensor") {
   TransformerShape llama = presets().model("llama3_405b");
   TrainingJob job = job_of(llama, 8, 1, 1);
