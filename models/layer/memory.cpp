@@ -271,6 +271,22 @@ void offload_states(const TrainingJob& job, const StackSpec& stack, double param
   out.gradients = (1 - share) * out.gradients + share * std::min(buckets, out.gradients);
 }
 
+/// Gradients of zero2. One stage reduces every micro batch and keeps its share of the sum (2 Psi of
+/// weights, 2 Psi / N of gradients: arXiv:1910.02054, section 5.2), beside it the bucket that is
+/// reduced and, where this overlaps, the one that fills (github:deepspeedai/DeepSpeed:
+/// deepspeed/runtime/zero/stage_1_and_2.py). Of pipelined stages each model chunk has them whole
+/// until its micro batches are through.
+Bytes split_gradients(const TrainingJob& job, const StackSpec& stack, double parameters,
+                      double shards) {
+  const Parallelism& par = job.parallelism;
+  const Bytes whole{gradient_bytes(job, stack) * parameters};
+  if (par.pipeline > 1) return std::min(1.0, 1.0 / shards + 1.0 / par.virtual_stages) * whole;
+  const CommunicationPolicy& policy = stack.communication;
+  const double buckets = (policy.overlap_gradients ? 2 : 1) * policy.bucket_parameters;
+  const double unreduced = buckets > 0 ? std::min(parameters, buckets) : parameters;
+  return std::min(whole, 1 / shards * whole + Bytes{policy.gradient_bytes * unreduced});
+}
+
 /// Weights, gradients and optimiser states of `parameters` that `shards` ranks split.
 MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double parameters,
                           double shards) {
@@ -279,8 +295,7 @@ MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double
   out.weights = Bytes{kHalf * parameters};
   out.gradients = Bytes{gradient_bytes(job, stack) * parameters};
   if (par.sharding == Sharding::zero2 && shards > 1) {
-    // Of each model chunk, gradients are whole only until its micro batches are through.
-    out.gradients = std::min(1.0, 1.0 / shards + 1.0 / par.virtual_stages) * out.gradients;
+    out.gradients = split_gradients(job, stack, parameters, shards);
   }
   if (par.sharding == Sharding::zero3 && shards > 1) {
     // 16-bit weights are there only while they are gathered; what is kept is the optimiser's.

@@ -182,6 +182,32 @@ TEST_CASE("peak_memory: parts add up, and sharding divides what it shards") {
   CHECK(peak_memory(job, stack, 3).logits > Bytes{});
 }
 
+TEST_CASE("peak_memory: zero2 keeps a share of the gradients, and the buckets under way") {
+  TrainingJob job = job_of(gpt(), 1, 1, 8);
+  StackSpec stack;
+  stack.main_gradient_bytes = 4;
+  stack.communication.gradient_bytes = 2;
+  stack.communication.bucket_parameters = 1e8;
+  job.parallelism.sharding = Sharding::zero1;
+  const MemoryBreakdown zero1 = peak_memory(job, stack, 0);
+  job.parallelism.sharding = Sharding::zero2;
+  const auto beyond_share = [&] {
+    const MemoryBreakdown zero2 = peak_memory(job, stack, 0);
+    CHECK(zero2.weights == zero1.weights);
+    CHECK(zero2.optimiser == zero1.optimiser);
+    return (zero2.gradients - 1.0 / 8 * zero1.gradients).base_units();
+  };
+  CHECK(beyond_share() == doctest::Approx(2 * 2 * 1e8));
+  stack.communication.overlap_gradients = false;
+  CHECK(beyond_share() == doctest::Approx(2 * 1e8));
+  // One bucket is of them all, as reduced.
+  stack.communication.bucket_parameters = 0;
+  CHECK(beyond_share() == doctest::Approx(zero1.gradients.base_units() / 2));
+  // More than whole they never are.
+  stack.communication.gradient_bytes = 4;
+  CHECK(beyond_share() == doctest::Approx(7.0 / 8 * zero1.gradients.base_units()));
+}
+
 TEST_CASE("peak_memory: zero3 splits all that is kept, and gathers a few layers") {
   TrainingJob job = job_of(gpt(), 1, 1, 64);
   const StackSpec stack;

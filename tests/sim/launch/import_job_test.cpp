@@ -305,6 +305,35 @@ model:
   CHECK(nemo["stack"]["communication"]["overlap_gradients"] == false);
 }
 
+TEST_CASE("import job: FSDP's SHARD_GRAD_OP keeps weights through a micro batch, and no longer") {
+  struct Strategy {
+    std::string name, number;
+    bool reshards, of_nodes;
+  };
+  for (const Strategy& one :
+       {Strategy{"full_shard", "1", true, false}, Strategy{"shard_grad_op", "2", false, false},
+        Strategy{"hybrid_shard", "4", true, true},
+        Strategy{"hybrid_shard_zero2", "5", false, true}}) {
+    CAPTURE(one.name);
+    const std::string accelerate =
+        "distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nmixed_precision: bf16\n"
+        "fsdp_config:\n  fsdp_sharding_strategy: ";
+    const std::string trainer =
+        "model_name_or_path: meta-llama/Llama-3.1-8B\noutput_dir: out\nbf16: true\n"
+        "per_device_train_batch_size: 1\nfsdp: \"";
+    const JobImportOptions two{.nodes = 2, .model = "llama3_8b"};
+    for (const JobImport& found :
+         {imported("a.yaml", accelerate + one.name + "\n", two),
+          imported("a.yaml", accelerate + one.number + "\n", two),
+          imported("t.yaml", trainer + one.name + " auto_wrap\"\n", two)}) {
+      const Json cut = job_of(found)["parallelism"];
+      CHECK(cut["sharding"] == "zero3");
+      CHECK(cut.value("reshard", true) == one.reshards);
+      CHECK(cut.value("shard_group", 16) == (one.of_nodes ? 8 : 16));
+    }
+  }
+}
+
 struct RealJob {
   const char* file;
   JobImportOptions options;
