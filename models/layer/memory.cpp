@@ -298,8 +298,9 @@ MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double
     out.gradients = split_gradients(job, stack, parameters, shards);
   }
   if (par.sharding == Sharding::zero3 && shards > 1) {
-    // 16-bit weights are there only while they are gathered; what is kept is the optimiser's.
-    out.weights = {};
+    // Whole weights are there only while they are gathered.
+    const bool kept = stack.memory.half_weight_shards && !job.offload.parameters;
+    out.weights = kept ? 1 / shards * out.weights : Bytes{};
     // Pipelined stages scatter their gradients once, after the last micro batch.
     if (par.pipeline == 1) out.gradients = 1 / shards * out.gradients;
   }

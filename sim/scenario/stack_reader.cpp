@@ -95,6 +95,9 @@ void declare_memory_policy(const DeclaredMembers& member, MemoryPolicy& out) {
                   "Saved per column of a gated MLP");
   member.optional("rotary_copies", out.rotary_copies,
                   "Rotated Q, K and V are kept beside the product's output");
+  member.optional("half_weight_shards", out.half_weight_shards,
+                  "Under zero3: 16-bit shards of the weights stay beside the optimiser's "
+                  "(DeepSpeed); else those are the weights (FSDP)");
   member.optional("logit_bytes", out.logit_bytes, Interval{0, 64},
                   "Per logit: the 16-bit product, its fp32 copy and the softmax");
   member.optional("run_ahead_layers", out.run_ahead_layers, Interval{0, 1000},

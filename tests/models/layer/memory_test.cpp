@@ -232,6 +232,35 @@ TEST_CASE("peak_memory: zero3 splits all that is kept, and gathers a few layers"
         doctest::Approx(2 * (32 * layer + 2 * vocabulary) + scattered));
 }
 
+TEST_CASE("peak_memory: DeepSpeed keeps 16 Psi / N under zero3, FSDP 14 Psi / N") {
+  TrainingJob job = job_of(gpt(), 1, 1, 64);
+  job.parallelism.sharding = Sharding::zero3;
+  StackSpec stack;
+  stack.main_gradient_bytes = 2;
+  stack.memory.optimiser_state_bytes = 12;
+  const auto bytes_a_weight = [&] {
+    const MemoryBreakdown kept = peak_memory(job, stack, 0);
+    const Bytes states = kept.weights + kept.gradients + kept.optimiser;
+    return states.base_units() * 64 / total_parameters(job.model);
+  };
+  CHECK(bytes_a_weight() == doctest::Approx(14).epsilon(1e-4));
+  stack.memory.half_weight_shards = true;
+  CHECK(bytes_a_weight() == doctest::Approx(16).epsilon(1e-4));
+  job.offload.parameters = true;
+  CHECK(bytes_a_weight() == doctest::Approx(14).epsilon(1e-4));
+
+  for (const char* const name :
+       {"deepspeed", "huggingface_deepspeed_zero3", "megatron_core", "torchtune"}) {
+    CAPTURE(std::string(name));
+    CHECK(presets().stack(name, "").spec.memory.half_weight_shards);
+  }
+  for (const char* const name : {"torchtitan", "huggingface_fsdp1", "huggingface_fsdp2", "maxtext",
+                                 "llm_foundry", "metaseq_fsdp", "neutral"}) {
+    CAPTURE(std::string(name));
+    CHECK_FALSE(presets().stack(name, "").spec.memory.half_weight_shards);
+  }
+}
+
 TEST_CASE("peak_memory: ranks that share a sequence share its activations") {
   TrainingJob job = job_of(gpt(), 2, 1, 4);
   const MemoryBreakdown alone = peak_memory(job, {}, 0);
