@@ -250,13 +250,6 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
   return out;
 }
 
-/// Bytes per parameter of the accumulated gradient. Accumulation in fp32 came with bf16: fp16
-/// training scales the loss and accumulates in fp16 (github:NVIDIA/Megatron-LM: arguments.py).
-double gradient_bytes(const TrainingJob& job, const StackSpec& stack) {
-  return job.precision == Precision::fp16 ? std::min(kHalf, stack.main_gradient_bytes)
-                                          : stack.main_gradient_bytes;
-}
-
 /// Takes what lives on the host off the GPU. Gradients that leave in the backward pass wait in two
 /// buckets, those of zero3 in the layer that is gathered.
 void offload_states(const TrainingJob& job, const StackSpec& stack, double parameters,
@@ -279,7 +272,7 @@ void offload_states(const TrainingJob& job, const StackSpec& stack, double param
 Bytes split_gradients(const TrainingJob& job, const StackSpec& stack, double parameters,
                       double shards) {
   const Parallelism& par = job.parallelism;
-  const Bytes whole{gradient_bytes(job, stack) * parameters};
+  const Bytes whole{stack.main_gradient_bytes * parameters};
   if (par.pipeline > 1) return std::min(1.0, 1.0 / shards + 1.0 / par.virtual_stages) * whole;
   const CommunicationPolicy& policy = stack.communication;
   const double buckets = (policy.overlap_gradients ? 2 : 1) * policy.bucket_parameters;
@@ -293,7 +286,7 @@ MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double
   const Parallelism& par = job.parallelism;
   MemoryBreakdown out;
   out.weights = Bytes{kHalf * parameters};
-  out.gradients = Bytes{gradient_bytes(job, stack) * parameters};
+  out.gradients = Bytes{stack.main_gradient_bytes * parameters};
   if (par.sharding == Sharding::zero2 && shards > 1) {
     out.gradients = split_gradients(job, stack, parameters, shards);
   }

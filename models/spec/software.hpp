@@ -96,7 +96,10 @@ struct StackSpec {
   /// What it does; nothing: the preset does not say. The numbers below follow from it where the
   /// stack is composed (compose_stack.hpp).
   std::optional<StackSwitches> switches{};
-  bool composed = false;    ///< from its switches, or changed by them: no run of it was measured
+  bool composed = false;  ///< from its switches, or changed by them: no run of it was measured
+  /// Whether a job says the format that gradients accumulate in, and that they are reduced in; else
+  /// those of the stack hold but for fp16 training, which has 16-bit ones.
+  bool gradients_said = false, reduction_said = false;
   std::string starts_from;  ///< another preset as it is, which published runs may be of
   /// Constants that somebody changed of the preset that published runs are of, by their path.
   std::vector<std::string> changed{};

@@ -63,7 +63,8 @@ void declare_communication(const DeclaredMembers& member, CommunicationPolicy& o
   member.optional("overlap_parameters", out.overlap_parameters,
                   "Gather sharded parameters during the first forward passes");
   member.optional("gradient_bytes", out.gradient_bytes, Interval{0.5, 16},
-                  "Per parameter, as reduced between replicas");
+                  "Per parameter, as reduced between replicas; default: the stack's, of fp16 "
+                  "training 2");
   member.optional("bucket_parameters", out.bucket_parameters, Interval{1e4, 1e15, false, true},
                   "Parameters of a gradient bucket; 0: one bucket");
   member.optional("overlap_pipeline", out.overlap_pipeline,
@@ -204,7 +205,7 @@ void declare_stack(const DeclaredMembers& member, StackSpec& out) {
   member.optional("parameter_bytes", out.parameter_bytes, Interval{0.5, 16},
                   "Per parameter, as gathered by a sharded optimiser");
   member.optional("main_gradient_bytes", out.main_gradient_bytes, Interval{0, 16},
-                  "Accumulated gradient, per parameter");
+                  "Accumulated gradient, per parameter; default: the stack's, of fp16 training 2");
   member.optional("weight_gradient_traffic", out.weight_gradient_traffic, kPerElement,
                   "Extra bytes per weight and micro batch to accumulate it");
   member.optional("optimiser_bytes", out.optimiser_bytes, kPerElement,

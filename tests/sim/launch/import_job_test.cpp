@@ -305,6 +305,22 @@ model:
   CHECK(nemo["stack"]["communication"]["overlap_gradients"] == false);
 }
 
+TEST_CASE("import job: Megatron's fp16 training has fp16 gradients, unless a flag says fp32") {
+  const auto stack_with = [](const std::string& arguments) {
+    std::string text = kMegatron;
+    const std::size_t at = text.find("--bf16");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, 6, arguments);
+    return read_scenario("my.json", imported("train.sh", text).scenario, test::presets()).stack;
+  };
+  const StackSpec half = stack_with("--fp16");
+  CHECK(half.main_gradient_bytes == 2);
+  CHECK(half.communication.gradient_bytes == 2);
+  const StackSpec single = stack_with("--fp16 --accumulate-allreduce-grads-in-fp32");
+  CHECK(single.main_gradient_bytes == 4);
+  CHECK(single.communication.gradient_bytes == 4);
+}
+
 TEST_CASE("import job: FSDP's SHARD_GRAD_OP keeps weights through a micro batch, and no longer") {
   struct Strategy {
     std::string name, number;
