@@ -46,6 +46,14 @@ bool is_made_again(const TrainingJob& job, Recomputed what) {
   return recomputes(job.modules, what);
 }
 
+bool of_scores(const Saved& s) { return s.keep == Keep::scores || s.keep == Keep::source_scores; }
+
+/// Scores are in no kernel's output: they go wherever the core is repeated, and nowhere else.
+bool is_made_again(const TrainingJob& job, const Saved& s) {
+  if (!of_scores(s)) return s.recomputed && is_made_again(job, *s.recomputed);
+  return job.recompute == Recompute::selective && recomputes(job.modules, Recomputed::core);
+}
+
 /// Bytes per token of a layer of what it saves, by who has which part of it.
 class SavedBytes {
  public:
@@ -61,7 +69,10 @@ class SavedBytes {
 
   /// On one rank.
   [[nodiscard]] double of(const Saved& s) const {
-    if (s.recomputed && is_made_again(job_, *s.recomputed)) return 0;
+    return is_made_again(job_, s) ? 0 : once_made(s);
+  }
+  /// The same, also of what is made again.
+  [[nodiscard]] double once_made(const Saved& s) const {
     const Parallelism& par = job_.parallelism;
     const double bytes = rows(s.rows) * s.columns * of_each(s);
     switch (s.by) {
@@ -113,9 +124,7 @@ class SavedBytes {
 
   /// Softmax, its dropout mask and the dropped-out softmax (arXiv:2205.05198).
   [[nodiscard]] double score_bytes(double keys) const {
-    return stack_.attention == AttentionKernel::unfused && job_.recompute == Recompute::none
-               ? 5.0 * keys
-               : 0;
+    return stack_.attention == AttentionKernel::unfused ? 5.0 * keys : 0;
   }
 
   /// Of each token: on the rank that gets most of the copies.
@@ -140,6 +149,19 @@ double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKi
   const SavedBytes bytes{job, stack, kind, layer};
   double sum = 0;
   for (const Saved& saved : layer.saved) sum += bytes.of(saved);
+  return tokens_of(job, layer) * sum;
+}
+
+/// What the layer at work makes again for its backward pass: all that it saves, or its scores.
+double remade_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+  if (job.recompute == Recompute::full) return whole_layer_bytes(job, stack, kind);
+  if (kind.gradients == Gradients::none) return 0;
+  const Layer layer = declare_layer(job.model, kind);
+  const SavedBytes bytes{job, stack, kind, layer};
+  double sum = 0;
+  for (const Saved& saved : layer.saved) {
+    if (of_scores(saved) && is_made_again(job, saved)) sum += bytes.once_made(saved);
+  }
   return tokens_of(job, layer) * sum;
 }
 
@@ -228,13 +250,6 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
   return out;
 }
 
-/// Bytes per parameter of the accumulated gradient. Accumulation in fp32 came with bf16: fp16
-/// training scales the loss and accumulates in fp16 (github:NVIDIA/Megatron-LM: arguments.py).
-double gradient_bytes(const TrainingJob& job, const StackSpec& stack) {
-  return job.precision == Precision::fp16 ? std::min(kHalf, stack.main_gradient_bytes)
-                                          : stack.main_gradient_bytes;
-}
-
 /// Takes what lives on the host off the GPU. Gradients that leave in the backward pass wait in two
 /// buckets, those of zero3 in the layer that is gathered.
 void offload_states(const TrainingJob& job, const StackSpec& stack, double parameters,
@@ -249,20 +264,36 @@ void offload_states(const TrainingJob& job, const StackSpec& stack, double param
   out.gradients = (1 - share) * out.gradients + share * std::min(buckets, out.gradients);
 }
 
+/// Gradients of zero2. One stage reduces every micro batch and keeps its share of the sum (2 Psi of
+/// weights, 2 Psi / N of gradients: arXiv:1910.02054, section 5.2), beside it the bucket that is
+/// reduced and, where this overlaps, the one that fills (github:deepspeedai/DeepSpeed:
+/// deepspeed/runtime/zero/stage_1_and_2.py). Of pipelined stages each model chunk has them whole
+/// until its micro batches are through.
+Bytes split_gradients(const TrainingJob& job, const StackSpec& stack, double parameters,
+                      double shards) {
+  const Parallelism& par = job.parallelism;
+  const Bytes whole{stack.main_gradient_bytes * parameters};
+  if (par.pipeline > 1) return std::min(1.0, 1.0 / shards + 1.0 / par.virtual_stages) * whole;
+  const CommunicationPolicy& policy = stack.communication;
+  const double buckets = (policy.overlap_gradients ? 2 : 1) * policy.bucket_parameters;
+  const double unreduced = buckets > 0 ? std::min(parameters, buckets) : parameters;
+  return std::min(whole, 1 / shards * whole + Bytes{policy.gradient_bytes * unreduced});
+}
+
 /// Weights, gradients and optimiser states of `parameters` that `shards` ranks split.
 MemoryBreakdown states_of(const TrainingJob& job, const StackSpec& stack, double parameters,
                           double shards) {
   const Parallelism& par = job.parallelism;
   MemoryBreakdown out;
   out.weights = Bytes{kHalf * parameters};
-  out.gradients = Bytes{gradient_bytes(job, stack) * parameters};
+  out.gradients = Bytes{stack.main_gradient_bytes * parameters};
   if (par.sharding == Sharding::zero2 && shards > 1) {
-    // Of each model chunk, gradients are whole only until its micro batches are through.
-    out.gradients = std::min(1.0, 1.0 / shards + 1.0 / par.virtual_stages) * out.gradients;
+    out.gradients = split_gradients(job, stack, parameters, shards);
   }
   if (par.sharding == Sharding::zero3 && shards > 1) {
-    // 16-bit weights are there only while they are gathered; what is kept is the optimiser's.
-    out.weights = {};
+    // Whole weights are there only while they are gathered.
+    const bool kept = stack.memory.half_weight_shards && !job.offload.parameters;
+    out.weights = kept ? 1 / shards * out.weights : Bytes{};
     // Pipelined stages scatter their gradients once, after the last micro batch.
     if (par.pipeline == 1) out.gradients = 1 / shards * out.gradients;
   }
@@ -449,24 +480,24 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
 
   MemoryBreakdown backward = model_states(job, stack, shape);
   const double in_flight = micro_batches_in_flight(job, stage);
-  double again = 0;  // of the layer that is recomputed
+  double again = 0;  // of the layer at work
   Bytes largest;
   struct Saving {
     Bytes kept;
-    double whole = 0;
+    double remade = 0;
   };
   PerKind<Saving> known;
   for (const LayerKind of : shape.layers) {
     const Saving saving = known.at(of, [&](LayerKind kind) {
       return Saving{.kept = saved_per_layer(job, stack, kind),
-                    .whole = whole_layer_bytes(job, stack, kind)};
+                    .remade = remade_bytes(job, stack, kind)};
     });
     backward.activations += in_flight * saving.kept;
     largest = std::max(largest, saving.kept);
-    again = std::max(again, saving.whole);
+    again = std::max(again, saving.remade);
   }
   offload_activations(job, largest, backward);
-  if (job.recompute == Recompute::full) backward.activations += Bytes{again};
+  backward.activations += Bytes{again};
   if (shape.has_head) {
     backward.logits =
         (1.0 + job.model.predicted_tokens) *

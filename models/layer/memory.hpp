@@ -19,7 +19,7 @@ struct MemoryBreakdown {
   Bytes weights;
   Bytes gradients;      ///< accumulated over the micro batches
   Bytes optimiser;      ///< states, sharded or not
-  Bytes activations;    ///< saved for backward passes to come, and a recomputed layer
+  Bytes activations;    ///< saved for backward passes to come, and what one layer recomputes
   Bytes logits;         ///< of one micro batch, last stage
   Bytes communication;  ///< gathered tensors, received activations, gradient buckets
   Bytes framework;      ///< workspaces, and what the allocator loses to fragmentation

@@ -120,6 +120,9 @@ void compose_memory(const StackSwitches& s, MemoryPolicy& out) {
                          : s.optimiser_states == StateFormat::bf16 ? 2 * kHalf
                                                                    : 2;
   out.optimiser_state_bytes = (s.master_weights ? kSingle : 0) + moments;
+  // FSDP and compiled programs have the weights once, as their optimiser has them.
+  const bool once = s.sharding_unit != ShardingUnit::bucket || s.host == HostClass::program;
+  out.half_weight_shards = !(once && s.master_weights);
   out.gated_mlp_bytes = s.fused_swiglu || is_compiled(s) ? 3 * kHalf : 4 * kHalf;
   // The 16-bit product, its 32-bit copy and the softmax; a fused kernel writes the gradient in the
   // place of the product, and a chunked one keeps neither.
@@ -283,6 +286,8 @@ void shift(const StackSpec& before, const StackSpec& after, StackSpec& stack) {
               stack.communication.overlap_pipeline);
   shift_value(before.communication.half_duplex_pipeline, after.communication.half_duplex_pipeline,
               stack.communication.half_duplex_pipeline);
+  shift_value(before.memory.half_weight_shards, after.memory.half_weight_shards,
+              stack.memory.half_weight_shards);
   shift_value(before.launch_interval, after.launch_interval, stack.launch_interval);
   shift_value(before.expert_host_layer, after.expert_host_layer, stack.expert_host_layer);
   shift_value(before.expert_host_expert, after.expert_host_expert, stack.expert_host_expert);

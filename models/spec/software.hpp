@@ -72,7 +72,11 @@ struct MemoryPolicy {
   /// product its output; 8 unfused, 4 if the output is made again.
   double gated_mlp_bytes = 6;
   bool rotary_copies = false;  ///< rotated Q, K, V are kept beside the product's output
-  double logit_bytes = 10;     ///< per logit: the 16-bit product, its fp32 copy and the softmax
+  /// Under zero3, 16-bit shards of the weights stay beside the fp32 ones of the optimiser
+  /// (DeepSpeed: 2 + 2 + 12 bytes over the shards, arXiv:1910.02054, section 5.3); else the
+  /// optimiser's are the weights (FSDP).
+  bool half_weight_shards = false;
+  double logit_bytes = 10;  ///< per logit: the 16-bit product, its fp32 copy and the softmax
   /// Layers by which the host runs ahead of the GPU: memory of that many layers' gathered tensors
   /// waits for the stream of the collectives. The allocator gives it back when memory is short.
   double run_ahead_layers = 0;
@@ -92,7 +96,10 @@ struct StackSpec {
   /// What it does; nothing: the preset does not say. The numbers below follow from it where the
   /// stack is composed (compose_stack.hpp).
   std::optional<StackSwitches> switches{};
-  bool composed = false;    ///< from its switches, or changed by them: no run of it was measured
+  bool composed = false;  ///< from its switches, or changed by them: no run of it was measured
+  /// Whether a job says the format that gradients accumulate in, and that they are reduced in; else
+  /// those of the stack hold but for fp16 training, which has 16-bit ones.
+  bool gradients_said = false, reduction_said = false;
   std::string starts_from;  ///< another preset as it is, which published runs may be of
   /// Constants that somebody changed of the preset that published runs are of, by their path.
   std::vector<std::string> changed{};

@@ -342,6 +342,11 @@ struct Parallelism {
     if (sharding == Sharding::none) return 1;
     return sharding == Sharding::zero3 && shard_group > 0 ? shard_group : replicas();
   }
+  /// Whether replicas reduce the gradients of every micro batch, as each keeps only its share of
+  /// them; pipelined stages reduce once, after their last micro batch.
+  [[nodiscard]] bool reduces_each_micro_batch() const {
+    return pipeline == 1 && shards() > 1 && sharding >= Sharding::zero2;
+  }
 };
 
 struct Batch {

@@ -470,7 +470,8 @@ class Import {
       const std::string feature = row.path.substr(kFeatures.size());
       if (job_.bf16_gradients && (feature == "gradients" || feature == "reduced_format")) {
         const std::string said = *job_.bf16_gradients ? "bf16" : "fp32";
-        if (row.value != said) one[feature] = said;
+        // fp16 training has 16-bit ones unless it says otherwise.
+        if (row.value != said || job_.precision == "fp16") one[feature] = said;
       }
       const auto said = job_.stack_switches.find(feature);
       if (said == job_.stack_switches.end()) continue;

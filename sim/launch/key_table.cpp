@@ -20,7 +20,29 @@ bool any_name(std::string_view names, const Use& use) {
   return false;
 }
 
+/// How a strategy of FSDP shards (pytorch.org/docs/stable/fsdp.html, ShardingStrategy).
+struct FsdpStrategy {
+  std::string_view name;
+  const char* sharding;
+  bool keeps_weights;  ///< from the forward to the backward pass
+  bool of_nodes;       ///< the GPUs of a node hold all weights together
+};
+constexpr std::array kFsdpStrategies{FsdpStrategy{"full_shard", "zero3", false, false},
+                                     FsdpStrategy{"shard_grad_op", "zero3", true, false},
+                                     FsdpStrategy{"no_shard", "none", false, false},
+                                     FsdpStrategy{"hybrid_shard", "zero3", false, true},
+                                     FsdpStrategy{"hybrid_shard_zero2", "zero3", true, true}};
+
 }  // namespace
+
+bool take_fsdp_name(JobSketch& job, std::string_view strategy) {
+  const auto* const known = std::ranges::find(kFsdpStrategies, strategy, &FsdpStrategy::name);
+  if (known == kFsdpStrategies.end()) return false;
+  job.sharding = known->sharding;
+  if (known->keeps_weights) job.reshard = false;
+  if (known->of_nodes) job.fixed_node_group = 1;
+  return true;
+}
 
 const KeyRow* find_row(std::span<const std::span<const KeyRow>> tables, std::string_view key) {
   for (const bool whole : {true, false}) {

@@ -57,6 +57,11 @@ void take_model_no(JobSketch& job, const Setting& from) {
   job.model.*Member = !from.flag();
 }
 
+/// Takes a sharding strategy of PyTorch's FSDP, in small letters: "shard_grad_op". That one and its
+/// hybrid keep weights from the forward to the backward pass of a micro batch and split them in
+/// between: zero3 that does not reshard. False, and nothing taken: there is no such strategy.
+bool take_fsdp_name(JobSketch& job, std::string_view strategy);
+
 /// The row of a key (as plain_key() gives it): whole names before those with "*". Null: there is
 /// none.
 const KeyRow* find_row(std::span<const std::span<const KeyRow>> tables, std::string_view key);

@@ -1,6 +1,7 @@
 // Keys of Accelerate's YAML.
 #include <array>
 #include <fmt/format.h>
+#include <string_view>
 
 #include "sim/launch/key_table.hpp"
 
@@ -27,21 +28,13 @@ void take_type(J& job, const Setting& from) {
 
 /// Names, or the numbers that older files have.
 void take_strategy(J& job, const Setting& from) {
-  const std::string text = lower(from.text());
-  if (text == "full_shard" || text == "1") {
-    job.sharding = "zero3";
-  } else if (text == "shard_grad_op" || text == "2") {
-    job.sharding = "zero2";
-  } else if (text == "no_shard" || text == "3") {
-    job.sharding = "none";
-  } else if (text == "hybrid_shard" || text == "4") {
-    job.sharding = "zero3";
-    job.fixed_node_group = 1;
-  } else if (text == "hybrid_shard_zero2" || text == "5") {
-    job.sharding = "zero3";
-    job.reshard = false;
-    job.fixed_node_group = 1;
-  } else {
+  constexpr std::array<std::string_view, 5> kNumbered{"full_shard", "shard_grad_op", "no_shard",
+                                                      "hybrid_shard", "hybrid_shard_zero2"};
+  std::string text = lower(from.text());
+  if (text.size() == 1 && text[0] >= '1' && text[0] <= '5') {
+    text = kNumbered.at(static_cast<std::size_t>(text[0] - '1'));
+  }
+  if (!take_fsdp_name(job, text)) {
     from.fail("FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, HYBRID_SHARD_ZERO2");
   }
 }

@@ -47,13 +47,8 @@ void take_checkpointing(J& job, const Setting& from) {
 void take_fsdp_words(J& job, const Setting& from) {
   std::string all = lower(from.text());
   for (const std::string& word : words_of(all)) {
-    if (word == "full_shard" || word == "true") job.sharding = "zero3";
-    if (word == "shard_grad_op") job.sharding = "zero2";
-    if (word == "no_shard") job.sharding = "none";
-    if (word == "hybrid_shard" || word == "hybrid_shard_zero2") {
-      job.sharding = word == "hybrid_shard" ? "zero3" : "zero2";
-      job.fixed_node_group = 1;
-    }
+    if (word == "true") job.sharding = "zero3";
+    take_fsdp_name(job, word);
     if (word == "offload") {
       job.offload_optimizer = 1;
       job.offload_parameters = true;

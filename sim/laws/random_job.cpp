@@ -263,7 +263,8 @@ class JobDraw {
     Json out{{"sequences", rounds * data_ * micro},
              {"micro", micro},
              {"tokens", one_of<int>({2048, 2048, 4096, 8192})}};
-    if (options_.pools && sharding_ != "zero3" && once_in(4)) out["micro_batches"] = "balanced";
+    const bool each = sharding_ == "zero3" || (sharding_ == "zero2" && pipeline_ == 1);
+    if (options_.pools && !each && once_in(4)) out["micro_batches"] = "balanced";
     return out;
   }
   Json stack() {

@@ -166,6 +166,7 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, RowDraft& ou
     stack.expert_host_expert *= stack.expert_partial_graph;
   }
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
+  stack.reduction_said = row.gradient_bytes.has_value();
 }
 
 /// What the row says in the words of a scenario. Mistakes are told at their place in the row.

@@ -246,6 +246,20 @@ void complete_policies(const ScenarioDraft& draft, Scenario& out) {
   }
 }
 
+/// Accumulation in fp32 came with bf16: fp16 training scales the loss, and accumulates and reduces
+/// in fp16 unless it is told otherwise (github:NVIDIA/Megatron-LM:megatron/training/arguments.py:
+/// --accumulate-allreduce-grads-in-fp32).
+void complete_gradients(Scenario& out) {
+  if (out.job.precision != Precision::fp16) return;
+  StackSpec& stack = out.stack;
+  constexpr double kHalfBytes = 2;
+  double& reduced = stack.communication.gradient_bytes;
+  if (!stack.gradients_said) {
+    stack.main_gradient_bytes = std::min(kHalfBytes, stack.main_gradient_bytes);
+  }
+  if (!stack.reduction_said) reduced = std::min(kHalfBytes, reduced);
+}
+
 /// A GPU whose constants are those of another kernel generation than the stack's.
 void note_attention(std::size_t pool, Scenario& out) {
   const AttentionKernel wanted = out.stack.attention;
@@ -391,6 +405,7 @@ Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& preset
   complete_schedule(draft, out);
   complete_micro_batches(draft, out);
   complete_policies(draft, out);
+  complete_gradients(out);
   apply_learnt(out);
 
   out.fabric = draft.fabric ? *draft.fabric : default_fabric(draft.node, presets);

@@ -191,8 +191,8 @@ void check_counts(const ScenarioDraft& draft, const Scenario& scenario, const Si
            std::to_string(passes) + " micro batches x pipeline x virtual_stages",
            "at most " + std::to_string(kMaxPasses));
   }
-  // With sharded weights each layer of a pass waits for its own.
-  const bool by_layer = s.cut.sharding == Sharding::zero3;
+  // With sharded weights each layer of a pass waits for its own, with sharded gradients it reduces.
+  const bool by_layer = s.cut.sharding == Sharding::zero3 || s.cut.reduces_each_micro_batch();
   const double pieces = by_layer ? s.stage_layers / s.cut.virtual_stages + 2 : 1;
   const double segments = 2 * static_cast<double>(passes) * pieces;
   if (segments > kMaxSegments) {

@@ -144,12 +144,22 @@ void read_switches(const JsonCursor& from, const PresetStore& presets, ScenarioD
   change_switches(switches, presets, draft);
 }
 
+/// Notes which formats of gradients a job says, be they those of its stack or not.
+void note_gradients(const JsonCursor& from, StackSpec& stack) {
+  const auto communication = from.find("communication");
+  if (from.find("main_gradient_bytes") || from.find("gradients")) stack.gradients_said = true;
+  if ((communication && communication->find("gradient_bytes")) || from.find("reduced_format")) {
+    stack.reduction_said = true;
+  }
+}
+
 }  // namespace
 
 void change_stack(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   read_switches(from, presets, draft);
   const StackSpec before = draft.stack;
   declare_stack({from, Extent::changes}, draft.stack);
+  note_gradients(from, draft.stack);
   from.finish();
   for (std::string& path : changed_constants(before, draft.stack)) {
     draft.stack.changed.push_back(std::move(path));

@@ -63,7 +63,8 @@ void declare_communication(const DeclaredMembers& member, CommunicationPolicy& o
   member.optional("overlap_parameters", out.overlap_parameters,
                   "Gather sharded parameters during the first forward passes");
   member.optional("gradient_bytes", out.gradient_bytes, Interval{0.5, 16},
-                  "Per parameter, as reduced between replicas");
+                  "Per parameter, as reduced between replicas; default: the stack's, of fp16 "
+                  "training 2");
   member.optional("bucket_parameters", out.bucket_parameters, Interval{1e4, 1e15, false, true},
                   "Parameters of a gradient bucket; 0: one bucket");
   member.optional("overlap_pipeline", out.overlap_pipeline,
@@ -95,6 +96,9 @@ void declare_memory_policy(const DeclaredMembers& member, MemoryPolicy& out) {
                   "Saved per column of a gated MLP");
   member.optional("rotary_copies", out.rotary_copies,
                   "Rotated Q, K and V are kept beside the product's output");
+  member.optional("half_weight_shards", out.half_weight_shards,
+                  "Under zero3: 16-bit shards of the weights stay beside the optimiser's "
+                  "(DeepSpeed); else those are the weights (FSDP)");
   member.optional("logit_bytes", out.logit_bytes, Interval{0, 64},
                   "Per logit: the 16-bit product, its fp32 copy and the softmax");
   member.optional("run_ahead_layers", out.run_ahead_layers, Interval{0, 1000},
@@ -201,7 +205,7 @@ void declare_stack(const DeclaredMembers& member, StackSpec& out) {
   member.optional("parameter_bytes", out.parameter_bytes, Interval{0.5, 16},
                   "Per parameter, as gathered by a sharded optimiser");
   member.optional("main_gradient_bytes", out.main_gradient_bytes, Interval{0, 16},
-                  "Accumulated gradient, per parameter");
+                  "Accumulated gradient, per parameter; default: the stack's, of fp16 training 2");
   member.optional("weight_gradient_traffic", out.weight_gradient_traffic, kPerElement,
                   "Extra bytes per weight and micro batch to accumulate it");
   member.optional("optimiser_bytes", out.optimiser_bytes, kPerElement,

@@ -196,6 +196,11 @@ void check_unequal(const ScenarioDraft& draft, const Scenario& s) {
            "no such key, where sharding is zero3: all replicas gather the weights of every micro "
            "batch together");
   }
+  if (cut.reduces_each_micro_batch()) {
+    refuse(draft, "/batch/micro_batches", found,
+           "no such key, where sharding is zero2 without pipeline stages: all replicas reduce the "
+           "gradients of every micro batch together");
+  }
   if (s.micro_batches.empty()) return;
   check_counts(draft, s);
   check_expert_groups(draft, s, replica_variants(s, placement));

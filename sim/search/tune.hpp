@@ -97,7 +97,7 @@ struct TuneResult {
   std::vector<TuneCount> refused;  ///< by the scenario's rules, most first
   /// That the software cannot run, by the first capability that it lacks ("sharding.zero3").
   std::vector<TuneCount> beyond_stack;
-  /// With zero2 where zero1 fits too: a step takes the same time.
+  /// With zero2 where zero1 fits too: no step of it is shorter.
   std::size_t same_as_zero1 = 0;
   std::size_t over_memory = 0;  ///< do not fit
   std::size_t pruned = 0;       ///< by their bound; where it was interrupted: not looked at yet

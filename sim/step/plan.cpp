@@ -102,7 +102,10 @@ class StageBuilder {
     }
     out_.gathers_first = count();
     for (std::size_t i = 0; i < order.size(); ++i) add_item(order[i], i);
-    if (par_.replicas() > 1 && !gathers_weights() && !policy_.overlap_gradients) reduce(trained_);
+    if (par_.replicas() > 1 && !par_.reduces_each_micro_batch() && !gathers_weights() &&
+        !policy_.overlap_gradients) {
+      reduce(trained_);
+    }
     out_.reduces_end = count();
     if (sharded() && !policy_.overlap_parameters) gather(trained_);
     plan_optimiser();
@@ -335,9 +338,7 @@ class StageBuilder {
   /// scatter of that.
   void add_sharded(const std::vector<const Piece*>& pieces, const WorkItem& work,
                    std::size_t number) {
-    // Pipelined stages keep whole gradients until their last micro batch.
-    const bool last = last_backward_[work.chunk] == number;
-    const bool reduces = ends_micro_batch(work.pass) && (par_.pipeline == 1 || last);
+    const bool reduces = reduces_after(work, number);
     for (const Piece* piece : pieces) {
       const Use& use = uses_[use_++];
       add_segment(piece->cost(work.pass), true, beside_sharded(use, reduces));
@@ -360,6 +361,12 @@ class StageBuilder {
     post(CollectiveOp::all_reduce, gradient_bytes(w.all / par_.shards()), DataGroupKind::copies);
   }
 
+  /// Whether replicas reduce gradients beside or after a pass, the `number`th of its rank.
+  [[nodiscard]] bool reduces_after(const WorkItem& work, std::size_t number) const {
+    return ends_micro_batch(work.pass) && par_.replicas() > 1 &&
+           (par_.reduces_each_micro_batch() || last_backward_[work.chunk] == number);
+  }
+
   /// `number`: of the item in its rank's order.
   void add_item(const WorkItem& work, std::size_t number) {
     const bool forward = is_forward(work.pass);
@@ -369,11 +376,11 @@ class StageBuilder {
     const ChunkPass& pass_over = chunk_pass(work);
     item.copies = pass_over.copies;
     const bool gathering = first_forward_[work.chunk] == number && out_.gathers_first > 0;
-    const bool reducing =
-        last_backward_[work.chunk] == number && par_.replicas() > 1 && policy_.overlap_gradients;
+    const bool reduces = reduces_after(work, number);
+    const std::uint32_t reduced = reduced_;
     if (gathers_weights()) {
       add_sharded(pass_over.pieces, work, number);
-    } else if (gathering || reducing) {
+    } else if (gathering || (reduces && policy_.overlap_gradients)) {
       add_window(pass_over.pieces, work, forward);
     } else {
       add_segment(pass_over.cost, false, {});
@@ -382,6 +389,9 @@ class StageBuilder {
     if (pass_over.pieces.empty() && out_.segments.size() == item.first_segment) {
       add_segment(pass_over.cost, false, {});
     }
+    Segment& first = out_.segments[item.first_segment];
+    first.needs = std::max(first.needs, reduced);
+    if (reduces && !gathers_weights()) reduce_in_turn();
     item.segments = static_cast<std::uint32_t>(out_.segments.size()) - item.first_segment;
     assert(item.segments > 0 && "a pass that nobody runs");
     if (work.micro_batch == 0) {
@@ -392,6 +402,13 @@ class StageBuilder {
       }
     }
     out_.items.push_back(item);
+  }
+
+  /// Without overlap, the next pass waits for the gradients of a micro batch.
+  void reduce_in_turn() {
+    if (policy_.overlap_gradients || !par_.reduces_each_micro_batch()) return;
+    reduce(trained_);
+    out_.segments.back().posts = reduced_ = count();
   }
 
   /// A pass beside which replicas exchange: one segment per piece, so that buckets come and go

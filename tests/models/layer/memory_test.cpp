@@ -74,6 +74,34 @@ TEST_CASE("saved_per_layer: the closed forms of Korthikanti et al. 2022, section
   }
 }
 
+TEST_CASE("peak_memory: scores of unfused attention go where the core is repeated, not elsewhere") {
+  StackSpec unfused;
+  unfused.attention = AttentionKernel::unfused;
+  unfused.memory.fragmentation = 1;
+  StackSpec flash = unfused;
+  flash.attention = AttentionKernel::flash2;
+  TrainingJob job = job_of(gpt(), 1, 1, 1);
+  const double scores =
+      5.0 * job.model.heads * job.batch.tokens * job.batch.tokens * job.batch.micro_sequences;
+  const auto layers_of_scores = [&] {
+    return (peak_memory(job, unfused, 0).activations - peak_memory(job, flash, 0).activations)
+               .base_units() /
+           scores;
+  };
+  const int all = job.model.layers;
+  CHECK(layers_of_scores() == doctest::Approx(all));
+  job.recompute = Recompute::selective;
+  job.modules = {.core_attention = false, .layer_norm = true};
+  CHECK(layers_of_scores() == doctest::Approx(all));
+  job.modules = {.core_attention = false, .activation = true};
+  CHECK(layers_of_scores() == doctest::Approx(all));
+  // Repeated, those of the layer at work are there.
+  job.modules = {.core_attention = true};
+  CHECK(layers_of_scores() == doctest::Approx(1));
+  job.recompute = Recompute::full;
+  CHECK(layers_of_scores() == doctest::Approx(1));
+}
+
 TEST_CASE("saved_per_layer: grouped heads, a gated MLP, and 8-bit operands, tensor by tensor") {
   TransformerShape llama = presets().model("llama3_405b");
   TrainingJob job = job_of(llama, 8, 1, 1);
@@ -154,6 +182,32 @@ TEST_CASE("peak_memory: parts add up, and sharding divides what it shards") {
   CHECK(peak_memory(job, stack, 3).logits > Bytes{});
 }
 
+TEST_CASE("peak_memory: zero2 keeps a share of the gradients, and the buckets under way") {
+  TrainingJob job = job_of(gpt(), 1, 1, 8);
+  StackSpec stack;
+  stack.main_gradient_bytes = 4;
+  stack.communication.gradient_bytes = 2;
+  stack.communication.bucket_parameters = 1e8;
+  job.parallelism.sharding = Sharding::zero1;
+  const MemoryBreakdown zero1 = peak_memory(job, stack, 0);
+  job.parallelism.sharding = Sharding::zero2;
+  const auto beyond_share = [&] {
+    const MemoryBreakdown zero2 = peak_memory(job, stack, 0);
+    CHECK(zero2.weights == zero1.weights);
+    CHECK(zero2.optimiser == zero1.optimiser);
+    return (zero2.gradients - 1.0 / 8 * zero1.gradients).base_units();
+  };
+  CHECK(beyond_share() == doctest::Approx(2 * 2 * 1e8));
+  stack.communication.overlap_gradients = false;
+  CHECK(beyond_share() == doctest::Approx(2 * 1e8));
+  // One bucket is of them all, as reduced.
+  stack.communication.bucket_parameters = 0;
+  CHECK(beyond_share() == doctest::Approx(zero1.gradients.base_units() / 2));
+  // More than whole they never are.
+  stack.communication.gradient_bytes = 4;
+  CHECK(beyond_share() == doctest::Approx(7.0 / 8 * zero1.gradients.base_units()));
+}
+
 TEST_CASE("peak_memory: zero3 splits all that is kept, and gathers a few layers") {
   TrainingJob job = job_of(gpt(), 1, 1, 64);
   const StackSpec stack;
@@ -176,6 +230,35 @@ TEST_CASE("peak_memory: zero3 splits all that is kept, and gathers a few layers"
   job.parallelism.reshard = false;
   CHECK(peak_memory(job, stack, 0).communication.base_units() ==
         doctest::Approx(2 * (32 * layer + 2 * vocabulary) + scattered));
+}
+
+TEST_CASE("peak_memory: DeepSpeed keeps 16 Psi / N under zero3, FSDP 14 Psi / N") {
+  TrainingJob job = job_of(gpt(), 1, 1, 64);
+  job.parallelism.sharding = Sharding::zero3;
+  StackSpec stack;
+  stack.main_gradient_bytes = 2;
+  stack.memory.optimiser_state_bytes = 12;
+  const auto bytes_a_weight = [&] {
+    const MemoryBreakdown kept = peak_memory(job, stack, 0);
+    const Bytes states = kept.weights + kept.gradients + kept.optimiser;
+    return states.base_units() * 64 / total_parameters(job.model);
+  };
+  CHECK(bytes_a_weight() == doctest::Approx(14).epsilon(1e-4));
+  stack.memory.half_weight_shards = true;
+  CHECK(bytes_a_weight() == doctest::Approx(16).epsilon(1e-4));
+  job.offload.parameters = true;
+  CHECK(bytes_a_weight() == doctest::Approx(14).epsilon(1e-4));
+
+  for (const char* const name :
+       {"deepspeed", "huggingface_deepspeed_zero3", "megatron_core", "torchtune"}) {
+    CAPTURE(std::string(name));
+    CHECK(presets().stack(name, "").spec.memory.half_weight_shards);
+  }
+  for (const char* const name : {"torchtitan", "huggingface_fsdp1", "huggingface_fsdp2", "maxtext",
+                                 "llm_foundry", "metaseq_fsdp", "neutral"}) {
+    CAPTURE(std::string(name));
+    CHECK_FALSE(presets().stack(name, "").spec.memory.half_weight_shards);
+  }
 }
 
 TEST_CASE("peak_memory: ranks that share a sequence share its activations") {

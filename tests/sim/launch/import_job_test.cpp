@@ -457,6 +457,51 @@ model:
   CHECK(nemo["stack"]["communication"]["overlap_gradients"] == false);
 }
 
+TEST_CASE("import job: Megatron's fp16 training has fp16 gradients, unless a flag says fp32") {
+  const auto stack_with = [](const std::string& arguments) {
+    std::string text = kMegatron;
+    const std::size_t at = text.find("--bf16");
+    REQUIRE(at != std::string::npos);
+    text.replace(at, 6, arguments);
+    return read_scenario("my.json", imported("train.sh", text).scenario, test::presets()).stack;
+  };
+  const StackSpec half = stack_with("--fp16");
+  CHECK(half.main_gradient_bytes == 2);
+  CHECK(half.communication.gradient_bytes == 2);
+  const StackSpec single = stack_with("--fp16 --accumulate-allreduce-grads-in-fp32");
+  CHECK(single.main_gradient_bytes == 4);
+  CHECK(single.communication.gradient_bytes == 4);
+}
+
+TEST_CASE("import job: FSDP's SHARD_GRAD_OP keeps weights through a micro batch, and no longer") {
+  struct Strategy {
+    std::string name, number;
+    bool reshards, of_nodes;
+  };
+  for (const Strategy& one :
+       {Strategy{"full_shard", "1", true, false}, Strategy{"shard_grad_op", "2", false, false},
+        Strategy{"hybrid_shard", "4", true, true},
+        Strategy{"hybrid_shard_zero2", "5", false, true}}) {
+    CAPTURE(one.name);
+    const std::string accelerate =
+        "distributed_type: FSDP\nnum_machines: 2\nnum_processes: 16\nmixed_precision: bf16\n"
+        "fsdp_config:\n  fsdp_sharding_strategy: ";
+    const std::string trainer =
+        "model_name_or_path: meta-llama/Llama-3.1-8B\noutput_dir: out\nbf16: true\n"
+        "per_device_train_batch_size: 1\nfsdp: \"";
+    const JobImportOptions two{.nodes = 2, .model = "llama3_8b"};
+    for (const JobImport& found :
+         {imported("a.yaml", accelerate + one.name + "\n", two),
+          imported("a.yaml", accelerate + one.number + "\n", two),
+          imported("t.yaml", trainer + one.name + " auto_wrap\"\n", two)}) {
+      const Json cut = job_of(found)["parallelism"];
+      CHECK(cut["sharding"] == "zero3");
+      CHECK(cut.value("reshard", true) == one.reshards);
+      CHECK(cut.value("shard_group", 16) == (one.of_nodes ? 8 : 16));
+    }
+  }
+}
+
 struct RealJob {
   const char* file;
   JobImportOptions options;

@@ -56,6 +56,26 @@ constexpr StackSwitches kAllFused{.fused_norm = true,
 
 }  // namespace
 
+TEST_CASE("fp16 training accumulates and reduces fp16 gradients, unless the job says otherwise") {
+  struct Said {
+    std::string precision, changes;
+    double accumulated, reduced;
+  };
+  for (const Said& one : {Said{"bf16", "", 4, 4}, Said{"fp16", "", 2, 2},
+                          Said{"fp16", R"(, "main_gradient_bytes": 4)", 4, 2},
+                          Said{"fp16", R"(, "communication": {"gradient_bytes": 4})", 2, 4},
+                          Said{"fp16", R"(, "gradients": "fp32", "reduced_format": "fp32")", 4, 4},
+                          Said{"fp16", R"(, "gradients": "bf16")", 2, 2}}) {
+    CAPTURE(one.precision);
+    CAPTURE(one.changes);
+    const StackSpec stack = with_stack(R"({"preset": "megatron_core")" + one.changes + "}",
+                                       R"(, "precision": ")" + one.precision + "\"")
+                                .stack;
+    CHECK(stack.main_gradient_bytes == one.accumulated);
+    CHECK(stack.communication.gradient_bytes == one.reduced);
+  }
+}
+
 TEST_CASE("compose: an eager layer has the kernels that were counted, and four times the bytes") {
   // Counted under a dispatch recorder: 38 kernels forward and 73 backward of a Llama layer, here
   // with the 7 that add up gradients of weights.

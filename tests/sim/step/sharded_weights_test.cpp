@@ -57,6 +57,35 @@ TEST_CASE("zero3: every micro batch gathers each layer twice and the rest once, 
         doctest::Approx(kMicroBatches * 4 * stage.parameters));
 }
 
+TEST_CASE("zero2: every micro batch reduces what zero1 reduces once") {
+  constexpr double kMicroBatches = 4;
+  const auto split = [](const char* sharding, const char* overlap) {
+    return scenario({R"(stack={"preset": "deepspeed", "communication": {"sm_share": 0}})",
+                     std::string("parallelism.sharding=") + sharding,
+                     std::string("stack.communication.overlap_gradients=") + overlap});
+  };
+  for (const char* const overlap : {"true", "false"}) {
+    CAPTURE(overlap);
+    const StagePlan zero1 = plan_step(split("zero1", overlap)).stages[0];
+    const StagePlan zero2 = plan_step(split("zero2", overlap)).stages[0];
+    CHECK(bytes(zero2, CollectiveOp::reduce_scatter) ==
+          doctest::Approx(kMicroBatches * bytes(zero1, CollectiveOp::reduce_scatter)));
+    CHECK(bytes(zero2, CollectiveOp::all_gather) == bytes(zero1, CollectiveOp::all_gather));
+  }
+  // Without overlap each of them is waited for.
+  const StagePlan zero1 = plan_step(split("zero1", "false")).stages[0];
+  REQUIRE(count(zero1, CollectiveOp::reduce_scatter, DataGroupKind::replicas) == 1);
+  const DataChannel& reduction = zero1.channels[zero1.collectives.front().channel];
+  const double alone =
+      (reduction.cost.latency + reduction.payload / reduction.cost.payload_rate).base_units();
+  const double one = simulate_step(split("zero1", "false")).step_s;
+  const double two = simulate_step(split("zero2", "false")).step_s;
+  CHECK(two - one == doctest::Approx((kMicroBatches - 1) * alone).epsilon(1e-3));
+  CHECK(simulate_step(split("zero2", "true")).step_s < two);
+  CHECK(simulate_step(split("zero2", "true")).step_s >=
+        simulate_step(split("zero1", "true")).step_s);
+}
+
 TEST_CASE("zero3: copies in groups gather inside them and reduce across them") {
   const StepPlan plan = plan_step(scenario({"parallelism.shard_group=8"}));
   const StagePlan& stage = plan.stages[0];

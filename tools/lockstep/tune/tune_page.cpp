@@ -194,7 +194,7 @@ void add_left_out(Page& page, const TuneResult& r) {
   };
   add("more memory than the card has", r.over_memory);
   add("cannot be faster than the best, by their lower bound", r.pruned);
-  add("take the same time with zero2 as with zero1", r.same_as_zero1);
+  add("no faster with zero2 than with zero1, which fits", r.same_as_zero1);
   for (const TuneCount& count : r.refused) add("the rule of " + count.reason, count.layouts);
   for (const TuneCount& count : r.beyond_stack) {
     add("the software is not known to do " + count.reason, count.layouts);

@@ -72,7 +72,7 @@ std::string counts(const TuneResult& r, const std::string& stack) {
     out += fmt::format("; {} break a rule ({})", number(refused), fmt::join(rules, ", "));
   }
   if (r.same_as_zero1 > 0) {
-    out += fmt::format("; {} take as long with less sharding", number(r.same_as_zero1));
+    out += fmt::format("; {} are no faster than with less sharding", number(r.same_as_zero1));
   }
   return out + fmt::format("; {} do not fit in memory; {} {}; {} replayed", number(r.over_memory),
                            number(r.pruned),
