@@ -13,8 +13,8 @@ constexpr std::size_t kJsonDepth = 64;
 
 /// Throws InputError (file `file`, and the pointer of the place) for text that is not UTF-8 JSON, a
 /// key twice in one object, a number beyond the range of double, more than kJsonDepth levels, or an
-/// empty text. A UTF-8 byte order mark is skipped, and so
-/// are comments (// to the end of the line, /* */). What begins as YAML does is called that. Takes time proportional to the text.
+/// empty text. A UTF-8 byte order mark is skipped, and so are comments (// to the end of the line,
+/// /* */). What begins as YAML does is called that. Takes time proportional to the text.
 nlohmann::ordered_json parse_json_text(const std::string& file, std::string_view text);
 
 /// Throws InputError for an empty text, or one of blanks alone; `allowed`: "a JSON object".

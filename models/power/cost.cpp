@@ -59,11 +59,13 @@ std::optional<MoneyOf> money_of(const CostSpec* prices, bool rented) {
 
 std::string words_of(MoneyOf of, const CostSpec* prices) {
   if (of != MoneyOf::partial) return of == MoneyOf::owned ? "owned" : "rented";
-  assert(prices != nullptr && has_prices(*prices));
   std::vector<std::string_view> given;
-  for (const PriceRow& row : price_rows(*prices)) {
-    if (row.given) given.emplace_back(row.of);
+  if (prices != nullptr) {
+    for (const PriceRow& row : price_rows(*prices)) {
+      if (row.given) given.emplace_back(row.of);
+    }
   }
+  if (given.empty()) given.emplace_back("energy");  // by the tariff of the site
   std::string out(given.front());
   for (std::size_t i = 1; i < given.size(); ++i) {
     out += (i + 1 < given.size() ? ", " : " and ") + std::string(given[i]);

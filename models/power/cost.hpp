@@ -88,7 +88,7 @@ inline constexpr std::array<std::string_view, 3> kMoneyOf{"owned", "rent", "part
 /// Owning where the machines have a price, else rent, else whatever has a price; none without any.
 /// `prices`: null where there are none; `rented`: whether a GPU has a price by the hour.
 std::optional<MoneyOf> money_of(const CostSpec* prices, bool rented);
-/// "owned", "rented", "energy only", "energy and people only". `prices` as above.
+/// "owned", "rented", "energy only" (also by a site's tariff alone), "energy and people only".
 std::string words_of(MoneyOf of, const CostSpec* prices);
 
 /// Capital by straight-line amortisation: price x time / (years x utilisation).

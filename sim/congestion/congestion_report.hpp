@@ -54,10 +54,10 @@ struct JobCongestion {
   std::string about;   ///< "llama3_70b, 64 GPUs, TP 8 PP 1 DP 8" or "incast to node 0"
   double step_s = 0;   ///< training: mean step; other traffic: a round, to its last end
   double alone_s = 0;  ///< the same with nothing else on the fabric
+  double bytes = 0;    ///< put on the fabric, NIC links
   /// Of the bytes of its only round, where that is not over: step_s is how long it has gone on.
   double done_share = 1;
   [[nodiscard]] double slowdown() const { return slowdown_of(step_s, alone_s, done_share); }
-  double bytes = 0;  ///< put on the fabric, NIC links
 };
 
 /// An event of the scenario, and what it touched; events that touched nothing are listed too.

@@ -188,8 +188,7 @@ void TrafficParticipant::wire(FabricEra& era) {
 }
 
 /// Each sender's NICs send side by side, each to the receiver's NIC of its own number: on every
-/// link a NIC's stream is as good as one of gradients, so the flow's progress is that of one, and
-/// it has the same pace: what payload gets of a NIC.
+/// link a NIC's stream is as good as one of gradients, so the flow's progress is that of one.
 TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int from, int to) {
   std::vector<FlowEdge> edges;
   std::vector<RouteHop> hops;
@@ -205,8 +204,7 @@ TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int f
       }
     }
   }
-  const double efficiency = scenario().cluster.transport.efficiency;
-  edges.push_back({network_.add_link(efficiency * era.fabric.nic_bandwidth()), 1});
+  if (edges.empty()) edges.push_back({network_.add_link(era.fabric.nic_bandwidth()), 1});
   return {network_.add_flow(edges), stalled};
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("cost_of: straight-line capital, energy, people, hosting, and a cloud'
   CHECK(cost.usd_per_eflop == doctest::Approx(cost.total_usd() / 2));
 }
 
-TEST_CASE("money_of: owning takes the price of the machines; a tariff alone is energy only") {
+TEST_CASE("money_of: owning takes the price of the machines, and a tariff alone is energy only") {
   CostSpec prices;
   CHECK_FALSE(money_of(nullptr, false));
   CHECK_FALSE(money_of(&prices, false));

@@ -81,7 +81,7 @@ std::pair<int, int> first_starts(const QueueSpec& spec) {
 }
 
 /// What the reader says of a queue with these rules.
-std::string complaint_of(const std::string& rules) {
+std::string complaint_of_rules(const std::string& rules) {
   const std::string text = R"({"cluster": {"node": "dgx_h100", "nodes": 1}, "queue": {)" + rules +
                            R"(, "jobs": [{"job": {"name": "a", "runs": "1 s"}}]}})";
   try {
@@ -96,7 +96,7 @@ std::string complaint_of(const std::string& rules) {
 
 TEST_CASE("orders by service: what the reader refuses") {
   const auto says = [](const std::string& rules, const char* what) {
-    const std::string text = complaint_of(rules);
+    const std::string text = complaint_of_rules(rules);
     CAPTURE(text);
     CHECK(text.find(what) != std::string::npos);
   };
@@ -107,9 +107,10 @@ TEST_CASE("orders by service: what the reader refuses") {
   says(R"("order": "drf", "admission": "easy")", "/queue/admission");
   says(R"("order": "drf", "admission": "strict", "preemption": {"mode": "replan"})",
        "/queue/preemption/mode");
-  CHECK(complaint_of(R"("order": "qssf", "admission": "easy", "estimate_sigma": 1)").empty());
-  CHECK(complaint_of(R"("order": "drf", "admission": "best_effort")").empty());
-  CHECK(complaint_of(R"("order": "gittins", "admission": "slurm", "levels": ["1 h"])").empty());
+  CHECK(complaint_of_rules(R"("order": "qssf", "admission": "easy", "estimate_sigma": 1)").empty());
+  CHECK(complaint_of_rules(R"("order": "drf", "admission": "best_effort")").empty());
+  CHECK(
+      complaint_of_rules(R"("order": "gittins", "admission": "slurm", "levels": ["1 h"])").empty());
 }
 
 TEST_CASE("gittins index: one size, two sizes, and none that is larger") {

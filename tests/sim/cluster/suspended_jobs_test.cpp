@@ -121,6 +121,7 @@ TEST_CASE("suspension: by several in turn, and of one that suspended another") {
 TEST_CASE("suspension: a job whose node breaks waits again, and one that is cut off stays") {
   QueueSpec spec = tiered_queue(2, {{0, 100, 16, 1}, {20, 30, 8, 2}});
   spec.breaks.push_back({.node = 1, .at = seconds(30), .repair = seconds(5)});
+  spec.preemption.checkpoint = 0;
   const QueueResult broken = simulate_queue(spec);
   CHECK(broken.jobs[0].failures == 1);
   CHECK(broken.jobs[0].suspended == seconds(10));

@@ -63,7 +63,7 @@ double needed_bytes_per_s(const CampaignPlan& plan) { return 1e12 / plan.step_s;
 
 }  // namespace
 
-TEST_CASE("dataset: staged before, hop after hop; during, with the first bytes") {
+TEST_CASE("dataset: staged before, hop after hop, or during, with the first bytes") {
   Json scenario = fed_scenario();
   const CampaignPlan plan = planned_feed(scenario);
   REQUIRE(plan.data);

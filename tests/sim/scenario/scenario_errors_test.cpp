@@ -291,7 +291,7 @@ TEST_CASE("a step of a million tokens on a thin fabric is simulated") {
 TEST_CASE("numbers that are sensible one by one make no model of 1e15 weights, or 1e6 buckets") {
   // 9996 layers of 1048576 x (4 x 12288 + 2 x 49152), attention and MLP.
   CHECK(complaint(kSound, {.set = {"model.hidden=1048576", "model.layers=9996"}}) ==
-        "plan.json#/model: found 1,550 T weights; allowed: at most 100 T");
+        "plan.json#/model: found 1,546 T weights; allowed: at most 100 T");
   CHECK(complaint(kSound, {.set = {"stack.communication.bucket_parameters=10000"}}) ==
         "plan.json#/stack/communication/bucket_parameters: found 10.0 k (--set "
         "stack.communication.bucket_parameters=10000); allowed: at least 19.8 k (100 k buckets of "

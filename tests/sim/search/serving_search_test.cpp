@@ -471,7 +471,8 @@ TEST_CASE("serving plan: a spare costs nothing more in a node that is owned whol
   Json owned = kTariff;
   owned["cost"]["usd_per_gpu"] = 25'000;
   Json rented = Json::parse(R"({"price": {"usd_per_gpu_hour": 2}})");
-  const Json plan = plan_with_prices(owned, rented);
+  Json plan = plan_with_prices(owned, rented);
+  plan["failures"]["repair"] = "20 d";
   Json without = plan;
   without.erase("failures");
   const ServingPlanReport spared = report_of(plan), bare = report_of(without);

@@ -151,9 +151,9 @@ TEST_CASE("a search finds what replaying every layout finds, on any number of th
 TEST_CASE("a search counts the scenario's own layout in the order in which it lists layouts") {
   const Scenario base =
       read_scenario("near.json",
-                    R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 4},
+                    R"({"model": "llama2_13b", "cluster": {"node": "dgx_h100", "nodes": 4},
           "parallelism": {"sharding": "zero3"}, "stack": "neutral",
-          "batch": {"sequences": 1024, "micro": 2, "tokens": 4096}})",
+          "batch": {"sequences": 512, "micro": 2, "tokens": 4096}})",
                     test::presets());
   TuneOptions options;
   options.space.tensor = {1, 2};

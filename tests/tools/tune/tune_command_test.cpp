@@ -259,7 +259,7 @@ TEST_CASE("tune: where nothing divides, it says which counts of nodes and sequen
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.out.empty());
   CHECK(ran.err.find("#/batch/sequences: found no layout that divides 2,048 sequences of a step on "
-                     "16000 GPUs; allowed: ") != std::string::npos);
+                     "16,000 GPUs; allowed: ") != std::string::npos);
   // 16,000 GPUs are 2^7 x 5^3, of which no replica of this model is 125 or 25 x 5 ranks.
   CHECK(ran.err.find(" nodes (") != std::string::npos);
   CHECK(ran.err.find(" sequences a step, which can be laid out") != std::string::npos);
@@ -316,10 +316,11 @@ TEST_CASE("tune: mistakes are one line that says what is allowed") {
         "zero1?\n");
   CHECK(error({"tune", kScenarios + "congestion/spine-dies.json"}).find("one job at a time") !=
         std::string::npos);
-  CHECK(error({"tune", bloom, "--tensor", "1", "--pipeline", "1", "--sharding", "none"})
-            .find("#/batch/sequences: found no layout that divides 2,048 sequences of a step on 384 "
-                  "GPUs; allowed: 32 or 64 nodes (256 or 512 GPUs), or 1920 or 2304 sequences a "
-                  "step") != std::string::npos);
+  CHECK(
+      error({"tune", bloom, "--tensor", "1", "--pipeline", "1", "--sharding", "none"})
+          .find("#/batch/sequences: found no layout that divides 2,048 sequences of a step on "
+                "384 GPUs; allowed: 32 or 64 nodes (256 or 512 GPUs), or 1920 or 2304 sequences a "
+                "step") != std::string::npos);
   CHECK(error({"tune", bloom, "--tensor", "1", "--pipeline", "3", "--sharding", "none"})
             .find("found no layout that fits") != std::string::npos);
 }
