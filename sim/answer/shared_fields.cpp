@@ -50,8 +50,10 @@ const FieldTable<JobOfSeveral>& job_fields() {
           .add(
               "slowdown", Better::less,
               "step_s over alone_s; of a round that is not over, the time that it has gone on over "
-              "that of the same bytes alone.",
-              [](const Of& j) { return j.job->slowdown(); })
+              "that of the same bytes alone. Left out where none has begun.",
+              [](const Of& j) {
+                return j.job->step_s > 0 ? std::optional(j.job->slowdown()) : std::nullopt;
+              })
           .add("done_share", Better::more, "Of a round that is not over: bytes that are.",
                [](const Of& j) { return unless_over(j.job->done_share); })
           .add("bytes", "Put on the fabric.", [](const Of& j) { return j.job->bytes; })

@@ -79,10 +79,16 @@ FreeProfile ConservativePass::profile_of(const QueueState& state) const {
 
 void ConservativePass::run(QueueState& state) {
   if (state.waiting().size() == 0) return;
-  // A reservation of nodes that broke since is none.
-  std::erase_if(slots_, [&](const auto& slot) {
+  // A reservation of nodes that broke since is none, nor is one whose time has come while its job
+  // may not start for want of a licence or a quota: it is made anew when it may.
+  const WaitingJobs& waiting = state.waiting();
+  std::erase_if(slots_, [&](const auto& of) {
+    const auto& [j, slot] = of;
+    if (slot.at <= state.now() && state.over_quota(waiting.classes()[waiting.class_of(j)])) {
+      return true;
+    }
     return std::ranges::any_of(
-        slot.second.where, [&](const HeldGpus& held) { return !state.free().is_open(held.node); });
+        slot.where, [&](const HeldGpus& held) { return !state.free().is_open(held.node); });
   });
   FreeProfile profile = profile_of(state);
   for (std::uint16_t r = 1; r <= state.reserved().count(); ++r) {

@@ -11,9 +11,9 @@
 namespace lockstep {
 
 /// Time over that alone; of what is not over, over that of its part that is done. 1: nobody asked
-/// how long it takes alone.
+/// how long it takes alone, or it has not begun.
 inline double slowdown_of(double time_s, double alone_s, double done_share) {
-  if (alone_s <= 0) return 1;
+  if (alone_s <= 0 || time_s <= 0) return 1;
   return time_s / (done_share > 0 ? alone_s * done_share : alone_s);
 }
 

@@ -30,6 +30,10 @@ double mean(const std::vector<double>& values) {
 void note_unfinished(CongestionReport& report) {
   for (const JobCongestion& job : report.jobs) {
     if (job.done_share >= 1) continue;
+    if (job.step_s <= 0) {
+      report.notes.push_back(job.name + " has not begun when the jobs' steps are finished");
+      continue;
+    }
     report.notes.push_back(fmt::format(
         "{} is not finished when the jobs' steps are: {} of its bytes are over, and its slowdown "
         "is of those; more \"steps\" show the rest",

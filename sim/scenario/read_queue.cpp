@@ -443,14 +443,20 @@ void declare_expected_of_queue(const DeclaredMembers& member, QueueSpec& out) {
                   declare_bounds_expectation);
 }
 
-/// What a failure leaves of a job is said where the scenario does not say it.
+/// What a failure or an eviction leaves of a job is said where the scenario does not say it.
 void tell_of_lost_work(QueueSpec& out) {
   const bool fails = out.failures.mean_time > Seconds{} || !out.breaks.empty();
-  if (!fails || out.preemption.checkpoint) return;
-  const bool evicts = out.preemption.mode != PreemptionMode::none;
-  out.assumptions.push_back(fmt::format(
-      "queue.preemption.checkpoint: none (not given); a job that a failure stops starts again {}",
-      evicts ? "as it last started, one that is evicted keeps its work" : "from its beginning"));
+  const QueuePreemption& how = out.preemption;
+  const bool evicts = how.mode != PreemptionMode::none && how.mode != PreemptionMode::replan &&
+                      !how.cancels && !how.suspends;
+  if (how.checkpoint || (!fails && !evicts)) return;
+  std::string said;
+  if (fails) {
+    said = fmt::format("a job that a failure stops starts again {}",
+                       evicts ? "as it last started, and " : "from its beginning");
+  }
+  if (evicts) said += "a job that is evicted keeps all of its work";
+  out.assumptions.push_back("queue.preemption.checkpoint: none (not given); " + said);
 }
 
 /// A job whose nodes hardly ever go without a failure for as long as it takes from checkpoint to

@@ -52,6 +52,7 @@ std::string reason(const CongestionReport& report, const TransferCongestion& t) 
 
 /// "1.31 s, 13 % done" of what is not over.
 std::string together_text(const JobCongestion& job) {
+  if (job.step_s <= 0) return "not begun";
   const std::string time = duration_text(job.step_s);
   return job.done_share < 1 ? fmt::format("{}, {} done", time, percent_text(job.done_share)) : time;
 }

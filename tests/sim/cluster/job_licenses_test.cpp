@@ -77,6 +77,19 @@ TEST_CASE("licences: a job that lacks some waits, and nobody behind it has to") 
   }
 }
 
+TEST_CASE("licences: a reservation whose job lacks one when its time comes holds up nobody") {
+  // b is promised 100 s, when a ends; c takes the licence meanwhile, and d must not wait for it.
+  const QueueSpec spec = licensed_queue("conservative", R"([{"name": "m", "count": 1}])",
+                                        R"([{"name": "a", "runs": "100 s", "gpus": 6},
+      {"name": "b", "submit": "1 s", "runs": "1000 s", "gpus": 4, "licenses": "m"},
+      {"name": "c", "submit": "2 s", "runs": "10000 s", "gpus": 2, "licenses": "m"},
+      {"name": "d", "submit": "50 s", "runs": "500 s", "gpus": 4}])");
+  const QueueResult result = simulate_queue(spec);
+  CHECK(start_s(result, 2) == 2);
+  CHECK(start_s(result, 3) == 100);
+  CHECK(start_s(result, 1) == 10'002);
+}
+
 TEST_CASE("licences: as many jobs at a time as there are licences, however many GPUs") {
   const char* const jobs = R"([{"name": "a", "runs": "60 s", "licenses": "l", "tasks": 10}])";
   const char* const licenses = R"([{"name": "l", "count": 3}])";

@@ -232,21 +232,29 @@ TEST_CASE("shared: traffic that is not over when the steps are is told so, with 
   const SharedResult result = simulate(shared(fabric(1, "spray"), job("a", kEven), copy));
   const CongestionReport& report = result.congestion;
   const double whole = 4e12 / (8 * 50e9);
-  const JobCongestion& job = report.jobs[1];
-  CHECK(job.alone_s == doctest::Approx(whole));
-  CHECK(job.step_s == doctest::Approx(report.end_s - 0.1));
-  CHECK(job.done_share == doctest::Approx(job.step_s / whole));
-  CHECK(job.slowdown() == doctest::Approx(1));
-  CHECK(job.bytes == doctest::Approx(4e12 * job.done_share));
+  const JobCongestion& sent = report.jobs[1];
+  CHECK(sent.alone_s == doctest::Approx(whole));
+  CHECK(sent.step_s == doctest::Approx(report.end_s - 0.1));
+  CHECK(sent.done_share == doctest::Approx(sent.step_s / whole));
+  CHECK(sent.slowdown() == doctest::Approx(1));
+  CHECK(sent.bytes == doctest::Approx(4e12 * sent.done_share));
   REQUIRE(!report.links.empty());
   CHECK(report.links.front().name.find("node 1") != std::string::npos);
-  CHECK(report.links.front().mean_utilisation == doctest::Approx(job.step_s / report.end_s));
+  CHECK(report.links.front().mean_utilisation == doctest::Approx(sent.step_s / report.end_s));
   const auto transfer = std::ranges::find(report.transfers, "copy", &TransferCongestion::job);
   REQUIRE(transfer != report.transfers.end());
   CHECK(transfer->slowdown() == doctest::Approx(1));
   CHECK(transfer->stalled_s == doctest::Approx(0));
   REQUIRE(!report.notes.empty());
   CHECK(report.notes.back().starts_with("copy is not finished when the jobs' steps are"));
+  const std::string later = R"(, "background": [{"name": "copy", "from": [1], "to": [3],
+      "size": "4 TB", "start": "1 h"}])";
+  const CongestionReport none =
+      simulate(shared(fabric(1, "spray"), job("a", kEven), later)).congestion;
+  CHECK(none.jobs[1].done_share == 0);
+  CHECK(none.jobs[1].slowdown() == 1);
+  REQUIRE(!none.notes.empty());
+  CHECK(none.notes.back() == "copy has not begun when the jobs' steps are finished");
 }
 
 TEST_CASE("shared: every example runs, and has something to show") {

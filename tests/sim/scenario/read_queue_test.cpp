@@ -114,7 +114,12 @@ TEST_CASE("queue: what a failure leaves of a job is said where no checkpoint is"
   scenario["queue"]["preemption"].erase("checkpoint");
   CHECK(told(scenario) ==
         "queue.preemption.checkpoint: none (not given); a job that a failure stops starts again "
-        "as it last started, one that is evicted keeps its work");
+        "as it last started, and a job that is evicted keeps all of its work");
+  Json unbroken = scenario;
+  unbroken["queue"].erase("reliability");
+  CHECK(told(unbroken) ==
+        "queue.preemption.checkpoint: none (not given); a job that is evicted keeps all of its "
+        "work");
   CHECK_FALSE(read(scenario).preemption.checkpoint);
   scenario["queue"].erase("preemption");
   CHECK(told(scenario).ends_with("starts again from its beginning"));
