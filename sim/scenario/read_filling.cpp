@@ -272,13 +272,13 @@ FillingSpec read_filling(const JsonCursor& root) {
 }
 
 bool has_filling_traces(const JsonCursor& root) {
-  using Json = nlohmann::ordered_json;
+  using FillingJson = nlohmann::ordered_json;
   for (const char* const list : {"/filling/nodes", "/filling/pods"}) {
-    const Json::json_pointer at(list);
+    const FillingJson::json_pointer at(list);
     if (!root.json().contains(at) || !root.json().at(at).is_array()) continue;
-    for (const Json& source : root.json().at(at)) {
+    for (const FillingJson& source : root.json().at(at)) {
       if (!source.is_object() || !source.contains("trace")) continue;
-      const Json& trace = source.at("trace");
+      const FillingJson& trace = source.at("trace");
       if (trace.is_string() && !recorded_path(root.file(), trace.get<std::string>())) return false;
     }
   }
@@ -304,22 +304,23 @@ nlohmann::ordered_json filling_schema() {
 }
 
 nlohmann::ordered_json filling_document(const FillingSpec& spec) {
-  using Json = nlohmann::ordered_json;
-  Json nodes = Json::array(), pods = Json::array();
+  using FillingJson = nlohmann::ordered_json;
+  FillingJson nodes = FillingJson::array(), pods = FillingJson::array();
   for (const NodeShape& node : spec.nodes) {
-    Json& out = nodes.emplace_back(amounts_json(node.cpu_milli, node.memory_mib, node.count));
+    FillingJson& out =
+        nodes.emplace_back(amounts_json(node.cpu_milli, node.memory_mib, node.count));
     out["gpus"] = node.gpus;
     if (!node.gpu_model.empty()) out["gpu_model"] = node.gpu_model;
   }
   for (const PodShape& pod : spec.pods) {
-    Json& out = pods.emplace_back(amounts_json(pod.cpu_milli, pod.memory_mib, pod.count));
+    FillingJson& out = pods.emplace_back(amounts_json(pod.cpu_milli, pod.memory_mib, pod.count));
     if (pod.gpus == 0) continue;
     out["gpus"] = pod.gpus;
     if (pod.shares()) out["gpu_milli"] = pod.gpu_milli;
     if (!pod.gpu_models.empty()) out["gpu_models"] = pod.gpu_models;
   }
-  Json filling{{"nodes", std::move(nodes)}, {"pods", std::move(pods)}};
-  Json out = Json::object();
+  FillingJson filling{{"nodes", std::move(nodes)}, {"pods", std::move(pods)}};
+  FillingJson out = FillingJson::object();
   if (!spec.about.empty()) out["about"] = spec.about;
   out["filling"] = std::move(filling);
   return out;
