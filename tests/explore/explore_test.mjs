@@ -282,8 +282,8 @@ for (const [name, where] of Object.entries(kPages)) {
   await page.locator('#held table, #held p').first().waitFor();
   // A layout that cannot be is said, and the search finds one.
   await page.getByRole('button', {name: 'as given', exact: true}).click();
-  await page.locator('[id="parallelism.pipeline"]').focus();
-  await page.keyboard.press('ArrowLeft');
+  await page.locator('[id="parallelism.tensor"]').focus();
+  await page.keyboard.press('Home');  // all weights on each card
   await settled(page);
   check(await page.locator('body.stale').count() === 1, `${name}: no word of a mistake`);
   await page.getByRole('button', {name: 'fastest layout'}).click();
