@@ -213,7 +213,7 @@ const kept = new URLSearchParams({kept: 'cluster.node=dgx_h100'});
 const kViews = [{width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2}, {width: 390, scheme: 'dark', scale: 2}];
 const kPages = {given: '', compared: `cluster.node=dgx_b200&cluster.nodes=32&${kept}`,
-  mistaken: 'parallelism.pipeline=1', full: 'model=llama3_405b'};
+  mistaken: 'parallelism.tensor=1', full: 'model=llama3_405b'};
 for (const [name, where] of Object.entries(kPages)) {
   for (const view of kViews) {
     const {page, name: said} = await open(where, view);
