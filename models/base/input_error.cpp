@@ -97,7 +97,7 @@ constexpr std::array kSynonyms{
     Synonym{"mxfp4", "fp4"},           Synonym{"awq", "int4"},
     Synonym{"gptq", "int4"},           Synonym{"fsdp", "zero3"},
     Synonym{"fsdp2", "zero3"},         Synonym{"full_shard", "zero3"},
-    Synonym{"shard_grad_op", "zero2"}, Synonym{"distributed_optimizer", "zero1"},
+    Synonym{"shard_grad_op", "zero3"}, Synonym{"distributed_optimizer", "zero1"},
 };
 
 /// The candidate of which `wanted`, in small letters, is another word; empty if none.

@@ -158,14 +158,15 @@ ExportedJob export_nemo(const Scenario& scenario) {
   }
   if (scenario.job.precision == Precision::nvfp4) model.emplace_back("fp4", "true");
   add_offload(scenario, left, model);
-  const bool fully = cut.sharding == Sharding::zero2 || cut.sharding == Sharding::zero3;
-  if (fully) {
+  left.when(cut.sharding == Sharding::zero2, "parallelism.sharding", "zero2");
+  if (cut.sharding == Sharding::zero3) {
     model.emplace_back("fsdp", "true");
-    model.emplace_back("fsdp_sharding_strategy", cut.sharding == Sharding::zero2 ? "grad" : "full");
+    model.emplace_back("fsdp_sharding_strategy", cut.reshard ? "full" : "grad");
+    left.when(cut.reshard && cut.pipeline > 1, "parallelism.reshard", "true");
+    left.when(cut.prefetch != 1, "parallelism.prefetch", std::to_string(cut.prefetch));
   }
   left.when(cut.shard_group > 0 && cut.shard_group < cut.replicas(), "parallelism.shard_group",
             std::to_string(cut.shard_group));
-  leave_out_gathering(scenario, left);
   add_tensor_overlap(scenario, "ub_tp_comm_overlap", model);
   const CommunicationPolicy& does = scenario.stack.communication;
   std::string text = "# " + machine_words(scenario) + "\n";

@@ -113,7 +113,8 @@ class Import {
     scenario["cluster"] = {{"node", node_}, {"nodes", layout_.nodes}};
     scenario["parallelism"] = parallelism();
     scenario["batch"] = batch();
-    if (!job_.precision.empty()) scenario["precision"] = precision();
+    if (!job_.precision.empty()) scenario["precision"] = job_.precision;
+    say_full_precision();
     scenario["recompute"] = recompute();
     routing();
     offload();
@@ -147,6 +148,59 @@ class Import {
         "is {} times the step of --set batch.sequences={}",
         each, layout_.pipelines, all, idle(all), idle(each), layout_.pipelines,
         layout_.sequences / layout_.pipelines);
+  }
+
+  /// Megatron-LM, the Trainer and Accelerate have FP32 products unless something asks for others.
+  void say_full_precision() {
+    constexpr std::array kSinglePrecision{LaunchKind::megatron, LaunchKind::trainer,
+                                          LaunchKind::accelerate};
+    if (std::ranges::find(kSinglePrecision, kind_) == kSinglePrecision.end()) return;
+    if (!job_.precision.empty() || precision_is_set()) return;
+    scenario_["precision"] = "bf16";
+    const std::string elsewhere = absent_deepspeed_file();
+    const std::string note =
+        fmt::format("trains in fp32{}; bf16 is simulated",
+                    elsewhere.empty() ? "" : fmt::format(" unless {} says otherwise", elsewhere));
+    const auto key = std::ranges::find_if(out_.keys, [](const KeyFinding& one) {
+      return asks_for_precision(one) && one.setting.is_off();
+    });
+    if (key == out_.keys.end()) {
+      out_.keys.push_back({{"precision", {"fp32"}, file_},
+                           KeyFate::unmodelled,
+                           "nothing asks for bf16 or fp16: " + note});
+    } else {
+      key->fate = KeyFate::unmodelled;
+      key->note = note;
+    }
+  }
+
+  static bool asks_for_precision(const KeyFinding& key) {
+    const std::string name = plain_key(key.setting.key);
+    return name == "mixed_precision" || name == "bf16" || name == "fp16";
+  }
+
+  /// By --set, or by a key whose value only a run of the file would fill in.
+  [[nodiscard]] bool precision_is_set() const {
+    return std::ranges::any_of(
+               launch_.scenario,
+               [](const std::string& change) { return change.starts_with("precision="); }) ||
+           std::ranges::any_of(out_.keys, [](const KeyFinding& key) {
+             return asks_for_precision(key) && key.fate == KeyFate::unmodelled;
+           });
+  }
+
+  /// DeepSpeed's settings that a file names and that are not among the files; empty: none.
+  [[nodiscard]] std::string absent_deepspeed_file() const {
+    const auto given = [](const LaunchPart& part) { return part.kind == LaunchKind::deepspeed; };
+    if (std::ranges::any_of(launch_.parts, given)) return {};
+    if (!job_.deepspeed_file.empty()) return job_.deepspeed_file;
+    for (const KeyFinding& key : out_.keys) {
+      const std::string name = plain_key(key.setting.key);
+      if (last_part(name) == "deepspeed_config_file" && !key.setting.is_null()) {
+        return key.setting.text();
+      }
+    }
+    return {};
   }
 
   [[nodiscard]] std::vector<std::string> names() const {
@@ -315,15 +369,6 @@ class Import {
              "--set batch.sample_tokens=N");
     }
     return {{"sequences", layout_.sequences}, {"micro", layout_.micro}, {"tokens", tokens}};
-  }
-
-  std::string precision() {
-    const std::string& text = job_.precision;
-    if (text == "no" || text == "fp32") {
-      job_.remarks.push_back("precision " + text + ": taken as bf16");
-      return "bf16";
-    }
-    return text;
   }
 
   Json recompute() {

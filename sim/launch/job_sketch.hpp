@@ -44,14 +44,20 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::vector<int> stage_layers;
   std::optional<int> first_layers, last_layers;
   bool distributed_optimizer = false;
+  bool megatron_fsdp = false;
+  /// Their strategies, which do nothing where they are off.
+  std::string megatron_fsdp_strategy, nemo_fsdp_strategy;
 
   std::optional<int> micro, sequences, accumulation, tokens;
   std::optional<double> per_device;          ///< MaxText: sequences of a GPU
   std::optional<int> local, pipeline_micro;  ///< TorchTitan: sequences of a replica, of a pass
   bool packed = false;
 
-  std::string precision;
-  std::string recompute;  ///< none, selective, full
+  std::string precision;             ///< of products
+  std::string accelerate_precision;  ///< its file's, where nothing else says one; "no": FP32
+  std::string loaded_precision;      ///< of weights as they are loaded, where neither says one;
+                                     ///< "auto": the checkpoint's
+  std::string recompute;             ///< none, selective, full
   std::vector<std::string> recompute_modules;
   std::optional<int> recompute_layers;  ///< of a stage, or in a group of recompute_every_layer
   bool recompute_every_layer = false;   ///< Megatron's "uniform": all of them, group by group

@@ -14,8 +14,7 @@ constexpr KeyFate kUsed = KeyFate::used, kHarmless = KeyFate::harmless,
                   kMatters = KeyFate::unmodelled;
 
 void take_mixed(J& job, const Setting& from) {
-  const std::string text = lower(from.text());
-  if (!from.is_off()) job.precision = text;
+  job.accelerate_precision = from.is_off() ? "no" : lower(from.text());
 }
 
 /// What trains; what it is configured by has keys of its own.

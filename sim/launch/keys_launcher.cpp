@@ -45,8 +45,13 @@ void take_tasks_per_node(JobSketch& job, const Setting& from) {
   if (tasks > 1 && !job.node_gpus) job.node_gpus = tasks;
 }
 
+/// It goes before that of Accelerate's file.
 void take_launch_precision(JobSketch& job, const Setting& from) {
-  if (!from.is_off()) job.precision = lower(from.text());
+  if (from.is_off()) {
+    job.accelerate_precision = "no";
+  } else {
+    job.precision = lower(from.text());
+  }
 }
 
 constexpr std::array kLauncherRows{

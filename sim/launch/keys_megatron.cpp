@@ -42,13 +42,13 @@ void take_distributed_optimizer(J& job, const Setting& from) {
 void take_sharding_strategy(J& job, const Setting& from) {
   const std::string text = lower(from.text());
   if (text == "optim_grads_params") {
-    job.sharding = "zero3";
+    job.megatron_fsdp_strategy = "zero3";
   } else if (text == "optim_grads") {
-    job.sharding = "zero2";
+    job.megatron_fsdp_strategy = "zero2";
   } else if (text == "optim") {
-    job.sharding = "zero1";
+    job.megatron_fsdp_strategy = "zero1";
   } else if (text == "no_shard") {
-    job.sharding = "none";
+    job.megatron_fsdp_strategy = "none";
   } else {
     from.fail("no_shard, optim, optim_grads, optim_grads_params");
   }
@@ -58,9 +58,9 @@ void take_fsdp2(J& job, const Setting& from) {
   if (from.flag()) job.sharding = "zero3";
 }
 
-/// Its strategy is a key of its own; without one it shards nothing.
+/// Megatron-Bridge has it in two sections, of which one suffices.
 void take_megatron_fsdp(J& job, const Setting& from) {
-  if (from.flag() && job.sharding.empty()) job.sharding = "zero3";
+  if (from.flag()) job.megatron_fsdp = true;
 }
 
 void take_optimizer_instances(J& job, const Setting& from) { job.shard_copies = from.count(); }

@@ -29,11 +29,19 @@ void take_fsdp(J& job, const Setting& from) {
   if (from.flag()) job.sharding = "zero3";
 }
 
+/// NeMo's names of PyTorch's strategies (nemo/collections/nlp/parts/nlp_overrides.py,
+/// NLPFSDPStrategy).
 void take_fsdp_strategy(J& job, const Setting& from) {
-  if (job.sharding != "zero3") return;
   const std::string text = lower(from.text());
-  if (text == "grad") job.sharding = "zero2";
-  if (text == "hybrid") job.fixed_node_group = 1;
+  if (text == "full") {
+    job.nemo_fsdp_strategy = "full_shard";
+  } else if (text == "grad") {
+    job.nemo_fsdp_strategy = "shard_grad_op";
+  } else if (text == "hybrid") {
+    job.nemo_fsdp_strategy = "hybrid_shard";
+  } else {
+    from.fail("full, grad, hybrid");
+  }
 }
 
 void take_accumulation(J& job, const Setting& from) {

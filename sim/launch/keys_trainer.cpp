@@ -29,9 +29,9 @@ void take_trainer_fp16(J& job, const Setting& from) {
 }
 void take_dtype(J& job, const Setting& from) {
   const std::string text = lower(from.text());
-  if (!job.precision.empty()) return;
-  if (text == "bfloat16" || text == "bf16") job.precision = "bf16";
-  if (text == "float16" || text == "fp16") job.precision = "fp16";
+  if (text == "auto") job.loaded_precision = text;
+  if (text == "bfloat16" || text == "bf16") job.loaded_precision = "bf16";
+  if (text == "float16" || text == "fp16") job.loaded_precision = "fp16";
 }
 void take_checkpointing(J& job, const Setting& from) {
   const std::string text = lower(from.text());
@@ -152,8 +152,8 @@ constexpr std::array kTrainerRows{
     KeyRow{"max_seq_length max_length cutoff_len block_size model_max_length max_seq_len "
            "sequence_len max_source_length seq_length context_length",
            kUsed, take_length},
-    KeyRow{"bf16", kUsed, take_trainer_bf16},
-    KeyRow{"fp16", kUsed, take_trainer_fp16},
+    KeyRow{"bf16 pure_bf16 bfloat16", kUsed, take_trainer_bf16},
+    KeyRow{"fp16 float16", kUsed, take_trainer_fp16},
     KeyRow{"torch_dtype dtype", kUsed, take_dtype},
     KeyRow{"gradient_checkpointing", kUsed, take_checkpointing},
     KeyRow{"fsdp", kUsed, take_fsdp_words},

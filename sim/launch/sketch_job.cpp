@@ -98,6 +98,8 @@ class Sketching {
       for (const Setting& one : part.settings) add(part.kind, one, tables, launcher);
     }
     guess_stage();
+    settle_fsdp();
+    settle_precision();
     std::ranges::sort(out_.open);
     const auto twice = std::ranges::unique(out_.open);
     out_.open.erase(twice.begin(), twice.end());
@@ -154,6 +156,45 @@ class Sketching {
       key.fate = KeyFate::unmodelled;
       key.note = "what is sharded stands in that file: give it too";
     }
+  }
+
+  /// Megatron takes a wrapper by its switches alone (megatron/training/training.py, get_model;
+  /// use_torch_fsdp2 has no strategies), NeMo's PyTorch FSDP likewise.
+  void settle_fsdp() {
+    JobSketch& job = out_.job;
+    const bool nemo_fsdp = job.sharding == "zero3" && !job.megatron_fsdp;
+    if (job.megatron_fsdp) {
+      const std::string& strategy = job.megatron_fsdp_strategy;
+      if (!strategy.empty()) job.sharding = strategy;
+      if (job.sharding.empty()) job.sharding = "zero3";
+    } else if (!job.megatron_fsdp_strategy.empty()) {
+      call_harmless("data_parallel_sharding_strategy");
+    }
+    if (job.nemo_fsdp_strategy.empty()) return;
+    if (nemo_fsdp) {
+      take_fsdp_name(job, job.nemo_fsdp_strategy);
+    } else {
+      call_harmless("fsdp_sharding_strategy");
+    }
+  }
+
+  void call_harmless(std::string_view name) {
+    for (KeyFinding& key : out_.keys) {
+      if (key.fate != KeyFate::used || last_part(plain_key(key.setting.key)) != name) continue;
+      key.fate = KeyFate::harmless;
+      key.note = "FSDP is off";
+    }
+  }
+
+  void settle_precision() {
+    JobSketch& job = out_.job;
+    const bool in_less = !job.accelerate_precision.empty() && job.accelerate_precision != "no";
+    if (job.precision.empty() && in_less) job.precision = job.accelerate_precision;
+    if (job.precision.empty() && job.loaded_precision == "auto") {
+      job.loaded_precision = "bf16";
+      job.remarks.emplace_back("weights have the checkpoint's format: taken as bf16");
+    }
+    if (job.precision.empty()) job.precision = job.loaded_precision;
   }
 
   void add(LaunchKind kind, const Setting& setting, const Tables& first, const Tables& second) {

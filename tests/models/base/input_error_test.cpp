@@ -72,7 +72,7 @@ TEST_CASE("nearest_name: a framework's word, only where ours is among the names"
   const std::vector<std::string> shardings{"none", "zero1", "zero2", "zero3"};
   CHECK(nearest_name("FSDP", shardings) == "zero3");
   CHECK(nearest_name("full_shard", shardings) == "zero3");
-  CHECK(nearest_name("shard_grad_op", shardings) == "zero2");
+  CHECK(nearest_name("shard_grad_op", shardings) == "zero3");
   CHECK(nearest_name("half", shardings).empty());
   const std::vector<std::string> weights{"bf16", "fp8", "fp4", "int4"};
   CHECK(nearest_name("nvfp4", weights) == "fp4");

@@ -207,4 +207,27 @@ TEST_CASE("export job: what a format has no word for is named, with its value") 
   CHECK(named(export_accelerate(scenario), "batch.tokens") == "2048");
 }
 
+TEST_CASE("export job: NeMo's FSDP keeps weights or lets them go, and has no ZeRO-2") {
+  const auto nemo_with = [](const Json& parallelism) {
+    return export_nemo(
+        read_scenario("my.json",
+                      write_json(Json{{"model", "llama3_8b"},
+                                      {"cluster", {{"node", "dgx_h100"}}},
+                                      {"parallelism", parallelism},
+                                      {"stack", "huggingface_fsdp2"},
+                                      {"batch", {{"sequences", 64}, {"tokens", 4096}}}}),
+                      test::presets()));
+  };
+  const ExportedJob keeps = nemo_with({{"sharding", "zero3"}, {"reshard", false}});
+  CHECK(keeps.text.find("  fsdp_sharding_strategy: grad\n") != std::string::npos);
+  CHECK(keeps.left_out.empty());
+  CHECK(nemo_with({{"sharding", "zero3"}}).text.find("  fsdp_sharding_strategy: full\n") !=
+        std::string::npos);
+  const ExportedJob two = nemo_with({{"sharding", "zero2"}});
+  CHECK(two.text.find("fsdp") == std::string::npos);
+  REQUIRE(two.left_out.size() == 1);
+  CHECK(two.left_out[0].path == "parallelism.sharding");
+  CHECK(two.left_out[0].value == "zero2");
+}
+
 }  // namespace lockstep

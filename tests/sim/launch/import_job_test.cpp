@@ -502,6 +502,133 @@ TEST_CASE("import job: FSDP's SHARD_GRAD_OP keeps weights through a micro batch,
   }
 }
 
+TEST_CASE("import job: Megatron's sharding strategy counts where its FSDP is on, in any order") {
+  const std::string bridge = R"(
+model: {_target_: megatron.bridge.models.llama.llama_provider.Llama3ModelProvider8B,
+        tensor_model_parallel_size: 2, seq_length: 8192}
+train: {micro_batch_size: 1, global_batch_size: 128}
+ddp: {use_distributed_optimizer: true, data_parallel_sharding_strategy: optim_grads_params,
+      use_megatron_fsdp: false}
+dist: {use_megatron_fsdp: )";
+  const JobImport off = imported("b.yaml", bridge + "false}\n", {.nodes = 2});
+  CHECK(job_of(off)["parallelism"]["sharding"] == "zero1");
+  CHECK(fate_of(off, "ddp.data_parallel_sharding_strategy") == "harmless");
+  const JobImport on = imported("b.yaml", bridge + "true}\n", {.nodes = 2});
+  CHECK(job_of(on)["parallelism"]["sharding"] == "zero3");
+  CHECK(fate_of(on, "ddp.data_parallel_sharding_strategy") == "used");
+
+  const auto megatron_with = [](const std::string& arguments) {
+    std::string text = kMegatron;
+    text.insert(text.find("--bf16"), arguments + " ");
+    return imported("train.sh", text);
+  };
+  const JobImport bare = megatron_with("--data-parallel-sharding-strategy optim_grads_params");
+  CHECK(job_of(bare)["parallelism"]["sharding"] == "zero1");
+  CHECK(fate_of(bare, "--data-parallel-sharding-strategy") == "harmless");
+  for (const char* const both :
+       {"--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads",
+        "--data-parallel-sharding-strategy optim_grads --use-custom-fsdp"}) {
+    CAPTURE(both);
+    CHECK(job_of(megatron_with(both))["parallelism"]["sharding"] == "zero2");
+  }
+  const JobImport torch =
+      megatron_with("--use-torch-fsdp2 --data-parallel-sharding-strategy optim_grads");
+  CHECK(job_of(torch)["parallelism"]["sharding"] == "zero3");
+}
+
+TEST_CASE("import job: NeMo's FSDP strategies are PyTorch's, and count where FSDP is on") {
+  const auto nemo_with = [](const std::string& lines) {
+    return imported("n.yaml", R"(
+trainer: {num_nodes: 2, devices: 8, precision: bf16}
+model:
+  encoder_seq_length: 4096
+  micro_batch_size: 2
+  global_batch_size: 64
+)" + lines,
+                    {.model = "llama3_8b"});
+  };
+  const Json grad =
+      job_of(nemo_with("  fsdp_sharding_strategy: grad\n  fsdp: true\n"))["parallelism"];
+  CHECK(grad["sharding"] == "zero3");
+  CHECK(grad["reshard"] == false);
+  const Json hybrid =
+      job_of(nemo_with("  fsdp: true\n  fsdp_sharding_strategy: hybrid\n"))["parallelism"];
+  CHECK(hybrid["sharding"] == "zero3");
+  CHECK(hybrid["shard_group"] == 8);
+  CHECK_FALSE(hybrid.contains("reshard"));
+  const JobImport off = nemo_with("  fsdp: false\n  fsdp_sharding_strategy: grad\n");
+  CHECK(job_of(off)["parallelism"]["sharding"] == "none");
+  CHECK(fate_of(off, "model.fsdp_sharding_strategy") == "harmless");
+}
+
+/// The note of the one key that says training is in FP32; else how many there are.
+std::string full_precision_note(const JobImport& found) {
+  std::vector<std::string> notes;
+  for (const KeyFinding& key : found.keys) {
+    if (key.note.find("bf16 is simulated") == std::string::npos) continue;
+    CHECK(key.fate == KeyFate::unmodelled);
+    notes.push_back(key.setting.key + ": " + key.note);
+  }
+  return notes.size() == 1 ? notes[0] : std::to_string(notes.size());
+}
+
+constexpr const char* kAccelerateNo =
+    "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nnum_machines: 1\n"
+    "num_processes: 8\nmixed_precision: 'no'\n";
+constexpr const char* kTrainerPlain =
+    "model_name_or_path: meta-llama/Meta-Llama-3-8B\nper_device_train_batch_size: 1\n"
+    "cutoff_len: 2048\n";
+
+TEST_CASE("import job: what trains in FP32 is said to be simulated in bf16") {
+  const JobImport accelerate = imported("a.yaml", kAccelerateNo, {.model = "llama3_8b"});
+  CHECK(full_precision_note(accelerate) == "mixed_precision: trains in fp32; bf16 is simulated");
+  CHECK(job_of(accelerate)["precision"] == "bf16");
+  const std::string unasked =
+      "precision: nothing asks for bf16 or fp16: trains in fp32; bf16 is simulated";
+  CHECK(full_precision_note(imported("t.yaml", kTrainerPlain)) == unasked);
+  CHECK(full_precision_note(imported("t.yaml", kTrainerPlain + std::string("bf16: false\n"))) ==
+        "bf16: trains in fp32; bf16 is simulated");
+  CHECK(full_precision_note(
+            imported("t.yaml", kTrainerPlain + std::string("torch_dtype: float32\n"))) == unasked);
+  std::string megatron = kMegatron;
+  megatron.erase(megatron.find("--bf16"), 6);
+  CHECK(full_precision_note(imported("train.sh", megatron)) == unasked);
+  CHECK(full_precision_note(imported("train.sh", megatron, {.set = {"precision=fp16"}})) == "0");
+  CHECK(full_precision_note(
+            imported("t.yaml", kTrainerPlain + std::string("deepspeed: my/settings.json\n"))) ==
+        "precision: nothing asks for bf16 or fp16: trains in fp32 unless my/settings.json says "
+        "otherwise; bf16 is simulated");
+}
+
+TEST_CASE("import job: a precision that any of the files asks for is no FP32") {
+  const auto precision_of = [](const std::string& trainer, const std::string& other = {},
+                               const std::string& name = "a.yaml") {
+    const test::TemporaryFolder folder;
+    std::vector<std::string> files{folder.write(name == "run.sh" ? name : "t.yaml", trainer)};
+    if (!other.empty()) files.push_back(folder.write(name == "run.sh" ? "a.yaml" : name, other));
+    const JobImport found = import_job(files, {.model = "llama3_8b"}, test::presets());
+    return job_of(found)["precision"].get<std::string>() + " " + full_precision_note(found);
+  };
+  const std::string plain = kTrainerPlain, no = kAccelerateNo;
+  CHECK(precision_of(plain + "fp16: true\n", no) == "fp16 0");
+  CHECK(precision_of(plain + "pure_bf16: true\n") == "bf16 0");
+  CHECK(precision_of(plain + "torch_dtype: float16\n") == "fp16 0");
+  CHECK(precision_of(plain + "torch_dtype: auto\n") == "bf16 0");
+  CHECK(precision_of(plain + "torch_dtype: float16\nbf16: true\n") == "bf16 0");
+  CHECK(precision_of(plain, R"({"train_batch_size": 8, "fp16": {"enabled": true}})", "ds.json") ==
+        "fp16 0");
+  CHECK(precision_of(no, R"({"train_batch_size": 8, "fp16": {"enabled": true}})", "ds.json") ==
+        "fp16 0");
+  const std::string fp16 =
+      "distributed_type: MULTI_GPU\nnum_machines: 1\nnum_processes: 8\nmixed_precision: fp16\n";
+  CHECK(precision_of(plain + "torch_dtype: bfloat16\n", fp16) == "fp16 0");
+  // The launcher's option goes before its file.
+  const std::string run = "sft.py --model_name_or_path meta-llama/Llama-3.1-8B --max_length 2048\n";
+  CHECK(precision_of("accelerate launch --config_file a.yaml " + run, fp16, "run.sh") == "fp16 0");
+  CHECK(precision_of("accelerate launch --config_file a.yaml --mixed_precision no " + run, fp16,
+                     "run.sh") == "bf16 --mixed_precision: trains in fp32; bf16 is simulated");
+}
+
 struct RealJob {
   const char* file;
   JobImportOptions options;

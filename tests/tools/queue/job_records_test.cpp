@@ -170,6 +170,20 @@ TEST_CASE("lockstep run --accounting: what a site's import makes of it is the sa
   CHECK(records_of(again, folder.path() + "/again.txt") == written);
 }
 
+TEST_CASE("lockstep run --accounting: a heterogeneous job's licences are those of its first part") {
+  const test::TemporaryFolder folder;
+  const std::string scenario = folder.write("queue.json", R"({
+    "cluster": {"node": "dgx_h100", "nodes": 2},
+    "queue": {"order": "fifo", "admission": "strict", "licenses": [{"name": "matlab", "count": 4}],
+              "jobs": [{"job": {"name": "both", "runs": "1 h", "licenses": "matlab:2",
+                                "components": [{"gpus": 8}, {"gpus": 4}]}}]}})");
+  const std::string rows = records_of(scenario, folder.path() + "/sacct.txt");
+  CHECK_MESSAGE(rows.find("|cpu=8,gres/gpu=8,node=1,license/matlab=2|"
+                          "cpu=8,gres/gpu=8,node=1,license/matlab=2|n1\n1+1|") != std::string::npos,
+                rows);
+  CHECK_MESSAGE(rows.ends_with("|cpu=4,gres/gpu=4,node=1|cpu=4,gres/gpu=4,node=1|n2\n"), rows);
+}
+
 TEST_CASE("lockstep run --accounting: the Standard Workload Format, for a name in .swf") {
   const test::TemporaryFolder folder;
   const std::string scenario = folder.write("queue.json", kThreeJobs);

@@ -205,7 +205,8 @@ std::string sacct_row(const QueueAnswer& a, std::size_t j, const QueueJob& job,
   return row + (spec.preemption.suspends ? "|" + slurm_span(suspended) : "") + "\n";
 }
 
-/// The rows of a heterogeneous job, "12+0" and so on: components have their nodes in their order.
+/// The rows of a heterogeneous job, "12+0" and so on: components have their nodes in their order,
+/// and the first has the licences of all.
 std::string sacct_rows(const QueueAnswer& a, std::size_t j, const std::string& id,
                        const RunRow& run) {
   const QueueJob& job = a.spec.jobs[j];
@@ -217,6 +218,7 @@ std::string sacct_rows(const QueueAnswer& a, std::size_t j, const std::string& i
     of.gpus = part.gpus;
     of.partition = part.partition;
     of.shape = 0;
+    if (component > 0) of.licenses = 0;
     RunRow row = run;
     const auto nodes = static_cast<std::size_t>(a.spec.nodes_of(of));
     if (!run.nodes.empty()) {
