@@ -293,13 +293,11 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     out.impossible = fmt::format("would take {:.0f} years without a failure", work / kYear);
     return out;
   }
-  std::string mean_hour;
   if (candidate.run.site) {
-    mean_hour = take_mean_hour(*candidate.run.site, Seconds{work}, out.scenario);
+    assumptions.push_back(take_mean_hour(*candidate.run.site, Seconds{work}, out.scenario));
   }
   site_candidate(candidate, out);
   if (!out.impossible.empty()) return out;
-  if (!mean_hour.empty()) out.plan.assumptions.push_back(std::move(mean_hour));
   if (const auto problem = excessive_work(out.plan.campaign, candidate.run,
                                           {.trajectories = kPlannedRuns}, scenario.file)) {
     out.impossible = fmt::format("cannot be simulated: {} in {}; it takes {}", problem->found,
