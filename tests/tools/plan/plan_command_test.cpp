@@ -170,8 +170,8 @@ TEST_CASE("lockstep plan: storage and egress stand among the money, whose parts 
   CHECK(expected.at("storage_usd").get<double>() > 0);
   CHECK(sum == doctest::Approx(expected.at("usd").get<double>()).epsilon(1e-9));
   const std::string table = lockstep_with({"plan", file}).out;
-  CHECK(table.find("rent  storage\n") != std::string::npos);
-  CHECK(table.find("egress\n") == std::string::npos);
+  CHECK(table.find(" storage\n") != std::string::npos);
+  CHECK(table.find(" egress ") == std::string::npos);
   CHECK(lockstep_with({"plan", file, "-o", folder.path() + "/plan.md"}).exit == Exit::ok);
   CHECK(read_text_file(folder.path() + "/plan.md").find("| rent | storage |") != std::string::npos);
 }
