@@ -98,6 +98,14 @@ std::optional<double> CampaignResult::rent_usd() const {
   return held_gpu_hours() * *scenario.usd_per_gpu_hour;
 }
 
+Seconds CampaignResult::data_until() const {
+  return plan.data->begins + Seconds{summary.wall_s.mean};
+}
+
+double CampaignResult::storage_usd() const {
+  return plan.data ? lockstep::storage_usd(*plan.data, data_until()) : 0;
+}
+
 double CampaignResult::tokens_per_step() const {
   const Batch& batch = scenario.job.batch;
   return static_cast<double>(batch.sequences) * batch.tokens;

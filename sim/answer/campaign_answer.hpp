@@ -96,6 +96,11 @@ struct CampaignResult {
   [[nodiscard]] double held_gpu_hours() const;
   /// What a cloud asks for the latter; empty: no price is known.
   [[nodiscard]] std::optional<double> rent_usd() const;
+  /// Its dataset is held from the start of its staging until the mean run is done, that long after.
+  /// Requires plan.data.
+  [[nodiscard]] Seconds data_until() const;
+  /// For holding its dataset, of all tiers; 0 without one. In none of the bill's figures.
+  [[nodiscard]] double storage_usd() const;
 };
 
 /// Money by month of the mean run, where its machines are bought. Requires CampaignResult::fleet.

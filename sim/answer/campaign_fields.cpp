@@ -144,11 +144,14 @@ void add_run_bill(FieldTable<Run>& fields) {
            of_owning([](C c) { return c.write_off_usd(); }))
       .add("running_usd", Better::less, "What is paid meanwhile: energy, people, hosting.",
            of_cost([](C c) { return c.running_usd(); }))
-      .add("owned_usd", Better::less, "Cost of owning: write_off_usd and running_usd.",
+      .add("owned_usd", Better::less,
+           "Cost of owning: write_off_usd and running_usd, without data.storage_usd.",
            of_owning([](C c) { return c.total_usd(); }))
-      .add("owned_usd_per_trillion_tokens", Better::less, "Cost of owning per 1e12 tokens.",
+      .add("owned_usd_per_trillion_tokens", Better::less,
+           "owned_usd per 1e12 tokens, without data.storage_usd.",
            of_owning([](C c) { return c.usd_per_trillion_tokens; }))
-      .add("owned_usd_per_eflop", Better::less, "Cost of owning per 1e18 model FLOP.",
+      .add("owned_usd_per_eflop", Better::less,
+           "owned_usd per 1e18 model FLOP, without data.storage_usd.",
            of_owning([](C c) { return c.usd_per_eflop; }));
 }
 

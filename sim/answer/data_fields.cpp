@@ -8,9 +8,6 @@ namespace {
 
 using Fed = CampaignResult;
 
-/// The dataset is held until the mean run is done.
-Seconds held_until(const Fed& r) { return r.plan.data->begins + Seconds{r.summary.wall_s.mean}; }
-
 /// A tier, and what it costs by month.
 struct DataTierAnswer {
   const HeldTier* tier;
@@ -25,7 +22,7 @@ struct DataTierAnswer {
 std::vector<DataTierAnswer> data_tier_answers(const Fed& r) {
   std::vector<DataTierAnswer> out;
   for (const HeldTier& tier : r.plan.data->tiers) {
-    out.push_back({&tier, tier_months(tier, held_until(r))});
+    out.push_back({&tier, tier_months(tier, r.data_until())});
   }
   return out;
 }
@@ -82,9 +79,9 @@ const FieldTable<CampaignResult>& data_fields() {
           .add("begins_s", Better::less, "From the start of staging until the run can begin.",
                [](const Fed& r) { return r.plan.data->begins; })
           .add("done_s", Better::less, "From the start of staging until the mean run is done.",
-               held_until)
+               [](const Fed& r) { return r.data_until(); })
           .add("dataset_bytes", "Of all of it.", [](const Fed& r) { return r.plan.data->dataset; })
-          .add("epochs", "Passes over it, at least one.",
+          .add("epochs", "Passes over it; below 1 where the run reads a part.",
                [](const Fed& r) { return r.plan.data->epochs; })
           .add("cached_share", "Of it, on the nodes' drives after the first pass.",
                [](const Fed& r) { return r.plan.data->cached; })
@@ -98,8 +95,10 @@ const FieldTable<CampaignResult>& data_fields() {
                later([](const EpochSpeed& e) { return e.speed; }))
           .add("later_epochs_limited_by", "What they wait for.",
                later([](const EpochSpeed& e) { return limit_name(e.limit); }))
-          .add("storage_usd", Better::less, "Of all tiers, until the mean run is done.",
-               [](const Fed& r) { return storage_usd(*r.plan.data, held_until(r)); })
+          .add("storage_usd", Better::less,
+               "Of all tiers, until the mean run is done; beside owned_usd, price_usd and "
+               "purchase.usd. A plan's usd has both.",
+               [](const Fed& r) { return r.storage_usd(); })
           .list("hops", "The dataset's way from tier to tier.", hop_fields(),
                 [](const Fed& r) -> const auto& { return r.plan.data->hops; })
           .list("tiers", "What holds it, and for how much money.", data_tier_fields(),

@@ -23,7 +23,7 @@ struct DataPlan {
   std::vector<StagingHop> hops;  ///< one after the other; "during": what each alone would take
   Seconds begins;                ///< until the job can begin
   std::vector<HeldTier> tiers;   ///< as hops go, with what the loader reads from
-  double epochs = 1;             ///< that the run reads, of the dataset
+  double epochs = 1;             ///< that the run reads, of the dataset; below 1: a part of it
   double cached = 0;             ///< of the dataset, on the nodes' drives after the first pass
   EpochSpeed first, later;       ///< later: only where there is more than one
 

@@ -58,7 +58,7 @@ StorageTraffic::StorageTraffic(const Scenario& scenario, const std::optional<Dat
   const bool on_nics = data->storage.network == StorageNetwork::training;
   const BytesPerSecond supply =
       storage_rates(data->storage, node_towards(data->storage, scenario), scenario.nodes).read;
-  if (data->dataset) epochs_ = std::max<double>(1.0, steps * step_bytes / *data->dataset);
+  if (data->dataset && steps > 0) epochs_ = steps * step_bytes / *data->dataset;
   if (data->cache && epochs_ > 1) {
     cached_ = std::min<double>(1.0, scenario.nodes * data->cache->per_node / *data->dataset);
   }

@@ -43,7 +43,8 @@ class StorageTraffic {
   [[nodiscard]] BytesPerSecond data_read() const { return read_; }
   /// Of the job, over the one that never waits for data and shares no NIC with it.
   [[nodiscard]] double data_speed() const { return speed_; }
-  /// Passes over the dataset; the share of it that the nodes' drives hold after the first.
+  /// Passes over the dataset, below 1 where the run reads a part of it; the share of it that the
+  /// nodes' drives hold after the first.
   [[nodiscard]] double epochs() const { return epochs_; }
   [[nodiscard]] double cached() const { return cached_; }
   [[nodiscard]] const EpochSpeed& first_epoch() const { return first_; }

@@ -89,20 +89,20 @@ void pay_by_month(const PlanModel& model, const PlanFactors& factors, PlanOutcom
   out.rent_usd = sum.leased + sum.rented;
 }
 
-/// The time and the money that moving its data and its checkpoints takes. Data that arrives before
-/// the machines of a purchase do makes nobody wait.
+/// The time and the money that moving its data and its checkpoints takes. The run of a purchase
+/// begins when both its machines and its data are there: pay_by_month() adds that wait.
 void move_data(const PlanPlace* place, const PlanModel& model, PlanOutcome& out) {
   const std::optional<DataPlan>& data = model.plan.data;
   PlanMoves moves;
   if (place != nullptr) {
     moves = moves_of(*place, model.plan.checkpoint.all, Seconds{out.time_s});
   }
-  const Seconds begins = model.fleet ? model.fleet->begins : Seconds{};
   const Seconds ready = moves.before + (data ? data->begins : Seconds{});
   if (data) out.storage_usd = storage_usd(*data, data->begins + Seconds{out.time_s});
-  out.before_s = std::max(ready, begins).base_units();
+  out.before_s = (model.fleet ? model.fleet->begins : ready).base_units();
   out.after_s = moves.after.base_units();
-  out.time_s += out.before_s - begins.base_units() + out.after_s;
+  out.time_s += out.after_s;
+  if (!model.fleet) out.time_s += out.before_s;
   out.data_usd = moves.data_usd;
   out.egress_usd = moves.data_usd + moves.copies_usd;
 }
@@ -157,6 +157,59 @@ void add_accuracy(const StepIntervals& intervals, PlanModel& out) {
       "{:.3g} to {:.3g} in nine of ten cases, as far as published runs like it lie from their "
       "prediction ({})",
       efficiency.low, efficiency.high, words_of(*interval));
+}
+
+/// What a plan leaves out of a site's bill; empty: nothing.
+std::string left_out_of(const SiteSpec& site) {
+  std::vector<std::string_view> parts;
+  if (site.solar > Watts{} || site.wind > Watts{}) parts.emplace_back("sun and wind");
+  if (site.battery) parts.emplace_back("its battery");
+  if (site.demand_usd_per_kw_month != 0) parts.emplace_back("the charge for its highest hours");
+  return parts.empty() ? "" : fmt::format(", without {}", fmt::join(parts, " and "));
+}
+
+/// Energy, carbon and tariff of a plan are those of the site's mean hour while the job works: its
+/// samples have no books by the hour. Returns what that is, for the list of assumptions.
+std::string take_mean_hour(const SiteSpec& site, Seconds work, Scenario& scenario) {
+  const auto hours = static_cast<std::size_t>(std::max(1.0, std::ceil(work.base_units() / 3600)));
+  const std::size_t count = std::min(hours, site.hours.size());
+  PowerSpec& power = *scenario.power;
+  double celsius = 0, usd = 0, grams = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const SiteHour& hour = site.hours[i];
+    const double share = 1 / static_cast<double>(count);
+    celsius += share * hour.outside_celsius.value_or(power.outside_celsius);
+    usd += share * hour.usd_per_kwh;
+    grams += share * hour.grams_per_kwh;
+  }
+  power.outside_celsius = celsius;
+  std::string out = fmt::format(
+      "run.site: power, energy, carbon and money at its mean hour{}: "
+      "{:.1f} C outside",
+      left_out_of(site), celsius);
+  if (site.priced) {
+    power.cost.usd_per_kwh.values = {usd};
+    out += fmt::format(", {} USD/kWh", significant(usd));
+  }
+  if (site.counted_carbon) {
+    power.cost.grams_per_kwh = HourlySeries{.values = {grams}};
+    out += fmt::format(", {} g/kWh", significant(grams));
+  }
+  return out + "; `lockstep run` has them hour by hour";
+}
+
+/// plan_sited() of a candidate, from when its data has come; `impossible` where its lots go before.
+void site_candidate(const PlanCandidate& candidate, PlanModel& out) {
+  const Seconds data_comes = candidate.place ? candidate.place->data_takes : Seconds{};
+  const LotSpares spares = candidate.spares_by_share ? LotSpares::up_to : LotSpares::exactly;
+  try {
+    SitedCampaign sited = plan_sited(out.scenario, candidate.run, spares, data_comes);
+    out.plan = std::move(sited.plan);
+    out.fleet = std::move(sited.fleet);
+  } catch (const LotsGone& gone) {
+    out.impossible = fmt::format("has {}; run.purchase.lots has to have {}", gone.problem().found,
+                                 gone.problem().allowed);
+  }
 }
 
 }  // namespace
@@ -240,10 +293,11 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     out.impossible = fmt::format("would take {:.0f} years without a failure", work / kYear);
     return out;
   }
-  SitedCampaign sited = plan_sited(
-      scenario, candidate.run, candidate.spares_by_share ? LotSpares::up_to : LotSpares::exactly);
-  out.plan = std::move(sited.plan);
-  out.fleet = std::move(sited.fleet);
+  if (candidate.run.site) {
+    assumptions.push_back(take_mean_hour(*candidate.run.site, Seconds{work}, out.scenario));
+  }
+  site_candidate(candidate, out);
+  if (!out.impossible.empty()) return out;
   if (const auto problem = excessive_work(out.plan.campaign, candidate.run,
                                           {.trajectories = kPlannedRuns}, scenario.file)) {
     out.impossible = fmt::format("cannot be simulated: {} in {}; it takes {}", problem->found,

@@ -17,7 +17,8 @@
 namespace lockstep {
 namespace {
 
-constexpr double kYearSpan = 365.25 * 86'400;
+constexpr double kDaySpan = 86'400;
+constexpr double kYearSpan = 365.25 * kDaySpan;
 constexpr double kMonthSpan = kYearSpan / 12;
 
 /// A part of a lot, and the time that it is there.
@@ -112,6 +113,43 @@ std::vector<FleetStep> steps_of(const Scenario& scenario, const PurchaseSpec& sp
     out.push_back(step);
   }
   return out;
+}
+
+double end_of_step(const std::vector<FleetStep>& steps, std::size_t i) {
+  return i + 1 < steps.size() ? steps[i + 1].at.base_units() : INFINITY;
+}
+
+/// The first moment, `ready` or later, at which there are nodes for the job; none: there is none.
+std::optional<Seconds> first_run(const std::vector<FleetStep>& steps, Seconds ready) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].speed <= 0 || end_of_step(steps, i) <= ready.base_units()) continue;
+    return std::max(steps[i].at, ready);
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse_size(const Scenario& scenario, const std::vector<FleetStep>& steps) {
+  int most = 0;
+  for (const FleetStep& step : steps) most = std::max(most, step.nodes);
+  throw InputError({.file = scenario.file,
+                    .pointer = "/run/purchase/lots",
+                    .found = fmt::format("{} nodes at the most", most),
+                    .allowed = "nodes for at least one replica that shares the batch evenly",
+                    .nearest = {}});
+}
+
+[[noreturn]] void refuse_dates(const Scenario& scenario, const std::vector<FleetStep>& steps,
+                               Seconds ready) {
+  double last = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].speed > 0) last = end_of_step(steps, i);
+  }
+  throw LotsGone({.file = scenario.file,
+                  .pointer = "/run/purchase/lots",
+                  .found = fmt::format("nodes for the job until day {:.4g}", last / kDaySpan),
+                  .allowed = fmt::format("nodes for it when its data is there, on day {:.4g}",
+                                         ready.base_units() / kDaySpan),
+                  .nearest = {}});
 }
 
 /// Cuts [from, until) at the ends of months: add(month, where a piece begins, its length).
@@ -298,8 +336,8 @@ double Fleet::mean_nodes(Seconds run) const {
   const double until = from + run.base_units();
   double node_seconds = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    const double end = i + 1 < steps.size() ? steps[i + 1].at.base_units() : INFINITY;
-    const double length = std::min(end, until) - std::max(steps[i].at.base_units(), from);
+    const double length =
+        std::min(end_of_step(steps, i), until) - std::max(steps[i].at.base_units(), from);
     node_seconds += steps[i].nodes * std::max(0.0, length);
   }
   return until > from ? node_seconds / (until - from) : 0;
@@ -307,8 +345,10 @@ double Fleet::mean_nodes(Seconds run) const {
 
 FleetStep Fleet::fullest() const {
   const FleetStep* out = nullptr;
-  for (const FleetStep& step : steps) {
-    if (step.speed > 0 && (out == nullptr || step.nodes - step.used < out->nodes - out->used)) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const FleetStep& step = steps[i];
+    if (step.speed > 0 && end_of_step(steps, i) > begins.base_units() &&
+        (out == nullptr || step.nodes - step.used < out->nodes - out->used)) {
       out = &step;
     }
   }
@@ -342,7 +382,7 @@ std::optional<InputProblem> excess_price(const Scenario& scenario) {
                       .nearest = {}};
 }
 
-Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
+Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds data_ready) {
   if (scenario.unequal()) {
     throw InputError({.file = scenario.file,
                       .pointer = "/run/purchase",
@@ -360,18 +400,11 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
             .facility_per_node = {},
             .usd_per_kwh = 0,
             .assumptions = spec.assumptions};
-  const auto first =
-      std::ranges::find_if(out.steps, [](const FleetStep& step) { return step.speed > 0; });
-  if (first == out.steps.end()) {
-    int most = 0;
-    for (const FleetStep& step : out.steps) most = std::max(most, step.nodes);
-    throw InputError({.file = scenario.file,
-                      .pointer = "/run/purchase/lots",
-                      .found = fmt::format("{} nodes at the most", most),
-                      .allowed = "nodes for at least one replica that shares the batch evenly",
-                      .nearest = {}});
-  }
-  out.begins = first->at;
+  const std::optional<Seconds> first = first_run(out.steps, Seconds{});
+  if (!first) refuse_size(scenario, out.steps);
+  const std::optional<Seconds> begins = first_run(out.steps, data_ready);
+  if (!begins) refuse_dates(scenario, out.steps, data_ready);
+  out.begins = *begins;
   if (scenario.power) {
     const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
     out.facility_per_node = step_power(scenario, step).levels.training.facility / scenario.nodes;
@@ -384,6 +417,12 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec) {
       "run.purchase: on fewer nodes the job runs as many replicas as share its batch evenly; it "
       "grows and shrinks without a stop, and meets the failures of all its nodes from the start; "
       "a node that is there draws what one of the whole cluster does");
+  if (*begins > *first) {
+    out.assumptions.push_back(fmt::format(
+        "run.purchase: there are nodes for the job on day {:.4g}; it begins on day {:.4g}, when "
+        "its data is there, and what is there before is paid for all the same",
+        first->base_units() / kDaySpan, begins->base_units() / kDaySpan));
+  }
   if (std::ranges::any_of(spec.lots, [](const Lot& lot) { return lot.term.has_value(); })) {
     out.assumptions.emplace_back(
         "run.purchase: what is left of the term of a lease or a reservation when the run is done "

@@ -25,8 +25,8 @@ struct FleetStep {
 
 struct Fleet {
   PurchaseSpec spec;
-  std::vector<FleetStep> steps;  ///< rising; the run begins with the first that it can run on
-  Seconds begins;                ///< of the run, after the start of the plan
+  std::vector<FleetStep> steps;  ///< rising
+  Seconds begins;  ///< of the run, after the start of the plan: nodes and data are there
   int gpus_per_node = 8;
   Watts facility_per_node;  ///< while it trains; 0: the scenario has no "power"
   double usd_per_kwh = 0;   ///< mean of the tariff
@@ -47,9 +47,17 @@ struct Fleet {
 /// is paid by the month by the purchase. Nothing: there is none.
 std::optional<InputProblem> excess_price(const Scenario& scenario);
 
+/// When the data has come, no lot is there any more that the job could run on.
+class LotsGone : public InputError {
+ public:
+  using InputError::InputError;
+};
+
 /// Simulates the step on each number of nodes: as many replicas as fit and share the batch evenly.
-/// Throws InputError where the job can run on none of them, or there is an excess_price().
-Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec);
+/// The run begins with the first of them from `data_ready` on, a moment since the plan's start.
+/// Throws InputError where the job can run on none of them, or there is an excess_price(), and
+/// LotsGone.
+Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds data_ready = {});
 
 /// A month of 1/12 of 365.25 days; below 0: money that comes back.
 struct MonthMoney {

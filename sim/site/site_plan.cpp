@@ -179,12 +179,14 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
   return out;
 }
 
-SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares spares) {
+SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares spares,
+                         Seconds data_comes) {
   SitedCampaign out{.plan = plan_campaign(scenario, run), .site = {}, .fleet = {}};
   Campaign& campaign = out.plan.campaign;
   std::vector<std::string>& assumptions = out.plan.assumptions;
   if (run.purchase) {
-    const auto fleet = std::make_shared<const Fleet>(plan_fleet(scenario, *run.purchase));
+    const Seconds ready = data_comes + (out.plan.data ? out.plan.data->begins : Seconds{});
+    const auto fleet = std::make_shared<const Fleet>(plan_fleet(scenario, *run.purchase, ready));
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
     add_spot_modes(*run.purchase, campaign);
     take_spares_from_lots(scenario, *fleet, spares, out.plan);

@@ -91,6 +91,13 @@ TEST_CASE("dataset: staged before, hop after hop, or during, with the first byte
   CHECK(planned_feed(scenario).data_speed == 1);
 }
 
+TEST_CASE("dataset: a run that reads a part of it makes less than one pass") {
+  Json scenario = fed_scenario();
+  scenario["run"]["data"]["dataset"] = 1e16;
+  CHECK(planned_feed(scenario).data->epochs == doctest::Approx(0.1));
+  CHECK(planned_feed(scenario).data_speed == 1);
+}
+
 TEST_CASE("dataset: later passes come from the nodes' drives as far as it fits") {
   Json scenario = fed_scenario();
   Json& data = scenario["run"]["data"];

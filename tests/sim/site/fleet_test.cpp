@@ -87,6 +87,41 @@ TEST_CASE("fleet: lots add up as they come, and the job runs on replicas that sh
   }
 }
 
+TEST_CASE("fleet: the run begins when its data is there, on the lots of that day") {
+  const PurchaseSpec spec = purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 4, "usd_per_gpu_hour": 1, "until": "18 d"},
+    {"name": "b", "terms": "on_demand", "nodes": 8, "ordered": "10 d", "usd_per_gpu_hour": 1,
+     "until": "40 d"}])");
+  const Fleet early = plan_fleet(eight_nodes(), spec);
+  CHECK(early.begins == Seconds{});
+  CHECK(early.at(0).used == 4);
+  // From day 10 to 18 there are 12 nodes, of which the job uses 8.
+  CHECK(early.standing_by() == 0);
+  const Fleet late = plan_fleet(eight_nodes(), spec, days(12));
+  CHECK(late.begins == days(12));
+  CHECK(late.at(0).nodes == 12);
+  CHECK(late.pace(0).speed == 1);
+  CHECK(late.pace(0).until == to_run_time(days(6)));
+  CHECK(late.mean_nodes(days(12)) == doctest::Approx(10));
+  CHECK(late.assumptions.size() == early.assumptions.size() + 1);
+  CHECK(plan_fleet(eight_nodes(), spec, days(20)).at(0).nodes == 8);
+  std::string gone;
+  try {
+    (void)plan_fleet(eight_nodes(), spec, days(41));
+  } catch (const LotsGone& error) {
+    gone = error.what();
+  }
+  CHECK(gone ==
+        "t.json#/run/purchase/lots: found nodes for the job until day 40; allowed: nodes for it "
+        "when its data is there, on day 41");
+  // A lot that came and went before is none that spares stand by in.
+  const PurchaseSpec more = purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1, "until": "18 d"},
+    {"name": "b", "terms": "on_demand", "nodes": 10, "ordered": "18 d", "usd_per_gpu_hour": 1}])");
+  CHECK(plan_fleet(eight_nodes(), more).standing_by() == 0);
+  CHECK(plan_fleet(eight_nodes(), more, days(20)).standing_by() == 2);
+}
+
 TEST_CASE(
     "money: a machine is paid for at order and delivery, and its rest comes back at the end") {
   const PurchaseSpec spec = purchase_of(R"("deposit": 0.25, "price_fall": 0.2, "lots": [

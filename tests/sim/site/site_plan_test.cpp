@@ -50,6 +50,23 @@ TEST_CASE("site plan: where nothing binds, books are those of the run's phases a
   CHECK(books.sum.energy_usd == doctest::Approx(whole.base_units() / 3.6e6 * 0.1).epsilon(1e-9));
 }
 
+TEST_CASE("site plan: lots are there from the plan's start, the job once its data is staged") {
+  const ScenarioFile file = sited_file(R"("purchase": {"lots": [
+      {"name": "a", "terms": "on_demand", "nodes": 4, "usd_per_gpu_hour": 1},
+      {"name": "b", "terms": "on_demand", "nodes": 4, "ordered": "2 d", "usd_per_gpu_hour": 1}]},
+      "data": {"bytes_per_token": 4, "dataset": "1 TB", "storage": {"read": "20 GB/s",
+      "write": "20 GB/s"}, "tiers": [{"name": "archive", "read": "20 GB/s",
+      "first_byte": "3 d"}]})");
+  const SitedCampaign sited = plan_sited(*file.job, *file.run);
+  REQUIRE(sited.plan.data);
+  CHECK(sited.fleet->begins == sited.plan.data->begins);
+  CHECK(sited.plan.data->begins.base_units() == doctest::Approx(3 * 86'400 + 50));
+  CHECK(sited.plan.campaign.pace(0)(0).speed == 1);
+  const Seconds day{86'400};
+  const SitedCampaign moved = plan_sited(*file.job, *file.run, LotSpares::exactly, day);
+  CHECK(moved.fleet->begins == day + moved.plan.data->begins);
+}
+
 TEST_CASE("site plan: held below their limit, cards draw less and do less, step by step") {
   const ScenarioFile file = sited_file(R"("site": {})");
   const PaceTable table = pace_table(*file.job);

@@ -117,6 +117,65 @@ TEST_CASE("lockstep plan: its point is what lockstep run says about the same job
   check();
 }
 
+TEST_CASE("lockstep plan: energy, carbon and money of a site are those of its mean hour") {
+  Json scenario = Json::parse(R"({
+    "model": "llama3_8b", "batch": {"sequences": 128, "micro": 1, "tokens": 8192},
+    "cluster": {"node": "dgx_h100", "nodes": 2}, "stack": "megatron_core", "recompute": "full",
+    "parallelism": {"tensor": 4, "data": 4, "sharding": "zero1"}, "power": {},
+    "cost": {"usd_per_gpu": 25000, "usd_per_kwh": 0.1, "grams_per_kwh": 300},
+    "run": {"reliability": {"modes": []}, "spares": {"hot": 0}, "trajectories": 1,
+            "site": {"start": "2026-07-01T00:00", "weather": {"mean_celsius": 35,
+                     "yearly_kelvin": 0, "daily_kelvin": 0, "noise_kelvin": 0}}}})");
+  const test::TemporaryFolder folder;
+  const auto planned = [&] {
+    const Json plan{{"training", {{"tokens", 2e10}}},
+                    {"samples", 10},
+                    {"spares", "0 %"},
+                    {"scenario", scenario},
+                    {"candidates", {{{"name", "a"}, {"pay", "own"}}}}};
+    const std::string file = folder.write("plan.json", plan.dump());
+    return Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
+  };
+  const Json hot = planned();
+  Json run = scenario;
+  run["training"] = {{"tokens", 2e10}};
+  const Json ran = Json::parse(
+      lockstep_with({"run", folder.write("run.json", run.dump()), "--format", "json"}).out);
+  // Every hour is alike, but for the last one, of which a part is booked.
+  const Json& expected = hot.at("candidates")[0].at("expected");
+  const auto near = [](const Json& a, const Json& b) {
+    CHECK(a.get<double>() == doctest::Approx(b.get<double>()).epsilon(1e-6));
+  };
+  near(expected.at("energy_j"), ran.at("energy_j"));
+  near(expected.at("co2_t"), ran.at("tonnes_co2"));
+  near(expected.at("usd"), ran.at("owned_usd"));
+  CHECK(hot.at("assumptions").dump().find("at its mean hour: 35.0 C outside") != std::string::npos);
+  scenario["run"]["site"]["weather"]["mean_celsius"] = 0;
+  CHECK(planned().at("candidates")[0].at("expected").at("energy_j").get<double>() <
+        0.99 * expected.at("energy_j").get<double>());
+}
+
+TEST_CASE("lockstep plan: storage and egress stand among the money, whose parts add up") {
+  const Json data = Json::parse(R"({"bytes_per_token": 4, "dataset": "100 TB",
+    "storage": {"read": "20 GB/s", "write": "20 GB/s"}, "usd_per_gb_month": 0.1})");
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("plan.json", small_plan_with("/scenario/run/data", data));
+  const Json json = Json::parse(lockstep_with({"plan", file, "--format", "json"}).out);
+  const Json& expected = json.at("candidates")[0].at("expected");
+  double sum = 0;
+  for (const char* part :
+       {"write_off_usd", "running_usd", "rent_usd", "egress_usd", "storage_usd"}) {
+    sum += expected.at(part).get<double>();
+  }
+  CHECK(expected.at("storage_usd").get<double>() > 0);
+  CHECK(sum == doctest::Approx(expected.at("usd").get<double>()).epsilon(1e-9));
+  const std::string table = lockstep_with({"plan", file}).out;
+  CHECK(table.find(" storage\n") != std::string::npos);
+  CHECK(table.find(" egress ") == std::string::npos);
+  CHECK(lockstep_with({"plan", file, "-o", folder.path() + "/plan.md"}).exit == Exit::ok);
+  CHECK(read_text_file(folder.path() + "/plan.md").find("| rent | storage |") != std::string::npos);
+}
+
 TEST_CASE("lockstep plan: beside lots a rent and other prices are refused, and spares are theirs") {
   Json plan = Json::parse(kSmallPlan);
   const auto read = [&] { return read_plan("plan.json", plan.dump(), test::presets()); };

@@ -135,7 +135,9 @@ Json money_json(const PlanOutcome& expected) {
           {"write_off_usd", twelve_digits(expected.write_off_usd)},
           {"running_usd", twelve_digits(expected.running_usd)},
           {"energy_usd", twelve_digits(expected.energy_usd)},
-          {"rent_usd", twelve_digits(expected.rent_usd)}};
+          {"rent_usd", twelve_digits(expected.rent_usd)},
+          {"egress_usd", twelve_digits(expected.egress_usd)},
+          {"storage_usd", twelve_digits(expected.storage_usd)}};
 }
 
 Json layout_json(const Scenario& scenario) {

@@ -36,17 +36,25 @@ Markdown candidate_lines(const PlanAnswer& answer) {
 /// What has to be spent first, what of it a training writes off, and what it costs to run.
 Markdown money_lines(const PlanAnswer& answer) {
   if (!answer.spec.any_priced()) return {};
+  const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
   Markdown out = Markdown::write(
-      "\n## Money, expected\n\n| candidate | capital to be spent | written off | running | rent |\n"
-      "|---|--:|--:|--:|--:|\n");
+      "\n## Money, expected\n\n| candidate | capital to be spent | written off | running | rent |");
+  for (const PlanMoneyColumn& column : more) out += Markdown::write(" {} |", column.title);
+  out += Markdown::write("\n|---|--:|--:|--:|--:|");
+  for (std::size_t c = 0; c < more.size(); ++c) out += Markdown::write("--:|");
+  out += Markdown::write("\n");
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanResult& r = answer.result(i);
     if (!r.model.impossible.empty() || !is_priced(answer.candidate(i))) continue;
     const PlanOutcome& o = r.expected;
     const auto money = [](double usd) { return usd > 0 ? plan_money(usd) : std::string(); };
-    out += Markdown::write("| {} | {} | {} | {} | {} |\n", answer.candidate(i).name,
+    out += Markdown::write("| {} | {} | {} | {} | {} |", answer.candidate(i).name,
                            money(o.capital.total_usd()), money(o.write_off_usd),
                            money(o.running_usd), money(o.rent_usd));
+    for (const PlanMoneyColumn& column : more) {
+      out += Markdown::write(" {} |", money(o.*column.usd));
+    }
+    out += Markdown::write("\n");
   }
   return out;
 }

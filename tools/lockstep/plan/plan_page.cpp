@@ -113,9 +113,17 @@ PageTable money_table(const PlanAnswer& answer) {
                   {.title = "Running", .numeric = true, .about = "energy, people and hosting"},
                   {.title = "Energy", .numeric = true, .about = "of the running cost"},
                   {.title = "Rent", .numeric = true},
-                  {.title = "Together", .numeric = true, .about = "written off, running and rent"},
+                  {.title = "Together",
+                   .numeric = true,
+                   .about = "written off, running, rent, egress and storage"},
                   {.title = "CO₂", .numeric = true},
                   {.title = "Interruptions", .numeric = true}}};
+  constexpr std::ptrdiff_t kTogether = 6;
+  const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
+  for (std::size_t c = 0; c < more.size(); ++c) {
+    table.columns.insert(table.columns.begin() + kTogether + static_cast<std::ptrdiff_t>(c),
+                         {.title = std::string(more[c].heading), .numeric = true});
+  }
   for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
     const PlanResult& r = answer.result(i);
     if (!r.model.impossible.empty()) continue;
@@ -134,6 +142,11 @@ PageTable money_table(const PlanAnswer& answer) {
                               ? PageCell::number(page_with(*o.tonnes_co2, "t"), *o.tonnes_co2)
                               : PageCell::unknown(),
                           PageCell::number(significant(o.interruptions), o.interruptions)});
+    for (std::size_t c = 0; c < more.size(); ++c) {
+      table.rows.back().insert(
+          table.rows.back().begin() + kTogether + static_cast<std::ptrdiff_t>(c),
+          money(o.*more[c].usd));
+    }
   }
   return table;
 }

@@ -82,18 +82,23 @@ std::string ranges_table(const PlanAnswer& answer, const TextStyle& style) {
 /// What has to be spent first, what of it a training writes off, and what it costs to run.
 std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
   if (!answer.spec.any_priced()) return {};
-  TextTable table({{"money, expected", Align::left},
-                   {"capital to be spent"},
-                   {"written off"},
-                   {"running"},
-                   {"rent"}});
+  const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
+  std::vector<TextTable::Column> columns{{"money, expected", Align::left},
+                                         {"capital to be spent"},
+                                         {"written off"},
+                                         {"running"},
+                                         {"rent"}};
+  for (const PlanMoneyColumn& column : more) columns.push_back({std::string(column.title)});
+  TextTable table(std::move(columns));
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanResult& result = answer.result(i);
     if (!result.model.impossible.empty() || !is_priced(answer.candidate(i))) continue;
     const PlanOutcome& o = result.expected;
     const auto money = [](double usd) { return usd > 0 ? plan_money(usd) : "-"; };
-    table.add({answer.candidate(i).name, money(o.capital.total_usd()), money(o.write_off_usd),
-               money(o.running_usd), money(o.rent_usd)});
+    std::vector<std::string> row{answer.candidate(i).name, money(o.capital.total_usd()),
+                                 money(o.write_off_usd), money(o.running_usd), money(o.rent_usd)};
+    for (const PlanMoneyColumn& column : more) row.push_back(money(o.*column.usd));
+    table.add(std::move(row));
   }
   return table.rows() == 0 ? "" : "\n" + table.text(style);
 }
@@ -163,9 +168,12 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   out += "\n" + labelled("Recommendation", plan_recommendation(answer));
   for (const std::string& note : plan_notes(answer)) out += labelled("Note", note);
   out += labelled("Limits", plan_limits(answer)) + "\n" + candidates_table(answer, style);
+  const bool sited = std::ranges::any_of(
+      answer.spec.candidates, [](const PlanCandidate& of) { return of.run.site.has_value(); });
   out += style.dim(
              "  with every input at its median, as `lockstep run` has it; > recommended, * no "
-             "other is better in\n  time, money and energy") +
+             "other is better in\n  time, money and energy" +
+             std::string(sited ? "; a site at its mean hour, where `lockstep run` has each" : "")) +
          "\n" + ranges_table(answer, style) + expected_money(answer, style) +
          regions_text(answer, style) + swings_table(answer, style) + months_text(answer, style) +
          datasets_text(answer, style) + "\n";

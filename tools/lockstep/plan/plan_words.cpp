@@ -213,6 +213,20 @@ std::string alternatives(const PlanAnswer& answer) {
 }  // namespace
 
 std::string plan_money(double usd) { return in_units(kMoneyUnits, usd); }
+std::vector<PlanMoneyColumn> plan_money_columns(const PlanAnswer& answer) {
+  std::vector<PlanMoneyColumn> out{{"egress", "Egress", &PlanOutcome::egress_usd},
+                                   {"storage", "Storage", &PlanOutcome::storage_usd}};
+  std::erase_if(out, [&](const PlanMoneyColumn& column) {
+    for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+      const PlanResult& result = answer.result(i);
+      const bool shown = result.model.impossible.empty() && is_priced(answer.candidate(i));
+      if (shown && result.expected.*column.usd > 0) return false;
+    }
+    return true;
+  });
+  return out;
+}
+
 std::string plan_energy(double joules) { return in_units(kEnergyUnits, joules); }
 std::string plan_power(double watts) { return in_units(kPowerUnits, watts); }
 std::string plan_time_range(const PlanResult& result) {

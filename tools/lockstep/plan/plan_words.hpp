@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/lockstep/plan/plan_output.hpp"
@@ -38,6 +39,14 @@ std::string plan_limits(const PlanAnswer& answer);
 std::size_t goal_measure(PlanGoal goal);
 /// A value of that measure as people read it.
 std::string measure_text(std::size_t measure, double value);
+
+/// Money that only some plans have, beside written off, running and rent: with these they add up.
+struct PlanMoneyColumn {
+  std::string_view title, heading;  ///< of a table in text, of one on a page
+  double PlanOutcome::* usd;
+};
+/// Those that any candidate with prices pays.
+std::vector<PlanMoneyColumn> plan_money_columns(const PlanAnswer& answer);
 
 /// Swings of the shown candidate with something to show in that measure, widest first.
 struct SwingRow {

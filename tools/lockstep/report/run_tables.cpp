@@ -63,24 +63,25 @@ PageTable bill_table(const CostReport& cost, bool owned) {
 
 std::vector<PageFigure> cost_figures(const CampaignResult& result) {
   std::vector<PageFigure> figures;
+  const std::string of = result.storage_usd() > 0 ? ", without storage" : "";
   const double tokens = result.steps() * result.tokens_per_step();
   if (const std::optional<double> rent = result.rent_usd()) {
     figures.push_back({.value = page_usd(*rent),
                        .label = fmt::format("to rent the GPU-hours{}", instead_of_owning(result))});
     if (tokens > 0) {
       figures.push_back(
-          {.value = page_usd(*rent / tokens * 1e12), .label = "rent per trillion tokens"});
+          {.value = page_usd(*rent / tokens * 1e12), .label = "rent per trillion tokens" + of});
     }
   }
   if (!result.bill) return figures;
   const CostReport& cost = result.bill->cost;
   if (cost.usd_per_trillion_tokens > 0) {
     figures.push_back({.value = page_usd(cost.usd_per_trillion_tokens),
-                       .label = cost_words(result) + ", per trillion tokens"});
+                       .label = cost_words(result) + of + ", per trillion tokens"});
   }
   if (cost.usd_per_eflop > 0) {
     figures.push_back({.value = page_usd(cost.usd_per_eflop),
-                       .label = cost_words(result) + ", per EFLOP (1e18 model FLOPs) done"});
+                       .label = cost_words(result) + of + ", per EFLOP (1e18 model FLOPs) done"});
   }
   if (cost.tonnes_co2) {
     figures.push_back({.value = page_with(*cost.tonnes_co2, "t"), .label = "of CO₂"});

@@ -113,6 +113,10 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
                            "to rent {} GPU-hours at ${:.2f}{}", page_count(result.held_gpu_hours()),
                            *result.scenario.usd_per_gpu_hour, instead_of_owning(result))});
   }
+  if (const double storage = result.storage_usd(); storage > 0) {
+    figures.push_back({.value = page_usd(storage),
+                       .label = "of storage for the dataset, beside what the machines cost"});
+  }
   if (result.fleet) {
     // What is bought and when decides; a bill of machines that are all there from the start is
     // none.

@@ -27,6 +27,22 @@ std::string with_interval(const SampleMean& of, double unit, const char* text) {
                      significant(of.half_width / unit, 2));
 }
 
+/// What storage of the dataset adds to a cost of the machines; empty: nothing.
+std::string and_storage(const CampaignResult& result, double machines_usd) {
+  const double usd = result.storage_usd();
+  if (usd == 0) return {};
+  return fmt::format(", and {} USD of storage: {} USD together", compact(usd),
+                     compact(machines_usd + usd));
+}
+
+/// Of the cost of owning, with storage, for each trillion tokens.
+std::string per_trillion_tokens(const CampaignResult& result, double owned_usd) {
+  const double tokens = result.bill->usage.tokens;
+  if (tokens <= 0) return {};
+  return fmt::format("; {} USD per trillion tokens",
+                     compact((owned_usd + result.storage_usd()) / tokens * 1e12));
+}
+
 std::string bill_lines(const CampaignResult& result) {
   const RunBill& bill = *result.bill;
   const StepPower& power = *result.power;
@@ -53,22 +69,23 @@ std::string bill_lines(const CampaignResult& result) {
     const MonthMoney money = sum_of(months_of(result));
     out += labelled_line("Cost", kCampaignLabels,
                          fmt::format("{} USD: {} spent on machines as they come, energy, people "
-                                     "and interest, {} of it worth at the end",
+                                     "and interest, {} of it worth at the end{}",
                                      compact(money.usd()), compact(money.spent() + money.interest),
-                                     compact(-money.residual)));
+                                     compact(-money.residual), and_storage(result, money.usd())));
   } else if (const CostSpec& prices = result.scenario.power->cost;
              has_prices(prices) && !prices_machines(prices)) {
     out += labelled_line("Cost", kCampaignLabels,
-                         fmt::format("{} USD, {}", compact(bill.cost.total_usd()),
-                                     words_of(MoneyOf::partial, &prices)));
+                         fmt::format("{} USD, {}{}", compact(bill.cost.total_usd()),
+                                     words_of(MoneyOf::partial, &prices),
+                                     and_storage(result, bill.cost.total_usd())));
   } else if (bill.cost.total_usd() > 0) {
     out += labelled_line(
         "Cost", kCampaignLabels,
-        fmt::format("{} USD owned ({} written off, {} to run, {} of it energy); {} USD per "
-                    "trillion tokens",
+        fmt::format("{} USD owned ({} written off, {} to run, {} of it energy){}{}",
                     compact(bill.cost.total_usd()), compact(bill.cost.write_off_usd()),
                     compact(bill.cost.running_usd()), compact(bill.cost.energy_usd),
-                    compact(bill.cost.usd_per_trillion_tokens)));
+                    and_storage(result, bill.cost.total_usd()),
+                    per_trillion_tokens(result, bill.cost.total_usd())));
   }
   if (bill.cost.capital.total_usd() > 0) {
     out += labelled_line("Capital", kCampaignLabels, capital_text(bill.cost.capital));
@@ -236,10 +253,10 @@ std::string headline(const CampaignResult& result) {
     out += labelled_line(
         "Price", kCampaignLabels,
         fmt::format(
-            "{} USD to rent {} GPU-hours at {:.2f}{}{}", compact(*rent),
+            "{} USD to rent {} GPU-hours at {:.2f}{}{}{}", compact(*rent),
             compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
             reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : "",
-            instead_of_owning(result)));
+            instead_of_owning(result), and_storage(result, *rent)));
   }
   if (result.bill) out += bill_lines(result);
   if (result.site) out += site_lines(result);
@@ -394,8 +411,7 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
   }
   if (result.plan.data) {
     const DataPlan& data = *result.plan.data;
-    const Seconds end = data.begins + Seconds{result.summary.wall_s.mean};
-    const std::string text = data_text(data, end, style);
+    const std::string text = data_text(data, result.data_until(), style);
     if (!text.empty()) {
       out += "\n" + style.bold("The dataset, from the start of its staging") + "\n" + text;
     }
