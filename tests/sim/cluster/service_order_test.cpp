@@ -143,7 +143,7 @@ TEST_CASE("gittins index: of exponential services it is the rate, whatever was a
 }
 
 TEST_CASE("gittins: where the hazard falls, least attained service comes first") {
-  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
     CAPTURE(seed);
     QueueSpec spec = drawn_queue(
         seed, 4, [](RandomStream& random) { return random.uniform() < 0.8 ? 5.0 : 200.0; });
@@ -164,7 +164,7 @@ TEST_CASE("gittins: where the hazard falls, least attained service comes first")
 }
 
 TEST_CASE("gittins: where the hazard rises, first in first out, and nobody is evicted") {
-  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U}) {
     CAPTURE(seed);
     QueueSpec spec =
         drawn_queue(seed, 1, [](RandomStream& random) { return 50 + 10 * random.uniform(); });
@@ -183,7 +183,7 @@ TEST_CASE("gittins: where the hazard rises, first in first out, and nobody is ev
 
 TEST_CASE("qssf: right predictions order by time x GPUs, and wrong ones cost waits") {
   double right = 0, wrong = 0;
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
     CAPTURE(seed);
     QueueSpec spec =
         drawn_queue(seed, 4, [](RandomStream& random) { return 30 * random.exponential() + 1; });

@@ -153,7 +153,7 @@ TEST_CASE("suspension: in Slurm's cycles backfill counts on a suspended job's GP
 }
 
 TEST_CASE("suspension: of drawn jobs every GPU second is in one bucket, and no GPU is held twice") {
-  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+  for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U, 6U}) {
     CAPTURE(seed);
     RandomStream random({.seed = seed, .purpose = 97});
     std::vector<TieredJob> jobs;
