@@ -1,5 +1,6 @@
 // `lockstep explore` from outside: who is turned away, whether its answers are the program's, and
-// the page in Chromium, on a screen and a phone, light and dark. Leaves screenshots.
+// the page in Chromium, on a screen and a phone, light and dark. Leaves screenshots of all with
+// LOCKSTEP_SCREENSHOTS=1, and otherwise of what fails.
 //   node explore_test.mjs PLAYWRIGHT_FOLDER CHROMIUM PROGRAM FOLDER
 import {execFileSync, spawn} from 'node:child_process';
 import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
@@ -169,10 +170,10 @@ const browser = await chromium.launch({
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
     '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
-async function open(where, view) {
+async function openWindow(view) {
   const page = await browser.newPage({viewport: {width: view.width, height: 900},
     colorScheme: view.scheme, deviceScaleFactor: view.scale ?? 1});
-  const name = `${where || 'as given'}, ${view.width} px, ${view.scheme}`;
+  let name;
   page.on('pageerror', error => failures.push(`${name}: ${error.message}`));
   page.on('console', message => {
     // A state that cannot be is a reply of status 422.
@@ -185,9 +186,17 @@ async function open(where, view) {
       failures.push(`${name}: asked for ${request.url()}`);
     }
   });
-  await page.goto(address + (where ? `?${where}` : ''));
-  await settled(page);
-  return {page, name};
+  const show = async where => {
+    name = `${where || 'as given'}, ${view.width} px, ${view.scheme}`;
+    await page.goto(address + (where ? `?${where}` : ''));
+    await settled(page);
+    return name;
+  };
+  return {page, show};
+}
+async function open(where, view) {
+  const {page, show} = await openWindow(view);
+  return {page, name: await show(where)};
 }
 const settled = page => page.waitForFunction(() => {
   const {dataset} = document.documentElement;
@@ -214,9 +223,11 @@ const kViews = [{width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2}, {width: 390, scheme: 'dark', scale: 2}];
 const kPages = {given: '', compared: `cluster.node=dgx_b200&cluster.nodes=32&${kept}`,
   mistaken: 'parallelism.tensor=1', full: 'model=llama3_405b'};
-for (const [name, where] of Object.entries(kPages)) {
-  for (const view of kViews) {
-    const {page, name: said} = await open(where, view);
+for (const view of kViews) {
+  const {page, show} = await openWindow(view);
+  for (const [name, where] of Object.entries(kPages)) {
+    const before = failures.length;
+    const said = await show(where);
     const wide = await page.evaluate('document.documentElement.scrollWidth');
     check(wide <= view.width, `${said}: ${wide} px wide`);
     const nameless = await page.evaluate(namelessControls);
@@ -226,9 +237,12 @@ for (const [name, where] of Object.entries(kPages)) {
       check(colours.length === (name === 'compared' ? 5 : 4), `${said}: ${colours.length} charts`);
       check(colours.every(seen => seen > 4), `${said}: a chart is blank: ${colours}`);
     }
-    await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`, fullPage: true});
-    await page.close();
+    if (failures.length > before || process.env.LOCKSTEP_SCREENSHOTS) {
+      await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`,
+        fullPage: true});
+    }
   }
+  await page.close();
 }
 
 {

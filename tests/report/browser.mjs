@@ -26,13 +26,13 @@ const browser = await chromium.launch({
 const failures = [];
 const check = (condition, what) => { if (!condition) failures.push(what); };
 
-async function open(name, view) {
+// A window of its own for each view: a new one for each page takes as long as what it draws.
+async function openWindow(view) {
   const page = await browser.newPage({
     viewport: {width: view.width, height: 900}, colorScheme: view.scheme,
     deviceScaleFactor: view.scale ?? 1,
   });
-  const where = `${name}, ${view.width} px, ${view.scheme}`;
-  const own = pathToFileURL(`${folder}/${name}.html`).href;
+  let where, own;
   page.on('pageerror', error => failures.push(`${where}: ${error.message}`));
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type())) failures.push(`${where}: ${message.text()}`);
@@ -42,9 +42,19 @@ async function open(name, view) {
       failures.push(`${where}: asked for ${request.url()}`);
     }
   });
-  await page.goto(own);
-  await page.waitForFunction('document.documentElement.dataset.charts !== undefined');
-  return {page, where};
+  const show = async name => {
+    where = `${name}, ${view.width} px, ${view.scheme}`;
+    own = pathToFileURL(`${folder}/${name}.html`).href;
+    await page.goto(own);
+    await page.waitForFunction('document.documentElement.dataset.charts !== undefined');
+    return where;
+  };
+  return {page, show};
+}
+
+async function open(name, view) {
+  const {page, show} = await openWindow(view);
+  return {page, where: await show(name)};
 }
 
 // Colours seen on a grid over each chart's canvas: a chart that drew nothing has one.
@@ -73,10 +83,11 @@ const kViews = [
   {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
   {width: 390, scheme: 'light', scale: 2},
 ];
-for (const [name, charts] of Object.entries(kCharts)) {
-  for (const view of kViews) {
+for (const view of kViews) {
+  const {page, show} = await openWindow(view);
+  for (const [name, charts] of Object.entries(kCharts)) {
     const before = failures.length;
-    const {page, where} = await open(name, view);
+    const where = await show(name);
     const colours = await page.evaluate(coloursOfCharts);
     check(colours.length === charts, `${where}: ${colours.length} charts, not ${charts}`);
     check(colours.every(seen => seen > 4), `${where}: a chart is blank: colours ${colours}`);
@@ -89,8 +100,8 @@ for (const [name, charts] of Object.entries(kCharts)) {
       await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`,
         fullPage: true});
     }
-    await page.close();
   }
+  await page.close();
 }
 
 {

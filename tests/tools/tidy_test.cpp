@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <regex>
 #include <set>
@@ -36,6 +37,13 @@ std::vector<std::string> lines_where(const std::vector<std::string>& files, Matc
   return found;
 }
 
+/// Whether one of the words stands in the line. A pattern is tried on such lines alone, for
+/// std::regex takes seconds for all lines of the project.
+bool has_any(std::string_view line, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(
+      words, [line](std::string_view word) { return line.find(word) != std::string_view::npos; });
+}
+
 void check_none(const std::vector<std::string>& found) {
   for (const std::string& line : found) FAIL_CHECK(line);
 }
@@ -47,7 +55,8 @@ std::string top_folder(const std::string& path) { return path.substr(0, path.fin
 std::string quoted_include(const std::string& line) {
   static const std::regex pattern(R"re(^\s*#\s*include\s+"([^"]+)")re");
   std::smatch match;
-  return std::regex_search(line, match, pattern) ? match[1].str() : std::string();
+  return has_any(line, {"include"}) && std::regex_search(line, match, pattern) ? match[1].str()
+                                                                               : std::string();
 }
 
 /// The file that holds the rules spells out what it forbids.
@@ -109,7 +118,9 @@ TEST_CASE("tidy: only the engine asks the network for its next end and settles i
   check_none(
       lines_where(cpp_files(kCodeFolders), [](const std::string& path, const std::string& line) {
         const bool core = path.starts_with("sim/core/") || path.starts_with("tests/sim/core/");
-        return !core && !is_this_file(path) && std::regex_search(line, pattern);
+        return !core && !is_this_file(path) &&
+               has_any(line, {"settle(", "next_end(", "collect_ended("}) &&
+               std::regex_search(line, pattern);
       }));
 }
 
@@ -131,7 +142,7 @@ TEST_CASE("tidy: heavy headers stay out of public headers") {
   std::vector<std::string> headers = cpp_files({"models", "topologies", "sim"});
   std::erase_if(headers, [](const std::string& path) { return !path.ends_with(".hpp"); });
   check_none(lines_where(headers, [](const std::string&, const std::string& line) {
-    return std::regex_search(line, heavy);
+    return has_any(line, {"include"}) && std::regex_search(line, heavy);
   }));
 }
 
@@ -154,17 +165,19 @@ TEST_CASE("tidy: nothing is left unfinished or prints for debugging") {
     if (path.ends_with("CMakeLists.txt") || path.ends_with(".cmake")) files.push_back(path);
   }
   check_none(lines_where(files, [](const std::string& path, const std::string& line) {
-    return !is_this_file(path) && std::regex_search(line, pattern);
+    return !is_this_file(path) &&
+           has_any(line, {"TODO", "FIXME", "XXX", "HACK", "implemented", "for now", "<<"}) &&
+           std::regex_search(line, pattern);
   }));
 }
 
 TEST_CASE("tidy: only the program prints") {
   static const std::regex pattern(
       R"(std::c(out|err|log)\b|\b(std::)?f?printf\s*\(|\bfmt::print\()");
-  check_none(lines_where(cpp_files({"models", "topologies", "sim"}),
-                         [](const std::string&, const std::string& line) {
-                           return std::regex_search(line, pattern);
-                         }));
+  check_none(lines_where(
+      cpp_files({"models", "topologies", "sim"}), [](const std::string&, const std::string& line) {
+        return has_any(line, {"std::c", "print"}) && std::regex_search(line, pattern);
+      }));
 }
 
 TEST_CASE("tidy: one function writes JSON text") {
@@ -172,7 +185,7 @@ TEST_CASE("tidy: one function writes JSON text") {
   check_none(lines_where(cpp_files({"models", "topologies", "sim", "tools"}),
                          [](const std::string& path, const std::string& line) {
                            return path != "models/base/write_json.cpp" &&
-                                  std::regex_search(line, pattern);
+                                  has_any(line, {"dump("}) && std::regex_search(line, pattern);
                          }));
 }
 
@@ -183,7 +196,7 @@ TEST_CASE("tidy: no function reads the same member of an object into a field twi
     for (const std::string& line : source_lines(path)) {
       if (line == "}") keys.clear();
       std::smatch match;
-      if (!std::regex_search(line, match, read)) continue;
+      if (!has_any(line, {"member."}) || !std::regex_search(line, match, read)) continue;
       CAPTURE(path);
       CAPTURE(line);
       CHECK(keys.insert(match[1]).second);
@@ -197,11 +210,11 @@ TEST_CASE("tidy: what a command prints has the type of its medium") {
   static const std::regex typed(R"(\.str\(\)|terminal_line\()");
   const std::set<std::string> own_words{"tools/lockstep/cli.cpp",
                                         "tools/lockstep/completion/completion_command.cpp"};
-  check_none(lines_where(cpp_files({"tools/lockstep"}),
-                         [&](const std::string& path, const std::string& line) {
-                           return !own_words.contains(path) && std::regex_search(line, pattern) &&
-                                  !std::regex_search(line, typed);
-                         }));
+  check_none(lines_where(
+      cpp_files({"tools/lockstep"}), [&](const std::string& path, const std::string& line) {
+        return !own_words.contains(path) && has_any(line, {"console.out"}) &&
+               std::regex_search(line, pattern) && !std::regex_search(line, typed);
+      }));
 }
 
 TEST_CASE("tidy: nothing that differs between standard libraries or runs reaches an answer") {
@@ -210,7 +223,9 @@ TEST_CASE("tidy: nothing that differs between standard libraries or runs reaches
       R"(|tbb::parallel_reduce\b)");
   check_none(lines_where(cpp_files({"models", "topologies", "sim", "tools"}),
                          [](const std::string&, const std::string& line) {
-                           return std::regex_search(line, pattern);
+                           return has_any(line, {"_distribution", "random_device", "random_engine",
+                                                 "rand()", "parallel_reduce"}) &&
+                                  std::regex_search(line, pattern);
                          }));
 }
 
@@ -224,7 +239,7 @@ TEST_CASE("tidy: no line of code is wider than 100 columns") {
 TEST_CASE("tidy: no test has a semicolon in its name, at which ctest's list would cut it") {
   check_none(lines_where(cpp_files({"tests"}), [](const std::string&, const std::string& line) {
     static const std::regex name(R"re(TEST_CASE\("[^"]*;)re");
-    return std::regex_search(line, name);
+    return has_any(line, {"TEST_CASE"}) && std::regex_search(line, name);
   }));
 }
 
@@ -256,7 +271,10 @@ TEST_CASE("tidy: no path leads out of the project") {
   static const std::regex include_up(R"re(#\s*include\s+"\.)re");
   check_none(lines_where(source_files(), [](const std::string& path, const std::string& line) {
     if (is_this_file(path) || path == "LICENSE") return false;
-    return std::regex_search(line, outside) || std::regex_search(line, include_up);
+    return (has_any(line, {"/home/", "/root/", "/work/", "/mnt/", "/srv/", "/Users/", "/farm/",
+                           "../shared"}) &&
+            std::regex_search(line, outside)) ||
+           (has_any(line, {"include"}) && std::regex_search(line, include_up));
   }));
 }
 
