@@ -343,13 +343,13 @@ std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
     const std::size_t before = wrong.replaced();
     try {
       read();
-      wrong.note_rules(document.unknown);
+      wrong.note_keys(document.unknown);
       note_missing();
       break;
     } catch (const MissingKeys&) {
       break;  // of a document that was put together from this one
     } catch (const InputError& error) {
-      wrong.note_rules(document.unknown);
+      wrong.note_keys(document.unknown);
       if (wrong.replaced() > before) continue;
       if (error.problem().file != document.file) break;
       if (!wrong.take_out(document.root, error.problem())) break;
@@ -364,7 +364,7 @@ void JsonCursor::note_missing() const {
   std::erase_if(missing, [&](const MissingKey& key) { return wrong.is_replaced(key.object); });
   if (missing.empty()) return;
   const MissingKeys error(file(), std::move(missing));
-  wrong.note_rules({&error.problem(), 1});
+  wrong.note_keys({&error.problem(), 1});
 }
 
 /// The mistake together with those of the same document that do not depend on it: others of its
@@ -397,11 +397,13 @@ JsonCursor JsonCursor::example_of(std::string_view key) const {
   const auto known = std::ranges::find_if(
       missing, [&](const Document::Missing& m) { return m.object == pointer_ && m.key == key; });
   if (known != missing.end()) return child(known->example, key);
-  const std::string_view example = key_example(pointer_, key);
+  const std::string_view listed_example = key_example(pointer_, key);
+  Json example = listed_example.empty() ? Json() : Json::parse(listed_example);
+  if (document_->wrong) example = document_->wrong->varied(example);
   missing.push_back({.object = pointer_,
                      .key = std::string(key),
-                     .example = example.empty() ? Json() : Json::parse(example),
-                     .open = example.empty()});
+                     .example = std::move(example),
+                     .open = listed_example.empty()});
   return child(missing.back().example, key);
 }
 
@@ -462,12 +464,14 @@ std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
 
 int JsonCursor::integer(int low, int high) const {
   const int inside = low <= 1 && 1 <= high ? 1 : low;
-  if (is_null()) (void)stands_for(inside);
+  const int other = inside < high ? inside + 1 : low;
+  const bool varied = document_->wrong && document_->wrong->variant() != 0;
+  if (is_null()) (void)stands_for(varied ? other : inside);
   // Whole numbers written as 1e6 or 4.0 are whole; all that can be in range are exact in double.
   const double value = is_number() ? node_->get<double>() : std::nan("");
   if (!(value >= low && value <= high) || value != std::floor(value)) {
     refuse("a whole number from " + std::to_string(low) + " to " + std::to_string(high),
-           {inside, inside < high ? inside + 1 : low});
+           {inside, other});
   }
   return static_cast<int>(node_->get<double>());
 }
@@ -561,6 +565,12 @@ InputProblem JsonCursor::problem_here(std::string allowed, std::string nearest) 
 
 void JsonCursor::fail(std::string allowed, std::string nearest) const {
   throw InputError(problem_here(std::move(allowed), std::move(nearest)));
+}
+
+void JsonCursor::fail_type(std::string allowed) const {
+  const InputProblem problem = problem_here(std::move(allowed), {});
+  if (document_->wrong) document_->wrong->note(problem);
+  throw InputError(problem);
 }
 
 void JsonCursor::refuse(std::string allowed, const StandIns& instead, std::string nearest) const {

@@ -124,6 +124,8 @@ class JsonCursor {
   [[nodiscard]] std::string found() const;
   /// Throws InputError about this value.
   [[noreturn]] void fail(std::string allowed, std::string nearest = {}) const;
+  /// The same about a value of another type than those `allowed`, whatever else the document has.
+  [[noreturn]] void fail_type(std::string allowed) const;
   /// Throws InputError about this value, which is none of `names`.
   [[noreturn]] void fail_name(std::span<const std::string> names) const;
 

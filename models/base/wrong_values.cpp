@@ -1,6 +1,7 @@
 #include "models/base/wrong_values.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "models/base/json_override.hpp"
@@ -36,13 +37,18 @@ bool WrongValues::is_replaced(std::string_view pointer) const {
                              [&](const std::string& place) { return is_inside(pointer, place); });
 }
 
+WrongValues::Json WrongValues::varied(const Json& example) const {
+  if (variant_ == 0 || !example.is_number_integer()) return example;
+  return example.get<std::int64_t>() + 1;
+}
+
 void WrongValues::note(const InputProblem& problem) {
   const bool known =
       std::ranges::find(problems_, problem.pointer, &InputProblem::pointer) != problems_.end();
   if (!known && !is_about(problem, reduced_)) problems_.push_back(problem);
 }
 
-void WrongValues::note_rules(std::span<const InputProblem> problems) {
+void WrongValues::note_keys(std::span<const InputProblem> problems) {
   if (!reduced_.empty()) return;
   for (const InputProblem& problem : problems) {
     if (!is_about(problem, chosen_)) note(problem);
@@ -65,7 +71,6 @@ bool WrongValues::take_out(Json& root, const InputProblem& problem) {
   const std::string place = object_of(problem.pointer);
   Json* const object = value_at(root, place);
   if (object == nullptr || !object->is_object()) return false;
-  note_rules({&problem, 1});
   object->erase(Json::json_pointer(problem.pointer).back());
   reduced_.push_back(place);
   return true;

@@ -27,22 +27,26 @@ class WrongValues {
   /// is not what the document has there.
   bool replace(Json& root, const Json* node, const InputProblem& problem, const Json& first,
                const Json& second);
-  /// Takes a value that breaks a rule out of its object, and notes it if none was taken out
-  /// before, which the rule may be about. False where it is no member of an object.
+  /// Notes a mistake that is one whatever else the document says.
+  void note(const InputProblem& problem);
+  /// Takes a value that breaks a rule out of its object, and does not note it: the rule may be
+  /// about a value that another stands for. False where it is no member of an object.
   bool take_out(Json& root, const InputProblem& problem);
-  /// Notes mistakes that no value can stand for, but for those that may depend on what is there.
-  void note_rules(std::span<const InputProblem> problems);
+  /// Notes unknown or missing keys, but for those that depend on what was chosen or taken out.
+  void note_keys(std::span<const InputProblem> problems);
+  /// What stands for a missing key: of a whole number another one in each variant, as bounds of
+  /// other values may be made of it.
+  [[nodiscard]] Json varied(const Json& example) const;
   /// The value at the place is a name that decides what else its object may have.
   void is_choice(std::string_view pointer);
 
+  [[nodiscard]] std::size_t variant() const { return variant_; }
   [[nodiscard]] std::size_t replaced() const { return places_.size(); }
   /// Whether another value stands at the place, or at one that it is in.
   [[nodiscard]] bool is_replaced(std::string_view pointer) const;
   [[nodiscard]] const std::vector<InputProblem>& problems() const { return problems_; }
 
  private:
-  void note(const InputProblem& problem);
-
   std::size_t variant_;
   std::vector<InputProblem> problems_;
   std::vector<std::string> places_;   ///< of values that others stand for

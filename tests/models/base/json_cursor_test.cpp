@@ -297,6 +297,38 @@ TEST_CASE("JsonCursor: a value that is wrong only beside a wrong one is not told
         "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
 }
 
+TEST_CASE("JsonCursor: a rule about a wrong value is not told, a type that no rule needs is") {
+  const auto complaint = [](std::string_view text) {
+    const JsonCursor root = parse(text);
+    return complaint_of([&] {
+      (void)root.read_whole([&] {
+        const JsonCursor sizes = root.at("sizes");
+        const int most = sizes.at("to").integer(1, 99);
+        if (most < sizes.at("from").integer(1, 99)) sizes.fail("\"to\" at least \"from\"");
+        if (!root.at("of").is_string()) root.at("of").fail_type("a name or an object");
+        return 0;
+      });
+    });
+  };
+  CHECK(complaint(R"({"sizes": {"from": 8, "to": 0}, "of": "x"})") ==
+        "p.json#/sizes/to: found 0; allowed: a whole number from 1 to 99");
+  CHECK(complaint(R"({"sizes": {"from": 1, "to": 0}, "of": 5})") ==
+        "p.json#/sizes/to: found 0; allowed: a whole number from 1 to 99\n"
+        "p.json#/of: found 5; allowed: a name or an object");
+}
+
+TEST_CASE("JsonCursor: bounds made of a missing key are not held against a value") {
+  const JsonCursor root = parse(R"({"cluster": 5, "first": 12, "levels": 0})");
+  const auto read = [&] {
+    const int nodes = root.at("cluster").at("nodes").integer(1, 99);
+    (void)root.at("first").integer(0, nodes - 1);
+    return root.at("levels").integer(1, 9);
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/cluster: found 5; allowed: an object\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
 TEST_CASE("JsonCursor: behind a rule only values that cannot depend on it are told") {
   const JsonCursor root = parse(R"({"batch": {"micro": 5, "tokens": 0}, "in": {"levels": 0}})");
   const auto read = [&] {
