@@ -24,6 +24,16 @@ std::string sentence(const InputProblem& problem) {
   return printable(line);
 }
 
+/// A line for each, the first ones of many.
+std::string sentences(const InputProblem& problem, std::span<const InputProblem> also) {
+  constexpr std::size_t kMostTold = 20;
+  std::string lines = sentence(problem);
+  const std::size_t told = std::min(also.size(), kMostTold - 1);
+  for (const InputProblem& each : also.first(told)) lines += "\n" + sentence(each);
+  if (told < also.size()) lines += "\nand " + std::to_string(also.size() - told) + " more";
+  return lines;
+}
+
 /// Optimal string alignment distance: insertions, deletions, replacements, swaps of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
@@ -132,16 +142,18 @@ std::string join(std::span<const Name> names) {
 }  // namespace
 
 InputError told_of(const InputError& error, std::string_view told, std::string_view written) {
-  InputProblem problem = error.problem();
-  for (std::string* part : {&problem.file, &problem.found}) {
-    const std::size_t at = part->find(told);
-    if (at != std::string::npos) part->replace(at, told.size(), written);
-  }
-  return InputError(std::move(problem));
+  return retold(error, [&](InputProblem& problem) {
+    for (std::string* part : {&problem.file, &problem.found}) {
+      const std::size_t at = part->find(told);
+      if (at != std::string::npos) part->replace(at, told.size(), written);
+    }
+  });
 }
 
-InputError::InputError(InputProblem problem)
-    : std::runtime_error(sentence(problem)), problem_(std::move(problem)) {}
+InputError::InputError(InputProblem problem, std::vector<InputProblem> also)
+    : std::runtime_error(sentences(problem, also)),
+      problem_(std::move(problem)),
+      also_(std::move(also)) {}
 
 std::string in_quotes(std::string_view name) {
   if (name.size() <= kQuotedLength) return "\"" + printable(name) + "\"";

@@ -1,10 +1,11 @@
-/// The error of a person who wrote an input file: one line that says where, what, and what instead.
+/// The error of a person who wrote an input file: a line that says where, what, and what instead.
 #pragma once
 
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -16,20 +17,34 @@ struct InputProblem {
   std::string found;    ///< as JSON writes it: "\"fattree\"", "6", "an object"
   std::string allowed;  ///< the rule, not just the value
   std::string nearest;  ///< the name that was probably meant; empty: none is near
+  friend bool operator==(const InputProblem&, const InputProblem&) = default;
 };
 
-/// A mistake in a person's input. what() is one line, without a newline at its end:
+/// A mistake in a person's input, and others of the same document that do not depend on it. what()
+/// is a line for each, without a newline at its end; after 20 of them it says how many more:
 ///     plan.json#/cluster/nodes: found 0; allowed: a whole number from 1 to 1000000
 /// followed by `. Did you mean "X"?` where a name is near. Tools print it and exit with status 2.
 class InputError : public std::runtime_error {
  public:
-  explicit InputError(InputProblem problem);
+  explicit InputError(InputProblem problem, std::vector<InputProblem> also = {});
 
   [[nodiscard]] const InputProblem& problem() const { return problem_; }
+  [[nodiscard]] std::span<const InputProblem> also() const { return also_; }
 
  private:
   InputProblem problem_;
+  std::vector<InputProblem> also_;
 };
+
+/// The same mistakes as `tell`, which is called with each InputProblem, changes them.
+template <class Tell>
+InputError retold(const InputError& error, const Tell& tell) {
+  InputProblem problem = error.problem();
+  tell(problem);
+  std::vector<InputProblem> also(error.also().begin(), error.also().end());
+  for (InputProblem& each : also) tell(each);
+  return InputError(std::move(problem), std::move(also));
+}
 
 /// The same mistake, told of the option that the person wrote: `told` is what changed the document
 /// ("--set cluster.nodes=0"), `written` what stood for it ("--nodes 0").

@@ -17,6 +17,7 @@
 #include "models/base/json_text.hpp"
 #include "models/base/key_examples.hpp"
 #include "models/base/write_json.hpp"
+#include "models/base/wrong_values.hpp"
 
 namespace lockstep {
 namespace {
@@ -66,6 +67,15 @@ double number_inside(const Interval& allowed) {
   if (contains(allowed, 1)) return 1;
   if (!allowed.above_low) return allowed.low;
   return allowed.high < kUnbounded ? (allowed.low + allowed.high) / 2 : allowed.low + 1;
+}
+
+/// Another one of them, where there is another.
+double other_number_inside(const Interval& allowed) {
+  const double first = number_inside(allowed);
+  for (const double other : {2 * first, first / 2, allowed.low, allowed.high}) {
+    if (other != first && contains(allowed, other)) return other;
+  }
+  return first;
 }
 
 /// Of the quantities that a field takes, one to show: as people write it where it can be.
@@ -130,6 +140,12 @@ std::string quantity_rule(Dimension dimension, const Interval& allowed) {
 
 }  // namespace
 
+/// Two values that a getter takes, to stand for one that it does not: what else is wrong with
+/// either does not depend on that one.
+struct JsonCursor::StandIns {
+  Json first, second;
+};
+
 struct JsonCursor::Document {
   std::string file;
   JsonStyle style = JsonStyle::plain;
@@ -152,6 +168,7 @@ struct JsonCursor::Document {
   [[nodiscard]] std::string new_text() const;
   /// Keys that were asked for, by object, in the order of asking.
   std::unordered_map<const Json*, std::vector<std::string>> asked;
+  std::optional<WrongValues> wrong{};  ///< while they are looked for
 };
 
 std::vector<MissingKey> JsonCursor::Document::all_missing() const {
@@ -248,7 +265,7 @@ JsonCursor JsonCursor::child(const Json& node, std::string_view key) const {
 }
 
 std::optional<JsonCursor> JsonCursor::find(std::string_view key) const {
-  if (!is_object() && !stands_for(Json::object())) fail("an object");
+  require_object();
   std::vector<std::string>& asked = document_->asked[node_];
   if (std::ranges::find(asked, key) == asked.end()) asked.emplace_back(key);
   const Json* value = member(*node_, key);
@@ -290,11 +307,83 @@ void JsonCursor::name_all_missing(const std::function<void()>& read) const {
     also_missing(error.keys());
   } catch (const InputError& error) {
     const bool unknown = error.problem().found.starts_with(kUnknownKey);
-    if (document_->unknown.empty() && (unknown || document_->all_missing().empty())) throw;
+    if (document_->unknown.empty() && unknown) throw;
+    if (document_->unknown.empty() && document_->all_missing().empty()) {
+      const InputError all = with_others(error, read);
+      if (all.also().empty()) throw;
+      throw all;
+    }
   }
   if (!document_->unknown.empty()) fail_unknown(document_->unknown);
   std::vector<MissingKey> missing = document_->all_missing();
   if (!missing.empty()) throw MissingKeys(file(), std::move(missing));
+}
+
+std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
+                                                   const std::function<void()>& read) const {
+  constexpr int kMostReadings = 100;
+  Document& document = *document_;
+  Document scratch;
+  scratch.file = document.file;
+  scratch.style = document.style;
+  scratch.root = document.root;
+  scratch.overrides = document.overrides;
+  scratch.collecting = document.collecting;
+  scratch.wrong.emplace(variant);
+  // Cursors that others hold point into the document's values, which move along with it.
+  Document own = std::exchange(document, std::move(scratch));
+  const auto restore = [&own](Document* to) { *to = std::move(own); };
+  const std::unique_ptr<Document, decltype(restore)> restored(&document, restore);
+  WrongValues& wrong = *document.wrong;
+  for (int readings = 0; readings < kMostReadings; ++readings) {
+    document.asked.clear();
+    document.missing.clear();
+    document.also_missing.clear();
+    document.unknown.clear();
+    const std::size_t before = wrong.replaced();
+    try {
+      read();
+      wrong.note_keys(document.unknown);
+      note_missing();
+      break;
+    } catch (const MissingKeys&) {
+      break;  // of a document that was put together from this one
+    } catch (const InputError& error) {
+      wrong.note_keys(document.unknown);
+      if (wrong.replaced() > before) continue;
+      if (error.problem().file != document.file) break;
+      if (!wrong.take_out(document.root, error.problem())) break;
+    }
+  }
+  return wrong.problems();
+}
+
+void JsonCursor::note_missing() const {
+  WrongValues& wrong = *document_->wrong;
+  std::vector<MissingKey> missing = document_->all_missing();
+  std::erase_if(missing, [&](const MissingKey& key) { return wrong.is_replaced(key.object); });
+  if (missing.empty()) return;
+  const MissingKeys error(file(), std::move(missing));
+  wrong.note_keys({&error.problem(), 1});
+}
+
+/// The mistake together with those of the same document that do not depend on it: others of its
+/// file that are found whichever of two values stands for each wrong one.
+InputError JsonCursor::with_others(const InputError& error,
+                                   const std::function<void()>& read) const {
+  if (error.problem().file != file()) return error;
+  std::vector<InputProblem> also(error.also().begin(), error.also().end());
+  const auto told = [&](const InputProblem& problem) {
+    return problem == error.problem() || std::ranges::find(also, problem) != also.end();
+  };
+  std::vector<InputProblem> wrong = wrong_values(0, read);
+  std::erase_if(wrong, told);
+  if (wrong.empty()) return error;
+  for (InputProblem& problem : wrong_values(1, read)) {
+    const bool found = std::ranges::find(wrong, problem) != wrong.end();
+    if (found && !told(problem)) also.push_back(std::move(problem));
+  }
+  return InputError(error.problem(), std::move(also));
 }
 
 void JsonCursor::also_missing(std::span<const MissingKey> missing) const {
@@ -308,11 +397,13 @@ JsonCursor JsonCursor::example_of(std::string_view key) const {
   const auto known = std::ranges::find_if(
       missing, [&](const Document::Missing& m) { return m.object == pointer_ && m.key == key; });
   if (known != missing.end()) return child(known->example, key);
-  const std::string_view example = key_example(pointer_, key);
+  const std::string_view listed_example = key_example(pointer_, key);
+  Json example = listed_example.empty() ? Json() : Json::parse(listed_example);
+  if (document_->wrong) example = document_->wrong->varied(example);
   missing.push_back({.object = pointer_,
                      .key = std::string(key),
-                     .example = example.empty() ? Json() : Json::parse(example),
-                     .open = example.empty()});
+                     .example = std::move(example),
+                     .open = listed_example.empty()});
   return child(missing.back().example, key);
 }
 
@@ -325,15 +416,20 @@ bool JsonCursor::stands_for(const Json& value) const {
   return true;
 }
 
+void JsonCursor::require_object() const {
+  if (is_object() || stands_for(Json::object())) return;
+  refuse("an object", {Json::object(), Json::object()});
+}
+
 std::vector<std::string> JsonCursor::keys() const {
-  if (!is_object() && !stands_for(Json::object())) fail("an object");
+  require_object();
   std::vector<std::string> out;
   for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) out.push_back(name);
   return out;
 }
 
 void JsonCursor::finish() const {
-  if (!is_object() && !stands_for(Json::object())) fail("an object");
+  require_object();
   const std::vector<std::string>& asked = document_->asked[node_];
   std::vector<InputProblem> unknown;
   for (const auto& [name, value] : node_->get_ref<const Json::object_t&>()) {
@@ -357,7 +453,7 @@ void JsonCursor::finish() const {
 std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
   const bool empty = is_null() || (is_array() && node_->empty());
   if (empty && stands_for(Json::array())) return {example_of("0")};
-  if (!is_array()) fail("an array");
+  if (!is_array()) refuse("an array", {Json::array(), Json::array()});
   if (node_->size() > limit) fail("an array of at most " + std::to_string(limit) + " elements");
   std::vector<JsonCursor> out;
   out.reserve(node_->size());
@@ -367,29 +463,31 @@ std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
 }
 
 int JsonCursor::integer(int low, int high) const {
-  const auto wrong = [&] {
-    fail("a whole number from " + std::to_string(low) + " to " + std::to_string(high));
-  };
-  if (is_null()) (void)stands_for(low <= 1 && 1 <= high ? 1 : low);
-  if (!is_number()) wrong();
+  const int inside = low <= 1 && 1 <= high ? 1 : low;
+  const int other = inside < high ? inside + 1 : low;
+  const bool varied = document_->wrong && document_->wrong->variant() != 0;
+  if (is_null()) (void)stands_for(varied ? other : inside);
   // Whole numbers written as 1e6 or 4.0 are whole; all that can be in range are exact in double.
-  const double value = node_->get<double>();
-  if (!(value >= low && value <= high) || value != std::floor(value)) wrong();
-  return static_cast<int>(value);
+  const double value = is_number() ? node_->get<double>() : std::nan("");
+  if (!(value >= low && value <= high) || value != std::floor(value)) {
+    refuse("a whole number from " + std::to_string(low) + " to " + std::to_string(high),
+           {inside, other});
+  }
+  return static_cast<int>(node_->get<double>());
 }
 
 double JsonCursor::number(const Interval& allowed) const {
-  const auto wrong = [&] { fail("a number " + interval_text(allowed, number_text)); };
   if (is_null()) (void)stands_for(number_inside(allowed));
-  if (!is_number()) wrong();
-  const double value = node_->get<double>();
-  if (!contains(allowed, value)) wrong();
-  return value;
+  if (!is_number() || !contains(allowed, node_->get<double>())) {
+    refuse("a number " + interval_text(allowed, number_text),
+           {number_inside(allowed), other_number_inside(allowed)});
+  }
+  return node_->get<double>();
 }
 
 bool JsonCursor::boolean() const {
   if (is_null()) (void)stands_for(true);
-  if (!node_->is_boolean()) fail("true or false");
+  if (!node_->is_boolean()) refuse("true or false", {true, false});
   return node_->get<bool>();
 }
 
@@ -397,7 +495,7 @@ std::string JsonCursor::string() const {
   const JsonOverride* change = last_override(document_->overrides, pointer_);
   if (is_number() && change != nullptr && change->pointer == pointer_) return change->value;
   if (is_null()) (void)stands_for(document_->new_text());
-  if (!is_string()) fail("a string");
+  if (!is_string()) refuse("a string", {"...", "... 2"});
   return node_->get_ref<const std::string&>();
 }
 
@@ -413,6 +511,9 @@ std::size_t JsonCursor::choice(std::span<const std::string_view> names) const {
 
 double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const {
   if (is_null()) (void)stands_for(quantity_inside(dimension, allowed));
+  const auto instead = [&] {
+    return StandIns{number_inside(allowed), other_number_inside(allowed)};
+  };
   double value = 0;
   if (is_number()) {
     value = node_->get<double>();
@@ -420,16 +521,17 @@ double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const 
   } else if (is_string()) {
     auto parsed = parse_quantity(node_->get_ref<const std::string&>(), dimension);
     if (auto* mistake = std::get_if<QuantityMistake>(&parsed)) {
-      fail(std::move(mistake->allowed), std::move(mistake->nearest));
+      refuse(std::move(mistake->allowed), instead(), std::move(mistake->nearest));
+      return node_->get<double>();
     }
     value = std::get<double>(parsed);
   } else {
-    fail(std::string(quantity_words(dimension)));
+    refuse(std::string(quantity_words(dimension)), instead());
+    return node_->get<double>();
   }
-  if (!contains(allowed, value)) {
-    fail(quantity_rule(dimension, allowed));
-  }
-  return value;
+  if (contains(allowed, value)) return value;
+  refuse(quantity_rule(dimension, allowed), instead());
+  return node_->get<double>();
 }
 
 Seconds JsonCursor::seconds(const Interval& allowed) const {
@@ -455,10 +557,28 @@ std::string JsonCursor::found() const {
   return write_json(*node_);
 }
 
-void JsonCursor::fail(std::string allowed, std::string nearest) const {
+InputProblem JsonCursor::problem_here(std::string allowed, std::string nearest) const {
   const std::string option = set_option();
-  throw InputError({file(), pointer_, found() + (option.empty() ? "" : " (" + option + ")"),
-                    std::move(allowed), std::move(nearest)});
+  return {file(), pointer_, found() + (option.empty() ? "" : " (" + option + ")"),
+          std::move(allowed), std::move(nearest)};
+}
+
+void JsonCursor::fail(std::string allowed, std::string nearest) const {
+  throw InputError(problem_here(std::move(allowed), std::move(nearest)));
+}
+
+void JsonCursor::fail_type(std::string allowed) const {
+  const InputProblem problem = problem_here(std::move(allowed), {});
+  if (document_->wrong) document_->wrong->note(problem);
+  throw InputError(problem);
+}
+
+void JsonCursor::refuse(std::string allowed, const StandIns& instead, std::string nearest) const {
+  InputProblem problem = problem_here(std::move(allowed), std::move(nearest));
+  std::optional<WrongValues>& wrong = document_->wrong;
+  const bool goes_on =
+      wrong && wrong->replace(document_->root, node_, problem, instead.first, instead.second);
+  if (!goes_on) throw InputError(std::move(problem));
 }
 
 void JsonCursor::fail_name(std::span<const std::string> names) const {
@@ -468,7 +588,15 @@ void JsonCursor::fail_name(std::span<const std::string> names) const {
   if (name.ends_with(".json") || std::filesystem::is_regular_file(name, error)) {
     fail("a name; of a file, its content as an object");
   }
-  fail(names.empty() ? "nothing: there are none" : listed(names), nearest_name(name, names));
+  if (names.empty()) fail("nothing: there are none");
+  std::string nearest = nearest_name(name, names);
+  const InputError mistake(problem_here(listed(names), nearest));
+  const auto likely = nearest.empty() ? names.begin() : std::ranges::find(names, nearest);
+  const std::string& other = likely == names.begin() ? names.back() : names.front();
+  // A name in its place is of use to the next reading alone: who asked has none of it now.
+  refuse(mistake.problem().allowed, {*likely, other}, std::move(nearest));
+  document_->wrong->is_choice(pointer_);
+  throw mistake;
 }
 
 }  // namespace lockstep

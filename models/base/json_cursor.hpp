@@ -82,9 +82,10 @@ class JsonCursor {
   [[nodiscard]] JsonCursor at(std::string_view key) const;
   /// Calls `read`, which reads the document through this cursor or others of it, and throws for all
   /// keys at once that it missed. Unknown keys come before them, all of them at once; any other
-  /// mistake after them,
-  /// as it may be one beside an example only. Within another call for this document, which throws
-  /// when its turn comes, `read` is only called.
+  /// mistake after them, as it may be one beside an example only. With that mistake go all others
+  /// that do not depend on it: to find them `read` is called again, more than once, with valid
+  /// values in the place of wrong ones. Within another call for this document, which throws when
+  /// its turn comes, `read` is only called.
   template <class Read>
   auto read_whole(Read read) const {
     std::optional<decltype(read())> out;
@@ -123,6 +124,8 @@ class JsonCursor {
   [[nodiscard]] std::string found() const;
   /// Throws InputError about this value.
   [[noreturn]] void fail(std::string allowed, std::string nearest = {}) const;
+  /// The same about a value of another type than those `allowed`, whatever else the document has.
+  [[noreturn]] void fail_type(std::string allowed) const;
   /// Throws InputError about this value, which is none of `names`.
   [[noreturn]] void fail_name(std::span<const std::string> names) const;
 
@@ -135,6 +138,17 @@ class JsonCursor {
              std::string pointer);
   [[nodiscard]] JsonCursor child(const nlohmann::ordered_json& node, std::string_view key) const;
   void name_all_missing(const std::function<void()>& read) const;
+  struct StandIns;
+  /// Throws InputError about this value. While the wrong values of the document are looked for it
+  /// notes the mistake and returns, with a value in place of this one that its reader takes.
+  void refuse(std::string allowed, const StandIns& instead, std::string nearest = {}) const;
+  void require_object() const;
+  [[nodiscard]] InputProblem problem_here(std::string allowed, std::string nearest) const;
+  void note_missing() const;
+  [[nodiscard]] InputError with_others(const InputError& error,
+                                       const std::function<void()>& read) const;
+  [[nodiscard]] std::vector<InputProblem> wrong_values(std::size_t variant,
+                                                       const std::function<void()>& read) const;
   [[nodiscard]] JsonCursor example_of(std::string_view key) const;
   void note_unitless(Dimension dimension, double value) const;
   [[nodiscard]] bool stands_for(const nlohmann::ordered_json& value) const;

@@ -27,15 +27,24 @@ Json error_schema() {
   const auto text = [](const char* description) -> Json {
     return {{"type", {"string", "null"}}, {"description", description}};
   };
+  const Json parts{{"place", text("The file and the JSON pointer, or the option.")},
+                   {"found", text("What was found there.")},
+                   {"allowed", text("What is allowed.")},
+                   {"nearest", text("The nearest name that is allowed.")}};
+  const Json names{"place", "found", "allowed", "nearest"};
+  const Json other{{"type", "object"},
+                   {"properties", parts},
+                   {"required", names},
+                   {"additionalProperties", false}};
   Json error{{"type", "object"},
-             {"properties",
-              {{"place", text("The file and the JSON pointer, or the option.")},
-               {"found", text("What was found there.")},
-               {"allowed", text("What is allowed.")},
-               {"nearest", text("The nearest name that is allowed.")},
-               {"message", {{"type", "string"}, {"description", "All of it, one line."}}}}},
-             {"required", {"place", "found", "allowed", "nearest", "message"}},
+             {"properties", parts},
+             {"required", names},
              {"additionalProperties", false}};
+  error["properties"]["message"] = {{"type", "string"},
+                                    {"description", "All of it, a line for each mistake."}};
+  error["properties"]["also"] = {
+      {"type", "array"}, {"description", "Further mistakes in the same file."}, {"items", other}};
+  for (const char* name : {"message", "also"}) error["required"].push_back(name);
   return {{"type", "object"},
           {"properties", {{"lockstep_version", version_schema()}, {"error", std::move(error)}}},
           {"required", {"lockstep_version", "error"}},

@@ -49,9 +49,7 @@ Scenario scenario_of(const JsonCursor& from, const ScenarioText& text, const Pre
     return read_scenario(text.file, text.text, presets);
   } catch (const InputError& error) {
     if (error.problem().file != text.file) throw;  // of a file that the scenario names
-    InputProblem problem = error.problem();
-    problem.pointer.insert(0, from.pointer());
-    throw InputError(problem);
+    throw retold(error, [&](InputProblem& problem) { problem.pointer.insert(0, from.pointer()); });
   }
 }
 

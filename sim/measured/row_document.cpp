@@ -149,10 +149,8 @@ Scenario own_row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   try {
     return read_scenario(row.file, row.scenario, presets);
   } catch (const InputError& error) {
-    InputProblem problem = error.problem();
-    if (problem.file != row.file) throw;
-    problem.pointer = row.place + problem.pointer;
-    throw InputError(std::move(problem));
+    if (error.problem().file != row.file) throw;
+    throw retold(error, [&](InputProblem& problem) { problem.pointer.insert(0, row.place); });
   }
 }
 

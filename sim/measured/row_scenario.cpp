@@ -175,9 +175,7 @@ void change_by_scenario(const ReferenceRow& row, const PresetStore& presets, Sce
   try {
     change_job(JsonCursor::parse(row.id, row.changes), presets, draft);
   } catch (const InputError& error) {
-    InputProblem problem = error.problem();
-    problem.pointer.insert(0, "/scenario");
-    throw InputError(problem);
+    throw retold(error, [](InputProblem& problem) { problem.pointer.insert(0, "/scenario"); });
   }
 }
 

@@ -61,12 +61,11 @@ InputError told_of_document(const InputError& error, const QueueOutcome& outcome
     told = told_of(told, "--set " + set,
                    fmt::format("{}#{}/set, {}", outcome.at.file(), outcome.at.pointer(), set));
   }
-  InputProblem problem = told.problem();
-  const bool of_scenario = outcome.scenario.empty() && problem.file == outcome.at.file() &&
-                           !problem.pointer.starts_with(outcome.at.pointer());
-  if (!of_scenario) return told;
-  problem.pointer = outcome.at.pointer() + "/scenario" + problem.pointer;
-  return InputError(std::move(problem));
+  return retold(told, [&](InputProblem& problem) {
+    const bool of_scenario = outcome.scenario.empty() && problem.file == outcome.at.file() &&
+                             !problem.pointer.starts_with(outcome.at.pointer());
+    if (of_scenario) problem.pointer.insert(0, outcome.at.pointer() + "/scenario");
+  });
 }
 
 /// Of what a cluster is filled with, not a queue.

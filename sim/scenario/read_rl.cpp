@@ -122,13 +122,13 @@ Scenario with_model(const JsonCursor& from, const std::string& file, std::string
     if (gives == Gives::score) scenario.job.model.vocabulary = scenario.job.parallelism.tensor;
     return scenario;
   } catch (const InputError& error) {
-    InputProblem problem = error.problem();
-    const std::string key = "/model";
-    const bool inside = problem.pointer.starts_with(key);
-    // Nobody gave this option.
-    problem.found.erase(std::min(problem.found.find(" (--set model="), problem.found.size()));
-    problem.pointer = from.pointer() + (inside ? problem.pointer.substr(key.size()) : "");
-    throw InputError(problem);
+    throw retold(error, [&](InputProblem& problem) {
+      const std::string key = "/model";
+      const bool inside = problem.pointer.starts_with(key);
+      // Nobody gave this option.
+      problem.found.erase(std::min(problem.found.find(" (--set model="), problem.found.size()));
+      problem.pointer = from.pointer() + (inside ? problem.pointer.substr(key.size()) : "");
+    });
   }
 }
 

@@ -109,7 +109,7 @@ void settle_expectation(const JsonCursor& root, ScenarioDraft& draft) {
 
 void read_model_choice(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   if (!from.is_object() && !from.is_string()) {
-    from.fail(R"(the name of a preset, or an object with "preset", "huggingface" or a shape)");
+    from.fail_type(R"(the name of a preset, or an object with "preset", "huggingface" or a shape)");
   }
   const bool is_object = from.is_object();
   if (!is_object && from.string().ends_with(".json")) {

@@ -48,7 +48,7 @@ std::string read_preset_name(const JsonCursor& from, std::string_view kind,
                              const PresetStore& presets) {
   if (from.is_object()) return read_bare_preset_name(from.at("preset"), kind, presets);
   if (!from.is_string() && !from.is_missing()) {
-    from.fail("the name of a preset, or an object with \"preset\"");
+    from.fail_type("the name of a preset, or an object with \"preset\"");
   }
   return read_bare_preset_name(from, kind, presets);
 }

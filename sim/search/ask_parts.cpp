@@ -41,14 +41,13 @@ void fail_option(std::string_view option, const std::string& found, std::string 
 }
 
 InputError told_of_option(const InputError& error) {
-  InputProblem problem = error.problem();
-  if (problem.file != kAskedFile || problem.found.find("(--set ") != std::string::npos)
-    return error;
-  const auto place = std::ranges::find(kPlaces, problem.pointer, &OptionPlace::pointer);
-  if (place == kPlaces.end()) return error;
-  problem.file = place->option;
-  problem.pointer.clear();
-  return InputError(std::move(problem));
+  return retold(error, [](InputProblem& problem) {
+    if (problem.file != kAskedFile || problem.found.find("(--set ") != std::string::npos) return;
+    const auto place = std::ranges::find(kPlaces, problem.pointer, &OptionPlace::pointer);
+    if (place == kPlaces.end()) return;
+    problem.file = place->option;
+    problem.pointer.clear();
+  });
 }
 
 int whole_option(std::string_view option, const std::string& text) {

@@ -113,7 +113,7 @@ class CandidateReader {
     } catch (const MissingKeys& error) {
       retell_missing(error);
     } catch (const InputError& error) {
-      retell(error.problem());
+      throw retold(error, [&](InputProblem& problem) { place_in_plan(problem); });
     }
     check(out);
     out.tuned = tuned;
@@ -158,10 +158,14 @@ class CandidateReader {
 
   /// A mistake in the scenario that was put together, at its place in the plan.
   [[noreturn]] void retell(InputProblem problem) const {
-    if (problem.file != root_.file()) throw InputError(std::move(problem));
+    place_in_plan(problem);
+    throw InputError(std::move(problem));
+  }
+  /// Of a mistake in the scenario that was put together: tells where in the plan it is.
+  void place_in_plan(InputProblem& problem) const {
+    if (problem.file != root_.file()) return;
     const bool shared = !problem.pointer.empty() && is_shared_only(problem.pointer);
     problem.pointer = in_plan(problem.pointer, shared);
-    throw InputError(std::move(problem));
   }
 
   /// What no candidate has is missing from what all of them share.

@@ -121,10 +121,10 @@ class ServingCandidateReader {
       for (MissingKey& key : keys) key.object = in_plan(key.object, !own_.contains(key.key));
       throw MissingKeys(root_.file(), std::move(keys));
     } catch (const InputError& error) {
-      InputProblem problem = error.problem();
-      if (problem.file != root_.file()) throw;
-      problem.pointer = in_plan(problem.pointer, is_shared(problem.pointer));
-      throw InputError(std::move(problem));
+      throw retold(error, [&](InputProblem& problem) {
+        if (problem.file != root_.file()) return;
+        problem.pointer = in_plan(problem.pointer, is_shared(problem.pointer));
+      });
     }
   }
 

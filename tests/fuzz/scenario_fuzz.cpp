@@ -1,5 +1,6 @@
 // Fuzz target: whatever bytes a scenario has, reading it, and its "run" by itself, gives a scenario
-// or an InputError of one line; and so does reading it as a profile. Bytes behind the first 0 are
+// or an InputError of whole lines; and so does reading it as a profile. Bytes behind the first 0
+// are
 // --set options, so that overrides are tried too.
 #include <cstddef>
 #include <cstdint>
@@ -23,12 +24,13 @@ std::string_view next_part(std::string_view& bytes) {
 }
 
 template <class Read>
-void read_or_one_line(const Read& read) {
+void read_or_lines(const Read& read) {
   try {
     read();
   } catch (const lockstep::InputError& error) {
-    const std::string_view line = error.what();
-    if (line.find('\n') != std::string_view::npos || line.empty()) std::abort();
+    const std::string_view lines = error.what();  // one for each mistake, at least one
+    const bool gap = lines.find("\n\n") != std::string_view::npos;
+    if (gap || lines.empty() || lines.front() == '\n' || lines.back() == '\n') std::abort();
   }
 }
 
@@ -40,13 +42,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = next_part(bytes);
   lockstep::ScenarioOptions options;
   while (!bytes.empty() && options.set.size() < 8) options.set.emplace_back(next_part(bytes));
-  read_or_one_line([&] { (void)lockstep::read_scenario("fuzz.json", text, presets, options); });
-  read_or_one_line([&] {
+  read_or_lines([&] { (void)lockstep::read_scenario("fuzz.json", text, presets, options); });
+  read_or_lines([&] {
     const auto root =
         lockstep::JsonCursor::parse("fuzz.json", text, lockstep::JsonStyle::plain, options.set);
     if (const auto run = root.find("run")) (void)lockstep::read_run_spec(*run, presets);
   });
-  read_or_one_line([&] {
+  read_or_lines([&] {
     const lockstep::Profile profile = lockstep::read_profile("fuzz.json", text, presets);
     const lockstep::GpuSpec& gpu = presets.gpu(profile.gpu);
     (void)lockstep::KernelProfile({&profile, 1}, {&gpu, 1}, profile.network);

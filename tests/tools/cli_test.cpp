@@ -149,10 +149,33 @@ TEST_CASE("lockstep: answers in JSON have the version, and so have errors") {
   CHECK(error.at("error").at("allowed").get<std::string>().starts_with("$schema, about, "));
   CHECK(error.at("error").at("nearest") == "model");
   CHECK(error.at("error").at("message").get<std::string>() + "\n" == ran.err);
+  CHECK(error.at("error").at("also").empty());
 
   const Ran usage = lockstep_with({"run", "--format", "json"});
   CHECK(nlohmann::json::parse(usage.out).at("error").at("place") == "command line");
   CHECK(lockstep_with({"run"}).out.empty());
+}
+
+TEST_CASE("lockstep run: wrong values of a scenario are told at once, in JSON with their parts") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("wrong.json", R"({
+    "model": "lama3_8b",
+    "cluster": {"node": "dgx_h10", "nodes": 0},
+    "parallelism": {"tensor": "8"},
+    "batch": {"sequences": 64, "micro": 1, "tokens": -1}
+  })");
+  const Ran ran = lockstep_with({"run", file, "--format", "json"});
+  CHECK(ran.exit == Exit::bad_input);
+  const auto error = nlohmann::ordered_json::parse(ran.out).at("error");
+  CHECK(error.at("place") == file + "#/model");
+  std::vector<std::string> places;
+  for (const auto& other : error.at("also")) places.push_back(other.at("place"));
+  const std::vector<std::string> wanted{file + "#/cluster/node", file + "#/cluster/nodes",
+                                        file + "#/parallelism/tensor", file + "#/batch/tokens"};
+  CHECK(places == wanted);
+  CHECK(error.at("also").at(0).at("nearest") == "dgx_h100");
+  CHECK(error.at("also").at(1).at("found") == "0");
+  CHECK(std::ranges::count(ran.err, '\n') == 5);
 }
 
 TEST_CASE("lockstep: errors of the command line have their parts in JSON, where they are known") {

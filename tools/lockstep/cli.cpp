@@ -152,6 +152,10 @@ bool wants_json(const std::vector<std::string>& args) {
   return false;
 }
 
+std::string place_in_file(const InputProblem& problem) {
+  return problem.file + (problem.pointer.empty() ? "" : "#" + problem.pointer);
+}
+
 /// The error as a line for people, and as an answer for a program that asked for JSON.
 Exit report_failure(const std::vector<std::string>& args, Console& console,
                     const Failure& failure) {
@@ -179,11 +183,16 @@ nlohmann::ordered_json failure_json(const Failure& failure) {
     take(failure.usage->allowed, allowed);
     take(failure.usage->nearest, nearest);
   }
-  const Json error{{"place", failure.place},
-                   {"found", std::move(found)},
-                   {"allowed", std::move(allowed)},
-                   {"nearest", std::move(nearest)},
-                   {"message", failure.line}};
+  Json also = Json::array();
+  for (const InputProblem& other : failure.also) {
+    also.push_back({{"place", place_in_file(other)},
+                    {"found", other.found},
+                    {"allowed", other.allowed},
+                    {"nearest", other.nearest.empty() ? Json() : Json(other.nearest)}});
+  }
+  const Json error{{"place", failure.place},        {"found", std::move(found)},
+                   {"allowed", std::move(allowed)}, {"nearest", std::move(nearest)},
+                   {"message", failure.line},       {"also", std::move(also)}};
   return Json::object({{"error", error}});
 }
 
@@ -191,12 +200,11 @@ Failure current_failure() {
   try {
     throw;
   } catch (const InputError& e) {
-    const InputProblem& problem = e.problem();
-    const std::string pointer = problem.pointer.empty() ? "" : "#" + problem.pointer;
     return {.status = Exit::bad_input,
             .line = e.what(),
-            .place = problem.file + pointer,
-            .problem = problem};
+            .place = place_in_file(e.problem()),
+            .problem = e.problem(),
+            .also = {e.also().begin(), e.also().end()}};
   } catch (const UsageError& e) {
     return {
         .status = Exit::bad_input, .line = e.what(), .place = "command line", .usage = e.parts()};

@@ -1,5 +1,7 @@
 #include "models/base/input_error.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -17,6 +19,23 @@ TEST_CASE("InputError: one line with place, find, rule and the nearest name") {
 TEST_CASE("InputError: stays one line of text whatever the names hold") {
   const InputError error({"a\nb.json", "/x\x01", "\xFF", "caf\xC3\xA9", ""});
   CHECK(std::string(error.what()) == "a\\x0ab.json#/x\\x01: found \\xff; allowed: caf\xC3\xA9");
+}
+
+TEST_CASE("InputError: a line for each of several mistakes, 20 of many, each told anew") {
+  const InputProblem first{"a.json", "/x", "1", "2", ""};
+  const InputError two(first, {{"a.json", "/y", "3", "4", "five"}});
+  CHECK(std::string(two.what()) ==
+        "a.json#/x: found 1; allowed: 2\na.json#/y: found 3; allowed: 4. Did you mean \"five\"?");
+  const InputError moved = retold(two, [](InputProblem& p) { p.pointer.insert(0, "/in"); });
+  CHECK(moved.problem().pointer == "/in/x");
+  CHECK(moved.also().front().pointer == "/in/y");
+  const auto lines_of = [&](std::size_t also) {
+    const InputError error(first, std::vector<InputProblem>(also, first));
+    return std::string(error.what());
+  };
+  CHECK(lines_of(19).ends_with("allowed: 2"));
+  CHECK(lines_of(20).ends_with("allowed: 2\nand 1 more"));
+  CHECK(std::ranges::count(lines_of(100), '\n') == 20);
 }
 
 TEST_CASE("InputError: a pointer of a megabyte is cut") {

@@ -224,6 +224,127 @@ TEST_CASE("JsonCursor: unknown keys are named all at once, of all objects that a
         }) == "p.json#/yonder: found the unknown key \"yonder\"; allowed: a, b");
 }
 
+namespace {
+
+/// Of an object whose reader takes each kind of value.
+int read_every_kind(const JsonCursor& root) {
+  constexpr std::array<std::string_view, 2> kNames{"spray", "ecmp"};
+  if (const auto of = root.find("levels")) (void)of->integer(1, 9);
+  if (const auto of = root.find("share")) (void)of->number({0, 1});
+  if (const auto of = root.find("time")) (void)of->seconds({0, 10});
+  if (const auto of = root.find("on")) (void)of->boolean();
+  if (const auto of = root.find("kind")) (void)of->choice(kNames);
+  if (const auto of = root.find("name")) (void)of->string();
+  if (const auto of = root.find("list")) (void)of->elements(9);
+  if (const auto of = root.find("in")) {
+    if (const auto inner = of->find("levels")) (void)inner->integer(1, 9);
+    of->finish();
+  }
+  root.finish();
+  return 0;
+}
+
+std::string complaint_of_every_kind(std::string_view text) {
+  const JsonCursor root = parse(text);
+  return complaint_of([&] { (void)root.read_whole([&] { return read_every_kind(root); }); });
+}
+
+}  // namespace
+
+TEST_CASE("JsonCursor: wrong values of a document are told at once, each as if it were alone") {
+  const std::vector<std::string> members{R"("levels": 0)",           R"("share": "x")",
+                                         R"("time": "11 s")",        R"("on": 1)",
+                                         R"("kind": "ecpm")",        R"("name": 2)",
+                                         R"("list": {"a": [1, 2]})", R"("in": {"levels": 10})"};
+  std::string all, lines;
+  for (const std::string& member : members) {
+    const std::string alone = complaint_of_every_kind("{" + member + "}");
+    CAPTURE(alone);
+    CHECK(alone.starts_with("p.json#/"));
+    CHECK(alone.find('\n') == std::string::npos);
+    all += (all.empty() ? "" : ", ") + member;
+    lines += (lines.empty() ? "" : "\n") + alone;
+  }
+  CHECK(complaint_of_every_kind("{" + all + "}") == lines);
+  CHECK(complaint_of_every_kind(R"({"levels": 0, "in": 3})") ==
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9\n"
+        "p.json#/in: found 3; allowed: an object");
+}
+
+TEST_CASE("JsonCursor: beside a wrong value unknown keys are told, but not where a name decides") {
+  CHECK(complaint_of_every_kind(R"({"levels": 0, "in": {"x": 1}})") ==
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9\n"
+        "p.json#/in/x: found the unknown key \"x\"; allowed: levels");
+  CHECK(complaint_of_every_kind(R"({"kind": "ecpm", "x": 1})") ==
+        "p.json#/kind: found \"ecpm\"; allowed: spray, ecmp. Did you mean \"ecmp\"?");
+}
+
+TEST_CASE("JsonCursor: a value that is wrong only beside a wrong one is not told with it") {
+  const auto read = [](const JsonCursor& root) {
+    const int members = root.at("members").integer(1, 9);
+    (void)root.at("from").integer(0, members - 1);
+    return root.at("levels").integer(1, 9);
+  };
+  const auto complaint = [&](std::string_view text) {
+    const JsonCursor root = parse(text);
+    return complaint_of([&] { (void)root.read_whole([&] { return read(root); }); });
+  };
+  CHECK(complaint(R"({"members": 0, "from": 7, "levels": 0})") ==
+        "p.json#/members: found 0; allowed: a whole number from 1 to 9\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+  CHECK(complaint(R"({"members": 4, "from": 7, "levels": 0})") ==
+        "p.json#/from: found 7; allowed: a whole number from 0 to 3\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
+TEST_CASE("JsonCursor: a rule about a wrong value is not told, a type that no rule needs is") {
+  const auto complaint = [](std::string_view text) {
+    const JsonCursor root = parse(text);
+    return complaint_of([&] {
+      (void)root.read_whole([&] {
+        const JsonCursor sizes = root.at("sizes");
+        const int most = sizes.at("to").integer(1, 99);
+        if (most < sizes.at("from").integer(1, 99)) sizes.fail("\"to\" at least \"from\"");
+        if (!root.at("of").is_string()) root.at("of").fail_type("a name or an object");
+        return 0;
+      });
+    });
+  };
+  CHECK(complaint(R"({"sizes": {"from": 8, "to": 0}, "of": "x"})") ==
+        "p.json#/sizes/to: found 0; allowed: a whole number from 1 to 99");
+  CHECK(complaint(R"({"sizes": {"from": 1, "to": 0}, "of": 5})") ==
+        "p.json#/sizes/to: found 0; allowed: a whole number from 1 to 99\n"
+        "p.json#/of: found 5; allowed: a name or an object");
+}
+
+TEST_CASE("JsonCursor: bounds made of a missing key are not held against a value") {
+  const JsonCursor root = parse(R"({"cluster": 5, "first": 12, "levels": 0})");
+  const auto read = [&] {
+    const int nodes = root.at("cluster").at("nodes").integer(1, 99);
+    (void)root.at("first").integer(0, nodes - 1);
+    return root.at("levels").integer(1, 9);
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/cluster: found 5; allowed: an object\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
+TEST_CASE("JsonCursor: behind a rule only values that cannot depend on it are told") {
+  const JsonCursor root = parse(R"({"batch": {"micro": 5, "tokens": 0}, "in": {"levels": 0}})");
+  const auto read = [&] {
+    const JsonCursor batch = root.at("batch");
+    if (const auto micro = batch.find("micro")) micro->fail("a divisor of 12");
+    (void)batch.at("tokens").integer(1, 9);
+    return root.at("in").at("levels").integer(1, 9);
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/batch/micro: found 5; allowed: a divisor of 12\n"
+        "p.json#/in/levels: found 0; allowed: a whole number from 1 to 9");
+  // The document is as it was.
+  CHECK(root.at("batch").at("micro").integer(1, 9) == 5);
+  CHECK(root.at("in").at("levels").found() == "0");
+}
+
 TEST_CASE("JsonCursor: in a preset a value may sit beside its source") {
   const JsonCursor root = parse_preset(
       R"({"about": "x", "source": "s", "a": {"value": 3, "source": "s", "note": "n"}, "b": 4})");

@@ -2,7 +2,7 @@
 
 
 class LockstepError(Exception):
-    """Any error of Lockstep. `str()` of it is one line."""
+    """Any error of Lockstep. `str()` of it has a line for each mistake."""
 
 
 class ScenarioError(LockstepError, ValueError):
