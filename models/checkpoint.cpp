@@ -24,28 +24,28 @@ void add_up_servers(StorageSpec& storage) {
   storage.read = static_cast<double>(storage.servers) * of_one(storage.server_read);
 }
 
-StorageRates storage_rates(const StorageSpec& storage, const NodeSpec& node, int nodes) {
+StorageRates storage_rates(const StorageSpec& storage, const NodeSpec& node,
+                           const TransportSpec& transport, int nodes) {
   assert(nodes >= 1);
   const auto all = static_cast<double>(nodes);
   if (storage.network == StorageNetwork::local) return {all * storage.write, all * storage.read};
-  const BytesPerSecond nics = static_cast<double>(node.nics) * node.nic_bandwidth;
+  const BytesPerSecond nics = payload_bandwidth(node, transport);
   const auto rate = [&](BytesPerSecond servers, BytesPerSecond client) {
     return std::min(servers, all * (client > BytesPerSecond{} ? std::min(client, nics) : nics));
   };
   return {rate(storage.write, storage.client_write), rate(storage.read, storage.client_read)};
 }
 
-CheckpointCost checkpoint_cost(const CheckpointBytes& bytes, const NodeSpec& node, int nodes,
-                               CheckpointTarget target, bool asynchronous,
-                               const StorageSpec& storage) {
+CheckpointCost checkpoint_cost(const CheckpointBytes& bytes, const NodeSpec& node,
+                               const TransportSpec& transport, int nodes, CheckpointTarget target,
+                               bool asynchronous, const StorageSpec& storage) {
   assert(nodes >= 1);
   const Seconds copy = bytes.per_gpu / node.gpu.pcie_bandwidth;
   Seconds write, read;
   if (target == CheckpointTarget::peers) {
-    const double nics = static_cast<double>(nodes) * node.nics;
-    write = read = bytes.all / (nics * node.nic_bandwidth);
+    write = read = bytes.all / (static_cast<double>(nodes) * payload_bandwidth(node, transport));
   } else {
-    const StorageRates rates = storage_rates(storage, node, nodes);
+    const StorageRates rates = storage_rates(storage, node, transport, nodes);
     write = storage.metadata + bytes.all / rates.write;
     read = storage.metadata + bytes.all / rates.read;
   }

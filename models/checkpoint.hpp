@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 3> kStorageNetworks{"own", "training", "l
 struct StorageSpec {
   std::string name;
   std::string about;
+  // Payload, as somebody states or measured it: no transport's share comes off.
   BytesPerSecond write, read;                ///< of all servers together; local: of one node's
   BytesPerSecond client_write, client_read;  ///< of one node; 0: its NICs decide
   Seconds metadata;                          ///< to open and to close all files of a checkpoint
@@ -38,11 +39,13 @@ struct StorageSpec {
 void add_up_servers(StorageSpec& storage);
 
 /// What all nodes together can write and read while nothing else does: the least of what the
-/// servers, the clients and (except for local drives) the nodes' NICs carry.
+/// servers, the clients and (except for local drives) the nodes' NICs carry of payload over this
+/// transport. Servers and clients: as stated.
 struct StorageRates {
   BytesPerSecond write, read;
 };
-StorageRates storage_rates(const StorageSpec& storage, const NodeSpec& node, int nodes);
+StorageRates storage_rates(const StorageSpec& storage, const NodeSpec& node,
+                           const TransportSpec& transport, int nodes);
 
 struct CheckpointBytes {
   Bytes all;      ///< what storage gets
@@ -72,11 +75,11 @@ struct CheckpointCost {
 /// Synchronous: the job waits for all of it. Asynchronous: for the copy to host memory over PCIe
 /// alone; the rest is written while it trains.
 /// Copy: per_gpu / PCIe bandwidth. Write: all / storage_rates().write, plus metadata; for peers a
-/// node's share / its NICs. Reading takes the read bandwidths; one replica reads a shard, and its
-/// peers get it from there. What training takes of the NICs meanwhile is not in here:
-/// sim/run/storage_traffic.hpp has it. `storage` is not used for peers.
-CheckpointCost checkpoint_cost(const CheckpointBytes& bytes, const NodeSpec& node, int nodes,
-                               CheckpointTarget target, bool asynchronous,
-                               const StorageSpec& storage);
+/// node's share / the payload of its NICs. Reading takes the read bandwidths; one replica reads a
+/// shard, and its peers get it from there. What training takes of the NICs meanwhile is not in
+/// here: sim/run/storage_traffic.hpp has it. `storage` is not used for peers.
+CheckpointCost checkpoint_cost(const CheckpointBytes& bytes, const NodeSpec& node,
+                               const TransportSpec& transport, int nodes, CheckpointTarget target,
+                               bool asynchronous, const StorageSpec& storage);
 
 }  // namespace lockstep

@@ -29,7 +29,7 @@ struct CollectiveContext {
   int n;                ///< members
   int g;                ///< of them in the node that has fewest
   int k;                ///< nodes (NVLink domains)
-  BytesPerSecond nic;   ///< of each member
+  BytesPerSecond nic;   ///< of each member, line rate
   BytesPerSecond node;  ///< all NICs that the channels use in one node, at their efficiency
   Seconds start;        ///< of the shortest collective inside one node of the group
   ExchangeSkew skew{};  ///< of an all-to-all

@@ -7,7 +7,7 @@
 namespace lockstep {
 
 CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, Bytes payload,
-                              BytesPerSecond nic_bandwidth, double sharpness) {
+                              BytesPerSecond nic_payload, double sharpness) {
   assert(!candidates.empty());
   // A byte at least, so that no time is 0 where a preset has no latency.
   const Bytes amount = std::max(payload, Bytes{1});
@@ -29,7 +29,7 @@ CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, B
     per_byte += weight * c.per_byte;
   }
   if (fastest.network_coefficient > 0) {
-    per_byte = std::max(per_byte, per_byte_at(fastest.network_coefficient, nic_bandwidth));
+    per_byte = std::max(per_byte, per_byte_at(fastest.network_coefficient, nic_payload));
   }
   return {.latency = latency,
           .payload_rate = BytesPerSecond{1 / per_byte.base_units()},

@@ -35,13 +35,13 @@ struct CollectiveCandidate {
 /// T is homogeneous of degree one in the T_i, so with w_i = (T / T_i)^(p+1) Euler's theorem gives
 /// T = sum_i w_i T_i: latency = sum w_i latency_i and per_byte = sum w_i per_byte_i are both at
 /// least 0 and add up to T exactly. Algorithm, protocol and coefficients are the fastest
-/// candidate's. No member sends faster than its NIC: the rate is capped at nic_bandwidth /
-/// network_coefficient.
+/// candidate's. No member sends more than its NIC carries of payload: the rate is capped at
+/// nic_payload / network_coefficient.
 ///
 /// Requires at least one candidate, each with T_i > 0; a sharper minimum has a larger `sharpness`
 /// p.
 CollectiveCost smooth_minimum(std::span<const CollectiveCandidate> candidates, Bytes payload,
-                              BytesPerSecond nic_bandwidth, double sharpness);
+                              BytesPerSecond nic_payload, double sharpness);
 
 /// Bytes that cross each edge of the ring (or leave each member) per payload byte: nccl-tests'
 /// ratio of busbw to algbw. 2(n-1)/n all-reduce; (n-1)/n all-gather, reduce-scatter, all-to-all;

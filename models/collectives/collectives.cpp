@@ -64,9 +64,8 @@ CollectiveCost scaled(CollectiveCost cost, double ratio, const CollectiveCall& c
 
 CollectiveCost blend(const CollectiveContext& context,
                      const std::vector<CollectiveCandidate>& candidates, Bytes payload) {
-  if (context.k == 1) {
-    return smooth_minimum(candidates, payload, context.nic, kSharpnessInNode);
-  }
+  const BytesPerSecond carried = payload_bandwidth(context.nic, context.transport.efficiency);
+  if (context.k == 1) return smooth_minimum(candidates, payload, carried, kSharpnessInNode);
   std::vector<CollectiveCandidate> fastest;
   for (const CollectiveCandidate& candidate : candidates) {
     const auto same =
@@ -77,7 +76,7 @@ CollectiveCost blend(const CollectiveContext& context,
       *same = candidate;
     }
   }
-  return smooth_minimum(fastest, payload, context.nic, kSharpnessAcrossNodes);
+  return smooth_minimum(fastest, payload, carried, kSharpnessAcrossNodes);
 }
 
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
@@ -101,7 +100,8 @@ CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
   }
   const CollectiveCost law = blend(context, candidates, call.payload);
   if (!gpu.profile) return law;
-  return scaled(law, measured_ratio(*gpu.profile, call), call, gpu, nic_bandwidth);
+  return scaled(law, measured_ratio(*gpu.profile, call), call, gpu,
+                payload_bandwidth(nic_bandwidth, transport.efficiency));
 }
 
 Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,

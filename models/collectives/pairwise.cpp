@@ -33,8 +33,8 @@ CollectiveCandidate all_to_all(const CollectiveContext& context, std::string_vie
   const double n = context.n, g = context.g, k = context.k;
   const double off_node = (n - g) / n;
   const SkewFactors skew = skew_factors(context.skew, n, g, algorithm == kTwoLevel);
-  SecondsPerByte per_byte =
-      per_byte_at(skew.network * off_node, context.transport.efficiency * context.nic);
+  SecondsPerByte per_byte = per_byte_at(
+      skew.network * off_node, payload_bandwidth(context.nic, context.transport.efficiency));
   if (g > 1) {
     per_byte = std::max(
         per_byte, per_byte_at(skew.nvlink * nvlink, ring_bus_bandwidth(context.gpu.collectives)));

@@ -119,7 +119,7 @@ CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
                             .node = {},
                             .start = shortest_in_node(call.op, g, gpu),
                             .skew = call.skew};
-  context.node = transport.efficiency * channel_rails(context) * nic_bandwidth;
+  context.node = channel_rails(context) * payload_bandwidth(nic_bandwidth, transport.efficiency);
   return context;
 }
 

@@ -210,11 +210,9 @@ Seconds ServingReplica::dispatch_of(double rows) const {
                                   ? node.gpu.nvlink_bandwidth
                                   : node.gpu.pcie_bandwidth;
   const double away = 1 - near / ranks;
-  const double nics = static_cast<double>(node.nics) / node.gpus;
+  const BytesPerSecond nics = 1.0 / node.gpus * payload_bandwidth(node, spec_.transport);
   const Seconds inside = (1 - away) * bytes / (kDispatchRate * link);
-  const Seconds outside =
-      away > 0 ? away * bytes / (spec_.transport.efficiency * nics * node.nic_bandwidth)
-               : Seconds{};
+  const Seconds outside = away > 0 ? away * bytes / nics : Seconds{};
   return kDispatch + kCombine + std::max(inside, outside);
 }
 

@@ -133,6 +133,15 @@ struct TransportSpec {
   CongestionControl congestion_control = CongestionControl::none;
 };
 
+/// What a port of that line rate, a NIC's or a switch's, carries of payload: `efficiency` of it,
+/// the transport's (or what a traffic scenario says in its place). The one place where line rate
+/// becomes payload: presets, drawings and faults have line rates; flows, times and capacities in
+/// answers are payload, in commands alike. What a storage system states of itself, servers and
+/// clients, is payload as it stands.
+constexpr BytesPerSecond payload_bandwidth(BytesPerSecond line_rate, double efficiency) {
+  return efficiency * line_rate;
+}
+
 struct NodeSpec {
   std::string name;
   std::string about;
@@ -151,5 +160,11 @@ struct NodeSpec {
   /// scenario changes of its node's.
   [[nodiscard]] double host_slowed() const { return host ? host->slowed : 1; }
 };
+
+/// Of all NICs of a node together, each way.
+constexpr BytesPerSecond payload_bandwidth(const NodeSpec& node, const TransportSpec& transport) {
+  return payload_bandwidth(static_cast<double>(node.nics) * node.nic_bandwidth,
+                           transport.efficiency);
+}
 
 }  // namespace lockstep

@@ -147,12 +147,6 @@ std::unique_ptr<FabricEra> ChangingFabric::draw(const std::vector<FabricFault>& 
     routed_ = broken_;
   } else {
     left = capacity_left(era_->fabric, unrouted_faults());
-    // The pace of a flow knows of NICs at their full speed alone.
-    for (FabricLink link = 0; link < left.size(); ++link) {
-      if (left[link] < 1 && era_->fabric.joins_nic(link)) {
-        left[link] *= scenario_.cluster.transport.efficiency;
-      }
-    }
   }
   Fabric fabric = reroutes ? std::move(*redrawn) : era_->fabric;
   auto era = std::make_unique<FabricEra>(std::move(fabric), network_,

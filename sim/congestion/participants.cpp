@@ -204,7 +204,10 @@ TrafficParticipant::Sender TrafficParticipant::wire_sender(FabricEra& era, int f
       }
     }
   }
-  if (edges.empty()) edges.push_back({network_.add_link(era.fabric.nic_bandwidth()), 1});
+  if (edges.empty()) {
+    const BytesPerSecond nic = era.fabric.nic_bandwidth();
+    edges.push_back({network_.add_link(payload_bandwidth(nic, era.links.efficiency())), 1});
+  }
   return {network_.add_flow(edges), stalled};
 }
 

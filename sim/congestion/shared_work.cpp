@@ -59,9 +59,9 @@ double times(Seconds every, Seconds in) { return every > Seconds{} ? 1 + in / ev
 
 WorkPart part_of(const SharedScenario& scenario, std::size_t background, Seconds in) {
   const BackgroundTraffic& of = scenario.background[background];
-  const NicPorts ports = nic_ports(scenario.cluster.node);
   // One that is late delays the next.
-  const Seconds least = of.size / (static_cast<double>(ports.count) * ports.bandwidth);
+  const Cluster& cluster = scenario.cluster;
+  const Seconds least = of.size / payload_bandwidth(cluster.node, cluster.transport);
   const double rounds = times(of.every > Seconds{} ? std::max(of.every, least) : Seconds{}, in);
   return {.pointer =
               fmt::format("/background/{}/{}", background, of.every > Seconds{} ? "every" : "from"),

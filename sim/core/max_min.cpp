@@ -129,7 +129,7 @@ void MaxMin::settle_alone(FlowIndex flow) {
   state.rate = kInfinity;
   for (const Edge& edge : edges(flow)) {
     const double level = links_[edge.link].capacity / edge.coefficient;
-    if (level >= state.rate) continue;
+    if (level >= state.rate * (1 - kSame)) continue;
     state.rate = level;
     state.bottleneck = edge.link;
   }
@@ -150,7 +150,8 @@ void MaxMin::begin_pass() {
 
 /// Takes a flow out of what its links count as settled, until the water reaches its level. Of the
 /// links that carry nobody else the lowest stands for all: their keys are exact, not bounds, and
-/// all of them leave the heap with this flow. On a large fabric most links are such.
+/// all of them leave the heap with this flow. On a large fabric most links are such. Of those that
+/// tie, the flow's first: its own pace, where that is what the NIC carries too.
 void MaxMin::lift(FlowIndex flow) {
   Flow& state = flows_[flow];
   state.previous = state.rate;
@@ -169,7 +170,7 @@ void MaxMin::lift(FlowIndex flow) {
     }
     link.settled = 0;  // not by a sum that has drifted
     const double key = lower_bound(link);
-    if (key > own_key || (key == own_key && edge.link > own)) continue;
+    if (key >= own_key * (1 - kSame)) continue;
     own_key = key;
     own = edge.link;
   }

@@ -78,7 +78,8 @@ class MaxMin {
   [[nodiscard]] BytesPerSecond previous_rate(FlowIndex flow) const {
     return BytesPerSecond{flows_[flow].previous};
   }
-  /// The full link that holds the flow to its rate. Requires a running flow.
+  /// The full link that holds the flow to its rate; of those that it has to itself and that tie,
+  /// its first. Requires a running flow.
   [[nodiscard]] LinkIndex bottleneck(FlowIndex flow) const { return flows_[flow].bottleneck; }
   [[nodiscard]] BytesPerSecond capacity(LinkIndex link) const {
     return BytesPerSecond{links_[link].capacity};

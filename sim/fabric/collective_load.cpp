@@ -180,7 +180,7 @@ CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) {
   for (const FabricLink link : used()) {
     if (fabric_.joins_nic(link)) continue;
     const SecondsPerByte per_byte =
-        per_byte_at(by_link_[link], efficiency * fabric_.capacity(link));
+        per_byte_at(by_link_[link], payload_bandwidth(fabric_.capacity(link), efficiency));
     if (per_byte > out.per_byte) out = {link, per_byte};
   }
   return out;

@@ -77,8 +77,7 @@ StartedCollective move_with_dcqcn(const Fabric& fabric, std::span<const StartedG
   const auto link_of = [&](FabricLink link) {
     const auto [at, is_new] = known.try_emplace(link);
     if (is_new) {
-      const bool of_nic = fabric.joins_nic(link);
-      at->second = network.add_link((of_nic ? 1 : efficiency) * fabric.capacity(link));
+      at->second = network.add_link(payload_bandwidth(fabric.capacity(link), efficiency));
       start.add_link(at->second, link);
       of_fabric.emplace(at->second, link);
     }

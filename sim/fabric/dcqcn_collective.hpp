@@ -31,7 +31,7 @@ struct StartedCollective {
 };
 
 /// A collective of groups that start together, each one flow over the links of its shape at most at
-/// `pace`, as in a step. `efficiency`: the share of a link between switches that payload gets.
+/// `pace`, as in a step. `efficiency`: the share of a link that payload gets.
 /// Requires a payload and a pace above 0.
 StartedCollective move_with_dcqcn(const Fabric& fabric, std::span<const StartedGroup> groups,
                                   const GroupCollective& collective, BytesPerSecond pace,

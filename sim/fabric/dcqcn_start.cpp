@@ -24,12 +24,10 @@ void sort_once(std::vector<T>& values) {
 
 }  // namespace
 
-DcqcnStart::DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency,
-                       double of_nics)
+DcqcnStart::DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency)
     : fabric_(&fabric),
       network_(network),
       efficiency_(efficiency),
-      nic_efficiency_(of_nics),
       tuning_(vendor_tuning(fabric.nic_bandwidth())) {
   network.observe(this);
 }
@@ -67,7 +65,7 @@ void DcqcnStart::add_link(LinkIndex link, FabricLink of) {
   if (here.level >= port.level) return;
   port = std::move(here);
   port.capacity = network_.capacity(link);
-  port.wire = port.capacity / (fabric_->joins_nic(of) ? nic_efficiency_ : efficiency_);
+  port.wire = port.capacity / efficiency_;
 }
 
 void DcqcnStart::add_flow(FlowIndex flow, double messages, std::optional<Bytes> call) {

@@ -32,9 +32,8 @@ namespace lockstep {
 class DcqcnStart final : public Process, public FlowObserver {
  public:
   /// `fabric` and `network` outlive this, which observes the network from here on. `efficiency`:
-  /// the share of a link between switches that the network gives to payload; `of_nics`: of a NIC's
-  /// link, where no pace of the flows takes it off.
-  DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency, double of_nics = 1);
+  /// the share of a link that the network gives to payload.
+  DcqcnStart(const Fabric& fabric, FlowNetwork& network, double efficiency);
 
   /// The network's link `link` is the fabric's `of`, or stands for links like it, of which this may
   /// be told one after another.
@@ -101,7 +100,7 @@ class DcqcnStart final : public Process, public FlowObserver {
 
   const Fabric* fabric_;
   FlowNetwork& network_;
-  double efficiency_, nic_efficiency_;
+  double efficiency_;
   DcqcnTuning tuning_;
   std::vector<Port> ports_;  ///< by link of the network
   std::vector<Sender> senders_;

@@ -231,7 +231,7 @@ class RlStep {
     const BytesPerSecond local = node.gpu.nvlink_bandwidth > BytesPerSecond{}
                                      ? node.gpu.nvlink_bandwidth
                                      : node.gpu.pcie_bandwidth;
-    return inside ? local : training_.transport.efficiency * node.nics * node.nic_bandwidth;
+    return inside ? local : payload_bandwidth(node, training_.transport);
   }
 
   void change_weights() {

@@ -20,8 +20,8 @@ CheckpointTier tier_of(const CheckpointSpec& spec, const CheckpointBytes& bytes,
   CheckpointCost cost;
   if (spec.target == CheckpointTarget::peers || spec.storage) {
     const StorageSpec storage = spec.storage.value_or(StorageSpec{});
-    cost = checkpoint_cost(bytes, node_towards(storage, scenario), scenario.nodes, spec.target,
-                           spec.asynchronous, storage);
+    cost = checkpoint_cost(bytes, node_towards(storage, scenario), scenario.transport,
+                           scenario.nodes, spec.target, spec.asynchronous, storage);
   }
   return {.name = spec.name,
           .interval = spec.interval,
@@ -52,11 +52,10 @@ BytesPerSecond sustained_writes(const CheckpointSpec& spec, const CheckpointByte
   const auto nodes = static_cast<double>(scenario.nodes);
   if (spec.storage) {
     const NodeSpec node = node_towards(*spec.storage, scenario);
-    return storage_rates(*spec.storage, node, scenario.nodes).write;
+    return storage_rates(*spec.storage, node, scenario.transport, scenario.nodes).write;
   }
   if (spec.target == CheckpointTarget::peers) {
-    const NodeSpec node = slowest_node(scenario);
-    return nodes * static_cast<double>(node.nics) * node.nic_bandwidth;
+    return nodes * payload_bandwidth(slowest_node(scenario), scenario.transport);
   }
   // Everything was measured, and the storage was not said.
   const Seconds took = spec.asynchronous ? *spec.finishes : *spec.blocks;

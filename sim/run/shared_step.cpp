@@ -171,8 +171,10 @@ StreamFlows add_stream(const NodeStream& stream, const StreamPaths& paths, const
   // Ports that are not known do as the others do.
   const LinkIndex servers = network.add_link(out.ports / paths.ports() * stream.all);
   BytesPerSecond of_port = stream.node / fabric.nics_per_node();
-  if (stream.to_top)
-    of_port = std::min(of_port, port_rate_to_top(fabric, paths.nodes(), links.efficiency()));
+  if (stream.to_top) {
+    const BytesPerSecond line = port_rate_to_top(fabric, paths.nodes());
+    of_port = std::min(of_port, payload_bandwidth(line, links.efficiency()));
+  }
   for (const PortGroup& group : groups) {
     std::vector<FlowEdge> edges{{servers, group.ports}, {network.add_link(of_port), 1.0}};
     for (const auto& [link, count] : group.streams) edges.push_back({link, count});
@@ -218,14 +220,13 @@ class EndlessStreams final : public Process {
 
 }  // namespace
 
-BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes, double efficiency) {
+BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes) {
   BytesPerSecond rate = fabric.nic_bandwidth();
   if (fabric.is_drawn()) return rate;
   const PortsBelow below = ports_below(fabric, nodes, [](int, int) { return true; });
   const FabricCounts& counts = fabric.counts();
   const auto limit = [&](double links, BytesPerSecond capacity, const std::vector<double>& ports) {
-    if (links > 0)
-      rate = std::min(rate, efficiency * links / *std::ranges::max_element(ports) * capacity);
+    if (links > 0) rate = std::min(rate, links / *std::ranges::max_element(ports) * capacity);
   };
   limit(counts.leaf_uplinks, counts.leaf_link_capacity, below.leaf);
   limit(static_cast<double>(counts.spines) * counts.spine_uplinks, counts.spine_link_capacity,

@@ -24,6 +24,7 @@
 
 namespace lockstep {
 
+/// Of payload.
 struct NodeStream {
   BytesPerSecond all;   ///< at most, all nodes together: what servers do
   BytesPerSecond node;  ///< at most, each node
@@ -38,9 +39,9 @@ struct SharedStep {
   std::vector<BytesPerSecond> rates;  ///< of each stream: mean over the step, all nodes together
 };
 
-/// What a port gets when all ports of all nodes send to storage beyond the top of a whole tree at
-/// once; elsewhere all of its own bandwidth.
-BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes, double efficiency);
+/// What a port gets, as a line rate, when all ports of all nodes send to storage beyond the top of
+/// a whole tree at once; elsewhere all of its own bandwidth.
+BytesPerSecond port_rate_to_top(const Fabric& fabric, int nodes);
 
 /// simulate_step() beside streams. Requires a scenario from complete_scenario(), and limits above
 /// 0. `budget` as StepOptions has it.

@@ -15,12 +15,19 @@ namespace {
 /// Rates come out of a solver and times are whole ticks: what is off by less than that is whole.
 double part(double of_whole) { return of_whole > 1 - 1e-9 ? 1 : of_whole; }
 
-BytesPerSecond nics_of(const NodeSpec& node) {
-  return static_cast<double>(node.nics) * node.nic_bandwidth;
+/// What the node with the slowest NICs sends of payload.
+BytesPerSecond nics_of(const Scenario& scenario) {
+  return payload_bandwidth(slowest_node(scenario), scenario.transport);
 }
 /// Of a node, where `given` may be 0 for none given.
-BytesPerSecond client_rate(BytesPerSecond given, const NodeSpec& node) {
-  return given > BytesPerSecond{} ? std::min(given, nics_of(node)) : nics_of(node);
+BytesPerSecond client_rate(BytesPerSecond given, const Scenario& scenario) {
+  const BytesPerSecond nics = nics_of(scenario);
+  return given > BytesPerSecond{} ? std::min(given, nics) : nics;
+}
+/// Of all nodes.
+StorageRates rates_of(const StorageSpec& storage, const Scenario& scenario) {
+  return storage_rates(storage, node_towards(storage, scenario), scenario.transport,
+                       scenario.nodes);
 }
 
 }  // namespace
@@ -28,7 +35,7 @@ BytesPerSecond client_rate(BytesPerSecond given, const NodeSpec& node) {
 NodeSpec slowest_node(const Scenario& scenario) {
   NodeSpec node = scenario.node;
   for (const NodePool& pool : scenario.pools) {
-    if (nics_of(pool.node) < nics_of(node)) {
+    if (pool.node.nics * pool.node.nic_bandwidth < node.nics * node.nic_bandwidth) {
       node.nics = pool.node.nics;
       node.nic_bandwidth = pool.node.nic_bandwidth;
     }
@@ -42,8 +49,8 @@ NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario) {
   if (storage.network != StorageNetwork::training || is_drawn(scenario.fabric)) return node;
   const NicPorts ports = nic_ports(node);
   const Fabric fabric(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);
-  node.nic_bandwidth = static_cast<double>(ports.count) / node.nics *
-                       port_rate_to_top(fabric, scenario.nodes, scenario.transport.efficiency);
+  node.nic_bandwidth =
+      static_cast<double>(ports.count) / node.nics * port_rate_to_top(fabric, scenario.nodes);
   return node;
 }
 
@@ -56,8 +63,7 @@ StorageTraffic::StorageTraffic(const Scenario& scenario, const std::optional<Dat
   const Bytes step_bytes{tokens * data->bytes_per_token};
   const BytesPerSecond needed = step_bytes / Seconds{step_s};
   const bool on_nics = data->storage.network == StorageNetwork::training;
-  const BytesPerSecond supply =
-      storage_rates(data->storage, node_towards(data->storage, scenario), scenario.nodes).read;
+  const BytesPerSecond supply = rates_of(data->storage, scenario).read;
   if (data->dataset && steps > 0) epochs_ = steps * step_bytes / *data->dataset;
   if (data->cache && epochs_ > 1) {
     cached_ = std::min<double>(1.0, scenario.nodes * data->cache->per_node / *data->dataset);
@@ -102,8 +108,8 @@ DataRates StorageTraffic::data_rates(BytesPerSecond supply) const {
 void StorageTraffic::share_nics(BytesPerSecond needed, EpochSpeed& pass) {
   const BytesPerSecond reads = pass.from_storage * pass.speed * needed;
   if (reads <= BytesPerSecond{}) return;
-  const std::array streams{NodeStream{
-      .all = reads, .node = client_rate(data_->storage.client_read, slowest_node(scenario_))}};
+  const std::array streams{
+      NodeStream{.all = reads, .node = client_rate(data_->storage.client_read, scenario_)}};
   const SharedStep step = shared_step(scenario_, streams);
   if (!data_step_band_) data_step_band_ = step.band;
   const double speed =
@@ -114,14 +120,13 @@ void StorageTraffic::share_nics(BytesPerSecond needed, EpochSpeed& pass) {
 
 NodeStream StorageTraffic::data_stream(double reads) const {
   const StorageSpec& storage = data_->storage;
-  return {.all = reads * read_, .node = client_rate(storage.client_read, slowest_node(scenario_))};
+  return {.all = reads * read_, .node = client_rate(storage.client_read, scenario_)};
 }
 
 StorageTraffic::ServerTime StorageTraffic::server_time(const StorageSpec& storage) const {
   if (!data_ || data_->storage != storage) return {};
   const double servers = storage.network == StorageNetwork::local ? scenario_.nodes : 1;
-  const StorageRates rates =
-      storage_rates(storage, node_towards(storage, scenario_), scenario_.nodes);
+  const StorageRates rates = rates_of(storage, scenario_);
   const double needed = read_ / (servers * storage.read);
   const double writing = rates.write / (servers * storage.write);
   return {.reads = std::min(needed, std::max(0.5, 1 - writing)), .needed = needed};
@@ -132,17 +137,15 @@ UploadPlan StorageTraffic::upload(const CheckpointSpec& spec, const CheckpointBy
   if (!spec.asynchronous || (!to_peers && !spec.storage)) return {};
   const StorageSpec storage = to_peers ? StorageSpec{} : *spec.storage;
 
-  const NodeSpec node = slowest_node(scenario_);
-  const BytesPerSecond nics = nics_of(node);
+  const BytesPerSecond nics = nics_of(scenario_);
   NodeStream stream{.all = scenario_.nodes * nics, .node = nics, .to_top = !to_peers};
   ServerTime time;
   if (!to_peers) {
     time = server_time(storage);
     const double servers = storage.network == StorageNetwork::local ? scenario_.nodes : 1;
-    stream.node = client_rate(storage.client_write, node);
+    stream.node = client_rate(storage.client_write, scenario_);
     stream.all =
-        std::min(storage_rates(storage, node_towards(storage, scenario_), scenario_.nodes).write,
-                 (1 - time.reads) * servers * storage.write);
+        std::min(rates_of(storage, scenario_).write, (1 - time.reads) * servers * storage.write);
   }
   if (spec.finishes) {
     if (*spec.finishes <= Seconds{}) return {};

@@ -21,7 +21,7 @@ namespace lockstep {
 NodeSpec slowest_node(const Scenario& scenario);
 
 /// The node as a storage meets it: where the fabric lets fewer bytes through to its top than all
-/// NICs send, with NICs as slow as that.
+/// NICs send, with NICs of a line rate as slow as that.
 NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario);
 
 /// A checkpoint that is written while the job trains.

@@ -192,8 +192,9 @@ void check_extent(const JsonCursor& from, const TrafficScenario& scenario,
   const FabricSpec& fabric = scenario.cluster.fabric;
   BytesPerSecond slowest = nic_ports(scenario.cluster.node).bandwidth;
   if (fabric.link_bandwidth > BytesPerSecond{}) slowest = std::min(slowest, fabric.link_bandwidth);
-  slowest *= scenario.efficiency / (std::max(1.0, fabric.leaf_oversubscription) *
-                                    std::max(1.0, fabric.spine_oversubscription));
+  slowest = payload_bandwidth(slowest, scenario.efficiency);
+  slowest *= 1 / (std::max(1.0, fabric.leaf_oversubscription) *
+                  std::max(1.0, fabric.spine_oversubscription));
   const Seconds longest =
       entry.start + entry.repeat * (paths * entry.size.most / slowest + entry.gap);
   if (longest > Seconds{kLongest}) {

@@ -140,6 +140,8 @@ LinkIndex KvNetwork::inside(int gpu, bool up, bool nvlink) {
 KvNetwork::Pair KvNetwork::wire(const KvEnd& from, const KvEnd& to) {
   const Fabric& fabric = links_.fabric();
   const double port_part = 1 / spec_.transfer.efficiency;
+  // A transfer says what it reaches of a NIC's line rate, and links have what payload gets of it.
+  const double nic_part = links_.efficiency() * port_part;
   Loads all, ups, downs;
   double largest = 0;
   for (const KvStream& stream : kv_streams(cuts_[0], cuts_[1])) {
@@ -164,7 +166,7 @@ KvNetwork::Pair KvNetwork::wire(const KvEnd& from, const KvEnd& to) {
         all[link] += share;
       } else {
         const bool up = std::ranges::find(own_, hop.link, &RouteHop::link) != own_.end();
-        (up ? ups : downs)[link] += port_part * share;
+        (up ? ups : downs)[link] += nic_part * share;
       }
     }
   }

@@ -6,8 +6,8 @@
 /// largest stream between two ranks, its coefficients say how many such cross each link. Ports of a
 /// group of ranks that nobody else uses always carry the same parts of what the group sends or gets
 /// (each rank has an equal part, whoever is at the other end): the fullest of them stands for all,
-/// which is exact. `efficiency` of a transfer is taken off ports, that of the transport off links
-/// between switches.
+/// which is exact. `efficiency` of a transfer is that of its ports' line rate; links between
+/// switches carry what the transport gives payload.
 #pragma once
 
 #include <array>

@@ -95,7 +95,6 @@ class Refinement {
         routes_(plan_, lanes),
         span_(static_cast<std::size_t>(replicas_of_block(plan_))),
         left_(nic_shares(scenario, lanes.fabric())),
-        efficiency_(scenario.transport.efficiency),
         number_(lanes.fabric().link_count(), kUnused) {
     const auto replicas = static_cast<std::size_t>(plan_.placement.data);
     const Slowdowns slow = slow_replicas(scenario, lanes.placement());
@@ -131,8 +130,7 @@ class Refinement {
     std::uint32_t& n = number_[link];
     if (n == kUnused) {
       n = static_cast<std::uint32_t>(link_hash_.size());
-      double left = left_.empty() ? 1.0 : left_[link];
-      if (!lanes_.fabric().joins_nic(link)) left *= efficiency_;
+      const double left = left_.empty() ? 1.0 : left_[link];
       link_hash_.push_back(
           std::bit_cast<std::uint64_t>(left * lanes_.fabric().capacity(link).base_units()));
     }
@@ -328,7 +326,6 @@ class Refinement {
   LayerRoutes routes_;
   std::size_t span_;                   ///< replicas of a block
   std::vector<double> left_;           ///< of each fabric link's capacity; empty: all of it
-  double efficiency_;                  ///< of links between switches
   std::vector<std::uint32_t> number_;  ///< by fabric link: among those used
   /// Of replicas and links: which flow of the replica crosses the link, and its share.
   std::vector<LabelledEdge> uses_of_all_;

@@ -17,9 +17,9 @@ class FabricLinks {
  public:
   static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
 
-  /// Both outlive this. Payload gets the share `efficiency` of a link between switches and of a NIC
-  /// that is slower than others by a fault; of NICs at full speed each flow's own pace takes it
-  /// off. `left` is the part of its rate that each link still has, by FabricLink; empty: all of it.
+  /// Both outlive this. Flows are payload, so every link, of a NIC or between switches, has the
+  /// share `efficiency` of its line rate (payload_bandwidth()). `left` is the part of its rate that
+  /// each link still has, by FabricLink; empty: all of it.
   FabricLinks(const Fabric& fabric, FlowNetwork& network, double efficiency = 1,
               std::vector<double> left = {})
       : fabric_(fabric),
@@ -35,7 +35,7 @@ class FabricLinks {
   [[nodiscard]] bool dead(FabricLink link) const { return !left_.empty() && left_[link] <= 0; }
   [[nodiscard]] BytesPerSecond capacity(FabricLink link) const {
     const double left = left_.empty() ? 1.0 : left_[link];
-    return (pace_tells_efficiency(link) ? left : efficiency_ * left) * fabric_.capacity(link);
+    return payload_bandwidth(left * fabric_.capacity(link), efficiency_);
   }
   /// Requires !dead(link).
   LinkIndex operator[](FabricLink link) {
@@ -47,14 +47,6 @@ class FabricLinks {
   [[nodiscard]] const std::vector<LinkIndex>& known() const { return index_; }
 
  private:
-  /// Of a NIC as fast as all are; one that faults slow down is slower than the pace of its flows.
-  [[nodiscard]] bool pace_tells_efficiency(FabricLink link) const {
-    const FabricSpec& spec = fabric_.spec();
-    return fabric_.joins_nic(link) &&
-           (spec.faults.empty() || spec.kind == FabricKind::file ||
-            fabric_.capacity(link) >= fabric_.nic_bandwidth() / spec.planes);
-  }
-
   const Fabric& fabric_;
   FlowNetwork& network_;
   double efficiency_;

@@ -66,8 +66,8 @@ void TrafficSimulation::run() {
   Engine engine(network_.flows());
   engine.add(*this);
   if (scenario_.cluster.transport.congestion_control != CongestionControl::none) {
-    start_ = std::make_unique<DcqcnStart>(network_.fabric(), network_.flows(), scenario_.efficiency,
-                                          scenario_.efficiency);
+    start_ =
+        std::make_unique<DcqcnStart>(network_.fabric(), network_.flows(), scenario_.efficiency);
     for (const Demand& demand : plan_.demands()) tell_start(demand);
     engine.add_change(*start_);
   }

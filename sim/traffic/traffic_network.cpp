@@ -12,7 +12,7 @@ namespace lockstep {
 TrafficNetwork::Own::Own(const Cluster& cluster, double efficiency)
     : fabric(cluster.fabric, cluster.nodes, nic_ports(cluster.node).count,
              nic_ports(cluster.node).bandwidth),
-      links(fabric, flows, 1, std::vector<double>(fabric.link_count(), efficiency)) {}
+      links(fabric, flows, efficiency) {}
 
 TrafficNetwork::TrafficNetwork(const Cluster& cluster, double efficiency)
     : TrafficNetwork(cluster, std::make_unique<Own>(cluster, efficiency)) {}

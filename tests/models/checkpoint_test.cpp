@@ -5,13 +5,18 @@
 namespace lockstep {
 namespace {
 
-/// Eight NICs of 50 GB/s, 400 GB/s in all.
+/// Eight NICs of 50 GB/s: 400 GB/s in all, 320 of them payload.
 NodeSpec eight_nics() {
   NodeSpec node;
   node.nics = 8;
   node.nic_bandwidth = BytesPerSecond{50e9};
   node.gpu.pcie_bandwidth = BytesPerSecond{50e9};
   return node;
+}
+TransportSpec four_fifths() {
+  TransportSpec transport;
+  transport.efficiency = 0.8;
+  return transport;
 }
 constexpr CheckpointBytes kTwoTerabytes{.all = Bytes{2e12}, .per_gpu = Bytes{10e9}};
 constexpr double kCopy_s = 0.2;
@@ -43,21 +48,24 @@ TEST_CASE("storage: servers add up, each as fast as the slower of its drives and
   CHECK(storage.read == BytesPerSecond{250e9});
 }
 
-TEST_CASE("storage: what nodes carry limits what servers give") {
+TEST_CASE("storage: what nodes carry of payload limits what servers give, as they state it") {
   StorageSpec storage = shared_storage(1e12, 1e12);
-  CHECK(storage_rates(storage, eight_nics(), 2).write == BytesPerSecond{0.8e12});
-  CHECK(storage_rates(storage, eight_nics(), 4).write == BytesPerSecond{1e12});
+  const auto rates = [&](int nodes) {
+    return storage_rates(storage, eight_nics(), four_fifths(), nodes);
+  };
+  CHECK(rates(2).write == BytesPerSecond{0.64e12});
+  CHECK(rates(4).write == BytesPerSecond{1e12});
   storage.client_write = BytesPerSecond{25e9};
-  CHECK(storage_rates(storage, eight_nics(), 4).write == BytesPerSecond{0.1e12});
-  CHECK(storage_rates(storage, eight_nics(), 4).read == BytesPerSecond{1e12});
+  CHECK(rates(4).write == BytesPerSecond{0.1e12});
+  CHECK(rates(4).read == BytesPerSecond{1e12});
   storage.network = StorageNetwork::local;
-  CHECK(storage_rates(storage, eight_nics(), 4).write == BytesPerSecond{4e12});
+  CHECK(rates(4).write == BytesPerSecond{4e12});
 }
 
 TEST_CASE("checkpoint: a restart reads all bytes and opens the files, then copies them in") {
   const StorageSpec storage = shared_storage(100e9, 400e9);
-  const CheckpointCost cost =
-      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::storage, true, storage);
+  const CheckpointCost cost = checkpoint_cost(kTwoTerabytes, eight_nics(), four_fifths(), 16,
+                                              CheckpointTarget::storage, true, storage);
   CHECK(cost.restores.base_units() == doctest::Approx(2 + 2e12 / 400e9 + kCopy_s));
   CHECK(cost.finishes.base_units() == doctest::Approx(2 + 2e12 / 100e9));
   CHECK(cost.blocks.base_units() == doctest::Approx(kCopy_s));
@@ -65,8 +73,8 @@ TEST_CASE("checkpoint: a restart reads all bytes and opens the files, then copie
 
 TEST_CASE("checkpoint: a job that waits for it waits for the copy and for the storage") {
   const StorageSpec storage = shared_storage(100e9, 400e9);
-  const CheckpointCost cost =
-      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::storage, false, storage);
+  const CheckpointCost cost = checkpoint_cost(kTwoTerabytes, eight_nics(), four_fifths(), 16,
+                                              CheckpointTarget::storage, false, storage);
   CHECK(cost.blocks.base_units() == doctest::Approx(kCopy_s + 2 + 20));
   CHECK(cost.finishes == Seconds{});
 }
@@ -75,13 +83,13 @@ TEST_CASE("checkpoint: drives of the nodes write side by side, peers get theirs 
   StorageSpec drives = shared_storage(5e9, 10e9);
   drives.network = StorageNetwork::local;
   drives.metadata = {};
-  const CheckpointCost local =
-      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::local, true, drives);
+  const CheckpointCost local = checkpoint_cost(kTwoTerabytes, eight_nics(), four_fifths(), 16,
+                                               CheckpointTarget::local, true, drives);
   CHECK(local.finishes.base_units() == doctest::Approx(2e12 / 16 / 5e9));
   CHECK(local.restores.base_units() == doctest::Approx(2e12 / 16 / 10e9 + kCopy_s));
-  const CheckpointCost peers =
-      checkpoint_cost(kTwoTerabytes, eight_nics(), 16, CheckpointTarget::peers, true, {});
-  CHECK(peers.finishes.base_units() == doctest::Approx(2e12 / 16 / 400e9));
+  const CheckpointCost peers = checkpoint_cost(kTwoTerabytes, eight_nics(), four_fifths(), 16,
+                                               CheckpointTarget::peers, true, {});
+  CHECK(peers.finishes.base_units() == doctest::Approx(2e12 / 16 / 320e9));
 }
 
 TEST_CASE("checkpoint: 14 bytes of each weight, of which a GPU has its share of the model") {
@@ -112,10 +120,10 @@ TEST_CASE("checkpoint: 14 bytes of each weight, of which a GPU has its share of 
 
 TEST_CASE("storage: a client is no faster than its node's NICs") {
   StorageSpec storage = shared_storage(1e13, 1e13);
-  storage.client_write = BytesPerSecond{500e9};  // eight NICs carry 400 GB/s
+  storage.client_write = BytesPerSecond{350e9};  // eight NICs carry 320 GB/s
   storage.client_read = BytesPerSecond{300e9};
-  const StorageRates rates = storage_rates(storage, eight_nics(), 2);
-  CHECK(rates.write == BytesPerSecond{800e9});
+  const StorageRates rates = storage_rates(storage, eight_nics(), four_fifths(), 2);
+  CHECK(rates.write == BytesPerSecond{640e9});
   CHECK(rates.read == BytesPerSecond{600e9});
 }
 

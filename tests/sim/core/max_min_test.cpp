@@ -201,11 +201,16 @@ TEST_CASE("MaxMin: repeated links of a flow count as one use") {
   CHECK(solver.rate(once) == BytesPerSecond{30});
 }
 
-TEST_CASE("MaxMin: of the links that a flow has to itself the narrowest holds it, then the first") {
+TEST_CASE("MaxMin: of the links that a flow has to itself the narrowest holds it, then its first") {
   MaxMin solver;
   const LinkIndex shared = solver.add_link(BytesPerSecond{100});
   std::vector<LinkIndex> own;
-  for (int l = 0; l < 4; ++l) own.push_back(solver.add_link(BytesPerSecond{l == 0 ? 35.0 : 30.0}));
+  // Of the last two the one that the flow names first, though rounding may take the other for
+  // narrower by a hair.
+  const double hair = std::nextafter(30.0, 0.0);
+  for (const double capacity : {35.0, 30.0, hair, 30.0}) {
+    own.push_back(solver.add_link(BytesPerSecond{capacity}));
+  }
   // 35, 15, 30 and 30 to a stream: the second link first, and where that is widened the last two.
   const FlowIndex flow =
       add_flow(solver, {{shared, 1}, {own[3], 1}, {own[2], 1}, {own[1], 2}, {own[0], 1}});
@@ -220,15 +225,26 @@ TEST_CASE("MaxMin: of the links that a flow has to itself the narrowest holds it
   solver.start(other);
   holds(own[1], 15);
   solver.set_capacity(own[1], BytesPerSecond{90});
-  holds(own[2], 30);
-  solver.set_capacity(own[2], BytesPerSecond{40});
   holds(own[3], 30);
   solver.set_capacity(own[3], BytesPerSecond{40});
+  holds(own[2], 30);
+  solver.set_capacity(own[2], BytesPerSecond{40});
   holds(own[0], 35);
   solver.set_capacity(own[0], BytesPerSecond{60});
   solver.set_capacity(own[1], BytesPerSecond{120});
-  solver.set_capacity(own[3], BytesPerSecond{38});
-  holds(own[3], 38);
+  solver.set_capacity(own[2], BytesPerSecond{38});
+  holds(own[2], 38);
+}
+
+TEST_CASE("MaxMin: a flow that meets nobody is held by the first of the links that tie") {
+  MaxMin solver;
+  const LinkIndex nic = solver.add_link(BytesPerSecond{std::nextafter(30.0, 0.0)});
+  const LinkIndex pace = solver.add_link(BytesPerSecond{30});
+  const FlowIndex flow = add_flow(solver, {{pace, 1}, {nic, 1}});
+  solver.start(flow);
+  solver.solve();
+  CHECK(solver.bottleneck(flow) == pace);
+  CHECK(solver.rate(flow) == BytesPerSecond{30});
 }
 
 TEST_CASE(
