@@ -100,10 +100,11 @@ HeldPrompt ReplicaTiers::find(const PrefixCache& gpu, std::int32_t node,
 }
 
 void ReplicaTiers::write(std::vector<PrefixPiece>& pieces) {
-  for (const PrefixPiece& piece : pieces) host_.write(piece, from_host_);
+  for (const PrefixPiece& piece : pieces) {
+    host_.write(piece, gone_);
+    remote_->store.write(piece, gone_);
+  }
   pieces.clear();
-  for (const PrefixPiece& piece : from_host_) remote_->store.write(piece, gone_);
-  from_host_.clear();
   gone_.clear();
 }
 

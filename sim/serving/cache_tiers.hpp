@@ -1,13 +1,13 @@
 /// Slower memory behind the caches of replicas: host memory, which each replica has a part of, and
 /// a remote pool that all share.
 ///
-/// What a GPU's cache lets go of is written to the host, what the host lets go of to the pool, the
-/// longest unwritten first; what is loaded back stays where it was. So of two sizes of a tier the
-/// larger one holds all that the smaller one does (Mattson et al. 1970, IBM Syst. J. 9(2), 78-117),
-/// unless a single piece is larger than the smaller one. Loads over a group's link go one after the
-/// other; those out of the pool last as long as the group's NICs or the pool, whichever is later,
-/// has bytes before them. Leaves out: what writing takes (it is beside passes, in the other
-/// direction of the links), and the fabric between NICs and the pool.
+/// What a GPU's cache lets go of is written to both, so that other replicas find it in the pool;
+/// the longest unwritten leaves first, and what is loaded back stays where it was. So of two sizes
+/// of a tier the larger one holds all that the smaller one does (Mattson et al. 1970, IBM Syst. J.
+/// 9(2), 78-117), unless a single piece is larger than the smaller one. Loads over a group's link
+/// go one after the other; those out of the pool last as long as the group's NICs or the pool,
+/// whichever is later, has bytes before them. Leaves out: what writing takes (it is beside passes,
+/// in the other direction of the links), and the fabric between NICs and the pool.
 #pragma once
 
 #include <cstdint>
@@ -112,7 +112,7 @@ class ReplicaTiers {
   RemotePool* remote_;
   TierStore host_;
   std::vector<RunTime> links_, nics_;  ///< of each group: until when it is busy
-  std::vector<PrefixPiece> from_host_, gone_;
+  std::vector<PrefixPiece> gone_;
   TierAccount account_;
 };
 

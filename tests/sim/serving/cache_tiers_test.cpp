@@ -277,7 +277,7 @@ TEST_CASE(
     const TierPlan tiers{.load = load,
                          .layers = 10,
                          .host_tokens = 3 * kBeginning,
-                         .remote_tokens = 2 * kBeginning,
+                         .remote_tokens = 5 * kBeginning,
                          .host_token = Seconds{1e-5},
                          .remote_token = Seconds{1e-4},
                          .pool_token = Seconds{1e-5}};
