@@ -16,6 +16,14 @@ enum class PassOrder : std::uint8_t {
 };
 constexpr std::array<std::string_view, 2> kPassOrderNames{"mixed", "prompts_first"};
 
+/// How keys and values that slower memory holds come back to the GPUs.
+enum class CacheLoad : std::uint8_t {
+  asynchronous,  ///< beside passes of others; their request is worked on when all are there
+  by_layer,      ///< beside the pass that needs them, whose layers wait for theirs only
+  blocking,      ///< before that pass, which waits for all
+};
+constexpr std::array<std::string_view, 3> kCacheLoadNames{"asynchronous", "by_layer", "blocking"};
+
 /// Tokens that are drafted ahead and checked by the same pass as the next one (Leviathan et al.
 /// 2023, arXiv:2211.17192): of k drafts, each right with the chance a, a pass yields (1 - a^(k+1))
 /// / (1 - a) tokens of a sequence.
@@ -52,6 +60,7 @@ struct ServingEngine {
   double reserved = 0;        ///< share of a request's answer that must fit when it is let in
   double memory_fraction = 0.9;
   Bytes workspace = gibibytes(4);
+  CacheLoad cache_load = CacheLoad::blocking;
   std::vector<KernelLaws> kernels;
   std::vector<ServingResidual> residuals{};
   std::vector<DraftingRelease> drafting_releases{};

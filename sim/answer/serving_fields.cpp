@@ -100,6 +100,45 @@ const FieldTable<ServingLink>& serving_link_fields() {
   return fields;
 }
 
+const FieldTable<ServingTier>& serving_tier_fields() {
+  using Of = ServingTier;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which it is: host or remote.", [](const Of& t) { return t.name; })
+          .add("capacity_bytes", "Of all replicas together.",
+               [](const Of& t) { return t.capacity_bytes; })
+          .add("found_share", Better::more,
+               "Of the tokens of prompts those whose keys and values it held, and no GPU.",
+               [](const Of& t) { return t.found_share; })
+          .add("loaded_bytes", "Keys and values that came back from it, each copied once.",
+               [](const Of& t) { return t.loaded_bytes; })
+          .add("written_bytes", "That went into it.", [](const Of& t) { return t.written_bytes; })
+          .add("left_bytes", "Of these what made room for others, or was lost with its replica.",
+               [](const Of& t) { return t.left_bytes; })
+          .add("held_bytes", "And what is there in the end.",
+               [](const Of& t) { return t.held_bytes; });
+  return fields;
+}
+
+const FieldTable<ServingTierReport>& serving_tiers_fields() {
+  using Of = ServingTierReport;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("gpu_found_share", Better::more,
+               "Of the tokens of prompts those whose keys and values the GPUs held.",
+               [](const Of& t) { return t.gpu_found_share; })
+          .add("loads", "Requests for which anything was loaded, each time.",
+               [](const Of& t) { return t.loads; })
+          .add("load_s", Better::less,
+               "From when a load is asked for until all is there, on average.",
+               [](const Of& t) { return t.load_s; })
+          .add("stall_s", Better::less, "That passes waited for loads, of all replicas together.",
+               [](const Of& t) { return t.stall_s; })
+          .list("tiers", "Host memory and the remote pool, where there are such.",
+                serving_tier_fields(), [](const Of& t) -> const auto& { return t.tiers; });
+  return fields;
+}
+
 const FieldTable<BesideJob>& beside_job_fields() {
   using Of = BesideJob;
   static const FieldTable<Of> fields =
@@ -398,6 +437,9 @@ const FieldTable<ServingAnswer>& serving_fields() {
               if (a.spec.prefixes.empty()) return std::nullopt;
               return a.report.found_share;
             });
+    out.object(
+        "cache_tiers", "Memory behind the GPUs' caches, where the scenario has \"cache_tiers\".",
+        serving_tiers_fields(), [](const Serving& a) -> const auto& { return a.report.tiers; });
     add_serving_lives(out);
     add_serving_times(out);
     out.object("interval", "By how far predictions of such engines and models were off.",

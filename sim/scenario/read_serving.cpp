@@ -15,6 +15,7 @@
 #include "sim/scenario/serving_lives.hpp"
 #include "sim/scenario/serving_load.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
+#include "sim/scenario/serving_tiers.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
@@ -131,6 +132,10 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
                   "Which replica a request goes to; default: least_loaded");
   member.optional("batching", written.batching, "What differs from the engine's own",
                   declare_batching);
+  member.optional("cache_tiers", out.tiers,
+                  "Memory that keeps what the GPUs' caches have let go of, for prompts that begin "
+                  "with it; default: none",
+                  declare_cache_tiers);
   member.optional("transfer", out.transfer, "Of keys and values from pool to pool",
                   declare_transfer);
   member.optional("speculation", out.speculation,
@@ -329,6 +334,7 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   out.prefix_cache = written.batching.prefix_cache;
   settle_formats(serving, draft.checkpoint, written.experts, out);
   if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
+  settle_cache_tiers(serving, out);
   serving.finish();
   take_jobs(root, presets, layouts, out);
   declare_expected_of_serving({root, Extent::whole}, out);

@@ -147,6 +147,10 @@ void declare_serving_engine(const DeclaredMembers& member, ServingEngine& out) {
   member.required("memory_fraction", out.memory_fraction, Dimension::share, kReached,
                   "Of the card: weights, workspaces and the cache");
   member.required("workspace", out.workspace, Interval{0, 1e12}, "Of that fraction: activations");
+  member.optional("cache_load", out.cache_load, kCacheLoadNames,
+                  "How keys and values come back from host memory or a remote pool: asynchronous: "
+                  "beside passes of others; by_layer: beside the pass that needs them; blocking: "
+                  "before it; default: blocking");
   member.required("kernels", kMostArchitectures, "Of one generation of cards", "What kernels take",
                   out.kernels, declare_kernels, [&](const JsonCursor& list) {
                     out.kernels.clear();

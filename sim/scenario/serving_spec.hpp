@@ -80,6 +80,22 @@ struct ServingTransfer {
   Seconds latency{1e-3};    ///< of each request's
 };
 
+/// Slower memory that keeps what the cache of a replica has let go of.
+struct ServingTiers {
+  struct Host {
+    Bytes memory;                               ///< of a node; a replica has the part of its GPUs
+    std::optional<BytesPerSecond> bandwidth{};  ///< of a GPU; else what copies reach
+  };
+  struct Remote {
+    Bytes memory;              ///< of the pool that all replicas share
+    BytesPerSecond bandwidth;  ///< out of it, all replicas together
+    Seconds latency{1e-3};     ///< of each load
+  };
+  std::optional<Host> host{};
+  std::optional<Remote> remote{};
+  std::optional<CacheLoad> load{};  ///< else as the engine does
+};
+
 /// What is measured of a request, or between its tokens.
 enum class ServedTime : std::uint8_t { ttft, tpot, itl, e2e };
 constexpr std::array<std::string_view, 4> kServedTimeNames{"ttft", "tpot", "itl", "e2e"};
@@ -124,6 +140,7 @@ struct ServingSpec {
   std::size_t coming = 0;                      ///< of them, first turns of conversations; 0: all
   std::shared_ptr<const WrittenLoad> drawn{};  ///< what they are drawn from; null: a trace
   bool prefix_cache = true;                    ///< whether replicas keep that for others
+  std::optional<ServingTiers> tiers;           ///< where it stays when they let go of it
   ServingObjectives objectives;
   ReplicaStart start;
   std::optional<ServingFailureSpec> failures;

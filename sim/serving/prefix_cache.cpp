@@ -1,5 +1,6 @@
 #include "sim/serving/prefix_cache.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace lockstep {
@@ -27,13 +28,25 @@ std::int64_t PrefixCache::unused_of(std::int32_t node) const {
   return sum;
 }
 
-void PrefixCache::take(std::int32_t node) {
+RunTime PrefixCache::ready(std::int32_t node) const {
+  RunTime latest = 0;
+  for (; node >= 0; node = of(node).parent) {
+    const auto at = held_.find(node);
+    if (at != held_.end()) latest = std::max(latest, at->second.ready);
+  }
+  return latest;
+}
+
+void PrefixCache::take(std::int32_t node, RunTime ready) {
   for (; node >= 0; node = of(node).parent) {
     const auto [at, added] = held_.try_emplace(node);
     Held& held = at->second;
     if (held.users++ > 0) continue;
     used_ += own_blocks(node);
-    if (added) continue;
+    if (added) {
+      held.ready = ready;
+      continue;
+    }
     unused_ -= own_blocks(node);
     order_.erase(held.at);
   }
@@ -50,12 +63,13 @@ void PrefixCache::give(std::int32_t node) {
   }
 }
 
-void PrefixCache::shrink(std::int64_t most_unused) {
+void PrefixCache::shrink(std::int64_t most_unused, std::vector<PrefixPiece>* left) {
   while (unused_ > most_unused && !order_.empty()) {
     const std::int32_t node = order_.front();
     order_.pop_front();
     unused_ -= own_blocks(node);
     held_.erase(node);
+    if (left != nullptr) left->push_back({.node = node, .blocks = own_blocks(node)});
   }
 }
 

@@ -10,9 +10,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/prefix_tree.hpp"
 
 namespace lockstep {
+
+/// A beginning without what is before it.
+struct PrefixPiece {
+  std::int32_t node = -1;
+  std::int64_t blocks = 0;
+};
 
 class PrefixCache {
  public:
@@ -26,12 +33,23 @@ class PrefixCache {
   /// Those of them that are held and not in use.
   [[nodiscard]] std::int64_t unused_of(std::int32_t node) const;
 
-  /// Takes a beginning in use, which is held from now on if it was not.
-  void take(std::int32_t node);
+  /// The one that it begins with, and the blocks behind that; below 0: none.
+  [[nodiscard]] std::int32_t parent(std::int32_t node) const { return of(node).parent; }
+  [[nodiscard]] std::int64_t own_blocks(std::int32_t node) const {
+    return blocks(node) - blocks(of(node).parent);
+  }
+  [[nodiscard]] int block() const { return block_; }
+  /// When all of a held beginning is there.
+  [[nodiscard]] RunTime ready(std::int32_t node) const;
+
+  /// Takes a beginning in use, which is held from now on if it was not: what is new is there at
+  /// `ready`.
+  void take(std::int32_t node, RunTime ready = 0);
   /// Gives it back.
   void give(std::int32_t node);
-  /// Lets go of unused ones until at most so many blocks of them are left.
-  void shrink(std::int64_t most_unused);
+  /// Lets go of unused ones until at most so many blocks of them are left; these are appended to
+  /// `left`, where it is given.
+  void shrink(std::int64_t most_unused, std::vector<PrefixPiece>* left = nullptr);
   /// Lets go of all: the replica has lost its memory. Requires that nothing is in use.
   void clear();
 
@@ -41,15 +59,12 @@ class PrefixCache {
  private:
   struct Held {
     std::int32_t users = 0;
+    RunTime ready = 0;
     std::list<std::int32_t>::iterator at;  ///< in unused ones, where nobody uses it
   };
 
   [[nodiscard]] const PrefixNode& of(std::int32_t node) const {
     return (*nodes_)[static_cast<std::size_t>(node)];
-  }
-  /// Of this node alone, without those before it.
-  [[nodiscard]] std::int64_t own_blocks(std::int32_t node) const {
-    return blocks(node) - blocks(of(node).parent);
   }
 
   const std::vector<PrefixNode>* nodes_;

@@ -16,6 +16,8 @@ ReplicaQueue::ReplicaQueue(const ReplicaRules& rules, PassClock& clock,
       prefixes_(rules.prefixes, rules.block),
       capacity_(static_cast<std::int64_t>(std::min(rules.cache_tokens / rules.block, 1e15))) {
   assert(rules.block >= 1 && rules.pass_tokens >= 1 && rules.most_sequences >= 1);
+  if (rules.tiers == nullptr || rules.prefixes == nullptr) return;
+  tiers_.emplace(*rules.tiers, rules.block, *rules.remote);
 }
 
 std::int64_t ReplicaQueue::blocks(double tokens) const {
@@ -42,9 +44,72 @@ void ReplicaQueue::work_on(Piece& piece, std::int64_t& budget) {
   budget -= piece.now;
 }
 
+/// The last token of a prompt is always worked on: the answer's first one comes of it.
+HeldPrompt ReplicaQueue::held_of(const ServedRequest& r) const {
+  if (rules_.prefixes == nullptr) return {};
+  if (tiers_) return tiers_->find(prefixes_, r.prefix, r.input - 1);
+  const std::int32_t node = prefixes_.longest(r.prefix, r.input - 1);
+  return {.node = node, .gpu = prefixes_.blocks(node)};
+}
+
 std::int64_t ReplicaQueue::found_of(const ServedRequest& r) const {
-  if (rules_.prefixes == nullptr) return 0;
-  return prefixes_.blocks(prefixes_.longest(r.prefix, r.input - 1)) * rules_.block;
+  const HeldPrompt held = held_of(r);
+  return (held.gpu + held.host) * rules_.block;
+}
+
+/// Its blocks are in use from now on; when all that they hold is there.
+RunTime ReplicaQueue::take_held(const HeldPrompt& held, RunTime now) {
+  if (!tiers_) {
+    prefixes_.take(held.node);
+    return now;
+  }
+  prefixes_.take(held.node, tiers_->load(held, now));
+  return std::max(now, prefixes_.ready(held.node));
+}
+
+void ReplicaQueue::begin_work(std::uint32_t request, const HeldPrompt& held, RunTime now) {
+  ServedRequest& r = requests_[request];
+  if (r.scheduled >= 0) return;
+  r.scheduled = now;
+  r.found = static_cast<std::int32_t>(prefixes_.blocks(held.node) * rules_.block);
+  if (tiers_) tiers_->count(held);
+}
+
+RunTime ReplicaQueue::next_loaded() const {
+  RunTime first = -1;
+  for (const Loading& each : loading_) {
+    if (first < 0 || each.there < first) first = each.there;
+  }
+  return first;
+}
+
+/// Those whose keys and values have come are worked on.
+void ReplicaQueue::take_loaded(RunTime now) {
+  for (const Loading& each : loading_) {
+    if (each.there > now) continue;
+    begin_work(each.piece.request, each.held, now);
+    partial_.push_back(each.piece);
+  }
+  std::erase_if(loading_, [&](const Loading& each) { return each.there <= now; });
+}
+
+/// Of a load of time t and a pass of time p with L layers, of which the first waits for its own
+/// part and the last is worked on when all is there: max(p + t / L, t + p / L); t + p, where the
+/// pass waits for all.
+void ReplicaQueue::wait_for_loads() {
+  const TierPlan& plan = tiers_->plan();
+  const double parts = plan.load == CacheLoad::by_layer ? plan.layers : 1;
+  const Seconds load = to_seconds(awaited_), work = pass_.total();
+  const Seconds longer = std::max(load / parts, load + work / parts - work);
+  stall_ = to_run_time(longer);
+  pass_.host += longer;
+  tiers_->stall(stall_);
+}
+
+void ReplicaQueue::trim() {
+  prefixes_.shrink(std::max<std::int64_t>(0, capacity_ - used_ - prefixes_.used()),
+                   tiers_ ? &let_go_ : nullptr);
+  if (tiers_) tiers_->write(let_go_);
 }
 
 /// What others may share of a prompt that has been worked on is held for them.
@@ -75,36 +140,38 @@ void ReplicaQueue::give_back(std::uint32_t request) {
 bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   const std::uint32_t id = waiting_.front();
   RequestState& s = states_[id];
-  ServedRequest& r = requests_[id];
+  const ServedRequest& r = requests_[id];
   const std::int32_t target = r.input + s.generated;
   const double later = rules_.decodes ? rules_.reserved * (r.output - s.generated) : 0;
   const bool comes_whole = s.cached && s.visit == 0;
-  // The last token of a prompt is always worked on: the answer's first one comes of it.
-  const std::int32_t held =
-      !comes_whole && rules_.prefixes != nullptr ? prefixes_.longest(r.prefix, r.input - 1) : -1;
-  const std::int64_t shared = prefixes_.blocks(held);
+  const HeldPrompt held = comes_whole ? HeldPrompt{} : held_of(r);
+  const std::int64_t shared = prefixes_.blocks(held.node);
   const std::int64_t asked = blocks(target + std::max(1.0, later)) - shared;
-  const std::int64_t taken = asked + prefixes_.unused_of(held) + prefixes_.used();
-  const bool alone = running_ == 0 && partial_.empty();
+  const std::int64_t taken =
+      asked + prefixes_.unused_of(held.node) + held.host + held.remote + prefixes_.used();
+  const bool alone = running_ == 0 && partial_.empty() && loading_.empty();
   if (!alone && std::max(used_, promised_) + taken > capacity_) return false;
   waiting_.pop_front();
-  prefixes_.take(held);
-  s.held = held;
+  const RunTime there = take_held(held, now);
+  s.held = held.node;
   s.shared = static_cast<std::int32_t>(shared);
   s.promised = static_cast<std::int32_t>(asked);
   promised_ += asked;
   // What comes from another pool has its first token: the next one takes a block of its own.
   used_ += blocks(target + (comes_whole ? 0 : 1)) - shared;
-  const auto found = static_cast<std::int32_t>(shared * rules_.block);
-  if (r.scheduled < 0) {
-    r.scheduled = now;
-    r.found = found;
+  const Piece piece{
+      .request = id, .done = static_cast<std::int32_t>(shared * rules_.block), .target = target};
+  if (there > now && tiers_->plan().load == CacheLoad::asynchronous) {
+    loading_.push_back({there, piece, held});
+    return true;
   }
+  begin_work(id, held, now);
   if (comes_whole) {
     join(id, target, now);  // keys and values are there
     return true;
   }
-  partial_.push_back({.request = id, .done = found, .target = target});
+  awaited_ = std::max(awaited_, there - now);
+  partial_.push_back(piece);
   work_on(partial_.back(), budget);
   return true;
 }
@@ -161,20 +228,23 @@ void ReplicaQueue::preempt_last() {
 bool ReplicaQueue::make_room() {
   const std::int64_t before = preempted_;
   while (running_ > 1 && used_ + prefixes_.used() > capacity_) preempt_last();
-  prefixes_.shrink(std::max<std::int64_t>(0, capacity_ - used_ - prefixes_.used()));
+  trim();
   return preempted_ == before;
 }
 
 RunTime ReplicaQueue::start(RunTime now) {
   assert(!busy_);
   const bool roomy = make_room();
+  take_loaded(now);
+  awaited_ = stall_ = 0;
   const bool mixed = rules_.order == PassOrder::mixed;
   std::int64_t budget = rules_.pass_tokens - (mixed ? running_ : 0);
   for (Piece& piece : partial_) work_on(piece, budget);
   const bool looks = ++unseen_ >= rules_.poll || (running_ == 0 && partial_.empty());
   if (looks) unseen_ = 0;
   while (roomy && looks && budget > 0 && !waiting_.empty() &&
-         running_ + static_cast<std::int64_t>(partial_.size()) < rules_.most_sequences) {
+         running_ + static_cast<std::int64_t>(partial_.size() + loading_.size()) <
+             rules_.most_sequences) {
     if (!admit_one(budget, now)) break;
   }
   PassLoad load;
@@ -191,10 +261,11 @@ RunTime ReplicaQueue::start(RunTime now) {
   }
   if (load.sequences == 0 && load.prompts == 0) return -1;
   pass_ = clock_.pass(load);
+  if (awaited_ > 0) wait_for_loads();
   account_ += pass_;
   ++passes_;
   busy_ = true;
-  prefixes_.shrink(std::max<std::int64_t>(0, capacity_ - used_ - prefixes_.used()));
+  trim();
   fullest_ = std::max(
       fullest_, static_cast<double>(used_ + prefixes_.used()) / static_cast<double>(capacity_));
   return now + to_run_time(pass_.total());
@@ -219,20 +290,24 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
     s.generated += static_cast<std::int32_t>(step_ - s.joined);
     out.push_back(end.request);
   }
-  for (const Piece& piece : partial_) {
+  const auto lose = [&](const Piece& piece) {
     used_ -= blocks(piece.target + 1.0) - states_[piece.request].shared;
     promised_ -= states_[piece.request].promised;
     give_back(piece.request);
     out.push_back(piece.request);
-  }
+  };
+  for (const Piece& piece : partial_) lose(piece);
+  for (const Loading& each : loading_) lose(each.piece);
   out.insert(out.end(), waiting_.begin(), waiting_.end());
   for (const std::uint32_t id : out) states_[id].cached = false;
   order_.clear();
   partial_.clear();
+  loading_.clear();
   waiting_.clear();
   fresh_.clear();
   ends_ = {};
   prefixes_.clear();
+  if (tiers_) tiers_->lose();
   busy_ = false;
   decoding_ = false;
   assert(used_ == 0 && promised_ == 0 && running_ == 0 && context_ == 0);

@@ -8,10 +8,12 @@
 /// then. A pass costs O(1), whoever joins or ends O(log n): sums of contexts and of blocks are
 /// kept, not lists (a block begins for those sequences whose length has the pass's remainder).
 /// Beginnings that prompts share are kept once, and after their last user until their room is
-/// needed (prefix_cache.hpp): a prompt's work begins behind what is held of it.
+/// needed (prefix_cache.hpp): a prompt's work begins behind what is held of it. What slower memory
+/// holds is loaded back into blocks that are taken when the request is let in (cache_tiers.hpp).
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <queue>
 #include <span>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "models/generation/serving_engine.hpp"
 #include "models/generation/serving_pass.hpp"
 #include "sim/scenario/served_request.hpp"
+#include "sim/serving/cache_tiers.hpp"
 #include "sim/serving/interval_histogram.hpp"
 #include "sim/serving/prefix_cache.hpp"
 
@@ -36,6 +39,9 @@ struct ReplicaRules {
   bool decodes = true;         ///< else a request leaves with its first token
   /// What prompts share; null: their keys and values are not kept for others.
   const std::vector<PrefixNode>* prefixes = nullptr;
+  /// Where they stay when the cache has let go of them; null: nowhere. Both or none.
+  const TierPlan* tiers = nullptr;
+  RemotePool* remote = nullptr;
 };
 
 /// What a request has behind it on its replica.
@@ -81,6 +87,12 @@ class ReplicaQueue {
 
   /// The pass that began last, and all of them together.
   [[nodiscard]] const ServingPass& last_pass() const { return pass_; }
+  /// Of it: what it waited for keys and values to be loaded.
+  [[nodiscard]] RunTime stall() const { return stall_; }
+  /// When the first of those come that requests wait for beside passes; below 0: never.
+  [[nodiscard]] RunTime next_loaded() const;
+  /// What slower memory held and got.
+  [[nodiscard]] TierAccount tiers() const { return tiers_ ? tiers_->account() : TierAccount{}; }
   [[nodiscard]] const ServingPass& account() const { return account_; }
   [[nodiscard]] const IntervalHistogram& intervals() const { return intervals_; }
   [[nodiscard]] std::int64_t passes() const { return passes_; }
@@ -88,7 +100,7 @@ class ReplicaQueue {
   [[nodiscard]] double fullest() const { return fullest_; }  ///< share of the cache
   /// In the order in which they were let in.
   [[nodiscard]] const std::deque<Piece>& pieces() const { return partial_; }
-  /// Tokens of the prompt that it holds already.
+  /// Tokens of the prompt that it holds already, on its GPUs or in its part of host memory.
   [[nodiscard]] std::int64_t found_of(const ServedRequest& request) const;
 
  private:
@@ -101,7 +113,20 @@ class ReplicaQueue {
     }
   };
 
+  /// A prompt whose keys and values are loaded beside passes of others.
+  struct Loading {
+    RunTime there;
+    Piece piece;
+    HeldPrompt held;
+  };
+
   [[nodiscard]] std::int64_t blocks(double tokens) const;
+  [[nodiscard]] HeldPrompt held_of(const ServedRequest& request) const;
+  RunTime take_held(const HeldPrompt& held, RunTime now);
+  void begin_work(std::uint32_t request, const HeldPrompt& held, RunTime now);
+  void take_loaded(RunTime now);
+  void wait_for_loads();
+  void trim();
   [[nodiscard]] std::size_t remainder(const RequestState& s) const;
   bool admit_one(std::int64_t& budget, RunTime now);
   void work_on(Piece& piece, std::int64_t& budget);
@@ -123,18 +148,22 @@ class ReplicaQueue {
   std::vector<ServedRequest>& requests_;
   std::vector<RequestState>& states_;
   std::deque<std::uint32_t> waiting_;
-  std::deque<Piece> partial_;   ///< prompts that are worked on
-  std::vector<End> order_;      ///< of joining; those that left too
-  std::vector<RunTime> fresh_;  ///< when those joined that no decoding pass has moved yet
+  std::deque<Piece> partial_;     ///< prompts that are worked on
+  std::vector<Loading> loading_;  ///< in the order in which they were let in
+  std::vector<End> order_;        ///< of joining; those that left too
+  std::vector<RunTime> fresh_;    ///< when those joined that no decoding pass has moved yet
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::vector<std::int64_t> remainders_;  ///< running sequences by (length - step) mod block
   PrefixCache prefixes_;
+  std::optional<ReplicaTiers> tiers_;
+  std::vector<PrefixPiece> let_go_;
   std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks, but for shared ones
   std::int64_t running_ = 0, step_ = 0, context_ = 0;
   std::int64_t passes_ = 0, preempted_ = 0;
-  double ahead_ = 0;   ///< tokens that drafts have brought, not yet counted
-  int unseen_ = 0;     ///< passes since the last look
-  RunTime moved_ = 0;  ///< end of the last decoding pass
+  double ahead_ = 0;                 ///< tokens that drafts have brought, not yet counted
+  int unseen_ = 0;                   ///< passes since the last look
+  RunTime moved_ = 0;                ///< end of the last decoding pass
+  RunTime awaited_ = 0, stall_ = 0;  ///< of a pass: for which it waits, and for how long
   bool busy_ = false, decoding_ = false;
   double fullest_ = 0;
   ServingPass pass_, account_;

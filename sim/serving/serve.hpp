@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "sim/scenario/serving_spec.hpp"
@@ -40,6 +41,7 @@ struct ServePlan {
   PoolPlan serving;  ///< or the pool for prompts, where `decoding` has replicas
   PoolPlan decoding{{}, nullptr, 0};
   TransferPlan transfer;
+  std::optional<TierPlan> tiers;  ///< behind the caches of the pool that works on prompts
   ServingRouter router = ServingRouter::round_robin;
   int clients = 0;  ///< closed loop: each sends its next request when its last one has ended;
                     ///< 0: requests arrive when they say
@@ -57,6 +59,7 @@ struct PoolAccount {
   IntervalHistogram intervals;  ///< between the tokens of a request
   PassBins over_time;
   RunTime down = 0, off = 0;  ///< of all replicas: broken; switched off
+  TierAccount tiers;
 };
 
 struct ServeResult {
@@ -66,6 +69,7 @@ struct ServeResult {
   RunTime transferring = 0;        ///< of all requests, what they waited for keys and values,
   RunTime transferring_alone = 0;  ///< and what each would with the links to itself
   Bytes transferred;
+  TierFlow remote;            ///< of the pool behind all replicas
   std::int64_t failures = 0;  ///< of replicas
   std::int64_t retried = 0;   ///< requests that a replica's death sent to another
   bool stopped = false;       ///< go_on said so

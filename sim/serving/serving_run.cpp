@@ -16,6 +16,11 @@ ServingRun::ServingRun(const ServePlan& plan, std::vector<ServedRequest>& reques
       coming_(plan.coming > 0 ? plan.coming : requests.size()) {
   ReplicaRules rules = plan.serving.rules;
   rules.decodes = plan.decoding.replicas == 0;
+  if (plan.tiers) {
+    remote_.emplace(TierStore(tier_blocks(plan.tiers->remote_tokens, rules.block)));
+    rules.tiers = &*plan.tiers;
+    rules.remote = &*remote_;
+  }
   add_pool(plan.serving, rules);
   if (!rules.decodes) add_pool(plan.decoding, plan.decoding.rules);
   sent_until_.assign(static_cast<std::size_t>(plan.serving.replicas), 0);
@@ -58,6 +63,7 @@ void ServingRun::add(const ReplicaQueue& replica, PoolAccount& out) {
   out.preempted += replica.preempted();
   out.fullest = std::max(out.fullest, replica.fullest());
   out.intervals.add(replica.intervals());
+  out.tiers += replica.tiers();
 }
 
 ServeResult ServingRun::close(bool stopped) {
@@ -65,6 +71,7 @@ ServeResult ServingRun::close(bool stopped) {
   lives_->close(std::max(result_.end, now_));
   result_.failures = lives_->failures();
   result_.stopped = stopped;
+  if (remote_) result_.remote = remote_->store.flow();
   for (const std::size_t pool : {0UL, 1UL}) {
     PoolAccount& account = pool == 0 ? result_.serving : result_.decoding;
     account.down = lives_->down(pool);
@@ -111,10 +118,16 @@ void ServingRun::handle(RunTime now) {
 }
 
 void ServingRun::begin_pass(std::uint32_t replica, RunTime now) {
+  const ReplicaQueue& queue = replicas_[replica];
   const RunTime end = replicas_[replica].start(now);
-  if (end < 0) return;
+  if (end < 0) {
+    const RunTime loaded = queue.next_loaded();
+    if (loaded >= 0) push(loaded, EventKind::loaded, replica);
+    return;
+  }
   push(end, EventKind::pass_end, replica, epochs_[replica]);
-  account_of(replica).over_time.add(now, end, replicas_[replica].last_pass().drawn);
+  // GPUs that wait for keys and values draw what they do between passes.
+  account_of(replica).over_time.add(now + queue.stall(), end, queue.last_pass().drawn);
   if (flows_ == nullptr || replica >= prompt_replicas() || plan_.transfer.layers < 2) return;
   push(now + (end - now) / plan_.transfer.layers, EventKind::first_layer, replica,
        epochs_[replica]);
@@ -131,6 +144,9 @@ void ServingRun::handle_event(const Event& event, RunTime now) {
     case EventKind::transfer_end:
       if (flows_ != nullptr) return take_over(event.index, event.epoch);
       return route(event.index, true);
+    case EventKind::loaded:
+      touched_.push_back(event.index);
+      return;
     case EventKind::failure:
     case EventKind::planned_failure:
       return fail(event.index, event.kind == EventKind::failure, now);

@@ -39,6 +39,7 @@ class ServingRun {
   enum class EventKind : std::uint8_t {
     pass_end,
     transfer_end,
+    loaded,       ///< keys and values that a replica's request waited for
     first_layer,  ///< of a pass with prompts: its keys and values may go
     failure,
     planned_failure,
@@ -103,6 +104,7 @@ class ServingRun {
   std::vector<ServedRequest>& requests_;
   KvFlows* flows_;
   std::vector<RequestState> states_;
+  std::optional<RemotePool> remote_;  ///< behind the caches of replicas
   std::vector<ReplicaQueue> replicas_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::uint32_t> touched_, ended_, leaving_;

@@ -10,6 +10,7 @@
 #include "sim/serving/kv_flows.hpp"
 #include "sim/serving/kv_links.hpp"
 #include "sim/serving/replica_rules.hpp"
+#include "sim/serving/tier_report.hpp"
 
 namespace lockstep {
 namespace {
@@ -126,6 +127,7 @@ ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas)
     plan.transfer = transfer_of(spec, replicas[0]);
   }
   if (spec.prefix_cache && !spec.prefixes.empty()) plan.serving.rules.prefixes = &spec.prefixes;
+  plan.tiers = tier_plan(spec, replicas[0]);
   plan.coming = spec.coming;
   plan.router = spec.router;
   plan.clients = spec.clients;
@@ -197,6 +199,7 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   out.failures = static_cast<double>(result.failures);
   out.retried = static_cast<double>(result.retried);
   out.found_share = found_share(spec);
+  out.tiers = tier_report(spec, replicas[0], result);
   out.refused = static_cast<double>(result.refused);
   out.transfer_s = mean_wait(result.transferring, out.figures);
   out.transfer_alone_s = mean_wait(result.transferring_alone, out.figures);

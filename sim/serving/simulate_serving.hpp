@@ -58,6 +58,23 @@ struct ServingLink {
   double share = 0;  ///< of what it could have carried over the run
 };
 
+/// Memory behind the caches of replicas, all of its kind together.
+struct ServingTier {
+  std::string name;  ///< host or remote
+  double capacity_bytes = 0;
+  double found_share = 0;  ///< of the tokens of prompts
+  double loaded_bytes = 0, written_bytes = 0;
+  double left_bytes = 0;  ///< of what was written: no longer there
+  double held_bytes = 0;  ///< and what is, in the end
+};
+struct ServingTierReport {
+  double gpu_found_share = 0;  ///< of the tokens of prompts
+  std::vector<ServingTier> tiers{};
+  double loads = 0;
+  double load_s = 0;   ///< from when one is asked for, on average
+  double stall_s = 0;  ///< that passes waited for loads, of all replicas
+};
+
 /// A training beside the service.
 struct BesideJob {
   std::string name, about;
@@ -113,6 +130,7 @@ struct ServingReport {
   std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
   std::optional<ServingPower> power;        ///< where the scenario asks for it
   std::optional<ServingBeside> beside;      ///< where trainings share the fabric
+  std::optional<ServingTierReport> tiers;   ///< where memory stands behind the caches
   std::optional<TokenPrice> rent;           ///< where a GPU-hour has a price
 };
 

@@ -307,6 +307,39 @@ TEST_CASE("serving: trainings on other nodes of the fabric, and where the pools 
   refuses(nowhere, "serving.nodes beside it: which nodes the pools fill");
 }
 
+TEST_CASE(
+    "serving: memory behind the caches is held against the node, the engine and the batching") {
+  CHECK_FALSE(read_served(sound_serving()).tiers);
+  const Json remote{{"memory", "40 TB"}, {"bandwidth", "100 GB/s"}};
+  const Json host{{"memory", "1.5 TB"}};
+  const ServingSpec spec = read_served(with_served("/cache_tiers", {{"host", host}}));
+  REQUIRE(spec.tiers);
+  CHECK(spec.tiers->host->memory == Bytes{1.5e12});
+  CHECK_FALSE(spec.tiers->remote);
+  CHECK(spec.tiers->load == CacheLoad::asynchronous);
+  CHECK(std::ranges::count(spec.assumptions,
+                           "cache_tiers: load asynchronous (not given; as vllm does)") == 1);
+  const ServingSpec both = read_served(
+      with_served("/cache_tiers", {{"host", host}, {"remote", remote}, {"load", "by_layer"}}));
+  CHECK(both.tiers->load == CacheLoad::by_layer);
+  CHECK(both.tiers->remote->bandwidth == gigabytes_per_second(100));
+
+  const auto refuses = [](const Json& scenario, const std::string& text) {
+    const std::string message = served_message(scenario);
+    CHECK_MESSAGE(message.find(text) != std::string::npos, message);
+  };
+  refuses(with_served("/cache_tiers", Json::object()), "allowed: \"host\", \"remote\" or both");
+  const Json large = with_served("/cache_tiers", {{"host", {{"memory", "3 TB"}}}});
+  refuses(large, "s.json#/serving/cache_tiers/host/memory: ");
+  refuses(large, "allowed: at most the 2000 GB of a node's host");
+  refuses(with_served("/cache_tiers", {{"remote", {{"memory", "3 TB"}}}}), "bandwidth");
+  refuses(with_served("/cache_tiers", {{"host", host}, {"load", "later"}}),
+          "asynchronous, by_layer, blocking");
+  Json off = with_served("/cache_tiers", {{"host", host}});
+  off["serving"]["batching"]["prefix_cache"] = false;
+  refuses(off, "no such key where \"batching\" has \"prefix_cache\": false");
+}
+
 // To write it: LOCKSTEP_WRITE_SCHEMA=1 build/tests/lockstep_tests -tc='serving.schema.json*'
 TEST_CASE("serving.schema.json is what the reader declares") {
   const std::string text = write_json(serving_schema(test::presets()), 2) + "\n";

@@ -67,6 +67,39 @@ TEST_CASE("lockstep run: what the conversations' scenario expects of its cache, 
   CHECK(without.err.starts_with("expectation missed: prefix_found_share>0.9: "));
 }
 
+TEST_CASE("lockstep run: memory behind small caches finds what these have let go of") {
+  // A cache of 36,000 tokens a replica, for conversations that hold far more together.
+  std::vector<std::string> args{kConversations,
+                                "--set",
+                                "serving.load.requests=3000",
+                                "--set",
+                                "serving.batching.memory_fraction=0.28",
+                                "--set",
+                                "expect.that=[\"served>0\"]"};
+  const nlohmann::json without = served(args);
+  CHECK_FALSE(without.contains("cache_tiers"));
+  const auto with = [&](const std::string& memory) {
+    std::vector<std::string> changed = args;
+    changed.insert(changed.end(), {"--set", "serving.cache_tiers.host.memory=" + memory});
+    return served(changed);
+  };
+  const nlohmann::json none = with("0 GB"), all = with("1.5 TB");
+  CHECK(none["ttft_s"] == without["ttft_s"]);
+  CHECK(none["e2e_s"] == without["e2e_s"]);
+  CHECK(number(none, "/cache_tiers/loads") == 0);
+  CHECK(number(all, "/cache_tiers/loads") > 0);
+  CHECK(number(all, "/prefix_found_share") > number(none, "/prefix_found_share"));
+  const nlohmann::json& host = all["cache_tiers"]["tiers"][0];
+  CHECK(host["name"] == "host");
+  CHECK(
+      number(all, "/prefix_found_share") ==
+      doctest::Approx(number(all, "/cache_tiers/gpu_found_share") + number(host, "/found_share")));
+  CHECK(number(host, "/written_bytes") ==
+        doctest::Approx(number(host, "/left_bytes") + number(host, "/held_bytes")));
+  // Four nodes of it, half of each a replica's.
+  CHECK(number(host, "/capacity_bytes") == doctest::Approx(4 * 1.5e12));
+}
+
 TEST_CASE("lockstep run: more load on the same replicas, later tokens") {
   const std::vector<std::string> few{kChatScenario, "--set", "serving.load.requests=2000"};
   std::vector<std::string> many = few;

@@ -1,6 +1,7 @@
 #include "tools/lockstep/serving/serving_files.hpp"
 
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <functional>
 
@@ -60,6 +61,26 @@ std::string request_edge(char phase, std::string_view name, std::size_t id, int 
       phase, id, name, replica, kRequestMicro * request_s(at));
 }
 
+/// Tokens of prompts that were looked for and held: on the GPUs, and of the rest behind them.
+std::string prefix_metrics(const ServingAnswer& a) {
+  double found = 0, asked = 0;
+  for (const ServedRequest& r : a.spec.requests) {
+    if (r.scheduled < 0) continue;
+    found += r.found;
+    asked += r.input;
+  }
+  const bool tiers = a.report.tiers.has_value();
+  const double on_gpus = tiers ? std::round(a.report.tiers->gpu_found_share * asked) : found;
+  std::string out =
+      metric_counter("prefix_cache_queries", "Tokens of prompts that were looked for.", a, asked);
+  out += metric_counter("prefix_cache_hits", "Tokens of prompts that were held.", a, on_gpus);
+  if (!tiers) return out;
+  out += metric_counter("external_prefix_cache_queries",
+                        "Those that were looked for behind the GPUs.", a, asked - on_gpus);
+  return out + metric_counter("external_prefix_cache_hits", "Those that were held there.", a,
+                              found - on_gpus);
+}
+
 }  // namespace
 
 std::string serving_timeline(const ServingAnswer& a) {
@@ -93,20 +114,13 @@ std::string serving_timeline(const ServingAnswer& a) {
 
 std::string serving_metrics(const ServingAnswer& a) {
   const ServingReport& report = a.report;
-  double preempted = 0, found = 0, asked = 0;
+  double preempted = 0;
   for (const ServingPoolReport& pool : report.pools) preempted += pool.preempted;
-  for (const ServedRequest& r : a.spec.requests) {
-    if (r.scheduled < 0) continue;
-    found += r.found;
-    asked += r.input;
-  }
   std::string out;
   out += metric_counter("prompt_tokens", "Tokens of prompts.", a, report.figures.input_tokens);
   out += metric_counter("generation_tokens", "Tokens of answers.", a, report.figures.output_tokens);
   out += metric_counter("num_preemptions", "Requests that left a full cache.", a, preempted);
-  out +=
-      metric_counter("prefix_cache_queries", "Tokens of prompts that were looked for.", a, asked);
-  out += metric_counter("prefix_cache_hits", "Tokens of prompts that were held.", a, found);
+  out += prefix_metrics(a);
   out += metric_histogram("time_to_first_token_seconds", "From arrival to the first token.", a,
                           [](const ServedRequest& r) { return request_s(r.time_to_first()); });
   out +=

@@ -1,0 +1,311 @@
+// Host memory and a remote pool behind the caches of replicas: closed forms, and books that
+// balance.
+#include "sim/serving/cache_tiers.hpp"
+
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <vector>
+
+#include "sim/core/random.hpp"
+#include "sim/serving/serve.hpp"
+#include "tests/support/near.hpp"
+
+namespace lockstep {
+namespace {
+
+/// A millisecond for each token of a prompt, 10 ms a step.
+class TierClock final : public PassClock {
+ public:
+  ServingPass pass(const PassLoad& load) override {
+    ServingPass out;
+    out.prompts = Seconds{load.prompt_tokens / 1000};
+    if (load.sequences > 0) out.products = Seconds{0.01};
+    return out;
+  }
+};
+
+constexpr int kTierBlock = 16;
+constexpr int kBeginning = 1600;  // tokens
+// Such a beginning, and a block for a prompt's last token and the answer's first one.
+constexpr double kRoomForOne = kBeginning + kTierBlock;
+
+ServedRequest request_at(double seconds, std::int32_t prefix, std::int32_t output = 1) {
+  ServedRequest out;
+  out.arrival = to_run_time(Seconds{seconds});
+  out.prefix = prefix;
+  out.input = prefix < 0 ? kTierBlock : kBeginning + 1;
+  out.output = output;
+  return out;
+}
+
+/// 10 s apart, each so long alone that no two of them meet.
+std::vector<ServedRequest> one_by_one(const std::vector<std::int32_t>& prefixes) {
+  std::vector<ServedRequest> out;
+  for (const std::int32_t prefix : prefixes) {
+    out.push_back(request_at(10.0 * static_cast<double>(out.size()), prefix));
+  }
+  return out;
+}
+
+std::vector<PrefixNode> beginnings(std::size_t count) {
+  return std::vector<PrefixNode>(count, {.parent = -1, .tokens = kBeginning});
+}
+
+ServePlan tiered(PassClock& clock, const std::vector<PrefixNode>& nodes, double cache,
+                 const TierPlan& tiers) {
+  ServePlan plan;
+  plan.serving.clock = &clock;
+  plan.serving.rules = {.pass_tokens = 1 << 30,
+                        .most_sequences = 1 << 30,
+                        .block = kTierBlock,
+                        .cache_tokens = cache,
+                        .prefixes = &nodes};
+  plan.tiers = tiers;
+  return plan;
+}
+
+double seconds_to_first(const ServedRequest& request) {
+  return to_seconds(request.time_to_first()).base_units();
+}
+
+double tokens_found(const std::vector<ServedRequest>& requests) {
+  double sum = 0;
+  for (const ServedRequest& r : requests) sum += r.found;
+  return sum;
+}
+
+/// One after the other, each behind one of so many beginnings, some of which are asked for most.
+std::vector<ServedRequest> zipf_requests(int count, std::size_t of, double apart_s) {
+  RandomStream random({.seed = 3, .purpose = 1});
+  std::vector<double> weights;
+  double sum = 0;
+  for (std::size_t k = 1; k <= of; ++k) weights.push_back(sum += 1 / static_cast<double>(k));
+  std::vector<ServedRequest> out;
+  for (int i = 0; i < count; ++i) {
+    const double drawn = random.uniform() * sum;
+    std::int32_t k = 0;
+    while (weights[static_cast<std::size_t>(k)] <= drawn) ++k;
+    out.push_back(request_at(apart_s * i, k));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("cache tiers: what fits on the host comes back in its bytes over the link's rate") {
+  struct Row {
+    CacheLoad load;
+    double ttft_s;
+  };
+  // 16 ms of load and 1 ms of work on the last token; of ten layers the last one's work is left
+  // when all is there.
+  for (const Row& row : {Row{CacheLoad::blocking, 0.017}, Row{CacheLoad::asynchronous, 0.017},
+                         Row{CacheLoad::by_layer, 0.0161}}) {
+    CAPTURE(row.ttft_s);
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(2);
+    std::vector<ServedRequest> requests = one_by_one({0, 1, 0, 1, 0, 1});
+    const TierPlan tiers{
+        .load = row.load, .layers = 10, .host_tokens = 1e6, .host_token = Seconds{1e-5}};
+    const ServeResult result = serve(tiered(clock, nodes, kRoomForOne, tiers), requests);
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      CHECK(requests[i].found == (i < 2 ? 0 : kBeginning));
+      CHECK(seconds_to_first(requests[i]) == test::near(i < 2 ? 1.601 : row.ttft_s));
+    }
+    const TierAccount& books = result.serving.tiers;
+    CHECK(books.gpu == 0);
+    CHECK(books.host == 4 * kBeginning / kTierBlock);
+    CHECK(books.loads == 4);
+    CHECK(to_seconds(books.loading).base_units() == test::near(4 * 0.016));
+    CHECK(books.of_host.written == 2 * kBeginning / kTierBlock);  // each once: it stays there
+    CHECK(books.of_host.loaded == books.host);
+  }
+}
+
+TEST_CASE(
+    "cache tiers: passes of others go on beside a load, or wait for it, as the engine has it") {
+  const auto last_token = [](CacheLoad load) {
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(2);
+    std::vector<ServedRequest> requests = one_by_one({0, 1});
+    requests.push_back(request_at(20, -1, 200));
+    requests.push_back(request_at(20.5, 0));
+    const TierPlan tiers{
+        .load = load, .layers = 10, .host_tokens = 1e6, .host_token = Seconds{5e-4}};
+    const ServeResult result =
+        serve(tiered(clock, nodes, kRoomForOne + 20 * kTierBlock, tiers), requests);
+    CHECK(requests[3].found == kBeginning);
+    CHECK((result.serving.tiers.stalled > 0) == (load != CacheLoad::asynchronous));
+    return to_seconds(requests[2].last).base_units();
+  };
+  const double beside = last_token(CacheLoad::asynchronous);
+  CHECK(last_token(CacheLoad::blocking) - beside == test::near(kBeginning * 5e-4));
+  // A pass of 11 ms, of which nine tenths are beside the load.
+  CHECK(last_token(CacheLoad::by_layer) - beside == test::near(kBeginning * 5e-4 - 0.9 * 0.011));
+}
+
+TEST_CASE("cache tiers: of size 0 they change nothing, whatever the load") {
+  TierClock clock;
+  const std::vector<PrefixNode> nodes = beginnings(8);
+  std::vector<ServedRequest> without = zipf_requests(400, 8, 0.3), with = without;
+  ServePlan plan = tiered(clock, nodes, 2.5 * kRoomForOne, {});
+  plan.tiers.reset();
+  (void)serve(plan, without);
+  const TierPlan none{.host_token = Seconds{1}, .remote_token = Seconds{1}};
+  const ServeResult result = serve(tiered(clock, nodes, 2.5 * kRoomForOne, none), with);
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    CHECK(with[i].first == without[i].first);
+    CHECK(with[i].found == without[i].found);
+  }
+  CHECK(result.serving.tiers.loads == 0);
+  CHECK(result.serving.tiers.of_host.written == 0);
+}
+
+TEST_CASE("cache tiers: over links without end a hit is as one on the GPUs") {
+  for (const CacheLoad load : {CacheLoad::asynchronous, CacheLoad::by_layer, CacheLoad::blocking}) {
+    for (const bool on_host : {true, false}) {
+      TierClock clock;
+      const std::vector<PrefixNode> nodes = beginnings(20);
+      std::vector<ServedRequest> large = zipf_requests(300, 20, 10), tiers = large;
+      ServePlan plan = tiered(clock, nodes, 1e6, {});
+      plan.tiers.reset();
+      (void)serve(plan, large);
+      const TierPlan behind{.load = load,
+                            .layers = 10,
+                            .host_tokens = on_host ? 1e6 : 0,
+                            .remote_tokens = on_host ? 0 : 1e6};
+      (void)serve(tiered(clock, nodes, kRoomForOne, behind), tiers);
+      for (std::size_t i = 0; i < tiers.size(); ++i) {
+        CHECK(tiers[i].found == large[i].found);
+        CHECK(tiers[i].first == large[i].first);
+        CHECK(tiers[i].last == large[i].last);
+      }
+    }
+  }
+}
+
+TEST_CASE("cache tiers: a larger one finds no less, and blocks that went in are there or left") {
+  TierClock clock;
+  const std::vector<PrefixNode> nodes = beginnings(50);
+  for (const bool on_host : {true, false}) {
+    double before = -1, first = 0;
+    for (const int holds : {0, 1, 2, 5, 10, 20, 40, 60}) {
+      CAPTURE(holds);
+      std::vector<ServedRequest> requests = zipf_requests(3000, 50, 10);
+      TierPlan tiers;
+      (on_host ? tiers.host_tokens : tiers.remote_tokens) = holds * kBeginning;
+      const ServeResult result = serve(tiered(clock, nodes, 3 * kRoomForOne, tiers), requests);
+      const double found = tokens_found(requests);
+      CHECK(found >= before);
+      if (before < 0) first = found;
+      before = found;
+      const TierAccount& books = result.serving.tiers;
+      CHECK(found == kTierBlock * static_cast<double>(books.gpu + books.host + books.remote));
+      for (const TierFlow& flow : {books.of_host, result.remote}) {
+        CHECK(flow.written == flow.left + flow.held);
+        CHECK(flow.held * kTierBlock <= holds * kBeginning);
+      }
+      CHECK(books.of_host.loaded == books.host);
+      CHECK(result.remote.loaded == books.remote);
+    }
+    CHECK(before > 1.5 * first);
+    CHECK(before == (3000 - 50) * kBeginning);  // each is worked on once
+  }
+}
+
+TEST_CASE(
+    "cache tiers: what one replica let go of another finds in the pool, which both load from") {
+  TierClock clock;
+  const std::vector<PrefixNode> nodes = beginnings(2);
+  // In turn: the first replica has worked on beginning 0, then on 1; the second one on 1 alone.
+  std::vector<ServedRequest> requests{request_at(0, 0), request_at(10, 1), request_at(20, 1)};
+  requests.push_back(request_at(30, 0));
+  for (int i = 0; i < 2; ++i) requests.push_back(request_at(40, 1));
+  TierPlan tiers{.remote_tokens = 1e6,
+                 .remote_token = Seconds{1e-5},
+                 .pool_token = Seconds{2e-5},
+                 .remote_latency = Seconds{0.003}};
+  ServePlan plan = tiered(clock, nodes, kRoomForOne, tiers);
+  plan.serving.replicas = 2;
+  const ServeResult result = serve(plan, requests);
+  CHECK(requests[3].replica == 1);
+  CHECK(requests[3].found == kBeginning);
+  // The pool is slower than the NICs of a replica.
+  CHECK(seconds_to_first(requests[3]) == test::near(0.032 + 0.003 + 0.001));
+  // The first replica has it; the second one let go of it when it loaded the other.
+  CHECK(seconds_to_first(requests[4]) == test::near(0.001));
+  CHECK(seconds_to_first(requests[5]) == test::near(0.036));
+  CHECK(result.serving.tiers.remote == 2 * kBeginning / kTierBlock);
+  CHECK(result.serving.tiers.of_host.written == 0);
+
+  // Two that load at once: the pool serves one after the other.
+  std::vector<ServedRequest> both{request_at(0, 0),  request_at(1, 0),  request_at(10, 1),
+                                  request_at(11, 1), request_at(20, 0), request_at(20, 0)};
+  (void)serve(plan, both);
+  CHECK(seconds_to_first(both[4]) == test::near(0.036));
+  CHECK(seconds_to_first(both[5]) == test::near(0.036 + 0.032));
+}
+
+TEST_CASE(
+    "cache tiers: with a replica that dies its part of host memory is lost, the pool is not") {
+  for (const bool on_host : {true, false}) {
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(2);
+    std::vector<ServedRequest> requests = one_by_one({0, 1, 0, 1});
+    TierPlan tiers;
+    (on_host ? tiers.host_tokens : tiers.remote_tokens) = 1e6;
+    ServePlan plan = tiered(clock, nodes, kRoomForOne, tiers);
+    plan.serving.life.planned = {{to_run_time(Seconds{15}), 0}};
+    plan.serving.life.down = to_run_time(Seconds{1});
+    const ServeResult result = serve(plan, requests);
+    CHECK(result.failures == 1);
+    CHECK(requests[2].found == (on_host ? 0 : kBeginning));
+    CHECK(requests[3].found == 0);  // it was on the GPUs when they died
+    const TierFlow& flow = on_host ? result.serving.tiers.of_host : result.remote;
+    CHECK(flow.written == flow.left + flow.held);
+  }
+}
+
+TEST_CASE(
+    "cache tiers: under load every token comes out once, with prompts that load and preempt") {
+  for (const CacheLoad load : {CacheLoad::asynchronous, CacheLoad::by_layer, CacheLoad::blocking}) {
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(8);
+    std::vector<ServedRequest> requests = zipf_requests(400, 8, 0.2);
+    RandomStream random({.seed = 5, .purpose = 2});
+    for (ServedRequest& r : requests) r.output = 1 + static_cast<int>(300 * random.uniform());
+    const TierPlan tiers{.load = load,
+                         .layers = 10,
+                         .host_tokens = 3 * kBeginning,
+                         .remote_tokens = 5 * kBeginning,
+                         .host_token = Seconds{1e-5},
+                         .remote_token = Seconds{1e-4},
+                         .pool_token = Seconds{1e-5}};
+    const ServeResult result = serve(tiered(clock, nodes, 3 * kRoomForOne, tiers), requests);
+    CHECK(result.serving.tiers.host > 0);
+    CHECK(result.serving.tiers.remote > 0);
+    CHECK(result.serving.preempted > 0);
+    CHECK(std::ranges::all_of(requests, &ServedRequest::served));
+  }
+}
+
+TEST_CASE("tier store: the longest unwritten leaves first, and what is too large passes by") {
+  TierStore store(10);
+  std::vector<PrefixPiece> left;
+  store.write({.node = 0, .blocks = 4}, left);
+  store.write({.node = 1, .blocks = 6}, left);
+  store.write({.node = 0, .blocks = 4}, left);
+  CHECK(left.empty());
+  store.write({.node = 2, .blocks = 3}, left);
+  REQUIRE(left.size() == 1);
+  CHECK(left[0].node == 1);
+  CHECK(store.holds(0));
+  store.write({.node = 3, .blocks = 11}, left);
+  CHECK(left.back().node == 3);
+  CHECK(store.flow().held == 7);
+  CHECK(store.flow().written == 13);
+  store.clear();
+  CHECK(store.flow().left == 13);
+}
+
+}  // namespace lockstep
