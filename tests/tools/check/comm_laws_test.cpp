@@ -32,7 +32,7 @@ constexpr const char* kIncast =
             "leaf_oversubscription": 2}},
         "efficiency": 1,
         "traffic": [{"name": "in", "kind": "incast", "size": "8 MiB"},
-                    {"name": "round", "kind": "shift", "size": "64 MiB"}]})";
+                    {"name": "round", "kind": "shift", "by": 4, "size": "64 MiB"}]})";
 constexpr const char* kShift =
     R"({"cluster": {"node": {"preset": "dgx_h100", "gpus": 1, "nvlink_domain": 1, "nics": 1},
           "nodes": 8, "fabric": {"kind": "fat_tree", "routing": "spray", "leaf_ports_down": 4}},
@@ -123,7 +123,7 @@ TEST_CASE("comm laws: a mistake that is planted in an answer breaks the law that
       {"payload", kShift, "traffic", [](Json& a, std::size_t) { a["traffic"][0]["bytes"] = 1.0; }},
       {"times", kIncast, "traffic",
        [](Json& a, std::size_t) { a["end_s"] = 2 * number_of(a["end_s"]); }},
-      {"link_bound", kIncast, "traffic",
+      {"link_bound", kShift, "traffic",
        [](Json& a, std::size_t) { a["end_s"] = 0.999 * number_of(a["end_s"]); }},
       {"symmetric", kShift, "traffic",
        [](Json& a, std::size_t) { a["end_s"] = 1.001 * number_of(a["end_s"]); }},
@@ -160,6 +160,19 @@ TEST_CASE("comm laws: a mistake that is planted in an answer breaks the law that
     CHECK(certificate_of(mistake.text, mistake.about, mistake.law, mistake.plant).broken());
     CHECK_FALSE(certificate_of(mistake.text, mistake.about, mistake.law).broken());
   }
+}
+
+TEST_CASE("traffic: NICs that send in later rounds alone are among those that send") {
+  // Partners of the first round are next door for some, over NVLink; not those of all rounds.
+  const Json answer =
+      comm_answer("rounds.json",
+                  R"({"cluster": {"node": "dgx_a100_80gb", "nodes": 2, "fabric": "fat_tree"},
+          "traffic": [{"kind": "permutation", "size": "1 MiB", "repeat": 30}]})",
+                  test::presets());
+  const Json& entry = answer.at("traffic").at(0);
+  CHECK(number_of(entry.at("line_rate_share")) <= 1);
+  CHECK(number_of(entry.at("nic_bytes_per_s")) ==
+        doctest::Approx(number_of(entry.at("nic_bytes")) / 16 / number_of(entry.at("time_s"))));
 }
 
 TEST_CASE("random comm: a function of seed and number, of both kinds, and hardly twice alike") {
