@@ -19,6 +19,7 @@
 #include "tools/lockstep/check/check_table.hpp"
 #include "tools/lockstep/check/comm_laws.hpp"
 #include "tools/lockstep/check/command_laws.hpp"
+#include "tools/lockstep/check/plan_laws.hpp"
 #include "tools/lockstep/check/random_comm.hpp"
 #include "tools/lockstep/cli.hpp"
 
@@ -77,12 +78,14 @@ constexpr CommandSpec kCheckSpec{
         "held and how closely: what goes in comes out (time, bytes, FLOP, tokens, memory, energy,\n"
         "money), the same question in other words has the same answer, better hardware slows\n"
         "nothing, what closed forms say, and that commands agree. Takes whatever lockstep run\n"
-        "and lockstep comm answer. A law with nothing to compare is not counted as held. Max-min "
-        "fairness and list\n"
-        "scheduling may make better hardware slower by a little: such an anomaly is named with "
-        "its\n"
-        "size. --random tries all laws on scenarios that are drawn. Exit status 1 where a law is\n"
-        "broken; the laws tried so far after Ctrl-C.",
+        "and lockstep comm answer, and plans of trainings (with 10 samples; all with --deep). A "
+        "law\n"
+        "with nothing to compare is not counted as held. Max-min fairness and list scheduling may\n"
+        "make better hardware slower by a little: such an anomaly is named with its size. "
+        "--random\n"
+        "tries all laws on scenarios that are drawn. Exit status 1 where a law is broken; the "
+        "laws\n"
+        "tried so far after Ctrl-C.",
     .positionals = 1,
     .options = kCheckOptions,
     .examples = kCheckExamples,
@@ -107,14 +110,15 @@ std::vector<LawOf<Subject>> laws_asked(std::vector<LawOf<Subject>> all,
   return all;
 }
 
-/// Of what `lockstep run` answers, and of what `lockstep comm` does.
+/// Of what `lockstep run` answers, and of what `lockstep comm` and `lockstep plan` do.
 std::vector<Law> run_laws_asked(const ParsedOptions& options) {
   std::vector<Law> all = product_laws();
   std::ranges::move(command_laws(options.all("presets")), std::back_inserter(all));
   return laws_asked(std::move(all), options);
 }
-std::vector<DocumentLaw> comm_laws_asked(const ParsedOptions& options) {
-  return laws_asked(comm_laws(options.all("presets")), options);
+std::vector<DocumentLaw> document_laws_asked(std::string_view about, const ParsedOptions& options) {
+  const std::vector<std::string> presets = options.all("presets");
+  return laws_asked(about == "plan" ? plan_laws(presets) : comm_laws(presets), options);
 }
 
 template <class Subject>
@@ -126,36 +130,54 @@ Certificate certificate_of(Subject& subject, const std::vector<LawOf<Subject>>& 
                     [&](std::size_t done, std::size_t all) { progress.update(done, all); });
 }
 
-/// "traffic" or "collective" of a scenario that `lockstep comm` answers; else empty. Throws
+bool not_interrupted() { return !InterruptGuard::interrupted(); }
+
+/// "traffic", "collective" or "plan" of a document that another command answers; else empty. Throws
 /// InputError for text that is no JSON.
-std::string comm_kind(const CommandInput& input, const ParsedOptions& options) {
-  const JsonCursor root =
-      JsonCursor::parse(input.file, input.text, JsonStyle::plain, options.all("set"));
+std::string other_kind(const JsonCursor& root) {
   const ScenarioKind kind = scenario_kind(root);
   const bool comm = kind == ScenarioKind::traffic || kind == ScenarioKind::collective;
-  return comm ? std::string(name_of(kind)) : "";
+  if (comm) return std::string(name_of(kind));
+  return root.is_object() && root.json().contains("candidates") ? "plan" : "";
 }
 
-DocumentQuestion comm_question(const PresetStore& presets) {
+DocumentQuestion document_question(const std::string& about, const PresetStore& presets) {
   DocumentQuestion out;
-  out.go_on = [] { return !InterruptGuard::interrupted(); };
-  out.answer = [&presets](const std::string& file, const std::string& text) {
-    return comm_answer(file, text, presets);
+  out.go_on = not_interrupted;
+  out.about = about;
+  out.answer = [&presets, plan = about == "plan"](const std::string& file,
+                                                  const std::string& text) {
+    return plan ? plan_answer(file, text, presets, not_interrupted)
+                : comm_answer(file, text, presets);
   };
   return out;
 }
 
-Certificate comm_certificate(const CommandInput& input, const std::string& about,
-                             const PresetStore& presets, const ParsedOptions& options,
-                             Console& console) {
-  DocumentQuestion question = comm_question(presets);
+/// A plan has fewer samples than it says, where --deep does not ask for all.
+std::vector<std::string> document_sets(const JsonCursor& root, const std::string& about,
+                                       const ParsedOptions& options) {
+  constexpr int kFewSamples = 10;
+  std::vector<std::string> out = options.all("set");
+  const nlohmann::ordered_json& json = root.json();
+  const bool few = json.contains("samples") && json.at("samples").is_number() &&
+                   json.at("samples").get<double>() <= kFewSamples;
+  if (about == "plan" && !options.has("deep") && !few) {
+    out.push_back(fmt::format("samples={}", kFewSamples));
+  }
+  return out;
+}
+
+Certificate document_certificate(const CommandInput& input, const JsonCursor& root,
+                                 const PresetStore& presets, const ParsedOptions& options,
+                                 Console& console) {
+  const std::string about = other_kind(root);
+  DocumentQuestion question = document_question(about, presets);
   question.file = input.file;
   question.text = input.text;
-  question.set = options.all("set");
+  question.set = document_sets(root, about, options);
   question.deep = options.has("deep");
-  question.about = about;
   DocumentSubject subject(std::move(question), presets);
-  return certificate_of(subject, comm_laws_asked(options), options, console);
+  return certificate_of(subject, document_laws_asked(about, options), options, console);
 }
 
 Certificate run_certificate(const CommandInput& input, const PresetStore& presets,
@@ -174,12 +196,14 @@ Certificate run_certificate(const CommandInput& input, const PresetStore& preset
 Exit answer_check(const CommandInput& input, const PresetStore& presets,
                   const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kCheckFormats);
-  const std::string comm = comm_kind(input, options);
+  const JsonCursor root =
+      JsonCursor::parse(input.file, input.text, JsonStyle::plain, options.all("set"));
   Certificate certificate;
   {
     const InterruptGuard guard;
-    certificate = comm.empty() ? run_certificate(input, presets, options, console)
-                               : comm_certificate(input, comm, presets, options, console);
+    certificate = other_kind(root).empty()
+                      ? run_certificate(input, presets, options, console)
+                      : document_certificate(input, root, presets, options, console);
   }
   const TextStyle style = output_style(options, console);
   write_output(format == "json" ? Answer(JsonText(certificate_json(certificate)))
@@ -226,11 +250,11 @@ RandomTrials comm_trials(const RandomCheck& check, const std::vector<DocumentLaw
   out.laws = tallies_of(laws);
   out.draw = [&](std::uint32_t number) { return random_comm(check.seed, number, presets); };
   out.certificate = [&](const std::string& text, const std::string& law) {
-    DocumentQuestion question = comm_question(presets);
+    DocumentQuestion question =
+        document_question(other_kind(JsonCursor::parse("random.json", text)), presets);
     question.file = "random.json";
     question.text = text;
     question.deep = check.deep;
-    question.about = name_of(scenario_kind(JsonCursor::parse(question.file, text)));
     DocumentSubject subject(std::move(question), presets);
     return check_laws(subject, laws_named(laws, law));
   };
@@ -240,7 +264,7 @@ RandomTrials comm_trials(const RandomCheck& check, const std::vector<DocumentLaw
 RandomCertificate random_certificate(const RandomCheck& check, const ParsedOptions& options,
                                      const PresetStore& presets) {
   if (options.has("kind") && options.get("kind") == kCommKind) {
-    const std::vector<DocumentLaw> laws = comm_laws_asked(options);
+    const std::vector<DocumentLaw> laws = document_laws_asked(kCommKind, options);
     return check_random(check, comm_trials(check, laws, presets));
   }
   return check_random(check, run_laws_asked(options), presets, StepIntervals(presets));
