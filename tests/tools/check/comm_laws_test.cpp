@@ -95,6 +95,14 @@ TEST_CASE("comm laws: of traffic and of collectives those that are about them ho
   check_held(collective, {"rows", "rows_alone", "sizes", "port_bound", "traffic_and_collective"});
 }
 
+TEST_CASE("comm laws: links of one name are not taken for each other") {
+  const char* const paces =
+      R"({"cluster": {"node": "dgx_a100_80gb", "nodes": 1},
+          "traffic": [{"kind": "all_to_all", "size": "64 KiB"},
+                      {"kind": "all_reduce", "size": "3000000 B"}]})";
+  check_held(certificate_of(paces, "traffic", "bytes"), {"bytes"});
+}
+
 TEST_CASE("comm laws: each has a name of its own and a sentence") {
   std::set<std::string> names;
   for (const DocumentLaw& law : comm_laws({})) {

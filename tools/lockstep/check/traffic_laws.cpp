@@ -96,27 +96,35 @@ void hold_fabric_ends(const TrafficSimulation& of, const LinkSums& sums, const J
   book.same("bytes out of the fabric, and into it", out, in, kPrinted);
 }
 
+/// The links that the answer names carried what messages moved. A name that several have, as the
+/// paces of NCCL's flows, says nothing of one of them.
+void hold_named_links(const TrafficSimulation& of, const LinkSums& sums, const Json& answer,
+                      LawBook& book) {
+  std::multimap<std::string, LinkIndex> named;
+  for (LinkIndex link = 0; link < sums.bytes.size(); ++link) {
+    if (sums.bytes[link] > 0) named.emplace(of.network().link_name(link), link);
+  }
+  for (const Json& link : answer.at("links")) {
+    const auto name = link.at("name").get<std::string>();
+    book.holds(name + " is crossed by a message", named.contains(name));
+    if (named.count(name) != 1) continue;
+    const LinkIndex there = named.find(name)->second;
+    book.same(name + ", as the answer has it", link.at("bytes").get<double>(), sums.bytes[there],
+              rounding_of(of, sums, there));
+  }
+}
+
 void hold_traffic_bytes(DocumentSubject& subject, LawBook& book) {
   if (!is_traffic(subject, book)) return;
   const std::unique_ptr<TrafficTrial> trial = traffic_trial(subject);
   const TrafficSimulation& of = *trial->simulation;
   const LinkSums sums = link_sums(of);
-  std::map<std::string, LinkIndex> named;
   for (LinkIndex link = 0; link < sums.bytes.size(); ++link) {
     if (sums.bytes[link] == 0) continue;
-    const std::string name = of.network().link_name(link);
-    named.emplace(name, link);
-    book.same(name, of.network().flows().carried(link).base_units(), sums.bytes[link],
-              rounding_of(of, sums, link));
+    book.same(of.network().link_name(link), of.network().flows().carried(link).base_units(),
+              sums.bytes[link], rounding_of(of, sums, link));
   }
-  for (const Json& link : subject.answer().at("links")) {
-    const auto found = named.find(link.at("name").get<std::string>());
-    book.holds(link.at("name").get<std::string>() + " is crossed by a message",
-               found != named.end());
-    if (found == named.end()) continue;
-    book.same(found->first + ", as the answer has it", link.at("bytes").get<double>(),
-              sums.bytes[found->second], rounding_of(of, sums, found->second));
-  }
+  hold_named_links(of, sums, subject.answer(), book);
   hold_fabric_ends(of, sums, subject.answer(), book);
 }
 
