@@ -84,7 +84,7 @@ const FieldTable<Certificate>& certificate_table() {
     out.constant("schema", "Version of the names in this certificate.", "lockstep-certificate/1")
         .add("file", "The scenario's file.", [](const Certificate& c) { return c.file; })
         .add("answer_to", "What the scenario is about.",
-             [](const Certificate& c) { return name_of(c.kind); })
+             [](const Certificate& c) { return c.about; })
         .add("deep", "Whether large jobs and more values were tried.",
              [](const Certificate& c) { return c.deep; })
         .add("stopped", "Whether it was stopped before all laws were tried.",
@@ -182,7 +182,7 @@ const FieldTable<RandomCertificate>& random_certificate_table() {
              [](const Of& c) {
                NamedNumbers counts;
                for (const auto& [kind, count] : c.kinds) {
-                 counts.emplace_back(name_of(kind), static_cast<double>(count));
+                 counts.emplace_back(kind, static_cast<double>(count));
                }
                return counts;
              })

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <stdexcept>
-#include <utility>
 
-#include "models/base/input_error.hpp"
 #include "sim/laws/law_tables.hpp"
 
 namespace lockstep {
@@ -22,37 +19,6 @@ std::vector<Law> product_laws() {
     std::ranges::move(table(), std::back_inserter(out));
   }
   std::ranges::stable_sort(out, {}, &Law::family);
-  return out;
-}
-
-Certificate check_laws(LawSubject& subject, const std::vector<Law>& laws,
-                       const std::function<void(std::size_t, std::size_t)>& done) {
-  Certificate out;
-  out.file = subject.file();
-  out.kind = subject.kind();
-  out.deep = subject.deep();
-  std::size_t tried = 0;
-  for (const Law& law : laws) {
-    LawResult result{law.name, law.family, law.sentence, {}};
-    try {
-      if (law.deep && !subject.deep()) {
-        result.book.does_not_apply("tried with --deep alone");
-      } else {
-        law.hold(subject, result.book);
-      }
-    } catch (const LawsStopped&) {
-      out.stopped = true;
-      break;
-    } catch (const InputError&) {
-      throw;
-    } catch (const std::logic_error& error) {
-      // No scenario may lead to one, whatever the law was about.
-      result.book.same_text("an error of the program itself", error.what(), "none");
-    }
-    out.laws.push_back(std::move(result));
-    if (done) done(++tried, laws.size());
-  }
-  out.simulations = subject.simulations();
   return out;
 }
 

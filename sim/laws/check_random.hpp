@@ -58,13 +58,47 @@ struct RandomCertificate {
   std::size_t scenarios = 0;  ///< tried
   bool deep = false, stopped = false;
   std::size_t simulations = 0;
-  std::vector<std::pair<AnswerKind, std::size_t>> kinds;  ///< how many of each
+  std::vector<std::pair<std::string, std::size_t>> kinds;  ///< how many of each
   std::vector<LawTally> laws;
   std::vector<BrokenScenario> broken;  ///< by number
   std::vector<RefusedScenario> refused;
 };
 
-/// Draws and checks. A scenario that breaks a law is shrunk to what still breaks it.
+/// What is drawn, and the laws that it is tried under: more kinds of scenarios than `lockstep run`
+/// answers.
+struct RandomTrials {
+  std::vector<std::string> kinds;  ///< that a certificate's `about` may say
+  std::vector<LawTally> laws;      ///< their names, families and sentences
+  std::function<std::string(std::uint32_t number)> draw;
+  /// Under all laws or, where that is not empty, under the law of that name. Throws InputError.
+  std::function<Certificate(const std::string& text, const std::string& law)> certificate;
+};
+
+template <class Subject>
+std::vector<LawTally> tallies_of(const std::vector<LawOf<Subject>>& laws) {
+  std::vector<LawTally> out(laws.size());
+  for (std::size_t i = 0; i < laws.size(); ++i) {
+    out[i].name = laws[i].name;
+    out[i].family = laws[i].family;
+    out[i].sentence = laws[i].sentence;
+  }
+  return out;
+}
+
+/// The laws, or the one of that name where it is not empty.
+template <class Subject>
+std::vector<LawOf<Subject>> laws_named(std::vector<LawOf<Subject>> laws, const std::string& name) {
+  if (!name.empty()) {
+    std::erase_if(laws, [&](const LawOf<Subject>& law) { return law.name != name; });
+  }
+  return laws;
+}
+
+/// Draws and checks; a scenario that breaks a law is shrunk to what still breaks it. Of `check`
+/// everything but its kind and its plant is used.
+RandomCertificate check_random(const RandomCheck& check, const RandomTrials& trials);
+
+/// The same of what `lockstep run` answers.
 RandomCertificate check_random(const RandomCheck& check, const std::vector<Law>& laws,
                                const PresetStore& presets, const StepIntervals& intervals);
 

@@ -1,10 +1,7 @@
 // The same question in other words has the same answer, byte for byte.
-#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <ranges>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -24,22 +21,6 @@ std::string without_question(const Json& answer) {
   Json out = answer;
   out.erase("scenario");
   return write_json(out);
-}
-
-Json with_keys_reversed(const Json& from) {
-  if (from.is_array()) {
-    Json out = Json::array();
-    for (const Json& element : from) out.push_back(with_keys_reversed(element));
-    return out;
-  }
-  if (!from.is_object()) return from;
-  std::vector<std::pair<std::string, Json>> members;
-  for (const auto& [key, value] : from.items()) {
-    members.emplace_back(key, with_keys_reversed(value));
-  }
-  Json out = Json::object();
-  for (auto& [key, value] : std::views::reverse(members)) out[key] = std::move(value);
-  return out;
 }
 
 void hold_asked_twice(LawSubject& subject, LawBook& book) {

@@ -87,14 +87,17 @@ class LawBook {
   std::vector<LawAnomaly> anomalies_;
 };
 
-struct Law {
+/// A law about a subject: a scenario that `lockstep run` answers, or another document.
+template <class Subject>
+struct LawOf {
   std::string name;  ///< "time", "hardware.hbm_bandwidth"
   LawFamily family = LawFamily::conservation;
   std::string sentence;
   /// Compares, or says why the law does not apply. Throws InputError where the scenario itself is
   /// wrong, and LawsStopped.
-  std::function<void(LawSubject& subject, LawBook& book)> hold;
+  std::function<void(Subject& subject, LawBook& book)> hold;
   bool deep = false;  ///< tried with --deep alone
 };
+using Law = LawOf<LawSubject>;
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "sim/laws/law_subject.hpp"
 
+#include <ranges>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -97,6 +98,22 @@ const Json* LawSubject::changed(const std::vector<std::string>& sets) {
     throw;
   }
   return known->second.get();
+}
+
+Json with_keys_reversed(const Json& from) {
+  if (from.is_array()) {
+    Json out = Json::array();
+    for (const Json& element : from) out.push_back(with_keys_reversed(element));
+    return out;
+  }
+  if (!from.is_object()) return from;
+  std::vector<std::pair<std::string, Json>> members;
+  for (const auto& [key, value] : from.items()) {
+    members.emplace_back(key, with_keys_reversed(value));
+  }
+  Json out = Json::object();
+  for (auto& [key, value] : std::views::reverse(members)) out[key] = std::move(value);
+  return out;
 }
 
 std::optional<double> number_in(const Json& answer, std::string_view path) {

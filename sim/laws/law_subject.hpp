@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -46,6 +47,8 @@ class LawSubject {
   [[nodiscard]] const std::string& file() const { return question_.file; }
   [[nodiscard]] bool deep() const { return question_.deep; }
   [[nodiscard]] AnswerKind kind() const { return kind_; }
+  /// That of a certificate: what the scenario is about.
+  [[nodiscard]] std::string_view about() const { return name_of(kind_); }
   [[nodiscard]] const PresetStore& presets() const { return presets_; }
   /// As it was written, with what LawQuestion::set changed.
   [[nodiscard]] const Json& document() const { return *document_; }
@@ -81,6 +84,9 @@ class LawSubject {
 
 /// The job of a step, of a run, or that reinforcement learning trains; else null.
 const Scenario* job_of(const ScenarioFile& file);
+
+/// The same document, with the keys of each object in the opposite order.
+nlohmann::ordered_json with_keys_reversed(const nlohmann::ordered_json& from);
 
 /// The number at a dotted path of an answer; nothing if there is none.
 std::optional<double> number_in(const nlohmann::ordered_json& answer, std::string_view path);

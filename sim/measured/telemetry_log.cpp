@@ -210,7 +210,8 @@ class TelemetryReader {
         log_.max_clock_mhz = std::max(log_.max_clock_mhz.value_or(0), *number);
         break;
       case LogColumn::utilisation:
-        sample.utilisation = *number * kPercent;
+        // Whatever is above 100 % is no share of the time.
+        if (*number * kPercent <= 1) sample.utilisation = *number * kPercent;
         break;
       default:
         break;

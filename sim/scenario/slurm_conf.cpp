@@ -166,12 +166,24 @@ std::optional<double> slurm_time(std::string_view text) {
   return static_cast<double>(days) * 86400.0 + of[3] * 3600.0 + of[4] * 60.0 + of[5];
 }
 
+namespace {
+
+/// Of nodes, GPUs or licences; what no machine has is none.
+constexpr int kMostAmount = 1'000'000'000;
+
+std::optional<int> slurm_amount(std::string_view text) {
+  const auto read = whole_slurm_number(text);
+  if (!read || *read < 0 || *read > kMostAmount) return std::nullopt;
+  return static_cast<int>(*read);
+}
+
+}  // namespace
+
 std::optional<int> amount_in(std::string_view text, std::string_view name) {
   for (const std::string& part : split_list(text)) {
     const std::size_t equals = part.find('=');
     if (equals == std::string::npos || part.substr(0, equals) != name) continue;
-    const auto read = whole_slurm_number(std::string_view(part).substr(equals + 1));
-    if (read) return static_cast<int>(*read);
+    if (const auto read = slurm_amount(std::string_view(part).substr(equals + 1))) return read;
   }
   return std::nullopt;
 }
@@ -184,11 +196,11 @@ std::optional<int> gpus_in(std::string_view text) {
     for (const std::string_view front : {"gres/gpu:", "gres:gpu:", "gpu:"}) {
       if (!part.starts_with(front)) continue;
       const std::size_t last = part.find_last_of(":=");
-      const auto read = whole_slurm_number(std::string_view(part).substr(last + 1));
-      out = out.value_or(0) + static_cast<int>(read.value_or(1));
+      const auto read = slurm_amount(std::string_view(part).substr(last + 1));
+      out = std::min(kMostAmount, out.value_or(0) + read.value_or(1));
       break;
     }
-    if (part == "gpu" || part == "gres/gpu") out = out.value_or(0) + 1;
+    if (part == "gpu" || part == "gres/gpu") out = std::min(kMostAmount, out.value_or(0) + 1);
   }
   return out;
 }

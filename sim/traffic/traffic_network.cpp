@@ -37,12 +37,21 @@ TrafficNetwork::TrafficNetwork(const Cluster& cluster, FabricLinks& links)
   weights_.resize(fabric_.link_count() + 2 * gpus);
   first_pace_ = static_cast<MachineLink>(weights_.size());
   link_of_.resize(weights_.size(), kNoLink);
-  counted_.resize(static_cast<std::size_t>(cluster.nodes) * static_cast<std::size_t>(ports_));
-  for (std::uint32_t nic = 0; nic < counted_.size(); ++nic) {
+  count_senders(0);
+  for (std::uint32_t nic = 0; nic < counted_.front().size(); ++nic) {
     hops_.clear();
     fabric_.nic_ups(static_cast<int>(nic) / ports_, static_cast<int>(nic) % ports_, hops_);
     for (const RouteHop& hop : hops_) nic_of_[hop.link] = nic;
   }
+}
+
+void TrafficNetwork::count_senders(std::size_t entry) {
+  const auto nics = static_cast<std::size_t>(fabric_.nodes()) * static_cast<std::size_t>(ports_);
+  while (counted_.size() <= entry) {
+    counted_.emplace_back(nics);
+    senders_.push_back(0);
+  }
+  counting_ = entry;
 }
 
 /// Whether the ends are GPUs that NVLink or, in a node, PCIe joins.
@@ -148,9 +157,10 @@ FlowIndex TrafficNetwork::add_flow() {
     edges_.push_back({known != kNoLink ? known : new_link(link), weight});
     if (link < nic_of_.size() && nic_of_[link] != kNoNic) {
       fabric_weight_ += weight;
-      std::uint32_t& counted = counted_[nic_of_[link]];
-      if (counted != counting_) ++senders_;
-      counted = counting_;
+      std::vector<bool>& counted = counted_[counting_];
+      const std::uint32_t nic = nic_of_[link];
+      if (!counted[nic]) ++senders_[counting_];
+      counted[nic] = true;
     }
     weight = 0;
   }

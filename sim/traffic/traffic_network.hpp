@@ -54,9 +54,10 @@ class TrafficNetwork {
   [[nodiscard]] Seconds latency(const TrafficEnd& from, const TrafficEnd& to,
                                 bool on_rail = false) const;
 
-  /// Counts the NICs that send in flows made from now on.
-  void count_senders() { ++counting_, senders_ = 0; }
-  [[nodiscard]] int senders() const { return senders_; }
+  /// Counts the NICs that send in flows made from now on among those of an entry.
+  void count_senders(std::size_t entry);
+  /// Each NIC once, whichever of the entry's flows it sends in.
+  [[nodiscard]] int senders(std::size_t entry) const { return senders_[entry]; }
 
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
   [[nodiscard]] FlowNetwork& flows() { return flows_; }
@@ -125,13 +126,13 @@ class TrafficNetwork {
   std::vector<std::uint32_t> nic_of_;  ///< by fabric link: the NIC that sends on it, or kNoNic
   MachineLink first_pace_ = 0;
   std::vector<BytesPerSecond> paces_;
-  std::vector<double> weights_;         ///< of the flow under construction, by machine link
-  std::vector<MachineLink> used_;       ///< those that it has
-  std::vector<LinkIndex> link_of_;      ///< by machine link; kNoLink until a flow crosses it
-  std::vector<MachineLink> known_;      ///< by link of the flow network; kNoLink: of others
-  std::vector<std::uint32_t> counted_;  ///< by NIC: the count that has seen it send
-  std::uint32_t counting_ = 0;
-  int senders_ = 0;
+  std::vector<double> weights_;             ///< of the flow under construction, by machine link
+  std::vector<MachineLink> used_;           ///< those that it has
+  std::vector<LinkIndex> link_of_;          ///< by machine link; kNoLink until a flow crosses it
+  std::vector<MachineLink> known_;          ///< by link of the flow network; kNoLink: of others
+  std::vector<std::vector<bool>> counted_;  ///< by entry and NIC: has been seen to send
+  std::vector<int> senders_;                ///< by entry: how many of these
+  std::size_t counting_ = 0;                ///< the entry that flows are of now
   std::vector<RouteHop> hops_;
   std::vector<FlowEdge> edges_;
   double fabric_weight_ = 0;

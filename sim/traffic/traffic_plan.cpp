@@ -57,12 +57,11 @@ TrafficPlan::TrafficPlan(const TrafficScenario& scenario, TrafficNetwork& networ
     : scenario_(scenario), network_(network) {
   for (std::uint32_t e = 0; e < scenario.entries.size(); ++e) {
     const TrafficEntry& entry = scenario.entries[e];
-    network_.count_senders();
+    network_.count_senders(e);
     const std::vector<TrafficEnd> members = members_of(entry.members, scenario.cluster.node);
     for (int g = 0; g < entry.groups.count; ++g) {
       add_group(e, group_of(members, entry.groups, g), static_cast<std::uint32_t>(g));
     }
-    senders_.push_back(network_.senders());
   }
 }
 
@@ -336,6 +335,7 @@ void TrafficPlan::prepare(std::uint32_t index, int round) {
   if (draws_rounds(entry)) {
     demand.to = partners(demand.group, round)[at(demand.from)];
     add_way(entry, demand.group, demand.from, demand.to, queue_pair_of(entry, 0));
+    network_.count_senders(groups_[demand.group].entry);
     demand.flow = network_.add_flow();
     demand.latency = std::exchange(latency_, StepTime{});
     demand.into_fabric = network_.fabric_weight();

@@ -51,8 +51,8 @@ class TrafficPlan {
   [[nodiscard]] const TrafficEntry& entry_of(const Demand& demand) const {
     return scenario_.entries[groups_[demand.group].entry];
   }
-  /// NICs that send anything of the entry's first messages into the fabric.
-  [[nodiscard]] int senders(std::size_t entry) const { return senders_[entry]; }
+  /// NICs that have sent anything of the entry's messages into the fabric.
+  [[nodiscard]] int senders(std::size_t entry) const { return network_.senders(entry); }
 
   /// Makes a demand ready for its message number `round` (the first is 0): of another size, or to
   /// another receiver over another flow, where the entry says so.
@@ -93,7 +93,6 @@ class TrafficPlan {
   TrafficNetwork& network_;
   std::vector<TrafficGroup> groups_;
   std::vector<Demand> demands_;
-  std::vector<int> senders_;
   std::vector<std::vector<std::vector<int>>> partners_;  ///< permutations by group and round
   StepTime latency_;                                     ///< of the flow under construction
 };

@@ -101,6 +101,9 @@ TEST_CASE("Slurm's words: times, amounts and host lists as they write them") {
   CHECK(gpus_in("billing=8,cpu=8,gres/gpu=4,gres/gpu:a100=4,node=1") == 4);
   CHECK(gpus_in("gpu:a100:8(S:0-1)") == 8);
   CHECK_FALSE(gpus_in("cpu=8"));
+  CHECK_FALSE(gpus_in("gres/gpu=8178822080,node=1"));
+  CHECK_FALSE(gpus_in("gres/gpu=-8"));
+  CHECK(gpus_in("gpu:a:1000000000,gpu:b:1000000000,gpu:c:1000000000") == 1'000'000'000);
   CHECK(host_names("a[08-10],b,c[1,3]x[1-2]", 100) ==
         Names{"a08", "a09", "a10", "b", "c1x1", "c1x2", "c3x1", "c3x2"});
   CHECK_FALSE(host_names("a[1-", 100));

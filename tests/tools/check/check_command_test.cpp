@@ -100,8 +100,8 @@ TEST_CASE("check: mistakes are lines that say what is allowed, with status 2") {
   says({"check", "--random", "1", "--kind", "servng"}, "Did you mean serving?");
   says({"check", file, "--law", "tme"}, "Did you mean time?");
   says({"check", file, "--set", "batch.sequences=17"}, "#/batch/sequences");
-  says({"check", folder.write("comm.json", R"({"collective": {}, "cluster": {}})")},
-       "laws are tried on what lockstep run answers");
+  says({"check", folder.write("comm.json", R"({"traffic": [], "cluster": {"node": "dgx"}})")},
+       "comm.json#/cluster/node");
   says({"check", folder.path() + "/none.json"}, "none.json: found no such file");
 }
 

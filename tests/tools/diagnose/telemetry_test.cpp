@@ -69,6 +69,18 @@ std::string telemetry_mistake(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("read_telemetry: a utilisation above 100 % is none, whose power and clock remain") {
+  const TelemetryLog log = read_telemetry(
+      "smi.csv",
+      "index, power.draw [W], utilization.gpu [%]\n0, 500.00 W, 100 %\n0, 600.00 W, 250 %\n");
+  REQUIRE(log.gpus.size() == 1);
+  const std::vector<TelemetrySample>& samples = log.gpus.front().samples;
+  REQUIRE(samples.size() == 2);
+  CHECK(samples[0].utilisation == 1.0);
+  CHECK_FALSE(samples[1].utilisation.has_value());
+  CHECK(samples[1].power_w == 600.0);
+}
+
 TEST_CASE("telemetry: every monitor's log of the same readings is the same") {
   const std::vector<std::string> logs{
       // With units and without, in another order, begun anew and cut at its end.

@@ -5,16 +5,22 @@
 #include <iterator>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/json_cursor.hpp"
 #include "sim/laws/check_laws.hpp"
 #include "sim/laws/check_random.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/check/check_table.hpp"
+#include "tools/lockstep/check/comm_laws.hpp"
 #include "tools/lockstep/check/command_laws.hpp"
+#include "tools/lockstep/check/plan_laws.hpp"
+#include "tools/lockstep/check/random_comm.hpp"
 #include "tools/lockstep/cli.hpp"
 
 namespace lockstep {
@@ -41,9 +47,11 @@ constexpr std::array kCheckOptions{
                "With --random: number of the first scenario (default: 0), to try one again or to "
                "share the work.",
                "--first 137"},
-    OptionSpec{"kind", 0, "KIND", false,
-               "With --random: only of this kind: step, run, jobs, rl, queue or serving.",
-               "--kind serving"},
+    OptionSpec{
+        "kind", 0, "KIND", false,
+        "With --random: only of this kind: step, run, jobs, rl, queue or serving; or comm, traffic "
+        "and collectives, which are drawn by this word alone.",
+        "--kind serving"},
     OptionSpec{"jobs", 'j', "N", false,
                "With --random: check this many at once (default: one per core). The output is the "
                "same for any number.",
@@ -54,9 +62,10 @@ constexpr std::array kCheckOptions{
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 4> kCheckExamples{
+constexpr std::array<std::string_view, 5> kCheckExamples{
     "lockstep check scenarios/llama3-8b-b200.json",
     "lockstep check scenarios/llama3-405b-54days.json --deep",
+    "lockstep check scenarios/comm/incast-32.json",
     "lockstep check scenarios/serving/llama3-70b-h100-chat.json --format json -o certificate.json",
     "lockstep check --random 200 --seed 7"};
 
@@ -69,52 +78,132 @@ constexpr CommandSpec kCheckSpec{
         "held and how closely: what goes in comes out (time, bytes, FLOP, tokens, memory, energy,\n"
         "money), the same question in other words has the same answer, better hardware slows\n"
         "nothing, what closed forms say, and that commands agree. Takes whatever lockstep run\n"
-        "answers. A law with nothing to compare is not counted as held. Max-min fairness and list\n"
-        "scheduling may make better hardware slower by a little: such an anomaly is named with "
-        "its\n"
-        "size. --random tries all laws on scenarios that are drawn. Exit status 1 where a law is\n"
-        "broken; the laws tried so far after Ctrl-C.",
+        "and lockstep comm answer, and plans of trainings (with 10 samples; all with --deep). A "
+        "law\n"
+        "with nothing to compare is not counted as held. Max-min fairness and list scheduling may\n"
+        "make better hardware slower by a little: such an anomaly is named with its size. "
+        "--random\n"
+        "tries all laws on scenarios that are drawn. Exit status 1 where a law is broken; the "
+        "laws\n"
+        "tried so far after Ctrl-C.",
     .positionals = 1,
     .options = kCheckOptions,
     .examples = kCheckExamples,
 };
 
 /// Those that --law names, or all. Throws UsageError.
-std::vector<Law> laws_asked(const ParsedOptions& options) {
-  std::vector<Law> all = product_laws();
-  std::ranges::move(command_laws(options.all("presets")), std::back_inserter(all));
+template <class Subject>
+std::vector<LawOf<Subject>> laws_asked(std::vector<LawOf<Subject>> all,
+                                       const ParsedOptions& options) {
   const std::vector<std::string> wanted = options.all("law");
   if (wanted.empty()) return all;
   std::vector<std::string> names;
-  for (const Law& law : all) names.push_back(law.name);
+  for (const LawOf<Subject>& law : all) names.push_back(law.name);
   for (const std::string& name : wanted) {
     if (std::ranges::find(names, name) != names.end()) continue;
     throw UsageError(fmt::format("--law: found {}; allowed: {}{}", in_quotes(name), listed(names),
                                  did_you_mean(name, names)));
   }
-  std::erase_if(
-      all, [&](const Law& law) { return std::ranges::find(wanted, law.name) == wanted.end(); });
+  std::erase_if(all, [&](const LawOf<Subject>& law) {
+    return std::ranges::find(wanted, law.name) == wanted.end();
+  });
   return all;
+}
+
+/// Of what `lockstep run` answers, and of what `lockstep comm` and `lockstep plan` do.
+std::vector<Law> run_laws_asked(const ParsedOptions& options) {
+  std::vector<Law> all = product_laws();
+  std::ranges::move(command_laws(options.all("presets")), std::back_inserter(all));
+  return laws_asked(std::move(all), options);
+}
+std::vector<DocumentLaw> document_laws_asked(std::string_view about, const ParsedOptions& options) {
+  const std::vector<std::string> presets = options.all("presets");
+  return laws_asked(about == "plan" ? plan_laws(presets) : comm_laws(presets), options);
+}
+
+template <class Subject>
+Certificate certificate_of(Subject& subject, const std::vector<LawOf<Subject>>& laws,
+                           const ParsedOptions& options, Console& console) {
+  Progress progress(console.err, "laws", laws.size(),
+                    console.err_is_terminal && !options.has("quiet"));
+  return check_laws(subject, laws,
+                    [&](std::size_t done, std::size_t all) { progress.update(done, all); });
+}
+
+bool not_interrupted() { return !InterruptGuard::interrupted(); }
+
+/// "traffic", "collective" or "plan" of a document that another command answers; else empty. Throws
+/// InputError for text that is no JSON.
+std::string other_kind(const JsonCursor& root) {
+  const ScenarioKind kind = scenario_kind(root);
+  const bool comm = kind == ScenarioKind::traffic || kind == ScenarioKind::collective;
+  if (comm) return std::string(name_of(kind));
+  return root.is_object() && root.json().contains("candidates") ? "plan" : "";
+}
+
+DocumentQuestion document_question(const std::string& about, const PresetStore& presets) {
+  DocumentQuestion out;
+  out.go_on = not_interrupted;
+  out.about = about;
+  out.answer = [&presets, plan = about == "plan"](const std::string& file,
+                                                  const std::string& text) {
+    return plan ? plan_answer(file, text, presets, not_interrupted)
+                : comm_answer(file, text, presets);
+  };
+  return out;
+}
+
+/// A plan has fewer samples than it says, where --deep does not ask for all.
+std::vector<std::string> document_sets(const JsonCursor& root, const std::string& about,
+                                       const ParsedOptions& options) {
+  constexpr int kFewSamples = 10;
+  std::vector<std::string> out = options.all("set");
+  const nlohmann::ordered_json& json = root.json();
+  const bool few = json.contains("samples") && json.at("samples").is_number() &&
+                   json.at("samples").get<double>() <= kFewSamples;
+  if (about == "plan" && !options.has("deep") && !few) {
+    out.push_back(fmt::format("samples={}", kFewSamples));
+  }
+  return out;
+}
+
+Certificate document_certificate(const CommandInput& input, const JsonCursor& root,
+                                 const PresetStore& presets, const ParsedOptions& options,
+                                 Console& console) {
+  const std::string about = other_kind(root);
+  DocumentQuestion question = document_question(about, presets);
+  question.file = input.file;
+  question.text = input.text;
+  question.set = document_sets(root, about, options);
+  question.deep = options.has("deep");
+  DocumentSubject subject(std::move(question), presets);
+  return certificate_of(subject, document_laws_asked(about, options), options, console);
+}
+
+Certificate run_certificate(const CommandInput& input, const PresetStore& presets,
+                            const ParsedOptions& options, Console& console) {
+  const std::vector<Law> laws = run_laws_asked(options);
+  const StepIntervals intervals(presets);
+  LawSubject subject({.file = input.file,
+                      .text = input.text,
+                      .set = options.all("set"),
+                      .deep = options.has("deep"),
+                      .go_on = [] { return !InterruptGuard::interrupted(); }},
+                     presets, intervals);
+  return certificate_of(subject, laws, options, console);
 }
 
 Exit answer_check(const CommandInput& input, const PresetStore& presets,
                   const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kCheckFormats);
-  const std::vector<Law> laws = laws_asked(options);
-  const StepIntervals intervals(presets);
+  const JsonCursor root =
+      JsonCursor::parse(input.file, input.text, JsonStyle::plain, options.all("set"));
   Certificate certificate;
   {
     const InterruptGuard guard;
-    LawSubject subject({.file = input.file,
-                        .text = input.text,
-                        .set = options.all("set"),
-                        .deep = options.has("deep"),
-                        .go_on = [] { return !InterruptGuard::interrupted(); }},
-                       presets, intervals);
-    Progress progress(console.err, "laws", laws.size(),
-                      console.err_is_terminal && !options.has("quiet"));
-    certificate = check_laws(
-        subject, laws, [&](std::size_t done, std::size_t all) { progress.update(done, all); });
+    certificate = other_kind(root).empty()
+                      ? run_certificate(input, presets, options, console)
+                      : document_certificate(input, root, presets, options, console);
   }
   const TextStyle style = output_style(options, console);
   write_output(format == "json" ? Answer(JsonText(certificate_json(certificate)))
@@ -139,9 +228,12 @@ std::uint32_t draw_number(const ParsedOptions& options, std::string_view name,
   return number;
 }
 
+constexpr std::string_view kCommKind = "comm";
+
+/// Nothing where any will do, and of kCommKind.
 std::optional<AnswerKind> kind_asked(const ParsedOptions& options) {
-  if (!options.has("kind")) return std::nullopt;
-  std::vector<std::string> names;
+  if (!options.has("kind") || options.get("kind") == kCommKind) return std::nullopt;
+  std::vector<std::string> names{std::string(kCommKind)};
   for (const AnswerKind kind : kAnswerKinds) {
     if (options.get("kind") == name_of(kind)) return kind;
     names.emplace_back(name_of(kind));
@@ -150,9 +242,36 @@ std::optional<AnswerKind> kind_asked(const ParsedOptions& options) {
                                listed(names), did_you_mean(options.get("kind"), names)));
 }
 
+/// Traffic and collectives. All that it refers to outlives the trials.
+RandomTrials comm_trials(const RandomCheck& check, const std::vector<DocumentLaw>& laws,
+                         const PresetStore& presets) {
+  RandomTrials out;
+  out.kinds = {"traffic", "collective"};
+  out.laws = tallies_of(laws);
+  out.draw = [&](std::uint32_t number) { return random_comm(check.seed, number, presets); };
+  out.certificate = [&](const std::string& text, const std::string& law) {
+    DocumentQuestion question =
+        document_question(other_kind(JsonCursor::parse("random.json", text)), presets);
+    question.file = "random.json";
+    question.text = text;
+    question.deep = check.deep;
+    DocumentSubject subject(std::move(question), presets);
+    return check_laws(subject, laws_named(laws, law));
+  };
+  return out;
+}
+
+RandomCertificate random_certificate(const RandomCheck& check, const ParsedOptions& options,
+                                     const PresetStore& presets) {
+  if (options.has("kind") && options.get("kind") == kCommKind) {
+    const std::vector<DocumentLaw> laws = document_laws_asked(kCommKind, options);
+    return check_random(check, comm_trials(check, laws, presets));
+  }
+  return check_random(check, run_laws_asked(options), presets, StepIntervals(presets));
+}
+
 Exit check_random_scenarios(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kCheckFormats);
-  const std::vector<Law> laws = laws_asked(options);
   constexpr int kMostScenarios = 100'000'000;
   RandomCheck check;
   check.count = static_cast<std::uint32_t>(whole_number(options, "random", 1, kMostScenarios));
@@ -164,14 +283,13 @@ Exit check_random_scenarios(const ParsedOptions& options, Console& console) {
   check.threads = whole_number(options, "jobs", std::min(cores, kMostJobs), kMostJobs);
   check.go_on = [] { return !InterruptGuard::interrupted(); };
   const PresetStore presets(options.all("presets"));
-  const StepIntervals intervals(presets);
   RandomCertificate certificate;
   {
     const InterruptGuard guard;
     Progress progress(console.err, "scenarios", check.count,
                       console.err_is_terminal && !options.has("quiet"));
     check.done = [&](std::size_t) { progress.one_done(); };
-    certificate = check_random(check, laws, presets, intervals);
+    certificate = random_certificate(check, options, presets);
   }
   const TextStyle style = output_style(options, console);
   write_output(format == "json" ? Answer(JsonText(random_certificate_json(certificate)))

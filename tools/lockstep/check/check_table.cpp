@@ -80,8 +80,7 @@ std::string tallies_table(const RandomCertificate& c, const TextStyle& style) {
 std::string random_table(const RandomCertificate& c, const TextStyle& style) {
   std::string kinds;
   for (const auto& [kind, count] : c.kinds) {
-    if (count > 0)
-      kinds += fmt::format("{}{} of {}", kinds.empty() ? "" : ", ", count, name_of(kind));
+    if (count > 0) kinds += fmt::format("{}{} of {}", kinds.empty() ? "" : ", ", count, kind);
   }
   std::string out =
       style.bold(fmt::format(

@@ -14,67 +14,12 @@
 #include "models/base/write_json.hpp"
 #include "sim/laws/law_subject.hpp"
 #include "sim/search/rebase_files.hpp"
-#include "tools/lockstep/check/scratch_folder.hpp"
-#include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/check/said.hpp"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Words = std::vector<std::string>;
-
-/// Twelve digits are printed of each number.
-constexpr double kPrinted = 1e-11;
-
-/// What a command said.
-struct Said {
-  Exit exit = Exit::ok;
-  std::string out, err;
-
-  [[nodiscard]] Json json() const { return Json::parse(out); }
-  /// Its first line of complaint.
-  [[nodiscard]] std::string complaint() const { return err.substr(0, err.find('\n')); }
-};
-
-/// A subject's scenario as a file, and commands that take it.
-class Commands {
- public:
-  Commands(LawSubject& subject, const std::vector<std::string>& presets)
-      : subject_(subject), presets_(presets) {
-    file_ = write("job.json", subject.document());
-  }
-
-  [[nodiscard]] const std::string& file() const { return file_; }
-  [[nodiscard]] std::string path(std::string_view name) const { return folder_.path(name); }
-  /// Paths in the document start from where the scenario lies.
-  [[nodiscard]] std::string write(std::string_view name, Json document) const {
-    const std::string to = folder_.path(name);
-    rebase_files(document, subject_.file(), to);
-    return folder_.write(name, write_json(document, 2));
-  }
-  [[nodiscard]] std::string write_text(std::string_view name, const Json& document) const {
-    return folder_.write(name, write_json(document, 2));
-  }
-  /// Throws LawsStopped where somebody stopped it.
-  Said run(Words words) const {
-    subject_.count();
-    for (const std::string& folder : presets_) {
-      words.emplace_back("--presets");
-      words.push_back(folder);
-    }
-    std::ostringstream out, err;
-    Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
-    const Exit exit = run_cli(words, console);
-    if (exit == Exit::interrupted) throw LawsStopped();
-    return {exit, out.str(), err.str()};
-  }
-
- private:
-  LawSubject& subject_;
-  const std::vector<std::string>& presets_;
-  ScratchFolder folder_;
-  std::string file_;
-};
 
 void same_numbers(std::string_view who, const Json& found, const Json& expected,
                   std::initializer_list<const char*> names, LawBook& book) {
@@ -84,13 +29,6 @@ void same_numbers(std::string_view who, const Json& found, const Json& expected,
     book.holds(fmt::format("{} says {}", who, name), told.has_value());
     if (told) book.same(fmt::format("{}: {}", who, name), *told, *wanted, kPrinted);
   }
-}
-
-/// A command has to answer: an error is a break of the law.
-bool answered(std::string_view who, const Said& said, LawBook& book) {
-  const bool ok = said.exit == Exit::ok;
-  book.same_text(fmt::format("{} answers", who), ok ? "" : said.complaint(), "");
-  return ok;
 }
 
 /// The answer without what is of the file's name, and the scenario, whose paths moved.

@@ -1,0 +1,61 @@
+// Fuzz target: whatever bytes a document of another command than run has, reading it gives that
+// document or an InputError of one line: a plan, traffic, a residual table, cases of the referee, a
+// model's config.json, several jobs, reinforcement learning, a queue, a service. Bytes behind the
+// first 0 are --set options of a plan.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
+#include "models/spec/hugging_face.hpp"
+#include "sim/referee/referee_case.hpp"
+#include "sim/scenario/read_residuals.hpp"
+#include "sim/scenario/read_traffic.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/search/read_plan.hpp"
+
+namespace {
+
+using namespace lockstep;
+
+/// Takes what is before the next 0, and removes it with the 0.
+std::string_view next_part(std::string_view& bytes) {
+  const std::size_t end = bytes.find('\0');
+  const std::string_view part = bytes.substr(0, end);
+  bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
+  return part;
+}
+
+template <class Read>
+void read_or_one_line(const Read& read) {
+  try {
+    read();
+  } catch (const InputError& error) {
+    const std::string_view line = error.what();
+    if (line.find('\n') != std::string_view::npos || line.empty()) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const PresetStore presets;
+  std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string_view text = next_part(bytes);
+  std::vector<std::string> set;
+  while (!bytes.empty() && set.size() < 8) set.emplace_back(next_part(bytes));
+  read_or_one_line([&] { (void)read_plan("fuzz.json", text, presets, set); });
+  read_or_one_line([&] { (void)read_traffic("fuzz.json", text, presets); });
+  read_or_one_line([&] {
+    (void)read_scenario_file(parse_scenario("fuzz.json", std::string(text), set), presets);
+  });
+  read_or_one_line([&] { (void)read_residuals("fuzz.json", text); });
+  read_or_one_line([&] { (void)read_referee_cases("fuzz.json", text); });
+  read_or_one_line(
+      [&] { (void)read_hugging_face(JsonCursor::parse("config.json", text), "fuzz"); });
+  return 0;
+}
