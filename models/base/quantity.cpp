@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/base/input_error.hpp"
+#include "models/base/trimmed.hpp"
 
 namespace lockstep {
 namespace {
@@ -89,12 +90,6 @@ const Unit* unit_named(std::string_view name, Dimension dimension) {
 }
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 /// Runs of blanks become one space: "15.6  T tokens" is as good as "15.6 T tokens".
 std::string single_spaced(std::string_view text) {

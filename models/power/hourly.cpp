@@ -10,18 +10,12 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/trimmed.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr double kHourSeconds = 3600;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 std::optional<double> number(std::string_view text) {
   double value = 0;

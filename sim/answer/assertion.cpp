@@ -10,6 +10,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/trimmed.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,12 +25,6 @@ constexpr std::array kOperators{OperatorInfo{">=", Assertion::Operator::at_least
                                 OperatorInfo{"==", Assertion::Operator::equal},
                                 OperatorInfo{">", Assertion::Operator::above},
                                 OperatorInfo{"<", Assertion::Operator::below}};
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t") - first + 1));
-}
 
 /// Names with dots between them.
 bool is_path(std::string_view text) {
@@ -57,7 +52,7 @@ const nlohmann::ordered_json* step_into(const nlohmann::ordered_json& from,
 
 std::optional<double> parse_bound(std::string text) {
   const bool percent = !text.empty() && text.back() == '%';
-  if (percent) text = trimmed(std::string_view(text).substr(0, text.size() - 1));
+  if (percent) text = std::string(trimmed(std::string_view(text).substr(0, text.size() - 1)));
   if (text.empty() || text.find_first_not_of("0123456789.eE+-") != std::string::npos) {
     return std::nullopt;
   }
@@ -93,8 +88,9 @@ std::optional<Assertion> try_assertion(const std::string& text) {
   for (const OperatorInfo& info : kOperators) {
     const std::size_t at = text.find(info.text);
     if (at == std::string::npos) continue;
-    const std::string field = trimmed(std::string_view(text).substr(0, at));
-    const auto bound = parse_bound(trimmed(std::string_view(text).substr(at + info.text.size())));
+    const std::string field(trimmed(std::string_view(text).substr(0, at)));
+    const auto bound =
+        parse_bound(std::string(trimmed(std::string_view(text).substr(at + info.text.size()))));
     if (!is_path(field) || !bound) break;
     return Assertion{text, field, info.op, twelve_digits(*bound)};
   }

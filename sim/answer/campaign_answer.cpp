@@ -164,9 +164,13 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   result.projections = project(scenario, run);
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.
-  result.power =
-      with_reserve(step_power(scenario, result.step), reserved_nodes(result.plan.campaign.spares) /
-                                                          static_cast<double>(scenario.nodes));
+  const double share =
+      reserved_nodes(result.plan.campaign.spares) / static_cast<double>(scenario.nodes);
+  const double outside = scenario.power->outside_celsius;
+  const bool sited = run.site && result.typical;
+  result.power = with_reserve(
+      scenario, result.step, share,
+      sited ? hottest_celsius(*run.site, to_seconds(result.typical->wall), outside) : outside);
   if (result.site_plan && result.typical) {
     result.site =
         SiteAnswer{.plan = result.site_plan,

@@ -26,12 +26,14 @@ void answer_step(const StepQuestion& asked, const StepIntervals& intervals, RunR
                                            .keep_actors = recorded,
                                            .explain_links = asked.explain_fabric,
                                            .draw_fabric = asked.draw_fabric,
-                                           .jitter = asked.jitter});
+                                           .jitter = asked.jitter,
+                                           .progress = asked.progress});
   if (asked.jitter > Seconds{}) {
-    const StepReport aligned = simulate_step(scenario, {.only_time = true});
+    const StepReport aligned =
+        simulate_step(scenario, {.only_time = true, .progress = asked.progress});
     result.jitter = {.most = asked.jitter, .aligned_s = aligned.step_s};
   }
-  const StepOptions how{.jitter = asked.jitter};
+  const StepOptions how{.jitter = asked.jitter, .progress = asked.progress};
   // Also where only NICs can hold its transfers back, if somebody asks what does.
   const bool explains = asked.explain_fabric && scenario.nodes > 1;
   if ((asked.full_fabric && switches_can_limit(scenario)) || explains) {

@@ -50,6 +50,7 @@ struct StepQuestion {
   bool full_fabric = true;
   bool explain_fabric = false;  ///< which links hold it back, and what relieves them
   Seconds jitter{};             ///< how late a transfer starts at most
+  StepProgress progress{};      ///< told of each simulation, one after the other
 };
 
 /// Reads nothing and simulates nothing: what a step's answer begins with. `written` as in

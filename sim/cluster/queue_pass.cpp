@@ -158,17 +158,44 @@ void start_in_order(QueueState& state) {
 
 namespace {
 
+/// Licences that jobs hold at a time to come.
+class PlannedLicenses {
+ public:
+  explicit PlannedLicenses(const QueueState& state)
+      : spec_(&state.spec()), held_(state.licenses_held()) {}
+
+  void take(const QueueJob& job) { add(job, 1); }
+  void give(const QueueJob& job) { add(job, -1); }
+  [[nodiscard]] bool suffice(const QueueJob& job) const {
+    return std::ranges::all_of(spec_->license_sets[job.licenses], [&](const LicenseNeed& need) {
+      return held_[need.license] + need.count <= spec_->licenses[need.license].count;
+    });
+  }
+
+ private:
+  void add(const QueueJob& job, int sign) {
+    for (const LicenseNeed& need : spec_->license_sets[job.licenses]) {
+      held_[need.license] += std::int64_t{sign} * need.count;
+    }
+  }
+
+  const QueueSpec* spec_;
+  std::vector<std::int64_t> held_;  ///< of QueueSpec::licenses
+};
+
 /// What the first job in the queue that cannot start will get, and when.
 struct Shadow {
   RunTime at = 0;
-  FreeGpus spare;  ///< free then, beside what it takes
+  FreeGpus spare;            ///< free then, beside what it takes
+  PlannedLicenses licenses;  ///< held then, with its own
 };
 
 /// Nothing where the job does not fit on the nodes that are whole, even when nobody else runs: when
-/// broken ones are back is not known. Requires a job that fits on the cluster.
+/// broken ones are back is not known; nor where jobs that do not run keep licences that it lacks.
+/// Requires a job that fits on the cluster.
 std::optional<Shadow> shadow_of(const QueueState& state, std::uint32_t first) {
   constexpr RunTime kNever = std::numeric_limits<RunTime>::max();
-  Shadow shadow{.at = state.now(), .spare = state.free()};
+  Shadow shadow{.at = state.now(), .spare = state.free(), .licenses = PlannedLicenses(state)};
   const QueueJob& job = state.job(first);
   const auto& ends = state.by_limit();
   const ReservedNodes& reserved = state.reserved();
@@ -177,14 +204,16 @@ std::optional<Shadow> shadow_of(const QueueState& state, std::uint32_t first) {
     shadow.at = std::min(change, end == ends.end() ? kNever : std::max(end->first, state.now()));
     for (; end != ends.end() && std::max(end->first, state.now()) == shadow.at; ++end) {
       shadow.spare.give(state.state(end->second).held);
+      shadow.licenses.give(state.job(end->second));
     }
     if (change == shadow.at) change = reserved.next_change(change);
-    if (shadow.spare.total() < job.gpus) continue;
+    if (shadow.spare.total() < job.gpus || !shadow.licenses.suffice(job)) continue;
     NodeSet scratch;
     const auto where =
         state.place(shadow.spare, first, state.nodes_for(first, shadow.at, job.limit, scratch));
     if (!where) continue;
     shadow.spare.take(*where);
+    shadow.licenses.take(job);
     return shadow;
   }
   return std::nullopt;
@@ -207,13 +236,16 @@ class Backfill {
 
   /// Starts the job if that delays nobody.
   bool start(std::uint32_t j) {
-    const bool ends_before = state_->now() + state_->job(j).limit <= shadow_.at;
+    const QueueJob& job = state_->job(j);
+    const bool ends_before = state_->now() + job.limit <= shadow_.at;
+    if (!ends_before && !shadow_.licenses.suffice(job)) return false;
     std::optional<Holding> where = ends_before ? place_for(*state_, j) : place_beside(j);
     if (!where) return false;
     if (ends_before) {
       both_.reset();
     } else {
       shadow_.spare.take(*where);
+      shadow_.licenses.take(job);
       both_->take(*where);
     }
     state_->start(j, *std::move(where));
@@ -235,11 +267,13 @@ class Backfill {
   std::optional<FreeGpus> both_;
 };
 
-/// Starts the first jobs of the queue; what is left of the walk begins with one that cannot start.
+/// Starts the first jobs of the queue; what is left of the walk begins with one that cannot start,
+/// for want of GPUs or of licences.
 void start_first(QueueState& state, WaitingWalk& walk) {
   const auto& classes = state.waiting().classes();
   while (!walk.empty()) {
-    if (state.over_quota(classes[walk.front_class()])) {
+    const bool lacks_licenses = state.lacks_only_licenses(classes[walk.front_class()]);
+    if (!lacks_licenses && state.over_quota(classes[walk.front_class()])) {
       walk.pop_class();
       continue;
     }
@@ -248,6 +282,7 @@ void start_first(QueueState& state, WaitingWalk& walk) {
       walk.pop();
       continue;
     }
+    if (lacks_licenses) return;
     std::optional<Holding> where = place_for(state, j);
     if (!where) return;
     walk.pop();
@@ -259,11 +294,18 @@ void start_first(QueueState& state, WaitingWalk& walk) {
 
 void start_easy(QueueState& state) {
   const auto& classes = state.waiting().classes();
-  WaitingWalk walk = walk_of(state);
-  start_first(state, walk);
-  if (walk.empty() || state.free().total() == 0) return;
-  std::optional<Shadow> shadow = shadow_of(state, walk.front().job);
-  if (!shadow) return;
+  WaitingWalk walk(state.waiting(), [&](std::uint32_t c) {
+    return !state.over_quota(classes[c]) || state.lacks_only_licenses(classes[c]);
+  });
+  std::optional<Shadow> shadow;
+  while (!shadow) {
+    start_first(state, walk);
+    if (walk.empty() || state.free().total() == 0) return;
+    shadow = shadow_of(state, walk.front().job);
+    if (shadow) break;
+    if (!state.over_licenses(classes[walk.front_class()])) return;
+    walk.pop_class();  // nobody knows when those licences are back
+  }
   walk.pop();
   Backfill backfill(state, *std::move(shadow));
   while (!walk.empty() && state.free().total() > 0) {

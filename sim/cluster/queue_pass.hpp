@@ -12,7 +12,8 @@ namespace lockstep {
 void start_in_order(QueueState& state);
 
 /// EASY backfilling: all wait behind the first job that cannot start, but those that do not delay
-/// it: they end, by their limits, before it could start, or leave it what it will get. Source:
+/// it: they end, by their limits, before it could start, or leave it the GPUs and licences that it
+/// will get, as Slurm's backfill does with bf_licenses. Source:
 /// Lifka 1995, JSSPP; Mu'alem and Feitelson 2001, IEEE TPDS 12(6).
 void start_easy(QueueState& state);
 

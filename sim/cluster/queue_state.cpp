@@ -105,14 +105,24 @@ const NodeSet* QueueState::nodes_of(std::uint16_t partition) const {
 }
 
 bool QueueState::over_quota(const JobClass& of) const {
-  return over_owner_quota(of) ||
-         (cohorts_.used() && of.gpus > cohorts_.available(cohorts_.queue_of(of.account)));
+  return over_owner_quota(of) || over_cohort(of);
 }
 
 bool QueueState::over_owner_quota(const JobClass& of) const {
+  return over_owner_gpus(of) || over_licenses(of);
+}
+
+bool QueueState::over_owner_gpus(const JobClass& of) const {
   return user_gpus_[of.user] + of.gpus > user_quota_[of.user] ||
-         account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of) ||
-         over_licenses(of);
+         account_gpus_[of.account] + of.gpus > account_quota_[of.account] || over_limit(of);
+}
+
+bool QueueState::over_cohort(const JobClass& of) const {
+  return cohorts_.used() && of.gpus > cohorts_.available(cohorts_.queue_of(of.account));
+}
+
+bool QueueState::lacks_only_licenses(const JobClass& of) const {
+  return over_licenses(of) && !over_owner_gpus(of) && !over_cohort(of);
 }
 
 bool QueueState::over_licenses(const JobClass& of) const {

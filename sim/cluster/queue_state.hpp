@@ -157,6 +157,10 @@ class QueueState {
   }
   /// Whether jobs of the class lack licences that others hold.
   [[nodiscard]] bool over_licenses(const JobClass& of) const;
+  /// Whether they are all that jobs of the class lack of what over_quota() asks for.
+  [[nodiscard]] bool lacks_only_licenses(const JobClass& of) const;
+  /// Licences that jobs hold now: of QueueSpec::licenses.
+  [[nodiscard]] const std::vector<std::int64_t>& licenses_held() const { return licenses_held_; }
   /// Licences that jobs have held, by time: of QueueSpec::licenses.
   [[nodiscard]] const std::vector<GpuTime>& license_time() const { return license_time_; }
   [[nodiscard]] bool over_limit(const JobClass& of) const {
@@ -271,6 +275,8 @@ class QueueState {
   struct Progress {
     RunTime worked = 0, starting = 0, slowed = 0;
   };
+  [[nodiscard]] bool over_owner_gpus(const JobClass& of) const;
+  [[nodiscard]] bool over_cohort(const JobClass& of) const;
   [[nodiscard]] Progress progress_of(std::uint32_t j) const;
   void settle(std::uint32_t j, RunTime overhead = 0);
   void foresee_end(std::uint32_t j);

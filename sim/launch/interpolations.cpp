@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "models/base/trimmed.hpp"
 #include "sim/launch/arithmetic.hpp"
 #include "sim/launch/tree_text.hpp"
 
@@ -12,12 +13,6 @@ namespace {
 constexpr int kDeepestReference = 16;
 constexpr std::size_t kLongestValue = 1 << 16;
 constexpr int kMostReferences = 100'000;  // that are followed in one file
-
-std::string_view trimmed_text(std::string_view text) {
-  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
-  text.remove_prefix(begin);
-  return text.substr(0, text.find_last_not_of(" \t") + 1);
-}
 
 class References {
  public:
@@ -63,8 +58,8 @@ class References {
     const std::string rest = filled(key, inside.substr(colon + 1), depth);
     const std::size_t comma = rest.find(',');
     if (comma == std::string::npos) return std::nullopt;
-    const std::string first(trimmed_text(std::string_view(rest).substr(0, comma)));
-    std::string second(trimmed_text(std::string_view(rest).substr(comma + 1)));
+    const std::string first(trimmed(std::string_view(rest).substr(0, comma)));
+    std::string second(trimmed(std::string_view(rest).substr(comma + 1)));
     if (function == "oc.env" || function == "oc.decode") return second;
     char sign = ' ';
     if (function == "multiply" || function == "mul") sign = '*';

@@ -12,6 +12,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
+#include "models/base/trimmed.hpp"
 #include "models/base/write_json.hpp"
 
 namespace lockstep {
@@ -50,24 +51,18 @@ constexpr std::array kNsysUnits{
     NsysUnit{"s", 1e6},     NsysUnit{"sec", 1e6},
 };
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") + 1 - first);
-}
-
 /// A column's title, "Total Time (ns)", in its parts.
 std::string_view title_of(std::string_view column) {
-  return without_blanks(column.substr(0, column.find('(')));
+  return trimmed(column.substr(0, column.find('(')));
 }
 std::string_view unit_of(std::string_view column) {
   const std::size_t open = column.find('('), close = column.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
-  return without_blanks(column.substr(open + 1, close - open - 1));
+  return trimmed(column.substr(open + 1, close - open - 1));
 }
 
 std::optional<double> cell_number(std::string_view cell) {
-  cell = without_blanks(cell);
+  cell = trimmed(cell);
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error != std::errc{} || end != cell.data() + cell.size() || !std::isfinite(value)) {
@@ -163,7 +158,7 @@ class ReportColumns {
     return false;
   }
   static std::string text(const Cells& cells, const Place& place) {
-    return std::string(without_blanks(cells[*place]));
+    return std::string(trimmed(cells[*place]));
   }
 
   Place range_, kernel_, time_, instances_, operations_, process_, thread_, ignored_;
@@ -231,7 +226,7 @@ void read_json(const std::string& file, std::string_view text, ReportReader& rea
 void read_csv(std::string_view text, ReportReader& reader) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = without_blanks(text.substr(0, end));
+    const std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     // A blank line, or what nsys says of the next report, ends a table.
     if (line.find(',') == std::string_view::npos) {

@@ -11,6 +11,7 @@
 #include "models/base/csv_reader.hpp"
 #include "models/base/input_error.hpp"
 #include "models/base/letter_case.hpp"
+#include "models/base/trimmed.hpp"
 
 namespace lockstep {
 namespace {
@@ -89,22 +90,15 @@ constexpr std::array kLogColumns{
     LogColumnName{"value", LogColumn::value},
 };
 
-std::string_view log_trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
 LogColumn log_column(std::string_view cell) {
-  const std::string name = lowered(log_trimmed(cell.substr(0, cell.find('['))));
+  const std::string name = lowered(trimmed(cell.substr(0, cell.find('['))));
   const auto* const found = std::ranges::find(kLogColumns, name, &LogColumnName::name);
   return found == kLogColumns.end() ? LogColumn::other : found->column;
 }
 
 /// The number at the beginning, whatever unit is behind it.
 std::optional<double> log_number(std::string_view cell) {
-  const std::string_view text = log_trimmed(cell);
+  const std::string_view text = trimmed(cell);
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   constexpr double kMost = 1e15;
@@ -113,7 +107,7 @@ std::optional<double> log_number(std::string_view cell) {
 }
 
 std::optional<std::uint64_t> log_bits(std::string_view cell) {
-  std::string_view text = log_trimmed(cell);
+  std::string_view text = trimmed(cell);
   const bool hex = text.starts_with("0x");
   if (hex) text.remove_prefix(2);
   std::uint64_t value = 0;
@@ -169,7 +163,7 @@ class TelemetryReader {
   [[nodiscard]] std::string text_of(std::span<const std::string> cells, LogColumn column) const {
     const auto at = std::ranges::find(columns_, column);
     if (at == columns_.end()) return {};
-    return std::string(log_trimmed(cells[static_cast<std::size_t>(at - columns_.begin())]));
+    return std::string(trimmed(cells[static_cast<std::size_t>(at - columns_.begin())]));
   }
   TelemetryGpu& gpu_of(std::span<const std::string> cells) {
     std::string number = text_of(cells, LogColumn::gpu);
@@ -227,7 +221,7 @@ class TelemetryReader {
 
 std::vector<std::string> log_words(std::string_view line) {
   std::vector<std::string> out;
-  while (!(line = log_trimmed(line)).empty()) {
+  while (!(line = trimmed(line)).empty()) {
     const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
     out.emplace_back(line.substr(0, end));
     line.remove_prefix(end);
@@ -248,7 +242,7 @@ TelemetryLog read_dmon(const std::string& file, std::string_view text) {
   std::optional<TelemetryReader> reader;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = log_trimmed(text.substr(0, end));
+    std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.starts_with('#')) {
       line.remove_prefix(1);

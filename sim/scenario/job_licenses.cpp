@@ -4,25 +4,21 @@
 #include <charconv>
 #include <fmt/format.h>
 
+#include "models/base/trimmed.hpp"
+
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostLicenses = 1000, kMostLicenseSets = 65'535;
 constexpr int kMostOfLicense = 1'000'000'000;
 
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t from = std::min(text.find_first_not_of(" \t"), text.size());
-  const std::size_t to = text.find_last_not_of(" \t");
-  return to == std::string_view::npos ? std::string_view() : text.substr(from, to + 1 - from);
-}
-
 /// "matlab:2", or "matlab=2" as older ones have it.
 std::optional<std::pair<std::string, int>> one_license(std::string_view text) {
   const std::size_t colon = std::min(text.find_first_of(":="), text.size());
-  const std::string_view name = without_blanks(text.substr(0, colon));
+  const std::string_view name = trimmed(text.substr(0, colon));
   if (name.empty() || name.find_first_of("|; \t") != std::string_view::npos) return std::nullopt;
   if (colon == text.size()) return std::pair(std::string(name), 1);
-  const std::string_view digits = without_blanks(text.substr(colon + 1));
+  const std::string_view digits = trimmed(text.substr(colon + 1));
   int count = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
@@ -60,7 +56,7 @@ void declare_licenses(const DeclaredMembers& member, QueueSpec& out) {
   member.optional(
       "licenses", kMostLicenses, "A licence",
       "Licences that jobs hold while they run; one that lacks some waits, and nobody behind it has "
-      "to: Licenses",
+      "to, but under easy who would take them before it: Licenses",
       [](const DeclaredMembers& one) {
         QueueLicense license;
         declare_license(one, license);

@@ -8,17 +8,12 @@
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
+#include "models/base/trimmed.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr std::size_t kShownText = 60;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t from = text.find_first_not_of(" \t\r\n");
-  if (from == std::string_view::npos) return {};
-  return text.substr(from, text.find_last_not_of(" \t\r\n") - from + 1);
-}
 
 /// Words apart at blanks that stand outside quotes.
 std::vector<std::string> slurm_words(std::string_view line) {

@@ -171,8 +171,7 @@ std::string left_out_of(const SiteSpec& site) {
 /// Energy, carbon and tariff of a plan are those of the site's mean hour while the job works: its
 /// samples have no books by the hour. Returns what that is, for the list of assumptions.
 std::string take_mean_hour(const SiteSpec& site, Seconds work, Scenario& scenario) {
-  const auto hours = static_cast<std::size_t>(std::max(1.0, std::ceil(work.base_units() / 3600)));
-  const std::size_t count = std::min(hours, site.hours.size());
+  const std::size_t count = hours_of(site, work).size();
   PowerSpec& power = *scenario.power;
   double celsius = 0, usd = 0, grams = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -182,11 +181,11 @@ std::string take_mean_hour(const SiteSpec& site, Seconds work, Scenario& scenari
     usd += share * hour.usd_per_kwh;
     grams += share * hour.grams_per_kwh;
   }
-  power.outside_celsius = celsius;
   std::string out = fmt::format(
       "run.site: power, energy, carbon and money at its mean hour{}: "
-      "{:.1f} C outside",
-      left_out_of(site), celsius);
+      "{:.1f} C outside, and the highest power at its hottest, {:.1f} C",
+      left_out_of(site), celsius, hottest_celsius(site, work, power.outside_celsius));
+  power.outside_celsius = celsius;
   if (site.priced) {
     power.cost.usd_per_kwh.values = {usd};
     out += fmt::format(", {} USD/kWh", significant(usd));
@@ -304,8 +303,12 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
                                  problem->pointer, problem->allowed);
     return out;
   }
-  out.power = with_reserve(step_power(scenario, step), reserved_nodes(out.plan.campaign.spares) /
-                                                           static_cast<double>(scenario.nodes));
+  const double share =
+      reserved_nodes(out.plan.campaign.spares) / static_cast<double>(scenario.nodes);
+  const double mean = scenario.power->outside_celsius;
+  out.power = with_reserve(
+      scenario, step, share,
+      candidate.run.site ? hottest_celsius(*candidate.run.site, Seconds{work}, mean) : mean);
   return out;
 }
 

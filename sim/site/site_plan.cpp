@@ -1,6 +1,7 @@
 #include "sim/site/site_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
@@ -141,6 +142,20 @@ std::optional<double> SitePlan::grams(std::int64_t number) const {
   if (spec.counted_carbon) return hour(number).grams_per_kwh;
   if (!grams_per_kwh) return std::nullopt;
   return grams_per_kwh->at(Seconds{3600.0 * static_cast<double>(number)});
+}
+
+std::span<const SiteHour> hours_of(const SiteSpec& site, Seconds length) {
+  const double hours = std::max(1.0, std::ceil(length.base_units() / 3600));
+  const auto all = static_cast<double>(site.hours.size());
+  return std::span(site.hours).first(static_cast<std::size_t>(std::min(hours, all)));
+}
+
+double hottest_celsius(const SiteSpec& site, Seconds length, double otherwise) {
+  const std::span<const SiteHour> hours = hours_of(site, length);
+  const auto outside = [otherwise](const SiteHour& hour) {
+    return hour.outside_celsius.value_or(otherwise);
+  };
+  return outside(*std::ranges::max_element(hours, {}, outside));
 }
 
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,11 @@ struct SitePlan {
   /// None: neither the hours nor the scenario say the grid's intensity.
   [[nodiscard]] std::optional<double> grams(std::int64_t number) const;
 };
+
+/// The hours of the site that so long a run meets, from the first; at most all, which are repeated.
+std::span<const SiteHour> hours_of(const SiteSpec& site, Seconds length);
+/// The highest temperature outside in those hours; `otherwise` where none says any.
+double hottest_celsius(const SiteSpec& site, Seconds length, double otherwise);
 
 /// Simulates the steps that the site needs, with so many nodes in reserve. Throws InputError where
 /// the scenario has no "power", the path feeds fewer nodes than the job has, or there is a path

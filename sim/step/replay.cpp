@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "sim/core/random.hpp"
 #include "sim/fabric/dcqcn_start.hpp"
@@ -12,6 +13,7 @@ namespace lockstep {
 
 class RunningStep::State {
   static constexpr std::uint32_t kNoExchange = UINT32_MAX;
+  static constexpr std::uint64_t kPassesBetweenReports = 1024;  // some milliseconds
 
   enum class Wait : std::uint8_t { none, input, data, send, layer, exchange, barrier, done };
 
@@ -78,13 +80,15 @@ class RunningStep::State {
 
  public:
   State(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-        bool record, Seconds jitter)
+        bool record, Seconds jitter, PassesDone passes_done)
       : plan_(plan),
         classes_(classes),
         wiring_(&wiring),
         network_(wiring.network()),
         record_(record),
         jitter_(jitter),
+        passes_done_(std::move(passes_done)),
+        next_report_(passes_done_ ? kPassesBetweenReports : UINT64_MAX),
         late_(jitter > Seconds{} ? wiring.flows().size() : 0),
         stages_(plan.stages.size()),
         chunks_(static_cast<std::size_t>(plan.shape.chunks)) {
@@ -123,6 +127,7 @@ class RunningStep::State {
   }
 
   ReplayResult finish() {
+    if (passes_done_) passes_done_(result_.items_run);
     result_.end = now_ - begin_;
     for (ActorTimes& t : result_.actors) {
       t.bubble += result_.end - t.finished;
@@ -365,9 +370,14 @@ class RunningStep::State {
     if (record_) result_.items[first_record_[index] + a.item].end = now_ - begin_;
     a.segment = 0;
     ++a.item;
-    ++result_.items_run;
+    if (++result_.items_run == next_report_) report_passes();
     if (send_outputs(index, item) && plan_.blocking_sends) return wait_for(a, Wait::send);
     advance(index);
+  }
+
+  void report_passes() {
+    next_report_ += kPassesBetweenReports;
+    passes_done_(result_.items_run);
   }
 
   // --- pipeline messages ----------------------------------------------------------------------
@@ -650,6 +660,8 @@ class RunningStep::State {
   FlowNetwork& network_;
   bool record_;
   Seconds jitter_;
+  PassesDone passes_done_;
+  std::uint64_t next_report_;   ///< passes at which it is told; without it never reached
   std::vector<LateFlow> late_;  ///< by number of the flow; empty without jitter
   std::size_t stages_;
   std::size_t chunks_;
@@ -678,8 +690,9 @@ class RunningStep::State {
 };
 
 RunningStep::RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                         const Wiring& wiring, bool record, Seconds jitter)
-    : state_(std::make_unique<State>(plan, classes, wiring, record, jitter)) {}
+                         const Wiring& wiring, bool record, Seconds jitter, PassesDone passes_done)
+    : state_(
+          std::make_unique<State>(plan, classes, wiring, record, jitter, std::move(passes_done))) {}
 RunningStep::~RunningStep() = default;
 
 void RunningStep::begin(StepTime now) { state_->begin(now); }
@@ -696,8 +709,8 @@ void RunningStep::rewire(const Wiring& wiring, StepTime now) { state_->rewire(wi
 ReplayResult RunningStep::finish() { return state_->finish(); }
 
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                    const Wiring& wiring, bool record, Seconds jitter) {
-  RunningStep step{plan, classes, wiring, record, jitter};
+                    const Wiring& wiring, bool record, Seconds jitter, PassesDone passes_done) {
+  RunningStep step{plan, classes, wiring, record, jitter, std::move(passes_done)};
   Engine engine(wiring.network());
   engine.add(step);
   const std::unique_ptr<DcqcnStart> start = wiring.dcqcn_start();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -70,13 +71,16 @@ struct ReplayResult {
   }
 };
 
+/// Told how many passes of its actors a replay has done: now and then, and at its end.
+using PassesDone = std::function<void(std::uint64_t passes)>;
+
 /// A step under way, on a network that other processes may share.
 class RunningStep final : public Process {
  public:
   /// `wiring` was made for the same plan and classes; all three outlive this. Each transfer starts
   /// up to `jitter` late, uniformly, by a draw of its own.
   RunningStep(const StepPlan& plan, const std::vector<ReplicaClass>& classes, const Wiring& wiring,
-              bool record, Seconds jitter = {});
+              bool record, Seconds jitter = {}, PassesDone passes_done = {});
   ~RunningStep() override;
 
   void begin(StepTime now) override;
@@ -103,6 +107,7 @@ class RunningStep final : public Process {
 /// as RunningStep does, and std::logic_error if the schedule deadlocks: no
 /// schedule of ours does. Where the transport has DCQCN, its start is in it.
 ReplayResult replay(const StepPlan& plan, const std::vector<ReplicaClass>& classes,
-                    const Wiring& wiring, bool record, Seconds jitter = {});
+                    const Wiring& wiring, bool record, Seconds jitter = {},
+                    PassesDone passes_done = {});
 
 }  // namespace lockstep

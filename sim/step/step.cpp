@@ -182,6 +182,17 @@ void add_pools(const Scenario& s, const StepPlan& plan, const std::vector<Replic
 /// Above so many passes nobody asks for the critical path of each.
 constexpr std::uint64_t kMostRecorded = 4'000'000;
 
+/// What one replay of these replicas runs.
+std::uint64_t passes_of(const StepPlan& plan, const std::vector<ReplicaClass>& classes) {
+  std::uint64_t passes = 0;
+  for (const ReplicaClass& c : classes) {
+    for (std::size_t s = 0; s < plan.stages.size(); ++s) {
+      passes += plan.stage_of(c.variant, s).items.size();
+    }
+  }
+  return passes;
+}
+
 bool records(const StepPlan& plan, std::size_t replicas, const StepOptions& options) {
   std::uint64_t passes = 0;
   for (const StagePlan& stage : plan.stages) passes += stage.items.size();
@@ -214,6 +225,13 @@ class JobReplay {
   [[nodiscard]] const StepPlan& plan() const { return plan_; }
   [[nodiscard]] DataRoutes& data_routes() const { return data_routes_; }
 
+  /// So many replays of these replicas are all that is left to do, as it now seems.
+  void expect(std::uint64_t replays, const std::vector<ReplicaClass>& classes) const {
+    if (!options_.progress) return;
+    passes_expected_ = passes_done_ + replays * passes_of(plan_, classes);
+    options_.progress(passes_done_, passes_expected_);
+  }
+
   [[nodiscard]] Replayed replay(ReplicaClasses replicas, bool record,
                                 std::vector<double> crowd = {}) const {
     FlowNetwork network;
@@ -225,7 +243,8 @@ class JobReplay {
     if (options_.explain_links || options_.draw_fabric)
       network.observe(&holds.emplace(wiring, fabric_));
     ReplayResult result =
-        lockstep::replay(plan_, replicas.classes, wiring, record, options_.jitter);
+        lockstep::replay(plan_, replicas.classes, wiring, record, options_.jitter, passes_done());
+    passes_done_ += result.items_run;
     std::optional<FabricUse> use;
     if (options_.draw_fabric) {
       use = use_in_step(scenario_, plan_, links, wiring, to_seconds(result.end));
@@ -244,11 +263,20 @@ class JobReplay {
   }
 
  private:
+  /// What a replay tells, as part of all that there are; nothing where nobody asks.
+  [[nodiscard]] PassesDone passes_done() const {
+    if (!options_.progress) return {};
+    return [this](std::uint64_t passes) {
+      options_.progress(passes_done_ + passes, passes_expected_);
+    };
+  }
+
   const Scenario& scenario_;
   const StepOptions& options_;
   StepPlan plan_;
   Fabric fabric_;
   mutable DataRoutes data_routes_;  ///< finds each route when it is first asked for
+  mutable std::uint64_t passes_done_ = 0, passes_expected_ = 0;  ///< of all its replays
 };
 
 Scenario without_stragglers(const Scenario& scenario) {
@@ -314,6 +342,7 @@ Bracket bracket(const Scenario& scenario, const JobReplay& job, std::size_t size
     const std::vector<double> crowd = out.sample.crowded(share);
     return seconds(job.replay({out.sample.classes, {}}, false, crowd).result.end);
   };
+  job.expect(static_cast<std::uint64_t>(kSampleReplays), out.sample.classes);
   const double alone = end(0), crowded = end(1);
   out.band = {.low_s = std::min(alone, crowded) * (1 - kBandMargin),
               .high_s = std::max(alone, crowded) * (1 + kBandMargin)};
@@ -341,6 +370,7 @@ StepReport report_of_sample(const Scenario& scenario, const StepOptions& options
 
 StepReport report_of_all(const Scenario& scenario, const StepOptions& options, const JobReplay& job,
                          ReplicaClasses replicas) {
+  job.expect(1, replicas.classes);
   const Replayed step = job.replay(std::move(replicas));
   StepReport report = report_of(scenario, options, job.plan(), step);
   report.method = step.exact ? StepMethod::exact : StepMethod::folded;

@@ -1,6 +1,9 @@
 /// Simulates one training step of a scenario.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "sim/scenario/scenario.hpp"
 #include "sim/step/step_report.hpp"
 
@@ -9,6 +12,10 @@ namespace lockstep {
 /// Work above which replicas that folding cannot tell exactly are a sample: events of a replay,
 /// about ten seconds of a core. Llama 3 405B on 16,384 GPUs with hashed paths takes half a million.
 inline constexpr double kStepBudget = 8e6;
+
+/// Told of a simulation under way: how many passes are done, of as many as it now seems. The first
+/// time 0 are; a sample that doubles makes them more.
+using StepProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
 struct StepOptions {
   Folding folding = Folding::automatic;  ///< automatic: what the scenario says
@@ -21,6 +28,8 @@ struct StepOptions {
   /// none stands for others.
   Seconds jitter{};
   double budget = kStepBudget;  ///< of Folding::automatic, in step_events()
+  /// With stragglers the step is simulated again without them, and counts from 0 again.
+  StepProgress progress{};
 };
 
 /// Replays one step in the steady state: gradients of this step are reduced, parameters of the step

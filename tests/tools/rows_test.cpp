@@ -525,3 +525,12 @@ TEST_CASE("progress: says how far it is and what is left") {
   CHECK(progress_text("runs", 0.25, 4, 30) == "runs 0 of 4, 6 %, 07:30 left");
   CHECK(progress_text("rows", 480, 480, 30) == "rows 480 of 480, 100 %, 00:00 left");
 }
+
+TEST_CASE("progress: nothing is written where no terminal shows it") {
+  std::ostringstream out;
+  {
+    ProgressInTurn progress(out, "passes", false);
+    for (const std::size_t done : {0, 10, 0, 5, 20}) progress.update(done, 20);
+  }
+  CHECK(out.str().empty());
+}

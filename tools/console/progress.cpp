@@ -72,6 +72,11 @@ void Progress::draw(double done, Clock::time_point now) {
   visible_ = true;
 }
 
+void ProgressInTurn::update(std::size_t done, std::size_t total) {
+  if (done == 0 || !line_) line_.emplace(out_, what_, total, shown_);
+  line_->update(done, total);
+}
+
 Heartbeat::Heartbeat(std::ostream& out, std::string what, bool shown)
     : out_(out), what_(std::move(what)) {
   if (shown) thread_ = std::jthread([this](const std::stop_token& stop) { beat(stop); });

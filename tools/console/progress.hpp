@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <iosfwd>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 namespace lockstep {
 
@@ -46,6 +48,22 @@ class Progress {
   Clock::time_point start_;
   Clock::time_point drawn_;
   bool visible_ = false;
+};
+
+/// A line of progress for simulations that follow each other, each with a count of its own.
+class ProgressInTurn {
+ public:
+  ProgressInTurn(std::ostream& out, std::string what, bool shown)
+      : out_(out), what_(std::move(what)), shown_(shown) {}
+
+  /// So many are done, of as many as it now seems; 0 begins the next simulation. From one thread.
+  void update(std::size_t done, std::size_t total);
+
+ private:
+  std::ostream& out_;
+  std::string what_;
+  bool shown_;
+  std::optional<Progress> line_;
 };
 
 /// A line that says for how long a command has been running, redrawn in place every second, from

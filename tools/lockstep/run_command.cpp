@@ -17,6 +17,7 @@
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/step/step.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
@@ -359,11 +360,16 @@ void predict_step(const ParsedOptions& options, const PresetStore& presets, RunR
   const bool reports = options.has("report");
   if (reports) (void)chart_library();
   const Seconds jitter = jitter_of(options);
-  answer_step({.timeline = options.has("trace") || options.has("svg") || reports,
-               .draw_fabric = reports,
-               .explain_fabric = options.has("explain-fabric"),
-               .jitter = jitter},
-              StepIntervals(presets), result);
+  {
+    ProgressInTurn progress(console.err, "passes of the step", console.err_is_terminal);
+    answer_step(
+        {.timeline = options.has("trace") || options.has("svg") || reports,
+         .draw_fabric = reports,
+         .explain_fabric = options.has("explain-fabric"),
+         .jitter = jitter,
+         .progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); }},
+        StepIntervals(presets), result);
+  }
   add_hash(options, jitter, result, console);
 }
 

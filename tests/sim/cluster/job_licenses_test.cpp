@@ -90,6 +90,35 @@ TEST_CASE("licences: a reservation whose job lacks one when its time comes holds
   CHECK(start_s(result, 1) == 10'002);
 }
 
+TEST_CASE("licences: under EASY nobody takes those that the first job in the queue waits for") {
+  // b gets both at 100 s, when a ends: c would keep one of them for longer, d has ended by then,
+  // and e asks for none.
+  const QueueResult result = simulate_queue(licensed_queue("easy", R"([{"name": "m", "count": 2}])",
+                                                           R"([
+      {"name": "a", "runs": "100 s", "licenses": "m"},
+      {"name": "b", "submit": "1 s", "runs": "10 s", "licenses": "m:2"},
+      {"name": "c", "submit": "2 s", "runs": "1000 s", "licenses": "m"},
+      {"name": "d", "submit": "3 s", "runs": "50 s", "licenses": "m"},
+      {"name": "e", "submit": "4 s", "runs": "1000 s"}])"));
+  CHECK(start_s(result, 1) == 100);
+  CHECK(start_s(result, 2) == 110);
+  CHECK(start_s(result, 3) == 3);
+  CHECK(start_s(result, 4) == 4);
+}
+
+TEST_CASE("licences: under EASY the first job that waits for GPUs finds its licences too") {
+  // b waits for GPUs until 100 s, and its licence is free: c must not have it then.
+  const QueueResult result = simulate_queue(licensed_queue("easy", R"([{"name": "m", "count": 1}])",
+                                                           R"([
+      {"name": "a", "runs": "100 s", "gpus": 6},
+      {"name": "b", "submit": "1 s", "runs": "10 s", "gpus": 4, "licenses": "m"},
+      {"name": "c", "submit": "2 s", "runs": "1000 s", "licenses": "m"},
+      {"name": "d", "submit": "3 s", "runs": "1000 s"}])"));
+  CHECK(start_s(result, 1) == 100);
+  CHECK(start_s(result, 2) == 110);
+  CHECK(start_s(result, 3) == 3);
+}
+
 TEST_CASE("licences: as many jobs at a time as there are licences, however many GPUs") {
   const char* const jobs = R"([{"name": "a", "runs": "60 s", "licenses": "l", "tasks": 10}])";
   const char* const licenses = R"([{"name": "l", "count": 3}])";

@@ -1,8 +1,10 @@
 // What a step says by default where hashed paths tell replicas apart: the exact answer within a
 // budget of work, else a band that holds it.
 #include <algorithm>
+#include <cstdint>
 #include <doctest/doctest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario/read_scenario.hpp"
@@ -137,6 +139,30 @@ TEST_CASE("hashed paths: a sample's buckets add up, and it says that it is one")
   int copies = 0;
   for (const ActorReport& actor : report.actors) copies += actor.stage == 0 ? actor.copies : 0;
   CHECK(copies == static_cast<int>(report.replicas));
+}
+
+TEST_CASE("a step says how far its simulation is, and is the same step") {
+  struct Case {
+    StepOptions options;
+    bool sampled;
+  };
+  // Far below what all replicas take: a sample, replayed three times and perhaps doubled.
+  for (const Case& of :
+       {Case{.options = {}, .sampled = false}, Case{.options = {.budget = 500}, .sampled = true}}) {
+    CAPTURE(of.sampled);
+    const Scenario scenario = hashed({"cluster.nodes=256", "parallelism.data=128"});
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> told;
+    StepOptions watched = of.options;
+    watched.progress = [&](std::uint64_t done, std::uint64_t all) { told.emplace_back(done, all); };
+    const StepReport report = simulate_step(scenario, watched);
+    REQUIRE(told.size() > 2);
+    CHECK(told.front().first == 0);
+    CHECK(told.back().first == told.back().second);
+    CHECK(std::ranges::is_sorted(told, {}, &std::pair<std::uint64_t, std::uint64_t>::first));
+    CHECK(std::ranges::all_of(told, [](const auto& t) { return t.first <= t.second; }));
+    CHECK((report.method == StepMethod::sampled) == of.sampled);
+    CHECK(report.step_s == simulate_step(scenario, of.options).step_s);
+  }
 }
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/lockstep/explore/explore_page.hpp"
 
 namespace lockstep::test {
 namespace {
@@ -165,6 +166,20 @@ TEST_CASE("explore: a state that cannot be is one line, and no request names a f
   }
   CHECK(mistake_of({{"parallelism.pipeline", "1"}}).find("#/parallelism/virtual_stages: found 2") !=
         std::string::npos);
+}
+
+TEST_CASE("explore: a tariff alone is money") {
+  const Explorer explorer("folder/job.json", kExploredJob, {"power={}", "cost.usd_per_kwh=0.1"},
+                          explored_presets());
+  const DoorReply reply = Door(explorer, "<p>page</p>", kToken, kPort).reply(let_in("answer"));
+  REQUIRE(reply.status == 200);
+  const std::string page = explore_page(explorer);
+  const Json bill = Json::parse(reply.body).at("power").at("bill");
+  CHECK(!bill.contains("owned_usd"));
+  for (const char* const name : {"energy_usd", "running_usd"}) {
+    CHECK(bill.at(name).get<double>() > 0);
+    CHECK(page.find(std::string("power.bill.") + name) != std::string::npos);
+  }
 }
 
 TEST_CASE("lockstep explore: mistakes end it before it serves") {

@@ -150,6 +150,20 @@ TEST_CASE("lockstep plan: energy, carbon and money of a site are those of its me
   near(expected.at("co2_t"), ran.at("tonnes_co2"));
   near(expected.at("usd"), ran.at("owned_usd"));
   CHECK(hot.at("assumptions").dump().find("at its mean hour: 35.0 C outside") != std::string::npos);
+  // Machines train in every hour: what they draw in the hottest is what a plan has to provide for.
+  const double of_35 = expected.at("peak_w").get<double>();
+  scenario["run"]["site"]["weather"]["mean_celsius"] = 25;
+  scenario["run"]["site"]["weather"]["daily_kelvin"] = 10;
+  const Json swinging = planned();
+  CHECK(swinging.dump().find("at its hottest, 35.0 C") != std::string::npos);
+  CHECK(swinging.at("candidates")[0].at("expected").at("peak_w").get<double>() ==
+        doctest::Approx(of_35).epsilon(1e-6));
+  run["run"] = scenario["run"];
+  const Json swung = Json::parse(
+      lockstep_with({"run", folder.write("run.json", run.dump()), "--format", "json"}).out);
+  near(swung.at("site").at("drawn_w"), ran.at("site").at("drawn_w"));
+  CHECK(swung.at("site").at("drawn_w").get<double>() <= of_35);
+  scenario["run"]["site"]["weather"]["daily_kelvin"] = 0;
   scenario["run"]["site"]["weather"]["mean_celsius"] = 0;
   CHECK(planned().at("candidates")[0].at("expected").at("energy_j").get<double>() <
         0.99 * expected.at("energy_j").get<double>());

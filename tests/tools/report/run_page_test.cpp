@@ -19,6 +19,7 @@
 #include "tools/lockstep/report/run_timeline.hpp"
 #include "tools/lockstep/report/run_waterfall.hpp"
 #include "tools/lockstep/report/run_words.hpp"
+#include "tools/lockstep/run/data_table.hpp"
 #include "tools/lockstep/run/rent_words.hpp"
 
 using namespace lockstep;
@@ -301,6 +302,30 @@ TEST_CASE("run page: sections are there for what the result has") {
   CHECK(contains(html, "1 of 2 reach 90\u00a0%"));
   CHECK(contains(html, "<span class=\"shade\" style=\"--shade:0%\">90.0"));
   CHECK(contains(html, "<span class=\"shade marked\" style=\"--shade:100%\">90.0"));
+}
+
+TEST_CASE("run page: a dataset has its hops, and storage by month of each tier") {
+  CampaignResult result = small_result();
+  DataPlan plan;
+  plan.dataset = Bytes{60e12};
+  plan.epochs = 3;
+  plan.hops = {{.from = "archive <A>",
+                .to = "scratch",
+                .starts = {},
+                .takes = kDay,
+                .rate = BytesPerSecond{2e9}}};
+  plan.tiers = {{.name = "archive <A>", .from = {}, .read_at = kDay, .usd_per_month = 600},
+                {.name = "scratch", .from = {}, .read_at = kDay, .usd_per_month = 0}};
+  result.plan.data = plan;
+  const std::string html = page_of(result);
+  CHECK(contains(html, "<h2>The dataset</h2>"));
+  CHECK(contains(html, escaped(data_words(plan)).str()));
+  CHECK(rows_of(html, "Staged from").front().starts_with("archive &lt;A&gt;|scratch|2.00|"));
+  // Ten days of a month of 365.25 / 12.
+  CHECK(rows_of(html, "Storage in month") ==
+        std::vector<std::string>{"1|$197|–|$197|", "all|$197|–|$197|"});
+  result.plan.data->tiers.front().usd_per_month = 0;
+  CHECK(!contains(page_of(result), "Storage in month"));
 }
 
 TEST_CASE("run page: a run that was stopped before anything was drawn says so") {

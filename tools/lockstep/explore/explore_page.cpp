@@ -45,8 +45,11 @@ constexpr std::array kExploredNumbers{
     ExploredNumber{kMoneyRows, "gpu_hours", "GPU-hours"},
     ExploredNumber{kMoneyRows, "price_usd", "at the price of a GPU's hour"},
     ExploredNumber{kMoneyRows, "power.bill.energy_j", "energy of the training, or of one step"},
-    ExploredNumber{kMoneyRows, "power.bill.total_usd", "owned: together"},
+    ExploredNumber{kMoneyRows, "power.bill.owned_usd", "owned: together"},
     ExploredNumber{kMoneyRows, "power.bill.capital_usd", "owned: capital"},
+    // Also where the machines have no price: a tariff alone.
+    ExploredNumber{kMoneyRows, "power.bill.energy_usd", "energy by its tariff"},
+    ExploredNumber{kMoneyRows, "power.bill.running_usd", "energy, people and hosting"},
 };
 
 std::string_view kind_name(ControlKind kind) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/lockstep/report/data_section.hpp"
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -57,6 +58,7 @@ void add_run_sections(Page& page, const CampaignResult& result) {
   if (result.optimum) add_interval_curve(page, result);
   if (result.grid) add_goodput_grid(page, result);
   if (result.fleet) add_money_by_month(page, *result.fleet, months_of(result));
+  if (result.plan.data) add_data(page, result);
   if (result.site) add_site(page, result);
   if (result.power) add_run_power(page, result);
   if (result.bill || result.rent_usd()) add_cost(page, result);
