@@ -38,13 +38,13 @@ struct Network {
 constexpr std::array kNetworks{Network{"infiniband", 0.965}, Network{"ethernet", 0.5}};
 
 /// All within a node: whatever else its NICs carry has them to itself.
-constexpr const char* kJob = R"("model": "llama3_8b",
+constexpr const char* kPayloadJob = R"("model": "llama3_8b",
   "parallelism": {"data": 8, "sharding": "zero1"},
   "batch": {"sequences": 8, "micro": 1, "tokens": 2048},
   "recompute": "full", "stack": "megatron_core")";
 
 Scenario job_on(const Network& network) {
-  return read_scenario("t.json", fmt::format("{{{}, {}}}", network.cluster(1), kJob),
+  return read_scenario("t.json", fmt::format("{{{}, {}}}", network.cluster(1), kPayloadJob),
                        test::presets());
 }
 
@@ -61,7 +61,8 @@ Seconds background(const Network& network, int senders) {
   const std::string text = fmt::format(
       R"({{{}, "steps": 1, "jobs": [{{"name": "a", "nodes": [{}], {}}}],
           "background": [{{"name": "copy", "from": [{}], "to": [{}], "size": {}}}]}})",
-      network.cluster(senders + 2), senders + 1, kJob, from, senders, kSent.base_units() / senders);
+      network.cluster(senders + 2), senders + 1, kPayloadJob, from, senders,
+      kSent.base_units() / senders);
   const auto scenario = read_shared_scenario(JsonCursor::parse("t.json", text), test::presets());
   return Seconds{simulate_shared(scenario).congestion.jobs.at(1).alone_s};
 }
@@ -86,7 +87,7 @@ CheckpointSpec to_storage() {
   spec.storage = wide_storage(StorageNetwork::training);
   return spec;
 }
-CheckpointSpec to_peers() {
+CheckpointSpec payload_to_peers() {
   CheckpointSpec spec;
   spec.target = CheckpointTarget::peers;
   return spec;
@@ -136,7 +137,7 @@ std::vector<Asked> ask_all(const Network& network) {
       {"a collective", collective(scenario)},
       {"a checkpoint to peers", written(CheckpointTarget::peers, {})},
       {"a checkpoint to storage", written(CheckpointTarget::storage, own)},
-      {"an upload to peers", uploaded(to_peers())},
+      {"an upload to peers", uploaded(payload_to_peers())},
       {"an upload to storage", uploaded(to_storage())},
       {"weeks, to peers", campaign(scenario, R"({"to": "peers", "interval": "1 h"})")},
       {"weeks, to storage", campaign(scenario, R"({"interval": "1 h", "storage":
