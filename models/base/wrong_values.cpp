@@ -43,6 +43,7 @@ WrongValues::Json WrongValues::varied(const Json& example) const {
 }
 
 void WrongValues::note(const InputProblem& problem) {
+  if (full()) return;
   const bool known =
       std::ranges::find(problems_, problem.pointer, &InputProblem::pointer) != problems_.end();
   if (!known && !is_about(problem, reduced_)) problems_.push_back(problem);
@@ -57,6 +58,7 @@ void WrongValues::note_keys(std::span<const InputProblem> problems) {
 
 bool WrongValues::replace(Json& root, const Json* node, const InputProblem& problem,
                           const Json& first, const Json& second) {
+  if (full()) return false;
   Json* const value = value_at(root, problem.pointer);
   if (value == nullptr || value != node) return false;
   if (std::ranges::find(places_, problem.pointer) != places_.end()) return false;

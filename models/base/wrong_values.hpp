@@ -2,6 +2,7 @@
 /// place of wrong ones.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <span>
@@ -15,7 +16,8 @@
 
 namespace lockstep {
 
-/// The mistakes of one document, in the order in which its reader meets them; one for each place.
+/// The mistakes of one document, in the order in which its reader meets them; one for each place,
+/// and kMostMistakes at most.
 /// Of the two values that may stand for a wrong one `variant` 0 takes the first: what is wrong
 /// with either does not depend on the wrong one.
 class WrongValues {
@@ -23,8 +25,8 @@ class WrongValues {
   using Json = nlohmann::ordered_json;
   explicit WrongValues(std::size_t variant) : variant_(variant) {}
 
-  /// Notes the mistake and puts a value in its place. False where that was done before, or `node`
-  /// is not what the document has there.
+  /// Notes the mistake and puts a value in its place. False where that was done before, `node` is
+  /// not what the document has there, or there are too many.
   bool replace(Json& root, const Json* node, const InputProblem& problem, const Json& first,
                const Json& second);
   /// Notes a mistake that is one whatever else the document says.
@@ -42,6 +44,10 @@ class WrongValues {
 
   [[nodiscard]] std::size_t variant() const { return variant_; }
   [[nodiscard]] std::size_t replaced() const { return places_.size(); }
+  /// Whether there are so many that no more are looked for.
+  [[nodiscard]] bool full() const {
+    return std::max(places_.size(), problems_.size()) >= kMostMistakes;
+  }
   /// Whether another value stands at the place, or at one that it is in.
   [[nodiscard]] bool is_replaced(std::string_view pointer) const;
   [[nodiscard]] const std::vector<InputProblem>& problems() const { return problems_; }

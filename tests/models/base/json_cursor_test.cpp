@@ -1,5 +1,6 @@
 #include "models/base/json_cursor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
 #include <string>
@@ -295,6 +296,83 @@ TEST_CASE("JsonCursor: a value that is wrong only beside a wrong one is not told
   CHECK(complaint(R"({"members": 4, "from": 7, "levels": 0})") ==
         "p.json#/from: found 7; allowed: a whole number from 0 to 3\n"
         "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
+TEST_CASE(
+    "JsonCursor: a bound that is the same for small values in a wrong one's place is not told") {
+  const auto read = [](const JsonCursor& root) {
+    const int nodes = root.at("nodes").integer(1, 1000);
+    (void)root.at("count").integer(1, std::max(1, nodes - 1));
+    const double time = root.at("time").number({0, 1000});
+    (void)root.at("wait").number({0, std::max(2.0, time)});
+    return root.at("levels").integer(1, 9);
+  };
+  const JsonCursor root = parse(R"({"nodes": 0, "count": 8, "time": -1, "wait": 50, "levels": 0})");
+  CHECK(complaint_of([&] { (void)root.read_whole([&] { return read(root); }); }) ==
+        "p.json#/nodes: found 0; allowed: a whole number from 1 to 1000\n"
+        "p.json#/time: found -1; allowed: a number from 0 to 1000\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
+TEST_CASE("JsonCursor: nothing stands for a wrong value where none is allowed") {
+  const JsonCursor root = parse(R"({"levels": 0, "place": 3, "share": 3, "last": 0})");
+  std::vector<double> places;
+  const auto read = [&] {
+    (void)root.at("levels").integer(1, 9);
+    places.push_back(root.at("place").integer(0, -1));
+    places.push_back(root.at("share").number({1, 0}));
+    return root.at("last").integer(1, 9);
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+  CHECK(places.empty());
+}
+
+TEST_CASE(
+    "JsonCursor: of a document with very many wrong values the first thousand are looked for") {
+  std::string text = "[0";
+  for (int i = 1; i < 50'000; ++i) text += ", 0";
+  const JsonCursor root = parse(text + "]");
+  int readings = 0, reached = 0;
+  const std::string complaint = complaint_of([&] {
+    (void)root.read_whole([&] {
+      ++readings;
+      for (const JsonCursor& each : root.elements(50'000)) {
+        (void)each.integer(1, 9);
+        ++reached;
+      }
+      return 0;
+    });
+  });
+  CHECK(std::ranges::count(complaint, '\n') == 20);
+  CHECK(
+      complaint.ends_with("#/19: found 0; allowed: a whole number from 1 to 9\n"
+                          "and at least 980 more"));
+  CHECK(readings == 3);
+  CHECK(reached == 2000);
+}
+
+TEST_CASE("JsonCursor: a large document is not read a hundred times for its rules") {
+  const auto readings_of = [](int values) {
+    std::string text = "[{\"x\": 0}";
+    for (int i = 1; i < values; ++i) text += ", {\"x\": 0}";
+    const JsonCursor root = parse(text + "]");
+    int readings = 0;
+    (void)complaint_of([&] {
+      (void)root.read_whole([&] {
+        ++readings;
+        for (const JsonCursor& each : root.elements(1'000'000)) {
+          if (const auto x = each.find("x")) x->fail("none");
+        }
+        return 0;
+      });
+    });
+    return readings;
+  };
+  // Once, and then without each of them in turn, until none is left to break the rule.
+  CHECK(readings_of(5) == 1 + 5 + 1);
+  CHECK(readings_of(1000) == 1 + 100);
+  CHECK(readings_of(50'000) == 1 + 9);
 }
 
 TEST_CASE("JsonCursor: a rule about a wrong value is not told, a type that no rule needs is") {
