@@ -69,14 +69,11 @@ double number_inside(const Interval& allowed) {
   return allowed.high < kUnbounded ? (allowed.low + allowed.high) / 2 : allowed.low + 1;
 }
 
-/// A stand-in is so far from the other one that bounds made of the two differ: those of a share of
-/// a cluster's nodes, which has one at least, are the same for 1 node and for 2.
-constexpr int kApart = 512;
-
 /// Another one of them, where there is another.
 double other_number_inside(const Interval& allowed) {
   const double first = number_inside(allowed);
-  for (const double other : {kApart * first, 2 * first, first / 2, allowed.low, allowed.high}) {
+  for (const double other :
+       {WrongValues::kApart * first, 2 * first, first / 2, allowed.low, allowed.high}) {
     if (other != first && contains(allowed, other)) return other;
   }
   return first;
@@ -380,9 +377,9 @@ std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
 
 void JsonCursor::note_missing() const {
   WrongValues& wrong = *document_->wrong;
+  // An empty object in a wrong one's place lacks keys, as do documents that are made of it.
   std::vector<MissingKey> missing = document_->all_missing();
-  std::erase_if(missing, [&](const MissingKey& key) { return wrong.is_replaced(key.object); });
-  if (missing.empty()) return;
+  if (missing.empty() || wrong.emptied()) return;
   const MissingKeys error(file(), std::move(missing));
   wrong.note_keys({&error.problem(), 1});
 }
@@ -484,7 +481,7 @@ std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
 
 int JsonCursor::integer(int low, int high) const {
   const int inside = low <= 1 && 1 <= high ? 1 : low;
-  const int other = inside < high ? inside + std::min(kApart, high - inside) : low;
+  const int other = inside < high ? inside + std::min(WrongValues::kApart, high - inside) : low;
   const bool varied = document_->wrong && document_->wrong->variant() != 0;
   if (is_null()) (void)stands_for(varied ? other : inside);
   // Whole numbers written as 1e6 or 4.0 are whole; all that can be in range are exact in double.
@@ -589,9 +586,14 @@ void JsonCursor::fail_type(std::string allowed) const {
 void JsonCursor::refuse(std::string allowed, const StandIns& instead, std::string nearest) const {
   InputProblem problem = problem_here(std::move(allowed), std::move(nearest));
   std::optional<WrongValues>& wrong = document_->wrong;
-  const bool goes_on =
-      wrong && wrong->replace(document_->root, node_, problem, instead.first, instead.second);
-  if (!goes_on) throw InputError(std::move(problem));
+  if (!wrong) throw InputError(std::move(problem));
+  const auto example = std::ranges::find_if(
+      document_->missing, [&](const Document::Missing& m) { return &m.example == node_; });
+  if (example != document_->missing.end()) {
+    example->example = wrong->variant() == 0 ? instead.first : instead.second;
+  } else if (!wrong->replace(document_->root, node_, problem, instead.first, instead.second)) {
+    throw InputError(std::move(problem));
+  }
 }
 
 double JsonCursor::refuse_number(std::string allowed, const Interval& range,

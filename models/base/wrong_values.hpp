@@ -23,6 +23,9 @@ namespace lockstep {
 class WrongValues {
  public:
   using Json = nlohmann::ordered_json;
+  /// The two are so far from each other that bounds made of them differ: every other of 4 nodes, or
+  /// of 5, is one of 2.
+  static constexpr int kApart = 512;
   explicit WrongValues(std::size_t variant) : variant_(variant) {}
 
   /// Notes the mistake and puts a value in its place. False where that was done before, `node` is
@@ -48,8 +51,8 @@ class WrongValues {
   [[nodiscard]] bool full() const {
     return std::max(places_.size(), problems_.size()) >= kMostMistakes;
   }
-  /// Whether another value stands at the place, or at one that it is in.
-  [[nodiscard]] bool is_replaced(std::string_view pointer) const;
+  /// Whether an empty object or array stands for a wrong value.
+  [[nodiscard]] bool emptied() const { return emptied_; }
   [[nodiscard]] const std::vector<InputProblem>& problems() const { return problems_; }
 
  private:
@@ -58,7 +61,8 @@ class WrongValues {
   std::vector<std::string> places_;   ///< of values that others stand for
   std::vector<std::string> reduced_;  ///< objects that a member was taken out of
   std::vector<std::string> chosen_;   ///< objects in which another name stands for a wrong one
-  std::deque<Json> kept_;             ///< what was replaced, as cursors may point into it
+  bool emptied_ = false;
+  std::deque<Json> kept_;  ///< what was replaced, as cursors may point into it
 };
 
 }  // namespace lockstep

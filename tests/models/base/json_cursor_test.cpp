@@ -407,6 +407,22 @@ TEST_CASE("JsonCursor: bounds made of a missing key are not held against a value
         "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
 }
 
+TEST_CASE("JsonCursor: what a wrong object would have had is not missed, nor held against others") {
+  // Every other node from the second on: 2 of 4 as of 5.
+  const JsonCursor root = parse(R"({"cluster": 5, "count": 4, "levels": 0, "own": {}})");
+  const auto read = [&] {
+    const JsonCursor cluster = root.at("cluster");
+    const int nodes = cluster.at("nodes").integer(1, 99);
+    (void)root.at("count").integer(1, (nodes - 2) / 2 + 1);
+    (void)root.at("levels").integer(1, 9);
+    if (!cluster.find("seed")) (void)root.at("own").at("seed").integer(1, 9);
+    return nodes;
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/cluster: found 5; allowed: an object\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
 TEST_CASE("JsonCursor: behind a rule only values that cannot depend on it are told") {
   const JsonCursor root = parse(R"({"batch": {"micro": 5, "tokens": 0}, "in": {"levels": 0}})");
   const auto read = [&] {
