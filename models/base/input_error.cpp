@@ -30,7 +30,9 @@ std::string sentences(const InputProblem& problem, std::span<const InputProblem>
   std::string lines = sentence(problem);
   const std::size_t told = std::min(also.size(), kMostTold - 1);
   for (const InputProblem& each : also.first(told)) lines += "\n" + sentence(each);
-  if (told < also.size()) lines += "\nand " + std::to_string(also.size() - told) + " more";
+  if (told == also.size()) return lines;
+  const char* const at_least = also.size() + 1 >= kMostMistakes ? "at least " : "";
+  lines += "\nand " + (at_least + std::to_string(also.size() - told)) + " more";
   return lines;
 }
 

@@ -1,6 +1,7 @@
 /// The error of a person who wrote an input file: a line that says where, what, and what instead.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -20,8 +21,12 @@ struct InputProblem {
   friend bool operator==(const InputProblem&, const InputProblem&) = default;
 };
 
+/// Of a document with more mistakes only so many are looked for.
+inline constexpr std::size_t kMostMistakes = 1000;
+
 /// A mistake in a person's input, and others of the same document that do not depend on it. what()
-/// is a line for each, without a newline at its end; after 20 of them it says how many more:
+/// is a line for each, without a newline at its end; after 20 of them it says how many more ("at
+/// least", where that was the most that were looked for):
 ///     plan.json#/cluster/nodes: found 0; allowed: a whole number from 1 to 1000000
 /// followed by `. Did you mean "X"?` where a name is near. Tools print it and exit with status 2.
 class InputError : public std::runtime_error {

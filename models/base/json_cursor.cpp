@@ -72,7 +72,8 @@ double number_inside(const Interval& allowed) {
 /// Another one of them, where there is another.
 double other_number_inside(const Interval& allowed) {
   const double first = number_inside(allowed);
-  for (const double other : {2 * first, first / 2, allowed.low, allowed.high}) {
+  for (const double other :
+       {WrongValues::kApart * first, 2 * first, first / 2, allowed.low, allowed.high}) {
     if (other != first && contains(allowed, other)) return other;
   }
   return first;
@@ -122,6 +123,21 @@ std::string quantity_rule(Dimension dimension, const Interval& allowed) {
   return name + interval_text(allowed, [&](double base_units) {
            return format_quantity(base_units, dimension);
          });
+}
+
+/// How many values there are, with those that are in others.
+std::size_t values_in(const Json& value) {
+  std::size_t count = 1;
+  if (!value.is_structured()) return count;
+  for (const Json& each : value) count += values_in(each);
+  return count;
+}
+
+/// How often a document is read in search of wrong values: once at least, which finds all that a
+/// getter refuses, and a fabric of a million cables not a hundred times.
+std::size_t readings_of(const Json& root) {
+  constexpr std::size_t kMostValues = 1'000'000, kMostReadings = 100;
+  return std::clamp<std::size_t>(kMostValues / values_in(root), 1, kMostReadings);
 }
 
 /// Throws for the first of these unknown keys, with the others beside it.
@@ -321,8 +337,8 @@ void JsonCursor::name_all_missing(const std::function<void()>& read) const {
 
 std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
                                                    const std::function<void()>& read) const {
-  constexpr int kMostReadings = 100;
   Document& document = *document_;
+  const std::size_t most_readings = readings_of(document.root);
   Document scratch;
   scratch.file = document.file;
   scratch.style = document.style;
@@ -335,7 +351,7 @@ std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
   const auto restore = [&own](Document* to) { *to = std::move(own); };
   const std::unique_ptr<Document, decltype(restore)> restored(&document, restore);
   WrongValues& wrong = *document.wrong;
-  for (int readings = 0; readings < kMostReadings; ++readings) {
+  for (std::size_t readings = 0; readings < most_readings; ++readings) {
     document.asked.clear();
     document.missing.clear();
     document.also_missing.clear();
@@ -350,6 +366,7 @@ std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
       break;  // of a document that was put together from this one
     } catch (const InputError& error) {
       wrong.note_keys(document.unknown);
+      if (wrong.full()) break;
       if (wrong.replaced() > before) continue;
       if (error.problem().file != document.file) break;
       if (!wrong.take_out(document.root, error.problem())) break;
@@ -360,9 +377,9 @@ std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
 
 void JsonCursor::note_missing() const {
   WrongValues& wrong = *document_->wrong;
+  // An empty object in a wrong one's place lacks keys, as do documents that are made of it.
   std::vector<MissingKey> missing = document_->all_missing();
-  std::erase_if(missing, [&](const MissingKey& key) { return wrong.is_replaced(key.object); });
-  if (missing.empty()) return;
+  if (missing.empty() || wrong.emptied()) return;
   const MissingKeys error(file(), std::move(missing));
   wrong.note_keys({&error.problem(), 1});
 }
@@ -464,25 +481,24 @@ std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {
 
 int JsonCursor::integer(int low, int high) const {
   const int inside = low <= 1 && 1 <= high ? 1 : low;
-  const int other = inside < high ? inside + 1 : low;
+  const int other = inside < high ? inside + std::min(WrongValues::kApart, high - inside) : low;
   const bool varied = document_->wrong && document_->wrong->variant() != 0;
   if (is_null()) (void)stands_for(varied ? other : inside);
   // Whole numbers written as 1e6 or 4.0 are whole; all that can be in range are exact in double.
   const double value = is_number() ? node_->get<double>() : std::nan("");
   if (!(value >= low && value <= high) || value != std::floor(value)) {
-    refuse("a whole number from " + std::to_string(low) + " to " + std::to_string(high),
-           {inside, other});
+    std::string rule = "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+    if (low > high) fail(std::move(rule));
+    refuse(std::move(rule), {inside, other});
   }
   return static_cast<int>(node_->get<double>());
 }
 
 double JsonCursor::number(const Interval& allowed) const {
   if (is_null()) (void)stands_for(number_inside(allowed));
-  if (!is_number() || !contains(allowed, node_->get<double>())) {
-    refuse("a number " + interval_text(allowed, number_text),
-           {number_inside(allowed), other_number_inside(allowed)});
-  }
-  return node_->get<double>();
+  const bool taken = is_number() && contains(allowed, node_->get<double>());
+  if (taken) return node_->get<double>();
+  return refuse_number("a number " + interval_text(allowed, number_text), allowed);
 }
 
 bool JsonCursor::boolean() const {
@@ -511,9 +527,6 @@ std::size_t JsonCursor::choice(std::span<const std::string_view> names) const {
 
 double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const {
   if (is_null()) (void)stands_for(quantity_inside(dimension, allowed));
-  const auto instead = [&] {
-    return StandIns{number_inside(allowed), other_number_inside(allowed)};
-  };
   double value = 0;
   if (is_number()) {
     value = node_->get<double>();
@@ -521,17 +534,14 @@ double JsonCursor::quantity(Dimension dimension, const Interval& allowed) const 
   } else if (is_string()) {
     auto parsed = parse_quantity(node_->get_ref<const std::string&>(), dimension);
     if (auto* mistake = std::get_if<QuantityMistake>(&parsed)) {
-      refuse(std::move(mistake->allowed), instead(), std::move(mistake->nearest));
-      return node_->get<double>();
+      return refuse_number(std::move(mistake->allowed), allowed, std::move(mistake->nearest));
     }
     value = std::get<double>(parsed);
   } else {
-    refuse(std::string(quantity_words(dimension)), instead());
-    return node_->get<double>();
+    return refuse_number(std::string(quantity_words(dimension)), allowed);
   }
   if (contains(allowed, value)) return value;
-  refuse(quantity_rule(dimension, allowed), instead());
-  return node_->get<double>();
+  return refuse_number(quantity_rule(dimension, allowed), allowed);
 }
 
 Seconds JsonCursor::seconds(const Interval& allowed) const {
@@ -576,9 +586,22 @@ void JsonCursor::fail_type(std::string allowed) const {
 void JsonCursor::refuse(std::string allowed, const StandIns& instead, std::string nearest) const {
   InputProblem problem = problem_here(std::move(allowed), std::move(nearest));
   std::optional<WrongValues>& wrong = document_->wrong;
-  const bool goes_on =
-      wrong && wrong->replace(document_->root, node_, problem, instead.first, instead.second);
-  if (!goes_on) throw InputError(std::move(problem));
+  if (!wrong) throw InputError(std::move(problem));
+  const auto example = std::ranges::find_if(
+      document_->missing, [&](const Document::Missing& m) { return &m.example == node_; });
+  if (example != document_->missing.end()) {
+    example->example = wrong->variant() == 0 ? instead.first : instead.second;
+  } else if (!wrong->replace(document_->root, node_, problem, instead.first, instead.second)) {
+    throw InputError(std::move(problem));
+  }
+}
+
+double JsonCursor::refuse_number(std::string allowed, const Interval& range,
+                                 std::string nearest) const {
+  const double first = number_inside(range);
+  if (!contains(range, first)) fail(std::move(allowed), std::move(nearest));
+  refuse(std::move(allowed), {first, other_number_inside(range)}, std::move(nearest));
+  return node_->get<double>();
 }
 
 void JsonCursor::fail_name(std::span<const std::string> names) const {

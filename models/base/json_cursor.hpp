@@ -140,8 +140,12 @@ class JsonCursor {
   void name_all_missing(const std::function<void()>& read) const;
   struct StandIns;
   /// Throws InputError about this value. While the wrong values of the document are looked for it
-  /// notes the mistake and returns, with a value in place of this one that its reader takes.
+  /// notes the mistake, but of an example of a missing key, and returns, with a value in place of
+  /// this one that its reader takes.
   void refuse(std::string allowed, const StandIns& instead, std::string nearest = {}) const;
+  /// The same of a number, and the one that stands for it, which is in `range`; throws where none
+  /// is.
+  double refuse_number(std::string allowed, const Interval& range, std::string nearest = {}) const;
   void require_object() const;
   [[nodiscard]] InputProblem problem_here(std::string allowed, std::string nearest) const;
   void note_missing() const;

@@ -32,17 +32,13 @@ nlohmann::ordered_json* value_at(nlohmann::ordered_json& root, const std::string
 
 void WrongValues::is_choice(std::string_view pointer) { chosen_.push_back(object_of(pointer)); }
 
-bool WrongValues::is_replaced(std::string_view pointer) const {
-  return std::ranges::any_of(places_,
-                             [&](const std::string& place) { return is_inside(pointer, place); });
-}
-
 WrongValues::Json WrongValues::varied(const Json& example) const {
   if (variant_ == 0 || !example.is_number_integer()) return example;
-  return example.get<std::int64_t>() + 1;
+  return example.get<std::int64_t>() + kApart;
 }
 
 void WrongValues::note(const InputProblem& problem) {
+  if (full()) return;
   const bool known =
       std::ranges::find(problems_, problem.pointer, &InputProblem::pointer) != problems_.end();
   if (!known && !is_about(problem, reduced_)) problems_.push_back(problem);
@@ -57,11 +53,13 @@ void WrongValues::note_keys(std::span<const InputProblem> problems) {
 
 bool WrongValues::replace(Json& root, const Json* node, const InputProblem& problem,
                           const Json& first, const Json& second) {
+  if (full()) return false;
   Json* const value = value_at(root, problem.pointer);
   if (value == nullptr || value != node) return false;
   if (std::ranges::find(places_, problem.pointer) != places_.end()) return false;
   note(problem);
   places_.push_back(problem.pointer);
+  emptied_ = emptied_ || first.is_structured();
   kept_.push_back(std::exchange(*value, variant_ == 0 ? first : second));
   return true;
 }

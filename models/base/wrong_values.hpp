@@ -2,6 +2,7 @@
 /// place of wrong ones.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <span>
@@ -15,16 +16,20 @@
 
 namespace lockstep {
 
-/// The mistakes of one document, in the order in which its reader meets them; one for each place.
+/// The mistakes of one document, in the order in which its reader meets them; one for each place,
+/// and kMostMistakes at most.
 /// Of the two values that may stand for a wrong one `variant` 0 takes the first: what is wrong
 /// with either does not depend on the wrong one.
 class WrongValues {
  public:
   using Json = nlohmann::ordered_json;
+  /// The two are so far from each other that bounds made of them differ: every other of 4 nodes, or
+  /// of 5, is one of 2.
+  static constexpr int kApart = 512;
   explicit WrongValues(std::size_t variant) : variant_(variant) {}
 
-  /// Notes the mistake and puts a value in its place. False where that was done before, or `node`
-  /// is not what the document has there.
+  /// Notes the mistake and puts a value in its place. False where that was done before, `node` is
+  /// not what the document has there, or there are too many.
   bool replace(Json& root, const Json* node, const InputProblem& problem, const Json& first,
                const Json& second);
   /// Notes a mistake that is one whatever else the document says.
@@ -42,8 +47,12 @@ class WrongValues {
 
   [[nodiscard]] std::size_t variant() const { return variant_; }
   [[nodiscard]] std::size_t replaced() const { return places_.size(); }
-  /// Whether another value stands at the place, or at one that it is in.
-  [[nodiscard]] bool is_replaced(std::string_view pointer) const;
+  /// Whether there are so many that no more are looked for.
+  [[nodiscard]] bool full() const {
+    return std::max(places_.size(), problems_.size()) >= kMostMistakes;
+  }
+  /// Whether an empty object or array stands for a wrong value.
+  [[nodiscard]] bool emptied() const { return emptied_; }
   [[nodiscard]] const std::vector<InputProblem>& problems() const { return problems_; }
 
  private:
@@ -52,7 +61,8 @@ class WrongValues {
   std::vector<std::string> places_;   ///< of values that others stand for
   std::vector<std::string> reduced_;  ///< objects that a member was taken out of
   std::vector<std::string> chosen_;   ///< objects in which another name stands for a wrong one
-  std::deque<Json> kept_;             ///< what was replaced, as cursors may point into it
+  bool emptied_ = false;
+  std::deque<Json> kept_;  ///< what was replaced, as cursors may point into it
 };
 
 }  // namespace lockstep

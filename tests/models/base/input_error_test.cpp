@@ -36,6 +36,8 @@ TEST_CASE("InputError: a line for each of several mistakes, 20 of many, each tol
   CHECK(lines_of(19).ends_with("allowed: 2"));
   CHECK(lines_of(20).ends_with("allowed: 2\nand 1 more"));
   CHECK(std::ranges::count(lines_of(100), '\n') == 20);
+  CHECK(lines_of(kMostMistakes - 2).ends_with("\nand 979 more"));
+  CHECK(lines_of(kMostMistakes - 1).ends_with("\nand at least 980 more"));
 }
 
 TEST_CASE("InputError: a pointer of a megabyte is cut") {

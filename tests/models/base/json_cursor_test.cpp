@@ -1,5 +1,6 @@
 #include "models/base/json_cursor.hpp"
 
+#include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
 #include <string>
@@ -297,6 +298,83 @@ TEST_CASE("JsonCursor: a value that is wrong only beside a wrong one is not told
         "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
 }
 
+TEST_CASE(
+    "JsonCursor: a bound that is the same for small values in a wrong one's place is not told") {
+  const auto read = [](const JsonCursor& root) {
+    const int nodes = root.at("nodes").integer(1, 1000);
+    (void)root.at("count").integer(1, std::max(1, nodes - 1));
+    const double time = root.at("time").number({0, 1000});
+    (void)root.at("wait").number({0, std::max(2.0, time)});
+    return root.at("levels").integer(1, 9);
+  };
+  const JsonCursor root = parse(R"({"nodes": 0, "count": 8, "time": -1, "wait": 50, "levels": 0})");
+  CHECK(complaint_of([&] { (void)root.read_whole([&] { return read(root); }); }) ==
+        "p.json#/nodes: found 0; allowed: a whole number from 1 to 1000\n"
+        "p.json#/time: found -1; allowed: a number from 0 to 1000\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
+TEST_CASE("JsonCursor: nothing stands for a wrong value where none is allowed") {
+  const JsonCursor root = parse(R"({"levels": 0, "place": 3, "share": 3, "last": 0})");
+  std::vector<double> places;
+  const auto read = [&] {
+    (void)root.at("levels").integer(1, 9);
+    places.push_back(root.at("place").integer(0, -1));
+    places.push_back(root.at("share").number({1, 0}));
+    return root.at("last").integer(1, 9);
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+  CHECK(places.empty());
+}
+
+TEST_CASE(
+    "JsonCursor: of a document with very many wrong values the first thousand are looked for") {
+  std::string text = "[0";
+  for (int i = 1; i < 50'000; ++i) text += ", 0";
+  const JsonCursor root = parse(text + "]");
+  int readings = 0, reached = 0;
+  const std::string complaint = complaint_of([&] {
+    (void)root.read_whole([&] {
+      ++readings;
+      for (const JsonCursor& each : root.elements(50'000)) {
+        (void)each.integer(1, 9);
+        ++reached;
+      }
+      return 0;
+    });
+  });
+  CHECK(std::ranges::count(complaint, '\n') == 20);
+  CHECK(
+      complaint.ends_with("#/19: found 0; allowed: a whole number from 1 to 9\n"
+                          "and at least 980 more"));
+  CHECK(readings == 3);
+  CHECK(reached == 2000);
+}
+
+TEST_CASE("JsonCursor: a large document is not read a hundred times for its rules") {
+  const auto readings_of = [](int values) {
+    std::string text = "[{\"x\": 0}";
+    for (int i = 1; i < values; ++i) text += ", {\"x\": 0}";
+    const JsonCursor root = parse(text + "]");
+    int readings = 0;
+    (void)complaint_of([&] {
+      (void)root.read_whole([&] {
+        ++readings;
+        for (const JsonCursor& each : root.elements(1'000'000)) {
+          if (const auto x = each.find("x")) x->fail("none");
+        }
+        return 0;
+      });
+    });
+    return readings;
+  };
+  // Once, and then without each of them in turn, until none is left to break the rule.
+  CHECK(readings_of(5) == 1 + 5 + 1);
+  CHECK(readings_of(1000) == 1 + 100);
+  CHECK(readings_of(50'000) == 1 + 9);
+}
+
 TEST_CASE("JsonCursor: a rule about a wrong value is not told, a type that no rule needs is") {
   const auto complaint = [](std::string_view text) {
     const JsonCursor root = parse(text);
@@ -323,6 +401,22 @@ TEST_CASE("JsonCursor: bounds made of a missing key are not held against a value
     const int nodes = root.at("cluster").at("nodes").integer(1, 99);
     (void)root.at("first").integer(0, nodes - 1);
     return root.at("levels").integer(1, 9);
+  };
+  CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
+        "p.json#/cluster: found 5; allowed: an object\n"
+        "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
+}
+
+TEST_CASE("JsonCursor: what a wrong object would have had is not missed, nor held against others") {
+  // Every other node from the second on: 2 of 4 as of 5.
+  const JsonCursor root = parse(R"({"cluster": 5, "count": 4, "levels": 0, "own": {}})");
+  const auto read = [&] {
+    const JsonCursor cluster = root.at("cluster");
+    const int nodes = cluster.at("nodes").integer(1, 99);
+    (void)root.at("count").integer(1, (nodes - 2) / 2 + 1);
+    (void)root.at("levels").integer(1, 9);
+    if (!cluster.find("seed")) (void)root.at("own").at("seed").integer(1, 9);
+    return nodes;
   };
   CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
         "p.json#/cluster: found 5; allowed: an object\n"
