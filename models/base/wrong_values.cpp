@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/json_override.hpp"
 
 namespace lockstep {
@@ -60,7 +62,8 @@ bool WrongValues::replace(Json& root, const Json* node, const InputProblem& prob
   note(problem);
   places_.push_back(problem.pointer);
   emptied_ = emptied_ || first.is_structured();
-  kept_.push_back(std::exchange(*value, variant_ == 0 ? first : second));
+  kept_.push_back(
+      std::make_shared<const Json>(std::exchange(*value, variant_ == 0 ? first : second)));
   return true;
 }
 

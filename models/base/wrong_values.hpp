@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "models/base/input_error.hpp"
 
@@ -62,7 +62,8 @@ class WrongValues {
   std::vector<std::string> reduced_;  ///< objects that a member was taken out of
   std::vector<std::string> chosen_;   ///< objects in which another name stands for a wrong one
   bool emptied_ = false;
-  std::deque<Json> kept_;  ///< what was replaced, as cursors may point into it
+  std::vector<std::unique_ptr<const Json>>
+      kept_;  ///< what was replaced, as cursors may point into it
 };
 
 }  // namespace lockstep

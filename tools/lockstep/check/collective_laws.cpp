@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/write_json.hpp"
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/collectives.hpp"
 #include "tools/lockstep/check/comm_laws.hpp"
@@ -114,7 +115,7 @@ void hold_rows_alone(DocumentSubject& subject, LawBook& book) {
         {fmt::format("collective.op={}", row.at("op").get<std::string>()),
          fmt::format("collective.sizes=[\"{:.0f} B\"]", row.at("size_bytes").get<double>())});
     if (alone == nullptr) continue;
-    book.same_text(row_name(row), alone->at("rows").at(0).dump(), row.dump());
+    book.same_text(row_name(row), write_json(alone->at("rows").at(0)), write_json(row));
   }
 }
 
