@@ -8,20 +8,41 @@
 #include "sim/rl/rl_account.hpp"
 
 namespace lockstep {
+namespace {
+
+std::string gib_text(Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; }
+
+/// Whether each model has room in its turn.
+void require_turns(const RlScenario& s, Bytes usable) {
+  const bool may_leave = s.rl.generation.nodes == 0 && s.rl.training_stays();
+  for (const RlTurn& turn : rl_turns(s)) {
+    if (turn.needed <= usable) continue;
+    throw InputError(
+        {.file = s.training.file,
+         .pointer = turn.key.empty() ? "" : fmt::format("/rl/{}", turn.key),
+         .found = fmt::format(
+             "{} that needs {} on a GPU of stage {}{}", turn.what, gib_text(turn.needed),
+             turn.stage, s.rl.training_stays() ? ", with what other training keeps there" : ""),
+         .allowed = fmt::format("at most {}{} (--allow-oom predicts anyway)", gib_text(usable),
+                                may_leave ? ", or \"offload\"" : ""),
+         .nearest = {}});
+  }
+}
+
+}  // namespace
 
 void require_memory(const RlScenario& s) {
   const Scenario& t = s.training;
   const MemoryVerdict memory = rl_memory(s);
-  if (memory.fits) return;
+  if (memory.fits) return require_turns(s, memory.usable);
   const bool beside = !frozen_models(s).empty();
-  const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
   throw InputError(
       {.file = t.file,
        .pointer = "",
        .found = fmt::format("training{} that needs {} on a GPU of stage {}",
                             beside ? " with a frozen model beside it" : "",
-                            gib(memory.peak.needed()), memory.fullest_stage),
-       .allowed = fmt::format("at most {}{} (--allow-oom predicts anyway)", gib(memory.usable),
+                            gib_text(memory.peak.needed()), memory.fullest_stage),
+       .allowed = fmt::format("at most {}{} (--allow-oom predicts anyway)", gib_text(memory.usable),
                               memory.nearest_fit.empty() ? "" : ", as with " + memory.nearest_fit),
        .nearest = {}});
 }
