@@ -383,7 +383,8 @@ const FieldTable<ServingAnswer>& serving_fields() {
              [](const Serving& a) { return a.report.refused; })
         .add("load_course",
              "Of requests that are drawn at a rate: steady, growing (they come faster than they "
-             "are served) or short (over before 40 times what a request stays).",
+             "are served, also where the load is short) or short (over before 40 times what a "
+             "request stays).",
              load_course_name)
         .add("span_s", "From the first arrival to the last token.",
              [](const Serving& a) { return a.report.figures.span_s; })
