@@ -1,7 +1,9 @@
 #include "sim/answer/rl_answer.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
+#include <vector>
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
@@ -12,21 +14,21 @@ namespace {
 
 std::string gib_text(Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; }
 
-/// Whether each model has room in its turn.
+/// Whether each model has room in its turn; if not, of the one that needs most.
 void require_turns(const RlScenario& s, Bytes usable) {
+  const std::vector<RlTurn> turns = rl_turns(s);
+  const auto most = std::ranges::max_element(turns, {}, &RlTurn::needed);
+  if (most == turns.end() || most->needed <= usable) return;
   const bool may_leave = s.rl.generation.nodes == 0 && s.rl.training_stays();
-  for (const RlTurn& turn : rl_turns(s)) {
-    if (turn.needed <= usable) continue;
-    throw InputError(
-        {.file = s.training.file,
-         .pointer = turn.key.empty() ? "" : fmt::format("/rl/{}", turn.key),
-         .found = fmt::format(
-             "{} that needs {} on a GPU of stage {}{}", turn.what, gib_text(turn.needed),
-             turn.stage, s.rl.training_stays() ? ", with what other training keeps there" : ""),
-         .allowed = fmt::format("at most {}{} (--allow-oom predicts anyway)", gib_text(usable),
-                                may_leave ? ", or \"offload\"" : ""),
-         .nearest = {}});
-  }
+  throw InputError(
+      {.file = s.training.file,
+       .pointer = most->key.empty() ? "" : fmt::format("/rl/{}", most->key),
+       .found = fmt::format("{} that needs {} on a GPU of stage {}{}", most->what,
+                            gib_text(most->needed), most->stage,
+                            s.rl.training_stays() ? ", with what other training keeps there" : ""),
+       .allowed = fmt::format("at most {}{} (--allow-oom predicts anyway)", gib_text(usable),
+                              may_leave ? ", or \"offload\"" : ""),
+       .nearest = {}});
 }
 
 }  // namespace
