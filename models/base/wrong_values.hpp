@@ -62,7 +62,7 @@ class WrongValues {
   std::vector<std::string> reduced_;  ///< objects that a member was taken out of
   std::vector<std::string> chosen_;   ///< objects in which another name stands for a wrong one
   bool emptied_ = false;
-  std::vector<std::unique_ptr<const Json>>
+  std::vector<std::shared_ptr<const Json>>
       kept_;  ///< what was replaced, as cursors may point into it
 };
 

@@ -61,6 +61,8 @@ ServingReplica::ServingReplica(ServingReplicaSpec spec)
   spec_.model.predicted_tokens = 0;
   for (const auto& [kind, count] : layer_kinds(spec_.model)) {
     kinds_.push_back(kind_of(kind, count));
+    const bool drafts = spec_.speculation.drafts > 0;
+    if (drafts && kind == spec_.model.kind(spec_.model.layers - 1)) kinds_.back().drafting = 1;
     if (kinds_.back().experts) expert_layers_ += count;
     if (kinds_.back().latent) latent_layers_ += count;
   }
@@ -114,7 +116,7 @@ Bytes ServingReplica::weights() const {
       each += kWeightBytes[static_cast<std::size_t>(spec_.experts)] * m.experts.count *
               expert_weights(m) / spec_.ranks();
     }
-    bytes += kind.count * each / spec_.pipeline;
+    bytes += kind.held() * each / spec_.pipeline;
   }
   const double ends = (m.tied ? 1.0 : 2.0) * m.vocabulary * m.hidden / spec_.tensor;
   return Bytes{bytes + kHalfBytes * ends / std::min(spec_.pipeline, 2)};
@@ -122,7 +124,7 @@ Bytes ServingReplica::weights() const {
 
 Bytes ServingReplica::cache_per_token() const {
   double elements = 0;
-  for (const Kind& kind : kinds_) elements += kind.count * kind.cache.elements();
+  for (const Kind& kind : kinds_) elements += kind.held() * kind.cache.elements();
   return Bytes{spec_.cache_bytes * elements / spec_.pipeline};
 }
 

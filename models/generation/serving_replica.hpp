@@ -8,9 +8,10 @@
 /// keeps the cache of its own sequences, while the experts are cut over all ranks of the stage,
 /// whole over `expert` of them. A pipeline of p stages works on p parts of the batch in turn, so
 /// that a sequence's step takes what all layers take for a p-th of it. A draft
-/// is a layer and the output projection once more, and a row of the pass. A GPU draws its fixed
-/// part over the whole pass, what each FLOP and byte takes (models/power/gpu_power.hpp), and its
-/// limit at most. Leaves out: overlap of two half batches.
+/// is a layer and the output projection once more, and a row of the pass; the layer that drafts is
+/// one more of the last layer's kind, with its weights and its part of the cache. A GPU draws its
+/// fixed part over the whole pass, what each FLOP and byte takes (models/power/gpu_power.hpp), and
+/// its limit at most. Leaves out: overlap of two half batches.
 #pragma once
 
 #include <string>
@@ -82,6 +83,9 @@ class ServingReplica final : public PassClock {
     double small_bytes = 0;     ///< of a row: norms, activations
     std::vector<Shape> products;
     LayerCache cache;
+    int drafting = 0;  ///< layers more that a GPU holds, for drafts
+
+    [[nodiscard]] int held() const { return count + drafting; }
   };
   /// What depends on rows alone: of a rank and of all ranks.
   struct RowCost {

@@ -12,8 +12,8 @@
 
 namespace lockstep {
 
-/// Throws InputError where training does not fit in memory. It has to fit by itself: during a
-/// rollout its state leaves, or takes of the cache.
+/// Throws InputError where training, or another model in its turn (rl_turns()), does not fit in
+/// memory. During a rollout the state of training leaves, or takes of the cache.
 void require_memory(const RlScenario& scenario);
 
 /// Shares of the GPU-seconds of a step, by RlBucket; they add up to 1.

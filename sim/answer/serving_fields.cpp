@@ -11,16 +11,23 @@ namespace {
 
 using Serving = ServingAnswer;
 
+/// A mean or a quantile of no requests has no value.
+OrNull<double> of_spread(const ServingSpread& s, double ServingSpread::* number) {
+  return {s.any ? std::optional(s.*number) : std::nullopt};
+}
+
 const FieldTable<ServingSpread>& serving_spread_fields() {
   using Of = ServingSpread;
   static const FieldTable<Of> fields =
       FieldTable<Of>()
-          .add("mean", Better::less, "Mean.", [](const Of& s) { return s.mean; })
-          .add("p50", Better::less, "Median.", [](const Of& s) { return s.p50; })
-          .add("p90", Better::less, "Nine of ten are not above.", [](const Of& s) { return s.p90; })
-          .add("p99", Better::less, "99 of 100 are not above.", [](const Of& s) { return s.p99; })
+          .add("mean", Better::less, "Mean.", [](const Of& s) { return of_spread(s, &Of::mean); })
+          .add("p50", Better::less, "Median.", [](const Of& s) { return of_spread(s, &Of::p50); })
+          .add("p90", Better::less, "Nine of ten are not above.",
+               [](const Of& s) { return of_spread(s, &Of::p90); })
+          .add("p99", Better::less, "99 of 100 are not above.",
+               [](const Of& s) { return of_spread(s, &Of::p99); })
           .add("most", Better::less, "The largest; of times between tokens 999 of 1000.",
-               [](const Of& s) { return s.most; });
+               [](const Of& s) { return of_spread(s, &Of::most); });
   return fields;
 }
 
@@ -196,13 +203,13 @@ const FieldTable<ServingBeside>& serving_beside_fields() {
       FieldTable<Of>()
           .add("ttft_mean_alone_s", Better::less,
                "Mean time to the first token with nothing else on the fabric.",
-               [](const Of& b) { return b.alone.ttft_s.mean; })
+               [](const Of& b) { return of_spread(b.alone.ttft_s, &ServingSpread::mean); })
           .add("tpot_mean_alone_s", Better::less, "Mean time per token then.",
-               [](const Of& b) { return b.alone.tpot_s.mean; })
+               [](const Of& b) { return of_spread(b.alone.tpot_s, &ServingSpread::mean); })
           .add("tpot_p99_alone_s", Better::less, "99 of 100 requests see no longer then.",
-               [](const Of& b) { return b.alone.tpot_s.p99; })
+               [](const Of& b) { return of_spread(b.alone.tpot_s, &ServingSpread::p99); })
           .add("e2e_mean_alone_s", Better::less, "Mean time to the last token then.",
-               [](const Of& b) { return b.alone.e2e_s.mean; })
+               [](const Of& b) { return of_spread(b.alone.e2e_s, &ServingSpread::mean); })
           .add("transfer_alone_s", Better::less,
                "That a request waited for its keys and values then, on average.",
                [](const Of& b) { return b.transfer_alone_s; })
@@ -239,14 +246,18 @@ void add_serving_transfers(FieldTable<Serving>& out) {
 }
 
 void add_serving_times(FieldTable<Serving>& out) {
-  out.add("ttft_mean_s", Better::less, "Mean time to the first token.",
-          [](const Serving& a) { return a.report.figures.ttft_s.mean; })
+  out.add("ttft_mean_s", Better::less,
+          "Mean time to the first token; null where nothing was served.",
+          [](const Serving& a) { return of_spread(a.report.figures.ttft_s, &ServingSpread::mean); })
       .add("ttft_p99_s", Better::less, "99 of 100 first tokens come no later.",
-           [](const Serving& a) { return a.report.figures.ttft_s.p99; })
-      .add("tpot_mean_s", Better::less, "Mean time per token behind the first.",
-           [](const Serving& a) { return a.report.figures.tpot_s.mean; })
-      .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer.",
-           [](const Serving& a) { return a.report.figures.tpot_s.p99; });
+           [](const Serving& a) { return of_spread(a.report.figures.ttft_s, &ServingSpread::p99); })
+      .add(
+          "tpot_mean_s", Better::less,
+          "Mean time per token behind the first; null where there is none.",
+          [](const Serving& a) { return of_spread(a.report.figures.tpot_s, &ServingSpread::mean); })
+      .add("tpot_p99_s", Better::less, "99 of 100 requests see no longer.", [](const Serving& a) {
+        return of_spread(a.report.figures.tpot_s, &ServingSpread::p99);
+      });
   out.object("ttft_s", "Time from a request's arrival to its first token.", serving_spread_fields(),
              [](const Serving& a) { return a.report.figures.ttft_s; })
       .object("tpot_s", "Time per token behind the first one, of each request.",
@@ -263,7 +274,10 @@ void add_serving_rates(FieldTable<Serving>& out) {
       .add("output_tokens_per_s_per_gpu", Better::more, "The same, a GPU.",
            [](const Serving& a) { return a.report.figures.output_per_s / a.spec.gpus(); })
       .add("tokens_per_s_per_user", Better::more, "Tokens a second that a user sees: 1 / TPOT.",
-           [](const Serving& a) { return a.report.figures.per_user; })
+           [](const Serving& a) {
+             const ServingFigures& f = a.report.figures;
+             return OrNull<double>{f.tpot_s.any ? std::optional(f.per_user) : std::nullopt};
+           })
       .add("requests_per_s", Better::more, "Requests served a second.",
            [](const Serving& a) {
              const ServingFigures& f = a.report.figures;
@@ -422,7 +436,8 @@ const FieldTable<ServingAnswer>& serving_fields() {
              [](const Serving& a) { return a.report.refused; })
         .add("load_course",
              "Of requests that are drawn at a rate: steady, growing (they come faster than they "
-             "are served) or short (over before 40 times what a request stays).",
+             "are served, also where the load is short) or short (over before 40 times what a "
+             "request stays).",
              load_course_name)
         .add("span_s", "From the first arrival to the last token.",
              [](const Serving& a) { return a.report.figures.span_s; })

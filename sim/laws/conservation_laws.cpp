@@ -120,19 +120,20 @@ void hold_tokens_of_serving(const Json& answer, LawBook& book) {
   book.at_most("served and refused", number_of(answer, "served") + number_of(answer, "refused"),
                number_of(answer, "requests"), 0);
   // Answers of one token have no time between tokens.
-  const double between = number_of(answer.at("tpot_s"), "mean");
-  if (between > 0) {
-    book.same("1 / TPOT", number_of(answer, "tokens_per_s_per_user"), 1 / between, kDigits);
+  if (answer.at("tpot_mean_s").is_number()) {
+    book.same("1 / TPOT", number_of(answer, "tokens_per_s_per_user"),
+              1 / number_of(answer, "tpot_mean_s"), kDigits);
   }
   for (const char* spread : {"ttft_s", "tpot_s", "itl_s", "e2e_s"}) {
     const Json& of = answer.at(spread);
-    if (of.is_null()) continue;
+    if (of.at("mean").is_null()) continue;
     for (const auto& [less, more] :
          {std::pair{"p50", "p90"}, std::pair{"p90", "p99"}, std::pair{"p99", "most"}}) {
       book.at_most(fmt::format("{}.{} against {}", spread, less, more), number_of(of, less),
                    number_of(of, more), 0);
     }
   }
+  if (answer.at("ttft_mean_s").is_null()) return;
   book.at_most("ttft_s.mean against e2e_s.mean", number_of(answer.at("ttft_s"), "mean"),
                number_of(answer.at("e2e_s"), "mean"), kDigits);
 }

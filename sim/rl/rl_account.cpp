@@ -1,5 +1,7 @@
 #include "sim/rl/rl_account.hpp"
 
+#include <cstddef>
+
 #include "models/layer/flops.hpp"
 #include "models/layer/frozen_models.hpp"
 
@@ -12,6 +14,61 @@ Flops forward_flops(TrainingJob job, const Batch& batch) {
   job.adapters = {};
   job.frozen = {};
   return 1.0 / 3 * step_flops(job).full;
+}
+
+/// A model that has its turn on the trainers' GPUs.
+struct Turn {
+  std::string_view key, what;
+  TrainingJob job;
+  int words;  // of its input table, which the job of a model that gives one number does without
+  bool trained;
+};
+
+std::vector<Turn> turns_of(const RlScenario& s) {
+  const TrainingJob& actor = s.training.job;
+  const RlSpec& rl = s.rl;
+  std::vector<Turn> out{{"", "training", actor, actor.model.vocabulary, true}};
+  if (rl.critic) {
+    out.push_back({"critic", "the critic's training", rl.critic->job, rl.critic_words, true});
+  }
+  if (rl.reward_model) {
+    out.push_back({"reward_model", "the reward model",
+                   frozen_job(actor, rl.reward_model->job.model), rl.reward_model_words, false});
+  }
+  if (rl.reference && !actor.adapters.any()) {
+    out.push_back({"reference", "the reference model", frozen_job(actor, actor.model),
+                   actor.model.vocabulary, false});
+  }
+  return out;
+}
+
+MemoryBreakdown peak_of(const Turn& turn, const StackSpec& stack, int stage) {
+  MemoryBreakdown peak = peak_memory(turn.job, stack, stage);
+  if (stage > 0 || turn.words <= turn.job.model.vocabulary) return peak;
+  TrainingJob with_words = turn.job;
+  with_words.model.vocabulary = turn.words;
+  with_words.model.tied = true;  // one table: there is no projection on it
+  const MemoryBreakdown kept = peak_memory(with_words, stack, stage);
+  const Bytes before = peak.needed();
+  peak.weights = kept.weights;
+  peak.gradients = kept.gradients;
+  peak.optimiser = kept.optimiser;
+  peak.framework += (stack.memory.fragmentation - 1) * (peak.needed() - before);
+  return peak;
+}
+
+/// Of a model that is trained, between its turns.
+Bytes kept_of(const MemoryBreakdown& m) { return m.weights + m.gradients + m.optimiser; }
+
+Bytes needed_of(const std::vector<Turn>& turns, std::size_t which, const RlScenario& s, int stage) {
+  const StackSpec& stack = s.training.stack;
+  Bytes needed = peak_of(turns[which], stack, stage).needed();
+  if (!s.rl.training_stays()) return needed;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    if (i == which || !turns[i].trained) continue;
+    needed += stack.memory.fragmentation * kept_of(peak_of(turns[i], stack, stage));
+  }
+  return needed;
 }
 
 }  // namespace
@@ -35,6 +92,37 @@ Bytes frozen_weights(const RlScenario& s) {
   Bytes sum;
   for (const TransformerShape& model : frozen_models(s)) {
     sum += frozen_weights(s.training.job, model, s.training.stack, stage);
+  }
+  return sum;
+}
+
+std::vector<RlTurn> rl_turns(const RlScenario& s) {
+  std::vector<RlTurn> out;
+  if (s.rl.algorithm->offline) return out;
+  const std::vector<Turn> turns = turns_of(s);
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    RlTurn turn{.key = turns[i].key, .what = turns[i].what, .stage = 0, .needed = {}};
+    for (int stage = 0; stage < s.training.job.parallelism.pipeline; ++stage) {
+      const Bytes needed = needed_of(turns, i, s, stage);
+      if (needed <= turn.needed) continue;
+      turn.stage = stage;
+      turn.needed = needed;
+    }
+    out.push_back(turn);
+  }
+  return out;
+}
+
+Bytes training_state(const RlScenario& s) {
+  Bytes sum;
+  for (const Turn& turn : turns_of(s)) {
+    if (!turn.trained) continue;
+    MemoryBreakdown fullest;
+    for (int stage = 0; stage < turn.job.parallelism.pipeline; ++stage) {
+      const MemoryBreakdown peak = peak_of(turn, s.training.stack, stage);
+      if (peak.needed() > fullest.needed()) fullest = peak;
+    }
+    sum += s.rl.training_stays() ? kept_of(fullest) : fullest.weights + fullest.optimiser;
   }
   return sum;
 }

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "models/base/input_error.hpp"
-#include "models/layer/memory.hpp"
+#include "sim/rl/rl_account.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/step.hpp"
 
@@ -47,7 +47,8 @@ Seconds over(Bytes bytes, BytesPerSecond rate) { return bytes / rate; }
 class RlStep {
  public:
   explicit RlStep(const RlScenario& scenario)
-      : training_(scenario.training),
+      : scenario_(scenario),
+        training_(scenario.training),
         rl_(scenario.rl),
         replica_({.model = training_.job.model,
                   .node = training_.node,
@@ -89,12 +90,6 @@ class RlStep {
     return colocated() ? out_.training_gpus : out_.generation_gpus;
   }
 
-  /// What training keeps on a GPU through a rollout, or sends to the host and back.
-  [[nodiscard]] Bytes training_state() const {
-    const MemoryBreakdown m = check_memory(training_.job, training_.stack, training_.node.gpu).peak;
-    return m.weights + m.optimiser + (rl_.generation.offload ? Bytes{} : m.gradients);
-  }
-
   void require_cache() {
     const double longest = rl_.prompt_tokens + out_.response_most;
     if (out_.cache_tokens >= longest) return;
@@ -114,7 +109,8 @@ class RlStep {
     const bool stays = colocated() && !rl_.generation.offload;
     const double each = std::ceil(static_cast<double>(lengths.size()) / out_.replicas);
     const Bytes states = each * replica_.state_per_sequence();
-    out_.cache_tokens = replica_.cache_tokens(states + (stays ? training_state() : Bytes{}));
+    out_.cache_tokens =
+        replica_.cache_tokens(states + (stays ? training_state(scenario_) : Bytes{}));
     require_cache();
     Generation all;
     for (int r = 0; r < out_.replicas; ++r) add_replica(lengths, r, all);
@@ -240,9 +236,9 @@ class RlStep {
                        over(replica_.model_bytes(), std::min(engine.refit_rate, widest_rate()));
     bucket(RlBucket::weight_sync) = out_.weight_sync.base_units() * out_.gpus();
     if (!colocated() || !rl_.generation.offload) return;
-    out_.offload =
-        trainers(RlBucket::offload,
-                 2 * over(training_state(), engine.host_copy * training_.node.gpu.pcie_bandwidth));
+    out_.offload = trainers(
+        RlBucket::offload,
+        2 * over(training_state(scenario_), engine.host_copy * training_.node.gpu.pcie_bandwidth));
   }
 
   /// Generation and all that trainers do, one after the other or beside each other.
@@ -268,6 +264,7 @@ class RlStep {
     out_.training_idle = trainers_wait / out_.step;
   }
 
+  const RlScenario& scenario_;
   const Scenario& training_;
   const RlSpec& rl_;
   Replica replica_;

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -109,18 +111,12 @@ void check_pool(const JsonCursor& from, const Scenario& training, const Generati
   }
 }
 
-/// What another model gives for a token.
-enum class Gives : std::uint8_t { score, logits };
-
 /// The scenario with another model in the actor's place, on the same GPUs in the same layout.
-/// Scores are one number a token: no projection on the vocabulary.
 Scenario with_model(const JsonCursor& from, const std::string& file, std::string_view text,
-                    const PresetStore& presets, ScenarioOptions options, Gives gives) {
+                    const PresetStore& presets, ScenarioOptions options) {
   options.set.push_back("model=" + write_json(from.json()));
   try {
-    Scenario scenario = read_scenario(file, text, presets, options);
-    if (gives == Gives::score) scenario.job.model.vocabulary = scenario.job.parallelism.tensor;
-    return scenario;
+    return read_scenario(file, text, presets, options);
   } catch (const InputError& error) {
     throw retold(error, [&](InputProblem& problem) {
       const std::string key = "/model";
@@ -159,7 +155,7 @@ std::optional<Scenario> read_teacher(const JsonCursor& from, const Scenario& act
     return std::nullopt;
   }
   const JsonCursor at = from.at("teacher");
-  Scenario teacher = with_model(at, root.file(), text, presets, options, Gives::logits);
+  Scenario teacher = with_model(at, root.file(), text, presets, options);
   if (teacher.job.model.vocabulary != actor.job.model.vocabulary) {
     at.fail(fmt::format("a model of {} words, those of {}", actor.job.model.vocabulary,
                         actor.job.model.name));
@@ -185,15 +181,35 @@ void check_counts(const JsonCursor& from, const Scenario& training, const RlSpec
   }
 }
 
-/// A model that scores responses: true (the actor's shape), false, or a model.
+/// A model that scores responses: true (the actor's shape), false, or a model. `words` are those
+/// of its input table. Scores are one number a token: no projection on the vocabulary.
 std::optional<Scenario> read_scorer(const std::optional<JsonCursor>& from, bool by_default,
-                                    const JsonCursor& root, const std::string& file,
-                                    std::string_view text, const PresetStore& presets,
-                                    const ScenarioOptions& options) {
+                                    const JsonCursor& root, std::string_view text,
+                                    const PresetStore& presets, const ScenarioOptions& options,
+                                    int& words) {
   const bool given = from && (from->is_object() || from->is_string());
   const bool wanted = given || (from ? from->boolean() : by_default);
   if (!wanted) return std::nullopt;
-  return with_model(given ? *from : root.at("model"), file, text, presets, options, Gives::score);
+  Scenario scorer =
+      with_model(given ? *from : root.at("model"), root.file(), text, presets, options);
+  words = std::exchange(scorer.job.model.vocabulary, scorer.job.parallelism.tensor);
+  return scorer;
+}
+
+/// Which models are not on the GPUs all along. Where nothing is generated the frozen ones stay.
+void tell_turns(const RlSpec& rl, bool adapters, std::vector<std::string>& assumptions) {
+  if (rl.algorithm->offline) return;
+  std::vector<std::string_view> frozen;
+  if (rl.reward_model) frozen.emplace_back("reward model");
+  if (rl.reference && !adapters) frozen.emplace_back("reference");
+  if (!frozen.empty()) {
+    assumptions.push_back(fmt::format(
+        "{}: on the GPUs only while it scores; how long its weights come and go is left out",
+        fmt::join(frozen, ", ")));
+  }
+  if (rl.critic && !rl.training_stays()) {
+    assumptions.emplace_back("critic: on the host while the actor trains, and the other way round");
+  }
 }
 
 }  // namespace
@@ -345,7 +361,6 @@ namespace {
 
 RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const PresetStore& presets,
                           const ScenarioOptions& options) {
-  const std::string& file = root.file();
   RlScenario out{.training = complete_measured(read_draft(root, presets), presets, options),
                  .rl = {}};
   out.training.folding = options.folding;
@@ -377,11 +392,12 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   if (rl.schedule != RlSchedule::synchronous && rl.generation.nodes == 0) {
     from.at("schedule").fail(R"("synchronous", or nodes of its own for "generation")");
   }
-  rl.critic =
-      read_scorer(from.find("critic"), rl.algorithm->critic, root, file, text, presets, options);
-  rl.reward_model = read_scorer(from.find("reward_model"), rl.algorithm->reward_model, root, file,
-                                text, presets, options);
+  rl.critic = read_scorer(from.find("critic"), rl.algorithm->critic, root, text, presets, options,
+                          rl.critic_words);
+  rl.reward_model = read_scorer(from.find("reward_model"), rl.algorithm->reward_model, root, text,
+                                presets, options, rl.reward_model_words);
   from.finish();
+  tell_turns(rl, out.training.job.adapters.any(), assumptions);
   check_counts(from, out.training, rl);
   root.tell_unitless_sets(assumptions);
   if (rl.prompt_tokens + rl.responses.most > out.training.job.batch.tokens) {

@@ -67,9 +67,14 @@ struct RlSpec {
   Seconds reward;                        ///< of a function that no GPU computes
   std::optional<Scenario> reward_model;  ///< the scenario with that model in the actor's place
   std::optional<Scenario> critic;
+  // Words of their input tables: what they give for a token is one number.
+  int reward_model_words = 0, critic_words = 0;
   std::optional<Scenario> teacher;
 
   [[nodiscard]] int samples() const { return prompts * generations; }
+  /// What training keeps of a GPU is there through the whole step: nothing else needs the trainers'
+  /// GPUs, or it makes do with less.
+  [[nodiscard]] bool training_stays() const { return generation.nodes > 0 || !generation.offload; }
 };
 
 /// A scenario with "rl": its batch is that of one update, in responses.

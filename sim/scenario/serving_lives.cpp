@@ -1,6 +1,7 @@
 #include "sim/scenario/serving_lives.hpp"
 
 #include <fmt/format.h>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,13 @@ void check_events(const JsonCursor& failures, ServingSpec& out) {
     if (event.replica < replicas) continue;
     each.at("replica").fail(fmt::format("0 to {}: the replicas of the pool", replicas - 1));
   }
+}
+
+void assume_time(const JsonCursor& from, std::string_view where, std::string_view key, Seconds time,
+                 ServingSpec& out) {
+  if (from.find(key)) return;
+  out.assumptions.push_back(
+      fmt::format("{}.{}: {:g} s (not given)", where, key, time.base_units()));
 }
 
 }  // namespace
@@ -79,8 +87,16 @@ void settle_serving_lives(const JsonCursor& serving, bool searched, ServingSpec&
     if (pool.autoscale->least > pool.replicas) {
       at.at("least").fail(fmt::format("at most the {} replicas of the pool", pool.replicas));
     }
+    const std::string where = pool.name + ".autoscale";
+    assume_time(at, where, "check", pool.autoscale->check, out);
+    assume_time(at, where, "calm", pool.autoscale->calm, out);
   }
-  if (out.failures) check_events(serving.at("failures"), out);
+  if (out.failures) {
+    const JsonCursor failures = serving.at("failures");
+    check_events(failures, out);
+    assume_time(failures, "failures", "repair", out.failures->repair, out);
+    assume_time(failures, "failures", "detect", out.failures->detect, out);
+  }
   if (!scaled && !out.failures) {
     if (const auto start = serving.find("start")) {
       start->fail(R"(no such key without "failures" or "autoscale")");

@@ -77,7 +77,7 @@ std::string load_length_words(const ServingTrial& trial, std::size_t given, std:
         "The load is too short to judge the {} by: of {} {}, so that a longer one may not keep the "
         "objectives.",
         what, counted(static_cast<double>(trial.requests), "request"),
-        trial.report.course.lasts ? "more and more stay in the system"
+        trial.report.course.grows ? "more and more stay in the system"
                                   : "the last comes before 40 times what one stays");
   }
   if (trial.requests <= given) return {};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace lockstep {
 namespace {
@@ -9,6 +10,8 @@ namespace {
 constexpr double kStaysThatLast = 40;
 constexpr double kGrowthThatIsNone = 0.1;
 constexpr double kMostEnough = 1e9;
+constexpr std::size_t kThirdThatTells = 10;  // requests of which a mean says something
+constexpr double kMuchLonger = 1.5;
 
 double seconds_of_load(RunTime time) { return to_seconds(time).base_units(); }
 double square_of(double x) { return x * x; }
@@ -22,6 +25,41 @@ RunTime end_of_conversation(const std::vector<ServedRequest>& requests, std::siz
   return requests[i].last;
 }
 
+struct Stay {
+  double from, to;
+};
+
+struct MeanStay {
+  double mean, variance;  ///< the latter of the mean
+};
+MeanStay mean_stay(std::span<const Stay> stays) {
+  const double n = static_cast<double>(stays.size());
+  double sum = 0, squares = 0;
+  for (const Stay& s : stays) sum += s.to - s.from;
+  for (const Stay& s : stays) squares += square_of(s.to - s.from - sum / n);
+  return {.mean = sum / n, .variance = squares / (n - 1) / n};
+}
+
+/// Whether requests, in order of arrival, end at a much lower rate than they come at, and the last
+/// third of them stays much longer than the first, by more than lengths vary by chance. Where
+/// nobody waits both are alike, however short the load.
+bool falls_behind(const std::vector<Stay>& stays) {
+  const std::size_t third = stays.size() / 3, quarter = stays.size() / 4;
+  if (third < kThirdThatTells) return false;
+  const std::span<const Stay> all(stays);
+  const MeanStay before = mean_stay(all.first(third)), after = mean_stay(all.last(third));
+  const double longer = after.mean - before.mean;
+  if (longer < (kMuchLonger - 1) * before.mean) return false;
+  if (longer < 3 * std::sqrt(before.variance + after.variance)) return false;
+  std::vector<double> ends;
+  ends.reserve(stays.size());
+  for (const Stay& s : stays) ends.push_back(s.to);
+  std::ranges::sort(ends);
+  // The middle half of them, which the first and the last ones do not stretch.
+  const double coming = stays[3 * quarter].from - stays[quarter].from;
+  return ends[3 * quarter] - ends[quarter] > kMuchLonger * coming;
+}
+
 }  // namespace
 
 LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t coming) {
@@ -32,11 +70,13 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
   const double span = seconds_of_load(requests[first - 1].arrival) - begin;
   const double third = span / 3;
   double stays = 0, squares = 0, gaps = 0, middle = 0, last = 0;
+  std::vector<Stay> each;
   for (std::size_t i = 0; i < first; ++i) {
     const double from = seconds_of_load(requests[i].arrival) - begin;
     if (i > 0) gaps += square_of(seconds_of_load(requests[i].arrival - requests[i - 1].arrival));
     const double to = seconds_of_load(end_of_conversation(requests, i)) - begin;
     if (to <= from) continue;
+    each.push_back({from, to});
     stays += to - from;
     squares += square_of(to - from);
     middle += time_within(from, to, third, 2 * third);
@@ -53,6 +93,8 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
   const double variation = gaps / (n - 1) / square_of(span / (n - 1)) - 1;
   const double chance = 2 * std::max(1.0, variation) * middle / third * squares / stays / third;
   out.grows = last - middle > std::max(kGrowthThatIsNone * middle, 3 * std::sqrt(chance) * third);
+  // Of a load that is over so soon, stays that the queue made long would hide their own growth.
+  out.grows = out.grows || (!out.lasts && falls_behind(each));
   return out;
 }
 

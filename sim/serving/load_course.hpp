@@ -12,7 +12,10 @@ namespace lockstep {
 struct LoadCourse {
   bool lasts = false;  ///< it comes for at least 40 times as long as a conversation stays
   /// More stay in the last third of its time than in the middle one: by more than a tenth, and than
-  /// three standard deviations of what comes and goes by chance.
+  /// three standard deviations of what comes and goes by chance. Of a load that does not last also
+  /// where the last third of the requests stays 1.5 times as long as the first third, again by
+  /// three standard deviations, and the middle half of them takes 1.5 times as long to end as to
+  /// come.
   bool grows = false;
   std::size_t enough = 0;  ///< requests with which it would last
 

@@ -26,7 +26,8 @@ ServingSpread spread_of(std::vector<double>& values) {
           .p50 = at_share(values, 0.5),
           .p90 = at_share(values, 0.9),
           .p99 = at_share(values, 0.99),
-          .most = values.back()};
+          .most = values.back(),
+          .any = true};
 }
 
 double tpot_s(const ServedRequest& r) {
@@ -57,8 +58,12 @@ ServingFigures serving_figures(std::span<const ServedRequest> requests, const Se
   out.e2e_s = spread_of(e2e);
   IntervalHistogram itl = result.serving.intervals;
   itl.add(result.decoding.intervals);
-  out.itl_s = {itl.mean_s(), itl.quantile_s(0.5), itl.quantile_s(0.9), itl.quantile_s(0.99),
-               itl.quantile_s(0.999)};
+  out.itl_s = {.mean = itl.mean_s(),
+               .p50 = itl.quantile_s(0.5),
+               .p90 = itl.quantile_s(0.9),
+               .p99 = itl.quantile_s(0.99),
+               .most = itl.quantile_s(0.999),
+               .any = itl.mean_s() > 0};
   if (out.tpot_s.mean > 0) out.per_user = 1 / out.tpot_s.mean;
   if (out.span_s > 0) {
     out.output_per_s = out.output_tokens / out.span_s;

@@ -10,6 +10,7 @@ namespace lockstep {
 
 struct ServingSpread {
   double mean = 0, p50 = 0, p90 = 0, p99 = 0, most = 0;
+  bool any = false;  ///< there are values; else all are 0
 };
 /// Of all values. Sorts them. All 0: there are none.
 ServingSpread spread_of(std::vector<double>& values);

@@ -1,9 +1,11 @@
 // Memory and FLOP of steps that generate nothing: what lies frozen beside the actor is counted.
 #include "sim/rl/rl_account.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/base/input_error.hpp"
@@ -214,6 +216,134 @@ TEST_CASE("rl account: what the simulated forward pass computes is what the refe
     CHECK(micro_batches * gpu.base_units() ==
           doctest::Approx(step_flops(s.job).causal.base_units() / 3).epsilon(1e-12));
   }
+}
+
+namespace {
+
+/// PPO of 8B on 16 H100 by turns, or what `sets` make of it; every model of the actor's shape.
+RlScenario ppo_scenario(const std::vector<std::string>& sets = {}) {
+  static const std::string text = R"({
+    "model": "llama3_8b",
+    "cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "ideal"},
+    "parallelism": {"pipeline": 2, "data": 8, "sharding": "zero1"},
+    "batch": {"sequences": 64, "tokens": 2048},
+    "recompute": "full",
+    "rl": {"algorithm": "ppo", "prompts": 128, "updates": 2, "prompt_tokens": 1024,
+      "responses": {"mean": 1024, "most": 1024, "sigma": 0}, "generation": {}}
+  })";
+  return read_rl_scenario("ppo.json", text, account_presets(), {.set = sets});
+}
+
+InputProblem memory_problem(const RlScenario& s) {
+  try {
+    require_memory(s);
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  return {};
+}
+
+const RlTurn& turn_of(const std::vector<RlTurn>& turns, std::string_view key) {
+  for (const RlTurn& turn : turns) {
+    if (turn.key == key) return turn;
+  }
+  FAIL("no such turn");
+  return turns.front();
+}
+
+}  // namespace
+
+TEST_CASE("rl account: a critic's state leaves as the actor's does, but for one number a token") {
+  const TransformerShape model = account_presets().model("llama3_8b");
+  const double words = 1.0 * model.vocabulary * model.hidden;
+  const double actor = training_state(ppo_scenario({"rl.critic=false"})).base_units();
+  const double both = training_state(ppo_scenario()).base_units();
+  // The actor's fullest stage has half the layers and one of the two tables of words, as the
+  // critic's first one has: 2 bytes a weight, and an eighth of 12.
+  CHECK(actor == doctest::Approx(3.5 * total_parameters(model) / 2).epsilon(1e-4));
+  CHECK(both == doctest::Approx(2 * actor).epsilon(1e-3));
+  const auto offload = [](const std::vector<std::string>& sets) {
+    return simulate_rl_step(ppo_scenario(sets)).offload.base_units();
+  };
+  CHECK(offload({}) / offload({"rl.critic=false"}) == doctest::Approx(both / actor));
+  const double one_stage =
+      training_state(ppo_scenario({"parallelism.pipeline=1", "parallelism.data=16"})).base_units();
+  const double each = 2 + 12.0 / 16;
+  CHECK(one_stage == doctest::Approx(each * (2 * total_parameters(model) - words)).epsilon(1e-4));
+}
+
+TEST_CASE("rl account: what stays takes of the cache, the critic's like the actor's") {
+  const auto cache = [](const std::vector<std::string>& more) {
+    std::vector<std::string> sets{"parallelism.tensor=2", "parallelism.data=4"};
+    sets.insert(sets.end(), more.begin(), more.end());
+    return simulate_rl_step(ppo_scenario(sets)).cache_tokens;
+  };
+  const double away = cache({}), alone = cache({"rl.generation.offload=false", "rl.critic=false"});
+  const double both = cache({"rl.generation.offload=false"});
+  CHECK(alone < away);
+  CHECK(away - both == doctest::Approx(2 * (away - alone)).epsilon(1e-3));
+}
+
+TEST_CASE("rl account: each model that scores or is trained has to fit in its turn") {
+  const RlScenario ppo = ppo_scenario();
+  CHECK(memory_problem(ppo).found.empty());
+  const std::vector<RlTurn> alone = rl_turns(ppo);
+  REQUIRE(alone.size() == 4);
+  CHECK(alone.front().needed == rl_memory(ppo).peak.needed());
+  // The last stage of the actor has logits, the critic's has none.
+  CHECK(turn_of(alone, "critic").needed <= alone.front().needed);
+  CHECK(turn_of(alone, "reward_model").needed < turn_of(alone, "critic").needed);
+  CHECK(rl_turns(account_scenario()).empty());  // nothing generated: they lie beside each other
+
+  struct Refused {
+    std::string set, key, word;
+  };
+  for (const Refused& r :
+       {Refused{"rl.critic=llama3_70b", "/rl/critic", "the critic's training"},
+        Refused{"rl.reward_model=llama3_405b", "/rl/reward_model", "the reward model"}}) {
+    const InputProblem problem = memory_problem(ppo_scenario({r.set}));
+    CHECK(problem.pointer == r.key);
+    CHECK(problem.found.starts_with(r.word + " that needs "));
+  }
+  // As much as the actor of that size would need, but for the words that it tells apart.
+  const double critic = turn_of(rl_turns(ppo_scenario({"rl.critic=llama3_70b"})), "critic").needed /
+                        rl_memory(ppo_scenario({"model=llama3_70b"})).peak.needed();
+  CHECK(critic > 0.95);
+  CHECK(critic <= 1);
+}
+
+TEST_CASE("rl account: what does not leave is beside every other model in its turn") {
+  const std::string stays = "rl.generation.offload=false";
+  const RlScenario ppo = ppo_scenario({stays, "parallelism.tensor=2", "parallelism.data=4"});
+  const RlScenario leaves = ppo_scenario({"parallelism.tensor=2", "parallelism.data=4"});
+  const Scenario& t = ppo.training;
+  const std::vector<RlTurn> beside = rl_turns(ppo), alone = rl_turns(leaves);
+  const MemoryBreakdown actor = rl_memory(ppo).peak;
+  const Bytes kept = actor.weights + actor.gradients + actor.optimiser;
+  const auto more = [&](std::string_view key) {
+    return (turn_of(beside, key).needed - turn_of(alone, key).needed) /
+           (t.stack.memory.fragmentation * kept);
+  };
+  CHECK(more("critic") == doctest::Approx(1).epsilon(0.01));
+  CHECK(more("reward_model") == doctest::Approx(2).epsilon(0.01));
+  // One layer at a time on one GPU: 30 GB of weights and gradients each, and the optimisers.
+  const InputProblem both =
+      memory_problem(ppo_scenario({stays, "parallelism.pipeline=1", "parallelism.data=16"}));
+  CHECK(both.found.find("with what other training keeps there") != std::string::npos);
+  CHECK(both.allowed.find("\"offload\"") != std::string::npos);
+  CHECK(memory_problem(ppo_scenario({"parallelism.pipeline=1", "parallelism.data=16"}))
+            .found.empty());
+}
+
+TEST_CASE("rl account: models that come and go are among the assumptions") {
+  const auto says = [](const RlScenario& s, std::string_view what) {
+    const std::vector<std::string>& all = s.training.assumptions;
+    return std::ranges::any_of(all, [&](const std::string& a) { return a.starts_with(what); });
+  };
+  CHECK(says(ppo_scenario(), "reward model, reference: on the GPUs only while it scores"));
+  CHECK(says(ppo_scenario(), "critic: on the host while the actor trains"));
+  CHECK_FALSE(says(ppo_scenario({"rl.generation.offload=false"}), "critic: on the host"));
+  CHECK_FALSE(says(account_scenario(), "reference: on the GPUs only"));
 }
 
 }  // namespace lockstep

@@ -162,6 +162,29 @@ TEST_CASE("serving: formats that are left open are those of the checkpoint, and 
              "of the config.json's quantization_config, gptq, there are no laws"));
 }
 
+TEST_CASE("serving: how long repairs and looks at the load take is said where it is not given") {
+  const auto times = [](const ServingSpec& spec) {
+    std::vector<std::string> out;
+    for (const std::string& text : spec.assumptions) {
+      if (text.starts_with("failures.") || text.starts_with("both.autoscale.")) out.push_back(text);
+    }
+    return out;
+  };
+  Json scenario = sound_serving();
+  CHECK(times(read_served(scenario)).empty());
+  scenario["serving"]["failures"] = {{"gpu_mean_time", "30 d"}};
+  scenario["serving"]["pools"]["both"]["autoscale"] = {{"least", 1}, {"target", 8}};
+  CHECK(times(read_served(scenario)) ==
+        std::vector<std::string>{
+            "both.autoscale.check: 10 s (not given)", "both.autoscale.calm: 300 s (not given)",
+            "failures.repair: 3600 s (not given)", "failures.detect: 10 s (not given)"});
+  scenario["serving"]["failures"]["repair"] = "1 h";
+  scenario["serving"]["pools"]["both"]["autoscale"]["calm"] = "5 min";
+  CHECK(times(read_served(scenario)) ==
+        std::vector<std::string>{"both.autoscale.check: 10 s (not given)",
+                                 "failures.detect: 10 s (not given)"});
+}
+
 TEST_CASE("serving: mistakes name the place and what is allowed") {
   refuses(with_served("/pools/both/tensor", 6), "a divisor of the 64 heads of llama3_70b");
   Json wide = with_served("/pools/both/tensor", 1);

@@ -325,6 +325,19 @@ TEST_CASE("load_course: lasts from 40 stays on, and grows where ever more stay")
   CHECK(backlog.grows);
 }
 
+TEST_CASE("load_course: a load that is over before its queue is grows all the same") {
+  // One comes each second and one ends every five.
+  const LoadCourse behind = load_course(stayed(100, [](int i) { return 10 + 4.0 * i; }), 0);
+  CHECK_FALSE(behind.lasts);
+  CHECK(behind.grows);
+  // Nobody waits: all are there at once, in whichever order long and short ones come.
+  CHECK_FALSE(load_course(stayed(100, [](int) { return 500.0; }), 0).grows);
+  CHECK_FALSE(load_course(stayed(100, [](int i) { return 10 + 5.0 * (37 * i % 100); }), 0).grows);
+  // The system fills: requests slow each other down, and end as fast as they come.
+  const auto fills = [](int i) { return 20 + 20 * std::min(1.0, i / 20.0); };
+  CHECK_FALSE(load_course(stayed(100, fills), 0).grows);
+}
+
 TEST_CASE("load_course: a conversation stays from its first turn to its last answer") {
   std::vector<ServedRequest> requests = stayed(303, [](int) { return 1.0; });
   CHECK(load_course(requests, 101).lasts);

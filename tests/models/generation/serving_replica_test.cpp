@@ -1,0 +1,38 @@
+// What a replica that serves holds.
+#include "models/generation/serving_replica.hpp"
+
+#include <doctest/doctest.h>
+
+#include "sim/scenario/rl_spec.hpp"
+#include "tests/support/near.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+ServingReplica replica_that_drafts(int drafts, const char* model = "llama3_70b") {
+  ServingReplicaSpec spec;
+  spec.model = test::presets().model(model);
+  spec.node = test::presets().node("dgx_h200");
+  spec.transport = test::presets().transport("infiniband");
+  spec.engine = *engine_preset(test::presets(), "vllm").serving;
+  spec.tensor = 8;
+  spec.speculation.drafts = drafts;
+  return ServingReplica(spec);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "serving replica: the layer that drafts has weights and a cache, however many it drafts") {
+  const ServingReplica plain = replica_that_drafts(0), drafting = replica_that_drafts(2);
+  // Llama 3 70B: queries and outputs, keys and values, three products of the MLP; over 8 ranks.
+  const double layer = 2.0 * 8192 * 8192 + 2.0 * 8192 * 1024 + 3.0 * 8192 * 28672;
+  CHECK((drafting.weights() - plain.weights()).base_units() == test::near(2 * layer / 8));
+  CHECK(plain.cache_per_token().base_units() == test::near(80 * 2 * 2 * 1024 / 8.0));
+  CHECK(drafting.cache_per_token().base_units() == test::near(81 * 2 * 2 * 1024 / 8.0));
+  CHECK(drafting.cache_tokens() < 80 / 81.0 * plain.cache_tokens());
+  CHECK(replica_that_drafts(1).weights() == drafting.weights());
+}
+
+}  // namespace lockstep
