@@ -79,6 +79,7 @@ class QueueRun {
       out.start = s.first_start;
       out.end = s.cancelled ? -1 : s.ended;
       out.waited = s.waited;
+      out.waits = s.phase == JobPhase::pending || s.phase == JobPhase::kept;
       out.evictions = s.evictions;
       out.failures = s.failures;
       out.suspended = s.suspended;

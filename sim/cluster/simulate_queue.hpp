@@ -18,6 +18,7 @@ struct JobOutcome {
   RunTime start = -1;  ///< the first
   RunTime end = -1;
   RunTime waited = 0;  ///< in which it held nothing, from submission to its end or to the queue's
+  bool waits = false;  ///< at the end of what was simulated: it waits for longer than that
   RunTime slowed = 0;  ///< held, beyond what its work takes at its reference pace
   std::int32_t evictions = 0;
   std::int32_t failures = 0;

@@ -48,7 +48,7 @@ double mean_wait_s(const QueueSpec& spec, QueueOrder order, double sigma) {
   QueueSpec of = spec;
   of.order = order;
   of.estimate_sigma = sigma;
-  return summary_of(of, simulate_queue(of)).all.wait_s.mean;
+  return summary_of(of, simulate_queue(of)).all.wait_s->mean;
 }
 
 /// Jobs of two accounts at once: GPUs and licences of each.
