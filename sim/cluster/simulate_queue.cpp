@@ -87,6 +87,7 @@ class QueueRun {
       out.is_suspended = s.phase == JobPhase::suspended;
       result_.suspensions += s.suspensions;
       out.slowed = s.slowed;
+      out.most_done = spec_->jobs[j].runs - s.left_least;
       out.cancelled = s.cancelled ? s.ended : -1;
       out.stopped = s.stopped;
       result_.evictions += s.evictions;

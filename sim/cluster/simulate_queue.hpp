@@ -27,6 +27,7 @@ struct JobOutcome {
   RunTime suspended = 0;   ///< all times in which it was
   std::int32_t suspensions = 0;
   bool is_suspended = false;  ///< at the end of what was simulated
+  RunTime most_done = 0;      ///< of its work, at any time: before some of it was lost, too
   RunTime submitted = -1;     ///< beside campaigns, whose later rungs are submitted when others end
 };
 
