@@ -283,6 +283,29 @@ void check_widths(const JsonCursor& queue, const QueueSpec& out) {
   }
 }
 
+/// Of whom drf knows nothing: it weighs each account by itself.
+void check_drf_shares(const JsonCursor& of_user) {
+  if (of_user.find("shares")) {
+    of_user.at("shares").fail(R"(no such key of a user where "order" is "drf")");
+  }
+}
+
+void check_drf_accounts(const JsonCursor& queue) {
+  constexpr std::size_t kMostLines = 100'000;
+  if (!queue.find("accounts")) return;
+  for (const JsonCursor& account : queue.at("accounts").elements(kMostLines)) {
+    if (account.find("parent")) {
+      account.at("parent").fail(
+          R"(no such key where "order" is "drf": accounts are weighed alone)");
+    }
+    if (account.find("shares") && account.at("shares").is_string()) {
+      account.at("shares").fail(R"(a number where "order" is "drf")");
+    }
+    if (!account.find("users")) continue;
+    for (const JsonCursor& user : account.at("users").elements(kMostLines)) check_drf_shares(user);
+  }
+}
+
 /// Whoever starts changes who comes next.
 void check_drf(const JsonCursor& queue, const QueueSpec& out) {
   if (out.order != QueueOrder::drf) return;
@@ -292,6 +315,7 @@ void check_drf(const JsonCursor& queue, const QueueSpec& out) {
   if (out.preemption.mode != PreemptionMode::none) {
     queue.at("preemption").at("mode").fail(R"(none where "order" is "drf")");
   }
+  check_drf_accounts(queue);
 }
 
 void check_rules(const JsonCursor& queue, const QueueSpec& out) {
