@@ -483,6 +483,22 @@ void tell_of_lost_work(QueueSpec& out) {
   out.assumptions.push_back("queue.preemption.checkpoint: none (not given); " + said);
 }
 
+/// las and gittins go by what jobs have attained, which is nothing of those that wait unless
+/// something sends jobs back.
+void tell_of_levels(const JsonCursor& queue, QueueSpec& out) {
+  const bool by_levels = out.order == QueueOrder::las || out.order == QueueOrder::gittins;
+  const QueuePreemption& how = out.preemption;
+  const bool evicts = how.mode != PreemptionMode::none && !how.cancels && !how.suspends;
+  const bool fails = out.failures.mean_time > Seconds{} || !out.breaks.empty();
+  if (!by_levels || evicts || fails) return;
+  const std::string_view mode = how.cancels ? "it cancels" : how.suspends ? "it suspends" : "none";
+  out.assumptions.push_back(fmt::format(
+      "queue.preemption: {}{}; no job is sent back, so that jobs that wait have attained nothing: "
+      "{} orders them by their submission, and \"levels\" changes nothing",
+      mode, queue.find("preemption") ? "" : " (not given)",
+      kQueueOrderNames[static_cast<std::size_t>(out.order)]));
+}
+
 /// A job whose nodes hardly ever go without a failure for as long as it takes from checkpoint to
 /// checkpoint would be started again for ever.
 void check_that_jobs_end(const JsonCursor& queue, const QueueSpec& out) {
@@ -553,6 +569,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   check_widths(queue, out);
   check_that_jobs_end(queue, out);
   tell_of_lost_work(out);
+  tell_of_levels(queue, out);
   check_components(queue, out);
   root.tell_unitless_sets(out.assumptions);
   return out;

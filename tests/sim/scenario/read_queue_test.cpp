@@ -102,6 +102,28 @@ TEST_CASE("queue: a scenario is read as it stands") {
   CHECK(spec.jobs.front().account == *NameTable(spec.accounts).number_of("x"));
 }
 
+TEST_CASE(
+    "queue: las without anything that sends jobs back is said to be the order of submission") {
+  const auto told = [](const Json& scenario) {
+    for (const std::string& text : read(scenario).assumptions) {
+      if (text.starts_with("queue.preemption: ")) return text;
+    }
+    return std::string();
+  };
+  Json scenario = Json::parse(R"({"cluster": {"node": "dgx_h100", "nodes": 2},
+      "queue": {"order": "las", "admission": "best_effort", "levels": ["1 h"],
+                "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h"}}]}})");
+  CHECK(told(scenario) ==
+        "queue.preemption: none (not given); no job is sent back, so that jobs that wait have "
+        "attained nothing: las orders them by their submission, and \"levels\" changes nothing");
+  Json breaks = scenario;
+  breaks["queue"]["breaks"] = Json::parse(R"([{"node": 1, "at": "1 min", "repair": "1 min"}])");
+  CHECK(told(breaks).empty());
+  Json evicts = scenario;
+  evicts["queue"]["preemption"] = {{"mode", "evict"}};
+  CHECK(told(evicts).empty());
+}
+
 TEST_CASE("queue: what a failure leaves of a job is said where no checkpoint is") {
   const auto told = [](const Json& scenario) {
     for (const std::string& text : read(scenario).assumptions) {
