@@ -483,6 +483,18 @@ void tell_of_lost_work(QueueSpec& out) {
   out.assumptions.push_back("queue.preemption.checkpoint: none (not given); " + said);
 }
 
+/// Defaults that nobody would guess from the answer, and that it hangs on.
+void tell_of_queue_defaults(const JsonCursor& queue, QueueSpec& out) {
+  if (out.failures.mean_time > Seconds{} && !queue.find("repair")) {
+    out.assumptions.emplace_back(
+        "queue.repair: 1 d on average until a broken node is back (not given)");
+  }
+  if (out.order == QueueOrder::qssf && !queue.find("estimate_sigma")) {
+    out.assumptions.emplace_back(
+        "queue.estimate_sigma: 0 (not given); durations are predicted without error");
+  }
+}
+
 /// las and gittins go by what jobs have attained, which is nothing of those that wait unless
 /// something sends jobs back.
 void tell_of_levels(const JsonCursor& queue, QueueSpec& out) {
@@ -569,6 +581,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   check_widths(queue, out);
   check_that_jobs_end(queue, out);
   tell_of_lost_work(out);
+  tell_of_queue_defaults(queue, out);
   tell_of_levels(queue, out);
   check_components(queue, out);
   root.tell_unitless_sets(out.assumptions);
