@@ -1,6 +1,7 @@
 #include "sim/answer/answer.hpp"
 
 #include <array>
+#include <fmt/format.h>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,7 @@
 #include "models/base/text_file.hpp"
 #include "sim/answer/answer_fields.hpp"
 #include "sim/answer/assertion.hpp"
+#include "sim/answer/formulas.hpp"
 #include "sim/answer/queue_answer.hpp"
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/congestion/shared_run.hpp"
@@ -138,6 +140,20 @@ const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view pa
   return nullptr;
 }
 
+/// ": it is the mean over ended jobs of end less submission, and ended is 0"; what a number without
+/// a value would be, and which of what goes into it is nothing.
+std::string why_null(const Json& answer, std::string_view field) {
+  const std::optional<AnswerKind> kind = kind_of(answer);
+  const Formula* const formula = kind ? formula_of(*kind, field) : nullptr;
+  if (formula == nullptr) return ": there is nothing to take it from";
+  std::string out = fmt::format(": it is \"{}\"", formula->text);
+  for (const FormulaInput& input : inputs_of(*formula)) {
+    const std::optional<double> number = number_at(answer, input.path);
+    if (number && *number == 0) out += fmt::format(", and {} is 0", input.path);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view name_of(AnswerKind kind) {
@@ -162,12 +178,12 @@ bool ScenarioAnswer::keeps(const std::string& bound) const {
   };
   const std::optional<Assertion> assertion = try_assertion(bound);
   if (!assertion) fail(std::string(assertion_form()), {});
-  const std::optional<double> value = number(assertion->field);
-  if (!value) {
+  const std::optional<AssertedNumber> number = held_against(*assertion, *json_);
+  if (!number) {
     const std::vector<std::string> names = number_fields(*json_);
     fail("a number of the answer", nearest_name(assertion->field, names));
   }
-  return !missed_by(*assertion, *value);
+  return !number->miss;
 }
 
 ScenarioAnswer answer_scenario(const std::string& file, const PresetStore& presets,
@@ -258,6 +274,16 @@ std::optional<double> number_by_any_name(const Json& answer, std::string_view pa
   const std::optional<AnswerKind> kind = kind_of(answer);
   const std::string successor = kind ? successor_of(*kind, path) : std::string();
   return successor.empty() ? std::nullopt : number_at(answer, successor);
+}
+
+std::optional<AssertedNumber> held_against(const Assertion& assertion, const Json& answer) {
+  if (const auto number = number_by_any_name(answer, assertion.field)) {
+    return AssertedNumber{number, missed_by(assertion, *number)};
+  }
+  if (!is_null_at(answer, assertion.field)) return std::nullopt;
+  return AssertedNumber{std::nullopt,
+                        fmt::format("{}: {} has no value{}", assertion.text, assertion.field,
+                                    why_null(answer, assertion.field))};
 }
 
 }  // namespace lockstep

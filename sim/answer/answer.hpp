@@ -18,6 +18,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/answer/assertion.hpp"
 #include "sim/answer/fields.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_residuals.hpp"
@@ -101,6 +102,15 @@ std::string successor_of(AnswerKind kind, std::string_view path);
 /// number_at(), by an old name of the member too.
 std::optional<double> number_by_any_name(const nlohmann::ordered_json& answer,
                                          std::string_view path);
+
+/// What an assertion finds in an answer.
+struct AssertedNumber {
+  std::optional<double> value;      ///< by any name; nothing where the answer has null there
+  std::optional<std::string> miss;  ///< why it is not kept: missed_by(), or that it has no value
+};
+/// Nothing where the answer has no such member, or one that is no number.
+std::optional<AssertedNumber> held_against(const Assertion& assertion,
+                                           const nlohmann::ordered_json& answer);
 
 /// The JSON Schema of `lockstep run --format json`, errors included.
 nlohmann::ordered_json result_schema();

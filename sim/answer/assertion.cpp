@@ -50,6 +50,18 @@ const nlohmann::ordered_json* step_into(const nlohmann::ordered_json& from,
   return index < from.size() ? &from[index] : nullptr;
 }
 
+/// What a dotted path ends at; null if there is no such member.
+const nlohmann::ordered_json* member_at(const nlohmann::ordered_json& result,
+                                        std::string_view path) {
+  const nlohmann::ordered_json* at = &result;
+  while (!path.empty() && at != nullptr) {
+    const std::size_t dot = path.find('.');
+    at = step_into(*at, std::string(path.substr(0, dot)));
+    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
+  }
+  return at;
+}
+
 std::optional<double> parse_bound(std::string text) {
   const bool percent = !text.empty() && text.back() == '%';
   if (percent) text = std::string(trimmed(std::string_view(text).substr(0, text.size() - 1)));
@@ -97,14 +109,14 @@ std::optional<Assertion> try_assertion(const std::string& text) {
   return std::nullopt;
 }
 
+bool is_null_at(const nlohmann::ordered_json& result, std::string_view path) {
+  const nlohmann::ordered_json* const at = member_at(result, path);
+  return at != nullptr && at->is_null();
+}
+
 std::optional<double> number_at(const nlohmann::ordered_json& result, std::string_view path) {
-  const nlohmann::ordered_json* at = &result;
-  while (!path.empty()) {
-    const std::size_t dot = path.find('.');
-    at = step_into(*at, std::string(path.substr(0, dot)));
-    if (at == nullptr) return std::nullopt;
-    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
-  }
+  const nlohmann::ordered_json* const at = member_at(result, path);
+  if (at == nullptr) return std::nullopt;
   if (at->is_boolean()) return at->get<bool>() ? 1 : 0;
   if (!at->is_number()) return std::nullopt;
   return at->get<double>();

@@ -27,6 +27,8 @@ std::optional<Assertion> try_assertion(const std::string& text);
 std::string_view assertion_form();
 /// The number at a dotted path, a truth value as 0 or 1; nothing if there is none.
 std::optional<double> number_at(const nlohmann::ordered_json& result, std::string_view path);
+/// Whether a dotted path ends at a member that has no value (null), such as the mean of no jobs.
+bool is_null_at(const nlohmann::ordered_json& result, std::string_view path);
 /// The names of the numbers on the first level.
 std::vector<std::string> number_fields(const nlohmann::ordered_json& result);
 

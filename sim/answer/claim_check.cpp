@@ -26,12 +26,12 @@ ClaimCheck::ClaimCheck(Claim claim, std::string source, const nlohmann::ordered_
   for (const ClaimBound& written : claim_.bounds) {
     const std::optional<Assertion> assertion = try_assertion(written.text);
     if (!assertion) fail(written, std::string(assertion_form()));
-    const std::optional<double> value = number_by_any_name(answer, assertion->field);
-    if (!value) {
+    std::optional<AssertedNumber> number = held_against(*assertion, answer);
+    if (!number) {
       const std::vector<std::string> fields = number_fields(answer);
       fail(written, "a number of the answer's JSON", nearest_name(assertion->field, fields));
     }
-    bounds_.push_back({*assertion, *value, missed_by(*assertion, *value)});
+    bounds_.push_back({*assertion, number->value, std::move(number->miss)});
   }
 }
 

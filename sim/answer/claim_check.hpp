@@ -23,7 +23,7 @@ class ClaimCheck {
   [[nodiscard]] std::vector<std::string> misses() const;
   struct Bound {
     Assertion assertion;
-    double value = 0;
+    std::optional<double> value;  ///< nothing where the answer has null
     std::optional<std::string> miss;
   };
   [[nodiscard]] const Claim& claim() const { return claim_; }

@@ -287,9 +287,9 @@ constexpr std::array kFormulas{
             "over the GPU hours that jobs held",
             "held=all.gpu_hours"},
     Formula{"wait_mean_s", "q", false,
-            "mean over jobs that have started of the time between submission and end in which they "
-            "held no GPU",
-            "jobs never_started"},
+            "mean over jobs that have started or wait of the time between submission and end in "
+            "which they held no GPU; of those that still wait at the end, of what has passed",
+            "jobs never_started waiting=all.waiting"},
     Formula{"wait_p50_s", "q", false, "the least wait that half of the jobs do not exceed", "jobs"},
     Formula{"wait_p90_s", "q", false, "the least wait that 90 % of the jobs do not exceed", "jobs"},
     Formula{"wait_p99_s", "q", false, "the least wait that 99 % of the jobs do not exceed", "jobs"},

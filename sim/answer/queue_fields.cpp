@@ -29,16 +29,24 @@ Value queue_bucket_values(const Queue& a) {
   return out;
 }
 
-const FieldTable<QueueSpread>& spread_fields() {
-  static const FieldTable<QueueSpread> fields =
-      FieldTable<QueueSpread>()
-          .add("mean", Better::less, "Mean.", [](const QueueSpread& s) { return s.mean; })
-          .add("p50", Better::less, "Median.", [](const QueueSpread& s) { return s.p50; })
-          .add("p90", Better::less, "Nine of ten are not above.",
-               [](const QueueSpread& s) { return s.p90; })
-          .add("p99", Better::less, "99 of 100 are not above.",
-               [](const QueueSpread& s) { return s.p99; })
-          .add("most", Better::less, "The largest.", [](const QueueSpread& s) { return s.most; });
+/// Null of no jobs.
+OrNull<double> spread_number(const std::optional<QueueSpread>& spread,
+                             double QueueSpread::* which) {
+  return {spread ? std::optional((*spread).*which) : std::nullopt};
+}
+
+const FieldTable<std::optional<QueueSpread>>& spread_fields() {
+  using Of = std::optional<QueueSpread>;
+  const auto of = [](double QueueSpread::* which) {
+    return [which](const Of& s) { return spread_number(s, which); };
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("mean", Better::less, "Mean.", of(&QueueSpread::mean))
+          .add("p50", Better::less, "Median.", of(&QueueSpread::p50))
+          .add("p90", Better::less, "Nine of ten are not above.", of(&QueueSpread::p90))
+          .add("p99", Better::less, "99 of 100 are not above.", of(&QueueSpread::p99))
+          .add("most", Better::less, "The largest.", of(&QueueSpread::most));
   return fields;
 }
 
@@ -49,14 +57,17 @@ const FieldTable<QueueGroup>& queue_group_fields() {
           .add("name", "Which they are.", [](const Of& g) { return g.name; })
           .add("jobs", "How many.", [](const Of& g) { return g.jobs; })
           .add("ended", "How many of them have ended.", [](const Of& g) { return g.ended; })
+          .add("waiting", Better::less,
+               "How many wait at the end; their waits count as far as they have come.",
+               [](const Of& g) { return g.waiting; })
           .add("gpu_hours", "GPU hours that they held.", [](const Of& g) { return g.gpu_hours; })
           .add(
               "usd",
               "What they pay if those who hold GPUs pay for all machines, by the hour; where there "
               "are prices.",
               [](const Of& g) { return g.usd; })
-          .object("wait_s", "Time in which a job that has started held nothing.", spread_fields(),
-                  [](const Of& g) { return g.wait_s; })
+          .object("wait_s", "Time in which a job that has started or waits held nothing.",
+                  spread_fields(), [](const Of& g) { return g.wait_s; })
           .object("completion_s", "From the submission of a job that has ended to its end.",
                   spread_fields(), [](const Of& g) { return g.completion_s; })
           .object("slowdown",
@@ -114,9 +125,9 @@ const FieldTable<TrainingSummary>& training_fields() {
           .add("slowdown_mean", Better::less,
                "Time that a job which has ended worked, over what it takes at that pace; below 1 "
                "on nodes that are faster than the first.",
-               [](const Of& t) { return t.mean_slowdown; })
+               [](const Of& t) { return OrNull<double>{t.mean_slowdown}; })
           .add("slowdown_most", Better::less, "The largest of them.",
-               [](const Of& t) { return t.most_slowdown; });
+               [](const Of& t) { return OrNull<double>{t.most_slowdown}; });
   return fields;
 }
 
@@ -185,11 +196,13 @@ void add_queue_money(FieldTable<Queue>& fields) {
 }
 
 void add_waits(FieldTable<Queue>& fields) {
-  const auto of = [](double QueueSpread::* which, QueueSpread QueueGroup::* spread) {
-    return [which, spread](const Queue& a) { return a.summary.all.*spread.*which; };
+  const auto of = [](double QueueSpread::* which, std::optional<QueueSpread> QueueGroup::* spread) {
+    return [which, spread](const Queue& a) { return spread_number(a.summary.all.*spread, which); };
   };
   fields
-      .add("wait_mean_s", Better::less, "Mean time in which a job that has started held nothing.",
+      .add("wait_mean_s", Better::less,
+           "Mean time in which a job that has started or waits held nothing; at least, where some "
+           "wait at the end (all.waiting).",
            of(&QueueSpread::mean, &QueueGroup::wait_s))
       .add("wait_p50_s", Better::less, "Its median.", of(&QueueSpread::p50, &QueueGroup::wait_s))
       .add("wait_p90_s", Better::less, "Nine of ten jobs wait no longer.",
@@ -224,7 +237,7 @@ void add_counts(FieldTable<Queue>& fields) {
       .add("simulated_s", "Time that was simulated.",
            [](const Queue& a) { return in_seconds(a.result.end); })
       .add("makespan_s", Better::less, "From the first submission to the last end.",
-           [](const Queue& a) { return a.summary.makespan_s; })
+           [](const Queue& a) { return OrNull<double>{a.summary.makespan_s}; })
       .add("utilisation", Better::more, "Share of the cluster's GPU time that jobs held.",
            [](const Queue& a) { return a.summary.utilisation; })
       .add("useful_share", Better::more, "Share of it that went into work that lasts.",

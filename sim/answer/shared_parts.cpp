@@ -76,7 +76,8 @@ const FieldTable<ClaimCheck>& claim_fields() {
       FieldTable<Bound>()
           .add("bound", "A bound on a member of this answer.",
                [](const Bound& b) { return b.assertion.text; })
-          .add("value", "What that member is.", [](const Bound& b) { return b.value; })
+          .add("value", "What that member is.",
+               [](const Bound& b) { return OrNull<double>{b.value}; })
           .add("kept", "Whether it keeps the bound.", [](const Bound& b) { return !b.miss; });
   static const FieldTable<Of> fields =
       FieldTable<Of>()

@@ -62,10 +62,14 @@ const FieldTable<CampaignSummary>& trial_campaign_fields() {
              "\"power\".",
              [](const Of& c) { return c.energy; })
         .add("wait_mean_s", Better::less,
-             "Mean time in which a job of it that started held nothing.",
-             [](const Of& c) { return c.wait_s.mean; })
+             "Mean time in which a job of it that started or waits held nothing.",
+             [](const Of& c) {
+               return OrNull<double>{c.wait_s ? std::optional(c.wait_s->mean) : std::nullopt};
+             })
         .add("wait_p99_s", Better::less, "99 of 100 of them wait no longer.",
-             [](const Of& c) { return c.wait_s.p99; })
+             [](const Of& c) {
+               return OrNull<double>{c.wait_s ? std::optional(c.wait_s->p99) : std::nullopt};
+             })
         .list("rungs", "How far trials came.", rung_fields(),
               [](const Of& c) -> const auto& { return c.rungs; });
     return out;

@@ -69,7 +69,7 @@ struct GatheredTrials {
     ++summary.jobs;
     summary.gpu_hours += gpu_s / kHourSeconds;
     worked_s[place.trial] += campaign_s(job.runs);
-    if (of.start >= 0) waits.push_back(campaign_s(of.waited));
+    if (counts_wait(of)) waits.push_back(campaign_s(of.waited));
     const std::size_t r = first_rung[static_cast<std::size_t>(place.bracket)] + place.rung;
     RungSummary& rung = summary.rungs[r];
     ++rung.trials;

@@ -36,7 +36,7 @@ struct CampaignSummary {
   std::optional<double> saved_gpu_hours;  ///< of those; when it is done
   std::optional<double> usd;              ///< by QueueBill::usd_per_held_gpu_hour()
   std::optional<Joules> energy;           ///< of its GPUs with their share of nodes and cooling
-  QueueSpread wait_s;                     ///< of its jobs that have started
+  std::optional<QueueSpread> wait_s;      ///< of its jobs that have started or wait
   std::vector<RungSummary> rungs;         ///< by bracket
 };
 

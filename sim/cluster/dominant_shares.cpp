@@ -1,6 +1,7 @@
 #include "sim/cluster/dominant_shares.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace lockstep {
@@ -11,7 +12,7 @@ DominantShares::DominantShares(const QueueSpec& spec) : spec_(&spec) {
   weights_.assign(spec.accounts.size(), 1.0);
   shares_.assign(spec.accounts.size(), 0.0);
   for (const Association& of : spec.associations) {
-    if (!of.is_user && of.shares > 0) weights_[of.number] = of.shares;
+    if (!of.is_user) weights_[of.number] = of.shares;
   }
 }
 
@@ -32,7 +33,9 @@ bool DominantShares::reckon() {
       const auto count = static_cast<double>(std::max(1, spec_->licenses[l].count));
       most = std::max(most, static_cast<double>(held_[a][1 + l]) / count);
     }
-    const double share = most / weights_[a];
+    // No weight, and so the last: not 0 over 0 where it holds nothing.
+    const double share =
+        weights_[a] > 0 ? most / weights_[a] : std::numeric_limits<double>::infinity();
     changed = std::exchange(shares_[a], share) != share || changed;
   }
   return changed;

@@ -11,8 +11,8 @@ namespace lockstep {
 /// What the running jobs of each account hold of GPUs and of each licence, as shares of all there
 /// are; the largest of them, over the account's weight, is its dominant share, and the least comes
 /// first. CPUs and nodes go with the GPUs. Weights are the shares of QueueSpec::associations, 1 of
-/// an account that is not there or has none. Source: Ghodsi et al. 2011, NSDI, "Dominant resource
-/// fairness", sections 4.1 and 4.3.
+/// an account that is not there; one of 0 comes after all others. Source: Ghodsi et al. 2011, NSDI,
+/// "Dominant resource fairness", sections 4.1 and 4.3.
 class DominantShares {
  public:
   /// `spec` outlives it. Keeps nothing unless its order is drf.

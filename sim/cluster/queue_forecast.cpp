@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <map>
 
+#include "models/base/input_error.hpp"
 #include "sim/cluster/queue_summary.hpp"
 #include "sim/cluster/simulate_queue.hpp"
 #include "sim/core/random.hpp"
@@ -19,11 +21,77 @@ constexpr std::size_t kEnoughOfUser = 10;
 
 double forecast_s(RunTime time) { return to_seconds(time).base_units(); }
 
-/// What the rules make of the jobs until now, as if it had been recorded.
-void record_by_rules(QueueSpec& spec, RunTime now) {
+/// A job as it is now.
+struct JobNow {
+  enum class Is : std::uint8_t { waiting, running, ended, cancelled };
+  Is is = Is::waiting;
+  RunTime done = 0;    ///< of its work, the most at any time: it runs for longer than that
+  RunTime waited = 0;  ///< since it was submitted
+};
+
+/// Where the jobs of a queue are now, and how they are brought there.
+struct QueueNow {
+  std::vector<JobNow> jobs;
+  bool replayed = false;  ///< by the rules from the beginning; else by recorded starts
+};
+
+/// Whether all that has become of the job is that it started once, and maybe ended.
+bool started_once(const QueueJob& job, const JobOutcome& of, RunTime now) {
+  if (of.evictions > 0 || of.suspensions > 0 || of.failures > 0 || of.slowed != 0) return false;
+  if (of.start < 0 || of.cancelled >= 0) return of.start < 0;
+  return of.end >= 0 ? of.end == of.start + job.runs : of.start + job.runs >= now;
+}
+
+/// Whether a job has held other GPUs than its first.
+bool some_moved(const QueueResult& result) {
+  std::vector<bool> has_held(result.jobs.size());
+  for (const JobSpan& span : result.spans) {
+    if (has_held[span.job]) return true;
+    has_held[span.job] = true;
+  }
+  return false;
+}
+
+JobNow job_now(const QueueJob& job, const JobOutcome& of) {
+  JobNow out{.is = JobNow::Is::running, .done = of.most_done, .waited = of.waited};
+  if (of.cancelled >= 0) {
+    out.is = JobNow::Is::cancelled;
+  } else if (of.end >= 0 || (of.start >= 0 && of.most_done >= job.runs)) {
+    out.is = JobNow::Is::ended;
+  } else if (of.waits || of.start < 0) {
+    out.is = JobNow::Is::waiting;
+  }
+  return out;
+}
+
+bool knows_durations(QueueOrder order) {
+  return order == QueueOrder::sjf || order == QueueOrder::srtf || order == QueueOrder::srsf ||
+         order == QueueOrder::gittins || order == QueueOrder::qssf;
+}
+
+/// What the rules make of the jobs until now: as if it had been recorded where first starts say all
+/// of it.
+QueueNow bring_to_now(QueueSpec& spec, RunTime now) {
   QueueSpec until = spec;
   until.until = now;
   const QueueResult result = simulate_queue(until, {.keep_spans = true});
+  QueueNow out;
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    out.jobs.push_back(job_now(spec.jobs[j], result.jobs[j]));
+    out.replayed = out.replayed || !started_once(spec.jobs[j], result.jobs[j], now);
+  }
+  out.replayed = out.replayed || some_moved(result);
+  if (out.replayed) {
+    if (!knows_durations(spec.order)) return out;
+    throw InputError({.file = spec.file,
+                      .pointer = "/queue/order",
+                      .found = in_quotes(kQueueOrderNames[static_cast<std::size_t>(spec.order)]),
+                      .allowed = "for forecasts, an order that goes by no durations (fifo, las, "
+                                 "drf, priority, multifactor): until then a job is evicted, "
+                                 "suspended, slowed or stopped by a failure, which other "
+                                 "durations would change",
+                      .nearest = {}});
+  }
   spec.recorded.assign(spec.jobs.size(), {});
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) spec.recorded[j].start = result.jobs[j].start;
   for (const JobSpan& span : result.spans) {
@@ -31,19 +99,16 @@ void record_by_rules(QueueSpec& spec, RunTime now) {
     if (!nodes.empty()) continue;
     for (const HeldGpus& held : span.held) nodes.push_back(held.node + 1);
   }
+  return out;
 }
 
 /// Jobs that were submitted, whose later starts are unknown.
-void forget_what_follows(QueueSpec& spec, RunTime now) {
+void forget_what_follows(QueueSpec& spec, RunTime now, bool replayed) {
   const auto later = std::ranges::upper_bound(spec.jobs, now, {}, &QueueJob::submit);
   const auto count = static_cast<std::size_t>(later - spec.jobs.begin());
   spec.jobs.resize(count);
   if (spec.names.size() > count) spec.names.resize(count);
   if (spec.terms.size() > count) spec.terms.resize(count);
-  spec.recorded.resize(count);
-  for (RecordedStart& recorded : spec.recorded) {
-    if (recorded.start >= now) recorded = {};
-  }
   for (JobTerms& terms : spec.terms) {
     // What depends on a job that nobody has submitted yet does not start.
     for (const JobDependency& of : terms.dependencies) {
@@ -52,19 +117,67 @@ void forget_what_follows(QueueSpec& spec, RunTime now) {
     if (terms.held) terms.dependencies.clear();
   }
   spec.until = 0;
+  if (replayed) return;
+  spec.recorded.resize(count);
+  for (RecordedStart& recorded : spec.recorded) {
+    if (recorded.start >= now) recorded = {};
+  }
   spec.slurm.opens = now;
   spec.slurm.bf_first.reset();
+}
+
+/// By recorded starts of jobs that have run since.
+std::vector<JobNow> recorded_jobs(const QueueSpec& spec, RunTime now) {
+  std::vector<JobNow> out;
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    const RunTime start = spec.recorded[j].start;
+    JobNow& job = out.emplace_back();
+    job.waited = (start < 0 ? now : start) - spec.jobs[j].submit;
+    if (start < 0) continue;
+    job.is = start + spec.jobs[j].runs > now ? JobNow::Is::running : JobNow::Is::ended;
+    job.done = now - start;
+  }
+  return out;
+}
+
+/// The jobs are those that were submitted, afterwards.
+QueueNow queue_now(QueueSpec& spec, RunTime now) {
+  QueueNow out;
+  if (spec.recorded.empty()) out = bring_to_now(spec, now);
+  if (!out.replayed) spec.recorded.resize(spec.jobs.size());
+  forget_what_follows(spec, now, out.replayed);
+  if (out.replayed) {
+    out.jobs.resize(spec.jobs.size());
+  } else {
+    out.jobs = recorded_jobs(spec, now);
+  }
+  return out;
+}
+
+/// When each job starts for the first time from now on; below 0: it does not.
+std::vector<RunTime> next_starts(const QueueResult& result, RunTime now, bool replayed) {
+  std::vector<RunTime> out(result.jobs.size(), -1);
+  if (!replayed) {
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = result.jobs[j].start;
+    return out;
+  }
+  for (const JobSpan& span : result.spans) {
+    RunTime& start = out[span.job];
+    if (span.begin >= now && (start < 0 || span.begin < start)) start = span.begin;
+  }
+  return out;
 }
 
 /// Which jobs have ended, and what share of their limits they ran for. How long a training runs is
 /// known.
 class LimitShares {
  public:
-  LimitShares(const QueueSpec& spec, RunTime now) {
+  LimitShares(const QueueSpec& spec, const QueueNow& now) {
     for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
       const QueueJob& job = spec.jobs[j];
-      const RunTime start = spec.recorded[j].start;
-      if (start < 0 || start + job.runs > now) {
+      const JobNow::Is is = now.jobs[j].is;
+      if (is == JobNow::Is::cancelled) continue;
+      if (is != JobNow::Is::ended) {
         open_.push_back(static_cast<std::uint32_t>(j));
         continue;
       }
@@ -143,14 +256,25 @@ ForecastStart start_of(std::uint32_t job, std::vector<double> starts, std::size_
   return out;
 }
 
+/// How long the jobs run that have not ended, in one of the draws.
+void draw_durations(QueueSpec& spec, const QueueNow& now, const LimitShares& shares,
+                    std::uint32_t draw) {
+  RandomStream of_shares(
+      {.seed = spec.seed, .trajectory = draw, .component = 0, .purpose = kSharesPurpose});
+  const LimitShares drawn = shares.resampled(of_shares);
+  for (const std::uint32_t j : shares.open()) {
+    RandomStream random(
+        {.seed = spec.seed, .trajectory = draw, .component = j, .purpose = kForecastPurpose});
+    spec.jobs[j].runs = drawn.draw(spec.jobs[j], now.jobs[j].done, random.uniform());
+  }
+}
+
 }  // namespace
 
 QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastOptions& options) {
   QueueSpec from_now = spec;
-  if (from_now.recorded.empty()) record_by_rules(from_now, now);
-  from_now.recorded.resize(from_now.jobs.size());
-  forget_what_follows(from_now, now);
-  const LimitShares shares(from_now, now);
+  const QueueNow at = queue_now(from_now, now);
+  const LimitShares shares(from_now, at);
   QueueForecast out{.now = now,
                     .draws = 0,
                     .running = 0,
@@ -159,7 +283,7 @@ QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastO
                     .waiting = {}};
   std::vector<std::uint32_t> waiting;
   for (const std::uint32_t j : shares.open()) {
-    if (from_now.recorded[j].start < 0) {
+    if (at.jobs[j].is == JobNow::Is::waiting) {
       waiting.push_back(j);
     } else {
       ++out.running;
@@ -168,23 +292,12 @@ QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastO
   std::vector<std::vector<double>> starts(waiting.size());
   const std::size_t draws = shares.empty() ? 1 : options.draws;
   for (std::size_t draw = 0; draw < draws; ++draw) {
-    RandomStream of_shares({.seed = spec.seed,
-                            .trajectory = static_cast<std::uint32_t>(draw),
-                            .component = 0,
-                            .purpose = kSharesPurpose});
-    const LimitShares drawn = shares.resampled(of_shares);
-    for (const std::uint32_t j : shares.open()) {
-      QueueJob& job = from_now.jobs[j];
-      const RunTime start = from_now.recorded[j].start;
-      RandomStream random({.seed = spec.seed,
-                           .trajectory = static_cast<std::uint32_t>(draw),
-                           .component = j,
-                           .purpose = kForecastPurpose});
-      job.runs = drawn.draw(job, start < 0 ? 0 : now - start, random.uniform());
-    }
-    const QueueResult result = simulate_queue(from_now, {.recorded_until = now});
+    draw_durations(from_now, at, shares, static_cast<std::uint32_t>(draw));
+    const QueueResult result = simulate_queue(
+        from_now, {.recorded_until = at.replayed ? RunTime{0} : now, .keep_spans = at.replayed});
+    const std::vector<RunTime> next = next_starts(result, now, at.replayed);
     for (std::size_t w = 0; w < waiting.size(); ++w) {
-      const RunTime start = result.jobs[waiting[w]].start;
+      const RunTime start = next[waiting[w]];
       if (start >= 0) starts[w].push_back(forecast_s(start - now));
     }
     ++out.draws;
@@ -192,6 +305,7 @@ QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastO
   }
   for (std::size_t w = 0; w < waiting.size(); ++w) {
     out.waiting.push_back(start_of(waiting[w], std::move(starts[w]), out.draws));
+    out.waiting.back().waited = at.jobs[waiting[w]].waited;
   }
   std::ranges::stable_sort(out.waiting, {}, [](const ForecastStart& of) {
     return of.started > 0 ? of.p50_s : std::numeric_limits<double>::infinity();

@@ -1,6 +1,7 @@
 /// How numbers of jobs are spread: waits, completion times, slowdowns.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 namespace lockstep {
@@ -10,7 +11,7 @@ namespace lockstep {
 struct QueueSpread {
   double mean = 0, p50 = 0, p90 = 0, p99 = 0, most = 0;
 };
-/// All 0 of none.
-QueueSpread spread_of(std::vector<double> values);
+/// Nothing of none.
+std::optional<QueueSpread> spread_of(std::vector<double> values);
 
 }  // namespace lockstep

@@ -89,6 +89,7 @@ struct DispensableRank {
 struct JobState {
   RunTime left = 0;           ///< work still to do at `settled`, as time at its reference pace
   RunTime left_before = 0;    ///< when its present run began: what is saved for sure
+  RunTime left_least = 0;     ///< at any time: less than `left` after work was lost
   RunTime began = -1;         ///< its present run
   RunTime held_since = -1;    ///< the same GPUs
   RunTime active_since = -1;  ///< its present run, or since it goes on after a suspension

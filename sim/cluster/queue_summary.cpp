@@ -25,7 +25,8 @@ struct Gathered {
   void add(const QueueJob& job, const JobOutcome& of, RunTime end) {
     ++group.jobs;
     group.gpu_hours += held_seconds(job, of, end) * job.gpus / 3600;
-    if (of.start >= 0) waits.push_back(seconds(of.waited));
+    group.waiting += of.waits ? 1 : 0;
+    if (counts_wait(of)) waits.push_back(seconds(of.waited));
     if (of.end < 0) return;
     ++group.ended;
     const double completion = seconds(of.end - job.submit);
@@ -132,7 +133,7 @@ std::optional<RecordedQueue> recorded_of(const QueueSpec& spec, const QueueResul
     out.same_nodes += at != nodes.end() && at->second == from_one ? 1 : 0;
   }
   if (out.jobs == 0) return std::nullopt;
-  const QueueSpread spread = spread_of(std::move(gaps));
+  const QueueSpread spread = *spread_of(std::move(gaps));  // of a job at least
   out.mean_wait_s = waits / static_cast<double>(out.jobs);
   out.simulated_mean_wait_s = simulated / static_cast<double>(out.jobs);
   out.median_gap_s = spread.p50;
@@ -148,9 +149,7 @@ std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResu
     out.push_back({.name = training.name,
                    .jobs = 0,
                    .ended = 0,
-                   .reference_step_s = training.reference_step.base_units(),
-                   .mean_slowdown = 0,
-                   .most_slowdown = 0});
+                   .reference_step_s = training.reference_step.base_units()});
   }
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     const QueueJob& job = spec.jobs[j];
@@ -160,11 +159,11 @@ std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResu
     if (result.jobs[j].end < 0) continue;
     ++of.ended;
     const double slowdown = 1 + seconds(result.jobs[j].slowed) / seconds(job.runs);
-    of.mean_slowdown += slowdown;
-    of.most_slowdown = std::max(of.most_slowdown, slowdown);
+    of.mean_slowdown = of.mean_slowdown.value_or(0) + slowdown;
+    of.most_slowdown = std::max(of.most_slowdown.value_or(0), slowdown);
   }
   for (TrainingSummary& of : out) {
-    if (of.ended > 0) of.mean_slowdown /= static_cast<double>(of.ended);
+    if (of.mean_slowdown) *of.mean_slowdown /= static_cast<double>(of.ended);
   }
   return out;
 }
@@ -216,7 +215,7 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
   }
   all.group.name = "all";
   out.all = all.close();
-  out.makespan_s = std::max(0.0, seconds(last_end - spec.jobs.front().submit));
+  if (out.all.ended > 0) out.makespan_s = seconds(last_end - spec.jobs.front().submit);
   const double capacity = static_cast<double>(spec.cluster.gpus()) * seconds(result.end);
   out.utilisation = capacity > 0 ? result.held.gpu_seconds() / capacity : 0;
   out.by_gpus = by_width(spec, result);

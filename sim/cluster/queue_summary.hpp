@@ -19,11 +19,14 @@ namespace lockstep {
 struct QueueGroup {
   std::string name;
   std::size_t jobs = 0, ended = 0;
+  std::size_t waiting = 0;      ///< at the end, whose waits count as far as they have come
   double gpu_hours = 0;         ///< held
   std::optional<double> usd{};  ///< for these, by QueueBill::usd_per_held_gpu_hour()
-  QueueSpread wait_s;           ///< of those that have started: in which they held nothing
-  QueueSpread completion_s;     ///< of those that have ended: from submission to end
-  QueueSpread slowdown;  ///< of those: completion over duration, of which 10 s count at least
+  /// Of those that have started or wait: time in which they held nothing. Nothing without any.
+  std::optional<QueueSpread> wait_s{};
+  /// Of those that have ended: from submission to end. Nothing without any.
+  std::optional<QueueSpread> completion_s{};
+  std::optional<QueueSpread> slowdown{};  ///< of those: completion over duration, at least 10 s
 };
 
 /// Starts and nodes as they were recorded, against those simulated.
@@ -40,9 +43,8 @@ struct TrainingSummary {
   std::string name;
   std::size_t jobs = 0, ended = 0;
   double reference_step_s = 0;  ///< alone on the cluster's first nodes
-  double mean_slowdown =
-      0;  ///< of ended jobs: time that they worked, over that at the reference pace
-  double most_slowdown = 0;
+  /// Of ended jobs: time that they worked, over that at the reference pace. Nothing without any.
+  std::optional<double> mean_slowdown{}, most_slowdown{};
 };
 
 /// How many of a licence jobs held.
@@ -60,8 +62,8 @@ struct QueueSummary {
   std::vector<CampaignSummary> campaigns;
   std::vector<LicenseUse> licenses;
   std::size_t never_started = 0, cut = 0, cancelled = 0;
-  double makespan_s = 0;   ///< from the first submission to the last end
-  double utilisation = 0;  ///< share of GPU time that jobs held
+  std::optional<double> makespan_s;  ///< from the first submission to the last end, if any
+  double utilisation = 0;            ///< share of GPU time that jobs held
   std::optional<RecordedQueue> recorded;
   std::optional<QueuePower> power;
   QueueBill bill;
@@ -69,6 +71,10 @@ struct QueueSummary {
 
 /// Requires a settled queue (campaign_summary.hpp).
 QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result);
+
+/// Whether its wait is among those of its group: a job that has not started has waited, too. One
+/// that was cancelled before it could start waited for nothing.
+inline bool counts_wait(const JobOutcome& outcome) { return outcome.start >= 0 || outcome.waits; }
 
 /// Time that a job held its GPUs.
 double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end);

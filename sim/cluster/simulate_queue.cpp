@@ -79,6 +79,7 @@ class QueueRun {
       out.start = s.first_start;
       out.end = s.cancelled ? -1 : s.ended;
       out.waited = s.waited;
+      out.waits = s.phase == JobPhase::pending || s.phase == JobPhase::kept;
       out.evictions = s.evictions;
       out.failures = s.failures;
       out.suspended = s.suspended;
@@ -86,6 +87,7 @@ class QueueRun {
       out.is_suspended = s.phase == JobPhase::suspended;
       result_.suspensions += s.suspensions;
       out.slowed = s.slowed;
+      out.most_done = spec_->jobs[j].runs - s.left_least;
       out.cancelled = s.cancelled ? s.ended : -1;
       out.stopped = s.stopped;
       result_.evictions += s.evictions;

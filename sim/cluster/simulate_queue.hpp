@@ -18,6 +18,7 @@ struct JobOutcome {
   RunTime start = -1;  ///< the first
   RunTime end = -1;
   RunTime waited = 0;  ///< in which it held nothing, from submission to its end or to the queue's
+  bool waits = false;  ///< at the end of what was simulated: it waits for longer than that
   RunTime slowed = 0;  ///< held, beyond what its work takes at its reference pace
   std::int32_t evictions = 0;
   std::int32_t failures = 0;
@@ -26,6 +27,7 @@ struct JobOutcome {
   RunTime suspended = 0;   ///< all times in which it was
   std::int32_t suspensions = 0;
   bool is_suspended = false;  ///< at the end of what was simulated
+  RunTime most_done = 0;      ///< of its work, at any time: before some of it was lost, too
   RunTime submitted = -1;     ///< beside campaigns, whose later rungs are submitted when others end
 };
 

@@ -116,6 +116,7 @@ void hold_queue_bounds(const Json& answer, LawBook& book) {
     book.at_most("mean wait against mean completion", of("wait_mean_s"), of("completion_mean_s"),
                  kTicks);
   }
+  if (of("ended") == 0) return book.does_not_apply("no job has ended");
   book.at_most("1 against the mean slowdown", 1, of("slowdown_mean"), 0);
 }
 

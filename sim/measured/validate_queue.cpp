@@ -142,6 +142,9 @@ class QueuePoints {
 void add_answer_points(const QueueOutcome& of, const Json& answer, QueuePoints& points) {
   for (const OutcomeFigure& figure : of.figures) {
     const std::optional<double> predicted = number_at(answer, figure.name);
+    if (!predicted && is_null_at(answer, figure.name)) {
+      figure.at.at("figure").fail("a number that the answer has a value of, which this one is not");
+    }
     if (!predicted) {
       figure.at.at("figure").fail("a number of the answer (lockstep list fields)",
                                   nearest_name(figure.name, number_fields(answer)));

@@ -144,6 +144,54 @@ void check_model_names(const JsonCursor& at, const PodShape& pod, const FillingS
   }
 }
 
+/// Whether an empty node of the shape has what the pod asks for.
+bool takes_pod(const NodeShape& node, const PodShape& pod) {
+  const std::vector<std::string>& models = pod.gpu_models;
+  const bool has_model = models.empty() || std::ranges::count(models, node.gpu_model) > 0;
+  return node.cpu_milli >= pod.cpu_milli && node.memory_mib >= pod.memory_mib &&
+         (pod.gpus == 0 || (has_model && node.gpus >= pod.gpus));
+}
+
+bool some_node_takes(const FillingSpec& spec, const PodShape& pod) {
+  return std::ranges::any_of(spec.nodes,
+                             [&pod](const NodeShape& node) { return takes_pod(node, pod); });
+}
+
+/// A pod that is wider than every node would count as asked for, and never be placed.
+void check_that_a_node_takes(const JsonCursor& at, const PodShape& pod, const FillingSpec& spec) {
+  const auto has_gpus = [](const NodeShape& node) { return node.gpus > 0; };
+  if (std::ranges::none_of(spec.nodes, has_gpus)) return;  // which is said of the nodes
+  if (some_node_takes(spec, pod)) return;
+  for (const char* const key : {"gpus", "cpus", "memory"}) {
+    PodShape without = pod;
+    if (*key == 'g') without.gpus = 0;
+    if (*key == 'c') without.cpu_milli = 0;
+    if (*key == 'm') without.memory_mib = 0;
+    if (at.find(key) && some_node_takes(spec, without)) {
+      at.at(key).fail("at most what one of the nodes has that have the rest of what it asks for");
+    }
+  }
+  at.fail("at most the GPUs, CPUs and memory of one of the nodes");
+}
+
+/// Those of a trace are what was recorded: they are told.
+void tell_of_pods_without_nodes(FillingSpec& out) {
+  double pods = 0, gpus = 0, all_pods = 0, all_gpus = 0;
+  for (const PodShape& pod : out.pods) {
+    const bool fits = some_node_takes(out, pod);
+    const double asked = static_cast<double>(pod.count) * pod.total_milli() / kGpuMilli;
+    all_pods += pod.count;
+    all_gpus += asked;
+    pods += fits ? 0 : pod.count;
+    gpus += fits ? 0 : asked;
+  }
+  if (pods == 0) return;
+  out.assumptions.push_back(fmt::format(
+      "pods: {} of {} ask for more GPUs, CPUs or memory than any node has, or for a model that "
+      "none has; they count as asked for, with {:.1f} % of the GPUs, and are never placed",
+      grouped(pods), grouped(all_pods), 100 * gpus / all_gpus));
+}
+
 void add_pod_sources(const JsonCursor& list, FillingSpec& out) {
   for (const JsonCursor& at : list.elements(kMostSources)) {
     PodSource source;
@@ -166,6 +214,7 @@ void add_pod_sources(const JsonCursor& list, FillingSpec& out) {
       at.at("gpu_milli").fail("1000: only of a single GPU a share can be asked for");
     }
     check_model_names(at, pod, out);
+    check_that_a_node_takes(at, pod, out);
     out.pods.push_back(std::move(pod));
   }
   unite_shapes(out.pods);
@@ -266,6 +315,7 @@ FillingSpec read_filling(const JsonCursor& root) {
     at.finish();
     root.finish();
     check_filling_size(at, out);
+    tell_of_pods_without_nodes(out);
     root.tell_unitless_sets(out.assumptions);
     return out;
   });

@@ -283,6 +283,29 @@ void check_widths(const JsonCursor& queue, const QueueSpec& out) {
   }
 }
 
+/// Of whom drf knows nothing: it weighs each account by itself.
+void check_drf_shares(const JsonCursor& of_user) {
+  if (of_user.find("shares")) {
+    of_user.at("shares").fail(R"(no such key of a user where "order" is "drf")");
+  }
+}
+
+void check_drf_accounts(const JsonCursor& queue) {
+  constexpr std::size_t kMostLines = 100'000;
+  if (!queue.find("accounts")) return;
+  for (const JsonCursor& account : queue.at("accounts").elements(kMostLines)) {
+    if (account.find("parent")) {
+      account.at("parent").fail(
+          R"(no such key where "order" is "drf": accounts are weighed alone)");
+    }
+    if (account.find("shares") && account.at("shares").is_string()) {
+      account.at("shares").fail(R"(a number where "order" is "drf")");
+    }
+    if (!account.find("users")) continue;
+    for (const JsonCursor& user : account.at("users").elements(kMostLines)) check_drf_shares(user);
+  }
+}
+
 /// Whoever starts changes who comes next.
 void check_drf(const JsonCursor& queue, const QueueSpec& out) {
   if (out.order != QueueOrder::drf) return;
@@ -292,6 +315,7 @@ void check_drf(const JsonCursor& queue, const QueueSpec& out) {
   if (out.preemption.mode != PreemptionMode::none) {
     queue.at("preemption").at("mode").fail(R"(none where "order" is "drf")");
   }
+  check_drf_accounts(queue);
 }
 
 void check_rules(const JsonCursor& queue, const QueueSpec& out) {
@@ -459,6 +483,34 @@ void tell_of_lost_work(QueueSpec& out) {
   out.assumptions.push_back("queue.preemption.checkpoint: none (not given); " + said);
 }
 
+/// Defaults that nobody would guess from the answer, and that it hangs on.
+void tell_of_queue_defaults(const JsonCursor& queue, QueueSpec& out) {
+  if (out.failures.mean_time > Seconds{} && !queue.find("repair")) {
+    out.assumptions.emplace_back(
+        "queue.repair: 1 d on average until a broken node is back (not given)");
+  }
+  if (out.order == QueueOrder::qssf && !queue.find("estimate_sigma")) {
+    out.assumptions.emplace_back(
+        "queue.estimate_sigma: 0 (not given); durations are predicted without error");
+  }
+}
+
+/// las and gittins go by what jobs have attained, which is nothing of those that wait unless
+/// something sends jobs back.
+void tell_of_levels(const JsonCursor& queue, QueueSpec& out) {
+  const bool by_levels = out.order == QueueOrder::las || out.order == QueueOrder::gittins;
+  const QueuePreemption& how = out.preemption;
+  const bool evicts = how.mode != PreemptionMode::none && !how.cancels && !how.suspends;
+  const bool fails = out.failures.mean_time > Seconds{} || !out.breaks.empty();
+  if (!by_levels || evicts || fails) return;
+  const std::string_view mode = how.cancels ? "it cancels" : how.suspends ? "it suspends" : "none";
+  out.assumptions.push_back(fmt::format(
+      "queue.preemption: {}{}; no job is sent back, so that jobs that wait have attained nothing: "
+      "{} orders them by their submission, and \"levels\" changes nothing",
+      mode, queue.find("preemption") ? "" : " (not given)",
+      kQueueOrderNames[static_cast<std::size_t>(out.order)]));
+}
+
 /// A job whose nodes hardly ever go without a failure for as long as it takes from checkpoint to
 /// checkpoint would be started again for ever.
 void check_that_jobs_end(const JsonCursor& queue, const QueueSpec& out) {
@@ -529,6 +581,8 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   check_widths(queue, out);
   check_that_jobs_end(queue, out);
   tell_of_lost_work(out);
+  tell_of_queue_defaults(queue, out);
+  tell_of_levels(queue, out);
   check_components(queue, out);
   root.tell_unitless_sets(out.assumptions);
   return out;

@@ -214,6 +214,53 @@ TEST_CASE("expect.that: a queue keeps or misses bounds on its waits, in every fo
   CHECK(csv.err == table.err);
 }
 
+TEST_CASE("expect.that, --assert: a bound on a mean of no jobs is missed, and why is said") {
+  const test::TemporaryFolder folder;
+  const std::string file =
+      folder.write("queue.json", R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+        "queue": {"order": "fifo", "admission": "strict", "until": "30 min",
+                  "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h", "tasks": 2}}]},
+        "expect": {"that": ["wait_mean_s==900", "makespan_s<1e9"]}})");
+  const std::string why =
+      "completion_mean_s has no value: it is \"mean over ended jobs of end less submission\", and "
+      "ended is 0\n";
+  const Ran table = lockstep_with({"run", file, "--assert", "completion_mean_s<1e9"});
+  CHECK(table.exit == Exit::assertion_missed);
+  CHECK(table.err.starts_with("assertion missed: completion_mean_s<1e9: " + why));
+  CHECK(table.err.find("expectation missed: makespan_s<1e9: makespan_s has no value: ") !=
+        std::string::npos);
+  CHECK(table.out.find("at least 15.0 min on average") != std::string::npos);
+  CHECK(table.out.find("-: no job has ended") != std::string::npos);
+  const Ran json = lockstep_with({"run", file, "--format", "json"});
+  const nlohmann::json answer = nlohmann::json::parse(json.out);
+  CHECK(answer.at("completion_mean_s").is_null());
+  CHECK(answer.at("slowdown_p99").is_null());
+  CHECK(answer.at("makespan_s").is_null());
+  CHECK(answer.at("all").at("waiting") == 1);
+  CHECK(answer.at("all").at("completion_s").at("mean").is_null());
+  CHECK(answer.at("claim").at("bounds").at(0).at("kept") == true);
+  CHECK(answer.at("claim").at("bounds").at(1).at("kept") == false);
+  CHECK(answer.at("claim").at("bounds").at(1).at("value").is_null());
+  const Ran nested = lockstep_with({"run", file, "--assert", "all.slowdown.p50<2"});
+  CHECK(
+      nested.err.starts_with("assertion missed: all.slowdown.p50<2: all.slowdown.p50 has no "
+                             "value: there is nothing to take it from\n"));
+}
+
+TEST_CASE("--vary of a queue tells who never starts, and that nothing has ended") {
+  const test::TemporaryFolder folder;
+  const std::string file =
+      folder.write("queue.json", R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+        "queue": {"order": "fifo", "admission": "strict", "until": "30 min",
+                  "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h", "tasks": 2}}]}})");
+  const Ran starved = lockstep_with({"run", file, "--vary", "queue.until=30 min,90 min"});
+  CHECK_MESSAGE(starved.exit == Exit::ok, starved.err);
+  CHECK(starved.out.find("never started") != std::string::npos);
+  CHECK(starved.out.find(" - ") != std::string::npos);  // of the first, no mean completion
+  const Ran all = lockstep_with({"run", file, "--vary", "queue.until=90 min,150 min"});
+  CHECK(all.out.find("never started") == std::string::npos);
+}
+
 TEST_CASE("expect.that: a service keeps or misses bounds on what its requests see") {
   const Ran kept = small_service(R"({"claim": "One GPU serves this.", "because": "It idles.",
       "that": ["served==50", "ttft_s.p50<1", "tpot_p99_s<1", "waterfall.idle.share>0"]})");

@@ -22,16 +22,15 @@ Assertion parse_assertion(const std::string& text) {
 
 std::optional<std::string> missed(const Assertion& assertion,
                                   const nlohmann::ordered_json& result) {
-  const std::optional<double> value = number_by_any_name(result, assertion.field);
-  if (!value) {
+  const std::optional<AssertedNumber> number = held_against(assertion, result);
+  if (!number) {
     const std::vector<std::string> fields = number_fields(result);
     throw UsageError(fmt::format("--assert {}: unknown field {}; allowed: {}{}",
                                  in_quotes(assertion.text), in_quotes(assertion.field),
                                  fmt::join(fields, ", "), did_you_mean(assertion.field, fields)));
   }
-  const std::optional<std::string> miss = missed_by(assertion, *value);
-  if (!miss) return std::nullopt;
-  return "assertion missed: " + *miss;
+  if (!number->miss) return std::nullopt;
+  return "assertion missed: " + *number->miss;
 }
 
 std::vector<Assertion> parse_assertions(const std::vector<std::string>& texts) {

@@ -283,7 +283,7 @@ TEST_CASE("campaign: a trial that goes on is behind who was submitted before tha
   CHECK(ran.result.jobs.size() == 6);
   CHECK(ran.start("late") == 480 + 120);
   CHECK(*ran.campaign().done_s == 600);
-  CHECK(ran.campaign().wait_s.most == 300);
+  CHECK(ran.campaign().wait_s->most == 300);
 }
 
 TEST_CASE("campaign: what depends on it begins when it is done") {

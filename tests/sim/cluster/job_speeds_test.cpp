@@ -103,7 +103,8 @@ TEST_CASE("trainings in a queue: neighbours slow each other as jobs on one fabri
     CHECK(end_s(result, j) == doctest::Approx(1000 * together[j]).epsilon(1e-9));
   }
   const QueueSummary summary = summary_of(spec, result);
-  CHECK(summary.trainings[0].mean_slowdown == doctest::Approx(together[0] / alone).epsilon(1e-9));
+  CHECK(summary.trainings[0].mean_slowdown.value() ==
+        doctest::Approx(together[0] / alone).epsilon(1e-9));
 }
 
 TEST_CASE("trainings in a queue: when the neighbour ends, the other goes on alone") {

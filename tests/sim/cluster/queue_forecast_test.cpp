@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <string>
 
+#include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/cluster/recorded_starts.hpp"
 #include "sim/cluster/simulate_queue.hpp"
@@ -127,6 +128,57 @@ TEST_CASE("forecast: the same bytes each time, and other draws for another seed"
   const double once = first();
   CHECK(first() == once);
   CHECK(forecast_queue(spec, seconds(3000), {.draws = 8}).draws == 8);
+}
+
+TEST_CASE("forecast: an evicted job waits again, for what holds its GPUs") {
+  QueueSpec spec = queue_of(1, 8, {{0, 36'000, 8, 43'200, 0}, {5400, 3600, 4, 0, 1}});
+  spec.order = QueueOrder::priority;
+  spec.admission = QueueAdmission::best_effort;
+  spec.preemption.mode = PreemptionMode::evict;
+  spec.preemption.checkpoint = seconds(3600);
+  spec.preemption.restart = seconds(300);
+  const QueueForecast forecast = forecast_queue(spec, seconds(7200), {.draws = 5});
+  CHECK(forecast.running == 1);
+  CHECK(forecast.ended == 0);
+  REQUIRE(forecast.waiting.size() == 1);
+  CHECK(forecast.waiting[0].job == 0);
+  CHECK(forecast.waiting[0].waited == seconds(1800));  // since it was evicted
+  CHECK(forecast.waiting[0].p50_s == 1800);
+}
+
+TEST_CASE("forecast: what a failure threw away is done again, and the repair is waited for") {
+  QueueSpec spec = queue_of(1, 8, {{0, 36'000, 8, 72'000}, {3600, 3600, 8}});
+  spec.breaks = {{.node = 0, .at = seconds(18'000), .repair = seconds(14'400)}};
+  const QueueForecast broken = forecast_queue(spec, seconds(21'600), {.draws = 5});
+  CHECK(broken.running == 0);
+  REQUIRE(broken.waiting.size() == 2);
+  CHECK(broken.waiting[0].job == 0);
+  CHECK(broken.waiting[0].p50_s == 10'800);
+  CHECK(broken.waiting[1].p50_s == 10'800 + 72'000);  // nothing has ended: as long as it may
+  const QueueForecast again = forecast_queue(spec, seconds(43'200), {.draws = 5});
+  CHECK(again.running == 1);
+  REQUIRE(again.waiting.size() == 1);
+  CHECK(again.waiting[0].p50_s == 32'400 + 72'000 - 43'200);
+}
+
+TEST_CASE("forecast: of Kueue's queues with preemption no more jobs run than there are GPUs for") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/queue/kueue-two-teams.json";
+  const QueueSpec spec = read_queue(JsonCursor::parse(file, read_text_file(file)), test::presets());
+  const QueueForecast forecast = forecast_queue(spec, seconds(10'800), {.draws = 2});
+  CHECK(forecast.running == 12);
+  CHECK(forecast.waiting.size() == 8);
+}
+
+TEST_CASE("forecast: an order by durations is refused where a job was evicted") {
+  QueueSpec spec = queue_of(1, 8, {{0, 36'000, 8}, {5400, 3600, 8}});
+  spec.order = QueueOrder::srtf;
+  spec.admission = QueueAdmission::best_effort;
+  CHECK(forecast_queue(spec, seconds(7200), {.draws = 1}).running == 1);
+  spec.preemption.mode = PreemptionMode::evict;
+  CHECK_THROWS_WITH_AS(
+      forecast_queue(spec, seconds(7200), {.draws = 1}),
+      doctest::Contains("#/queue/order: found \"srtf\"; allowed: for forecasts, an order"),
+      InputError);
 }
 
 }  // namespace lockstep

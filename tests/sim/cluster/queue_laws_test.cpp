@@ -29,7 +29,7 @@ QueueSpec single_gpu_jobs(int gpus, double load, bool exponential, int count) {
 }
 
 double mean_wait_s(const QueueSpec& spec) {
-  return summary_of(spec, simulate_queue(spec)).all.wait_s.mean;
+  return summary_of(spec, simulate_queue(spec)).all.wait_s->mean;
 }
 
 /// Erlang's C formula: the share of jobs that wait, of c servers at `load` each.
@@ -159,7 +159,7 @@ TEST_CASE("queue: SRPT responds as Schrage's formula says") {
   spec.order = QueueOrder::srtf;
   spec.preemption.mode = PreemptionMode::evict;
   const QueueSummary summary = summary_of(spec, simulate_queue(spec));
-  CHECK(summary.all.completion_s.mean == doctest::Approx(100 * srpt_response(load)).epsilon(0.03));
+  CHECK(summary.all.completion_s->mean == doctest::Approx(100 * srpt_response(load)).epsilon(0.03));
 }
 
 TEST_CASE("queue: Little's law on every run") {

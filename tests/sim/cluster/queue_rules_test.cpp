@@ -217,4 +217,22 @@ TEST_CASE("queue: it ends when the scenario says, or when somebody stops it") {
   CHECK(stopped.jobs[2].start < 0);
 }
 
+TEST_CASE("queue: who waits at the end has waited, and of no ended job there is no mean") {
+  QueueSpec spec = queue_of(1, 8, {{0, 100, 8}, {10, 100, 8}, {500, 1, 8}});
+  spec.until = seconds(50);
+  const QueueSummary summary = summary_of(spec, simulate_queue(spec));
+  REQUIRE(summary.all.wait_s);
+  CHECK(summary.all.wait_s->mean == 20);  // 0 of the first, 40 s so far of the second
+  CHECK(summary.all.wait_s->most == 40);
+  CHECK(summary.all.waiting == 1);
+  CHECK(!summary.all.completion_s);
+  CHECK(!summary.all.slowdown);
+  CHECK(!summary.makespan_s);
+  spec.until = seconds(150);
+  const QueueSummary later = summary_of(spec, simulate_queue(spec));
+  CHECK(later.all.waiting == 0);
+  CHECK(later.all.wait_s->mean == 45);
+  CHECK(later.makespan_s == 100);
+}
+
 }  // namespace lockstep

@@ -48,7 +48,7 @@ double mean_wait_s(const QueueSpec& spec, QueueOrder order, double sigma) {
   QueueSpec of = spec;
   of.order = order;
   of.estimate_sigma = sigma;
-  return summary_of(of, simulate_queue(of)).all.wait_s.mean;
+  return summary_of(of, simulate_queue(of)).all.wait_s->mean;
 }
 
 /// Jobs of two accounts at once: GPUs and licences of each.
@@ -109,6 +109,14 @@ TEST_CASE("orders by service: what the reader refuses") {
        "/queue/preemption/mode");
   CHECK(complaint_of_rules(R"("order": "qssf", "admission": "easy", "estimate_sigma": 1)").empty());
   CHECK(complaint_of_rules(R"("order": "drf", "admission": "best_effort")").empty());
+  const std::string drf = R"("order": "drf", "admission": "best_effort", "accounts": [)";
+  says(drf + R"({"name": "P", "shares": 3}, {"name": "A", "parent": "P"}])",
+       "/queue/accounts/1/parent");
+  says(drf + R"({"name": "A", "shares": "parent"}])", "/queue/accounts/0/shares");
+  says(drf + R"({"name": "A", "users": [{"name": "u", "shares": 2}]}])",
+       "/queue/accounts/0/users/0/shares");
+  CHECK(
+      complaint_of_rules(drf + R"({"name": "A", "shares": 2, "users": [{"name": "u"}]}])").empty());
   CHECK(
       complaint_of_rules(R"("order": "gittins", "admission": "slurm", "levels": ["1 h"])").empty());
 }
@@ -239,6 +247,8 @@ TEST_CASE("drf: accounts that ask for the same share by their weights, and one a
     account.shares = shares;
   }
   CHECK(first_starts(spec) == std::pair(6, 3));
+  spec.associations[0].shares = 0;  // comes last: it gets what the other leaves, which is nothing
+  CHECK(first_starts(spec) == std::pair(0, 9));
 
   QueueSpec alone =
       drawn_queue(5, 4, [](RandomStream& random) { return 30 * random.exponential(); });

@@ -173,6 +173,9 @@ TEST_CASE("validate --queue: a mistake is told at its place in the document") {
   CHECK(queue_problem(replaced_text(kTwoJobs, "wait_mean_s", "wait_mean")) ==
         R"(queues.json#/queues/0/figures/0/figure: found "wait_mean"; allowed: a number of the )"
         R"(answer (lockstep list fields). Did you mean "wait_mean_s"?)");
+  CHECK(queue_problem(replaced_text(kTwoJobs, R"("strict",)", R"("strict", "until": "50 s",)")) ==
+        R"(queues.json#/queues/0/figures/1/figure: found "makespan_s"; allowed: a number that the )"
+        "answer has a value of, which this one is not");
   CHECK(queue_problem(replaced_text(kTwoJobs, R"("value": 50)", R"("value": 0)")) ==
         "queues.json#/queues/0/figures/0/value: found 0; allowed: a number above 0");
   CHECK(queue_problem(replaced_text(kTwoJobs, R"("starts": 0)", R"("start": 0)")) ==

@@ -84,6 +84,12 @@ TEST_CASE("filling: mistakes are named with their place and what is allowed") {
   says("/filling/nodes", {{{"cpus", 1}, {"memory", "1 GiB"}}}, "at least one node with a GPU");
   says("/filling/nodes/0/gpu_modell", "T4", "f.json#/filling/nodes/0/gpu_modell");
   says("/filling/pods/1/trace", "pods.csv", "LOCKSTEP_DATA");
+  const std::string most = "at most what one of the nodes has";
+  says("/filling/pods/1/gpus", 16, "f.json#/filling/pods/1/gpus: found 16; allowed: " + most);
+  says("/filling/pods/0/cpus", 65, "f.json#/filling/pods/0/cpus: found 65; allowed: " + most);
+  says("/filling/pods/0/memory", "257 GiB", "f.json#/filling/pods/0/memory");
+  says("/filling/pods/1", {{"gpus", 8}, {"cpus", 100}}, "f.json#/filling/pods/1: ");
+  CHECK(filling_problem("/filling/pods/1/gpus", 4).empty());
   says("/filling/nodes/0/count", 1'000'000, "2,000,000");
   nlohmann::ordered_json no_memory = sound_filling();
   no_memory["filling"]["nodes"][0].erase("memory");
@@ -140,6 +146,21 @@ TEST_CASE("filling: a trace beside the document is read as what it says written 
   CHECK(read_filling(root).nodes == filling_of(sound_filling()).nodes);
   document["filling"]["nodes"][0]["trace"] = "none.csv";
   CHECK_FALSE(has_filling_traces(JsonCursor::parse(path, write_json(document))));
+}
+
+TEST_CASE("filling: pods of a trace that no node can take are told, with their share") {
+  const test::TemporaryFolder folder;
+  (void)folder.write("p.csv",
+                     "cpu_milli,memory_mib,gpus,gpu_milli,gpu_models\n1000,64,4,1000,\n"
+                     "1000,64,12,1000,\n1000,64,0,0,\n");
+  nlohmann::ordered_json document = sound_filling();
+  document["filling"]["pods"] = {{{"trace", "p.csv"}}};
+  const std::string path = folder.write("f.json", write_json(document));
+  const FillingSpec spec = read_filling(JsonCursor::parse(path, write_json(document)));
+  REQUIRE(spec.assumptions.size() == 1);
+  CHECK(spec.assumptions[0].find("1 of 3 ask for more") != std::string::npos);
+  CHECK(spec.assumptions[0].find("75.0 % of the GPUs") != std::string::npos);
+  CHECK(filling_of(sound_filling()).assumptions.empty());
 }
 
 // To write it: LOCKSTEP_WRITE_SCHEMA=1 build/tests/lockstep_tests -tc='filling.schema.json*'

@@ -1,6 +1,7 @@
 // Scenarios with "queue": what is read, what is refused and how, traces and drawn jobs.
 #include "sim/scenario/read_queue.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -100,6 +101,50 @@ TEST_CASE("queue: a scenario is read as it stands") {
   CHECK(spec.failures.mean_time > Seconds{});
   CHECK(spec.jobs.size() == 10);
   CHECK(spec.jobs.front().account == *NameTable(spec.accounts).number_of("x"));
+}
+
+TEST_CASE("queue: repairs and predictions that the scenario does not give are said") {
+  const auto tells = [](const Json& scenario, const std::string& line) {
+    const std::vector<std::string> assumptions = read(scenario).assumptions;
+    return std::ranges::count(assumptions, line) == 1;
+  };
+  const std::string repair = "queue.repair: 1 d on average until a broken node is back (not given)";
+  Json scenario = sound_queue();
+  CHECK_FALSE(tells(scenario, repair));
+  scenario["queue"].erase("repair");
+  CHECK(tells(scenario, repair));
+  scenario["queue"].erase("reliability");
+  CHECK_FALSE(tells(scenario, repair));  // nothing breaks
+
+  const std::string right =
+      "queue.estimate_sigma: 0 (not given); durations are predicted without error";
+  Json predicted = Json::parse(R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+      "queue": {"order": "qssf", "admission": "best_effort",
+                "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h"}}]}})");
+  CHECK(tells(predicted, right));
+  predicted["queue"]["estimate_sigma"] = 0;
+  CHECK_FALSE(tells(predicted, right));
+}
+
+TEST_CASE("queue: las without evictions is said to be the order of submission") {
+  const auto told = [](const Json& scenario) {
+    for (const std::string& text : read(scenario).assumptions) {
+      if (text.starts_with("queue.preemption: ")) return text;
+    }
+    return std::string();
+  };
+  Json scenario = Json::parse(R"({"cluster": {"node": "dgx_h100", "nodes": 2},
+      "queue": {"order": "las", "admission": "best_effort", "levels": ["1 h"],
+                "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h"}}]}})");
+  CHECK(told(scenario) ==
+        "queue.preemption: none (not given); no job is sent back, so that jobs that wait have "
+        "attained nothing: las orders them by their submission, and \"levels\" changes nothing");
+  Json breaks = scenario;
+  breaks["queue"]["breaks"] = Json::parse(R"([{"node": 1, "at": "1 min", "repair": "1 min"}])");
+  CHECK(told(breaks).empty());
+  Json evicts = scenario;
+  evicts["queue"]["preemption"] = {{"mode", "evict"}};
+  CHECK(told(evicts).empty());
 }
 
 TEST_CASE("queue: what a failure leaves of a job is said where no checkpoint is") {

@@ -70,7 +70,7 @@ std::string forecast_table(const QueueSpec& spec, const QueueForecast& f, const 
     const QueueJob& job = spec.jobs[of.job];
     const bool starts = of.started > 0;
     table.add({spec.job_name(of.job), spec.users[job.user], grouped(job.gpus),
-               duration_text(as_seconds(job.limit)), after_text(as_seconds(f.now - job.submit)),
+               duration_text(as_seconds(job.limit)), after_text(as_seconds(of.waited)),
                starts ? after_text(of.p50_s) : "never", starts ? after_text(of.p10_s) : "-",
                starts ? after_text(of.p90_s) : "-"});
   }
@@ -97,7 +97,7 @@ Json forecast_json(const QueueSpec& spec, const QueueForecast& f) {
                        {"account", spec.accounts[job.account]},
                        {"gpus", job.gpus},
                        {"limit_s", as_seconds(job.limit)},
-                       {"waited_s", as_seconds(f.now - job.submit)},
+                       {"waited_s", as_seconds(of.waited)},
                        {"draws_started", of.started},
                        {"start_p10_s", time(of.p10_s)},
                        {"start_p50_s", time(of.p50_s)},

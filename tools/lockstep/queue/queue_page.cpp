@@ -27,13 +27,25 @@ constexpr std::size_t kLongestWaits = 20;
 
 std::string count_text(std::size_t count) { return grouped(static_cast<double>(count)); }
 
+/// "-" of no jobs.
+std::string spread_figure(const std::optional<QueueSpread>& spread, double QueueSpread::* which) {
+  return spread ? page_duration((*spread).*which) : "-";
+}
+
 void add_queue_headline(Page& page, const QueueAnswer& a) {
   const QueueSummary& s = a.summary;
   Html words = escaped("No job waits.");
-  if (s.all.wait_s.most > 0) {
-    words = escaped("A job waits ") + strong(page_duration(s.all.wait_s.mean)) +
+  if (s.all.wait_s && s.all.wait_s->most > 0) {
+    words = escaped(s.all.waiting > 0 ? "A job waits at least " : "A job waits ") +
+            strong(page_duration(s.all.wait_s->mean)) +
             escaped(" on average, one in a hundred longer than ") +
-            strong(page_duration(s.all.wait_s.p99)) + escaped(".");
+            strong(page_duration(s.all.wait_s->p99)) + escaped(".");
+  }
+  if (s.all.waiting > 0) {
+    words += escaped(
+        fmt::format(" {} at the end, counted as far as {}.",
+                    s.all.waiting == 1 ? "One job waits" : count_text(s.all.waiting) + " jobs wait",
+                    s.all.waiting == 1 ? "it has" : "they have"));
   }
   words += escaped(" Jobs hold ") + strong(page_percent(s.utilisation, 1)) +
            escaped(" of the GPU time.");
@@ -44,9 +56,10 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
   if (a.result.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   page.headline(words);
   std::vector<PageFigure> figures{
-      {.value = page_duration(s.all.wait_s.mean), .label = "mean wait"},
-      {.value = page_duration(s.all.wait_s.p50), .label = "median wait"},
-      {.value = page_duration(s.all.completion_s.mean), .label = "mean completion time"},
+      {.value = spread_figure(s.all.wait_s, &QueueSpread::mean), .label = "mean wait"},
+      {.value = spread_figure(s.all.wait_s, &QueueSpread::p50), .label = "median wait"},
+      {.value = spread_figure(s.all.completion_s, &QueueSpread::mean),
+       .label = "mean completion time"},
       {.value = page_percent(s.utilisation, 1), .label = "of the GPU time held"},
       {.value = count_text(s.all.ended),
        .label = fmt::format("of {} jobs ended", count_text(s.all.jobs))}};
@@ -212,12 +225,17 @@ void add_over_time(Page& page, const QueueAnswer& a) {
 
 void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup>& groups) {
   if (groups.size() < 2) return;
-  const auto duration = [](double seconds) {
-    return PageCell::number(page_duration(seconds), seconds);
+  using Spread = std::optional<QueueSpread>;
+  const auto duration = [](const Spread& spread, double QueueSpread::* which) {
+    if (!spread) return PageCell::unknown();
+    return PageCell::number(page_duration((*spread).*which), (*spread).*which);
   };
   PageTable table{.columns = {{.title = std::string(title)},
                               {.title = "Jobs", .numeric = true},
                               {.title = "GPU hours", .numeric = true},
+                              {.title = "Waiting",
+                               .numeric = true,
+                               .about = "at the end; their waits count as far as they have come"},
                               {.title = "Mean wait", .numeric = true},
                               {.title = "Median", .numeric = true},
                               {.title = "90 %", .numeric = true},
@@ -234,15 +252,18 @@ void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup
                              .about = "if those who hold GPUs pay for all machines, by the hour"});
   }
   for (const QueueGroup& g : groups) {
-    std::vector<PageCell> row{PageCell::text(g.name),
-                              PageCell::number(count_text(g.jobs), static_cast<double>(g.jobs)),
-                              PageCell::number(grouped(g.gpu_hours), g.gpu_hours),
-                              duration(g.wait_s.mean),
-                              duration(g.wait_s.p50),
-                              duration(g.wait_s.p90),
-                              duration(g.wait_s.most),
-                              duration(g.completion_s.mean),
-                              PageCell::number(significant(g.slowdown.mean), g.slowdown.mean)};
+    std::vector<PageCell> row{
+        PageCell::text(g.name),
+        PageCell::number(count_text(g.jobs), static_cast<double>(g.jobs)),
+        PageCell::number(grouped(g.gpu_hours), g.gpu_hours),
+        PageCell::number(count_text(g.waiting), static_cast<double>(g.waiting)),
+        duration(g.wait_s, &QueueSpread::mean),
+        duration(g.wait_s, &QueueSpread::p50),
+        duration(g.wait_s, &QueueSpread::p90),
+        duration(g.wait_s, &QueueSpread::most),
+        duration(g.completion_s, &QueueSpread::mean),
+        g.slowdown ? PageCell::number(significant(g.slowdown->mean), g.slowdown->mean)
+                   : PageCell::unknown()};
     if (paid) row.push_back(PageCell::number(page_usd(*g.usd), *g.usd));
     table.rows.push_back(std::move(row));
   }
@@ -286,7 +307,7 @@ void add_campaigns(Page& page, const QueueAnswer& a) {
         time(c.done_s),
         time(c.makespan_s),
         time(c.ideal_s),
-        time(c.wait_s.mean),
+        time(c.wait_s ? std::optional(c.wait_s->mean) : std::nullopt),
         PageCell::number(grouped(c.gpu_hours), c.gpu_hours),
         c.saved_gpu_hours ? PageCell::number(grouped(*c.saved_gpu_hours), *c.saved_gpu_hours)
                           : PageCell::unknown()};
@@ -305,9 +326,9 @@ void add_trainings(Page& page, const QueueAnswer& a) {
                               {.title = "Mean slowdown", .numeric = true},
                               {.title = "Largest", .numeric = true}}};
   for (const TrainingSummary& t : a.summary.trainings) {
-    const auto times = [&](double slowdown) {
-      if (t.ended == 0) return PageCell::unknown();
-      return PageCell::number(fmt::format("{:.3f}×", slowdown), slowdown);
+    const auto times = [](const std::optional<double>& slowdown) {
+      if (!slowdown) return PageCell::unknown();
+      return PageCell::number(fmt::format("{:.3f}×", *slowdown), *slowdown);
     };
     table.rows.push_back({PageCell::text(t.name),
                           PageCell::number(count_text(t.jobs), static_cast<double>(t.jobs)),

@@ -71,6 +71,30 @@ std::string spread_text(const QueueSpread& spread, std::string (*text)(double)) 
                      text(spread.p50), text(spread.p90), text(spread.p99), text(spread.most));
 }
 
+/// Of jobs that wait at the end nobody knows more than how long they have waited.
+std::string waits_text(const QueueGroup& of) {
+  if (!of.wait_s) return "-: no job was submitted";
+  if (of.waiting == 0) return spread_text(*of.wait_s, wait_text);
+  return fmt::format("at least {}; {} {} at the end, counted as far as {}",
+                     spread_text(*of.wait_s, wait_text), jobs_text(of.waiting),
+                     of.waiting == 1 ? "waits" : "wait", of.waiting == 1 ? "it has" : "they have");
+}
+
+std::string ended_text(const std::optional<QueueSpread>& spread, std::string (*text)(double)) {
+  return spread ? spread_text(*spread, text) : "-: no job has ended";
+}
+
+/// A number of a spread for tables; "-" of no jobs.
+std::string spread_cell(const std::optional<QueueSpread>& spread, double QueueSpread::* which,
+                        std::string (*text)(double)) {
+  return spread ? text((*spread).*which) : "-";
+}
+
+/// The same of waits, ">= 2.00 h" where some of the jobs wait at the end.
+std::string wait_cell(const QueueGroup& of, double QueueSpread::* which) {
+  return (of.wait_s && of.waiting > 0 ? ">= " : "") + spread_cell(of.wait_s, which, wait_text);
+}
+
 std::string times_text(double slowdown) { return significant(slowdown); }
 
 std::string megawatt_hours(Joules energy) {
@@ -142,12 +166,12 @@ std::string queue_headline(const QueueAnswer& a) {
     const std::string warning = limit_warning(s.power->peak, *a.spec.power);
     if (!warning.empty()) out += line("Site limit", warning);
   }
-  out += line("Wait", spread_text(s.all.wait_s, wait_text));
-  out += line("Completion", spread_text(s.all.completion_s, duration_text));
-  out += line("Slowdown", spread_text(s.all.slowdown, times_text));
+  out += line("Wait", waits_text(s.all));
+  out += line("Completion", ended_text(s.all.completion_s, duration_text));
+  out += line("Slowdown", ended_text(s.all.slowdown, times_text));
   out += line("Utilisation", fmt::format("{} of {}, makespan {}", percent_text(s.utilisation),
                                          duration_text(to_seconds(a.result.end).base_units()),
-                                         duration_text(s.makespan_s)));
+                                         s.makespan_s ? duration_text(*s.makespan_s) : "-"));
   const std::size_t running = s.all.jobs - s.all.ended - s.never_started;
   if (s.all.ended < s.all.jobs) {
     out += line("Not ended", fmt::format("{} started and not ended, {} never started",
@@ -227,10 +251,10 @@ std::string group_table(std::string_view title, const std::vector<QueueGroup>& g
     std::vector<std::string> cells{g.name,
                                    whole(g.jobs),
                                    grouped(g.gpu_hours),
-                                   wait_text(g.wait_s.mean),
-                                   wait_text(g.wait_s.p90),
-                                   duration_text(g.completion_s.mean),
-                                   significant(g.slowdown.mean)};
+                                   wait_cell(g, &QueueSpread::mean),
+                                   wait_cell(g, &QueueSpread::p90),
+                                   spread_cell(g.completion_s, &QueueSpread::mean, duration_text),
+                                   spread_cell(g.slowdown, &QueueSpread::mean, times_text)};
     if (paid) cells.push_back(compact(*g.usd));
     table.add(cells);
   }
@@ -251,8 +275,8 @@ std::string trainings_table(const QueueAnswer& a, const TextStyle& style) {
                    {"largest"}});
   for (const TrainingSummary& t : a.summary.trainings) {
     table.add({t.name, whole(t.jobs), whole(t.ended), duration_text(t.reference_step_s),
-               t.ended == 0 ? "-" : fmt::format("{:.3f}", t.mean_slowdown),
-               t.ended == 0 ? "-" : fmt::format("{:.3f}", t.most_slowdown)});
+               t.mean_slowdown ? fmt::format("{:.3f}", *t.mean_slowdown) : "-",
+               t.most_slowdown ? fmt::format("{:.3f}", *t.most_slowdown) : "-"});
   }
   return "\n" + table.text(style) +
          fmt::format("  {} of neighbours simulated\n",
@@ -298,7 +322,7 @@ std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
         time(c.done_s),
         time(c.makespan_s),
         time(c.ideal_s),
-        wait_text(c.wait_s.mean),
+        spread_cell(c.wait_s, &QueueSpread::mean, wait_text),
         grouped(c.gpu_hours),
         c.saved_gpu_hours ? grouped(*c.saved_gpu_hours) : std::string("-")};
     if (powered) cells.push_back(megawatt_hours(*c.energy));

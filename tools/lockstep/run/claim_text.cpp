@@ -53,7 +53,7 @@ std::string claim_text(const ClaimCheck& check, const TextStyle& style) {
   for (const ClaimCheck::Bound& bound : check.bounds()) {
     out += paragraph(bound.miss ? "NOT met: " + *bound.miss
                                 : fmt::format("{}: it is {}", bound.assertion.text,
-                                              figure_text(bound.assertion.field, bound.value)));
+                                              figure_text(bound.assertion.field, *bound.value)));
   }
   return out;
 }

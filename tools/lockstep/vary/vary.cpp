@@ -24,12 +24,14 @@ std::string times(double number) { return fmt::format("{:.3f}", number); }
 std::string usd(double number) { return compact(number) + " USD"; }
 std::string watts(double number) { return compact(number) + "W"; }
 std::string rate(double number) { return fmt::format("{:.2f} GB/s", number / 1e9); }
+std::string grouped_count(double number) { return grouped(number); }
 std::string size_text_of(double bytes) { return format_quantity(bytes, Dimension::data); }
 
 /// A number of answers that the table shows where they have it.
 struct ShownNumber {
   std::string_view field, title;
   std::string (*text)(double);
+  bool if_any = false;  ///< left out where it is 0 at all points
 };
 constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"mfu", "MFU", percent},
@@ -42,6 +44,7 @@ constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
                             ShownNumber{"price_usd", "price", usd},
                             ShownNumber{"wait_mean_s", "mean wait", duration_text},
                             ShownNumber{"wait_p99_s", "99 % wait", duration_text},
+                            ShownNumber{"never_started", "never started", grouped_count, true},
                             ShownNumber{"completion_mean_s", "mean completion", duration_text},
                             ShownNumber{"ttft_mean_s", "first token", duration_text},
                             ShownNumber{"tpot_mean_s", "per token", duration_text},
@@ -70,9 +73,23 @@ std::optional<double> number_of(const VariedPoint& point, std::string_view field
   return at->get<double>();
 }
 
+/// Whether the point has no answer, or one in which there is nothing to take the number of (null).
+bool is_missing(const VariedPoint& point, std::string_view field) {
+  if (!point.ok()) return true;
+  const auto at = point.answer.find(std::string(field));
+  return at != point.answer.end() && at->is_null();
+}
+
 bool some_have(const Varied& varied, std::string_view field) {
   return std::ranges::any_of(varied.points, [field](const VariedPoint& point) {
     return number_of(point, field).has_value();
+  });
+}
+
+bool is_shown(const Varied& varied, const ShownNumber& shown) {
+  if (!shown.if_any) return some_have(varied, shown.field);
+  return std::ranges::any_of(varied.points, [&shown](const VariedPoint& point) {
+    return number_of(point, shown.field).value_or(0) > 0;
   });
 }
 
@@ -166,7 +183,7 @@ struct TableParts {
 TableParts parts_of(const Varied& varied) {
   TableParts parts;
   for (const ShownNumber& shown : kShown) {
-    if (some_have(varied, shown.field)) parts.numbers.push_back(&shown);
+    if (is_shown(varied, shown)) parts.numbers.push_back(&shown);
   }
   parts.ops = some_have_op(varied);
   parts.intervals = some_have(varied, "step_s_low");
@@ -201,7 +218,7 @@ std::vector<std::string> cells_of(const VariedPoint& point, const TableParts& pa
   if (parts.ops) cells.push_back(point.op);
   for (const ShownNumber* shown : parts.numbers) {
     const std::optional<double> number = number_of(point, shown->field);
-    cells.push_back(number ? shown->text(*number) : point.ok() ? "" : "-");
+    cells.push_back(number ? shown->text(*number) : is_missing(point, shown->field) ? "-" : "");
     if (shown->field == "needed_memory_gib" && point.ok() &&
         !point.answer.value("memory_fits", true))
       cells.back() += "!";
@@ -346,7 +363,8 @@ CsvText varied_csv(const Varied& by_point) {
     cells.insert(cells.end(), {point.ok() ? "ok" : "error", point.error});
     for (const std::string& field : fields) {
       const std::optional<double> number = number_of(point, field);
-      cells.push_back(number ? number_text(*number) : "");
+      const bool without = point.ok() && is_missing(point, field);
+      cells.push_back(number ? number_text(*number) : without ? "-" : "");
     }
     out += csv_line(cells);
   }
