@@ -105,7 +105,7 @@ Availability collnet_availability(const CollectiveContext& context, NcclRelease 
   return switches_across(context);
 }
 Availability collnet_direct_availability(const CollectiveContext& context) {
-  if (context.g > 8) return refused("gathers from at most 8 GPUs in a node");
+  if (context.most > 8) return refused("gathers from at most 8 GPUs in a node");
   return collnet_availability(context, {2, 6});
 }
 Availability collnet_chain_availability(const CollectiveContext& context) {
@@ -114,7 +114,7 @@ Availability collnet_chain_availability(const CollectiveContext& context) {
 
 Availability pat_availability(const CollectiveContext& context) {
   if (!is_wholly_gathered(context.op) || context.k == 1) return not_for_this_call();
-  if (context.g > 1) return refused("NCCL runs it with one GPU per node only");
+  if (context.most > 1) return refused("NCCL runs it with one GPU per node only");
   return since(context, {2, 23});
 }
 

@@ -27,11 +27,12 @@ struct CollectiveContext {
   const TransportSpec& transport;
   const CollectiveOptions& options;
   int n;                ///< members
-  int g;                ///< of them in the node that has fewest
+  int g;                ///< of them in the node that has fewest: it has the fewest rails
+  int most;             ///< of them in the node that has most: it takes longest inside
   int k;                ///< nodes (NVLink domains)
   BytesPerSecond nic;   ///< of each member, line rate
   BytesPerSecond node;  ///< all NICs that the channels use in one node, at their efficiency
-  Seconds start;        ///< of the shortest collective inside one node of the group
+  Seconds start;        ///< of the shortest collective inside the node that has most of them
   ExchangeSkew skew{};  ///< of an all-to-all
 };
 CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,

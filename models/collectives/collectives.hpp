@@ -30,6 +30,8 @@ struct CollectiveCall {
   int ranks = 2;           ///< n, at least 2
   int ranks_per_node = 2;  ///< g: members in each NVLink domain; n = g k
   int nodes = 0;  ///< k; 0: n / g, rounded up. Where members are spread unevenly, g is the least
+  /// Of uneven ones the most; 0, or fewer than n / k: that, rounded up, at least g.
+  int ranks_per_node_max = 0;
   ExchangeSkew skew{};  ///< of an all-to-all; its payload is then what a member sends on average
 };
 

@@ -18,6 +18,7 @@ bool DomainSpreads::inside(int ranks) const {
 CollectiveCall placed(CollectiveCall call, const DomainSpread& spread) {
   call.ranks_per_node = spread.per_domain;
   call.nodes = spread.domains;
+  call.ranks_per_node_max = spread.per_domain_max;
   return call;
 }
 

@@ -108,16 +108,18 @@ CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
                          const CollectiveOptions& options) {
   const int g = std::min(call.ranks_per_node, call.ranks);
   const int k = call.nodes > 0 ? call.nodes : (call.ranks + g - 1) / g;
+  const int most = std::max({g, (call.ranks + k - 1) / k, call.ranks_per_node_max});
   CollectiveContext context{.op = call.op,
                             .gpu = gpu,
                             .transport = transport,
                             .options = options,
                             .n = call.ranks,
                             .g = g,
+                            .most = most,
                             .k = k,
                             .nic = nic_bandwidth,
                             .node = {},
-                            .start = shortest_in_node(call.op, g, gpu),
+                            .start = shortest_in_node(call.op, most, gpu),
                             .skew = call.skew};
   context.node = channel_rails(context) * payload_bandwidth(nic_bandwidth, transport.efficiency);
   return context;

@@ -269,6 +269,28 @@ TEST_CASE("channels: a small call takes one, a large one all") {
   CHECK(choose(kTwoNodes).channels == 16);
 }
 
+TEST_CASE("uneven groups: a few GPUs more in another rack do not hasten the first rack") {
+  const auto racks = [](CollectiveOp op, int in_second) {
+    const CollectiveCall call{.op = op,
+                              .payload = Bytes{8},
+                              .ranks = 72 + in_second,
+                              .ranks_per_node = in_second > 0 ? in_second : 72,
+                              .nodes = in_second > 0 ? 2 : 1,
+                              .ranks_per_node_max = 72};
+    return choose(call, {}, "gb200_186gb").time;
+  };
+  for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_gather}) {
+    CAPTURE(static_cast<int>(op));
+    Seconds least = racks(op, 4);
+    // The smooth minimum is a little below its lines, by how many of them there are.
+    CHECK(least > 0.9 * racks(op, 0));
+    for (const int more : {8, 16, 36, 72}) {
+      CHECK(racks(op, more) >= 0.9999 * least);  // more rails move eight bytes faster
+      least = racks(op, more);
+    }
+  }
+}
+
 TEST_CASE("uneven groups: the node with fewest members has the fewest rails") {
   CollectiveCall even{CollectiveOp::all_gather, kTenGigabytes, 16, 4};
   CollectiveCall uneven = even;

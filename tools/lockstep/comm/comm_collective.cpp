@@ -231,7 +231,8 @@ CollectiveCall call_of(CollectiveOp op, Bytes size, const CollectiveGroup& group
           .payload = size,
           .ranks = static_cast<int>(group.gpus.size()),
           .ranks_per_node = group.least,
-          .nodes = group.nodes};
+          .nodes = group.nodes,
+          .ranks_per_node_max = group.most};
 }
 
 /// The choice's time, or what slow NICs and the fabric make of it.
