@@ -1,6 +1,7 @@
 #include "models/collectives/algorithms.hpp"
 
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "models/collectives/in_node.hpp"
@@ -54,7 +55,7 @@ Availability switches_across(const CollectiveContext& context) {
     return refused(fmt::format(
         "{} switches stream one SHARP tree at a time, and another job has it", generation.name));
   }
-  const int rails = channel_rails(context);
+  const int rails = static_cast<int>(std::ceil(channel_nics(context)));
   if (rails + sharp->busy_trees > generation.streaming_trees) {
     return refused(fmt::format("{} SHARP trees of {} are free, {} rails need one each",
                                std::max(0, generation.streaming_trees - sharp->busy_trees),

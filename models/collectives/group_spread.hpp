@@ -43,7 +43,6 @@ const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, B
 
 /// The cost of the slowest group: a step waits for it.
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
-                            const GpuSpec& gpu, const TransportSpec& transport,
-                            BytesPerSecond nic_bandwidth);
+                            const GpuSpec& gpu, const TransportSpec& transport, NicShare nic);
 
 }  // namespace lockstep

@@ -10,7 +10,7 @@ void hierarchical_law(const CollectiveContext& context, std::vector<CollectiveCa
   const auto fastest = [&](CollectiveOp op, int members, int per_node) {
     CollectiveContext part =
         unpack({.op = op, .payload = {}, .ranks = members, .ranks_per_node = per_node}, context.gpu,
-               context.transport, context.nic, context.options);
+               context.transport, {context.nic, context.gpus_per_nic}, context.options);
     std::vector<CollectiveCandidate> lines;
     ring_law(part, lines);
     CollectiveCandidate best = lines.front();

@@ -86,8 +86,8 @@ class TraceWiring {
   FabricLinks& links_;
   const Fabric& fabric_;
   FlowNetwork& network_;
-  bool limits_;         ///< switches can; where none does only NICs matter, and rings will do
-  BytesPerSecond nic_;  ///< a GPU's share
+  bool limits_;  ///< switches can; where none does only NICs matter, and rings will do
+  NicShare nic_;
   int message_connections_;
   std::vector<LinkIndex> ports_;
   std::vector<TraceTransfer> collectives_;

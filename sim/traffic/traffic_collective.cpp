@@ -40,7 +40,8 @@ TrafficCollective traffic_collective(const TrafficScenario& scenario, const Traf
                             .ranks_per_node = least,
                             .nodes = static_cast<int>(by_domain.size()),
                             .ranks_per_node_max = most};
-  const BytesPerSecond nic = nic_ports(node).bandwidth / most_on_a_nic(entry, node);
+  const int sharing = most_on_a_nic(entry, node);
+  const NicShare nic{nic_ports(node).bandwidth / sharing, static_cast<double>(sharing)};
   out.cost = collective_cost(call, node.gpu, transport, nic);
   const CollectiveOptions options;  // the context refers to it
   const CollectiveContext context = unpack(call, node.gpu, transport, nic, options);

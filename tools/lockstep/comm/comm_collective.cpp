@@ -219,7 +219,7 @@ double measured_over_law(const CollectiveCall& call, const CollectiveStudy& stud
   GpuSpec gpu = study.cluster.node.gpu;
   if (!gpu.profile) return 1;
   const auto time = [&] {
-    return collective_time(call, gpu, study.cluster.transport, study.group.nic_bandwidth);
+    return collective_time(call, gpu, study.cluster.transport, study.group.nic());
   };
   const Seconds measured = time();
   gpu.profile.reset();
@@ -264,7 +264,7 @@ CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
       .op = op,
       .size = size,
       .choice = choose_collective(call, study.cluster.node.gpu, study.cluster.transport,
-                                  study.group.nic_bandwidth, study.options)};
+                                  study.group.nic(), study.options)};
   if (!row.choice.cost) return row;
   row.choice.time = measured_over_law(call, study) * row.choice.time;
   limit_by_fabric(call, fabric, row);

@@ -27,6 +27,7 @@ struct CollectiveGroup {
   /// Of a NIC port, as nic_ports() counts them: in a drawing from a file that of the slowest.
   BytesPerSecond port_bandwidth;
   BytesPerSecond nic_bandwidth;  ///< of each member
+  [[nodiscard]] NicShare nic() const { return {nic_bandwidth, port_bandwidth / nic_bandwidth}; }
 };
 
 struct CollectiveRow {

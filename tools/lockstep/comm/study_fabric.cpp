@@ -51,7 +51,7 @@ StudyFabric::Slowed StudyFabric::slowed(const CollectiveCall& call,
 }
 
 CollectiveContext StudyFabric::context_of(const CollectiveCall& call) const {
-  return unpack(call, study_.cluster.node.gpu, study_.cluster.transport, study_.group.nic_bandwidth,
+  return unpack(call, study_.cluster.node.gpu, study_.cluster.transport, study_.group.nic(),
                 study_.options);
 }
 
