@@ -1,6 +1,7 @@
 #include "models/collectives/algorithms.hpp"
 
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "models/collectives/in_node.hpp"
@@ -54,7 +55,7 @@ Availability switches_across(const CollectiveContext& context) {
     return refused(fmt::format(
         "{} switches stream one SHARP tree at a time, and another job has it", generation.name));
   }
-  const int rails = channel_rails(context);
+  const int rails = static_cast<int>(std::ceil(channel_nics(context)));
   if (rails + sharp->busy_trees > generation.streaming_trees) {
     return refused(fmt::format("{} SHARP trees of {} are free, {} rails need one each",
                                std::max(0, generation.streaming_trees - sharp->busy_trees),
@@ -105,7 +106,7 @@ Availability collnet_availability(const CollectiveContext& context, NcclRelease 
   return switches_across(context);
 }
 Availability collnet_direct_availability(const CollectiveContext& context) {
-  if (context.g > 8) return refused("gathers from at most 8 GPUs in a node");
+  if (context.most > 8) return refused("gathers from at most 8 GPUs in a node");
   return collnet_availability(context, {2, 6});
 }
 Availability collnet_chain_availability(const CollectiveContext& context) {
@@ -114,7 +115,7 @@ Availability collnet_chain_availability(const CollectiveContext& context) {
 
 Availability pat_availability(const CollectiveContext& context) {
   if (!is_wholly_gathered(context.op) || context.k == 1) return not_for_this_call();
-  if (context.g > 1) return refused("NCCL runs it with one GPU per node only");
+  if (context.most > 1) return refused("NCCL runs it with one GPU per node only");
   return since(context, {2, 23});
 }
 

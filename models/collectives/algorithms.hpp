@@ -27,15 +27,17 @@ struct CollectiveContext {
   const TransportSpec& transport;
   const CollectiveOptions& options;
   int n;                ///< members
-  int g;                ///< of them in the node that has fewest
+  int g;                ///< of them in the node that has fewest: it has the fewest rails
+  int most;             ///< of them in the node that has most: it takes longest inside
   int k;                ///< nodes (NVLink domains)
   BytesPerSecond nic;   ///< of each member, line rate
+  double gpus_per_nic;  ///< members whose shares make a NIC's rate, at least 1
   BytesPerSecond node;  ///< all NICs that the channels use in one node, at their efficiency
-  Seconds start;        ///< of the shortest collective inside one node of the group
+  Seconds start;        ///< of the shortest collective inside the node that has most of them
   ExchangeSkew skew{};  ///< of an all-to-all
 };
 CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
-                         const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                         const TransportSpec& transport, NicShare nic,
                          const CollectiveOptions& options);
 
 enum class Offer : std::uint8_t {
@@ -63,10 +65,12 @@ std::span<const CollectiveAlgorithm> collective_algorithms();
 /// What collective_cost() of collectives.hpp says, with these options in place of NCCL's own.
 /// Requires that they leave an algorithm which can run, and a SHARP generation where SHARP is on.
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
-                               const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                               const TransportSpec& transport, NicShare nic,
                                const CollectiveOptions& options);
 
-/// Rails that the group's channels leave a node on.
+/// NICs that the group's channels leave a node on, and the members whose shares these are: the same
+/// where each has a NIC of its own. NICs of the last of a few members may be counted in part.
+double channel_nics(const CollectiveContext& context);
 int channel_rails(const CollectiveContext& context);
 
 /// Channels per rail across nodes. Source: 16 collective channels over 8 rails in a log of two p5

@@ -109,10 +109,10 @@ std::string reason_of(const std::vector<JudgedCandidate>& candidates) {
 }  // namespace
 
 CollectiveChoice choose_collective(const CollectiveCall& call, const GpuSpec& gpu,
-                                   const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                                   const TransportSpec& transport, NicShare nic,
                                    const CollectiveOptions& options) {
   assert(call.ranks >= 2 && call.ranks_per_node >= 1);
-  const CollectiveContext context = unpack(call, gpu, transport, nic_bandwidth, options);
+  const CollectiveContext context = unpack(call, gpu, transport, nic, options);
   CollectiveChoice choice;
   std::vector<CollectiveCandidate> lines;
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {

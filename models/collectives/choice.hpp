@@ -35,7 +35,7 @@ struct CollectiveChoice {
 
 /// Requires what collective_cost() requires, and a SHARP generation where SHARP is on.
 CollectiveChoice choose_collective(const CollectiveCall& call, const GpuSpec& gpu,
-                                   const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                                   const TransportSpec& transport, NicShare nic,
                                    const CollectiveOptions& options);
 
 }  // namespace lockstep

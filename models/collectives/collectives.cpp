@@ -80,17 +80,17 @@ CollectiveCost blend(const CollectiveContext& context,
 }
 
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
-                               const TransportSpec& transport, BytesPerSecond nic_bandwidth) {
+                               const TransportSpec& transport, NicShare nic) {
   static const CollectiveOptions as_nccl_does;
-  return collective_cost(call, gpu, transport, nic_bandwidth, as_nccl_does);
+  return collective_cost(call, gpu, transport, nic, as_nccl_does);
 }
 
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
-                               const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                               const TransportSpec& transport, NicShare nic,
                                const CollectiveOptions& options) {
   assert(call.ranks >= 2 && call.ranks_per_node >= 1);
-  assert(call.payload >= Bytes{} && nic_bandwidth > BytesPerSecond{});
-  const CollectiveContext context = unpack(call, gpu, transport, nic_bandwidth, options);
+  assert(call.payload >= Bytes{} && nic.bandwidth > BytesPerSecond{});
+  const CollectiveContext context = unpack(call, gpu, transport, nic, options);
   std::vector<CollectiveCandidate> candidates;
   candidates.reserve(8);
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
@@ -101,12 +101,12 @@ CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
   const CollectiveCost law = blend(context, candidates, call.payload);
   if (!gpu.profile) return law;
   return scaled(law, measured_ratio(*gpu.profile, call), call, gpu,
-                payload_bandwidth(nic_bandwidth, transport.efficiency));
+                payload_bandwidth(nic.bandwidth, transport.efficiency));
 }
 
 Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,
-                        const TransportSpec& transport, BytesPerSecond nic_bandwidth) {
-  const CollectiveCost cost = collective_cost(call, gpu, transport, nic_bandwidth);
+                        const TransportSpec& transport, NicShare nic) {
+  const CollectiveCost cost = collective_cost(call, gpu, transport, nic);
   return cost.latency + call.payload / cost.payload_rate;
 }
 

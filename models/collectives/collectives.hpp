@@ -30,6 +30,8 @@ struct CollectiveCall {
   int ranks = 2;           ///< n, at least 2
   int ranks_per_node = 2;  ///< g: members in each NVLink domain; n = g k
   int nodes = 0;  ///< k; 0: n / g, rounded up. Where members are spread unevenly, g is the least
+  /// Of uneven ones the most; 0, or fewer than n / k: that, rounded up, at least g.
+  int ranks_per_node_max = 0;
   ExchangeSkew skew{};  ///< of an all-to-all; its payload is then what a member sends on average
 };
 
@@ -54,16 +56,16 @@ double measured_ratio(const KernelProfile& profile, const CollectiveCall& call);
 /// Chooses algorithm and protocol by lowest predicted time, as NCCL does with no option set, and
 /// returns its cost, times the ratio that gpu.profile has for the call, if there is one;
 /// choose_collective() of choice.hpp takes options and says why, by the laws alone.
-/// `nic_bandwidth` is the line rate that the network gives each member of the group (one direction,
-/// above 0); no rate is above what payload gets of it.
-/// Requires ranks >= 2, ranks_per_node >= 1, payload >= 0, and regimes of the operation in `gpu`.
-/// README.md beside this file has the formulas, algorithms.cpp and the laws' files their sources.
+/// `nic` is the line rate that the network gives each member of the group (one direction, above 0);
+/// no rate is above what payload gets of it. Requires ranks >= 2, ranks_per_node >= 1, payload >=
+/// 0, and regimes of the operation in `gpu`. README.md beside this file has the formulas,
+/// algorithms.cpp and the laws' files their sources.
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
-                               const TransportSpec& transport, BytesPerSecond nic_bandwidth);
+                               const TransportSpec& transport, NicShare nic);
 
 /// Time of the collective alone on the machine.
 Seconds collective_time(const CollectiveCall& call, const GpuSpec& gpu,
-                        const TransportSpec& transport, BytesPerSecond nic_bandwidth);
+                        const TransportSpec& transport, NicShare nic);
 
 /// One row per collective, for listing and for tests over all of them.
 struct CollectiveKind {

@@ -18,6 +18,7 @@ bool DomainSpreads::inside(int ranks) const {
 CollectiveCall placed(CollectiveCall call, const DomainSpread& spread) {
   call.ranks_per_node = spread.per_domain;
   call.nodes = spread.domains;
+  call.ranks_per_node_max = spread.per_domain_max;
   return call;
 }
 
@@ -27,10 +28,9 @@ const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, B
 }
 
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
-                            const GpuSpec& gpu, const TransportSpec& transport,
-                            BytesPerSecond nic_bandwidth) {
+                            const GpuSpec& gpu, const TransportSpec& transport, NicShare nic) {
   const auto cost_of = [&](const DomainSpread& spread) {
-    return collective_cost(placed(call, spread), gpu, transport, nic_bandwidth);
+    return collective_cost(placed(call, spread), gpu, transport, nic);
   };
   CollectiveCost slowest = cost_of(spreads.ways().front());
   for (std::size_t i = 1; i < spreads.ways().size(); ++i) {

@@ -7,11 +7,13 @@
 
 namespace lockstep {
 
-/// Of one group. Where its members are spread unevenly, the domain with the fewest counts: it has
-/// the fewest NICs, and NCCL's channels pass through every domain.
+/// Of one group. Where its members are spread unevenly, the domain with the fewest counts for the
+/// rate: it has the fewest NICs, and NCCL's channels pass through every domain. The fullest one
+/// counts for the latency.
 struct DomainSpread {
-  int per_domain = 1;  ///< members in the domain that has fewest of them
-  int domains = 0;     ///< that hold a member; 0: ranks / per_domain, rounded up
+  int per_domain = 1;      ///< members in the domain that has fewest of them
+  int domains = 0;         ///< that hold a member; 0: ranks / per_domain, rounded up
+  int per_domain_max = 0;  ///< in the domain that has most; 0: CollectiveCall::ranks_per_node_max
   friend bool operator==(const DomainSpread&, const DomainSpread&) = default;
 };
 
@@ -41,7 +43,6 @@ const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, B
 
 /// The cost of the slowest group: a step waits for it.
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
-                            const GpuSpec& gpu, const TransportSpec& transport,
-                            BytesPerSecond nic_bandwidth);
+                            const GpuSpec& gpu, const TransportSpec& transport, NicShare nic);
 
 }  // namespace lockstep

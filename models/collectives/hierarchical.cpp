@@ -10,7 +10,7 @@ void hierarchical_law(const CollectiveContext& context, std::vector<CollectiveCa
   const auto fastest = [&](CollectiveOp op, int members, int per_node) {
     CollectiveContext part =
         unpack({.op = op, .payload = {}, .ranks = members, .ranks_per_node = per_node}, context.gpu,
-               context.transport, context.nic, context.options);
+               context.transport, {context.nic, context.gpus_per_nic}, context.options);
     std::vector<CollectiveCandidate> lines;
     ring_law(part, lines);
     CollectiveCandidate best = lines.front();
@@ -19,9 +19,10 @@ void hierarchical_law(const CollectiveContext& context, std::vector<CollectiveCa
     }
     return best;
   };
-  const CollectiveCandidate scatter = fastest(CollectiveOp::reduce_scatter, g, g);
+  const int most = context.most;
+  const CollectiveCandidate scatter = fastest(CollectiveOp::reduce_scatter, most, most);
   const CollectiveCandidate across = fastest(CollectiveOp::all_reduce, k, 1);
-  const CollectiveCandidate gather = fastest(CollectiveOp::all_gather, g, g);
+  const CollectiveCandidate gather = fastest(CollectiveOp::all_gather, most, most);
   out.push_back({.algorithm = "hierarchical",
                  .protocol = "simple",
                  .latency = scatter.latency + across.latency + gather.latency,

@@ -48,9 +48,9 @@ const Generation& generation_of(const GpuSpec& gpu) {
 constexpr double kTreeShare = 0.955;
 
 /// Rails that NCCL's channels of one communicator leave a node on when more than two nodes take
-/// part. Source: all-reduce over 20 NVL72 racks, 72 NICs each, stops at 406 GB/s, the rate of eight
-/// NICs.
-constexpr int kRails = 8;
+/// part, each with a NIC of its own. Source: all-reduce over 20 NVL72 racks, 72 NICs each, stops at
+/// 406 GB/s, the rate of eight NICs.
+constexpr double kRails = 8;
 
 /// Peers of a channel that NCCL serves without loss. Source: ncclTopoGetNchannels of NCCL 2.27
 /// src/graph/paths.cc.
@@ -97,29 +97,40 @@ BytesPerSecond trees_over_nodes(const CollectiveContext& context, double scale) 
 
 }  // namespace
 
+double channel_nics(const CollectiveContext& context) {
+  double nics = context.g / context.gpus_per_nic;
+  if (context.k > 2) nics = std::min(nics, kRails);
+  if (context.options.max_channels > 0) {
+    nics = std::min(nics, static_cast<double>(context.options.max_channels));
+  }
+  return nics;
+}
+
 int channel_rails(const CollectiveContext& context) {
-  const int rails = context.k > 2 ? std::min(context.g, kRails) : context.g;
-  const int most = context.options.max_channels;
-  return most > 0 ? std::min(rails, most) : rails;
+  const double rails = std::round(channel_nics(context) * context.gpus_per_nic);
+  return std::max(1, static_cast<int>(rails));
 }
 
 CollectiveContext unpack(const CollectiveCall& call, const GpuSpec& gpu,
-                         const TransportSpec& transport, BytesPerSecond nic_bandwidth,
+                         const TransportSpec& transport, NicShare nic,
                          const CollectiveOptions& options) {
   const int g = std::min(call.ranks_per_node, call.ranks);
   const int k = call.nodes > 0 ? call.nodes : (call.ranks + g - 1) / g;
+  const int most = std::max({g, (call.ranks + k - 1) / k, call.ranks_per_node_max});
   CollectiveContext context{.op = call.op,
                             .gpu = gpu,
                             .transport = transport,
                             .options = options,
                             .n = call.ranks,
                             .g = g,
+                            .most = most,
                             .k = k,
-                            .nic = nic_bandwidth,
+                            .nic = nic.bandwidth,
+                            .gpus_per_nic = nic.gpus,
                             .node = {},
-                            .start = shortest_in_node(call.op, g, gpu),
+                            .start = shortest_in_node(call.op, most, gpu),
                             .skew = call.skew};
-  context.node = channel_rails(context) * payload_bandwidth(nic_bandwidth, transport.efficiency);
+  context.node = channel_rails(context) * payload_bandwidth(nic.bandwidth, transport.efficiency);
   return context;
 }
 

@@ -30,11 +30,12 @@ CollectiveCandidate ring(const CollectiveContext& context, std::string_view prot
 
 /// Twice around the ring: k - 1 times into the next node, n - k times over NVLink.
 void all_reduce(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
-  const double n = context.n, g = context.g, k = context.k;
+  const double n = context.n, k = context.k;
   const TransportSpec& transport = context.transport;
   const Seconds start = context.start;
   const Seconds hops = 2 * (k - 1) * transport.hop_latency;
-  const double inside = 2 * (k - 1) * (g - 1);  // beyond the first node's, which are in `start`
+  // Beyond those of the fullest node, which are in `start`: 2 (k - 1) (g - 1) of an even group.
+  const double inside = 2 * (n - k - (context.most - 1));
   // The plateau that low-latency protocols take their share of is the better one of ring and tree.
   const double of_ring =
       std::max(ring_plateau(context), nvls_tree_plateau(context)) / ring_plateau(context);

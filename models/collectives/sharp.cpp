@@ -43,11 +43,13 @@ constexpr double kDirectOnHopper = 0.85;
 void nvls_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
   if (context.k == 1) return add_regimes(context, "nvls", out);
   const double g = context.g;
-  std::vector<CollectiveCandidate> inside;
+  std::vector<CollectiveCandidate> inside, fullest;
   add_in_node_candidates(CollectiveOp::all_reduce, context.g, context.gpu.collectives, inside);
+  add_in_node_candidates(CollectiveOp::all_reduce, context.most, context.gpu.collectives, fullest);
   for (const CollectiveCandidate& one : inside) {
     if (one.algorithm != "nvls") continue;
-    out.push_back(in_network(context, "nvls", one.latency + up_and_down(context),
+    const auto longest = std::ranges::find(fullest, "nvls", &CollectiveCandidate::algorithm);
+    out.push_back(in_network(context, "nvls", longest->latency + up_and_down(context),
                              BytesPerSecond{1 / one.per_byte.base_units()}, (g + 1) / g));
   }
 }
@@ -59,7 +61,8 @@ void collnet_direct_law(const CollectiveContext& context, std::vector<Collective
   const bool hopper = nvls_bus_bandwidth(context.gpu.collectives) > BytesPerSecond{};
   const BytesPerSecond inside =
       (hopper ? kDirectOnHopper : 1) * kPayloadOfBus * ring_bus_bandwidth(context.gpu.collectives);
-  const Seconds steps = 2 * (std::min(1.0, g - 1) * kDirectStep + (g - 1) * kDirectPerMember);
+  const double others = context.most - 1;
+  const Seconds steps = 2 * (std::min(1.0, others) * kDirectStep + others * kDirectPerMember);
   out.push_back(in_network(context, "collnet_direct", steps + kDirectNetwork + up_and_down(context),
                            g > 1 ? inside : context.node, 2 * (g - 1) / g));
 }
@@ -68,9 +71,10 @@ void collnet_direct_law(const CollectiveContext& context, std::vector<Collective
 void collnet_chain_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
   const double g = context.g;
   const BytesPerSecond inside = kPayloadOfBus * ring_bus_bandwidth(context.gpu.collectives);
-  out.push_back(in_network(context, "collnet_chain",
-                           2 * (g - 1) * kChainStep + kChainNetwork + up_and_down(context),
-                           g > 1 ? inside : context.node, 2 * (g - 1) / g));
+  out.push_back(
+      in_network(context, "collnet_chain",
+                 2.0 * (context.most - 1) * kChainStep + kChainNetwork + up_and_down(context),
+                 g > 1 ? inside : context.node, 2 * (g - 1) / g));
 }
 
 }  // namespace lockstep

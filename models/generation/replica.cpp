@@ -151,12 +151,10 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
                              .tensor_groups = near};
   add(head_operations(ends), 1, false, time);
   if (spec_.tensor > 1) {
-    const double nics = static_cast<double>(spec_.node.nics) / spec_.node.gpus;
     const Bytes rows{kTwoBytes * sequences * tokens * spec_.model.hidden};
-    time.exchange =
-        static_cast<double>(sums) *
-        collective_time({CollectiveOp::all_reduce, rows, spec_.tensor, near}, spec_.node.gpu,
-                        spec_.transport, nics * spec_.node.nic_bandwidth);
+    time.exchange = static_cast<double>(sums) *
+                    collective_time({CollectiveOp::all_reduce, rows, spec_.tensor, near},
+                                    spec_.node.gpu, spec_.transport, nic_share(spec_.node));
   }
   const EngineSpec& e = spec_.engine;
   time.host = e.step_host + static_cast<double>(sequences) * e.sequence_host;

@@ -195,9 +195,8 @@ Seconds ServingReplica::sum_of(double rows) const {
   const NodeSpec& node = spec_.node;
   const Bytes bytes = summed(rows);
   const int near = std::min(spec_.tensor, node.nvlink_domain);
-  const double nics = static_cast<double>(node.nics) / node.gpus;
   const Seconds library = collective_time({CollectiveOp::all_reduce, bytes, spec_.tensor, near},
-                                          node.gpu, spec_.transport, nics * node.nic_bandwidth);
+                                          node.gpu, spec_.transport, nic_share(node));
   const bool joined = near == spec_.tensor && node.gpu.nvlink_bandwidth > BytesPerSecond{};
   return joined ? std::min(library, sum_time(laws_, node.gpu, bytes, spec_.tensor)) : library;
 }

@@ -243,8 +243,7 @@ void Recorder::elementwise(std::string_view name, double bytes, double backward_
 }
 
 CollectiveCost Recorder::cost_of(const CollectiveCall& call, const DomainSpreads& groups) const {
-  const double nics_per_gpu = static_cast<double>(c_.node.nics) / c_.node.gpus;
-  return slowest_cost(call, groups, gpu_, c_.transport, nics_per_gpu * c_.node.nic_bandwidth);
+  return slowest_cost(call, groups, gpu_, c_.transport, nic_share(c_.node));
 }
 
 Seconds Recorder::time_alone(const Exchange& e) const {

@@ -161,6 +161,21 @@ struct NodeSpec {
   [[nodiscard]] double host_slowed() const { return host ? host->slowed : 1; }
 };
 
+/// What a GPU gets of the NIC port through which it reaches the fabric.
+struct NicShare {
+  /// Implicit: a rate alone is that of a port of the GPU's own.
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr NicShare(BytesPerSecond rate, double sharing = 1) : bandwidth(rate), gpus(sharing) {}
+  BytesPerSecond bandwidth;  ///< line rate, one direction, where all of them send
+  double gpus;               ///< that share the port, at least 1
+};
+/// With all GPUs of the node at work. NICs of one GPU count as one.
+constexpr NicShare nic_share(const NodeSpec& node) {
+  const double nics_per_gpu = static_cast<double>(node.nics) / node.gpus;
+  return {nics_per_gpu * node.nic_bandwidth,
+          nics_per_gpu > 0 && nics_per_gpu < 1 ? 1 / nics_per_gpu : 1};
+}
+
 /// Of all NICs of a node together, each way.
 constexpr BytesPerSecond payload_bandwidth(const NodeSpec& node, const TransportSpec& transport) {
   return payload_bandwidth(static_cast<double>(node.nics) * node.nic_bandwidth,

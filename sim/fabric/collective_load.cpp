@@ -186,4 +186,29 @@ CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) {
   return out;
 }
 
+CollectiveLoad::Slowest CollectiveLoad::slowest_nic(std::span<const FabricMember> members,
+                                                    double bytes, BytesPerSecond port_rate,
+                                                    double efficiency) const {
+  constexpr double kSame = 1 - 1e-9;
+  std::map<FabricLink, double> load;  // of the slow links
+  std::vector<RouteHop> hops;
+  for (const FabricMember& member : members) {
+    hops.clear();
+    fabric_.nic_ups(member.node, member.nic, hops);
+    fabric_.nic_downs(member.node, member.nic, hops);
+    for (const RouteHop& hop : hops) {
+      if (by_link_[hop.link] <= 0) continue;
+      if (fabric_.capacity(hop.link) >= kSame * hop.share * port_rate) continue;
+      load[hop.link] += hop.share * bytes;
+    }
+  }
+  Slowest out;
+  for (const auto& [link, sent] : load) {
+    const SecondsPerByte per_byte =
+        per_byte_at(sent, payload_bandwidth(fabric_.capacity(link), efficiency));
+    if (per_byte > out.per_byte) out = {link, per_byte};
+  }
+  return out;
+}
+
 }  // namespace lockstep

@@ -41,8 +41,15 @@ class CollectiveLoad {
     SecondsPerByte per_byte;  ///< of payload; 0: no link carries anything
   };
   /// The link between switches that takes longest, where payload reaches the share `efficiency` of
-  /// the line rate. What NICs take is part of the law of a collective (collective_cost()).
+  /// the line rate. What NICs at full rate take is part of the law of a collective
+  /// (collective_cost()); what slower ones take is slowest_nic().
   [[nodiscard]] Slowest slowest(double efficiency);
+  /// Of the NIC links that carry anything and are slower than their part of a port of `port_rate`,
+  /// by a fault or by the cable of a drawing, the one that takes longest. As the law has it, each
+  /// of these members sends and gets `bytes` through its NIC for each byte of payload, on average
+  /// over the nodes; GPUs that share a NIC add up. `members`: of all groups that were added.
+  [[nodiscard]] Slowest slowest_nic(std::span<const FabricMember> members, double bytes,
+                                    BytesPerSecond port_rate, double efficiency) const;
 
  private:
   void put(FabricLink link, double bytes) {

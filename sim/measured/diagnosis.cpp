@@ -153,13 +153,17 @@ class CallCollector {
   [[nodiscard]] double cost_of(CollectiveOp op, double bytes, const std::vector<int>& ranks) const {
     std::map<int, int> of_node;
     for (const int rank : ranks) ++of_node[rank / scenario_.node.gpus];
-    int least = scenario_.node.gpus;
-    for (const auto& [node, count] : of_node) least = std::min(least, count);
+    int least = scenario_.node.gpus, most = 1;
+    for (const auto& [node, count] : of_node) {
+      least = std::min(least, count);
+      most = std::max(most, count);
+    }
     const CollectiveCall call{.op = op,
                               .payload = Bytes{bytes},
                               .ranks = static_cast<int>(ranks.size()),
                               .ranks_per_node = least,
-                              .nodes = static_cast<int>(of_node.size())};
+                              .nodes = static_cast<int>(of_node.size()),
+                              .ranks_per_node_max = most};
     return collective_time(call, scenario_.node.gpu, scenario_.transport,
                            scenario_.node.nic_bandwidth)
         .base_units();

@@ -1,13 +1,17 @@
 #include "sim/step/fabric_what_if.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "sim/step/site.hpp"
 #include "topologies/fabrics/placement.hpp"
 #include "topologies/fabrics/switch_limits.hpp"
+#include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
 namespace {
@@ -27,6 +31,42 @@ bool is_tree_kind(FabricKind kind) {
 bool is_sound(const Scenario& scenario) {
   const NicPorts ports = nic_ports(scenario.node);
   return !check(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);
+}
+
+/// The NIC ports of a drawing or of a fabric with faults on one switch, where any of them is not as
+/// fast as its node's NICs are; else nothing.
+std::shared_ptr<const ClusterGraph> slow_nics_on_a_switch(const Scenario& scenario) {
+  if (scenario.fabric.kind != FabricKind::file && scenario.fabric.faults.empty()) return nullptr;
+  NicPorts ports = nic_ports(scenario.node);
+  for (const NodePool& pool : scenario.pools) {
+    ports.bandwidth = std::max(ports.bandwidth, nic_ports(pool.node).bandwidth);
+  }
+  const Fabric fabric(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth);
+  const std::vector<double> left = nic_shares(scenario, fabric);
+  std::vector<GraphVertex> vertices;
+  std::vector<GraphCable> cables;
+  const auto all = static_cast<Vertex>(scenario.nodes * ports.count);
+  bool as_nodes_have = true;
+  std::vector<RouteHop> links;
+  for (int node = 0; node < scenario.nodes; ++node) {
+    for (int nic = 0; nic < ports.count; ++nic) {
+      links.clear();
+      fabric.nic_ups(node, nic, links);
+      BytesPerSecond line, own;  // without and with what a slower pool's NICs leave of it
+      for (const RouteHop& hop : links) {
+        line += fabric.capacity(hop.link);
+        own += (left.empty() ? 1.0 : left[hop.link]) * fabric.capacity(hop.link);
+      }
+      constexpr double kSame = 1e-9;
+      as_nodes_have = as_nodes_have && std::abs(line / ports.bandwidth - 1) < kSame;
+      cables.push_back({static_cast<Vertex>(vertices.size()), all, own});
+      vertices.push_back(
+          {.name = fmt::format("node {} nic {}", node, nic), .level = 0, .node = node, .nic = nic});
+    }
+  }
+  if (as_nodes_have) return nullptr;
+  vertices.push_back({.name = "switch", .level = 1});
+  return std::make_shared<const ClusterGraph>(std::move(vertices), std::move(cables));
 }
 
 std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario) {
@@ -79,6 +119,10 @@ bool switches_can_limit(const Scenario& scenario) {
 FabricWhatIf on_full_fabric(const Scenario& scenario, const StepOptions& options) {
   Scenario full = scenario;
   full.fabric.kind = FabricKind::ideal;
+  if (auto graph = slow_nics_on_a_switch(scenario)) {
+    full.fabric.kind = FabricKind::file;
+    full.fabric.graph = std::move(graph);
+  }
   full.fabric.routing = Routing::spray;
   full.fabric.planes = 1;
   full.fabric.faults.clear();

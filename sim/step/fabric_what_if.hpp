@@ -19,7 +19,8 @@ struct FabricWhatIf {
 /// Whether the switches of the scenario's fabric can hold back what its NICs could carry.
 bool switches_can_limit(const Scenario& scenario);
 
-/// The step with every message as fast as its NICs let it.
+/// The step with every message as fast as its NICs let it: those of a drawing at the rate of their
+/// cables, those that a fault slows down at what it leaves them.
 FabricWhatIf on_full_fabric(const Scenario& scenario, const StepOptions& options = {});
 
 /// Each change of the fabric, the NICs or the order of ranks that the scenario leaves room for,

@@ -39,7 +39,7 @@ void add_ways(const std::vector<GroupSpread>& more, std::vector<GroupSpread>& wa
 DomainSpreads domain_spreads(const std::vector<GroupSpread>& ways) {
   std::vector<DomainSpread> out;
   for (const GroupSpread& way : ways) {
-    const DomainSpread spread{way.per_domain_min, way.domains};
+    const DomainSpread spread{way.per_domain_min, way.domains, way.per_domain_max};
     if (std::ranges::find(out, spread) == out.end()) out.push_back(spread);
   }
   return DomainSpreads{std::move(out)};

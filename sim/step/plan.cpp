@@ -22,11 +22,6 @@
 namespace lockstep {
 namespace {
 
-/// What a GPU of the node gets of its NICs.
-BytesPerSecond nic_of_gpu(const NodeSpec& node) {
-  return static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth;
-}
-
 /// What a collective among GPUs of all these pools costs: it goes at the pace of the slowest, and
 /// at that of the group that lies worst.
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
@@ -37,7 +32,7 @@ CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spr
     const NodeSpec& node = s.node_of(pool);
     for (const DomainSpread& spread : spreads.ways()) {
       const CollectiveCost cost =
-          collective_cost(placed(call, spread), node.gpu, s.transport, nic_of_gpu(node), options);
+          collective_cost(placed(call, spread), node.gpu, s.transport, nic_share(node), options);
       slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
     }
   }
@@ -570,7 +565,7 @@ int peer_channels_of(CollectiveOp op, int ranks, const DomainSpread& spread, con
                      const TransportSpec& transport) {
   const CollectiveOptions options;
   return peer_channels(unpack(placed({.op = op, .payload = Bytes{1}, .ranks = ranks}, spread),
-                              node.gpu, transport, nic_of_gpu(node), options));
+                              node.gpu, transport, nic_share(node), options));
 }
 
 /// Of ranks that exchange inside layers: the fewest where groups lie in several ways.
@@ -645,7 +640,7 @@ NodeCosts node_costs(const Scenario& s, const WorkloadContext& context, Bytes me
                      const Pieces& pieces) {
   const NodeSpec& node = context.node;
   NodeCosts costs;
-  const BytesPerSecond nic = nic_of_gpu(node);
+  const NicShare nic = nic_share(node);
   const CollectiveCall call{CollectiveOp::send_receive, message, 2, 1};
   costs.message_cost = collective_cost(call, node.gpu, s.transport, nic);
   costs.local_message_cost =

@@ -44,7 +44,7 @@ Bytes mean_call(const Scenario& scenario, const StepPlan& plan, std::uint32_t po
                                  : axis == Axis::tensor ? context.tensor_groups
                                                         : context.context_groups;
   const NodeSpec& node = context.node;
-  const BytesPerSecond nic = static_cast<double>(node.nics) / node.gpus * node.nic_bandwidth;
+  const NicShare nic = nic_share(node);
   double all = 0, calls = 0;
   for (int i = 0; i < scenario.job.model.layers; ++i) {
     for (const Operation& o : layer_operations(context, scenario.job.kind(i))) {

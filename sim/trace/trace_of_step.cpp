@@ -42,10 +42,7 @@ struct LayerCalls {
 class LayerExchanges {
  public:
   LayerExchanges(const Scenario& scenario, const StepPlan& plan)
-      : scenario_(scenario),
-        plan_(plan),
-        nic_(static_cast<double>(scenario.node.nics) / scenario.node.gpus *
-             scenario.node.nic_bandwidth) {
+      : scenario_(scenario), plan_(plan), nic_(nic_share(scenario.node)) {
     LayerGroups groups = layer_groups(scenario.job.parallelism, Placement(plan.placement));
     const LayerWidths& widths = plan.widths;
     const Parallelism& cut = scenario.job.parallelism;
@@ -182,7 +179,7 @@ class LayerExchanges {
 
   const Scenario& scenario_;
   const StepPlan& plan_;
-  BytesPerSecond nic_;
+  NicShare nic_;
   std::array<Groups, kAxes> axes_;
 };
 

@@ -35,7 +35,7 @@ TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
       fabric_(links_.fabric()),
       network_(links_.network()),
       limits_(!switch_limits(fabric_).empty()),
-      nic_(static_cast<double>(cluster.node.nics) / cluster.node.gpus * cluster.node.nic_bandwidth),
+      nic_(nic_share(cluster.node)),
       message_connections_(connections_of_pair({.op = CollectiveOp::send_receive,
                                                 .payload = Bytes{1},
                                                 .ranks = 2,
@@ -74,8 +74,8 @@ void TraceWiring::add_route(int from, int to, int connections, double bytes, Use
 }
 
 CollectiveCost TraceWiring::cost_of(const CollectiveCall& call) {
-  const std::tuple key{call.op, call.payload.base_units(), call.ranks, call.ranks_per_node,
-                       call.nodes};
+  const std::tuple key{call.op,    call.payload.base_units(), call.ranks, call.ranks_per_node,
+                       call.nodes, call.ranks_per_node_max};
   if (const auto known = costs_.find(key); known != costs_.end()) return known->second;
   const GpuSpec& gpu = cluster_.node.gpu;
   if (!options_ || call.op == CollectiveOp::send_receive) {
@@ -158,7 +158,8 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
                             .payload = std::max(Bytes{1}, collective.payload),
                             .ranks = static_cast<int>(group.size()),
                             .ranks_per_node = static_cast<int>(least.size()),
-                            .nodes = static_cast<int>(domains.size())};
+                            .nodes = static_cast<int>(domains.size()),
+                            .ranks_per_node_max = static_cast<int>(most.size())};
   const CollectiveCost cost = cost_of(call);
   double unit = cost.network_coefficient;
   if (unit <= 0) unit = cost.nvlink_coefficient > 0 ? cost.nvlink_coefficient : 1.0;

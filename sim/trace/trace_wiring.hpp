@@ -86,12 +86,12 @@ class TraceWiring {
   FabricLinks& links_;
   const Fabric& fabric_;
   FlowNetwork& network_;
-  bool limits_;         ///< switches can; where none does only NICs matter, and rings will do
-  BytesPerSecond nic_;  ///< a GPU's share
+  bool limits_;  ///< switches can; where none does only NICs matter, and rings will do
+  NicShare nic_;
   int message_connections_;
   std::vector<LinkIndex> ports_;
   std::vector<TraceTransfer> collectives_;
-  std::map<std::tuple<CollectiveOp, double, int, int, int>, CollectiveCost> costs_;
+  std::map<std::tuple<CollectiveOp, double, int, int, int, int>, CollectiveCost> costs_;
   std::map<std::tuple<int, int, double>, TraceTransfer> messages_;
   std::map<std::tuple<std::uint32_t, CollectiveOp, std::string>, std::vector<RouteHop>> shapes_;
   std::vector<std::pair<FlowIndex, double>> sending_;  ///< over the fabric, in how many messages

@@ -33,12 +33,15 @@ TrafficCollective traffic_collective(const TrafficScenario& scenario, const Traf
   }
   TransportSpec transport = scenario.cluster.transport;
   transport.efficiency = scenario.efficiency;
+  const auto [least, most] = std::ranges::minmax(by_domain | std::views::values);
   const CollectiveCall call{.op = op,
                             .payload = entry.size.least,
                             .ranks = static_cast<int>(ends.size()),
-                            .ranks_per_node = std::ranges::min(by_domain | std::views::values),
-                            .nodes = static_cast<int>(by_domain.size())};
-  const BytesPerSecond nic = nic_ports(node).bandwidth / most_on_a_nic(entry, node);
+                            .ranks_per_node = least,
+                            .nodes = static_cast<int>(by_domain.size()),
+                            .ranks_per_node_max = most};
+  const int sharing = most_on_a_nic(entry, node);
+  const NicShare nic{nic_ports(node).bandwidth / sharing, static_cast<double>(sharing)};
   out.cost = collective_cost(call, node.gpu, transport, nic);
   const CollectiveOptions options;  // the context refers to it
   const CollectiveContext context = unpack(call, node.gpu, transport, nic, options);

@@ -4,7 +4,9 @@
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "models/collectives/channels.hpp"
 #include "sim/core/random.hpp"
@@ -12,6 +14,7 @@
 #include "sim/fabric/dcqcn_collective.hpp"
 #include "sim/scenario/draws.hpp"
 #include "sim/traffic/traffic_collective.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {
@@ -49,6 +52,26 @@ std::vector<std::pair<int, int>> neighbours(std::vector<int> order, std::optiona
   for (std::size_t i = 1; i < order.size(); ++i) out.emplace_back(order[i - 1], order[i]);
   if (!root) out.emplace_back(order.back(), order.front());
   return out;
+}
+
+/// Members by NVLink domain, in each one GPU of every NIC before the next ones that share it: rings
+/// side by side then leave on NICs of their own, as long as there are any.
+std::vector<GroupMember> ring_places(const std::vector<TrafficEnd>& members, const NodeSpec& node) {
+  const int domain_nodes = std::max(1, node.nvlink_domain / node.gpus);
+  const int nics = nic_ports(node).count;
+  std::map<std::pair<int, int>, int> turns;  // by NIC
+  std::vector<GroupMember> places;
+  places.reserve(members.size());
+  for (const TrafficEnd& end : members) {
+    if (end.gpu < 0) {
+      places.push_back({.node = end.node, .gpu = end.nic});
+      continue;
+    }
+    const int turn = turns[{end.node, end.nic}]++;
+    places.push_back({.node = end.node / domain_nodes,
+                      .gpu = (turn * domain_nodes + end.node % domain_nodes) * nics + end.nic});
+  }
+  return places;
 }
 
 }  // namespace
@@ -275,18 +298,7 @@ void TrafficPlan::add_sources(const TrafficEntry& entry, std::uint32_t group) {
 
 void TrafficPlan::add_rings(const TrafficEntry& entry, std::uint32_t group) {
   const std::vector<TrafficEnd>& members = groups_[group].members;
-  const NodeSpec& node = scenario_.cluster.node;
-  const int domain_nodes = std::max(1, node.nvlink_domain / node.gpus);
-  std::vector<GroupMember> places;
-  places.reserve(members.size());
-  for (const TrafficEnd& end : members) {
-    if (end.gpu < 0) {
-      places.push_back({.node = end.node, .gpu = end.nic});
-    } else {
-      places.push_back(
-          {.node = end.node / domain_nodes, .gpu = end.node % domain_nodes * node.gpus + end.gpu});
-    }
-  }
+  const std::vector<GroupMember> places = ring_places(members, scenario_.cluster.node);
   const auto n = static_cast<double>(members.size());
   const bool chain = entry.kind == TrafficKind::broadcast;
   const double bytes = ring_factor(entry.kind, n) * entry.size.least.base_units() / entry.channels;

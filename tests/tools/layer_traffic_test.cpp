@@ -101,6 +101,54 @@ TEST_CASE("run says what the fabric costs, which links do it, and what relieves 
   CHECK_FALSE(answer({"--set", "cluster.fabric.leaf_oversubscription=1"}).contains("fabric"));
 }
 
+/// Four DGX H100 with experts on all 32 GPUs.
+Json experts_on_four_nodes(const Json& fabric) {
+  Json scenario = Json::parse(experts_on(1, 32));
+  scenario["cluster"]["nodes"] = 4;
+  scenario["cluster"]["fabric"] = fabric;
+  scenario["parallelism"]["data"] = 32;
+  return Json::parse(run_of(scenario.dump(), "json"));
+}
+/// All NICs of four DGX H100 on one switch, at this rate.
+Json one_switch(const std::string& rate) {
+  Json hosts = Json::array(), cables = Json::array();
+  for (int node = 0; node < 4; ++node) {
+    Json nics = Json::array();
+    for (int nic = 0; nic < 8; ++nic) {
+      nics.push_back(fmt::format("n{} p{}", node, nic));
+      cables.push_back({{"a", nics.back()}, {"b", "s"}});
+    }
+    hosts.push_back({{"name", fmt::format("n{}", node)}, {"nics", nics}});
+  }
+  return {{"rate", rate},
+          {"hosts", hosts},
+          {"switches", Json::array({{{"name", "s"}}})},
+          {"cables", cables}};
+}
+
+TEST_CASE("what NICs cost a step is not laid to switches") {
+  const Json whole = Json::parse(R"({"kind": "rail_optimised", "leaf_ports_down": 2})");
+  Json slow = whole;
+  slow["faults"] = Json::parse(R"([{"nic": "node 2 nic 5", "rate": 0.25}])");
+  const TemporaryFolder folder;
+  const Json drawn{{"kind", "file"},
+                   {"file", folder.write("drawn.json", one_switch("100 Gb/s").dump())}};
+  const double healthy = experts_on_four_nodes(whole).at("step_s");
+  for (const Json& fabric : {slow, drawn}) {
+    CAPTURE(fabric.at("kind").dump());
+    const Json step = experts_on_four_nodes(fabric);
+    const double here = step.at("step_s"), full = step.at("fabric").at("full_fabric").at("step_s");
+    CHECK(here > 1.5 * healthy);
+    CHECK(full == near(here).epsilon(1e-6));
+  }
+  // A fault between switches is theirs: the rest of their cables would do, and NICs are whole.
+  Json cut = whole;
+  cut["faults"] = Json::parse(R"([{"cable": "leaf 0 to spine 0", "rate": 0.1}])");
+  const Json step = experts_on_four_nodes(cut);
+  CHECK(step.at("fabric").at("full_fabric").at("step_s").get<double>() ==
+        near(healthy).epsilon(1e-6));
+}
+
 TEST_CASE("a collective takes as long as the same traffic, on any fabric") {
   const auto answer = [](const std::string& text) {
     const TemporaryFolder folder;

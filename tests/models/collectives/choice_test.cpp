@@ -269,6 +269,53 @@ TEST_CASE("channels: a small call takes one, a large one all") {
   CHECK(choose(kTwoNodes).channels == 16);
 }
 
+TEST_CASE("uneven groups: a few GPUs more in another rack do not hasten the first rack") {
+  const auto racks = [](CollectiveOp op, int in_second) {
+    const CollectiveCall call{.op = op,
+                              .payload = Bytes{8},
+                              .ranks = 72 + in_second,
+                              .ranks_per_node = in_second > 0 ? in_second : 72,
+                              .nodes = in_second > 0 ? 2 : 1,
+                              .ranks_per_node_max = 72};
+    return choose(call, {}, "gb200_186gb").time;
+  };
+  for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_gather}) {
+    CAPTURE(static_cast<int>(op));
+    Seconds least = racks(op, 4);
+    // The smooth minimum is a little below its lines, by how many of them there are.
+    CHECK(least > 0.9 * racks(op, 0));
+    for (const int more : {8, 16, 36, 72}) {
+      CHECK(racks(op, more) >= 0.9999 * least);  // more rails move eight bytes faster
+      least = racks(op, more);
+    }
+  }
+}
+
+TEST_CASE("rails: a node uses up to eight NICs over more than two nodes, whoever shares them") {
+  // Sixteen V100 on eight ports of 12.5 GB/s, as in a DGX-2: two share each.
+  const NodeSpec& node = presets().node("dgx2_v100");
+  const NicShare share = nic_share(node);
+  CHECK(share.bandwidth == gigabytes_per_second(6.25));
+  CHECK(share.gpus == 2);
+  const TransportSpec& transport = presets().transport("infiniband");
+  const double node_rate = transport.efficiency * 8 * 12.5e9;
+  for (const int nodes : {2, 3, 4, 16}) {
+    CAPTURE(nodes);
+    const int n = 16 * nodes;
+    const CollectiveCost cost = collective_cost({CollectiveOp::all_gather, kTenGigabytes, n, 16},
+                                                node.gpu, transport, share);
+    CHECK((kTenGigabytes / cost.payload_rate).base_units() ==
+          doctest::Approx(1e10 * (n - 1) / n / node_rate).epsilon(0.01));
+  }
+  // A NIC of each GPU's own: eight of sixteen.
+  const auto own = [&](int nodes) {
+    return collective_cost({CollectiveOp::all_gather, kTenGigabytes, 16 * nodes, 16}, node.gpu,
+                           transport, gigabytes_per_second(6.25))
+        .payload_rate;
+  };
+  CHECK(own(3) / own(2) == doctest::Approx(0.5 * (31.0 / 32) / (47.0 / 48)).epsilon(0.01));
+}
+
 TEST_CASE("uneven groups: the node with fewest members has the fewest rails") {
   CollectiveCall even{CollectiveOp::all_gather, kTenGigabytes, 16, 4};
   CollectiveCall uneven = even;

@@ -38,20 +38,24 @@ TransportSpec slow_hops() {
 
 using Law = void (*)(const CollectiveContext&, std::vector<CollectiveCandidate>&);
 
-/// What the law says of `nodes` nodes with `per_node` members each, whose NICs carry 10 GB/s.
-CollectiveCandidate by_law(Law law, CollectiveOp op, int nodes, int per_node,
-                           std::string_view protocol) {
+/// What the law says of a call whose members' NICs carry 10 GB/s each.
+CollectiveCandidate by_law(Law law, const CollectiveCall& call, std::string_view protocol) {
   const GpuSpec gpu = ring_gpu();
   const TransportSpec transport = slow_hops();
   const CollectiveOptions options;
-  const CollectiveContext context =
-      unpack({.op = op, .payload = {}, .ranks = nodes * per_node, .ranks_per_node = per_node}, gpu,
-             transport, gigabytes_per_second(10), options);
+  const CollectiveContext context = unpack(call, gpu, transport, gigabytes_per_second(10), options);
   std::vector<CollectiveCandidate> lines;
   law(context, lines);
   const auto found = std::ranges::find(lines, protocol, &CollectiveCandidate::protocol);
   REQUIRE(found != lines.end());
   return *found;
+}
+/// Of `nodes` nodes with `per_node` members each.
+CollectiveCandidate by_law(Law law, CollectiveOp op, int nodes, int per_node,
+                           std::string_view protocol) {
+  return by_law(law,
+                {.op = op, .payload = {}, .ranks = nodes * per_node, .ranks_per_node = per_node},
+                protocol);
 }
 double latency(Law law, CollectiveOp op, int nodes, int per_node, std::string_view protocol) {
   return by_law(law, op, nodes, per_node, protocol).latency.base_units();
@@ -75,6 +79,25 @@ TEST_CASE("ring law: a node more is two hops of the network, and two over NVLink
   // In Simple the network's part is fitted per node, and no hop of the transport; NVLink's is not.
   CHECK(more(8, "simple") - more(1, "simple") == test::near(14 * kHop).epsilon(1e-6));
   CHECK(more(8, "simple") < 1e-3);
+}
+
+TEST_CASE("ring law: of an uneven group the fullest node starts, and every other member is a hop") {
+  // Eight and two: a hop into the second node and one to its other GPU, twice around.
+  const CollectiveCall uneven{.op = CollectiveOp::all_reduce,
+                              .payload = {},
+                              .ranks = 10,
+                              .ranks_per_node = 2,
+                              .nodes = 2,
+                              .ranks_per_node_max = 8};
+  const double start =
+      latency(ring_law, CollectiveOp::all_reduce, 2, 8, "ll") - 2 * 1e-3 - 14 * kHopLl;
+  CHECK(by_law(ring_law, uneven, "ll").latency.base_units() ==
+        test::near(start + 2 * 1e-3 + 2 * kHopLl));
+  // Nobody says how many the fullest has: at least the mean.
+  CollectiveCall mean = uneven;
+  mean.ranks_per_node_max = 0;
+  CHECK(by_law(ring_law, mean, "ll").latency.base_units() ==
+        test::near(latency(ring_law, CollectiveOp::all_reduce, 2, 5, "ll")));
 }
 
 TEST_CASE("ring law: an all-gather goes around once, and k nodes are k - 1 hops apart") {

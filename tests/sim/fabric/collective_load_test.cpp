@@ -105,6 +105,25 @@ TEST_CASE("collective load: within a leaf no link between switches carries anyth
   }
 }
 
+TEST_CASE("collective load: of NIC links only those slower than a port count, by the law's bytes") {
+  FabricSpec spec = tree(Routing::spray, 1);
+  FabricFault fault;
+  fault.part = FabricFault::Part::nic;
+  fault.from = "node 1 nic 2";
+  fault.rate = 0.2;
+  spec.faults = {fault};
+  const Fabric fabric(spec, 2, kNics, kNicRate);
+  const std::vector<FabricMember> members = members_on(2);
+  CollectiveLoad load(fabric);
+  CHECK(load.slowest_nic(members, 0.5, kNicRate, 0.9).per_byte == SecondsPerByte{});  // unused
+  load.add(shape_of(CollectiveOp::all_to_all, "pairwise", members), members);
+  const CollectiveLoad::Slowest slow = load.slowest_nic(members, 0.5, kNicRate, 0.9);
+  CHECK(slow.per_byte.base_units() == doctest::Approx(0.5 / (0.9 * 10e9)).epsilon(1e-12));
+  CHECK(fabric.link_name(slow.link) == "node 1 nic 2 up");
+  // A law for ports as slow as that one has it already.
+  CHECK(load.slowest_nic(members, 0.5, BytesPerSecond{10e9}, 0.9).per_byte == SecondsPerByte{});
+}
+
 TEST_CASE("collective load: counts of members give what routing every message gives") {
   constexpr int kTries = 100;
   const std::uint64_t seed = test::test_seed();

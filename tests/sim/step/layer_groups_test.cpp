@@ -59,12 +59,12 @@ TEST_CASE("layer_groups: tensor-parallel groups of 3, 5 and 6 on nodes of 8 stra
         fmt::format(R"("tensor": {}, "data": {}, "sequence": true)", tensor, 72 / tensor));
     return sorted(layer_groups(s.job.parallelism, Placement{placement_spec(s)}).tensor);
   };
-  CHECK(ways(3) == std::vector<DomainSpread>{{1, 2}, {3, 1}});
-  CHECK(ways(4) == std::vector<DomainSpread>{{4, 1}});
-  CHECK(ways(6) == std::vector<DomainSpread>{{2, 2}, {6, 1}});
+  CHECK(ways(3) == std::vector<DomainSpread>{{1, 2, 2}, {3, 1, 3}});
+  CHECK(ways(4) == std::vector<DomainSpread>{{4, 1, 4}});
+  CHECK(ways(6) == std::vector<DomainSpread>{{2, 2, 4}, {6, 1, 6}});
   const Placement five({.tensor = 5, .data = 8, .pipeline = 1});
   CHECK(sorted(layer_groups(cut_of(5, 8), five).tensor) ==
-        std::vector<DomainSpread>{{1, 2}, {2, 2}, {5, 1}});
+        std::vector<DomainSpread>{{1, 2, 4}, {2, 2, 3}, {5, 1, 5}});
 }
 
 TEST_CASE("layer_groups: a stage is as slow as its group that lies worst") {
@@ -95,7 +95,7 @@ TEST_CASE("layer_groups: context-parallel groups that straddle nodes pay for the
   const auto all_gather = R"(, "context_exchange": "all_gather")";
   const Scenario three = spread_job(fmt::format(R"("context": 3, "data": 24{})", all_gather));
   CHECK(sorted(layer_groups(three.job.parallelism, Placement{placement_spec(three)}).context) ==
-        std::vector<DomainSpread>{{1, 2}, {3, 1}});
+        std::vector<DomainSpread>{{1, 2, 2}, {3, 1, 3}});
   const double key_value = 2.0 * 2304 / 3 * 2 * 6144;
   const Seconds expected =
       time_of({CollectiveOp::all_gather, Bytes{3 * key_value}, 3, 1, 2}, three);
@@ -108,7 +108,7 @@ TEST_CASE("layer_groups: expert-parallel groups that straddle nodes pay for the 
   const std::string experts = R"(, "experts": {"count": 12, "per_token": 2, "ffn": 2048})";
   const Scenario s = spread_job(R"("data": 72, "expert": 6)", experts);
   const LayerGroups groups = layer_groups(s.job.parallelism, Placement{placement_spec(s)});
-  CHECK(sorted(groups.expert) == std::vector<DomainSpread>{{2, 2}, {6, 1}});
+  CHECK(sorted(groups.expert) == std::vector<DomainSpread>{{2, 2, 4}, {6, 1, 6}});
   const CollectiveCall call{CollectiveOp::all_to_all, Bytes{2.0 * 2 * 2304 * 6144}, 6, 2, 2};
   CHECK(exchange_of(s, Axis::expert).total() / (2 * time_of(call, s)) == doctest::Approx(1));
   CHECK(exchange_of(spread_job(R"("data": 72, "expert": 4)", experts), Axis::expert).network ==
@@ -116,19 +116,20 @@ TEST_CASE("layer_groups: expert-parallel groups that straddle nodes pay for the 
   // Of four ranks that share two experts, the pairs that split one lie side by side.
   const Scenario split = spread_job(R"("data": 72, "expert": 2, "expert_tensor": 3)", experts);
   const LayerGroups of = layer_groups(split.job.parallelism, Placement{placement_spec(split)});
-  CHECK(sorted(of.expert) == std::vector<DomainSpread>{{1, 2}, {2, 1}});
-  CHECK(sorted(of.expert_shard) == std::vector<DomainSpread>{{1, 2}, {3, 1}});
+  CHECK(sorted(of.expert) == std::vector<DomainSpread>{{1, 2, 1}, {2, 1, 2}});
+  CHECK(sorted(of.expert_shard) == std::vector<DomainSpread>{{1, 2, 2}, {3, 1, 3}});
 }
 
 TEST_CASE("data_groups: replicas of a width that does not divide a node lie unevenly") {
   // Ranks 0, 3, 6 | 9, 12, 15 | 18, 21; 1, 4, 7 | 10, 13 | 16, 19, 22; 2, 5 | 8, 11, 14 | 17, ...
   const Placement placement({.tensor = 3, .data = 8, .pipeline = 1});
   const DataGroup group = data_groups(cut_of(3, 8), placement, 0)[0];
-  CHECK(sorted(group.spreads) == std::vector<DomainSpread>{{2, 3}});
+  CHECK(sorted(group.spreads) == std::vector<DomainSpread>{{2, 3, 3}});
   CHECK(group.per_domain == 3);
   CHECK(group.crosses_domains);
   const Placement even({.tensor = 4, .data = 8, .pipeline = 1});
-  CHECK(sorted(data_groups(cut_of(4, 8), even, 0)[0].spreads) == std::vector<DomainSpread>{{2, 4}});
+  CHECK(sorted(data_groups(cut_of(4, 8), even, 0)[0].spreads) ==
+        std::vector<DomainSpread>{{2, 4, 2}});
 }
 
 TEST_CASE("lanes: jobs whose groups straddle nodes fold exactly") {

@@ -1,4 +1,5 @@
 // Traffic on fabrics: closed forms, conservation, grains that have to agree, determinism.
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -126,6 +127,27 @@ TEST_CASE("eight rails: a ring for each rail makes all NICs carry the same") {
   const TrafficReport eight = run(nodes_of_eight(8, kIdeal), fmt::format(fmt::runtime(traffic), 8));
   CHECK(eight.end_s == nearly(bytes / 8 / kNic));
   CHECK(eight.entries[0].line_rate_share == nearly(1));
+}
+
+TEST_CASE("rings side by side take a NIC each, where GPUs share NICs too") {
+  // Sixteen V100 on eight ports of 12.5 GB/s; four racks of two GB200 trays, two GPUs a port.
+  const double bytes = 8 * 1024 * kMebibyte;
+  const auto time = [&](const char* node, int nodes, int channels) {
+    return run(fmt::format(R"("cluster": {{"node": {}, "nodes": {}, "fabric": {{{}}}}},
+                               "efficiency": 1)",
+                           node, nodes, kIdeal),
+               fmt::format(R"({{"kind": "all_gather", "size": "8 GiB", "channels": {}}})",
+                           channels))
+        .end_s;
+  };
+  for (const int channels : {1, 4, 8, 16}) {
+    CAPTURE(channels);
+    CHECK(time(R"("dgx2_v100")", 4, channels) ==
+          nearly(63.0 / 64 * bytes / std::min(channels, 8) / 12.5e9));
+    CHECK(time(R"({"preset": "gb200_nvl72", "nvlink_domain": 8, "nics": 2,
+                   "nic_bandwidth": "100 Gb/s"})",
+               8, channels) == nearly(31.0 / 32 * bytes / std::min(channels, 4) / 12.5e9));
+  }
 }
 
 TEST_CASE("all-to-all: one variable, one for each source and one for each pair end alike") {

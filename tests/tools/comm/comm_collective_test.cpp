@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <map>
 #include <set>
 #include <string>
 
@@ -13,6 +15,7 @@
 #include "tests/support/near.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/source_tree.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 
 namespace lockstep {
@@ -157,6 +160,84 @@ TEST_CASE("comm: groups that run at once share links") {
         doctest::Approx(8.0 / 4 * 2 * 15 / 16 * 1024 * 1024 * 1024 / (0.965 * 50e9)));
   CHECK_THROWS_WITH_AS(on_fabric("all_reduce", "spray", 8, rail + "9"),
                        doctest::Contains("from 1 to 8"), InputError);
+}
+
+/// Of 8 GiB among 32 GPUs of four nodes, on a rail-optimised fabric with a fault or without.
+CollectiveRow with_fault(const std::string& op, const std::string& fault) {
+  const std::string text =
+      R"({"cluster": {"node": "dgx_h100", "nodes": 4, "fabric": {"kind": "rail_optimised",
+          "levels": 2, "leaf_ports_down": 2, "faults": [)" +
+      fault + R"(]}}, "collective": {"op": ")" + op + R"(", "sizes": ["8 GiB"]}})";
+  return run_collective_study(JsonCursor::parse("comm.json", text), presets()).rows.front();
+}
+double moving(const CollectiveRow& row) {
+  return (row.time - row.choice.cost->latency).base_units();
+}
+constexpr double kEightGib = 8.0 * 1024 * 1024 * 1024;
+
+TEST_CASE("comm: a slow NIC holds a collective back by the bytes that cross it") {
+  // Of 32 parts 24 leave the node; a ring of all rails takes an eighth of what crosses an edge.
+  const std::map<std::string, double> sent{{"all_to_all", 24.0 / 32},
+                                           {"all_gather", 31.0 / 32 / 8}};
+  for (const auto& [op, share] : sent) {
+    CAPTURE(op);
+    const CollectiveRow whole = with_fault(op, "");
+    CHECK(whole.time == whole.choice.time);
+    for (const char* const fault : {R"({"nic": "node 2 nic 5", "rate": 0.25})",
+                                    R"({"cable": ["node 2 nic 5", "leaf 13"], "rate": 0.25})"}) {
+      const CollectiveRow slow = with_fault(op, fault);
+      CHECK(moving(slow) == doctest::Approx(share * kEightGib / (0.965 * 12.5e9)).epsilon(1e-9));
+      CHECK(slow.slowest_link.starts_with("node 2 nic 5 "));
+      CHECK(slow.choice.time == whole.choice.time);
+      // Ideal switches would not help.
+      CHECK(slow.full_time == slow.time);
+      CHECK_FALSE(slow.held_by_switches());
+    }
+  }
+  // Each GPU sends to the next one: over NIC 7 into the next node, and over NIC 5 nothing.
+  const std::string half = R"({"nic": "node 2 nic 5", "rate": 0.5})";
+  CHECK(with_fault("send_receive", half).time == with_fault("send_receive", "").time);
+  CHECK(moving(with_fault("send_receive", R"({"nic": "node 2 nic 7", "rate": 0.1})")) ==
+        doctest::Approx(kEightGib / (0.965 * 5e9)).epsilon(1e-9));
+}
+
+/// Four DGX H100 on one switch that is drawn cable by cable at 100 Gb/s.
+CollectiveStudy drawn_at_100(const std::string& first_cable) {
+  std::string hosts, cables;
+  for (int node = 0; node < 4; ++node) {
+    std::string nics;
+    for (int nic = 0; nic < 8; ++nic) {
+      const std::string name = fmt::format("n{} p{}", node, nic);
+      nics += fmt::format(R"({}"{}")", nic == 0 ? "" : ", ", name);
+      cables += fmt::format(R"({}{{"a": "{}", "b": "s"{}}})", cables.empty() ? "" : ", ", name,
+                            cables.empty() ? first_cable : "");
+    }
+    hosts += fmt::format(R"({}{{"name": "n{}", "nics": [{}]}})", node == 0 ? "" : ", ", node, nics);
+  }
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write(
+      "drawn.json",
+      fmt::format(R"({{"rate": "100 Gb/s", "hosts": [{}], "switches": [{{"name": "s"}}],
+                       "cables": [{}]}})",
+                  hosts, cables));
+  const std::string text = fmt::format(
+      R"({{"cluster": {{"node": "dgx_h100", "nodes": 4, "fabric": {{"kind": "file",
+           "file": "{}"}}}},
+          "collective": {{"op": ["all_to_all", "all_gather"], "sizes": ["8 GiB"]}}}})",
+      file);
+  return run_collective_study(JsonCursor::parse("comm.json", text), presets());
+}
+
+TEST_CASE("comm: NICs of a drawing send at the rate of their cables, as the assumption says") {
+  for (const char* const first : {"", R"(, "rate": "200 Gb/s")"}) {
+    const CollectiveStudy made = drawn_at_100(first);
+    CHECK(made.group.nic_bandwidth == gigabits_per_second(100));
+    CHECK(collective_group_text(made).find("100 Gb/s of NIC each") != std::string::npos);
+    CHECK(moving(made.rows[0]) ==
+          doctest::Approx(0.75 * kEightGib / (0.965 * 12.5e9)).epsilon(1e-9));
+    CHECK(made.rows[1].time >= Seconds{31.0 / 32 / 8 * kEightGib / (0.965 * 12.5e9)});
+    for (const CollectiveRow& row : made.rows) CHECK(row.full_time == row.time);
+  }
 }
 
 TEST_CASE("comm: wishes are taken, and what cannot run is refused with the reason") {

@@ -37,8 +37,11 @@ std::vector<std::string> words_of(const CollectiveRow& row) {
       page_duration(row.time.base_units()), page_rate(row.busbw_bytes_per_s) + " of bus bandwidth",
       fmt::format("{}, {}", row.choice.cost->algorithm, row.choice.cost->protocol)};
   if (!row.slowest_link.empty()) {
-    out.push_back(fmt::format("{} on a fabric whose switches never limit; here {} does",
-                              page_duration(row.choice.time.base_units()), row.slowest_link));
+    out.push_back(row.held_by_switches()
+                      ? fmt::format("{} on a fabric whose switches never limit; here {} does",
+                                    page_duration(row.full_time.base_units()), row.slowest_link)
+                      : fmt::format("{} with NICs at full rate; {} is slower",
+                                    page_duration(row.choice.time.base_units()), row.slowest_link));
   }
   return out;
 }
@@ -100,7 +103,7 @@ void add_rows(Page& page, const CollectiveStudy& study) {
         PageCell::text(row.choice.cost->protocol),
         PageCell::number(fmt::format("{}", row.choice.channels), row.choice.channels)};
     if (limited) {
-      const double full = row.choice.time.base_units();
+      const double full = row.full_time.base_units();
       cells.push_back(PageCell::number(page_duration(full), full));
     }
     table.rows.push_back(std::move(cells));

@@ -15,6 +15,7 @@
 #include "sim/fabric/summed_streams.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "tools/lockstep/comm/study_fabric.hpp"
+#include "topologies/fabrics/nic_rates.hpp"
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
@@ -145,8 +146,9 @@ std::vector<int> shuffled(int gpus, int ranks, int seed) {
 }
 
 /// Counts the members of every domain, and how many of all groups share a NIC.
-void measure(const NodeSpec& node, CollectiveGroup& group) {
+void measure(const Cluster& cluster, CollectiveGroup& group) {
   std::map<int, int> by_domain, by_nic;
+  const NodeSpec& node = cluster.node;
   const NicPorts ports = nic_ports(node);
   const auto add_nics = [&](const std::vector<int>& gpus) {
     for (const int gpu : gpus) {
@@ -162,7 +164,8 @@ void measure(const NodeSpec& node, CollectiveGroup& group) {
   group.least = least;
   group.most = most;
   const int sharing = std::ranges::max(by_nic | std::views::values);
-  group.nic_bandwidth = ports.bandwidth / sharing;
+  group.port_bandwidth = nic_rates(cluster.fabric, cluster.nodes, ports.bandwidth).least;
+  group.nic_bandwidth = group.port_bandwidth / sharing;
 }
 
 CollectiveGroup read_group(const JsonCursor& from, const Cluster& cluster) {
@@ -207,7 +210,7 @@ CollectiveGroup read_group(const JsonCursor& from, const Cluster& cluster) {
     std::vector<int>& gpus = number == 0 ? group.gpus : group.others.emplace_back();
     for (int rank = 0; rank < ranks; ++rank) gpus.push_back(gpu_of(number, rank));
   }
-  measure(cluster.node, group);
+  measure(cluster, group);
   return group;
 }
 
@@ -216,7 +219,7 @@ double measured_over_law(const CollectiveCall& call, const CollectiveStudy& stud
   GpuSpec gpu = study.cluster.node.gpu;
   if (!gpu.profile) return 1;
   const auto time = [&] {
-    return collective_time(call, gpu, study.cluster.transport, study.group.nic_bandwidth);
+    return collective_time(call, gpu, study.cluster.transport, study.group.nic());
   };
   const Seconds measured = time();
   gpu.profile.reset();
@@ -228,27 +231,30 @@ CollectiveCall call_of(CollectiveOp op, Bytes size, const CollectiveGroup& group
           .payload = size,
           .ranks = static_cast<int>(group.gpus.size()),
           .ranks_per_node = group.least,
-          .nodes = group.nodes};
+          .nodes = group.nodes,
+          .ranks_per_node_max = group.most};
 }
 
-/// The choice's time, or what the fabric makes of it.
+/// The choice's time, or what slow NICs and the fabric make of it.
 void limit_by_fabric(const CollectiveCall& call, StudyFabric& fabric, CollectiveRow& row) {
-  row.time = row.choice.time;
+  row.full_time = row.time = row.choice.time;
   row.slowest_link.clear();
   if (call.nodes == 1) return;
   const auto take = [&row](Seconds moving, const std::string& link) {
     const Seconds limited = row.choice.cost->latency + moving;
-    if (limited <= row.choice.time) return;
+    if (limited <= row.time) return;
     row.time = limited;
     row.slowest_link = link;
   };
+  const StudyFabric::Limits& limits = fabric.limits(call, *row.choice.cost);
+  take(call.payload * limits.nics.per_byte, limits.nics.link);
+  row.full_time = row.time;
   if (fabric.starts_slowly()) {
     const StudyFabric::Slowed slowed = fabric.slowed(call, *row.choice.cost);
     if (!slowed.link.empty()) take(slowed.moving, slowed.link);
     return;
   }
-  const StudyFabric::Limit& limit = fabric.limit(call, row.choice.cost->algorithm);
-  take(call.payload * limit.per_byte, limit.link);
+  take(call.payload * limits.switches.per_byte, limits.switches.link);
 }
 
 CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
@@ -258,7 +264,7 @@ CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
       .op = op,
       .size = size,
       .choice = choose_collective(call, study.cluster.node.gpu, study.cluster.transport,
-                                  study.group.nic_bandwidth, study.options)};
+                                  study.group.nic(), study.options)};
   if (!row.choice.cost) return row;
   row.choice.time = measured_over_law(call, study) * row.choice.time;
   limit_by_fabric(call, fabric, row);

@@ -22,18 +22,25 @@ struct CollectiveGroup {
   std::vector<int> gpus;  ///< by rank, numbered through the cluster
   /// Groups that run the same beside it, placed alike.
   std::vector<std::vector<int>> others;
-  int nodes = 1;                 ///< NVLink domains that hold a member
-  int least = 1, most = 1;       ///< members in such a domain
+  int nodes = 1;            ///< NVLink domains that hold a member
+  int least = 1, most = 1;  ///< members in such a domain
+  /// Of a NIC port, as nic_ports() counts them: in a drawing from a file that of the slowest.
+  BytesPerSecond port_bandwidth;
   BytesPerSecond nic_bandwidth;  ///< of each member
+  [[nodiscard]] NicShare nic() const { return {nic_bandwidth, port_bandwidth / nic_bandwidth}; }
 };
 
 struct CollectiveRow {
   CollectiveOp op = CollectiveOp::all_reduce;
   Bytes size;                  ///< nccl-tests' size column
-  CollectiveChoice choice;     ///< its time is that on a fabric whose switches never limit
+  CollectiveChoice choice;     ///< its time is that with no slow NIC, and switches that never limit
+  Seconds full_time{};         ///< on a fabric whose switches never limit
   Seconds time{};              ///< on the cluster's own fabric
   std::string slowest_link{};  ///< that makes `time` longer than the choice's; empty: none does
   double algbw_bytes_per_s = 0, busbw_bytes_per_s = 0;
+
+  /// Beyond what NICs take, slow ones too; the rest is a rounding.
+  [[nodiscard]] bool held_by_switches() const { return time > (1 + 1e-6) * full_time; }
 };
 
 struct CollectiveStudy {

@@ -41,14 +41,16 @@ std::string size_text(Bytes size) { return format_quantity(size.base_units(), Di
 /// Said where a line is about several sizes, but the number behind it is of one.
 std::string at_size(const CollectiveRow& row) { return fmt::format("at {} ", size_text(row.size)); }
 
-/// What switches make of the last of `rows` that they hold back; empty where they hold none.
+/// What switches or slow NICs make of the last of `rows` that they hold back; empty where none is.
 std::string limit_text(std::span<const CollectiveRow> rows) {
   for (const CollectiveRow& row : rows | std::views::reverse) {
     if (row.slowest_link.empty()) continue;
-    return fmt::format("; {}held back by {}: {}, {:.2f} times the {} of a full fabric",
-                       rows.size() > 1 ? at_size(row) : "", row.slowest_link,
-                       duration_text(row.time.base_units()), double{row.time / row.choice.time},
-                       duration_text(row.choice.time.base_units()));
+    const bool of_switches = row.held_by_switches();
+    const Seconds full = of_switches ? row.full_time : row.choice.time;
+    return fmt::format(
+        "; {}held back by {}: {}, {:.2f} times the {} of {}", rows.size() > 1 ? at_size(row) : "",
+        row.slowest_link, duration_text(row.time.base_units()), double{row.time / full},
+        duration_text(full.base_units()), of_switches ? "a full fabric" : "NICs at full rate");
   }
   return {};
 }
@@ -132,7 +134,7 @@ Json row_json(const CollectiveRow& row, std::size_t ranks) {
           {"type", "float"},
           {"redop", reduction_of(row.op)},
           {"time_s", twelve_digits(row.time.base_units())},
-          {"full_fabric_time_s", twelve_digits(row.choice.time.base_units())},
+          {"full_fabric_time_s", twelve_digits(row.full_time.base_units())},
           {"slowest_link", row.slowest_link},
           {"algbw_bytes_per_s", twelve_digits(row.algbw_bytes_per_s)},
           {"busbw_bytes_per_s", twelve_digits(row.busbw_bytes_per_s)},
@@ -148,8 +150,7 @@ Json row_json(const CollectiveRow& row, std::size_t ranks) {
 }  // namespace
 
 bool switches_limit(const CollectiveStudy& study) {
-  return std::ranges::any_of(study.rows,
-                             [](const CollectiveRow& row) { return !row.slowest_link.empty(); });
+  return std::ranges::any_of(study.rows, &CollectiveRow::held_by_switches);
 }
 
 std::string collective_group_text(const CollectiveStudy& study) {
@@ -220,7 +221,7 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
                                       std::string(row.choice.cost->algorithm),
                                       std::string(row.choice.cost->protocol),
                                       fmt::format("{}", row.choice.channels)};
-    if (limited) cells.push_back(significant(row.choice.time.base_units() * 1e6, 4));
+    if (limited) cells.push_back(significant(row.full_time.base_units() * 1e6, 4));
     table.add(std::move(cells));
   }
   out += table.text(style, 0) + "count: of floats; algbw, busbw: GB/s" +

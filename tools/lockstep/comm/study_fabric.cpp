@@ -20,16 +20,23 @@ StudyFabric::StudyFabric(const CollectiveStudy& study) : study_(study) {
   std::ranges::for_each(study.group.others, [this](const auto& gpus) { add_group(gpus); });
 }
 
-const StudyFabric::Limit& StudyFabric::limit(const CollectiveCall& call,
-                                             std::string_view algorithm) {
-  const auto [known, is_new] = limits_.try_emplace({call.op, algorithm});
+const StudyFabric::Limits& StudyFabric::limits(const CollectiveCall& call,
+                                               const CollectiveCost& cost) {
+  const auto [known, is_new] = limits_.try_emplace({call.op, cost.algorithm});
   if (!is_new || !fabric_) return known->second;
   CollectiveLoad load(*fabric_);
-  for (const StartedGroup& group : shaped(call, algorithm)) {
+  std::vector<FabricMember> members;
+  for (const StartedGroup& group : shaped(call, cost.algorithm)) {
     load.add(group.shape, group.members, kFirstHashSeed);
+    members.insert(members.end(), group.members.begin(), group.members.end());
   }
-  const CollectiveLoad::Slowest slowest = load.slowest(study_.cluster.transport.efficiency);
-  known->second = {slowest.per_byte, fabric_->link_name(slowest.link)};
+  const auto named = [this](const CollectiveLoad::Slowest& slowest) {
+    return Limit{slowest.per_byte, fabric_->link_name(slowest.link)};
+  };
+  const double efficiency = study_.cluster.transport.efficiency;
+  known->second = {.switches = named(load.slowest(efficiency)),
+                   .nics = named(load.slowest_nic(members, cost.network_coefficient,
+                                                  study_.group.port_bandwidth, efficiency))};
   return known->second;
 }
 
@@ -44,7 +51,7 @@ StudyFabric::Slowed StudyFabric::slowed(const CollectiveCall& call,
 }
 
 CollectiveContext StudyFabric::context_of(const CollectiveCall& call) const {
-  return unpack(call, study_.cluster.node.gpu, study_.cluster.transport, study_.group.nic_bandwidth,
+  return unpack(call, study_.cluster.node.gpu, study_.cluster.transport, study_.group.nic(),
                 study_.options);
 }
 

@@ -16,8 +16,8 @@
 
 namespace lockstep {
 
-/// What the switches between a study's members let through, by shape: a shape is the same at all
-/// sizes.
+/// What the switches between a study's members and slow NICs let through, by shape: a shape is the
+/// same at all sizes.
 class StudyFabric {
  public:
   /// The study outlives this.
@@ -29,11 +29,14 @@ class StudyFabric {
   }
 
   struct Limit {
-    SecondsPerByte per_byte;
+    SecondsPerByte per_byte;  ///< of payload; 0: nothing can hold it back
     std::string link;
   };
-  /// 0 where no switch can hold it back.
-  const Limit& limit(const CollectiveCall& call, std::string_view algorithm);
+  struct Limits {
+    Limit switches;
+    Limit nics;  ///< those slower than the nodes' own (CollectiveLoad::slowest_nic())
+  };
+  const Limits& limits(const CollectiveCall& call, const CollectiveCost& cost);
 
   /// The same of all bytes of a call, with the start of DCQCN. No link: none limits.
   struct Slowed {
@@ -50,9 +53,9 @@ class StudyFabric {
   void add_group(const std::vector<int>& gpus);
 
   const CollectiveStudy& study_;
-  std::optional<Fabric> fabric_;  ///< only where its switches can limit
+  std::optional<Fabric> fabric_;  ///< only where it can limit
   std::vector<std::vector<FabricMember>> groups_;
-  std::map<std::pair<CollectiveOp, std::string_view>, Limit> limits_;
+  std::map<std::pair<CollectiveOp, std::string_view>, Limits> limits_;
 };
 
 }  // namespace lockstep
