@@ -157,6 +157,8 @@ InputError::InputError(InputProblem problem, std::vector<InputProblem> also)
       problem_(std::move(problem)),
       also_(std::move(also)) {}
 
+std::string InputError::first_line() const { return sentence(problem_); }
+
 std::string in_quotes(std::string_view name) {
   if (name.size() <= kQuotedLength) return "\"" + printable(name) + "\"";
   // Cut where a UTF-8 sequence begins, so that the cut makes no broken letter.

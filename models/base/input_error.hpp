@@ -35,6 +35,8 @@ class InputError : public std::runtime_error {
 
   [[nodiscard]] const InputProblem& problem() const { return problem_; }
   [[nodiscard]] std::span<const InputProblem> also() const { return also_; }
+  /// The line of the first mistake alone, for a cell or a row of a table.
+  [[nodiscard]] std::string first_line() const;
 
  private:
   InputProblem problem_;

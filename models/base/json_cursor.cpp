@@ -7,7 +7,9 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <iterator>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -179,6 +181,7 @@ struct JsonCursor::Document {
   std::deque<Missing> missing;  ///< a deque, as cursors point into it
   std::vector<MissingKey> also_missing;
   std::vector<InputProblem> unknown;  ///< keys that nobody asked for, in the order of reading
+  std::unordered_set<const Json*> unknown_in;  ///< objects that have them
   [[nodiscard]] std::vector<MissingKey> all_missing() const;
   /// An example of a text, which may be a name that nothing else has.
   [[nodiscard]] std::string new_text() const;
@@ -316,6 +319,7 @@ void JsonCursor::name_all_missing(const std::function<void()>& read) const {
   const Depth depth(document_->collecting);
   if (depth.depth > 1) return read();
   document_->unknown.clear();
+  document_->unknown_in.clear();
   try {
     read();
   } catch (const MissingKeys& error) {
@@ -356,6 +360,7 @@ std::vector<InputProblem> JsonCursor::wrong_values(std::size_t variant,
     document.missing.clear();
     document.also_missing.clear();
     document.unknown.clear();
+    document.unknown_in.clear();
     const std::size_t before = wrong.replaced();
     try {
       read();
@@ -460,11 +465,8 @@ void JsonCursor::finish() const {
          asked.empty() ? "no keys" : listed(asked), nearest_name(name, asked)});
   }
   if (document_->collecting == 0 && !unknown.empty()) fail_unknown(unknown);
-  for (InputProblem& each : unknown) {
-    const bool known = std::ranges::find(document_->unknown, each.pointer,
-                                         &InputProblem::pointer) != document_->unknown.end();
-    if (!known) document_->unknown.push_back(std::move(each));
-  }
+  if (unknown.empty() || !document_->unknown_in.insert(node_).second) return;
+  std::ranges::move(unknown, std::back_inserter(document_->unknown));
 }
 
 std::vector<JsonCursor> JsonCursor::elements(std::size_t limit) const {

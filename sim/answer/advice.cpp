@@ -43,7 +43,7 @@ Tried try_change(const std::string& file, const std::string& text, const PresetS
   try {
     return numbers_of(answer_text(file, text, presets, question));
   } catch (const InputError& error) {
-    return {.error = error.what()};
+    return {.error = error.first_line()};
   }
 }
 

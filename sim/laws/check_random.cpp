@@ -55,7 +55,7 @@ Outcome outcome_of(const RandomTrials& trials, std::uint32_t number) {
     out.simulations = certificate.simulations;
     out.laws = std::move(certificate.laws);
   } catch (const InputError& error) {
-    out.refused = {number, error.what()};
+    out.refused = {number, error.first_line()};
   }
   out.tried = true;
   return out;

@@ -76,7 +76,7 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
   } catch (const InputError& e) {
     if (e.problem().file != row.id) throw;  // a preset is broken, not the row
     out.status = Status::skipped;
-    out.reason = e.what();
+    out.reason = e.first_line();
   }
   return out;
 }

@@ -56,7 +56,7 @@ void declare_licenses(const DeclaredMembers& member, QueueSpec& out) {
   member.optional(
       "licenses", kMostLicenses, "A licence",
       "Licences that jobs hold while they run; one that lacks some waits, and nobody behind it has "
-      "to, but under easy who would take them before it: Licenses",
+      "to, but under easy those that would take them before it: Licenses",
       [](const DeclaredMembers& one) {
         QueueLicense license;
         declare_license(one, license);

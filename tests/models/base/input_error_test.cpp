@@ -26,6 +26,7 @@ TEST_CASE("InputError: a line for each of several mistakes, 20 of many, each tol
   const InputError two(first, {{"a.json", "/y", "3", "4", "five"}});
   CHECK(std::string(two.what()) ==
         "a.json#/x: found 1; allowed: 2\na.json#/y: found 3; allowed: 4. Did you mean \"five\"?");
+  CHECK(two.first_line() == "a.json#/x: found 1; allowed: 2");
   const InputError moved = retold(two, [](InputProblem& p) { p.pointer.insert(0, "/in"); });
   CHECK(moved.problem().pointer == "/in/x");
   CHECK(moved.also().front().pointer == "/in/y");

@@ -30,6 +30,12 @@ bool is_of_axis(const Sweep& sweep, const std::string& object) {
   });
 }
 
+/// Why a point has no answer, in one line.
+std::string point_reason(const std::exception& error) {
+  const auto* const mistake = dynamic_cast<const InputError*>(&error);
+  return mistake == nullptr ? error.what() : mistake->first_line();
+}
+
 }  // namespace
 
 void require_known_keys(const Sweep& sweep, Json scenario, const PresetStore& presets) {
@@ -67,7 +73,7 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
   } catch (const std::bad_alloc&) {
     throw;  // nothing about the point: whoever goes on with the sweep tries it again
   } catch (const std::exception& error) {
-    std::string words = error.what();
+    std::string words = point_reason(error);
     if (words.starts_with(sweep.scenario_file)) {
       words.replace(0, sweep.scenario_file.size(), file_name(sweep));
     }
