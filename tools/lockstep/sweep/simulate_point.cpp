@@ -21,6 +21,19 @@ std::string file_name(const Sweep& sweep) {
   return std::filesystem::path(sweep.scenario_file).filename().string();
 }
 
+/// The same mistakes, of which each has a line, with the scenario called as answers call it.
+std::string with_file_name(std::string words, const Sweep& sweep) {
+  const std::string& file = sweep.scenario_file;
+  for (std::size_t line = 0; line < words.size();) {
+    if (words.compare(line, file.size(), file) == 0) {
+      words.replace(line, file.size(), file_name(sweep));
+    }
+    const std::size_t end = words.find('\n', line);
+    line = end == std::string::npos ? words.size() : end + 1;
+  }
+  return words;
+}
+
 /// Whether an axis gives the object: other points may have the keys that it lacks.
 bool is_of_axis(const Sweep& sweep, const std::string& object) {
   return std::ranges::any_of(sweep.axes, [&](const SweepAxis& axis) {
@@ -67,10 +80,7 @@ std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenar
   } catch (const std::bad_alloc&) {
     throw;  // nothing about the point: whoever goes on with the sweep tries it again
   } catch (const std::exception& error) {
-    std::string words = error.what();
-    if (words.starts_with(sweep.scenario_file)) {
-      words.replace(0, sweep.scenario_file.size(), file_name(sweep));
-    }
+    std::string words = with_file_name(error.what(), sweep);
     // What `run` calls its option is a key of the sweep file.
     constexpr std::string_view kOption = "--allow-oom";
     const std::size_t option = words.find(kOption);
