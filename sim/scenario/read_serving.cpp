@@ -87,8 +87,9 @@ void declare_transfer(const DeclaredMembers& member, ServingTransfer& out) {
       "mode", choice_type(kTransferModes),
       "by_layer: sent while later layers are worked on; whole: after the prompt; default: by_layer",
       [&](const JsonCursor& at) { out.by_layer = at.choice(kTransferModes) == 0; });
-  member.optional("efficiency", out.efficiency, Dimension::share, Interval{0, 1, true},
-                  "Share of the links' rate; default: 0.8");
+  member.optional(
+      "efficiency", out.efficiency, Dimension::share, Interval{0, 1, true},
+      "Share of the links' line rate, for loads out of a remote pool too; default: 0.8");
   member.optional("latency", out.latency, Interval{0, 10}, "Of each request's; default: 1 ms");
 }
 

@@ -39,15 +39,12 @@ TierAccount& TierAccount::operator+=(const TierAccount& o) {
   return *this;
 }
 
-void TierStore::write(const PrefixPiece& piece, std::vector<PrefixPiece>& left) {
+void TierStore::write(const PrefixPiece& piece) {
   if (const auto at = held_.find(piece.node); at != held_.end()) {
     order_.splice(order_.end(), order_, at->second);
     return;
   }
-  if (capacity_ == 0 || piece.blocks > capacity_) {
-    left.push_back(piece);
-    return;
-  }
+  if (capacity_ == 0 || piece.blocks > capacity_) return;
   order_.push_back(piece);
   held_.emplace(piece.node, std::prev(order_.end()));
   flow_.written += piece.blocks;
@@ -58,7 +55,6 @@ void TierStore::write(const PrefixPiece& piece, std::vector<PrefixPiece>& left) 
     held_.erase(oldest.node);
     flow_.held -= oldest.blocks;
     flow_.left += oldest.blocks;
-    left.push_back(oldest);
   }
 }
 
@@ -101,11 +97,10 @@ HeldPrompt ReplicaTiers::find(const PrefixCache& gpu, std::int32_t node,
 
 void ReplicaTiers::write(std::vector<PrefixPiece>& pieces) {
   for (const PrefixPiece& piece : pieces) {
-    host_.write(piece, gone_);
-    remote_->store.write(piece, gone_);
+    host_.write(piece);
+    remote_->store.write(piece);
   }
   pieces.clear();
-  gone_.clear();
 }
 
 RunTime ReplicaTiers::load(const HeldPrompt& held, RunTime now) {

@@ -12,7 +12,6 @@
 
 #include <cstdint>
 #include <list>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -48,8 +47,8 @@ class TierStore {
   explicit TierStore(std::int64_t capacity) : capacity_(capacity) {}
 
   [[nodiscard]] bool holds(std::int32_t node) const { return held_.contains(node); }
-  /// Appends what leaves for it to `left`: itself, where it is larger than the tier.
-  void write(const PrefixPiece& piece, std::vector<PrefixPiece>& left);
+  /// Lets go of the oldest for it; what is larger than the tier is not written.
+  void write(const PrefixPiece& piece);
   void load(std::int64_t blocks) { flow_.loaded += blocks; }
   /// Its memory is lost.
   void clear();
@@ -94,7 +93,7 @@ class ReplicaTiers {
   /// The longest beginning of `node` of which each piece is somewhere, and at most so many tokens.
   [[nodiscard]] HeldPrompt find(const PrefixCache& gpu, std::int32_t node,
                                 std::int64_t most_tokens) const;
-  /// What the GPUs let go of.
+  /// What the GPUs let go of; empties the list.
   void write(std::vector<PrefixPiece>& pieces);
   /// Loads what is not on the GPUs; when it will be there.
   RunTime load(const HeldPrompt& held, RunTime now);
@@ -112,7 +111,6 @@ class ReplicaTiers {
   RemotePool* remote_;
   TierStore host_;
   std::vector<RunTime> links_, nics_;  ///< of each group: until when it is busy
-  std::vector<PrefixPiece> gone_;
   TierAccount account_;
 };
 

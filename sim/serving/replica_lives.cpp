@@ -64,15 +64,16 @@ bool ReplicaLives::fail(std::uint32_t r, bool by_chance, RunTime now) {
   return had_requests;
 }
 
-void ReplicaLives::back(std::uint32_t r, RunTime now) {
+bool ReplicaLives::back(std::uint32_t r, RunTime now) {
   const Replica& replica = replicas_[r];
-  if (replica.state != State::down && replica.state != State::starting) return;
+  if (replica.state != State::down && replica.state != State::starting) return false;
   // A replica that failed while it started has a later event of its own.
   const ReplicaLife& life = *of_[pool_of(r)];
   const RunTime takes = replica.state == State::down ? life.down : life.start;
-  if (now < replica.since + takes) return;
+  if (now < replica.since + takes) return false;
   enter(r, State::up, now);
   draw_failure(r, now);
+  return true;
 }
 
 bool ReplicaLives::emptied(std::uint32_t r, RunTime now) {

@@ -49,8 +49,8 @@ class ReplicaLives {
 
   /// Whether it had requests to lose: it was on.
   bool fail(std::uint32_t replica, bool by_chance, RunTime now);
-  /// It serves from now on.
-  void back(std::uint32_t replica, RunTime now);
+  /// It serves from now on, with empty memory, unless a later event has that: whether it does.
+  bool back(std::uint32_t replica, RunTime now);
   /// It has nothing to do: switched off where that is awaited. Whether it was.
   bool emptied(std::uint32_t replica, RunTime now);
   /// Looks at the load: requests of the pool, and of each replica.

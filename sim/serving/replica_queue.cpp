@@ -102,8 +102,13 @@ void ReplicaQueue::wait_for_loads() {
   const Seconds load = to_seconds(awaited_), work = pass_.total();
   const Seconds longer = std::max(load / parts, load + work / parts - work);
   stall_ = to_run_time(longer);
+  first_stall_ = to_run_time(load / parts);
   pass_.host += longer;
   tiers_->stall(stall_);
+}
+
+RunTime ReplicaQueue::first_layer(RunTime begin, RunTime end, int layers) const {
+  return begin + first_stall_ + (end - begin - stall_) / layers;
 }
 
 void ReplicaQueue::trim() {
@@ -236,7 +241,7 @@ RunTime ReplicaQueue::start(RunTime now) {
   assert(!busy_);
   const bool roomy = make_room();
   take_loaded(now);
-  awaited_ = stall_ = 0;
+  awaited_ = stall_ = first_stall_ = 0;
   const bool mixed = rules_.order == PassOrder::mixed;
   std::int64_t budget = rules_.pass_tokens - (mixed ? running_ : 0);
   for (Piece& piece : partial_) work_on(piece, budget);
@@ -306,12 +311,16 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
   waiting_.clear();
   fresh_.clear();
   ends_ = {};
-  prefixes_.clear();
-  if (tiers_) tiers_->lose();
+  forget();
   busy_ = false;
   decoding_ = false;
   assert(used_ == 0 && promised_ == 0 && running_ == 0 && context_ == 0);
   return out;
+}
+
+void ReplicaQueue::forget() {
+  prefixes_.clear();
+  if (tiers_) tiers_->lose();
 }
 
 void ReplicaQueue::end_decode(RunTime now, std::vector<std::uint32_t>& ended) {

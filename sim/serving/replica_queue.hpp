@@ -84,11 +84,15 @@ class ReplicaQueue {
   /// Dies: all that it had, in the order running, worked on, waiting; its cache is lost, and the
   /// pass under way ends nothing.
   std::vector<std::uint32_t> fail();
+  /// Starts anew: what it held for others is lost. Requires that it has no requests.
+  void forget();
 
   /// The pass that began last, and all of them together.
   [[nodiscard]] const ServingPass& last_pass() const { return pass_; }
   /// Of it: what it waited for keys and values to be loaded.
   [[nodiscard]] RunTime stall() const { return stall_; }
+  /// When the first of so many layers is done, of the pass from `begin` to `end`, which began last.
+  [[nodiscard]] RunTime first_layer(RunTime begin, RunTime end, int layers) const;
   /// When the first of those come that requests wait for beside passes; below 0: never.
   [[nodiscard]] RunTime next_loaded() const;
   /// What slower memory held and got.
@@ -160,10 +164,11 @@ class ReplicaQueue {
   std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks, but for shared ones
   std::int64_t running_ = 0, step_ = 0, context_ = 0;
   std::int64_t passes_ = 0, preempted_ = 0;
-  double ahead_ = 0;                 ///< tokens that drafts have brought, not yet counted
-  int unseen_ = 0;                   ///< passes since the last look
-  RunTime moved_ = 0;                ///< end of the last decoding pass
-  RunTime awaited_ = 0, stall_ = 0;  ///< of a pass: for which it waits, and for how long
+  double ahead_ = 0;   ///< tokens that drafts have brought, not yet counted
+  int unseen_ = 0;     ///< passes since the last look
+  RunTime moved_ = 0;  ///< end of the last decoding pass
+  // Of a pass: for what it waits, how long in all, and how long before its first layer.
+  RunTime awaited_ = 0, stall_ = 0, first_stall_ = 0;
   bool busy_ = false, decoding_ = false;
   double fullest_ = 0;
   ServingPass pass_, account_;

@@ -129,7 +129,7 @@ void ServingRun::begin_pass(std::uint32_t replica, RunTime now) {
   // GPUs that wait for keys and values draw what they do between passes.
   account_of(replica).over_time.add(now + queue.stall(), end, queue.last_pass().drawn);
   if (flows_ == nullptr || replica >= prompt_replicas() || plan_.transfer.layers < 2) return;
-  push(now + (end - now) / plan_.transfer.layers, EventKind::first_layer, replica,
+  push(queue.first_layer(now, end, plan_.transfer.layers), EventKind::first_layer, replica,
        epochs_[replica]);
 }
 
@@ -151,7 +151,7 @@ void ServingRun::handle_event(const Event& event, RunTime now) {
     case EventKind::planned_failure:
       return fail(event.index, event.kind == EventKind::failure, now);
     case EventKind::back:
-      lives_->back(event.index, now);
+      if (lives_->back(event.index, now)) replicas_[event.index].forget();
       return take_stranded(now);
     case EventKind::check:
       check_load(event.index, now);

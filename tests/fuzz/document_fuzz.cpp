@@ -1,7 +1,7 @@
 // Fuzz target: whatever bytes a document of another command than run has, reading it gives that
-// document or an InputError of one line: a plan, traffic, a residual table, cases of the referee, a
-// model's config.json, several jobs, reinforcement learning, a queue, a service. Bytes behind the
-// first 0 are --set options of a plan.
+// document or an InputError of whole lines: a plan, traffic, a residual table, cases of the
+// referee, a model's config.json, several jobs, reinforcement learning, a queue, a service. Bytes
+// behind the first 0 are --set options of a plan.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -17,6 +17,7 @@
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/read_plan.hpp"
+#include "tests/fuzz/whole_lines.hpp"
 
 namespace {
 
@@ -31,12 +32,11 @@ std::string_view next_part(std::string_view& bytes) {
 }
 
 template <class Read>
-void read_or_one_line(const Read& read) {
+void read_or_lines(const Read& read) {
   try {
     read();
   } catch (const InputError& error) {
-    const std::string_view line = error.what();
-    if (line.find('\n') != std::string_view::npos || line.empty()) std::abort();
+    if (!are_whole_lines(error.what())) std::abort();
   }
 }
 
@@ -48,14 +48,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = next_part(bytes);
   std::vector<std::string> set;
   while (!bytes.empty() && set.size() < 8) set.emplace_back(next_part(bytes));
-  read_or_one_line([&] { (void)read_plan("fuzz.json", text, presets, set); });
-  read_or_one_line([&] { (void)read_traffic("fuzz.json", text, presets); });
-  read_or_one_line([&] {
+  read_or_lines([&] { (void)read_plan("fuzz.json", text, presets, set); });
+  read_or_lines([&] { (void)read_traffic("fuzz.json", text, presets); });
+  read_or_lines([&] {
     (void)read_scenario_file(parse_scenario("fuzz.json", std::string(text), set), presets);
   });
-  read_or_one_line([&] { (void)read_residuals("fuzz.json", text); });
-  read_or_one_line([&] { (void)read_referee_cases("fuzz.json", text); });
-  read_or_one_line(
-      [&] { (void)read_hugging_face(JsonCursor::parse("config.json", text), "fuzz"); });
+  read_or_lines([&] { (void)read_residuals("fuzz.json", text); });
+  read_or_lines([&] { (void)read_referee_cases("fuzz.json", text); });
+  read_or_lines([&] { (void)read_hugging_face(JsonCursor::parse("config.json", text), "fuzz"); });
   return 0;
 }

@@ -1,5 +1,5 @@
 // Fuzz target: whatever bytes a launch file has, as a script, YAML, TOML or JSON, importing it
-// gives a scenario that reads, or an InputError of one line.
+// gives a scenario that reads, or an InputError of whole lines.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +12,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/launch/import_job.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "tests/fuzz/whole_lines.hpp"
 
 namespace {
 
@@ -31,8 +32,7 @@ void import(const std::string& file) {
     const lockstep::JobImport found = lockstep::import_job({file}, options, presets());
     (void)lockstep::read_scenario("my.json", found.scenario, presets());
   } catch (const lockstep::InputError& error) {
-    const std::string_view line = error.what();
-    require(!line.empty() && line.find('\n') == std::string_view::npos);
+    require(are_whole_lines(error.what()));
   }
 }
 

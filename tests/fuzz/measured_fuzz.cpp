@@ -1,7 +1,7 @@
 // Fuzz target: whatever bytes a file of measurements has, each reader of them gives what its header
-// says or an InputError of one line: what monitors logged of GPUs (diagnose --telemetry), traces of
-// the PyTorch profiler, nccl-tests' logs and series, tables of Nsight Systems, rows of steps and of
-// power.
+// says or an InputError of whole lines: what monitors logged of GPUs (diagnose --telemetry), traces
+// of the PyTorch profiler, nccl-tests' logs and series, tables of Nsight Systems, rows of steps and
+// of power.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -19,6 +19,7 @@
 #include "sim/measured/power_rows.hpp"
 #include "sim/measured/rows.hpp"
 #include "sim/measured/telemetry_log.hpp"
+#include "tests/fuzz/whole_lines.hpp"
 
 namespace {
 
@@ -79,8 +80,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     kReaders[reader % std::size(kReaders)](text);
   } catch (const InputError& error) {
-    const std::string_view line = error.what();
-    require(!line.empty() && line.find('\n') == std::string_view::npos);
+    require(are_whole_lines(error.what()));
   }
   return 0;
 }

@@ -1,7 +1,6 @@
 // Fuzz target: whatever bytes a scenario has, reading it, and its "run" by itself, gives a scenario
 // or an InputError of whole lines; and so does reading it as a profile. Bytes behind the first 0
-// are
-// --set options, so that overrides are tried too.
+// are --set options, so that overrides are tried too.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "tests/fuzz/whole_lines.hpp"
 
 namespace {
 
@@ -28,9 +28,7 @@ void read_or_lines(const Read& read) {
   try {
     read();
   } catch (const lockstep::InputError& error) {
-    const std::string_view lines = error.what();  // one for each mistake, at least one
-    const bool gap = lines.find("\n\n") != std::string_view::npos;
-    if (gap || lines.empty() || lines.front() == '\n' || lines.back() == '\n') std::abort();
+    if (!are_whole_lines(error.what())) std::abort();
   }
 }
 

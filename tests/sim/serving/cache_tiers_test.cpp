@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/core/random.hpp"
+#include "sim/serving/replica_queue.hpp"
 #include "sim/serving/serve.hpp"
 #include "tests/support/near.hpp"
 
@@ -266,6 +267,64 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("cache tiers: the first layer of a pass is done when it has its part of the load") {
+  struct Row {
+    CacheLoad load;
+    double end_s, first_layer_s;
+  };
+  // 16 ms of load and 1 ms of work, each a tenth a layer.
+  for (const Row& row :
+       {Row{CacheLoad::blocking, 0.017, 0.0161}, Row{CacheLoad::by_layer, 0.0161, 0.0017}}) {
+    CAPTURE(row.end_s);
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(1);
+    const TierPlan tiers{
+        .load = row.load, .layers = 10, .remote_tokens = 1e6, .remote_token = Seconds{1e-5}};
+    RemotePool pool{.store = TierStore(tier_blocks(tiers.remote_tokens, kTierBlock))};
+    pool.store.write({.node = 0, .blocks = kBeginning / kTierBlock});
+    const ReplicaRules rules{
+        .block = kTierBlock, .prefixes = &nodes, .tiers = &tiers, .remote = &pool};
+    std::vector<ServedRequest> requests{request_at(0, 0)};
+    std::vector<RequestState> states(1);
+    ReplicaQueue queue(rules, clock, requests, states);
+    queue.submit(0);
+    const RunTime end = queue.start(0);
+    CHECK(to_seconds(end).base_units() == test::near(row.end_s));
+    CHECK(to_seconds(queue.first_layer(0, end, 10)).base_units() == test::near(row.first_layer_s));
+  }
+}
+
+TEST_CASE("cache tiers: a replica that was switched off starts with nothing") {
+  for (const bool on_host : {false, true}) {
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(2);
+    // Twice the same: six at once, so that the other replica starts, and one that it takes.
+    std::vector<ServedRequest> requests;
+    for (const double begin : {0.0, 100.0}) {
+      for (int i = 0; i < 6; ++i) requests.push_back(request_at(begin, 0, 1000));
+      requests.push_back(request_at(begin + 8, 0));
+    }
+    TierPlan tiers;
+    if (on_host) tiers.host_tokens = 1e6;
+    ServePlan plan = tiered(clock, nodes, 1e6, tiers);
+    plan.serving.replicas = 2;
+    plan.router = ServingRouter::least_loaded;
+    plan.serving.life.least = 1;
+    plan.serving.life.target = 1;
+    plan.serving.life.start = to_run_time(Seconds{5});
+    plan.serving.life.check = to_run_time(Seconds{1});
+    plan.serving.life.calm = to_run_time(Seconds{10});
+    const ServeResult result = serve(plan, requests);
+    CHECK(result.serving.off > 0);
+    REQUIRE(requests[6].replica != requests[0].replica);
+    // Of two that are idle the first one is switched off.
+    REQUIRE(requests[7].replica == requests[6].replica);
+    CHECK(requests[7].found == kBeginning);
+    REQUIRE(requests[13].replica == requests[0].replica);
+    CHECK(requests[13].found == 0);
+  }
+}
+
 TEST_CASE(
     "cache tiers: under load every token comes out once, with prompts that load and preempt") {
   for (const CacheLoad load : {CacheLoad::asynchronous, CacheLoad::by_layer, CacheLoad::blocking}) {
@@ -291,17 +350,16 @@ TEST_CASE(
 
 TEST_CASE("tier store: the longest unwritten leaves first, and what is too large passes by") {
   TierStore store(10);
-  std::vector<PrefixPiece> left;
-  store.write({.node = 0, .blocks = 4}, left);
-  store.write({.node = 1, .blocks = 6}, left);
-  store.write({.node = 0, .blocks = 4}, left);
-  CHECK(left.empty());
-  store.write({.node = 2, .blocks = 3}, left);
-  REQUIRE(left.size() == 1);
-  CHECK(left[0].node == 1);
+  store.write({.node = 0, .blocks = 4});
+  store.write({.node = 1, .blocks = 6});
+  store.write({.node = 0, .blocks = 4});
+  CHECK(store.flow().left == 0);
+  store.write({.node = 2, .blocks = 3});
+  CHECK(store.flow().left == 6);
+  CHECK_FALSE(store.holds(1));
   CHECK(store.holds(0));
-  store.write({.node = 3, .blocks = 11}, left);
-  CHECK(left.back().node == 3);
+  store.write({.node = 3, .blocks = 11});
+  CHECK_FALSE(store.holds(3));
   CHECK(store.flow().held == 7);
   CHECK(store.flow().written == 13);
   store.clear();

@@ -131,6 +131,9 @@ TEST_CASE("comm laws: a mistake that is planted in an answer breaks the law that
       {"payload", kShift, "traffic", [](Json& a, std::size_t) { a["traffic"][0]["bytes"] = 1.0; }},
       {"times", kIncast, "traffic",
        [](Json& a, std::size_t) { a["end_s"] = 2 * number_of(a["end_s"]); }},
+      // Above what NICs carry of payload, and below their line rate.
+      {"times", kReduced, "traffic",
+       [](Json& a, std::size_t) { a["traffic"][0]["line_rate_share"] = 0.99; }},
       {"link_bound", kShift, "traffic",
        [](Json& a, std::size_t) { a["end_s"] = 0.999 * number_of(a["end_s"]); }},
       {"symmetric", kShift, "traffic",
@@ -145,11 +148,17 @@ TEST_CASE("comm laws: a mistake that is planted in an answer breaks the law that
        [](Json& a, std::size_t number) {
          if (number == 1) a["traffic"][0]["time_s"] = 1.0;
        }},
+      {"hardware.oversubscription", kIncast, "traffic",
+       [](Json& a, std::size_t number) {
+         if (number == 1) a["traffic"][1]["alone_s"] = 1.0;
+       }},
       {"traffic_and_collective", kReduced, "traffic",
        [](Json& a, std::size_t number) {
          if (number == 0) a["traffic"][0]["time_s"] = 1.0;
        }},
       {"asked_twice", kShift, "traffic",
+       [](Json& a, std::size_t number) { a["end_s"] = static_cast<double>(number); }},
+      {"key_order", kShift, "traffic",
        [](Json& a, std::size_t number) { a["end_s"] = static_cast<double>(number); }},
       {"comm", kShift, "traffic", [](Json& a, std::size_t) { a["end_s"] = 1.0; }},
       {"rows", kCollective, "collective",

@@ -346,6 +346,20 @@ TEST_CASE("lockstep sweep: paths as --set takes them, quantities as numbers besi
             "parallelism.tensor or /parallelism/tensor\n");
 }
 
+TEST_CASE(
+    "lockstep sweep: the mistake of a point is told in one line, with the scenario's name alone") {
+  const SweepFolder files;
+  const std::string sweep = files.folder.write("wrong.json", R"({
+    "scenario": "step.json", "axes": [{"list": [
+      {"/batch/micro": 1, "/batch/tokens": 2048}, {"/batch/micro": 0, "/batch/tokens": 0}]}]})");
+  const std::string csv = files.folder.path() + "/wrong.csv";
+  (void)lockstep_with({"sweep", sweep, "-o", files.db("wrong"), "--csv", csv});
+  const std::string text = read_text_file(csv);
+  CHECK(text.find("step.json#/batch/micro: found 0") != std::string::npos);
+  CHECK(text.find("#/batch/tokens: found 0") == std::string::npos);  // of which `run` tells, too
+  CHECK(text.find(files.folder.path()) == std::string::npos);
+}
+
 TEST_CASE("lockstep sweep: a formula without a value is an error with its place") {
   const SweepFolder files;
   const std::string sweep = files.folder.write("abs.json", R"({

@@ -33,10 +33,17 @@ std::string row_name(const Json& row) {
                      row.at("size_bytes").get<double>());
 }
 
+/// What the NIC of each member carries of payload.
+BytesPerSecond nic_payload(DocumentSubject& subject) {
+  return payload_bandwidth(BytesPerSecond{subject.answer().at("nic_bytes_per_s").get<double>()},
+                           checked_cluster(subject).transport.efficiency);
+}
+
 void hold_rows(DocumentSubject& subject, LawBook& book) {
   if (!is_collective(subject, book)) return;
   const Json& answer = subject.answer();
   const int ranks = answer.at("ranks").get<int>();
+  const double nic = nic_payload(subject).base_units();
   double best = 0, largest = 0, largest_time = 0;
   for (const Json& row : answer.at("rows")) {
     const std::string name = row_name(row);
@@ -48,7 +55,7 @@ void hold_rows(DocumentSubject& subject, LawBook& book) {
     book.at_most(name + ": time on a full fabric", number("full_fabric_time_s"), time, kPrinted);
     if (answer.at("nodes").get<int>() > 1) {
       book.at_most(name + ": bytes through each NIC", size * number("network_bytes_per_byte"),
-                   answer.at("nic_bytes_per_s").get<double>() * time, 1e-10);
+                   nic * time, 1e-10);
     }
     best = std::max(best, number("busbw_bytes_per_s"));
     if (size > largest) largest = size, largest_time = time;
@@ -96,7 +103,7 @@ void hold_port_bound(DocumentSubject& subject, LawBook& book) {
                         .most = answer.at("ranks_per_node_max").get<double>(),
                         .sums = sharp};
   if (domains.domains < 2) return book.does_not_apply("its members are in one NVLink domain");
-  const double rate = domains.most * answer.at("nic_bytes_per_s").get<double>();
+  const double rate = domains.most * nic_payload(subject).base_units();
   for (const Json& row : answer.at("rows")) {
     const double bytes = row.at("size_bytes").get<double>() * least_of_domain(op_of(row), domains);
     book.at_most(row_name(row) + ": bytes through a domain's NICs", bytes,

@@ -11,7 +11,6 @@
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/fabric/hash_band.hpp"
-#include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "tools/lockstep/check/said.hpp"
@@ -25,11 +24,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kNamedLinks = 10;  // as lockstep comm prints
-
-Cluster cluster_of(const DocumentSubject& subject) {
-  const JsonCursor root = JsonCursor::parse(subject.file(), write_json(subject.document()));
-  return read_cluster(root.at("cluster"), subject.presets());
-}
 
 bool hashes(const Cluster& cluster) {
   return is_hashed(cluster.fabric, cluster.nodes, nic_ports(cluster.node));
@@ -52,8 +46,10 @@ void hold_comm_key_order(DocumentSubject& subject, LawBook& book) {
 
 void hold_hash_threads(DocumentSubject& subject, LawBook& book,
                        const std::vector<std::string>& presets) {
-  if (!hashes(cluster_of(subject))) return book.does_not_apply("no routes are hashed");
-  if (!is_traffic(subject, book) && subject.answer().at("nodes").get<int>() == 1) return;
+  if (!hashes(checked_cluster(subject))) return book.does_not_apply("no routes are hashed");
+  if (subject.about() == "collective" && subject.answer().at("nodes").get<int>() == 1) {
+    return book.does_not_apply("its members are in one NVLink domain");
+  }
   const Commands commands(subject, presets);
   const auto drawn = [&](const char* threads) {
     return commands.run(
@@ -145,7 +141,7 @@ constexpr CommValue kCommValues[] = {
 };
 
 void hold_comm_value(const CommValue& value, DocumentSubject& subject, LawBook& book) {
-  const Cluster cluster = cluster_of(subject);
+  const Cluster cluster = checked_cluster(subject);
   const std::vector<CommCost> before = comm_costs(subject.answer());
   LawBook tried;
   bool moves = false;
@@ -246,7 +242,7 @@ void hold_traffic_as_collective(DocumentSubject& subject, LawBook& book) {
 }
 
 void hold_both(DocumentSubject& subject, LawBook& book) {
-  const Cluster cluster = cluster_of(subject);
+  const Cluster cluster = checked_cluster(subject);
   if (hashes(cluster)) return book.does_not_apply("their routes are hashed apart");
   if (cluster.transport.congestion_control != CongestionControl::none) {
     return book.does_not_apply("the start of its transport is a formula there");
@@ -282,6 +278,11 @@ std::vector<DocumentLaw> shared_laws(const std::vector<std::string>& presets) {
 }
 
 }  // namespace
+
+Cluster checked_cluster(const DocumentSubject& subject) {
+  const JsonCursor root = JsonCursor::parse(subject.file(), write_json(subject.document()));
+  return read_cluster(root.at("cluster"), subject.presets());
+}
 
 bool is_traffic(const DocumentSubject& subject, LawBook& book) {
   if (subject.about() == "traffic") return true;

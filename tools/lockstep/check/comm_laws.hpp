@@ -9,6 +9,7 @@
 
 #include "sim/laws/law.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "sim/scenario/read_cluster.hpp"
 #include "tools/lockstep/check/document_subject.hpp"
 
 namespace lockstep {
@@ -29,6 +30,8 @@ std::vector<DocumentLaw> traffic_laws();
 /// Of the rows of a collective.
 std::vector<DocumentLaw> collective_laws();
 
+/// The machine of its document.
+Cluster checked_cluster(const DocumentSubject& subject);
 /// Whether the subject has "traffic"; says in the book that a law does not apply where not.
 bool is_traffic(const DocumentSubject& subject, LawBook& book);
 

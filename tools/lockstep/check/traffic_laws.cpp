@@ -160,7 +160,8 @@ void hold_traffic_times(DocumentSubject& subject, LawBook& book) {
     book.at_most(name + ": median", number(entry, "median_s"), number(entry, "p99_s"), kPrinted);
     book.at_most(name + ": p99", number(entry, "p99_s"), number(entry, "max_s"), kPrinted);
     book.at_most(name + ": longest message", number(entry, "max_s"), time, kPrinted);
-    book.at_most(name + ": share of the line rate", number(entry, "line_rate_share"), 1, 1e-6);
+    book.at_most(name + ": share of the line rate", number(entry, "line_rate_share"),
+                 number(answer.at("scenario"), "efficiency"), 1e-6);
   }
   book.same("end_s", number(answer, "end_s"), last, kPrinted);
   for (const Json& link : answer.at("links")) {
