@@ -73,20 +73,8 @@ StepPower with_reserve(StepPower power, double share) {
   power.holdings.facility_peak += waiting;
   power.facility_meter.low += waiting;
   power.facility_meter.high += waiting;
+  power.site_peak += waiting;
   return power;
-}
-
-StepPower with_reserve(const Scenario& scenario, const StepReport& step, double share,
-                       double hottest_celsius) {
-  StepPower out = with_reserve(step_power(scenario, step), share);
-  if (hottest_celsius == scenario.power->outside_celsius) return out;
-  Scenario hottest = scenario;
-  hottest.power->outside_celsius = hottest_celsius;
-  const StepPower most = with_reserve(step_power(hottest, step), share);
-  out.facility_meter.high = most.facility_meter.high;
-  out.holdings.facility_peak = most.holdings.facility_peak;
-  out.site_nodes = most.site_nodes;
-  return out;
 }
 
 Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels) {

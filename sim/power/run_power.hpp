@@ -23,12 +23,6 @@ PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const Powe
 /// its own: they are held as machines, and draw idle power all the time.
 StepPower with_reserve(StepPower power, double share);
 
-/// The same on a site with weather: power and energy at the scenario's outside temperature, but the
-/// meter's highest reading, and what is built and bought for it, in the hottest hour. Requires
-/// "power", and a step with its timeline and actors.
-StepPower with_reserve(const Scenario& scenario, const StepReport& step, double share,
-                       double hottest_celsius);
-
 /// Sum of wall time in each bucket times its level: the integral of run_series().
 Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels);
 

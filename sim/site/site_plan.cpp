@@ -129,8 +129,14 @@ std::function<PaceLaw(std::uint32_t)> pace_of(std::shared_ptr<const SitePlan> si
 
 }  // namespace
 
-double SitePlan::there(RunTime now) const {
-  return fleet ? static_cast<double>(fleet->at(now).nodes) / (nodes + reserved) : 1;
+SiteMachines SitePlan::machines(RunTime now) const {
+  if (!fleet) return {};
+  const FleetStep at = fleet->at(now);
+  const double all = nodes + reserved;
+  const double working = static_cast<double>(at.used) / nodes;
+  // No step has fewer nodes beside those that work than the reserve that goes with them.
+  const double standing = std::max(0.0, at.nodes - working * all);
+  return {.working = working, .standing = standing / all * levels.idle};
 }
 
 double SitePlan::usd(std::int64_t number) const {
