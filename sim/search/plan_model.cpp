@@ -319,6 +319,7 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
   out.horizon = to_run_time(kMostStretch * std::min(out.work, Seconds{kLongestWork}));
   for (FailureMode& mode : out.modes) {
     mode.mean_time = mode.mean_time / factor(factors, PlanInput::failure_rate);
+    mode.away = factor(factors, PlanInput::recovery) * mode.away;
   }
   const double slower = factor(factors, PlanInput::recovery);
   RecoverySpec& recovery = out.recovery;

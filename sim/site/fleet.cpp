@@ -267,13 +267,20 @@ class Ledger {
     pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
   }
 
+  /// Of the time, nodes of a spot lot: long after the start, as a mean.
+  [[nodiscard]] double share_there(const Lot& lot) const {
+    if (lot.taken_away <= Seconds{}) return 1;
+    return lot.taken_away / (lot.taken_away + fleet_.returns);
+  }
+
   void hold(const Shipment& each) {
     const Lot& lot = *each.lot;
+    const double nodes = share_there(lot) * each.nodes;
     const double until = std::min(each.until_s, end_s_);
     const double usd_per_s =
-        factors_.price * lot.usd_per_gpu_hour * fleet_.gpus_per_node * each.nodes / 3600;
+        factors_.price * lot.usd_per_gpu_hour * fleet_.gpus_per_node * nodes / 3600;
     spread(each.from_s, until, months_.size(), [&](std::size_t m, double, double length) {
-      months_[m].nodes += each.nodes * length / months_[m].lasts.base_units();
+      months_[m].nodes += nodes * length / months_[m].lasts.base_units();
     });
     if (is_own(lot)) {
       const double kilowatts = fleet_.waiting_node.base_units() * 1e-3 * each.nodes;

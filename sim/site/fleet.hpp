@@ -30,6 +30,8 @@ struct Fleet {
   int gpus_per_node = 8;
   Watts waiting_node;      ///< a node before the run begins; 0: the scenario has no "power"
   double usd_per_kwh = 0;  ///< mean of the tariff
+  /// Mean time until there is another node for one of a spot lot that was taken away.
+  Seconds returns{};
   std::vector<std::string> assumptions;
 
   /// What is there at a moment since the run began.
@@ -85,9 +87,9 @@ struct EnergyPayment {
 
 /// From the start of the plan until the run is done, `run` after it began. Until it begins own and
 /// leased nodes take energy idle, at the mean tariff; from then on `energy` says what they pay.
-/// Interest is compound, on all that is owed,
-/// from the moment at which it is spent until the end. The last month has what leases and
-/// reservations still owe then, and the residual value.
+/// Spot nodes are paid for while they are there, taken_away / (taken_away + Fleet::returns) of the
+/// time. Interest is compound, on all that is owed, from the moment at which it is spent until the
+/// end. The last month has what leases and reservations still owe then, and the residual value.
 std::vector<MonthMoney> money_by_month(const Fleet& fleet, Seconds run,
                                        const MoneyFactors& factors = {},
                                        std::span<const EnergyPayment> energy = {});

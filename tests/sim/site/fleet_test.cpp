@@ -166,6 +166,15 @@ TEST_CASE("money: rent by the hour, a reservation to its end, a lease as an annu
   CHECK(sum_of(money_by_month(waiting, days(10))).energy == doctest::Approx(800));
 }
 
+TEST_CASE("money: a spot lot is paid for while its nodes are there") {
+  Fleet fleet = fleet_of(purchase_of(R"("lots": [{"name": "a", "terms": "spot", "nodes": 8,
+    "usd_per_gpu_hour": 2, "taken_away": "10 d"}])"));
+  fleet.returns = days(2);
+  const MonthMoney money = sum_of(money_by_month(fleet, days(24)));
+  CHECK(money.rented == doctest::Approx(8 * 8 * 2.0 * 24 * 20));
+  CHECK(money.nodes == doctest::Approx(8 * 10 / 12.0));
+}
+
 TEST_CASE("money: interest on what was spent at the start is compound interest") {
   const PurchaseSpec spec = purchase_of(R"("interest": 0.08, "lots": [
     {"name": "a", "terms": "buy", "nodes": 1, "usd_per_node": 1000}])");
