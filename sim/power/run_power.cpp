@@ -68,6 +68,7 @@ StepPower with_reserve(StepPower power, double share) {
   }
   for (Watts& at : power.facility.power) at += waiting;
   power.holdings.gpus *= 1 + share;
+  power.gpu_nameplate = (1 + share) * power.gpu_nameplate;
   power.holdings.nodes *= 1 + share;
   power.holdings.ports_100g *= 1 + share;
   power.holdings.facility_peak += waiting;

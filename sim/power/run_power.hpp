@@ -20,7 +20,8 @@ const PowerLevel& level_of(RunBucket bucket, const PowerLevels& levels);
 PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const PowerLevels& levels);
 
 /// The job with idle nodes beside it that wait to take a broken one's place, in number `share` of
-/// its own: they are held as machines, and draw idle power all the time.
+/// its own: they are held as machines, and draw idle power all the time. Nameplate and holdings
+/// have them too.
 StepPower with_reserve(StepPower power, double share);
 
 /// Sum of wall time in each bucket times its level: the integral of run_series().
