@@ -136,6 +136,16 @@ double CampaignResult::tokens_per_step() const {
   return static_cast<double>(batch.sequences) * batch.tokens;
 }
 
+CostSpec prices_of(const CampaignResult& result) {
+  CostSpec out = result.scenario.power->cost;
+  if (!result.site_plan || !result.site_plan->spec.priced) return out;
+  out.usd_per_kwh.values.clear();
+  for (const SiteHour& hour : result.site_plan->spec.hours) {
+    out.usd_per_kwh.values.push_back(hour.usd_per_kwh);
+  }
+  return out;
+}
+
 std::vector<MonthMoney> months_of(const CampaignResult& result) {
   const Seconds run{result.summary.wall_s.mean};
   std::vector<EnergyPayment> paid;

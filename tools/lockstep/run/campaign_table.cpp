@@ -74,8 +74,8 @@ std::string bill_lines(const CampaignResult& result) {
                                      "and interest, {} of it worth at the end{}",
                                      compact(money.usd()), compact(money.spent() + money.interest),
                                      compact(-money.residual), and_storage(result, money.usd())));
-  } else if (const CostSpec& prices = result.scenario.power->cost;
-             has_prices(prices) && !prices_machines(prices)) {
+  } else if (const CostSpec prices = prices_of(result);
+             !prices_machines(prices) && (has_prices(prices) || bill.cost.total_usd() != 0)) {
     out += labelled_line("Cost", kCampaignLabels,
                          fmt::format("{} USD, {}{}", compact(bill.cost.total_usd()),
                                      words_of(MoneyOf::partial, &prices),
