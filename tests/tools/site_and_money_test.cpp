@@ -261,6 +261,32 @@ TEST_CASE("a run's peak is that of its site's hours, and of the lots while they 
         doctest::Approx(hot["site_peak_w"].get<double>() + 8 * idle / 4).epsilon(1e-6));
 }
 
+TEST_CASE("own lots pay for the energy that the run takes, by its tariff; rented ones for none") {
+  Json scenario = powered(true);
+  scenario["cost"] = {{"usd_per_kwh", 0.1}};
+  scenario["run"]["purchase"] = {
+      {"loses", 0.3},
+      {"lots", {{{"name", "a"}, {"terms", "buy"}, {"nodes", 12}, {"usd_per_node", 300'000}}}}};
+  const Json own = answer_to(scenario);
+  const double usd = own["energy_j"].get<double>() / 3.6e6 * 0.1;
+  CHECK(own["purchase"]["energy_usd"].get<double>() == doctest::Approx(usd).epsilon(1e-9));
+  CHECK(own["running_usd"].get<double>() == doctest::Approx(usd).epsilon(1e-9));
+  // Eight nodes stand idle, and four do what the job alone does.
+  scenario["run"].erase("purchase");
+  const Json alone = answer_to(scenario);
+  const double seconds = own["wall_s"], idle = alone["facility_power"]["idle_w"];
+  CHECK(own["energy_j"].get<double>() > 8 * idle / 4 * seconds);
+  CHECK(own["energy_j"].get<double>() <
+        (alone["facility_power"]["training_w"].get<double>() + 8 * idle / 4) * seconds);
+
+  scenario["run"]["purchase"] = {
+      {"lots", {{{"name", "a"}, {"terms", "on_demand"}, {"nodes", 12}, {"usd_per_gpu_hour", 2}}}}};
+  const Json rented = answer_to(scenario);
+  CHECK(rented["running_usd"] == 0);
+  CHECK(rented["purchase"]["energy_usd"] == 0);
+  CHECK(rented["energy_j"] == own["energy_j"]);
+}
+
 TEST_CASE("carbon is in the answer where the grid's intensity is given, and only there") {
   const test::TemporaryFolder folder;
   for (const bool run : {false, true}) {
