@@ -84,11 +84,11 @@ void add_spot_modes(const PurchaseSpec& spec, CampaignPlan& plan) {
     mode.away = returns;
     mode.replaced = 0;  // it is away, and nobody repairs it
     plan.campaign.modes.push_back(mode);
+    const double there = lot.taken_away / (lot.taken_away + returns);
     plan.assumptions.push_back(fmt::format(
         "run.purchase.lots: another node comes for one of {} that was taken away after {:.4g} h on "
         "average (run.spares.repair): {:.1f} % of them are there, and paid for",
-        lot.name, returns.base_units() / 3600,
-        100 * (lot.taken_away / (lot.taken_away + returns))));
+        lot.name, returns.base_units() / 3600, 100 * there));
   }
 }
 
