@@ -97,7 +97,7 @@ void add_site_limit_fields(FieldTable<Of>& fields, Power power, Spec spec) {
       .add("site_limit_w", "Power limit of the site.",
            where_limited([](const StepPower&, Watts limit) { return limit; }))
       .add("site_peak_w", Better::less, "The most that a meter at the site reads.",
-           where_limited([](const StepPower& p, Watts) { return p.facility_meter.high; }))
+           where_limited([](const StepPower& p, Watts) { return p.site_peak; }))
       .add("site_excess_w", Better::less,
            "By how much that is above the limit; above 0 the limit is exceeded.",
            where_limited([](const StepPower& p, Watts limit) { return p.above(limit); }));

@@ -6,6 +6,7 @@
 
 #include "models/layer/flops.hpp"
 #include "sim/power/run_power.hpp"
+#include "sim/site/held_power.hpp"
 #include "sim/step/step.hpp"
 #include "topologies/fabrics/fabric.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -29,26 +30,50 @@ RunBill bill_of_site(const CampaignResult& result) {
   const TrajectoryResult& run = *result.typical;
   const Seconds trained = to_seconds(run.buckets[static_cast<std::size_t>(RunBucket::productive)]);
   const double steps = trained.base_units() / result.plan.step_s;
-  const Usage usage =
-      usage_of(result.site->books, to_seconds(run.wall), steps * result.tokens_per_step(),
-               steps * step_flops(scenario.job).full);
+  Usage usage = usage_of(result.site->books, to_seconds(run.wall), steps * result.tokens_per_step(),
+                         steps * step_flops(scenario.job).full);
+  if (result.fleet) {
+    usage.energy_usd = 0;  // whoever rents lots pays for it in their price
+    for (const EnergyPayment& each : energy_payments(*result.site->plan, result.site->books)) {
+      usage.energy_usd += each.usd;
+    }
+  }
   return {.usage = usage, .cost = cost_of(scenario.power->cost, result.power->holdings, usage)};
 }
 
-/// Prices the mean run.
-RunBill bill_of(const CampaignResult& result) {
+/// The mean run, as sums.
+TrajectoryResult mean_run(const CampaignResult& result) {
   TrajectoryResult mean;
   for (std::size_t b = 0; b < mean.buckets.size(); ++b) {
     mean.buckets[b] = to_run_time(Seconds{result.summary.shares[b] * result.summary.wall_s.mean});
     mean.wall += mean.buckets[b];
   }
+  return mean;
+}
+
+/// Energy of the mean run on machines that come in lots. Requires "power" and a fleet.
+FleetEnergy energy_of_lots(const CampaignResult& result) {
+  const TrajectoryResult mean = mean_run(result);
+  const Seconds time = to_seconds(mean.wall);
+  const Scenario& scenario = result.scenario;
+  if (time <= Seconds{}) return {};
+  const Watts level = run_energy(mean, result.power->levels) / time;
+  return fleet_energy(*result.fleet, node_draw(level, *result.power, scenario.nodes), time,
+                      scenario.power->cost);
+}
+
+/// Prices the mean run.
+RunBill bill_of(const CampaignResult& result) {
   const Scenario& scenario = result.scenario;
   const CostSpec& prices = scenario.power->cost;
-  Usage usage =
-      run_usage(mean, result.power->levels, prices, result.steps() * result.tokens_per_step(),
-                result.steps() * step_flops(scenario.job).full);
+  Usage usage = run_usage(mean_run(result), result.power->levels, prices,
+                          result.steps() * result.tokens_per_step(),
+                          result.steps() * step_flops(scenario.job).full);
   if (result.fleet) {
-    usage = with_draw(usage, result.fleet->mean_nodes(usage.time) / result.power->holdings.nodes);
+    const FleetEnergy lots = energy_of_lots(result);
+    usage.energy = lots.energy;
+    usage.energy_usd = lots.usd();
+    usage.grams = lots.grams;
   }
   return {.usage = usage, .cost = cost_of(prices, result.power->holdings, usage)};
 }
@@ -111,11 +136,25 @@ double CampaignResult::tokens_per_step() const {
   return static_cast<double>(batch.sequences) * batch.tokens;
 }
 
+CostSpec prices_of(const CampaignResult& result) {
+  CostSpec out = result.scenario.power->cost;
+  if (!result.site_plan || !result.site_plan->spec.priced) return out;
+  out.usd_per_kwh.values.clear();
+  for (const SiteHour& hour : result.site_plan->spec.hours) {
+    out.usd_per_kwh.values.push_back(hour.usd_per_kwh);
+  }
+  return out;
+}
+
 std::vector<MonthMoney> months_of(const CampaignResult& result) {
   const Seconds run{result.summary.wall_s.mean};
-  if (!result.site) return money_by_month(*result.fleet, run);
-  return money_by_month(*result.fleet, run, {},
-                        energy_payments(*result.site->plan, result.site->books));
+  std::vector<EnergyPayment> paid;
+  if (result.site) {
+    paid = energy_payments(*result.site->plan, result.site->books);
+  } else if (result.power) {
+    paid = energy_of_lots(result).paid;
+  }
+  return money_by_month(*result.fleet, run, {}, paid);
 }
 
 CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written) {
@@ -164,17 +203,15 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   result.projections = project(scenario, run);
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.
-  const double share =
-      reserved_nodes(result.plan.campaign.spares) / static_cast<double>(scenario.nodes);
-  const double outside = scenario.power->outside_celsius;
-  const bool sited = run.site && result.typical;
-  result.power = with_reserve(
-      scenario, result.step, share,
-      sited ? hottest_celsius(*run.site, to_seconds(result.typical->wall), outside) : outside);
+  result.power = held_power(scenario, result.step, reserved_nodes(result.plan.campaign.spares),
+                            {.hottest_celsius = scenario.power->outside_celsius,
+                             .fleet = result.fleet.get(),
+                             .run = Seconds{result.summary.wall_s.mean}});
   if (result.site_plan && result.typical) {
     result.site =
         SiteAnswer{.plan = result.site_plan,
                    .books = site_books(*result.site_plan, *result.typical, result.typical_number)};
+    take_peak(result.site->books.power.highest, *result.power);
     result.plan.assumptions.emplace_back(
         "run.site: energy, water, carbon and money are those of the run whose goodput is the "
         "median, hour by hour");

@@ -103,6 +103,9 @@ struct CampaignResult {
   [[nodiscard]] double storage_usd() const;
 };
 
+/// Prices of "cost", with the tariff of the run's site in place of its own where the site has one.
+CostSpec prices_of(const CampaignResult& result);
+
 /// Money by month of the mean run, where its machines are bought. Requires CampaignResult::fleet.
 std::vector<MonthMoney> months_of(const CampaignResult& result);
 

@@ -22,7 +22,9 @@ auto of_bill(Get get) {
 template <class Get>
 auto of_cost(Get get) {
   return [get](const Run& r) -> std::optional<double> {
-    if (!r.bill || !has_prices(r.scenario.power->cost)) return std::nullopt;
+    if (!r.bill) return std::nullopt;
+    // A site's charge for its highest hours is no price of "cost".
+    if (!has_prices(prices_of(r)) && r.bill->cost.total_usd() == 0) return std::nullopt;
     return get(r.bill->cost);
   };
 }
@@ -127,7 +129,7 @@ void add_run_bill(FieldTable<Run>& fields) {
            "then.",
            [](const Run& r) -> std::optional<std::vector<std::string>> {
              if (!r.bill) return std::nullopt;
-             const CostSpec& prices = r.scenario.power->cost;
+             const CostSpec prices = prices_of(r);
              // Machines that are bought have their prices in "purchase".
              if (r.fleet ? has_prices(prices) : prices_machines(prices)) return std::nullopt;
              return missing_prices(prices);

@@ -68,25 +68,14 @@ StepPower with_reserve(StepPower power, double share) {
   }
   for (Watts& at : power.facility.power) at += waiting;
   power.holdings.gpus *= 1 + share;
+  power.gpu_nameplate = (1 + share) * power.gpu_nameplate;
   power.holdings.nodes *= 1 + share;
   power.holdings.ports_100g *= 1 + share;
   power.holdings.facility_peak += waiting;
   power.facility_meter.low += waiting;
   power.facility_meter.high += waiting;
+  power.site_peak += waiting;
   return power;
-}
-
-StepPower with_reserve(const Scenario& scenario, const StepReport& step, double share,
-                       double hottest_celsius) {
-  StepPower out = with_reserve(step_power(scenario, step), share);
-  if (hottest_celsius == scenario.power->outside_celsius) return out;
-  Scenario hottest = scenario;
-  hottest.power->outside_celsius = hottest_celsius;
-  const StepPower most = with_reserve(step_power(hottest, step), share);
-  out.facility_meter.high = most.facility_meter.high;
-  out.holdings.facility_peak = most.holdings.facility_peak;
-  out.site_nodes = most.site_nodes;
-  return out;
 }
 
 Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels) {

@@ -20,14 +20,9 @@ const PowerLevel& level_of(RunBucket bucket, const PowerLevels& levels);
 PowerSeries run_series(std::span<const RunPhase> phases, RunTime end, const PowerLevels& levels);
 
 /// The job with idle nodes beside it that wait to take a broken one's place, in number `share` of
-/// its own: they are held as machines, and draw idle power all the time.
+/// its own: they are held as machines, and draw idle power all the time. Nameplate and holdings
+/// have them too.
 StepPower with_reserve(StepPower power, double share);
-
-/// The same on a site with weather: power and energy at the scenario's outside temperature, but the
-/// meter's highest reading, and what is built and bought for it, in the hottest hour. Requires
-/// "power", and a step with its timeline and actors.
-StepPower with_reserve(const Scenario& scenario, const StepReport& step, double share,
-                       double hottest_celsius);
 
 /// Sum of wall time in each bucket times its level: the integral of run_series().
 Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels);

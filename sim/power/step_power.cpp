@@ -450,6 +450,7 @@ StepPower step_power(const Scenario& s, const StepReport& report) {
 
   out.node_meter = metered(out.node, spec.meter);
   out.facility_meter = metered(out.facility, spec.meter);
+  out.site_peak = out.facility_meter.high;
   out.ramp_w_per_s = steepest_ramp(out.facility, spec.ramp_window);
   const auto at_level = [&](auto gpu, bool busy) { return level(s, pools, ports, gpu, busy); };
   const auto waiting = [&](const GpuSpec& gpu) {

@@ -62,11 +62,14 @@ struct StepPower {
   PowerLevels levels;
   Holdings holdings;
   Watts gpu_nameplate;  ///< of all GPUs together, by their datasheet
+  /// The most that a meter at the site reads while the job lasts; of a step alone the meter's
+  /// highest reading.
+  Watts site_peak;
   /// That fit under the scenario's limit, if each adds its share of the meter's highest reading.
   std::optional<int> site_nodes;
 
-  /// By how much the highest reading of the site's meter is above the limit; below it: negative.
-  [[nodiscard]] Watts above(Watts site_limit) const { return facility_meter.high - site_limit; }
+  /// By how much the site's peak is above the limit; below it: negative.
+  [[nodiscard]] Watts above(Watts site_limit) const { return site_peak - site_limit; }
   [[nodiscard]] Joules energy() const { return lockstep::energy(facility); }
 };
 

@@ -29,11 +29,12 @@ FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory,
   for (std::uint32_t m = 0; m < campaign.modes.size(); ++m) {
     const FailureMode& mode = campaign.modes[m];
     const double mean = mode.mean_time.base_units() * kRunTicksPerSecond;
-    const bool each = mode.shape != 1;
+    const double away = mode.away.base_units() * kRunTicksPerSecond;
+    const bool each = mode.shape != 1 || away > 0;
     const std::uint32_t processes = each ? mode.components : 1;
     const double scale = each ? mean / mean_of_unit_weibull(mode.shape) : mean / mode.components;
     for (std::uint32_t c = 0; c < processes; ++c) {
-      processes_.push_back({m, scale, mode.shape});
+      processes_.push_back({m, scale, mode.shape, away});
       draw(static_cast<std::uint32_t>(processes_.size() - 1), 0);
     }
   }
@@ -54,12 +55,27 @@ void FailureSource::draw(std::uint32_t process, RunTime from) {
   heap_.push({from + static_cast<RunTime>(wait), process});
 }
 
+/// Of the failure that was drawn last.
+RunTime FailureSource::draw_return(std::uint32_t process, RunTime from) const {
+  const Process& of = processes_[process];
+  StreamName name = name_;
+  name.component = process;
+  name.purpose = purpose_of(RunDraw::absence, of.drawn);
+  const double absent = RandomStream(name).exponential() * of.away_ns;
+  // As draw() has it: later than the end is never asked for.
+  return absent >= static_cast<double>(until_ - from) ? until_
+                                                      : from + static_cast<RunTime>(absent);
+}
+
 FailureSource::Failure FailureSource::take() {
   assert(!heap_.empty());
   const Entry entry = heap_.top();
   heap_.pop();
-  if (!logged_) draw(entry.process, entry.at);
-  return {entry.at, processes_[entry.process].mode};
+  const Process& of = processes_[entry.process];
+  Failure out{.at = entry.at, .mode = of.mode};
+  if (of.away_ns > 0) out.back = draw_return(entry.process, entry.at);
+  if (!logged_) draw(entry.process, std::max(entry.at, out.back));
+  return out;
 }
 
 }  // namespace lockstep

@@ -18,6 +18,7 @@ enum class RunDraw : std::uint32_t {
   corruption,
   discovery,
   diagnosis,
+  absence,
 };
 /// The name of draw number `number` of a purpose: draws are apart, so that none need be kept.
 constexpr std::uint32_t purpose_of(RunDraw purpose, std::uint32_t number) {
@@ -25,8 +26,9 @@ constexpr std::uint32_t purpose_of(RunDraw purpose, std::uint32_t number) {
 }
 
 /// Exponential modes are drawn as one process of all their components, which is the same in law as
-/// each by itself; Weibull modes are renewed component by component. A campaign's log takes the
-/// place of both.
+/// each by itself; Weibull modes are renewed component by component, and so are those whose nodes
+/// are taken away for a while, each from its return on: a source that is finite. A campaign's log
+/// takes the place of all.
 class FailureSource {
  public:
   /// `campaign` outlives the source. Nothing after `until` is asked for.
@@ -35,6 +37,7 @@ class FailureSource {
   struct Failure {
     RunTime at;
     std::uint32_t mode;
+    RunTime back = 0;  ///< when another node is there, where one is away; 0: none is
   };
   static constexpr RunTime kNever = INT64_MAX;
 
@@ -56,10 +59,12 @@ class FailureSource {
     std::uint32_t mode;
     double scale_ns;  ///< of the exponential or Weibull law
     double shape;
+    double away_ns = 0;  ///< mean
     std::uint32_t drawn = 0;
   };
 
   void draw(std::uint32_t process, RunTime from);
+  [[nodiscard]] RunTime draw_return(std::uint32_t process, RunTime from) const;
 
   bool logged_;
   StreamName name_;

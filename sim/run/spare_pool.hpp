@@ -19,6 +19,8 @@ class SparePool {
   /// Nodes that broke together go to repair at `now` and come back together: one job for one crew,
   /// first come, first served.
   void send_to_repair(RunTime now, int nodes);
+  /// A node that is away comes then.
+  void expect(RunTime back) { back_.push(back); }
   /// Repaired nodes up to `now` are hot spares again.
   void collect(RunTime now);
 

@@ -95,7 +95,7 @@ class Trajectory {
     if (now_ >= horizon_ || work_ >= work_end_) return;
     // One thing at a time, in an order that is the same everywhere.
     if (failure <= now_) {
-      meet(source_.take());
+      meet(take_failure());
     } else if (now_ == next_found()) {
       find_pending();
     } else if (now_ == next_checkpoint()) {
@@ -247,7 +247,7 @@ class Trajectory {
           phase_ticks(RunBucket::restart, reads)) {
         break;
       }
-      if (now_ < horizon_) meet(source_.take());
+      if (now_ < horizon_) meet(take_failure());
       break;
     }
     out_.site_stopped += now_ - begin + out_.buckets[at(RunBucket::lost)] - lost_before;
@@ -317,6 +317,18 @@ class Trajectory {
 
   // --- failures --------------------------------------------------------------------------------
 
+  /// The next one. A node that is taken away is missing at once, whatever is found out when.
+  FailureSource::Failure take_failure() {
+    const FailureSource::Failure failure = source_.take();
+    if (failure.back == 0) return failure;
+    if (missing_nodes_ < c_.nodes) {
+      ++missing_nodes_;
+    } else {
+      (void)pool_.take(1);
+    }
+    pool_.expect(failure.back);
+    return failure;
+  }
   void meet(const FailureSource::Failure& failure) {
     const FailureMode& mode = c_.modes[failure.mode];
     ++out_.failures[failure.mode];
@@ -382,7 +394,7 @@ class Trajectory {
       const bool silent = c_.modes[cause].effect == FailureEffect::silent;
       const RunTime reads = roll_back(c_.modes[cause].scope, silent ? sound_until : kNever);
       if (recover(cause, reads) || now_ >= horizon_) break;
-      const FailureSource::Failure next = source_.take();
+      const FailureSource::Failure next = take_failure();
       ++out_.failures[next.mode];
       cause = next.mode;
     }

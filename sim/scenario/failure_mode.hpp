@@ -59,6 +59,9 @@ struct FailureMode {
   double slowdown = 1;    ///< slow, degraded: time of a step over a healthy one's
   Seconds found_after{};  ///< slow, silent: mean time until somebody notices
   Seconds lasts{};        ///< degraded: mean time until it is mended
+  /// Somebody takes the node away, and another in its place comes after that mean time (drawn from
+  /// an exponential law): it cannot be taken again before. 0: no such thing, it is repaired.
+  Seconds away{};
   /// Whether the job ever stands still for it.
   [[nodiscard]] bool stops_job() const { return effect != FailureEffect::degraded; }
 };

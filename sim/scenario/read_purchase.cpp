@@ -32,7 +32,8 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
   member.optional("until", out.until, kLotTime,
                   "Given back then, after the start of the plan; default: kept");
   member.optional("taken_away", out.taken_away, kLotTime,
-                  "Of spot: mean time until the provider takes a node away; default: never");
+                  "Of spot: mean time until the provider takes a node away; another comes after "
+                  "run.spares.repair, and is paid for while it is there; default: never");
 }
 
 /// Which members go with which terms.

@@ -240,9 +240,8 @@ constexpr std::array<PlanMeasure, 3> kMeasures{{{"time_s", "Time", &PlanOutcome:
 std::span<const PlanMeasure, 3> plan_measures() { return kMeasures; }
 
 std::vector<MonthMoney> expected_months(const PlanResult& result) {
-  const Fleet& fleet = *result.model.fleet;
-  return money_by_month(fleet, Seconds{result.expected.time_s} - fleet.begins,
-                        {.price = result.model.price_factor, .energy = 1});
+  return fleet_months(result.model, result.expected,
+                      {.price = result.model.price_factor, .energy = 1});
 }
 
 std::size_t plan_pieces(const PlanSpec& spec) {

@@ -19,6 +19,7 @@
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/search/dividing_counts.hpp"
 #include "sim/search/tune.hpp"
+#include "sim/site/held_power.hpp"
 #include "sim/site/site_plan.hpp"
 #include "sim/step/step.hpp"
 
@@ -79,9 +80,8 @@ MoneyFactors money_factors(const PlanModel& model, const PlanFactors& factors) {
 
 /// What the candidate's purchase makes of its time and money; interest is part of running it.
 void pay_by_month(const PlanModel& model, const PlanFactors& factors, PlanOutcome& out) {
-  const MoneyFactors money = money_factors(model, factors);
-  const MonthMoney sum = sum_of(money_by_month(*model.fleet, Seconds{out.time_s}, money));
   out.time_s += model.fleet->begins.base_units();
+  const MonthMoney sum = sum_of(fleet_months(model, out, money_factors(model, factors)));
   out.capital = {.machines_usd = sum.bought, .network_usd = 0, .building_usd = 0};
   out.write_off_usd = sum.bought + sum.residual;
   out.energy_usd = sum.energy;
@@ -303,12 +303,13 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
                                  problem->pointer, problem->allowed);
     return out;
   }
-  const double share =
-      reserved_nodes(out.plan.campaign.spares) / static_cast<double>(scenario.nodes);
   const double mean = scenario.power->outside_celsius;
-  out.power = with_reserve(
-      scenario, step, share,
-      candidate.run.site ? hottest_celsius(*candidate.run.site, Seconds{work}, mean) : mean);
+  out.power = held_power(
+      scenario, step, reserved_nodes(out.plan.campaign.spares),
+      {.hottest_celsius =
+           candidate.run.site ? hottest_celsius(*candidate.run.site, Seconds{work}, mean) : mean,
+       .fleet = out.fleet.get(),
+       .run = Seconds{work}});
   return out;
 }
 
@@ -318,6 +319,7 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
   out.horizon = to_run_time(kMostStretch * std::min(out.work, Seconds{kLongestWork}));
   for (FailureMode& mode : out.modes) {
     mode.mean_time = mode.mean_time / factor(factors, PlanInput::failure_rate);
+    mode.away = factor(factors, PlanInput::recovery) * mode.away;
   }
   const double slower = factor(factors, PlanInput::recovery);
   RecoverySpec& recovery = out.recovery;
@@ -335,16 +337,22 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   const double steps = to_seconds(run.work).base_units() / model.step_s;
   Usage usage = run_usage(run, model.power.levels, pricing.prices, steps * model.tokens_per_step,
                           steps * step_flops(model.scenario.job).full);
-  const double there =
-      model.fleet ? model.fleet->mean_nodes(usage.time) / model.power.holdings.nodes : 1;
-  usage = with_draw(usage, draw * there);
+  PlanOutcome out;
+  if (model.fleet && usage.time > Seconds{}) {
+    const NodeDraw node = node_draw(usage.energy / usage.time, model.power, model.scenario.nodes);
+    const FleetEnergy lots = fleet_energy(*model.fleet, node, usage.time, pricing.prices);
+    out.working_node_j = (node.working * usage.time).base_units();
+    usage.energy = lots.energy;
+    usage.energy_usd = lots.usd();
+    usage.grams = lots.grams;
+  }
+  usage = with_draw(usage, draw);
   usage.energy_usd *= factor(factors, PlanInput::tariff);
   const CostReport cost = cost_of(pricing.prices, pricing.holdings, usage);
-  PlanOutcome out;
   out.time_s = usage.time.base_units();
   out.gpus = model.scenario.gpus();
   out.energy_j = usage.energy.base_units();
-  out.peak_w = draw * model.power.facility_meter.high.base_units();
+  out.peak_w = draw * model.power.site_peak.base_units();
   out.goodput = static_cast<double>(run.buckets[0]) / static_cast<double>(run.wall);
   out.waiting = static_cast<double>(run.buckets[static_cast<std::size_t>(RunBucket::repair_wait)]) /
                 static_cast<double>(run.wall);
@@ -365,13 +373,25 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   return out;
 }
 
+std::vector<MonthMoney> fleet_months(const PlanModel& model, const PlanOutcome& outcome,
+                                     const MoneyFactors& factors) {
+  const Fleet& fleet = *model.fleet;
+  const Seconds run = Seconds{outcome.time_s} - fleet.begins;
+  std::vector<EnergyPayment> paid;
+  if (run > Seconds{}) {
+    NodeDraw node = node_draw(Watts{}, model.power, model.scenario.nodes);
+    node.working = Joules{outcome.working_node_j} / run;
+    paid = fleet_energy(fleet, node, run, model.scenario.power->cost).paid;
+  }
+  return money_by_month(fleet, run, factors, paid);
+}
+
 std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
                                    const PlanFactors& factors) {
   const double done = outcome.time_s - outcome.after_s;
   std::vector<PlanMonth> out;
   if (model.fleet) {
-    const Seconds run = Seconds{outcome.time_s} - model.fleet->begins;
-    for (const MonthMoney& of : money_by_month(*model.fleet, run, money_factors(model, factors))) {
+    for (const MonthMoney& of : fleet_months(model, outcome, money_factors(model, factors))) {
       out.push_back({.write_off_usd = of.bought + of.residual,
                      .running_usd = of.energy + of.staff + of.interest,
                      .rent_usd = of.leased + of.rented,
@@ -402,7 +422,7 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
       &PlanOutcome::waiting,     &PlanOutcome::write_off_usd, &PlanOutcome::energy_usd,
       &PlanOutcome::running_usd, &PlanOutcome::rent_usd,      &PlanOutcome::egress_usd,
       &PlanOutcome::data_usd,    &PlanOutcome::before_s,      &PlanOutcome::after_s,
-      &PlanOutcome::storage_usd};
+      &PlanOutcome::storage_usd, &PlanOutcome::working_node_j};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   mean.gpus = outcomes.front().gpus;

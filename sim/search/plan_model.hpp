@@ -56,6 +56,7 @@ struct PlanOutcome {
   double write_off_usd = 0, running_usd = 0, energy_usd = 0, rent_usd = 0;
   double egress_usd = 0, data_usd = 0;  ///< the first has the second, the dataset's, in it
   double storage_usd = 0;               ///< of the tiers that hold the dataset
+  double working_node_j = 0;            ///< of lots: energy of a node that works all the run
   /// Of time_s: until its data has come and is staged, and after the run until its last checkpoint
   /// is there.
   double before_s = 0, after_s = 0;
@@ -85,6 +86,11 @@ struct PlanMonth {
 /// the run, of checkpoints during it and after it.
 std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
                                    const PlanFactors& factors);
+
+/// Money of the lots by month, their own and leased nodes' energy as the outcome has it, before
+/// `factors`. Requires PlanModel::fleet.
+std::vector<MonthMoney> fleet_months(const PlanModel& model, const PlanOutcome& outcome,
+                                     const MoneyFactors& factors);
 
 /// Means of each number, of one candidate; `finished` if all are. Requires at least one.
 PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes);

@@ -267,20 +267,25 @@ class Ledger {
     pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
   }
 
+  /// Of the time, nodes of a spot lot: long after the start, as a mean.
+  [[nodiscard]] double share_there(const Lot& lot) const {
+    if (lot.taken_away <= Seconds{}) return 1;
+    return lot.taken_away / (lot.taken_away + fleet_.returns);
+  }
+
   void hold(const Shipment& each) {
     const Lot& lot = *each.lot;
+    const double nodes = share_there(lot) * each.nodes;
     const double until = std::min(each.until_s, end_s_);
     const double usd_per_s =
-        factors_.price * lot.usd_per_gpu_hour * fleet_.gpus_per_node * each.nodes / 3600;
+        factors_.price * lot.usd_per_gpu_hour * fleet_.gpus_per_node * nodes / 3600;
     spread(each.from_s, until, months_.size(), [&](std::size_t m, double, double length) {
-      months_[m].nodes += each.nodes * length / months_[m].lasts.base_units();
+      months_[m].nodes += nodes * length / months_[m].lasts.base_units();
     });
     if (is_own(lot)) {
-      const double kilowatts = fleet_.facility_per_node.base_units() * 1e-3 * each.nodes;
-      // Energy of the run itself may be known better.
-      const double booked = energy_.empty() ? until : std::min(until, fleet_.begins.base_units());
-      pay_evenly(each.from_s, booked, factors_.energy * kilowatts * fleet_.usd_per_kwh / 3600,
-                 &MonthMoney::energy);
+      const double kilowatts = fleet_.waiting_node.base_units() * 1e-3 * each.nodes;
+      pay_evenly(each.from_s, std::min(until, fleet_.begins.base_units()),
+                 factors_.energy * kilowatts * fleet_.usd_per_kwh / 3600, &MonthMoney::energy);
     } else if (lot.terms != LotTerms::reserved) {
       pay_evenly(each.from_s, until, usd_per_s, &MonthMoney::rented);
     } else if (lot.ordered.base_units() < end_s_) {
@@ -397,7 +402,7 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds dat
             .steps = steps_of(scenario, spec),
             .begins = {},
             .gpus_per_node = scenario.node.gpus,
-            .facility_per_node = {},
+            .waiting_node = {},
             .usd_per_kwh = 0,
             .assumptions = spec.assumptions};
   const std::optional<Seconds> first = first_run(out.steps, Seconds{});
@@ -407,7 +412,7 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds dat
   out.begins = *begins;
   if (scenario.power) {
     const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
-    out.facility_per_node = step_power(scenario, step).levels.training.facility / scenario.nodes;
+    out.waiting_node = (1.0 / scenario.nodes) * step_power(scenario, step).levels.idle.facility;
     const std::vector<double>& tariff = scenario.power->cost.usd_per_kwh.values;
     double sum = 0;
     for (const double usd : tariff) sum += usd;
@@ -416,7 +421,8 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds dat
   out.assumptions.emplace_back(
       "run.purchase: on fewer nodes the job runs as many replicas as share its batch evenly; it "
       "grows and shrinks without a stop, and meets the failures of all its nodes from the start; "
-      "a node that is there draws what one of the whole cluster does");
+      "a node that waits for the run to begin, or has no place in the job, draws what an idle one "
+      "does");
   if (*begins > *first) {
     out.assumptions.push_back(fmt::format(
         "run.purchase: there are nodes for the job on day {:.4g}; it begins on day {:.4g}, when "

@@ -28,8 +28,10 @@ struct Fleet {
   std::vector<FleetStep> steps;  ///< rising
   Seconds begins;  ///< of the run, after the start of the plan: nodes and data are there
   int gpus_per_node = 8;
-  Watts facility_per_node;  ///< while it trains; 0: the scenario has no "power"
-  double usd_per_kwh = 0;   ///< mean of the tariff
+  Watts waiting_node;      ///< a node before the run begins; 0: the scenario has no "power"
+  double usd_per_kwh = 0;  ///< mean of the tariff
+  /// Mean time until there is another node for one of a spot lot that was taken away.
+  Seconds returns{};
   std::vector<std::string> assumptions;
 
   /// What is there at a moment since the run began.
@@ -83,11 +85,11 @@ struct EnergyPayment {
   double usd = 0;
 };
 
-/// From the start of the plan until the run is done, `run` after it began. Own and leased nodes
-/// take energy as if they trained all the time, at the mean tariff; from the run's begin on
-/// `energy` says what they pay, where it has anything. Interest is compound, on all that is owed,
-/// from the moment at which it is spent until the end. The last month has what leases and
-/// reservations still owe then, and the residual value.
+/// From the start of the plan until the run is done, `run` after it began. Until it begins own and
+/// leased nodes take energy idle, at the mean tariff; from then on `energy` says what they pay.
+/// Spot nodes are paid for while they are there, taken_away / (taken_away + Fleet::returns) of the
+/// time. Interest is compound, on all that is owed, from the moment at which it is spent until the
+/// end. The last month has what leases and reservations still owe then, and the residual value.
 std::vector<MonthMoney> money_by_month(const Fleet& fleet, Seconds run,
                                        const MoneyFactors& factors = {},
                                        std::span<const EnergyPayment> energy = {});

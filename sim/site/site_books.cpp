@@ -23,13 +23,13 @@ Watts machines_in(RunBucket bucket, const SiteState& state, const MachineLevels&
       return state.training;
     case RunBucket::checkpoint:
     case RunBucket::detection:
-      return std::min(state.there * levels.waiting,
-                      std::max(state.training, state.there * levels.starting));
+      return std::min(state.machines.draw(levels.waiting),
+                      std::max(state.training, state.machines.draw(levels.starting)));
     case RunBucket::restart:
-      return state.there * levels.starting;
+      return state.machines.draw(levels.starting);
     case RunBucket::diagnosis:
     case RunBucket::repair_wait:
-      return state.there * levels.idle;
+      return state.machines.draw(levels.idle);
   }
   assert(false && "every bucket is listed above");
   return {};
@@ -78,7 +78,9 @@ class BookKeeper {
         const Seconds length = to_seconds(end - now);
         const RunBucket bucket = run_.phases[phase].bucket;
         hour.length += length;
-        hour.of.machines += machines_in(bucket, state, plan_.levels) * length;
+        const Watts machines = machines_in(bucket, state, plan_.levels);
+        hour.of.machines += machines * length;
+        meet_highest(bucket, state, machines);
         if (trains(bucket) || state.down) {
           hour.lost[static_cast<std::size_t>(state.bound)] +=
               (1 - state.speed) * length.base_units();
@@ -86,6 +88,15 @@ class BookKeeper {
         now = end;
       }
     }
+  }
+
+  void meet_highest(RunBucket bucket, const SiteState& state, Watts machines) {
+    HighestDraw& highest = out_.power.highest;
+    if (state.pue * machines <= highest.level) return;
+    const Watts working = machines - state.machines.standing;
+    highest.level = state.pue * machines;
+    highest.busy = 0;
+    if (trains(bucket)) highest.busy = working / plan_.levels.training;
   }
 
   /// From what the machines took to what the grid gave.

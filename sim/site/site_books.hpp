@@ -8,6 +8,7 @@
 
 #include "models/power/cost.hpp"
 #include "sim/run/trajectory.hpp"
+#include "sim/site/held_power.hpp"
 #include "sim/site/site_clock.hpp"
 
 namespace lockstep {
@@ -62,6 +63,7 @@ struct Megawatts {
   std::optional<Watts> path;  ///< what it brings when nothing is broken
   std::optional<Watts> firm;  ///< and with its worst unit broken
   Watts drawn;                ///< highest hour of the site
+  HighestDraw highest;        ///< at any time
   Watts imported;             ///< highest hour from the grid
   Watts machines;             ///< highest hour of the machines
 

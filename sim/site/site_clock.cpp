@@ -57,15 +57,15 @@ SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory) : plan_(pla
     cooling_.emplace_back(spec.cooling->bank, spec.seed, trajectory, kCoolingNumber);
   }
   if (spec.battery) stored_ = capacity_of(*spec.battery);  // full at the start
-  there_ = plan.there(0);
-  last_training_ = there_ * plan.levels.training;
+  machines_ = plan.machines(0);
+  last_training_ = machines_.draw(plan.levels.training);
 }
 
 /// Plans the hour as if the job trained through it, by the plants as they are at its start.
 void SiteClock::begin_hour() {
   ++hour_;
   for (BankProcess& bank : cooling_) bank.advance(hour_ * kHourTicks);
-  there_ = plan_.there(hour_ * kHourTicks);
+  machines_ = plan_.machines(hour_ * kHourTicks);
   const SiteHour& hour = plan_.hour(hour_);
   const double outside = plan_.outside(hour);
   pue_ = power_usage_effectiveness(plan_.facility, outside);
@@ -73,7 +73,7 @@ void SiteClock::begin_hour() {
   sink_ = wet ? wet_bulb_celsius(outside, hour.humidity) : outside;
   const double share = coolest_share();
   const Watts demand =
-      pue_ * there_ * (share < 0 ? plan_.levels.starting : plan_.table.at(share).it);
+      pue_ * machines_.draw(share < 0 ? plan_.levels.starting : plan_.table.at(share).it);
   const BatteryFlow flow = dispatched(plan_, hour_, demand, stored_, kWholeHour);
   if (plan_.spec.battery) stored_ += plan_.spec.battery->efficiency * flow.in - flow.out;
   supply_ = hour.limit + renewable_power(plan_.spec, hour) + (flow.out - flow.in) / kWholeHour;
@@ -88,7 +88,7 @@ double SiteClock::coolest_share() const {
   if (!plan_.spec.cooling) return 1;
   const CoolingLaw& law = plan_.spec.cooling->law;
   const auto fits = [&](double share) {
-    return share <= power_share_at(law, coolant_at(there_ * plan_.table.at(share).it));
+    return share <= power_share_at(law, coolant_at(machines_.draw(plan_.table.at(share).it)));
   };
   double low = plan_.table.lowest().share, high = 1;
   if (fits(high)) return high;
@@ -124,10 +124,16 @@ void SiteClock::meet_path(SiteState& state) {
   if (state.down) state.bound = SiteBound::path;
 }
 
+/// What the whole job could draw, if those of its machines that are there got what the grid gives.
+Watts SiteClock::supplied() const {
+  const Watts left = supply_ / pue_ - machines_.standing;
+  if (machines_.working > 0) return left / machines_.working;
+  return left < Watts{} ? left : Watts{INFINITY};
+}
+
 /// The fastest pace that all of them allow, by what they leave each machine that is there.
 void SiteClock::bind(SiteState& state) {
   const PaceTable& table = plan_.table;
-  const Watts supplied = there_ > 0 ? supply_ / pue_ / there_ : Watts{INFINITY};
   const double share = coolest_share();
   Watts most = share < 0 ? Watts{} : table.at(share).it;
   if (share < 1) state.bound = SiteBound::cooling;
@@ -137,19 +143,20 @@ void SiteClock::bind(SiteState& state) {
     state.bound = by;
   };
   limit(path_share_ * plan_.levels.training, SiteBound::path);
-  limit(supplied, SiteBound::grid);
+  const Watts supply = supplied();
+  limit(supply, SiteBound::grid);
   const std::optional<PacePoint> pace = table.under(most);
   state.speed = pace ? pace->speed : 0;
-  state.training = there_ * (pace ? pace->it : plan_.levels.starting);
+  state.training = machines_.draw(pace ? pace->it : plan_.levels.starting);
   // Not even for machines that do nothing: they are switched off, in good order.
-  if (!pace && supplied < plan_.levels.idle) state.down = true;
+  if (!pace && supply < plan_.levels.idle) state.down = true;
 }
 
 /// A rise takes its time: half of that is lost. After machines were down the restart has it.
 void SiteClock::ramp_up(SiteState& state, RunTime now) {
   const Watts from = last_training_;
   const double from_speed = last_speed_;
-  last_training_ = state.down ? there_ * plan_.levels.training : state.training;
+  last_training_ = state.down ? machines_.draw(plan_.levels.training) : state.training;
   last_speed_ = state.down ? 1 : state.speed;
   const Watts rise = state.training - from;
   if (!plan_.spec.ramp_w_per_s || rise <= Watts{} || state.down) return;
@@ -172,10 +179,10 @@ SiteState SiteClock::at(RunTime now) {
     }
   }
   if (plan_.fleet) {
-    there_ = plan_.there(now);
+    machines_ = plan_.machines(now);
     state.until = std::min(state.until, plan_.fleet->pace(now).until);
   }
-  state.there = there_;
+  state.machines = machines_;
   state.pue = pue_;
   const RunTime until = state.until;
   meet_path(state);

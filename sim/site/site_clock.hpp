@@ -23,9 +23,9 @@ struct SiteState {
   bool down = false;    ///< machines have no power
   bool abrupt = false;  ///< and had no warning
   double speed = 1;     ///< of the job; 0: it pauses
-  Watts training;       ///< all machines, while the job trains at that speed
-  double there = 1;     ///< SitePlan::there()
-  double coolant = 0;   ///< degrees Celsius; 0: no plant is described
+  Watts training;       ///< all machines that are there, while the job trains at that speed
+  SiteMachines machines;
+  double coolant = 0;  ///< degrees Celsius; 0: no plant is described
   double pue = 1;
 };
 
@@ -54,6 +54,7 @@ class SiteClock {
   [[nodiscard]] double coolest_share()
       const;  ///< of the cards' limit; below 0: not even the lowest
   [[nodiscard]] double coolant_at(Watts it) const;
+  [[nodiscard]] Watts supplied() const;
   void meet_path(SiteState& state);
   void bind(SiteState& state);
   void ramp_up(SiteState& state, RunTime now);
@@ -63,7 +64,7 @@ class SiteClock {
   std::vector<BankProcess> cooling_;  ///< one, or none
   std::int64_t hour_ = -1;
   double pue_ = 1, sink_ = 20;
-  double there_ = 1;
+  SiteMachines machines_;
   Watts supply_;  ///< grid, renewables and battery together, this hour
   Joules stored_;
   int nodes_down_ = 0;

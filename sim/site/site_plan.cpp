@@ -71,15 +71,24 @@ void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
   }
 }
 
-/// Nodes that their provider takes away: a failure of one, with a new one for it as spares have it.
-void add_spot_modes(const PurchaseSpec& spec, Campaign& campaign) {
+/// Nodes that their provider takes away, each only while it is there; another comes for it after
+/// the time that a repair takes.
+void add_spot_modes(const PurchaseSpec& spec, CampaignPlan& plan) {
+  const Seconds returns = plan.campaign.spares.repair;
   for (const Lot& lot : spec.lots) {
     if (lot.terms != LotTerms::spot || lot.taken_away <= Seconds{}) continue;
     FailureMode mode;
     mode.name = "taken away: " + lot.name;
     mode.components = static_cast<std::uint32_t>(lot.nodes);
     mode.mean_time = lot.taken_away;
-    campaign.modes.push_back(mode);
+    mode.away = returns;
+    mode.replaced = 0;  // it is away, and nobody repairs it
+    plan.campaign.modes.push_back(mode);
+    const double there = lot.taken_away / (lot.taken_away + returns);
+    plan.assumptions.push_back(fmt::format(
+        "run.purchase.lots: another node comes for one of {} that was taken away after {:.4g} h on "
+        "average (run.spares.repair): {:.1f} % of them are there, and paid for",
+        lot.name, returns.base_units() / 3600, 100 * there));
   }
 }
 
@@ -129,8 +138,14 @@ std::function<PaceLaw(std::uint32_t)> pace_of(std::shared_ptr<const SitePlan> si
 
 }  // namespace
 
-double SitePlan::there(RunTime now) const {
-  return fleet ? static_cast<double>(fleet->at(now).nodes) / (nodes + reserved) : 1;
+SiteMachines SitePlan::machines(RunTime now) const {
+  if (!fleet) return {};
+  const FleetStep at = fleet->at(now);
+  const double all = nodes + reserved;
+  const double working = static_cast<double>(at.used) / nodes;
+  // No step has fewer nodes beside those that work than the reserve that goes with them.
+  const double standing = std::max(0.0, at.nodes - working * all);
+  return {.working = working, .standing = standing / all * levels.idle};
 }
 
 double SitePlan::usd(std::int64_t number) const {
@@ -201,9 +216,10 @@ SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares
   std::vector<std::string>& assumptions = out.plan.assumptions;
   if (run.purchase) {
     const Seconds ready = data_comes + (out.plan.data ? out.plan.data->begins : Seconds{});
-    const auto fleet = std::make_shared<const Fleet>(plan_fleet(scenario, *run.purchase, ready));
+    const auto fleet = std::make_shared<Fleet>(plan_fleet(scenario, *run.purchase, ready));
+    fleet->returns = campaign.spares.repair;
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
-    add_spot_modes(*run.purchase, campaign);
+    add_spot_modes(*run.purchase, out.plan);
     take_spares_from_lots(scenario, *fleet, spares, out.plan);
     out.fleet = fleet;
   }

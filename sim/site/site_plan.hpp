@@ -23,6 +23,17 @@ struct MachineLevels {
   Watts training, waiting, starting, idle;
 };
 
+/// Machines at a moment, beside the levels and the table of a site, which are of the whole job with
+/// what it holds in reserve.
+struct SiteMachines {
+  double working =
+      1;  ///< nodes that the job runs on, over all of its own; the reserve goes with them
+  Watts standing{};  ///< what the others that are there draw idle, without what cools them
+
+  /// All of them, while the whole job would draw so much.
+  [[nodiscard]] Watts draw(Watts whole) const { return working * whole + standing; }
+};
+
 /// A change of power, and what the grid's ramp makes of it.
 struct RampVerdict {
   double step_w_per_s = 0;  ///< steepest within a step, over power.ramp_window
@@ -45,8 +56,8 @@ struct SitePlan {
   std::vector<std::string> assumptions;
   std::shared_ptr<const Fleet> fleet{};  ///< machines as they come; none: all are there
 
-  /// Machines that are there, over those that the levels and the table are of.
-  [[nodiscard]] double there(RunTime now) const;
+  /// Those of the lots that are there; without a fleet all.
+  [[nodiscard]] SiteMachines machines(RunTime now) const;
   [[nodiscard]] const SiteHour& hour(std::int64_t number) const {
     return spec.hours[static_cast<std::size_t>(number) % spec.hours.size()];
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <string>
 #include <vector>
 
@@ -211,6 +212,79 @@ TEST_CASE("a tariff alone is the energy's money, and owns nothing") {
     CHECK(table.find("USD owned") == std::string::npos);
     CHECK(lockstep_with({"run", file, "--assert", "owned_usd<=1"}).exit == Exit::bad_input);
   }
+}
+
+TEST_CASE("a tariff of the run's site is the energy's money, and owns nothing") {
+  const test::TemporaryFolder folder;
+  Json scenario = powered(true);
+  scenario.erase("cost");
+  std::string hours = "time,usd_per_kwh\n";
+  for (int hour = 0; hour < 24; ++hour) hours += fmt::format("2026-01-01T{:02}:00,0.1\n", hour);
+  scenario["run"]["site"] = {{"hours", folder.write("hours.csv", hours)}};
+  const Json json = answer_to(scenario);
+  CHECK_FALSE(json.contains("owned_usd"));
+  CHECK(json["running_usd"].get<double>() ==
+        doctest::Approx(json["energy_j"].get<double>() / 3.6e6 * 0.1));
+  CHECK(json["missing_prices"].dump().find("cost.usd_per_kwh") == std::string::npos);
+  CHECK(json["missing_prices"].size() == 6);
+  const std::string table = lockstep_with({"run", folder.write("s.json", scenario.dump())}).out;
+  CHECK(table.find(" USD, energy only") != std::string::npos);
+  CHECK(table.find("USD owned") == std::string::npos);
+}
+
+TEST_CASE("a run's peak is that of its site's hours, and of the lots while they draw most") {
+  const auto peak_of = [](Json scenario) {
+    scenario["power"]["site_limit"] = "1 kW";
+    return answer_to(scenario);
+  };
+  Json scenario = powered(true);
+  Json at_40 = scenario;
+  at_40["power"]["outside_celsius"] = 40;
+  const Json hot = peak_of(at_40);
+  const double idle = hot["facility_power"]["idle_w"];
+  // The same weather by the hour, and a meter never reads less than an hour's mean.
+  scenario["run"]["site"] = {
+      {"weather",
+       {{"mean_celsius", 40}, {"yearly_kelvin", 0}, {"daily_kelvin", 0}, {"noise_kelvin", 0}}}};
+  const Json sited = peak_of(scenario);
+  CHECK(sited["site_peak_w"].get<double>() ==
+        doctest::Approx(hot["site_peak_w"].get<double>()).epsilon(1e-3));
+  CHECK(sited["site_peak_w"].get<double>() >= sited["site"]["drawn_w"].get<double>());
+  // Three times the job's four nodes: eight stand idle.
+  Json lots = at_40;
+  lots["run"]["spares"] = {{"hot", 0}, {"repair", "1 d"}};
+  lots["run"]["purchase"] = {
+      {"lots", {{{"name", "a"}, {"terms", "on_demand"}, {"nodes", 12}, {"usd_per_gpu_hour", 2}}}}};
+  lots.erase("cost");
+  const Json bought = peak_of(lots);
+  CHECK(bought["site_peak_w"].get<double>() ==
+        doctest::Approx(hot["site_peak_w"].get<double>() + 8 * idle / 4).epsilon(1e-6));
+}
+
+TEST_CASE("own lots pay for the energy that the run takes, by its tariff; rented ones for none") {
+  Json scenario = powered(true);
+  scenario["cost"] = {{"usd_per_kwh", 0.1}};
+  scenario["run"]["purchase"] = {
+      {"loses", 0.3},
+      {"lots", {{{"name", "a"}, {"terms", "buy"}, {"nodes", 12}, {"usd_per_node", 300'000}}}}};
+  const Json own = answer_to(scenario);
+  const double usd = own["energy_j"].get<double>() / 3.6e6 * 0.1;
+  CHECK(own["purchase"]["energy_usd"].get<double>() == doctest::Approx(usd).epsilon(1e-9));
+  CHECK(own["running_usd"].get<double>() == doctest::Approx(usd).epsilon(1e-9));
+  // Eight nodes stand idle, and four do what the job alone does.
+  scenario["run"].erase("purchase");
+  const Json alone = answer_to(scenario);
+  const double seconds = own["wall_s"], idle = alone["facility_power"]["idle_w"];
+  CHECK(own["energy_j"].get<double>() > 8 * idle / 4 * seconds);
+  CHECK(own["energy_j"].get<double>() <
+        (alone["facility_power"]["training_w"].get<double>() + 8 * idle / 4) * seconds);
+
+  scenario["run"]["purchase"] = {
+      {"lots", {{{"name", "a"}, {"terms", "on_demand"}, {"nodes", 12}, {"usd_per_gpu_hour", 2}}}}};
+  const Json rented = answer_to(scenario);
+  CHECK(rented["running_usd"] == 0);
+  CHECK(rented["purchase"]["energy_usd"] == 0);
+  CHECK(rented["energy_j"] == own["energy_j"]);
 }
 
 TEST_CASE("carbon is in the answer where the grid's intensity is given, and only there") {

@@ -75,6 +75,8 @@ TEST_CASE("with_reserve: a tenth more nodes draw a tenth of what all do idle, wh
   power.facility.add(Seconds{2}, Watts{1000});
   power.facility_meter.low = Watts{900};
   power.facility_meter.high = Watts{1100};
+  power.site_peak = Watts{1150};
+  power.gpu_nameplate = Watts{800 * 700};
   const StepPower more = with_reserve(power, 0.1);
   CHECK(more.levels.training.facility.base_units() == doctest::Approx(1010));
   CHECK(more.levels.waiting.facility.base_units() == doctest::Approx(410));
@@ -83,7 +85,10 @@ TEST_CASE("with_reserve: a tenth more nodes draw a tenth of what all do idle, wh
   CHECK(mean_power(more.facility).base_units() == doctest::Approx(1010));
   CHECK(more.facility_meter.low.base_units() == doctest::Approx(910));
   CHECK(more.facility_meter.high.base_units() == doctest::Approx(1110));
+  CHECK(more.site_peak.base_units() == doctest::Approx(1160));
+  CHECK(more.above(Watts{1000}).base_units() == doctest::Approx(160));
   CHECK(more.holdings.gpus == doctest::Approx(88));
+  CHECK(more.gpu_nameplate.base_units() == doctest::Approx(880 * 700));
   CHECK(more.holdings.nodes == doctest::Approx(11));
   CHECK(more.holdings.ports_100g == doctest::Approx(352));
   CHECK(more.holdings.facility_peak.base_units() == doctest::Approx(1210));

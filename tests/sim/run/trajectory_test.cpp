@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <numeric>
 
+#include "models/site/plant.hpp"
 #include "sim/core/random.hpp"
 #include "sim/run/failure_source.hpp"
 #include "sim/run/optimum.hpp"
@@ -470,6 +471,34 @@ TEST_CASE("failure source: Weibull components keep their mean, whatever their sh
     // Renewal theory: t / mean + (variance / mean^2 - 1) / 2 for each of 200.
     const double over = shape == 0.6 ? 1.1 : shape == 3.0 ? -0.43 : 0;
     CHECK(count == test::near(200 * (100 + over)).epsilon(0.02));
+  }
+}
+
+TEST_CASE("trajectory: nodes that are taken away are there as the binomial law has it") {
+  // 16 of 18 are needed. A node is there 10 of 12 days, or 5 of 7: it cannot go while it is away.
+  for (const double stays_days : {10.0, 5.0}) {
+    CAPTURE(stays_days);
+    Campaign campaign;
+    campaign.nodes = 16;
+    campaign.work = Seconds{4e9};
+    campaign.horizon = to_run_time(Seconds{4000 * kDay});
+    FailureMode taken = hardware(stays_days * kDay, 18);
+    taken.away = Seconds{2 * kDay};
+    taken.replaced = 0;
+    campaign.modes = {taken};
+    campaign.tiers = {{.name = "s", .interval = Seconds{60}}};
+    campaign.spares.hot = 2;
+    const RunSummary summary = summary_of(campaign, 20);
+    const double law = availability({.name = "node",
+                                     .units = 18,
+                                     .mean_time = Seconds{stays_days * kDay},
+                                     .repair = Seconds{2 * kDay}},
+                                    16);
+    CHECK(law == doctest::Approx(stays_days == 10 ? 0.4027 : 0.0766).epsilon(0.01));
+    // Some thousand spells of it: their mean is within a few hundredths.
+    CHECK(summary.goodput.mean == test::near(law).epsilon(0.06));
+    const double takings = 18 * stays_days / (stays_days + 2) * 4000 / stays_days;
+    CHECK(summary.modes[0].failures == test::near(takings).epsilon(0.02));
   }
 }
 

@@ -41,13 +41,13 @@ std::string problem_of_purchase(const std::string& members) {
   }
   return "";
 }
-/// Without a simulation: eight GPUs a node, 10 kW each, at 0.1 USD.
+/// Without a simulation: eight GPUs a node, 10 kW each while it waits, at 0.1 USD.
 Fleet fleet_of(const PurchaseSpec& spec) {
   return {.spec = spec,
           .steps = {{.at = Seconds{}, .nodes = 8, .used = 8, .speed = 1}},
           .begins = {},
           .gpus_per_node = 8,
-          .facility_per_node = Watts{10e3},
+          .waiting_node = Watts{10e3},
           .usd_per_kwh = 0.1,
           .assumptions = {}};
 }
@@ -159,15 +159,27 @@ TEST_CASE("money: rent by the hour, a reservation to its end, a lease as an annu
   const double payments = 12 * 8000 * rate / (1 - 1 / 1.12);
   CHECK(total(lease, 365.25).leased == doctest::Approx(payments));
   CHECK(total(lease, 30).leased == doctest::Approx(payments));
-  // 8 nodes of 10 kW for 100 hours at 0.1.
-  CHECK(total(lease, 100.0 / 24).energy == doctest::Approx(800));
+  // 8 nodes of 10 kW wait for 100 hours at 0.1; what the run takes is said by whoever knows it.
+  Fleet waiting = fleet_of(purchase_of("\"lots\": [" + lease + "]"));
+  CHECK(sum_of(money_by_month(waiting, days(10))).energy == 0);
+  waiting.begins = days(100.0 / 24);
+  CHECK(sum_of(money_by_month(waiting, days(10))).energy == doctest::Approx(800));
+}
+
+TEST_CASE("money: a spot lot is paid for while its nodes are there") {
+  Fleet fleet = fleet_of(purchase_of(R"("lots": [{"name": "a", "terms": "spot", "nodes": 8,
+    "usd_per_gpu_hour": 2, "taken_away": "10 d"}])"));
+  fleet.returns = days(2);
+  const MonthMoney money = sum_of(money_by_month(fleet, days(24)));
+  CHECK(money.rented == doctest::Approx(8 * 8 * 2.0 * 24 * 20));
+  CHECK(money.nodes == doctest::Approx(8 * 10 / 12.0));
 }
 
 TEST_CASE("money: interest on what was spent at the start is compound interest") {
   const PurchaseSpec spec = purchase_of(R"("interest": 0.08, "lots": [
     {"name": "a", "terms": "buy", "nodes": 1, "usd_per_node": 1000}])");
   Fleet fleet = fleet_of(spec);
-  fleet.facility_per_node = {};
+  fleet.waiting_node = {};
   const std::vector<MonthMoney> months = money_by_month(fleet, days(13 * kMonthDays));
   REQUIRE(months.size() == 13);
   CHECK(sum_of(months).interest ==
@@ -181,7 +193,7 @@ TEST_CASE("money: interest runs from the day that money is spent to the last one
   const auto of = [](const std::string& members, double run_days) {
     const std::string spec = "\"interest\": 0.08, " + members;
     Fleet fleet = fleet_of(purchase_of(spec));
-    fleet.facility_per_node = {};
+    fleet.waiting_node = {};
     return sum_of(money_by_month(fleet, days(run_days)));
   };
   const auto grown = [](double over_days) { return std::pow(1.08, over_days / 365.25); };

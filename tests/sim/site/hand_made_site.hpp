@@ -44,7 +44,7 @@ inline std::shared_ptr<const Fleet> a_quarter_at_first() {
                 {.at = Seconds{10.5 * 3600}, .nodes = 100, .used = 100, .own = 80, .speed = 1}},
       .begins = {},
       .gpus_per_node = 8,
-      .facility_per_node = {},
+      .waiting_node = {},
       .usd_per_kwh = 0,
       .assumptions = {}});
 }

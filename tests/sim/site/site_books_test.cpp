@@ -1,6 +1,7 @@
 #include "sim/site/site_books.hpp"
 
 #include <doctest/doctest.h>
+#include <memory>
 #include <vector>
 
 #include "models/site/plant.hpp"
@@ -131,6 +132,9 @@ TEST_CASE("books: machines that come later draw from then on, and own ones pay f
     CHECK(mwh(books.hours[h].of.machines) == doctest::Approx(machines[h]));
   }
   CHECK(books.power.machines.base_units() == doctest::Approx(10e6));
+  // Half of the last hour but one draws as much as all of the last.
+  CHECK(books.power.highest.level.base_units() == doctest::Approx(12.5e6));
+  CHECK(books.power.highest.busy == doctest::Approx(1));
   // A fifth of the nodes are own, then four fifths: as an hour begins. 12.5 MW in the last one.
   const std::vector<EnergyPayment> paid = energy_payments(plan, books);
   REQUIRE(paid.size() == machines.size() + 1);
@@ -142,6 +146,24 @@ TEST_CASE("books: machines that come later draw from then on, and own ones pay f
   CHECK(usd == doctest::Approx(125 * (0.2 * 25.75 + 0.8 * 10)));
   CHECK(paid.back().usd == doctest::Approx(0.8 * 12'500 * 10));
   CHECK(paid.back().at.base_units() == doctest::Approx(12 * 3600));
+}
+
+TEST_CASE("books: nodes of a lot that the job has no place for stand idle") {
+  SitePlan plan = hand_made_site();
+  Fleet fleet = *test::a_quarter_at_first();
+  fleet.steps[0] = {.at = Seconds{}, .nodes = 75, .used = 25, .own = 0, .speed = 0.25};
+  plan.fleet = std::make_shared<const Fleet>(fleet);
+  // 2.5 MW of a quarter at work, and half of the 1 MW that all take idle.
+  const SiteBooks books = site_books(plan, training_for(4), 0);
+  CHECK(mwh(books.sum.machines) == doctest::Approx(4 * 3.0));
+  CHECK(books.power.highest.level.base_units() == doctest::Approx(1.25 * 3e6));
+  CHECK(books.power.highest.busy == doctest::Approx(0.25));
+  // The grid has 2.5 MW for machines: 0.5 idle, and 2 for a quarter that takes 2.5 at full pace.
+  for (SiteHour& hour : plan.spec.hours) hour.limit = Watts{1.25 * 2.5e6};
+  const SiteState state = SiteClock(plan, 0).at(0);
+  CHECK(state.training.base_units() == doctest::Approx(2.5e6));
+  CHECK(state.speed == doctest::Approx(0.75));
+  CHECK_FALSE(state.down);
 }
 
 TEST_CASE("books: the grid's room is for what the grid gives, the path's for the machines") {

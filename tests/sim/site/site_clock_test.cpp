@@ -73,12 +73,12 @@ TEST_CASE("site: what is not there draws nothing, and a limit holds only what is
     CHECK(state.speed == doctest::Approx(speeds[h]));
     CHECK(state.training.base_units() == doctest::Approx(training[h]));
     CHECK(state.down == (h == 3));
-    CHECK(state.there == 0.25);
+    CHECK(state.machines.working == 0.25);
   }
   CHECK(clock.at(at_hour(10)).until == at_hour(10.5));
   // All of them want more than 3.2 MW at any pace, and idle they have enough.
   const SiteState all = clock.at(at_hour(10.5));
-  CHECK(all.there == 1);
+  CHECK(all.machines.working == 1);
   CHECK(all.speed == 0);
   CHECK_FALSE(all.down);
   CHECK(all.until == at_hour(11));

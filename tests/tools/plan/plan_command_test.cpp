@@ -476,7 +476,7 @@ TEST_CASE("lockstep plan: capital to be spent stands beside what is written off"
   const Json& expected = json.at("candidates")[0].at("expected");
   // 16 GPUs on two nodes, and one of two in reserve (10 %, rounded up).
   CHECK(expected.at("capital_usd").get<double>() == doctest::Approx(3 * (8 * 25'000 + 60'000)));
-  CHECK(json.at("candidates")[0].at("gpu_nameplate_w") == 16 * 700);
+  CHECK(json.at("candidates")[0].at("gpu_nameplate_w") == 24 * 700);
   const std::string table = lockstep_with({"plan", file}).out;
   CHECK(table.find("capital to be spent") != std::string::npos);
   CHECK(table.find("nameplate") != std::string::npos);

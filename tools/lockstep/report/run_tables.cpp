@@ -40,7 +40,7 @@ std::vector<CostLine> cost_lines(const CostReport& cost) {
 
 /// "owned", or what has a price where the machines have none. Requires a bill.
 std::string cost_words(const CampaignResult& result) {
-  const CostSpec& prices = result.scenario.power->cost;
+  const CostSpec prices = prices_of(result);
   return words_of(prices_machines(prices) ? MoneyOf::owned : MoneyOf::partial, &prices);
 }
 

@@ -46,20 +46,22 @@ std::string per_trillion_tokens(const CampaignResult& result, double owned_usd) 
 std::string bill_lines(const CampaignResult& result) {
   const RunBill& bill = *result.bill;
   const StepPower& power = *result.power;
-  const double training_w = power.levels.training.facility.base_units();
+  // Weather, limits and lots let a run draw more or less than a step of the job does.
+  const bool by_hours = result.site || result.fleet;
+  const Watts most = by_hours ? power.site_peak : power.levels.training.facility;
   constexpr double kMegawattHour = 3.6e9;
   const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
   const std::string there =
       result.fleet ? fmt::format("; of the nodes that are there, {} on average",
                                  significant(result.fleet->mean_nodes(bill.usage.time)))
                    : "";
-  std::string out =
-      labelled_line("Energy", kCampaignLabels,
-                    fmt::format("{} MWh at the site's meter, {} MW on average; {} MW in a step; "
-                                "nameplate of the GPUs {}{}",
-                                grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
-                                significant(mean_w / 1e6), significant(training_w / 1e6),
-                                power_text(power.gpu_nameplate), there));
+  std::string out = labelled_line(
+      "Energy", kCampaignLabels,
+      fmt::format("{} MWh at the site's meter, {} MW on average; {} MW {}; "
+                  "nameplate of the GPUs {}{}",
+                  grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
+                  significant(mean_w / 1e6), significant(most.base_units() / 1e6),
+                  by_hours ? "at the most" : "in a step", power_text(power.gpu_nameplate), there));
   if (bill.cost.tonnes_co2) {
     out += labelled_line("Carbon", kCampaignLabels,
                          fmt::format("{} t of CO2", significant(*bill.cost.tonnes_co2)));
@@ -72,8 +74,8 @@ std::string bill_lines(const CampaignResult& result) {
                                      "and interest, {} of it worth at the end{}",
                                      compact(money.usd()), compact(money.spent() + money.interest),
                                      compact(-money.residual), and_storage(result, money.usd())));
-  } else if (const CostSpec& prices = result.scenario.power->cost;
-             has_prices(prices) && !prices_machines(prices)) {
+  } else if (const CostSpec prices = prices_of(result);
+             !prices_machines(prices) && (has_prices(prices) || bill.cost.total_usd() != 0)) {
     out += labelled_line("Cost", kCampaignLabels,
                          fmt::format("{} USD, {}{}", compact(bill.cost.total_usd()),
                                      words_of(MoneyOf::partial, &prices),

@@ -23,7 +23,7 @@ std::string limit_warning(Watts peak, const PowerSpec& spec) {
 }
 
 std::string limit_warning(const StepPower& power, const PowerSpec& spec) {
-  return limit_warning(power.facility_meter.high, spec);
+  return limit_warning(power.site_peak, spec);
 }
 
 void LimitTally::add(std::optional<double> excess_w, std::optional<double> limit_w) {

@@ -1,0 +1,94 @@
+#include "sim/site/held_power.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/power/run_power.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kHourSpan = 3600;
+constexpr double kJoulesPerKilowattHour = 3.6e6;
+
+/// Of the lots while the run lasts, at the level of training.
+HighestDraw highest_of(const Fleet& fleet, Seconds run, const StepPower& held, int nodes) {
+  const NodeDraw draw = node_draw(held.levels.training.facility, held, nodes);
+  const Seconds ends = fleet.begins + run;
+  HighestDraw out{.level = {}, .busy = 0};
+  for (std::size_t i = 0; i < fleet.steps.size(); ++i) {
+    const FleetStep& step = fleet.steps[i];
+    const bool over = i + 1 < fleet.steps.size() && fleet.steps[i + 1].at <= fleet.begins;
+    if (over || step.at >= ends || draw.of(step) <= out.level) continue;
+    out = {.level = draw.of(step), .busy = static_cast<double>(step.used) / nodes};
+  }
+  return out;
+}
+
+}  // namespace
+
+NodeDraw node_draw(Watts level, const StepPower& held, int nodes) {
+  const Watts idle = (1 / held.holdings.nodes) * held.levels.idle.facility;
+  const double reserved = held.holdings.nodes - nodes;
+  return {.working = (1.0 / nodes) * (level - reserved * idle), .idle = idle};
+}
+
+double FleetEnergy::usd() const {
+  double sum = 0;
+  for (const EnergyPayment& each : paid) sum += each.usd;
+  return sum;
+}
+
+FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
+                         const CostSpec& prices) {
+  FleetEnergy out;
+  if (prices.grams_per_kwh) out.grams = 0;
+  const RunTime end = to_run_time(run);
+  for (RunTime now = 0; now < end;) {
+    const Seconds at = to_seconds(now);
+    const double hour = std::floor(at.base_units() / kHourSpan) + 1;
+    // A change of the lots can fall into an hour.
+    const RunTime next = std::max(now + 1, to_run_time(Seconds{hour * kHourSpan}));
+    const RunTime until = std::min({end, next, fleet.pace(now).until});
+    const FleetStep there = fleet.at(now);
+    const Joules drawn = draw.of(there) * to_seconds(until - now);
+    const double kwh = drawn.base_units() / kJoulesPerKilowattHour;
+    out.energy += drawn;
+    if (out.grams) *out.grams += kwh * prices.grams_per_kwh->at(at);
+    if (there.own > 0) {
+      const double share = static_cast<double>(there.own) / there.nodes;
+      out.paid.push_back({.at = fleet.begins + at, .usd = share * kwh * prices.usd_per_kwh.at(at)});
+    }
+    now = until;
+  }
+  return out;
+}
+
+StepPower held_power(const Scenario& scenario, const StepReport& step, int reserved,
+                     const HeldAt& at) {
+  const double share = reserved / static_cast<double>(scenario.nodes);
+  StepPower out = with_reserve(step_power(scenario, step), share);
+  StepPower most = out;
+  if (at.hottest_celsius != scenario.power->outside_celsius) {
+    Scenario hottest = scenario;
+    hottest.power->outside_celsius = at.hottest_celsius;
+    most = with_reserve(step_power(hottest, step), share);
+  }
+  if (at.fleet != nullptr) {
+    take_peak(highest_of(*at.fleet, at.run, most, scenario.nodes), most);
+  }
+  out.site_peak = most.site_peak;
+  out.holdings.facility_peak = most.holdings.facility_peak;
+  out.site_nodes = most.site_nodes;
+  return out;
+}
+
+void take_peak(const HighestDraw& highest, StepPower& held) {
+  const Watts mean = held.levels.training.facility;
+  const Watts metered = held.facility_meter.high - mean;
+  const Watts instant = peak_power(held.facility) - mean;
+  held.site_peak = highest.level + highest.busy * metered;
+  held.holdings.facility_peak = highest.level + highest.busy * instant;
+}
+
+}  // namespace lockstep

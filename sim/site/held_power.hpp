@@ -1,0 +1,58 @@
+/// What a run draws with all that it holds: nodes in reserve, lots that come and go, the weather.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "models/power/cost.hpp"
+#include "sim/power/step_power.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/site/fleet.hpp"
+#include "sim/step/step_report.hpp"
+
+namespace lockstep {
+
+/// A node with its share of the fabric and of what cools and feeds it.
+struct NodeDraw {
+  Watts working, idle;
+  /// All that are there: those that the job runs on work, the others stand idle.
+  [[nodiscard]] Watts of(const FleetStep& there) const {
+    return there.used * working + (there.nodes - there.used) * idle;
+  }
+};
+/// While a job of `nodes`, with what `held` has in reserve beside it, draws `level`.
+NodeDraw node_draw(Watts level, const StepPower& held, int nodes);
+
+/// Energy of a run on machines that come in lots.
+struct FleetEnergy {
+  Joules energy;                    ///< of all that are there
+  std::optional<double> grams{};    ///< of it, where the grid's intensity is given
+  std::vector<EnergyPayment> paid;  ///< own and leased nodes' share by the hour, as each begins
+  [[nodiscard]] double usd() const;
+};
+/// For `run` after it began, at the tariff and the intensity of its hours. A lot that is rented has
+/// its energy in its price.
+FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
+                         const CostSpec& prices);
+
+/// When a run has the most to draw.
+struct HeldAt {
+  double hottest_celsius = 20;   ///< outside
+  const Fleet* fleet = nullptr;  ///< lots; null: all machines are there
+  Seconds run;                   ///< how long, from its begin
+};
+/// A step's power with `reserved` idle nodes. Power and energy are at the scenario's outside
+/// temperature; site_peak, and what is built and hosted for it, are those of the hottest hour and
+/// of the lots while they draw most. Requires "power", and a step with its timeline and actors.
+StepPower held_power(const Scenario& scenario, const StepReport& step, int reserved,
+                     const HeldAt& at);
+
+/// What a site draws at its highest: a mean over steps, and how much of the whole job steps then.
+struct HighestDraw {
+  Watts level;
+  double busy = 1;  ///< 0: it draws evenly
+};
+/// Makes that, with a step's own swing on it, the peak that the site is held to and built for.
+void take_peak(const HighestDraw& highest, StepPower& held);
+
+}  // namespace lockstep
