@@ -52,7 +52,8 @@ auto of_data(Get get) {
 
 void add_run_times(FieldTable<Run>& fields) {
   fields
-      .add("goodput", Better::more, "Share of the wall time that advances training; mean of runs.",
+      .add("goodput", Better::more,
+           "Share of the wall time of all runs together that advances training.",
            [](const Run& r) { return r.summary.goodput.mean; })
       .add("goodput_half_width_95", "Half of its 95 % confidence interval.",
            [](const Run& r) { return r.summary.goodput.half_width; })
