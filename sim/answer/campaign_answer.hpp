@@ -16,6 +16,7 @@
 #include "models/power/cost.hpp"
 #include "sim/answer/hash_answer.hpp"
 #include "sim/answer/step_answer.hpp"
+#include "sim/answer/value.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/run/optimum.hpp"
 #include "sim/run/plan_campaign.hpp"
@@ -47,15 +48,26 @@ struct SiteAnswer {
   SiteBooks books;
 };
 
-/// Goodput over one or two values of the scenario, each point with all trajectories.
+/// The run with other values of its scenario.
+struct GridPoint {
+  SampleMean goodput;
+  NamedNumbers numbers{};  ///< campaign_numbers() of the answer to it
+
+  [[nodiscard]] std::optional<double> number(std::string_view name) const;
+};
+
+/// Points over one or two values of the scenario, each with all trajectories.
 struct GoodputGrid {
   struct Axis {
     std::string path;                 ///< "run.checkpoint.interval"
     std::vector<std::string> values;  ///< as they were given
   };
-  std::vector<Axis> axes;           ///< one or two
-  std::vector<SampleMean> goodput;  ///< the last axis fastest
+  std::vector<Axis> axes;         ///< one or two
+  std::vector<GridPoint> points;  ///< the last axis fastest
 };
+
+/// The values of a point, one of each axis; those of the last axis change first.
+std::vector<std::string> values_at(const std::vector<GoodputGrid::Axis>& axes, std::size_t point);
 
 /// How often a job of that size is stopped by the same components: its mean time to failure.
 struct ProjectedMttf {
@@ -122,6 +134,10 @@ bool answer_run(const RunSpec& run, const SampleOptions& sampling, bool timeline
 /// Fills in what a healthy step says about the run: its FLOPs, its power, and with that the bill.
 /// Needs the plan and the summary.
 void add_step(CampaignResult& result, const RunSpec& run);
+
+/// The numbers of the answer's first level, every bucket's share of the wall time, and of machines
+/// that are bought their money as "purchase.usd".
+NamedNumbers campaign_numbers(const CampaignResult& result);
 
 /// With units in the names, at most 12 significant digits, in a fixed order.
 nlohmann::ordered_json campaign_json(const CampaignResult& result);

@@ -54,7 +54,8 @@ auto of_data(Get get) {
 
 void add_run_times(FieldTable<Run>& fields) {
   fields
-      .add("goodput", Better::more, "Share of the wall time that advances training; mean of runs.",
+      .add("goodput", Better::more,
+           "Share of the wall time of all runs together that advances training.",
            [](const Run& r) { return r.summary.goodput.mean; })
       .add("goodput_half_width_95", "Half of its 95 % confidence interval.",
            [](const Run& r) { return r.summary.goodput.half_width; })
@@ -367,19 +368,24 @@ const FieldTable<StepPower>& run_level_fields() {
   return fields;
 }
 
-/// An object per point: its values, and goodput.
+/// Of a point's numbers, what an answer has beside its goodput.
+constexpr std::array<const char*, 5> kGridNumbers{"wall_s", "energy_j", "price_usd", "owned_usd",
+                                                  "purchase.usd"};
+
+/// An object per point: its values, goodput, and what else moves.
 Value grid_value(const GoodputGrid& grid) {
   Value::List points;
-  for (std::size_t i = 0; i < grid.goodput.size(); ++i) {
+  for (std::size_t i = 0; i < grid.points.size(); ++i) {
+    const GridPoint& each = grid.points[i];
+    const std::vector<std::string> values = values_at(grid.axes, i);
     Value::Object point;
-    std::size_t place = i;
-    for (std::size_t a = grid.axes.size(); a-- > 0;) {
-      const GoodputGrid::Axis& axis = grid.axes[a];
-      point.emplace_back(axis.path, axis.values[place % axis.values.size()]);
-      place /= axis.values.size();
+    for (std::size_t a = grid.axes.size(); a-- > 0;)
+      point.emplace_back(grid.axes[a].path, values[a]);
+    point.emplace_back("goodput", each.goodput.mean);
+    point.emplace_back("half_width_95", each.goodput.half_width);
+    for (const char* name : kGridNumbers) {
+      if (const auto number = each.number(name)) point.emplace_back(name, *number);
     }
-    point.emplace_back("goodput", grid.goodput[i].mean);
-    point.emplace_back("half_width_95", grid.goodput[i].half_width);
     points.emplace_back(std::move(point));
   }
   return points;
@@ -412,7 +418,8 @@ void add_run_lists(FieldTable<Run>& fields) {
               data_fields(), [](const Run& r) { return r.plan.data ? &r : nullptr; })
       .object("site", "What surrounds the racks, where the run says \"site\".", site_fields(),
               [](const Run& r) { return r.site ? &r : nullptr; })
-      .add("grid", "A point for each combination of --vary: its values, and goodput.",
+      .add("grid",
+           "A point for each combination of --vary: its values, goodput, time, energy and money.",
            [](const Run& r) { return r.grid ? grid_value(*r.grid) : Value(); })
       .add("interrupted", "True after Ctrl-C: fewer runs, or parts of the answer are missing.",
            [](const Run& r) { return r.interrupted ? std::optional(true) : std::nullopt; })
@@ -442,6 +449,15 @@ const FieldTable<CampaignResult>& campaign_fields() {
     return out;
   }();
   return fields;
+}
+
+NamedNumbers campaign_numbers(const CampaignResult& result) {
+  NamedNumbers out = campaign_fields().numbers(result);
+  for (const WallTime& of : wall_times(result)) {
+    out.emplace_back(std::string(of.bucket) + "_share", of.share);
+  }
+  if (result.fleet) out.emplace_back("purchase.usd", sum_of(months_of(result)).usd());
+  return out;
 }
 
 nlohmann::ordered_json campaign_json(const CampaignResult& result) {

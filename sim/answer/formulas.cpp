@@ -135,11 +135,11 @@ constexpr std::array kFormulas{
             "step_s"},
     Formula{"site_excess_w", "sr", true, "site_peak_w - site_limit_w", "site_peak_w site_limit_w"},
     Formula{"goodput", "r", false,
-            "time that advances training over wall time, mean of random runs with failures, "
-            "restarts and checkpoints",
+            "time that advances training over wall time, of all random runs together, with "
+            "failures, restarts and checkpoints",
             kRun},
     Formula{"goodput_half_width_95", "r", false,
-            "1.96 standard errors of goodput over the runs that were drawn",
+            "Student's t times the standard error of that ratio over the runs that were drawn",
             "goodput trajectories"},
     Formula{"wall_s", "r", false, "mean wall time of the runs that were drawn", kRun},
     Formula{"interruptions", "r", false, "mean count of failures that stop the job", kRun},

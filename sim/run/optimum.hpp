@@ -33,7 +33,7 @@ Seconds mean_time_between_stops(std::span<const FailureMode> modes);
 
 struct IntervalPoint {
   Seconds interval;
-  double goodput = 0, half_width = 0;  ///< of sample_mean()
+  double goodput = 0, half_width = 0;  ///< of sample_ratio()
 };
 /// That optimise_interval() simulates, at most.
 constexpr std::size_t kMostIntervals = 25;

@@ -58,6 +58,21 @@ SampleMean sample_mean(std::span<const double> values) {
   return out;
 }
 
+SampleMean sample_ratio(std::span<const double> parts, std::span<const double> wholes) {
+  assert(parts.size() == wholes.size());
+  std::vector<double> ratios, residuals;
+  for (std::size_t i = 0; i < parts.size(); ++i) ratios.push_back(parts[i] / wholes[i]);
+  SampleMean out = sample_mean(ratios);
+  if (parts.empty()) return out;
+  const double whole = std::accumulate(wholes.begin(), wholes.end(), 0.0);
+  out.mean = std::accumulate(parts.begin(), parts.end(), 0.0) / whole;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    residuals.push_back(parts[i] - out.mean * wholes[i]);
+  const double mean_whole = whole / static_cast<double>(wholes.size());
+  out.half_width = sample_mean(residuals).half_width / mean_whole;
+  return out;
+}
+
 MeanTimeToFailure mean_time_to_failure(double wall_s, double interruptions) {
   constexpr double kConfidence = 0.95;
   MeanTimeToFailure out;
@@ -71,14 +86,14 @@ RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult>
   RunSummary out;
   out.trajectories = results.size();
   const auto n = static_cast<double>(results.size());
-  std::vector<double> goodput, wall, interruptions;
+  std::vector<double> productive, wall, interruptions;
   std::array<double, kRunBuckets> books{};
   double all = 0;
   for (const FailureMode& mode : campaign.modes) out.modes.push_back({.name = mode.name});
   for (const TrajectoryResult& r : results) {
     const double took = seconds(r.wall);
     wall.push_back(took);
-    goodput.push_back(seconds(r.buckets[0]) / took);
+    productive.push_back(seconds(r.buckets[0]));
     interruptions.push_back(r.interruptions);
     all += took;
     for (std::size_t b = 0; b < books.size(); ++b) books[b] += seconds(r.buckets[b]);
@@ -94,7 +109,7 @@ RunSummary summarise(const Campaign& campaign, std::span<const TrajectoryResult>
     if (r.work == to_run_time(campaign.work)) out.finished += 1 / n;
   }
   for (std::size_t b = 0; b < books.size(); ++b) out.shares[b] = all > 0 ? books[b] / all : 0;
-  out.goodput = sample_mean(goodput);
+  out.goodput = sample_ratio(productive, wall);
   out.wall_s = sample_mean(wall);
   out.interruptions = sample_mean(interruptions);
   out.mttf = mean_time_to_failure(all, out.interruptions.mean * n);

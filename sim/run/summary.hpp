@@ -21,6 +21,15 @@ struct SampleMean {
 };
 SampleMean sample_mean(std::span<const double> values);
 
+/// All of `parts` over all of `wholes`, with the interval of that ratio; the percentiles are those
+/// of the ratios one by one. Where all wholes are alike it is sample_mean() of the ratios.
+///
+///     R = sum y / sum x,   v(R) = sum (y - R x)^2 / ((n - 1) n mean(x)^2)
+///
+/// Source: Cochran 1977, Sampling Techniques, 3rd edition, chapter 6, of a large population. Its
+/// bias is of the order of 1 / n. Requires as many of each, and wholes above 0.
+SampleMean sample_ratio(std::span<const double> parts, std::span<const double> wholes);
+
 /// The value that a Student variable with `freedom` >= 1 degrees of freedom stays below with 97.5
 /// %. Source: exact for 1 and 2; else Abramowitz and Stegun 1964, 26.7.5, within 0.8 %.
 double student_quantile(std::size_t freedom);
@@ -44,7 +53,9 @@ MeanTimeToFailure mean_time_to_failure(double wall_s, double interruptions);
 
 struct RunSummary {
   std::size_t trajectories = 0;
-  SampleMean goodput;  ///< effective training time ratio: productive over wall time
+  /// Effective training time ratio: productive over wall time of all trajectories together, as
+  /// sample_ratio(). A long one counts by its length, as in `shares`, whose first it is.
+  SampleMean goodput;
   SampleMean wall_s;
   SampleMean interruptions;
   MeanTimeToFailure mttf;

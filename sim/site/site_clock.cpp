@@ -40,8 +40,8 @@ BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Jo
   }
   const Joules room = capacity_of(battery) - stored;
   Watts in = std::max(Watts{}, Watts{} - missing);
-  const bool cheap =
-      battery.charge_below ? usd <= *battery.charge_below : !battery.discharge_above.has_value();
+  // Hours that are dear enough to discharge have returned above.
+  const bool cheap = !battery.charge_below || usd <= *battery.charge_below;
   if (cheap) in = std::max(in, battery.charge_power.value_or(battery.power));
   in = std::min({in, battery.power, at.limit - missing,
                  std::max(Joules{}, room) / battery.efficiency / length});

@@ -1,4 +1,5 @@
 // lockstep run of a scenario with "run": days to months.
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sstream>
@@ -207,6 +208,54 @@ TEST_CASE("lockstep run, weeks: --vary is --set for each point, with the same ra
   CHECK(grid[2]["goodput"] >= grid[0]["goodput"]);
   const std::string table = lockstep_with({"run", file, "--vary", "run.spares.hot=0,1"}).out;
   CHECK(table.find("run.spares.hot  goodput") != std::string::npos);
+}
+
+TEST_CASE("lockstep run, weeks: --vary shows the time, energy and money of each point") {
+  const test::TemporaryFolder folder;
+  nlohmann::json scenario = nlohmann::json::parse(kWeeks);
+  scenario["run"].erase("duration");
+  scenario["training"]["tokens"] = "20 B tokens";
+  const std::string file = folder.write("tokens.json", scenario.dump());
+  const std::vector<std::string> names{"goodput", "wall_s", "energy_j", "price_usd"};
+  const auto grid =
+      json_of({"run", file, "--format", "json", "--vary", "power.cap=700 W,300 W"})["grid"];
+  const auto one = json_of({"run", file, "--format", "json", "--set", "power.cap=300 W"});
+  for (const std::string& name : names) {
+    CAPTURE(name);
+    CHECK(grid[1].at(name) == one.at(name));
+  }
+  CHECK(grid[1].at("wall_s") > grid[0].at("wall_s"));
+  CHECK(grid[1].at("price_usd").get<double>() / grid[0].at("price_usd").get<double>() ==
+        doctest::Approx(grid[1].at("wall_s").get<double>() / grid[0].at("wall_s").get<double>()));
+
+  const std::vector<std::string> vary{"run", file, "--vary", "power.cap=700 W,300 W"};
+  const std::string table = lockstep_with(vary).out;
+  CHECK(table.find("Wall time   MWh  USD rented") != std::string::npos);
+  const std::string csv = folder.write(
+      "grid.csv",
+      lockstep_with({"run", file, "--vary", "power.cap=700 W,300 W", "--format", "csv"}).out);
+  const auto rows = csv_of(csv);
+  REQUIRE(rows.size() == 3);
+  REQUIRE(rows[0][0] == "power.cap");
+  for (std::size_t point = 0; point < 2; ++point) {
+    CHECK(rows[point + 1][0] == (point == 0 ? "700 W" : "300 W"));
+    for (const std::string& name : names) {
+      CAPTURE(name);
+      const auto column = std::ranges::find(rows[0], name) - rows[0].begin();
+      CHECK(std::stod(rows[point + 1].at(static_cast<std::size_t>(column))) ==
+            doctest::Approx(grid[point].at(name).get<double>()).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("lockstep run, weeks: the curve of --optimise has no CSV") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("weeks.json", kWeeks);
+  const Ran ran =
+      lockstep_with({"run", file, "--optimise", "run.checkpoint.interval", "--format", "csv"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.find("allowed: table, json") != std::string::npos);
 }
 
 TEST_CASE("lockstep run, weeks: mistakes of --vary are named before anything is simulated") {

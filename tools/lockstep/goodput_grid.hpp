@@ -1,11 +1,11 @@
-/// `lockstep run --vary`: goodput over one or two values of a scenario.
+/// `lockstep run --vary`: a run over one or two values of its scenario.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "sim/run/campaign.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/run/summary.hpp"
 #include "tools/console/console.hpp"
@@ -23,16 +23,21 @@ class GridPlan {
   GridPlan(const CampaignInput& input, const std::vector<std::string>& options,
            const PlannedWork& work);
 
-  [[nodiscard]] bool empty() const { return campaigns_.empty(); }
-  /// Stopped early by `sampling.progress`, points are missing.
-  [[nodiscard]] GoodputGrid simulate(const SampleOptions& sampling, Console& console) const;
+  [[nodiscard]] bool empty() const { return points_.empty(); }
+  /// Stopped early by `sampling.progress`, points are missing. Throws InputError.
+  [[nodiscard]] GoodputGrid simulate(const SampleOptions& sampling, const StepIntervals& intervals,
+                                     Console& console) const;
 
  private:
-  [[nodiscard]] Campaign plan_of(const CampaignInput& input, std::size_t point,
-                                 const PlannedWork& work) const;
+  struct Point {
+    std::unique_ptr<const ScenarioFile> file;
+    CampaignResult planned;  ///< of the file's scenario
+  };
+  [[nodiscard]] Point plan_of(const CampaignInput& input, std::size_t point,
+                              const PlannedWork& work) const;
 
   std::vector<GoodputGrid::Axis> axes_;
-  std::vector<Campaign> campaigns_;
+  std::vector<Point> points_;
 };
 
 }  // namespace lockstep

@@ -44,6 +44,11 @@ bool is_optimisable(const CampaignPlan& plan) {
 
 void check_optimisable(const ParsedOptions& options, const CampaignPlan& plan,
                        const std::string& file) {
+  if (options.choice("format", kFormats) == "csv") {
+    throw UsageError(
+        "--format: found \"csv\" beside --optimise, whose curve has no place in its lines; "
+        "allowed: table, json");
+  }
   const std::string path = options.get("optimise");
   if (path != kOptimised) {
     throw UsageError(fmt::format("--optimise: found \"{}\"; allowed: {}", path, kOptimised));
@@ -140,6 +145,7 @@ Exit run_campaign(const CampaignInput& input, const RunResult& job, const RunSpe
   CampaignResult result = planned_run(scenario, run, job.written);
   const Campaign& campaign = result.plan.campaign;
   if (optimises) check_optimisable(options, result.plan, scenario.file);
+  const StepIntervals intervals(input.presets);
   SampleOptions sampling = sampling_options(options, run);
   const HashDraws draws = hash_draws_of(options, scenario.file, scenario.fabric, scenario.nodes,
                                         nic_ports(scenario.node));
@@ -159,15 +165,13 @@ Exit run_campaign(const CampaignInput& input, const RunResult& job, const RunSpe
                             std::min<double>(sampling.jobs, all)},
                 console.err);
   const InterruptGuard guard;
-  if (!draw(run, sampling, traced, StepIntervals(input.presets), result, console)) {
-    return Exit::interrupted;
-  }
+  if (!draw(run, sampling, traced, intervals, result, console)) return Exit::interrupted;
   result.hash = hash_of(result, run, draws, sampling, console);
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   if (optimises || (reports && is_optimisable(result.plan))) {
     result.optimum = find_optimum(result.plan, sampling, console);
   }
-  if (!grid.empty()) result.grid = grid.simulate(sampling, console);
+  if (!grid.empty()) result.grid = grid.simulate(sampling, intervals, console);
   result.interrupted = InterruptGuard::interrupted();
   if (result.interrupted) {
     // Their points would not have met the same failures.

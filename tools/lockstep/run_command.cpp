@@ -137,8 +137,8 @@ constexpr std::array kRunOptions{
     OptionSpec{
         "vary", 0, "PATH=V1,V2,...", true,
         "The answer with each of these values of the scenario; given twice, with each pair. With "
-        "--model, each has the layout that is fastest there. For a scenario with \"run\": the "
-        "goodput, all meeting the same random numbers.",
+        "--model, each has the layout that is fastest there. For a scenario with \"run\": "
+        "goodput, time, energy and money, all meeting the same random numbers.",
         "--vary cluster.node.nics=1,2,4,8"},
     OptionSpec{
         "jitter", 0, "TIME", false,

@@ -51,6 +51,19 @@ TEST_CASE("sample_mean: mean, interval and percentiles of a small sample") {
   CHECK(of.half_width == test::near(2.776 * std::sqrt(2.5 / 5)).epsilon(0.005));
 }
 
+TEST_CASE("sample_ratio: of sums, not of ratios, with the interval of a ratio estimator") {
+  const std::vector<double> parts{1, 1}, wholes{2, 4};
+  const SampleMean of = sample_ratio(parts, wholes);
+  CHECK(of.mean == test::near(1.0 / 3));  // the mean of the ratios is 3 / 8
+  CHECK(of.median == test::near(0.375));
+  // Residuals +-1/3: their mean has a standard error of 1/3, over a mean whole of 3.
+  CHECK(of.half_width == test::near(12.706204736 / 9).epsilon(1e-9));
+  const std::vector<double> some{4, 1, 3, 2, 5}, fives(5, 5.0);
+  const std::vector<double> shares{0.8, 0.2, 0.6, 0.4, 1};
+  CHECK(sample_ratio(some, fives).mean == test::near(sample_mean(shares).mean));
+  CHECK(sample_ratio(some, fives).half_width == test::near(sample_mean(shares).half_width));
+}
+
 TEST_CASE("mean time to failure: all time over all interruptions, and a bound where none is seen") {
   const MeanTimeToFailure some = mean_time_to_failure(1000, 4);
   CHECK(some.mean_s.value() == 250);
@@ -100,6 +113,20 @@ TEST_CASE("summary: shares add up to 1, and counts are those of the rates") {
   CHECK(together == test::near(1).epsilon(1e-12));
   CHECK(summary.finished == test::near(1));
   CHECK(summary.modes[0].failures == test::near(summary.wall_s.mean / 20'000).epsilon(0.03));
+}
+
+TEST_CASE("summary: goodput is the work over the mean wall time, and the first share") {
+  // About one failure a run of ten days, with a mean of five days of repair.
+  Campaign campaign = campaign_of(10 * 86'400.0);
+  campaign.modes[0].scope = FailureScope::node;
+  campaign.spares.repair = Seconds{5 * 86'400.0};
+  const RunSummary summary =
+      summarise(campaign, sample(campaign, {.trajectories = 200, .progress = {}}));
+  CHECK(summary.finished == test::near(1));
+  CHECK(summary.wall_s.high > 1.5 * summary.wall_s.low);
+  CHECK(summary.goodput.mean ==
+        test::near(campaign.work.base_units() / summary.wall_s.mean).epsilon(1e-9));
+  CHECK(summary.goodput.mean == test::near(summary.shares[0]).epsilon(1e-12));
 }
 
 TEST_CASE("optimum: at the best interval the overhead is Young's and Daly's, within 2 %") {

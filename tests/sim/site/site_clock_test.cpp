@@ -123,6 +123,27 @@ TEST_CASE("site: by tariff a battery is filled when it is cheap and emptied when
   CHECK(of(2).out.base_units() == doctest::Approx(1e9));
 }
 
+TEST_CASE("site: a battery that is only told when to empty is filled in all other hours") {
+  SitePlan plan = hand_made_site();
+  plan.spec.battery =
+      BatterySpec{.energy_mwh = 5, .power = Watts{4e6}, .efficiency = 0.8, .discharge_above = 0.2};
+  plan.spec.priced = true;
+  for (SiteHour& hour : plan.spec.hours) {
+    hour.limit = Watts{15e6};
+    hour.usd_per_kwh = 0.05;
+  }
+  plan.spec.hours[1].usd_per_kwh = 0.3;
+  const auto of = [&](std::int64_t hour, Joules stored) {
+    return dispatched(plan, hour, Watts{12.5e6}, stored, Seconds{3600});
+  };
+  // The limit leaves 2.5 of its 4 MW; from what it holds, a MWh comes out in the dear hour.
+  CHECK(of(0, Joules{3.6e9}).in.base_units() == doctest::Approx(2.5e6 * 3600));
+  CHECK(of(0, Joules{3.6e9}).out == Joules{});
+  CHECK(of(1, Joules{3.6e9}).out.base_units() == doctest::Approx(3.6e9));
+  CHECK(of(1, Joules{3.6e9}).in == Joules{});
+  CHECK(of(0, Joules{5 * 3.6e9}).in == Joules{});
+}
+
 TEST_CASE("site: warm coolant holds cards to the power that their chips stand") {
   SitePlan plan = hand_made_site();
   plan.spec.cooling = CoolingPlant{.bank = never_failing("", 10),

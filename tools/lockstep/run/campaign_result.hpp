@@ -20,8 +20,8 @@ std::string unsaved_text(const CampaignResult& result);
 /// Why there are more failures than interruptions; empty where there aren't.
 std::string more_failures_text(const RunSummary& summary);
 
-/// A header line and one of values: the numbers of the JSON's first level, then every bucket's
-/// share.
+/// A header line and one of values: campaign_numbers(). With --vary a line for each point instead,
+/// which begins with its values.
 CsvText campaign_csv(const CampaignResult& result);
 /// For people, at most 100 columns wide.
 std::string campaign_table(const CampaignResult& result, const TextStyle& style);

@@ -55,15 +55,6 @@ std::size_t points_of(const std::vector<VaryAxis>& axes) {
   return count;
 }
 
-std::vector<std::string> values_at(const std::vector<VaryAxis>& axes, std::size_t point) {
-  std::vector<std::string> values(axes.size());
-  for (std::size_t a = axes.size(); a-- > 0;) {
-    values[a] = axes[a].values[point % axes[a].values.size()];
-    point /= axes[a].values.size();
-  }
-  return values;
-}
-
 std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t point) {
   std::vector<std::string> sets = values_at(axes, point);
   for (std::size_t a = 0; a < axes.size(); ++a) sets[a] = axes[a].path + "=" + sets[a];

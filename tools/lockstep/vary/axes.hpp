@@ -20,9 +20,6 @@ std::vector<VaryAxis> parse_axes(const std::vector<std::string>& options);
 /// Points of the grid; 0 without axes.
 std::size_t points_of(const std::vector<VaryAxis>& axes);
 
-/// The values of a point, one of each axis; those of the last axis change first.
-std::vector<std::string> values_at(const std::vector<VaryAxis>& axes, std::size_t point);
-
 /// The point's changes as --set has them: "cluster.nodes=64".
 std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t point);
 
