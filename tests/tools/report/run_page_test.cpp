@@ -235,6 +235,19 @@ TEST_CASE("waterfall: losses and what remains are all of the peak, also as print
           "Useful model FLOPs|36.0 %|1,382|$2,765||"});
 }
 
+TEST_CASE("run page: the rent of hot spares buys no training, and is no part of the job's") {
+  CampaignResult result = small_result();
+  // As many GPUs again, at 2 USD an hour; 90 % of the job's 3,840 GPU-hours train.
+  result.plan.campaign.spares.hot = result.scenario.nodes;
+  CHECK(headline_of(result).ends_with(
+      "Of $15.4 k for the GPU-hours, $8,448 buys no training, $7,680 of it hot spares."));
+  const std::vector<std::string> rows = rows_of(page_of(result), "Part");
+  CHECK(rows.front() == "Peak FLOPs × wall time|100.0 %|3,840|$7,680||");
+  CHECK(rows.back() ==
+        "Hot spares, beside these|–|3,840|$7,680|fewer of them, or warm ones that are in other "
+        "use|");
+}
+
 TEST_CASE("waterfall: losses too small to be seen become one, and still add up") {
   CampaignResult result = small_result();
   result.summary.shares = {0.9, 0, 0.0004, 0.0992, 0, 0.0003, 0, 0.0001};

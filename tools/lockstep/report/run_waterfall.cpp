@@ -138,10 +138,21 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
           {"series", {base_series, bar_series}}};
 }
 
+/// GPUs that are held beside the job's: none of the wall time that the parts share out.
+std::vector<PageCell> spares_row(const CampaignResult& result) {
+  const double hours = result.held_gpu_hours() - result.gpu_hours();
+  std::vector<PageCell> row{PageCell::text("Hot spares, beside these"), PageCell::text("–"),
+                            PageCell::number(page_count(hours), hours)};
+  if (const std::optional<double> price = result.scenario.usd_per_gpu_hour)
+    row.push_back(PageCell::number(page_usd(hours * *price), hours * *price));
+  row.push_back(PageCell::text("fewer of them, or warm ones that are in other use"));
+  return row;
+}
+
 /// Losses with what they take of the GPU-hours, and of the money where a price is known.
 PageTable waterfall_table(const CampaignResult& result, std::span<const WaterfallPart> parts) {
   const std::vector<double> printed = printed_shares(parts);
-  const std::optional<double> rent = result.rent_usd();
+  const std::optional<double> price = result.scenario.usd_per_gpu_hour;
   PageTable table{
       .columns = {{.title = "Part"},
                   {.title = "Share",
@@ -149,7 +160,7 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
                    .about = "of the peak FLOPs of all GPUs over the wall time"},
                   {.title = "GPU-hours", .numeric = true}},
   };
-  if (rent) table.columns.push_back({.title = "Rent", .numeric = true});
+  if (price) table.columns.push_back({.title = "Rent", .numeric = true});
   table.columns.push_back({.title = "What attacks it"});
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const WaterfallPart& part = parts[i];
@@ -160,10 +171,11 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
         {.content = part.is_loss() ? escaped(part.name) : strong(part.name)},
         {.content = part.is_loss() ? escaped(share) : strong(share), .sort = sign * part.share},
         PageCell::number(page_count(hours), hours)};
-    if (rent) row.push_back(PageCell::number(page_usd(part.share * *rent), part.share * *rent));
+    if (price) row.push_back(PageCell::number(page_usd(hours * *price), hours * *price));
     row.push_back(PageCell::text(part.about));
     table.rows.push_back(std::move(row));
   }
+  if (result.held_gpu_hours() > result.gpu_hours()) table.rows.push_back(spares_row(result));
   return table;
 }
 

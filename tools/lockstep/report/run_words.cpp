@@ -89,12 +89,17 @@ Html interval_sentence(const CampaignResult& result) {
          escaped(writes_sentence(result, optimum.best.interval));
 }
 
-/// What is paid for time that advances nothing.
+/// What is paid for time that advances nothing, and for GPUs that stand by.
 Html money_sentence(const CampaignResult& result) {
   const std::optional<double> rent = result.rent_usd();
   if (!rent) return {};
+  const double used = *result.scenario.usd_per_gpu_hour * result.gpu_hours();
+  const double spares = *rent - used;
   return escaped(fmt::format(" Of {} for the GPU-hours, ", page_usd(*rent))) +
-         strong(page_usd(*rent * (1 - result.summary.shares[0]))) + escaped(" buys no training.");
+         strong(page_usd(*rent - used * result.summary.shares[0])) +
+         escaped(result.held_gpu_hours() > result.gpu_hours()
+                     ? fmt::format(" buys no training, {} of it hot spares.", page_usd(spares))
+                     : " buys no training.");
 }
 
 PageFigure wall_figure(const SampleMean& wall) {
