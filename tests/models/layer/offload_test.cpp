@@ -169,13 +169,13 @@ TEST_CASE("offload: GPU and host do their parts of the optimiser's step side by 
 
 TEST_CASE("offload: memory of LLaMA 7B on eight A800 with DeepSpeed is as published") {
   // https://gist.github.com/chenyaofo/d4cd6a20ab4b95cb3a49491747e2139a: GB reserved at the peak.
-  struct Row {
+  struct Offloaded {
     std::vector<std::string> set;
     double published;
   };
-  const std::array rows{Row{{"offload.optimiser=1"}, 16.9}, Row{{kZero3, "batch.micro=2"}, 20.4},
-                        Row{{kZero3, "batch.micro=2", "offload.optimiser=1"}, 9.4}};
-  for (const Row& row : rows) {
+  const std::array rows{Offloaded{{"offload.optimiser=1"}, 16.9}, Offloaded{{kZero3, "batch.micro=2"}, 20.4},
+                        Offloaded{{kZero3, "batch.micro=2", "offload.optimiser=1"}, 9.4}};
+  for (const Offloaded& row : rows) {
     const Scenario s = offloading(row.set);
     const Bytes needed = peak_memory(s.job, s.stack, 0).needed();
     CHECK(double{needed / gibibytes(1)} == doctest::Approx(row.published).epsilon(0.12));
