@@ -58,6 +58,7 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::string loaded_precision;      ///< of weights as they are loaded, where neither says one;
                                      ///< "auto": the checkpoint's
   std::string recompute;             ///< none, selective, full
+  bool fsdp_checkpointing = false;   ///< by FSDP, whatever the model's own switch says
   std::vector<std::string> recompute_modules;
   std::optional<int> recompute_layers;  ///< of a stage, or in a group of recompute_every_layer
   bool recompute_every_layer = false;   ///< Megatron's "uniform": all of them, group by group

@@ -192,8 +192,11 @@ constexpr std::array kTrainerRows{
            "an optimiser with states of another size"},
     KeyRow{"fsdp_config.* fsdp_transformer_layer_cls_to_wrap fsdp_min_num_params "
            "local_rank ddp_* use_deepspeed "
-           "fsdp_config dataloader_* accelerator_config.*",
+           "dataloader_* accelerator_config.*",
            kHarmless},
+    KeyRow{
+        "fsdp_config", kMatters, nullptr,
+        "what it sets is not read: say its keys, --set fsdp_config.activation_checkpointing=true"},
     KeyRow{"learning_rate lr lr_* weight_decay adam_* max_grad_norm warmup_* num_train_epochs "
            "num_epochs epochs max_steps max_train_steps seed data_seed full_determinism "
            "label_smoothing_factor tf32 val_size lora_alpha lora_dropout lora_bias "

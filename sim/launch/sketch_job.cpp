@@ -162,6 +162,7 @@ class Sketching {
   /// use_torch_fsdp2 has no strategies), NeMo's PyTorch FSDP likewise.
   void settle_fsdp() {
     JobSketch& job = out_.job;
+    if (job.fsdp_checkpointing) job.recompute = "full";
     const bool nemo_fsdp = job.sharding == "zero3" && !job.megatron_fsdp;
     if (job.megatron_fsdp) {
       const std::string& strategy = job.megatron_fsdp_strategy;

@@ -502,6 +502,33 @@ TEST_CASE("import job: FSDP's SHARD_GRAD_OP keeps weights through a micro batch,
   }
 }
 
+TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's prefix") {
+  const std::string llama =
+      "meta-llama/Meta-Llama-3-8B\nbf16: true\nfsdp: [full_shard, auto_wrap]\n";
+  const std::string trainer = "output_dir: out\nmodel_name_or_path: " + llama;
+  const std::string axolotl = "micro_batch_size: 4\nsequence_len: 4096\nbase_model: " + llama;
+  for (const std::string prefix : {"", "fsdp_"}) {
+    const std::string config = "fsdp_config:\n  " + prefix + "version: 2\n  " + prefix +
+                               "activation_checkpointing: true\n  " + prefix +
+                               "reshard_after_forward: false\n  " + prefix +
+                               "offload_params: true\n  " + prefix + "forward_prefetch: true\n" +
+                               "gradient_checkpointing: false\n";
+    for (const std::string& file : {trainer, axolotl}) {
+      CAPTURE(file + config);
+      const JobImport found = imported("t.yaml", file + config, {.nodes = 2});
+      const Json job = job_of(found);
+      CHECK(job["recompute"] == "full");
+      CHECK(job["parallelism"].value("reshard", true) == false);
+      CHECK(job["offload"].dump() == R"({"optimiser":1.0,"parameters":true})");
+      CHECK(job["stack"] == "huggingface_fsdp2");
+      CHECK(fate_of(found, "fsdp_config." + prefix + "forward_prefetch") == "not modelled");
+      CHECK(fate_of(found, "bf16") == "used");
+    }
+  }
+  const JobImport bare = imported("t.yaml", trainer + "fsdp_config: fsdp.json\n", {.nodes = 2});
+  CHECK(fate_of(bare, "fsdp_config") == "not modelled");
+}
+
 TEST_CASE("import job: Megatron's sharding strategy counts where its FSDP is on, in any order") {
   const std::string bridge = R"(
 model: {_target_: megatron.bridge.models.llama.llama_provider.Llama3ModelProvider8B,
