@@ -529,6 +529,27 @@ TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's
   CHECK(fate_of(bare, "fsdp_config") == "not modelled");
 }
 
+TEST_CASE("import job: preference optimisation and RL of the Trainer's users are no fine-tuning") {
+  const std::string yaml =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\ncutoff_len: 4096\n";
+  const auto fate_with = [&](const std::string& key, const std::string& value) {
+    return fate_of(imported("t.yaml", yaml + key + ": " + value + "\n"), key);
+  };
+  CHECK(fate_with("stage", "sft") == "used");
+  CHECK(fate_with("stage", "pt") == "used");
+  CHECK(fate_with("use_vllm", "false") == "harmless");
+  CHECK(fate_with("pref_beta", "0.1") == "harmless");
+  using Line = std::array<std::string, 2>;
+  for (const auto& [key, value] :
+       {Line{"stage", "dpo"}, Line{"stage", "rm"}, Line{"rl", "dpo"}, Line{"num_generations", "8"},
+        Line{"max_completion_length", "4096"}, Line{"use_vllm", "true"},
+        Line{"vllm_mode", "colocate"}, Line{"ref_model", "meta-llama/Meta-Llama-3-8B"},
+        Line{"reward_model", "my/reward"}}) {
+    CAPTURE(key);
+    CHECK(fate_with(key, value) == "not modelled");
+  }
+}
+
 TEST_CASE("import job: Megatron's sharding strategy counts where its FSDP is on, in any order") {
   const std::string bridge = R"(
 model: {_target_: megatron.bridge.models.llama.llama_provider.Llama3ModelProvider8B,
