@@ -44,7 +44,8 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::vector<int> stage_layers;
   std::optional<int> first_layers, last_layers;
   bool distributed_optimizer = false;
-  bool megatron_fsdp = false;
+  bool megatron_fsdp = false, torch_fsdp2 = false;
+  bool torch_fsdp2_keeps_weights = false;  ///< no reshard after the forward pass, where it is on
   /// Their strategies, which do nothing where they are off.
   std::string megatron_fsdp_strategy, nemo_fsdp_strategy;
 

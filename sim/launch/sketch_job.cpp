@@ -171,6 +171,11 @@ class Sketching {
     } else if (!job.megatron_fsdp_strategy.empty()) {
       call_harmless("data_parallel_sharding_strategy");
     }
+    if (!job.torch_fsdp2) {
+      call_harmless("torch_fsdp2_no_reshard_after_forward");
+    } else if (job.torch_fsdp2_keeps_weights) {
+      job.reshard = false;
+    }
     if (job.nemo_fsdp_strategy.empty()) return;
     if (nemo_fsdp) {
       take_fsdp_name(job, job.nemo_fsdp_strategy);

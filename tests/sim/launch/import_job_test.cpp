@@ -584,6 +584,29 @@ dist: {use_megatron_fsdp: )";
   CHECK(job_of(torch)["parallelism"]["sharding"] == "zero3");
 }
 
+TEST_CASE("import job: PyTorch's FSDP2 under Megatron overlaps by itself, and may keep weights") {
+  const std::string keep = "--torch-fsdp2-no-reshard-after-forward";
+  const auto megatron_with = [](const std::string& arguments) {
+    std::string text = kMegatron;
+    for (const std::string_view ddp :
+         {"--use-distributed-optimizer ", "--overlap-grad-reduce ", "--overlap-param-gather "}) {
+      text.erase(text.find(ddp), ddp.size());
+    }
+    text.insert(text.find("--bf16"), arguments + " ");
+    return imported("train.sh", text);
+  };
+  const Json plain = job_of(megatron_with("--use-torch-fsdp2"));
+  CHECK(plain["stack"] == "megatron_core");
+  CHECK(plain["parallelism"].value("reshard", true) == true);
+  const JobImport kept = megatron_with(keep + " --use-torch-fsdp2");
+  CHECK(job_of(kept)["parallelism"]["reshard"] == false);
+  CHECK(fate_of(kept, keep) == "used");
+  // Without it nothing hides Megatron's own exchanges, and the flag does nothing.
+  const JobImport off = megatron_with(keep);
+  CHECK(job_of(off)["stack"]["communication"]["overlap_gradients"] == false);
+  CHECK(fate_of(off, keep) == "harmless");
+}
+
 TEST_CASE("import job: NeMo's FSDP strategies are PyTorch's, and count where FSDP is on") {
   const auto nemo_with = [](const std::string& lines) {
     return imported("n.yaml", R"(
