@@ -490,7 +490,9 @@ class Import {
     const StackSpec& spec = presets_.stack(name).spec;
     Json one{{"preset", name}};
     std::map<std::string, bool> communication = job_.communication;
-    if (kind_ == LaunchKind::megatron && !job_.zero_stage) {
+    // These two are switches of Megatron's own wrappers; fully_shard prefetches and reduces beside
+    // compute by itself (pytorch.org/docs/stable/distributed.fsdp.fully_shard.html).
+    if (kind_ == LaunchKind::megatron && !job_.zero_stage && !job_.torch_fsdp2) {
       communication.try_emplace("overlap_gradients", false);
       communication.try_emplace("overlap_parameters", false);
     }

@@ -44,7 +44,8 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::vector<int> stage_layers;
   std::optional<int> first_layers, last_layers;
   bool distributed_optimizer = false;
-  bool megatron_fsdp = false;
+  bool megatron_fsdp = false, torch_fsdp2 = false;
+  bool torch_fsdp2_keeps_weights = false;  ///< no reshard after the forward pass, where it is on
   /// Their strategies, which do nothing where they are off.
   std::string megatron_fsdp_strategy, nemo_fsdp_strategy;
 
@@ -58,6 +59,7 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::string loaded_precision;      ///< of weights as they are loaded, where neither says one;
                                      ///< "auto": the checkpoint's
   std::string recompute;             ///< none, selective, full
+  bool fsdp_checkpointing = false;   ///< by FSDP, whatever the model's own switch says
   std::vector<std::string> recompute_modules;
   std::optional<int> recompute_layers;  ///< of a stage, or in a group of recompute_every_layer
   bool recompute_every_layer = false;   ///< Megatron's "uniform": all of them, group by group

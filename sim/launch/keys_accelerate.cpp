@@ -1,4 +1,4 @@
-// Keys of Accelerate's YAML.
+// Keys of Accelerate's YAML. The Trainer's fsdp_config has them too, also without "fsdp_".
 #include <array>
 #include <fmt/format.h>
 #include <string_view>
@@ -53,7 +53,7 @@ void take_offload(J& job, const Setting& from) {
   job.offload_parameters = true;
 }
 void take_checkpointing(J& job, const Setting& from) {
-  if (from.flag()) job.recompute = "full";
+  if (from.flag()) job.fsdp_checkpointing = true;
 }
 void take_prefetch(J& job, const Setting& from) {
   if (!from.is_null() && lower(from.text()) == "no_prefetch") {
@@ -78,12 +78,17 @@ constexpr std::array kAccelerateRows{
     KeyRow{"gradient_accumulation_steps deepspeed_config.gradient_accumulation_steps", kUsed,
            take_count<&J::accumulation>},
     KeyRow{"fsdp_config.fsdp_sharding_strategy", kUsed, take_strategy},
-    KeyRow{"fsdp_config.fsdp_reshard_after_forward", kUsed, take_reshard},
-    KeyRow{"fsdp_config.fsdp_version", kUsed, take_count<&J::fsdp_version>},
-    KeyRow{"fsdp_config.fsdp_offload_params fsdp_config.fsdp_cpu_offload", kUsed, take_offload},
-    KeyRow{"fsdp_config.fsdp_activation_checkpointing", kUsed, take_checkpointing},
-    KeyRow{"fsdp_config.fsdp_backward_prefetch fsdp_config.fsdp_backward_prefetch_policy", kUsed,
-           take_prefetch},
+    KeyRow{"fsdp_config.fsdp_reshard_after_forward fsdp_config.reshard_after_forward", kUsed,
+           take_reshard},
+    KeyRow{"fsdp_config.fsdp_version fsdp_config.version", kUsed, take_count<&J::fsdp_version>},
+    KeyRow{"fsdp_config.fsdp_offload_params fsdp_config.fsdp_cpu_offload "
+           "fsdp_config.offload_params fsdp_config.cpu_offload",
+           kUsed, take_offload},
+    KeyRow{"fsdp_config.fsdp_activation_checkpointing fsdp_config.activation_checkpointing", kUsed,
+           take_checkpointing},
+    KeyRow{"fsdp_config.fsdp_backward_prefetch fsdp_config.fsdp_backward_prefetch_policy "
+           "fsdp_config.backward_prefetch",
+           kUsed, take_prefetch},
     KeyRow{"parallelism_config.parallelism_config_dp_replicate_size", kUsed,
            take_count<&J::replicate>},
     KeyRow{"parallelism_config.parallelism_config_dp_shard_size", kUsed, take_count<&J::shard>},
@@ -99,7 +104,8 @@ constexpr std::array kAccelerateRows{
     KeyRow{"dynamo_config.dynamo_backend dynamo_backend", kUsed, take_compile},
 
     KeyRow{"fsdp_config.fsdp_forward_prefetch fsdp_config.fsdp_auto_wrap_policy "
-           "fsdp_config.fsdp_min_num_params",
+           "fsdp_config.fsdp_min_num_params fsdp_config.forward_prefetch "
+           "fsdp_config.min_num_params",
            kMatters, nullptr, "by what weights are gathered: set parallelism.prefetch"},
     KeyRow{"fp8_config.* mixed_precision_config.*", kMatters, nullptr,
            "the recipe of 8-bit products"},

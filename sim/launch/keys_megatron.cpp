@@ -55,7 +55,9 @@ void take_sharding_strategy(J& job, const Setting& from) {
 }
 
 void take_fsdp2(J& job, const Setting& from) {
-  if (from.flag()) job.sharding = "zero3";
+  if (!from.flag()) return;
+  job.sharding = "zero3";
+  job.torch_fsdp2 = true;
 }
 
 /// Megatron-Bridge has it in two sections, of which one suffices.
@@ -328,6 +330,7 @@ constexpr std::array kMegatronRows{
     KeyRow{"use_distributed_optimizer", kUsed, take_distributed_optimizer},
     KeyRow{"data_parallel_sharding_strategy", kUsed, take_sharding_strategy},
     KeyRow{"use_torch_fsdp2", kUsed, take_fsdp2},
+    KeyRow{"torch_fsdp2_no_reshard_after_forward", kUsed, take_flag<&J::torch_fsdp2_keeps_weights>},
     KeyRow{"use_megatron_fsdp use_custom_fsdp", kUsed, take_megatron_fsdp},
     KeyRow{"num_distributed_optimizer_instances", kUsed, take_optimizer_instances},
     KeyRow{"moe_token_dispatcher_type", kUsed, take_dispatcher},

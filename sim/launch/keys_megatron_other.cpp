@@ -101,7 +101,7 @@ constexpr std::array kOtherRows{
            "keep_fp8_weight_transpose_cache"},
     // Memory of the process, not of the step.
     KeyRow{
-        "empty_unused_memory_level torch_fsdp2_no_reshard_after_forward "
+        "empty_unused_memory_level "
         "delay_grad_reduce delay_param_gather align_grad_reduce align_param_gather "
         "no_align_* ddp_num_buckets use_nccl_ub fsdp_double_buffer "
         "no_contiguous_buffers_in_local_ddp suggested_communication_unit_size "

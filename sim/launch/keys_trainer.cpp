@@ -139,6 +139,13 @@ void take_deepspeed_file(J& job, const Setting& from) {
   const std::string text = lower(from.text());
   if (text.ends_with(".json") || text.ends_with(".yaml")) job.deepspeed_file = from.text();
 }
+constexpr const char* kPreferences =
+    "a step of preference optimisation or of RL: write it under rl";
+/// LLaMA-Factory's: pt, sft, rm, ppo, dpo, kto.
+void take_training_stage(J& job, const Setting& from) {
+  const std::string text = lower(from.text());
+  if (text != "sft" && text != "pt") job.not_modelled = kPreferences;
+}
 void take_packing(J& job, const Setting& from) { job.packed = from.flag(); }
 void take_tp(J& job, const Setting& from) {
   if (from.count(0) > 1) job.tensor = from.count();
@@ -177,6 +184,9 @@ constexpr std::array kTrainerRows{
     KeyRow{"deepspeed deepspeed_config ds_config deepspeed_config_file", kUsed,
            take_deepspeed_file},
 
+    KeyRow{"stage", kUsed, take_training_stage},
+    KeyRow{"rl trl.* num_generations max_completion_length ref_model reward_* use_vllm vllm_*",
+           kMatters, nullptr, kPreferences},
     KeyRow{"load_in_8bit", kMatters, nullptr, kEightBits},
     KeyRow{"optim_args adafactor", kMatters, nullptr,
            "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states"},
@@ -192,8 +202,11 @@ constexpr std::array kTrainerRows{
            "an optimiser with states of another size"},
     KeyRow{"fsdp_config.* fsdp_transformer_layer_cls_to_wrap fsdp_min_num_params "
            "local_rank ddp_* use_deepspeed "
-           "fsdp_config dataloader_* accelerator_config.*",
+           "dataloader_* accelerator_config.*",
            kHarmless},
+    KeyRow{
+        "fsdp_config", kMatters, nullptr,
+        "what it sets is not read: say its keys, --set fsdp_config.activation_checkpointing=true"},
     KeyRow{"learning_rate lr lr_* weight_decay adam_* max_grad_norm warmup_* num_train_epochs "
            "num_epochs epochs max_steps max_train_steps seed data_seed full_determinism "
            "label_smoothing_factor tf32 val_size lora_alpha lora_dropout lora_bias "
@@ -216,10 +229,10 @@ constexpr std::array kTrainerRows{
            "use_fast_tokenizer use_slow_tokenizer padding_side conversation_template "
            "lazy_preprocess trust_remote_code model_revision config_name cache_dir "
            "add_eos_token special_tokens.* strict train_on_inputs shuffle* mask_history "
-           "stage rope_scaling bnb_* low_cpu_mem_usage keep_linebreaks pad_to_* model_type "
+           "rope_scaling bnb_* low_cpu_mem_usage keep_linebreaks pad_to_* model_type "
            "tokenizer_type is_*_derived_model resize_vocab num_proc dataset_num_proc "
-           "assistant_only_loss completion_only_loss reward_* num_generations use_vllm vllm_* "
-           "max_prompt_length max_completion_length temperature top_p top_k ref_model "
+           "assistant_only_loss completion_only_loss pref_* kto_* simpo_* dpo_* ppo_* rl_beta "
+           "max_prompt_length temperature top_p top_k "
            "image_* video_* freeze_vision_tower upcast_* infer_* split_batches debug hub_token",
            kHarmless},
 };

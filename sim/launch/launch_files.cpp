@@ -31,8 +31,8 @@ struct KindMark {
 constexpr std::array kTreeMarks{
     KindMark{LaunchKind::megatron, "model_args.* *--tensor_model_parallel_size*"},
     KindMark{LaunchKind::accelerate,
-             "compute_environment distributed_type num_machines fsdp_config.fsdp_version "
-             "deepspeed_config.zero_stage downcast_bf16"},
+             "compute_environment distributed_type num_machines deepspeed_config.zero_stage "
+             "downcast_bf16"},
     KindMark{LaunchKind::nemo,
              "trainer.num_nodes trainer.devices exp_manager.* "
              "model.encoder_seq_length trainer.precision"},
@@ -48,6 +48,7 @@ constexpr std::array kTreeMarks{
     KindMark{LaunchKind::trainer,
              "per_device_train_batch_size model_name_or_path base_model sequence_len cutoff_len "
              "output_dir num_train_epochs"},
+    KindMark{LaunchKind::accelerate, "fsdp_config.fsdp_version"},
     KindMark{LaunchKind::bridge,
              "train.* model.* ddp.* dist.* checkpoint.* optimizer.* recipe "
              "tensor_model_parallel_size"},

@@ -162,6 +162,7 @@ class Sketching {
   /// use_torch_fsdp2 has no strategies), NeMo's PyTorch FSDP likewise.
   void settle_fsdp() {
     JobSketch& job = out_.job;
+    if (job.fsdp_checkpointing) job.recompute = "full";
     const bool nemo_fsdp = job.sharding == "zero3" && !job.megatron_fsdp;
     if (job.megatron_fsdp) {
       const std::string& strategy = job.megatron_fsdp_strategy;
@@ -169,6 +170,11 @@ class Sketching {
       if (job.sharding.empty()) job.sharding = "zero3";
     } else if (!job.megatron_fsdp_strategy.empty()) {
       call_harmless("data_parallel_sharding_strategy");
+    }
+    if (!job.torch_fsdp2) {
+      call_harmless("torch_fsdp2_no_reshard_after_forward");
+    } else if (job.torch_fsdp2_keeps_weights) {
+      job.reshard = false;
     }
     if (job.nemo_fsdp_strategy.empty()) return;
     if (nemo_fsdp) {

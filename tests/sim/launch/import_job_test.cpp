@@ -502,6 +502,54 @@ TEST_CASE("import job: FSDP's SHARD_GRAD_OP keeps weights through a micro batch,
   }
 }
 
+TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's prefix") {
+  const std::string llama =
+      "meta-llama/Meta-Llama-3-8B\nbf16: true\nfsdp: [full_shard, auto_wrap]\n";
+  const std::string trainer = "output_dir: out\nmodel_name_or_path: " + llama;
+  const std::string axolotl = "micro_batch_size: 4\nsequence_len: 4096\nbase_model: " + llama;
+  for (const std::string prefix : {"", "fsdp_"}) {
+    const std::string config = "fsdp_config:\n  " + prefix + "version: 2\n  " + prefix +
+                               "activation_checkpointing: true\n  " + prefix +
+                               "reshard_after_forward: false\n  " + prefix +
+                               "offload_params: true\n  " + prefix + "forward_prefetch: true\n" +
+                               "gradient_checkpointing: false\n";
+    for (const std::string& file : {trainer, axolotl}) {
+      CAPTURE(file + config);
+      const JobImport found = imported("t.yaml", file + config, {.nodes = 2});
+      const Json job = job_of(found);
+      CHECK(job["recompute"] == "full");
+      CHECK(job["parallelism"].value("reshard", true) == false);
+      CHECK(job["offload"].dump() == R"({"optimiser":1.0,"parameters":true})");
+      CHECK(job["stack"] == "huggingface_fsdp2");
+      CHECK(fate_of(found, "fsdp_config." + prefix + "forward_prefetch") == "not modelled");
+      CHECK(fate_of(found, "bf16") == "used");
+    }
+  }
+  const JobImport bare = imported("t.yaml", trainer + "fsdp_config: fsdp.json\n", {.nodes = 2});
+  CHECK(fate_of(bare, "fsdp_config") == "not modelled");
+}
+
+TEST_CASE("import job: preference optimisation and RL of the Trainer's users are no fine-tuning") {
+  const std::string yaml =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\ncutoff_len: 4096\n";
+  const auto fate_with = [&](const std::string& key, const std::string& value) {
+    return fate_of(imported("t.yaml", yaml + key + ": " + value + "\n"), key);
+  };
+  CHECK(fate_with("stage", "sft") == "used");
+  CHECK(fate_with("stage", "pt") == "used");
+  CHECK(fate_with("use_vllm", "false") == "harmless");
+  CHECK(fate_with("pref_beta", "0.1") == "harmless");
+  using Line = std::array<std::string, 2>;
+  for (const auto& [key, value] :
+       {Line{"stage", "dpo"}, Line{"stage", "rm"}, Line{"rl", "dpo"}, Line{"num_generations", "8"},
+        Line{"max_completion_length", "4096"}, Line{"use_vllm", "true"},
+        Line{"vllm_mode", "colocate"}, Line{"ref_model", "meta-llama/Meta-Llama-3-8B"},
+        Line{"reward_model", "my/reward"}}) {
+    CAPTURE(key);
+    CHECK(fate_with(key, value) == "not modelled");
+  }
+}
+
 TEST_CASE("import job: Megatron's sharding strategy counts where its FSDP is on, in any order") {
   const std::string bridge = R"(
 model: {_target_: megatron.bridge.models.llama.llama_provider.Llama3ModelProvider8B,
@@ -534,6 +582,29 @@ dist: {use_megatron_fsdp: )";
   const JobImport torch =
       megatron_with("--use-torch-fsdp2 --data-parallel-sharding-strategy optim_grads");
   CHECK(job_of(torch)["parallelism"]["sharding"] == "zero3");
+}
+
+TEST_CASE("import job: PyTorch's FSDP2 under Megatron overlaps by itself, and may keep weights") {
+  const std::string keep = "--torch-fsdp2-no-reshard-after-forward";
+  const auto megatron_with = [](const std::string& arguments) {
+    std::string text = kMegatron;
+    for (const std::string_view ddp :
+         {"--use-distributed-optimizer ", "--overlap-grad-reduce ", "--overlap-param-gather "}) {
+      text.erase(text.find(ddp), ddp.size());
+    }
+    text.insert(text.find("--bf16"), arguments + " ");
+    return imported("train.sh", text);
+  };
+  const Json plain = job_of(megatron_with("--use-torch-fsdp2"));
+  CHECK(plain["stack"] == "megatron_core");
+  CHECK(plain["parallelism"].value("reshard", true) == true);
+  const JobImport kept = megatron_with(keep + " --use-torch-fsdp2");
+  CHECK(job_of(kept)["parallelism"]["reshard"] == false);
+  CHECK(fate_of(kept, keep) == "used");
+  // Without it nothing hides Megatron's own exchanges, and the flag does nothing.
+  const JobImport off = megatron_with(keep);
+  CHECK(job_of(off)["stack"]["communication"]["overlap_gradients"] == false);
+  CHECK(fate_of(off, keep) == "harmless");
 }
 
 TEST_CASE("import job: NeMo's FSDP strategies are PyTorch's, and count where FSDP is on") {
