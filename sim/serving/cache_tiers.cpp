@@ -65,13 +65,20 @@ void TierStore::clear() {
   order_.clear();
 }
 
-ReplicaTiers::ReplicaTiers(const TierPlan& plan, int block, RemotePool& remote)
-    : plan_(plan),
+ReplicaTiers::ReplicaTiers(const TierPlan& plan, std::size_t replica, int block, RemotePool& remote)
+    : plan_(&plan),
       block_(block),
       remote_(&remote),
       host_(tier_blocks(plan.host_tokens, block)),
-      links_(static_cast<std::size_t>(plan.groups), 0),
-      nics_(static_cast<std::size_t>(plan.groups), 0) {}
+      links_(static_cast<std::size_t>(plan.groups), 0) {
+  const std::size_t first = replica * links_.size();
+  for (std::size_t group = first; group < first + links_.size(); ++group) {
+    ports_.push_back(plan.ports.empty() ? std::vector{PortLoad{.port = group}} : plan.ports[group]);
+    for (const PortLoad& load : ports_.back()) {
+      if (load.port >= remote.ports.size()) remote.ports.resize(load.port + 1, 0);
+    }
+  }
+}
 
 HeldPrompt ReplicaTiers::find(const PrefixCache& gpu, std::int32_t node,
                               std::int64_t most_tokens) const {
@@ -103,20 +110,32 @@ void ReplicaTiers::write(std::vector<PrefixPiece>& pieces) {
   pieces.clear();
 }
 
+/// To the group whose ports are free first.
+RunTime ReplicaTiers::load_remote(double tokens, RunTime now) {
+  const auto busy = [&](const std::vector<PortLoad>& group) {
+    RunTime until = 0;
+    for (const PortLoad& load : group) until = std::max(until, remote_->ports[load.port]);
+    return until;
+  };
+  RunTime there = after_others(remote_->until, tokens * plan_->pool_token, now);
+  for (const PortLoad& load : *std::ranges::min_element(ports_, {}, busy)) {
+    const Seconds takes = load.share * tokens * plan_->remote_token;
+    there = std::max(there, after_others(remote_->ports[load.port], takes, now));
+  }
+  return there + to_run_time(plan_->remote_latency);
+}
+
 RunTime ReplicaTiers::load(const HeldPrompt& held, RunTime now) {
   if (held.host + held.remote == 0) return now;
   const auto tokens = [&](std::int64_t blocks) { return static_cast<double>(blocks * block_); };
   RunTime there = now;
   if (held.host > 0) {
     RunTime& link = *std::ranges::min_element(links_);
-    there = after_others(link, tokens(held.host) * plan_.host_token, now);
+    there = after_others(link, tokens(held.host) * plan_->host_token, now);
     host_.load(held.host);
   }
   if (held.remote > 0) {
-    RunTime& nic = *std::ranges::min_element(nics_);
-    const RunTime in = after_others(nic, tokens(held.remote) * plan_.remote_token, now);
-    const RunTime out = after_others(remote_->until, tokens(held.remote) * plan_.pool_token, now);
-    there = std::max(there, std::max(in, out) + to_run_time(plan_.remote_latency));
+    there = std::max(there, load_remote(tokens(held.remote), now));
     remote_->store.load(held.remote);
   }
   ++account_.loads;
@@ -133,7 +152,6 @@ void ReplicaTiers::count(const HeldPrompt& held) {
 void ReplicaTiers::lose() {
   host_.clear();
   std::ranges::fill(links_, 0);
-  std::ranges::fill(nics_, 0);
 }
 
 TierAccount ReplicaTiers::account() const {

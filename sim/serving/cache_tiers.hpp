@@ -5,9 +5,10 @@
 /// the longest unwritten leaves first, and what is loaded back stays where it was. So of two sizes
 /// of a tier the larger one holds all that the smaller one does (Mattson et al. 1970, IBM Syst. J.
 /// 9(2), 78-117), unless a single piece is larger than the smaller one. Loads over a group's link
-/// go one after the other; those out of the pool last as long as the group's NICs or the pool,
-/// whichever is later, has bytes before them. Leaves out: what writing takes (it is beside passes,
-/// in the other direction of the links), and the fabric between NICs and the pool.
+/// go one after the other; those out of the pool last as long as the group's NIC ports, which it
+/// may share with other groups and replicas, or the pool, whichever is later, have bytes before
+/// them. Leaves out: what writing takes (it is beside passes, in the other direction of the links),
+/// and the fabric between NICs and the pool.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,12 @@
 
 namespace lockstep {
 
+/// What of a load comes through which NIC port of the service's nodes.
+struct PortLoad {
+  std::size_t port = 0;
+  double share = 1;
+};
+
 /// What stands behind the caches, in tokens and in what loading one takes; 0: nothing.
 struct TierPlan {
   CacheLoad load = CacheLoad::blocking;
@@ -29,9 +36,11 @@ struct TierPlan {
   double host_tokens = 0;    ///< that a replica's part of host memory holds
   double remote_tokens = 0;  ///< that the pool holds
   Seconds host_token{};      ///< from the host to the group's GPUs
-  Seconds remote_token{};    ///< through the group's NICs
+  Seconds remote_token{};    ///< through one NIC port, all of it
   Seconds pool_token{};      ///< out of the pool, whoever asks
   Seconds remote_latency{};  ///< of each load out of the pool
+  /// Of each group, replica by replica; empty: a port of its own for each.
+  std::vector<std::vector<PortLoad>> ports{};
 };
 
 /// Blocks that went into a tier, back from it, and out of it for good: written = left + held.
@@ -61,10 +70,11 @@ class TierStore {
   TierFlow flow_;
 };
 
-/// The pool of all replicas, and until when it is busy.
+/// The pool of all replicas, and until when it and the NIC ports of their nodes are busy.
 struct RemotePool {
   TierStore store;
   RunTime until = 0;
+  std::vector<RunTime> ports{};
 };
 
 /// Which tier holds how much of a prompt's beginning, in blocks.
@@ -86,10 +96,10 @@ struct TierAccount {
 /// The tiers as one replica sees them.
 class ReplicaTiers {
  public:
-  /// `remote` outlives it.
-  ReplicaTiers(const TierPlan& plan, int block, RemotePool& remote);
+  /// Of the replica of that number; `plan` and `remote` outlive it.
+  ReplicaTiers(const TierPlan& plan, std::size_t replica, int block, RemotePool& remote);
 
-  [[nodiscard]] const TierPlan& plan() const { return plan_; }
+  [[nodiscard]] const TierPlan& plan() const { return *plan_; }
   /// The longest beginning of `node` of which each piece is somewhere, and at most so many tokens.
   [[nodiscard]] HeldPrompt find(const PrefixCache& gpu, std::int32_t node,
                                 std::int64_t most_tokens) const;
@@ -106,11 +116,14 @@ class ReplicaTiers {
   [[nodiscard]] TierAccount account() const;
 
  private:
-  TierPlan plan_;
+  RunTime load_remote(double tokens, RunTime now);
+
+  const TierPlan* plan_;
   int block_;
   RemotePool* remote_;
   TierStore host_;
-  std::vector<RunTime> links_, nics_;  ///< of each group: until when it is busy
+  std::vector<RunTime> links_;                ///< of each group: until when it is busy
+  std::vector<std::vector<PortLoad>> ports_;  ///< of each group
   TierAccount account_;
 };
 

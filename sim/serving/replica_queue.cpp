@@ -17,7 +17,7 @@ ReplicaQueue::ReplicaQueue(const ReplicaRules& rules, PassClock& clock,
       capacity_(static_cast<std::int64_t>(std::min(rules.cache_tokens / rules.block, 1e15))) {
   assert(rules.block >= 1 && rules.pass_tokens >= 1 && rules.most_sequences >= 1);
   if (rules.tiers == nullptr || rules.prefixes == nullptr) return;
-  tiers_.emplace(*rules.tiers, rules.block, *rules.remote);
+  tiers_.emplace(*rules.tiers, rules.replica, rules.block, *rules.remote);
 }
 
 std::int64_t ReplicaQueue::blocks(double tokens) const {

@@ -42,6 +42,7 @@ struct ReplicaRules {
   /// Where they stay when the cache has let go of them; null: nowhere. Both or none.
   const TierPlan* tiers = nullptr;
   RemotePool* remote = nullptr;
+  std::size_t replica = 0;  ///< of its pool: whose NICs it loads through
 };
 
 /// What a request has behind it on its replica.

@@ -50,9 +50,10 @@ ServingRun::EventKind ServingRun::event_of(LifeEvent kind) {
   return EventKind::check;
 }
 
-void ServingRun::add_pool(const PoolPlan& pool, const ReplicaRules& rules) {
+void ServingRun::add_pool(const PoolPlan& pool, ReplicaRules rules) {
   assert(pool.replicas >= 1 && pool.clock != nullptr);
   for (int r = 0; r < pool.replicas; ++r) {
+    rules.replica = static_cast<std::size_t>(r);
     replicas_.emplace_back(rules, *pool.clock, requests_, states_);
   }
 }

@@ -70,7 +70,7 @@ class ServingRun {
     return replica < prompt_replicas() ? result_.serving : result_.decoding;
   }
 
-  void add_pool(const PoolPlan& pool, const ReplicaRules& rules);
+  void add_pool(const PoolPlan& pool, ReplicaRules rules);
   void push(RunTime at, EventKind kind, std::uint32_t index, std::uint32_t epoch = 0) {
     events_.push({at, kind, order_++, index, epoch});
   }

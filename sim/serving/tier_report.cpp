@@ -1,7 +1,12 @@
 #include "sim/serving/tier_report.hpp"
 
+#include <array>
+#include <map>
+#include <vector>
+
 #include "models/generation/serving_replica.hpp"
 #include "models/layer/offload.hpp"
+#include "sim/fabric/fabric_member.hpp"
 #include "sim/serving/kv_network.hpp"
 
 namespace lockstep {
@@ -20,6 +25,28 @@ Bytes remote_memory(const ServingSpec& spec) {
 
 double tokens_in(Bytes memory, Bytes token) {
   return memory > Bytes{} ? double{memory / token} : 0;
+}
+
+/// Ranks of a group load equal parts, each through the port of its GPU.
+std::vector<std::vector<PortLoad>> port_loads(const ServingSpec& spec) {
+  const KvCut cut = kv_cut(spec.pools[0]);
+  const NodeSpec& node = spec.cluster.node;
+  const std::array<std::vector<int>, 2> placed = place_replicas(spec);
+  std::vector<std::vector<PortLoad>> out;
+  for (const int first : placed[0]) {
+    for (int group = 0; group < cut.groups; ++group) {
+      std::map<std::size_t, int> ranks;  // by port
+      for (int rank = 0; rank < cut.ranks(); ++rank) {
+        const FabricMember at = fabric_member(node, first + cut.gpu(group, rank));
+        ++ranks[static_cast<std::size_t>(at.node * nic_ports(node).count + at.nic)];
+      }
+      std::vector<PortLoad>& loads = out.emplace_back();
+      for (const auto& [port, count] : ranks) {
+        loads.push_back({port, static_cast<double>(count) / cut.ranks()});
+      }
+    }
+  }
+  return out;
 }
 
 /// Of what was written to a tier and so on.
@@ -62,8 +89,9 @@ std::optional<TierPlan> tier_plan(const ServingSpec& spec, const ServingReplica&
     out.host_token = replica.cache_per_token() / link;
   }
   if (tiers.remote) {
-    const KvCut cut = kv_cut(spec.pools[0]);
-    out.remote_token = token / kv_rate(node, spec.transfer.efficiency, cut, cut, false);
+    const NicPorts ports = nic_ports(node);
+    out.ports = port_loads(spec);
+    out.remote_token = token / (spec.transfer.efficiency * ports.bandwidth);
     out.pool_token = token / tiers.remote->bandwidth;
     out.remote_latency = tiers.remote->latency;
   }

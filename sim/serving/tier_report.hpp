@@ -2,7 +2,8 @@
 ///
 /// Keys and values of a token are kept once, whole. From the host each GPU loads its own part,
 /// which of latent attention, and where there are more ranks than heads, is a copy; out of the pool
-/// one copy comes, which the NICs of the ranks share out (as between pools, kv_shards.hpp).
+/// one copy comes, which the NICs of the ranks share out (as between pools, kv_shards.hpp). A NIC
+/// that GPUs share takes the loads of all of them one after the other.
 #pragma once
 
 #include <optional>

@@ -6,10 +6,18 @@
 #include <doctest/doctest.h>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
+#include "models/generation/serving_replica.hpp"
 #include "sim/core/random.hpp"
+#include "sim/scenario/read_serving.hpp"
+#include "sim/scenario/serving_replica_spec.hpp"
 #include "sim/serving/replica_queue.hpp"
 #include "sim/serving/serve.hpp"
+#include "sim/serving/simulate_serving.hpp"
+#include "sim/serving/tier_report.hpp"
 #include "tests/support/near.hpp"
+#include "tests/support/presets.hpp"
 
 namespace lockstep {
 namespace {
@@ -91,17 +99,48 @@ std::vector<ServedRequest> zipf_requests(int count, std::size_t of, double apart
   return out;
 }
 
+/// Llama 3 8B on one DGX H100 with so many NICs of 100 Gb/s, before a pool that is never in the
+/// way.
+ServingSpec behind_nics(int nics, int tensor, int groups = 1) {
+  const nlohmann::json scenario{
+      {"model", "llama3_8b"},
+      {"cluster",
+       {{"node", {{"preset", "dgx_h100"}, {"nics", nics}, {"nic_bandwidth", "100 Gb/s"}}},
+        {"nodes", 1},
+        {"fabric", "ideal"}}},
+      {"serving",
+       {{"load",
+         {{"rate", 60},
+          {"requests", 400},
+          {"input", {{"mean", 300}}},
+          {"output", {{"mean", 20}}},
+          {"prefix", {{"tokens", 12000}, {"count", 40}}}}},
+        {"pools",
+         {{"both",
+           {{"replicas", 8 / tensor / groups},
+            {"tensor", tensor},
+            {"attention_data", groups},
+            {"engine", "vllm"}}}}},
+        {"batching", {{"memory_fraction", 0.3}}},
+        {"cache_tiers",
+         {{"remote", {{"memory", "40 TB"}, {"bandwidth", "1000 TB/s"}}}, {"load", "blocking"}}}}}};
+  return read_serving(JsonCursor::parse("s.json", scenario.dump()), test::presets());
+}
+/// What a NIC of it carries.
+constexpr double kNicBytesPerSecond = 0.8 * 100e9 / 8;
+
 }  // namespace
 
 TEST_CASE("cache tiers: what fits on the host comes back in its bytes over the link's rate") {
-  struct Row {
+  struct TierRow {
     CacheLoad load;
     double ttft_s;
   };
   // 16 ms of load and 1 ms of work on the last token; of ten layers the last one's work is left
   // when all is there.
-  for (const Row& row : {Row{CacheLoad::blocking, 0.017}, Row{CacheLoad::asynchronous, 0.017},
-                         Row{CacheLoad::by_layer, 0.0161}}) {
+  for (const TierRow& row :
+       {TierRow{CacheLoad::blocking, 0.017}, TierRow{CacheLoad::asynchronous, 0.017},
+        TierRow{CacheLoad::by_layer, 0.0161}}) {
     CAPTURE(row.ttft_s);
     TierClock clock;
     const std::vector<PrefixNode> nodes = beginnings(2);
@@ -247,6 +286,54 @@ TEST_CASE(
   CHECK(seconds_to_first(both[5]) == test::near(0.036 + 0.032));
 }
 
+TEST_CASE("cache tiers: loads of replicas that share a NIC come one after the other") {
+  struct TierRow {
+    int nics, tensor, groups;
+    double nics_of_group, groups_on_nic;
+  };
+  for (const TierRow& row :
+       {TierRow{8, 1, 1, 1, 1}, TierRow{4, 1, 1, 1, 2}, TierRow{2, 1, 1, 1, 4},
+        TierRow{1, 1, 1, 1, 8}, TierRow{16, 1, 1, 2, 1}, TierRow{8, 2, 1, 2, 1},
+        TierRow{4, 2, 1, 1, 1}, TierRow{2, 2, 1, 1, 2}, TierRow{2, 8, 1, 2, 1},
+        TierRow{8, 1, 8, 1, 1}, TierRow{2, 1, 4, 1, 4}, TierRow{1, 2, 2, 1, 4}}) {
+    CAPTURE(row.nics);
+    CAPTURE(row.tensor);
+    CAPTURE(row.groups);
+    const ServingSpec spec = behind_nics(row.nics, row.tensor, row.groups);
+    const ServingReplica replica(replica_spec(spec.pools[0], spec));
+    const std::optional<TierPlan> plan = tier_plan(spec, replica);
+    REQUIRE(plan);
+    RemotePool pool{.store = TierStore(kBeginning)};
+    double last = 0;
+    for (int r = 0; r < spec.pools[0].replicas; ++r) {
+      ReplicaTiers tiers(*plan, static_cast<std::size_t>(r), kTierBlock, pool);
+      for (int group = 0; group < row.groups; ++group) {
+        const RunTime there = tiers.load({.node = 0, .remote = kBeginning / kTierBlock}, 0);
+        last = std::max(last, to_seconds(there).base_units());
+      }
+    }
+    const double bytes = kBeginning * replica.moved_per_token().base_units();
+    const double alone = bytes / (row.nics_of_group * kNicBytesPerSecond);
+    CHECK(last == test::near(0.001 + row.groups_on_nic * alone).epsilon(1e-4));
+  }
+}
+
+TEST_CASE(
+    "cache tiers: no more comes out of the pool than a node's NICs carry, and fewer are later") {
+  double before = 0;
+  for (const int nics : {8, 2, 1}) {
+    CAPTURE(nics);
+    ServingSpec spec = behind_nics(nics, 1);
+    const ServingReport report = simulate_serving(spec);
+    REQUIRE(report.tiers);
+    const double loaded = report.tiers->tiers[0].loaded_bytes;
+    CHECK(loaded > 0);
+    CHECK(report.figures.span_s >= loaded / (nics * kNicBytesPerSecond));
+    CHECK(report.tiers->load_s > before);
+    before = report.tiers->load_s;
+  }
+}
+
 TEST_CASE(
     "cache tiers: with a replica that dies its part of host memory is lost, the pool is not") {
   for (const bool on_host : {true, false}) {
@@ -268,13 +355,13 @@ TEST_CASE(
 }
 
 TEST_CASE("cache tiers: the first layer of a pass is done when it has its part of the load") {
-  struct Row {
+  struct TierRow {
     CacheLoad load;
     double end_s, first_layer_s;
   };
   // 16 ms of load and 1 ms of work, each a tenth a layer.
-  for (const Row& row :
-       {Row{CacheLoad::blocking, 0.017, 0.0161}, Row{CacheLoad::by_layer, 0.0161, 0.0017}}) {
+  for (const TierRow& row : {TierRow{CacheLoad::blocking, 0.017, 0.0161},
+                             TierRow{CacheLoad::by_layer, 0.0161, 0.0017}}) {
     CAPTURE(row.end_s);
     TierClock clock;
     const std::vector<PrefixNode> nodes = beginnings(1);

@@ -100,6 +100,31 @@ TEST_CASE("lockstep run: memory behind small caches finds what these have let go
   CHECK(number(host, "/capacity_bytes") == doctest::Approx(4 * 1.5e12));
 }
 
+TEST_CASE("lockstep run: a service's page has what the memory behind its caches held") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/serving.html";
+  const auto written = [&](std::vector<std::string> changes) {
+    std::vector<std::string> args{"run",   kConversations,
+                                  "--set", "serving.load.requests=1000",
+                                  "--set", "serving.batching.memory_fraction=0.28",
+                                  "--set", "expect.that=[\"served>0\"]"};
+    for (const std::string& change : changes) args.insert(args.end(), {"--set", change});
+    args.insert(args.end(), {"--report", page});
+    const Ran ran = lockstep_with(args);
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return read_text_file(page);
+  };
+  CHECK(written({}).find("Memory behind the caches") == std::string::npos);
+  const std::string text =
+      written({"serving.cache_tiers.host.memory=200 GB",
+               R"(serving.cache_tiers.remote={"memory": "40 TB", "bandwidth": "100 GB/s"})"});
+  CHECK(text.find("Memory behind the caches") != std::string::npos);
+  CHECK(text.find(" in host memory, ") != std::string::npos);
+  CHECK(text.find("host memory</td>") != std::string::npos);
+  CHECK(text.find("remote pool</td>") != std::string::npos);
+  CHECK(text.find("40,000 GB") != std::string::npos);
+}
+
 TEST_CASE("lockstep run: more load on the same replicas, later tokens") {
   const std::vector<std::string> few{kChatScenario, "--set", "serving.load.requests=2000"};
   std::vector<std::string> many = few;

@@ -138,19 +138,6 @@ std::string serving_lives_lines(const ServingAnswer& a) {
   return out;
 }
 
-/// What memory behind the GPUs' caches held, and what it took to get it.
-std::string serving_tiers_text(const ServingTierReport& t) {
-  std::string out = percent_text(t.gpu_found_share) + " on GPUs";
-  for (const ServingTier& tier : t.tiers) {
-    out += fmt::format(", {} {}", percent_text(tier.found_share),
-                       tier.name == "host" ? "in host memory" : "in the remote pool");
-  }
-  if (t.loads == 0) return out + "; nothing was loaded";
-  out += fmt::format("; {} of {} on average", counted(t.loads, "load"), duration_text(t.load_s));
-  if (t.stall_s > 0) out += fmt::format(", passes waited for {}", duration_text(t.stall_s));
-  return out;
-}
-
 /// Keys and values between pools.
 std::string serving_transfer_text(const ServingAnswer& a) {
   const ServingReport& r = a.report;
@@ -188,7 +175,7 @@ std::string serving_headline(const ServingAnswer& a) {
     out += line("Prefix cache", fmt::format("{} of the tokens of prompts were held already",
                                             percent_text(a.report.found_share)));
   }
-  if (a.report.tiers) out += line("Cache tiers", serving_tiers_text(*a.report.tiers));
+  if (a.report.tiers) out += line("Cache tiers", cache_tiers_words(*a.report.tiers));
   out += line("End to end", served_times_text(f.e2e_s));
   out +=
       line("Throughput",

@@ -223,6 +223,35 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
+/// What stands behind the caches of replicas, and what came of it.
+void add_cache_tiers(Page& page, const ServingAnswer& a) {
+  if (!a.report.tiers) return;
+  PageTable table{
+      .columns = {
+          {.title = "Memory"},
+          {.title = "Of all", .numeric = true, .about = "tokens of prompts that were found there"},
+          {.title = "Holds at most", .numeric = true},
+          {.title = "Written", .numeric = true},
+          {.title = "Loaded", .numeric = true},
+          {.title = "Left", .numeric = true},
+          {.title = "Held in the end", .numeric = true}}};
+  const auto share = [](double of) { return PageCell::number(page_percent(of, 1), of); };
+  const auto gigabytes = [](double bytes) {
+    return PageCell::number(significant(bytes / 1e9) + " GB", bytes);
+  };
+  table.rows.push_back({PageCell::text("GPUs"), share(a.report.tiers->gpu_found_share),
+                        PageCell::unknown(), PageCell::unknown(), PageCell::unknown(),
+                        PageCell::unknown(), PageCell::unknown()});
+  for (const ServingTier& tier : a.report.tiers->tiers) {
+    table.rows.push_back({PageCell::text(tier.name == "host" ? "host memory" : "remote pool"),
+                          share(tier.found_share), gigabytes(tier.capacity_bytes),
+                          gigabytes(tier.written_bytes), gigabytes(tier.loaded_bytes),
+                          gigabytes(tier.left_bytes), gigabytes(tier.held_bytes)});
+  }
+  page.section("Memory behind the caches", cache_tiers_words(*a.report.tiers) + ".");
+  page.table(table);
+}
+
 /// What the service and trainings do to each other.
 void add_serving_beside(Page& page, const ServingAnswer& a) {
   if (!a.report.beside) return;
@@ -399,6 +428,7 @@ std::string serving_page(const ServingAnswer& a) {
   add_distribution(page, a);
   add_serving_time(page, a);
   add_serving_pools(page, a);
+  add_cache_tiers(page, a);
   add_serving_beside(page, a);
   add_serving_over_time(page, a);
   add_power_over_time(page, a);

@@ -60,4 +60,16 @@ std::string load_course_words(const ServingAnswer& a) {
       counted(static_cast<double>(course.enough), "request"));
 }
 
+std::string cache_tiers_words(const ServingTierReport& t) {
+  std::string out = percent_text(t.gpu_found_share) + " on GPUs";
+  for (const ServingTier& tier : t.tiers) {
+    out += fmt::format(", {} {}", percent_text(tier.found_share),
+                       tier.name == "host" ? "in host memory" : "in the remote pool");
+  }
+  if (t.loads == 0) return out + "; nothing was loaded";
+  out += fmt::format("; {} of {} on average", counted(t.loads, "load"), duration_text(t.load_s));
+  if (t.stall_s > 0) out += fmt::format(", passes waited for {}", duration_text(t.stall_s));
+  return out;
+}
+
 }  // namespace lockstep

@@ -17,5 +17,7 @@ std::string formats_words(const ServingSpec& spec);
 std::string request_limits_words(const ServingObjectives& objectives);
 /// Where what requests saw depends on how long the load is: why. Else empty.
 std::string load_course_words(const ServingAnswer& answer);
+/// What memory behind the GPUs' caches held, and what it took to get it.
+std::string cache_tiers_words(const ServingTierReport& tiers);
 
 }  // namespace lockstep
