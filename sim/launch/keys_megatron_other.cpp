@@ -16,7 +16,7 @@ constexpr std::array kOtherRows{
            "end_weight_* clip_grad init_method* seed loss_scale initial_loss_scale min_loss_scale "
            "loss_scale_window hysteresis override_opt_param_scheduler override_opt_* "
            "use_checkpoint_opt_* attention_dropout hidden_dropout dropout ffn_dropout "
-           "norm_epsilon layernorm_epsilon optimizer warmup use_checkpoint_args "
+           "norm_epsilon layernorm_epsilon warmup use_checkpoint_args "
            "apply_layernorm_1p layernorm_zero_centered_gamma normalization rotary_base "
            "rotary_percent rotary_seq_len_interpolation_factor rotary_scaling_factor "
            "rotary_interleaved "
@@ -115,6 +115,7 @@ constexpr std::array kOtherRows{
 
     KeyRow{"hybrid_attention_ratio hybrid_mlp_ratio", kMatters, nullptr,
            "layers of a hybrid model: write its pattern (hybrid_layer_pattern)"},
+    KeyRow{"muon_num_ns_steps", kMatters, nullptr, kOtherOptimiser},
     KeyRow{"qk_layernorm qk_l2_norm", kMatters, nullptr,
            "norms of queries and keys add a small kernel to each layer"},
     KeyRow{
