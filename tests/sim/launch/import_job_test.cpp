@@ -620,6 +620,23 @@ model: {micro_batch_size: 1, global_batch_size: 32, encoder_seq_length: 4096, op
   CHECK(nemo("adafactor") == "not modelled");
 }
 
+TEST_CASE("import job: layers in 16 bits and attention in 8 matter beside products of 8 bits") {
+  const auto fates = [](const std::string& arguments) {
+    std::string text = kMegatron;
+    text.insert(text.find("--bf16"), arguments + " --num-layers-at-start-in-bf16 8 ");
+    const JobImport found = imported("train.sh", text);
+    return std::array{fate_of(found, "--first-last-layers-bf16"),
+                      fate_of(found, "--num-layers-at-start-in-bf16"),
+                      fate_of(found, "--fp8-dot-product-attention")};
+  };
+  using Fates = std::array<std::string, 3>;
+  const std::string both = " --first-last-layers-bf16 --fp8-dot-product-attention";
+  CHECK(fates("--fp8-format hybrid" + both) ==
+        Fates{"not modelled", "not modelled", "not modelled"});
+  CHECK(fates("--fp8-format hybrid") == Fates{"absent", "harmless", "absent"});
+  CHECK(fates(both) == Fates{"harmless", "harmless", "harmless"});
+}
+
 TEST_CASE("import job: PyTorch's FSDP2 under Megatron overlaps by itself, and may keep weights") {
   const std::string keep = "--torch-fsdp2-no-reshard-after-forward";
   const auto megatron_with = [](const std::string& arguments) {
