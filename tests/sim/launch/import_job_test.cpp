@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -635,6 +636,21 @@ TEST_CASE("import job: layers in 16 bits and attention in 8 matter beside produc
         Fates{"not modelled", "not modelled", "not modelled"});
   CHECK(fates("--fp8-format hybrid") == Fates{"absent", "harmless", "absent"});
   CHECK(fates(both) == Fates{"harmless", "harmless", "harmless"});
+}
+
+TEST_CASE("import job: a batch that is not micro batch x accumulation x replicas is refused") {
+  const auto with = [](const std::string& sequences, std::optional<int> nodes) {
+    const std::string text = "{\"train_batch_size\": " + sequences + R"(,
+      "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 8,
+      "zero_optimization": {"stage": 2}})";
+    return refusal("ds.json", text, {.nodes = nodes, .model = "llama3_8b"});
+  };
+  CHECK(with("512", 2) == "imported");
+  CHECK(with("512", {}) == "imported");  // the nodes that make it so
+  CHECK(with("256", 2) ==
+        "ds.json: found a batch of 256 sequences, and 16 replicas that accumulate 8 micro batches "
+        "of 4, which are 512; allowed: numbers that agree: another number of nodes (--nodes N), or "
+        "--set train_batch_size=512");
 }
 
 TEST_CASE("import job: PyTorch's FSDP2 under Megatron overlaps by itself, and may keep weights") {
