@@ -147,6 +147,13 @@ class Layout {
     out_.data = all / (std::int64_t{out_.tensor} * out_.context * out_.pipeline);
   }
 
+  /// DeepSpeed and the Trainer refuse another batch (deepspeed/runtime/config.py,
+  /// _batch_assertion); Megatron takes what is left of it as accumulation.
+  [[nodiscard]] bool batch_is_product() const {
+    return kind_ == LaunchKind::deepspeed || kind_ == LaunchKind::trainer ||
+           kind_ == LaunchKind::accelerate;
+  }
+
   /// Whole nodes that the batch divides over, if there are some.
   [[nodiscard]] std::int64_t least_with_batch(std::int64_t least, int each) const {
     if (job_.gpus) return *job_.gpus;
@@ -159,8 +166,7 @@ class Layout {
                                           std::int64_t{job_.accumulation.value_or(1)}
                                     : 1;
     for (std::int64_t all = least; known && all <= 64 * least; all += least) {
-      if (job_.accumulation && kind_ == LaunchKind::deepspeed &&
-          step * (all / model) != *job_.sequences) {
+      if (job_.accumulation && batch_is_product() && step * (all / model) != *job_.sequences) {
         continue;
       }
       if (*job_.sequences % (step * (all / model)) == 0) return all;
@@ -306,6 +312,18 @@ class Layout {
     }
     out_.sequences = job_.sequences ? std::int64_t{*job_.sequences}
                                     : std::int64_t{out_.micro} * steps * out_.data;
+    if (job_.sequences && job_.micro && job_.accumulation) require_product();
+  }
+
+  void require_product() const {
+    const std::int64_t product = std::int64_t{out_.micro} * *job_.accumulation * out_.data;
+    if (product == out_.sequences) return;
+    fail(fmt::format("a batch of {} sequences, and {} replicas that accumulate {} micro batches of "
+                     "{}, which are {}",
+                     out_.sequences, out_.data, *job_.accumulation, out_.micro, product),
+         fmt::format("numbers that agree: another number of nodes (--nodes N), or "
+                     "--set train_batch_size={}",
+                     product));
   }
 
   const JobSketch& job_;

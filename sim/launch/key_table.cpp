@@ -86,6 +86,20 @@ void take_attention(JobSketch& job, const Setting& from) {
   }
 }
 
+void take_optimiser(JobSketch& job, const Setting& from) {
+  // What has "adam" in its name and other states, products or exchanges.
+  constexpr std::array<std::string_view, 10> kOdd{"4bit",   "anyprecision", "onebit", "zeroone",
+                                                  "adamax", "nadam",        "radam",  "adam_mini",
+                                                  "galore", "apollo"};
+  const std::string text = lower(from.text());
+  const auto has = [&](std::string_view word) { return text.find(word) != std::string::npos; };
+  if (!has("adam") || std::ranges::any_of(kOdd, has)) {
+    job.not_modelled = kOtherOptimiser;
+  } else if (has("8bit")) {
+    job.optimiser_states = "int8";
+  }
+}
+
 void take_fused_attention(JobSketch& job, const Setting& from) {
   if (from.flag()) job.attention = "fused";
 }

@@ -72,6 +72,11 @@ std::vector<std::string> known_keys(std::span<const std::span<const KeyRow>> tab
 /// The kernel of attention as frameworks call it: "eager", "sdpa", "flash_attention_2", "fused";
 /// "auto" leaves it to the stack.
 void take_attention(JobSketch& job, const Setting& from);
+/// Adam in any of its spellings is what stacks have: "adam", "adamw_torch_fused", "fused_adam",
+/// "DeepSpeedCPUAdam"; "paged_adamw_8bit" has states of 8 bits. Others are not modelled.
+void take_optimiser(JobSketch& job, const Setting& from);
+inline constexpr const char* kOtherOptimiser =
+    "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states";
 /// A flag that asks for a fused kernel; off, it leaves the choice to the stack.
 void take_fused_attention(JobSketch& job, const Setting& from);
 

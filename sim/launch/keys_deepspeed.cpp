@@ -73,6 +73,7 @@ constexpr std::array kDeepSpeedRows{
     KeyRow{"activation_checkpointing.partition_activations "
            "activation_checkpointing.number_checkpoints",
            kUsed, take_checkpoint_count},
+    KeyRow{"optimizer.type", kUsed, take_optimiser},
     KeyRow{"pipeline.stages pipeline_parallel_size", kUsed, take_unless_auto<&J::pipeline>},
 
     KeyRow{"zero_optimization.reduce_bucket_size zero_optimization.allgather_bucket_size "

@@ -327,6 +327,7 @@ constexpr std::array kMegatronRows{
     KeyRow{"standalone_embedding_stage", kUsed, take_standalone_embedding},
     KeyRow{"sequence_parallel", kUsed, take_flag<&J::sequence>},
     KeyRow{"cp_comm_type", kUsed, take_cp_comm},
+    KeyRow{"optimizer", kUsed, take_optimiser},
     KeyRow{"use_distributed_optimizer", kUsed, take_distributed_optimizer},
     KeyRow{"data_parallel_sharding_strategy", kUsed, take_sharding_strategy},
     KeyRow{"use_torch_fsdp2", kUsed, take_fsdp2},

@@ -16,7 +16,7 @@ constexpr std::array kOtherRows{
            "end_weight_* clip_grad init_method* seed loss_scale initial_loss_scale min_loss_scale "
            "loss_scale_window hysteresis override_opt_param_scheduler override_opt_* "
            "use_checkpoint_opt_* attention_dropout hidden_dropout dropout ffn_dropout "
-           "norm_epsilon layernorm_epsilon optimizer warmup use_checkpoint_args "
+           "norm_epsilon layernorm_epsilon warmup use_checkpoint_args "
            "apply_layernorm_1p layernorm_zero_centered_gamma normalization rotary_base "
            "rotary_percent rotary_seq_len_interpolation_factor rotary_scaling_factor "
            "rotary_interleaved "
@@ -93,9 +93,7 @@ constexpr std::array kOtherRows{
         "enable_shared_expert attention_sink_k"},
     // Formats of number, beside the one that products have.
     KeyRow{"fp8_margin fp8_interval fp8_amax_history_len fp8_amax_compute_algo fp8_wgrad "
-           "fp8_hybrid fp8_e4m3 fp8_dot_product_attention fp8_multi_head_attention reduce_amax "
-           "fp8_num_layers_at_* first_last_layers_bf16 num_layers_at_start_in_bf16 "
-           "num_layers_at_end_in_bf16 fp8_quantizer_factory autocast_dtype native_amp_* "
+           "fp8_hybrid fp8_e4m3 reduce_amax fp8_quantizer_factory autocast_dtype native_amp_* "
            "transformer_engine fp16_lm_cross_entropy pipeline_dtype params_dtype autocast_enabled "
            "enable_autocast no_fp8_weight_transpose_cache grad_scale_func "
            "keep_fp8_weight_transpose_cache"},
@@ -115,6 +113,12 @@ constexpr std::array kOtherRows{
 
     KeyRow{"hybrid_attention_ratio hybrid_mlp_ratio", kMatters, nullptr,
            "layers of a hybrid model: write its pattern (hybrid_layer_pattern)"},
+    KeyRow{"first_last_layers_bf16 num_layers_at_start_in_bf16 num_layers_at_end_in_bf16 "
+           "fp8_num_layers_at_*",
+           kMatters, nullptr, "some layers stay in 16 bits"},
+    KeyRow{"fp8_dot_product_attention fp8_multi_head_attention", kMatters, nullptr,
+           "attention in 8 bits"},
+    KeyRow{"muon_num_ns_steps", kMatters, nullptr, kOtherOptimiser},
     KeyRow{"qk_layernorm qk_l2_norm", kMatters, nullptr,
            "norms of queries and keys add a small kernel to each layer"},
     KeyRow{

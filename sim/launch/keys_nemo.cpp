@@ -22,6 +22,8 @@ void take_optimizer_name(J& job, const Setting& from) {
   const std::string text = lower(from.text());
   if (text == "distributed_fused_adam" || text == "mcore_distributed_optim") {
     job.distributed_optimizer = true;
+  } else {
+    take_optimiser(job, from);
   }
 }
 

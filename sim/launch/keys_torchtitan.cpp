@@ -157,6 +157,7 @@ constexpr std::array kTitanRows{
     KeyRow{"parallelism.expert_parallel_degree", kUsed, take_count<&J::expert>},
     KeyRow{"parallelism.expert_tensor_parallel_degree", kUsed, take_count<&J::expert_tensor>},
     KeyRow{"parallelism.expert_parallel_comm_backend", kUsed, take_deepep_backend},
+    KeyRow{"optimizer.name", kUsed, take_optimiser},
     KeyRow{"activation_checkpoint.mode", kUsed, take_checkpoint_mode},
     KeyRow{"activation_checkpoint.selective_ac_option", kUsed, take_selective_option},
 
@@ -174,6 +175,8 @@ constexpr std::array kTitanRows{
     KeyRow{"quantize.*enable_fsdp_float8_all_gather quantize.*precompute_float8_* "
            "float8.enable_fsdp_float8_all_gather float8.precompute_*",
            kMatters, nullptr, "weights are gathered in 8 bits: set stack.parameter_bytes"},
+    KeyRow{"optimizer.early_step_in_backward", kMatters, nullptr,
+           "the optimiser steps within the backward pass, and gradients go as they are used"},
     KeyRow{"optimizer.state_dtype", kMatters, nullptr,
            "format of the optimiser's states: set stack.optimiser_states"},
     KeyRow{"training.mixed_precision_reduce training.dtype", kMatters, nullptr,

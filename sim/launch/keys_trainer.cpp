@@ -89,17 +89,6 @@ void take_four_bits_count(J& job, const Setting& from) {
 void take_eager_attention(J& job, const Setting& from) {
   if (from.flag()) job.attention = "unfused";
 }
-/// "adamw_torch_fused", "paged_adamw_8bit"; Trainer's names.
-void take_optimiser(J& job, const Setting& from) {
-  const std::string text = lower(from.text());
-  const bool odd = text.find("4bit") != std::string::npos || text.starts_with("anyprecision");
-  if (text.find("adamw") == std::string::npos || odd) {
-    job.not_modelled =
-        "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states";
-  } else if (text.find("8bit") != std::string::npos) {
-    job.optimiser_states = "int8";
-  }
-}
 
 /// Names of linear layers as PEFT has them: "q_proj,v_proj", "all-linear".
 void take_lora_targets(J& job, const Setting& from) {
@@ -188,8 +177,7 @@ constexpr std::array kTrainerRows{
     KeyRow{"rl trl.* num_generations max_completion_length ref_model reward_* use_vllm vllm_*",
            kMatters, nullptr, kPreferences},
     KeyRow{"load_in_8bit", kMatters, nullptr, kEightBits},
-    KeyRow{"optim_args adafactor", kMatters, nullptr,
-           "another optimiser than AdamW: set stack.optimiser and stack.optimiser_states"},
+    KeyRow{"optim_args adafactor", kMatters, nullptr, kOtherOptimiser},
     KeyRow{"auto_find_batch_size group_by_length length_column_name", kMatters, nullptr,
            "batches change from step to step"},
     KeyRow{"neftune_noise_alpha use_cache torch_compile_*", kHarmless},

@@ -100,6 +100,7 @@ class Sketching {
     guess_stage();
     settle_fsdp();
     settle_precision();
+    settle_few_bits();
     std::ranges::sort(out_.open);
     const auto twice = std::ranges::unique(out_.open);
     out_.open.erase(twice.begin(), twice.end());
@@ -169,10 +170,10 @@ class Sketching {
       if (!strategy.empty()) job.sharding = strategy;
       if (job.sharding.empty()) job.sharding = "zero3";
     } else if (!job.megatron_fsdp_strategy.empty()) {
-      call_harmless("data_parallel_sharding_strategy");
+      call_harmless("data_parallel_sharding_strategy", kNoFsdp);
     }
     if (!job.torch_fsdp2) {
-      call_harmless("torch_fsdp2_no_reshard_after_forward");
+      call_harmless("torch_fsdp2_no_reshard_after_forward", kNoFsdp);
     } else if (job.torch_fsdp2_keeps_weights) {
       job.reshard = false;
     }
@@ -180,15 +181,39 @@ class Sketching {
     if (nemo_fsdp) {
       take_fsdp_name(job, job.nemo_fsdp_strategy);
     } else {
-      call_harmless("fsdp_sharding_strategy");
+      call_harmless("fsdp_sharding_strategy", kNoFsdp);
     }
   }
 
-  void call_harmless(std::string_view name) {
+  static constexpr const char* kNoFsdp = "FSDP is off";
+
+  void call_harmless(std::string_view name, const char* why) {
     for (KeyFinding& key : out_.keys) {
-      if (key.fate != KeyFate::used || last_part(plain_key(key.setting.key)) != name) continue;
+      const bool counts = key.fate == KeyFate::used || key.fate == KeyFate::unmodelled;
+      if (!counts || last_part(plain_key(key.setting.key)) != name) continue;
       key.fate = KeyFate::harmless;
-      key.note = "FSDP is off";
+      key.note = why;
+    }
+  }
+
+  /// Exceptions from products of few bits are none where products have 16, and those by layer
+  /// where no flag asks for them (megatron/core/fp8_utils.py, is_first_last_bf16_layer).
+  void settle_few_bits() {
+    constexpr std::array<std::string_view, 3> kFew{"fp8", "mxfp8", "nvfp4"};
+    constexpr std::string_view kByLayer = "first_last_layers_bf16";
+    const bool few = std::ranges::find(kFew, out_.job.precision) != kFew.end();
+    const bool by_layer = few && std::ranges::any_of(out_.keys, [&](const KeyFinding& key) {
+                            return key.fate == KeyFate::unmodelled &&
+                                   last_part(plain_key(key.setting.key)) == kByLayer;
+                          });
+    if (!by_layer) {
+      call_harmless("num_layers_at_start_in_bf16", "first_last_layers_bf16 is off");
+      call_harmless("num_layers_at_end_in_bf16", "first_last_layers_bf16 is off");
+    }
+    if (few) return;
+    for (const std::string_view name : {kByLayer, std::string_view("fp8_dot_product_attention"),
+                                        std::string_view("fp8_multi_head_attention")}) {
+      call_harmless(name, "products have 16 bits");
     }
   }
 
