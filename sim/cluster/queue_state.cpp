@@ -93,7 +93,8 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
   exempt_.fit(spec.jobs.size());
-  for (std::size_t j = 0; j < states_.size(); ++j) states_[j].left = states_[j].left_least = spec.jobs[j].runs;
+  for (std::size_t j = 0; j < states_.size(); ++j)
+    states_[j].left = states_[j].left_least = spec.jobs[j].runs;
   if (spec.preemption.by_slurm()) graces_.fit(spec.jobs.size());
   if (spec.order == QueueOrder::gittins) gittins_ = gittins_of_levels(spec);
   if (spec.order == QueueOrder::qssf) predicted_ = predicted_services(spec);

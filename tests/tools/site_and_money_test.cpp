@@ -261,7 +261,8 @@ TEST_CASE("a run's peak is that of its site's hours, and of the lots while they 
         doctest::Approx(hot["site_peak_w"].get<double>() + 8 * idle / 4).epsilon(1e-6));
 }
 
-TEST_CASE("own lots pay for the energy that the run takes, by its tariff; rented ones for none") {
+TEST_CASE(
+    "own lots pay for the energy that the run takes, by its tariff, and rented ones for none") {
   Json scenario = powered(true);
   scenario["cost"] = {{"usd_per_kwh", 0.1}};
   scenario["run"]["purchase"] = {

@@ -173,7 +173,8 @@ TEST_CASE("offload: memory of LLaMA 7B on eight A800 with DeepSpeed is as publis
     std::vector<std::string> set;
     double published;
   };
-  const std::array rows{Offloaded{{"offload.optimiser=1"}, 16.9}, Offloaded{{kZero3, "batch.micro=2"}, 20.4},
+  const std::array rows{Offloaded{{"offload.optimiser=1"}, 16.9},
+                        Offloaded{{kZero3, "batch.micro=2"}, 20.4},
                         Offloaded{{kZero3, "batch.micro=2", "offload.optimiser=1"}, 9.4}};
   for (const Offloaded& row : rows) {
     const Scenario s = offloading(row.set);

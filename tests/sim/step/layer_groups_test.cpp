@@ -74,19 +74,20 @@ TEST_CASE("layer_groups: a stage is as slow as its group that lies worst") {
         fmt::format(R"("tensor": {}, "data": {}, "sequence": true)", tensor, 72 / tensor));
     return exchange_of(s, Axis::tensor).total();
   };
-  const auto expected = [](int tensor, int least, int domains) {
+  const auto expected = [](int tensor, int least, int domains, int most) {
     const Scenario s = spread_job(
         fmt::format(R"("tensor": {}, "data": {}, "sequence": true)", tensor, 72 / tensor));
     const double slowdown = s.stack.communication.tensor_slowdown;
     Seconds sum;
     for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
-      sum += 2 * slowdown * time_of({op, Bytes{2.0 * 2304 * 6144}, tensor, least, domains}, s);
+      sum +=
+          2 * slowdown * time_of({op, Bytes{2.0 * 2304 * 6144}, tensor, least, domains, most}, s);
     }
     return sum;
   };
-  CHECK(forward(3) / expected(3, 1, 2) == doctest::Approx(1));
-  CHECK(forward(6) / expected(6, 2, 2) == doctest::Approx(1));
-  CHECK(forward(4) / expected(4, 4, 1) == doctest::Approx(1));
+  CHECK(forward(3) / expected(3, 1, 2, 2) == doctest::Approx(1));
+  CHECK(forward(6) / expected(6, 2, 2, 4) == doctest::Approx(1));
+  CHECK(forward(4) / expected(4, 4, 1, 4) == doctest::Approx(1));
   // Three ranks on two nodes cost what a network costs: several times as much as four on NVLink.
   CHECK(forward(3) > 3.0 * forward(4));
 }
