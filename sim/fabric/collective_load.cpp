@@ -189,7 +189,7 @@ CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) {
 CollectiveLoad::Slowest CollectiveLoad::slowest_nic(std::span<const FabricMember> members,
                                                     double bytes, BytesPerSecond port_rate,
                                                     double efficiency) const {
-  constexpr double kSame = 1 - 1e-9;
+  constexpr double kAsFast = 1 - 1e-9;
   std::map<FabricLink, double> load;  // of the slow links
   std::vector<RouteHop> hops;
   for (const FabricMember& member : members) {
@@ -198,7 +198,7 @@ CollectiveLoad::Slowest CollectiveLoad::slowest_nic(std::span<const FabricMember
     fabric_.nic_downs(member.node, member.nic, hops);
     for (const RouteHop& hop : hops) {
       if (by_link_[hop.link] <= 0) continue;
-      if (fabric_.capacity(hop.link) >= kSame * hop.share * port_rate) continue;
+      if (fabric_.capacity(hop.link) >= kAsFast * hop.share * port_rate) continue;
       load[hop.link] += hop.share * bytes;
     }
   }

@@ -38,8 +38,10 @@ std::string data_words(const DataPlan& plan) {
 }
 
 std::string data_text(const DataPlan& plan, Seconds end, const TextStyle& style) {
-  using Align = TextTable::Align;
-  TextTable hops({{"staging, from", Align::left}, {"to", Align::left}, {"GB/s"}, {"takes"}});
+  TextTable hops({{"staging, from", TextTable::Align::left},
+                  {"to", TextTable::Align::left},
+                  {"GB/s"},
+                  {"takes"}});
   for (const StagingHop& hop : plan.hops) {
     hops.add({hop.from, hop.to, significant(hop.rate.base_units() / kGigabyte),
               duration_text(hop.takes.base_units())});
