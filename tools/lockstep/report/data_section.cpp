@@ -68,7 +68,7 @@ PageTable storage_table(const DataPlan& plan, Seconds end) {
 void add_data(Page& page, const CampaignResult& result) {
   const DataPlan& plan = *result.plan.data;
   page.section("The dataset", "Times count from the start of its staging.");
-  page.paragraph(escaped(data_words(plan) + "."));
+  page.paragraph(escaped("Training: " + data_words(plan) + "."));
   if (!plan.hops.empty()) page.table(hops_table(plan.hops));
   if (result.storage_usd() > 0) page.table(storage_table(plan, result.data_until()));
 }
