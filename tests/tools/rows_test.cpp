@@ -530,7 +530,7 @@ TEST_CASE("progress: nothing is written where no terminal shows it") {
   std::ostringstream out;
   {
     ProgressInTurn progress(out, "passes", false);
-    for (const std::size_t done : {0, 10, 0, 5, 20}) progress.update(done, 20);
+    for (const std::size_t done : {0U, 10U, 0U, 5U, 20U}) progress.update(done, 20);
   }
   CHECK(out.str().empty());
 }
