@@ -7,16 +7,17 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/laws/draws.hpp"
+
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 /// One scenario, part by part. What does not fit together the reader refuses.
-class JobDraw {
+class JobDraw : Draws {
  public:
-  JobDraw(RandomStream& random, const JobDrawOptions& options)
-      : random_(random), options_(options) {}
+  JobDraw(RandomStream& random, const JobDrawOptions& options) : Draws(random), options_(options) {}
 
   /// Nothing where the widths do not divide the GPUs.
   std::optional<Json> scenario() {
@@ -43,12 +44,6 @@ class JobDraw {
   }
 
  private:
-  template <class T>
-  T one_of(const std::vector<T>& values) {
-    return values[random_.below(static_cast<std::uint32_t>(values.size()))];
-  }
-  int below(int end) { return static_cast<int>(random_.below(static_cast<std::uint32_t>(end))); }
-  bool once_in(int times) { return below(times) == 0; }
   bool yes_or_no() { return once_in(2); }
 
   // --- the machine -----------------------------------------------------------------------------
@@ -370,7 +365,6 @@ class JobDraw {
     return out;
   }
 
-  RandomStream& random_;
   const JobDrawOptions& options_;
   Json node_;
   int gpus_ = 8, nodes_ = 1;

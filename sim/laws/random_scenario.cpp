@@ -10,6 +10,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/core/random.hpp"
+#include "sim/laws/draws.hpp"
 #include "sim/laws/random_job.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
@@ -22,9 +23,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::uint32_t kScenarioDraws = 8;
 
 /// Everything but one training job by itself, part by part.
-class ManyDraw {
+class ManyDraw : Draws {
  public:
-  explicit ManyDraw(RandomStream& random) : random_(random) {}
+  explicit ManyDraw(RandomStream& random) : Draws(random) {}
 
   Json serving() {
     const bool two = once_in(3);
@@ -134,13 +135,6 @@ class ManyDraw {
   }
 
  private:
-  template <class T>
-  T one_of(const std::vector<T>& values) {
-    return values[random_.below(static_cast<std::uint32_t>(values.size()))];
-  }
-  int below(int end) { return static_cast<int>(random_.below(static_cast<std::uint32_t>(end))); }
-  bool once_in(int times) { return below(times) == 0; }
-
   Json pool(bool decodes) {
     Json out{{"replicas", one_of<int>({1, 2, 4})},
              {"tensor", one_of<int>({1, 2, 4})},
@@ -175,8 +169,6 @@ class ManyDraw {
     if (once_in(2)) out["priorities"] = Json::array({{0, 0.7}, {5, 0.3}});
     return out;
   }
-
-  RandomStream& random_;
 };
 
 JobDrawOptions options_of(RandomStream& random, bool weeks) {

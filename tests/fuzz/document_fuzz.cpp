@@ -17,28 +17,11 @@
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/read_plan.hpp"
-#include "tests/fuzz/whole_lines.hpp"
+#include "tests/fuzz/documents.hpp"
 
 namespace {
 
 using namespace lockstep;
-
-/// Takes what is before the next 0, and removes it with the 0.
-std::string_view next_part(std::string_view& bytes) {
-  const std::size_t end = bytes.find('\0');
-  const std::string_view part = bytes.substr(0, end);
-  bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
-  return part;
-}
-
-template <class Read>
-void read_or_lines(const Read& read) {
-  try {
-    read();
-  } catch (const InputError& error) {
-    if (!are_whole_lines(error.what())) std::abort();
-  }
-}
 
 }  // namespace
 

@@ -12,7 +12,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/launch/import_job.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tests/fuzz/whole_lines.hpp"
+#include "tests/fuzz/documents.hpp"
 
 namespace {
 

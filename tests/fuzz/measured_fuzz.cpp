@@ -19,7 +19,7 @@
 #include "sim/measured/power_rows.hpp"
 #include "sim/measured/rows.hpp"
 #include "sim/measured/telemetry_log.hpp"
-#include "tests/fuzz/whole_lines.hpp"
+#include "tests/fuzz/documents.hpp"
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/core/random.hpp"
+#include "sim/laws/draws.hpp"
 #include "tools/lockstep/check/comm_laws.hpp"
 
 namespace lockstep {
@@ -18,9 +19,9 @@ using Json = nlohmann::ordered_json;
 /// Of StreamName::purpose: scenarios of `lockstep run` have 8.
 constexpr std::uint32_t kCommDraws = 9;
 
-class CommDraw {
+class CommDraw : Draws {
  public:
-  explicit CommDraw(RandomStream& random) : random_(random) {}
+  explicit CommDraw(RandomStream& random) : Draws(random) {}
 
   Json scenario() {
     Json out{{"cluster", cluster()}};
@@ -36,13 +37,6 @@ class CommDraw {
   }
 
  private:
-  template <class T>
-  T one_of(const std::vector<T>& values) {
-    return values[random_.below(static_cast<std::uint32_t>(values.size()))];
-  }
-  int below(int end) { return static_cast<int>(random_.below(static_cast<std::uint32_t>(end))); }
-  bool once_in(int times) { return below(times) == 0; }
-
   Json cluster() {
     Json node = one_of<std::string>({"dgx_h100", "dgx_a100_80gb", "dgx_b200"});
     if (once_in(2)) {
@@ -101,8 +95,6 @@ class CommDraw {
     if (once_in(5)) out["algorithm"] = one_of<std::string>({"ring", "ring,tree", "^nvls"});
     return out;
   }
-
-  RandomStream& random_;
 };
 
 /// Not where groups are too small, a fabric does not join that many, or a grain is another kind's.
