@@ -63,7 +63,7 @@ void PrefixCache::give(std::int32_t node) {
   }
 }
 
-void PrefixCache::shrink(std::int64_t most_unused, std::vector<PrefixPiece>* left) {
+void PrefixCache::let_go(std::int64_t most_unused, std::vector<PrefixPiece>* left) {
   while (unused_ > most_unused && !order_.empty()) {
     const std::int32_t node = order_.front();
     order_.pop_front();

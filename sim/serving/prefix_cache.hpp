@@ -49,7 +49,9 @@ class PrefixCache {
   void give(std::int32_t node);
   /// Lets go of unused ones until at most so many blocks of them are left; these are appended to
   /// `left`, where it is given.
-  void shrink(std::int64_t most_unused, std::vector<PrefixPiece>* left = nullptr);
+  void shrink(std::int64_t most_unused, std::vector<PrefixPiece>* left = nullptr) {
+    if (unused_ > most_unused) let_go(most_unused, left);  // twice a pass, and hardly ever so
+  }
   /// Lets go of all: the replica has lost its memory. Requires that nothing is in use.
   void clear();
 
@@ -66,6 +68,7 @@ class PrefixCache {
   [[nodiscard]] const PrefixNode& of(std::int32_t node) const {
     return (*nodes_)[static_cast<std::size_t>(node)];
   }
+  void let_go(std::int64_t most_unused, std::vector<PrefixPiece>* left);
 
   const std::vector<PrefixNode>* nodes_;
   int block_;

@@ -240,7 +240,7 @@ bool ReplicaQueue::make_room() {
 RunTime ReplicaQueue::start(RunTime now) {
   assert(!busy_);
   const bool roomy = make_room();
-  take_loaded(now);
+  if (!loading_.empty()) take_loaded(now);
   awaited_ = stall_ = first_stall_ = 0;
   const bool mixed = rules_.order == PassOrder::mixed;
   std::int64_t budget = rules_.pass_tokens - (mixed ? running_ : 0);
