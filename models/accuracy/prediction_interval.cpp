@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
@@ -13,6 +14,8 @@
 
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/policies/policy.hpp>
+#include <boost/math/tools/toms748_solve.hpp>
 
 namespace lockstep {
 namespace {
@@ -207,19 +210,24 @@ std::vector<std::pair<double, double>> row_deviations(const Witnesses& group,
   return out;
 }
 
+/// The same double on any machine, whose long double may be of another length.
+using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+
 /// The error below which a share of runs lies, whose error is a level, spread as `below` says, and
-/// a row's own deviation.
+/// a row's own deviation. It rises without a jump, so that a bracket of it closes fast.
 template <class Below>
 double quantile_of(const std::vector<std::pair<double, double>>& deviations, double share,
                    const Below& below) {
-  double low = -10, high = 10;
-  constexpr int kHalvings = 60;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = (low + high) / 2;
-    double mass = 0;
-    for (const auto& [deviation, weight] : deviations) mass += weight * below(middle - deviation);
-    (mass < share ? low : high) = middle;
-  }
+  const auto beyond_share = [&](double error) {
+    double mass = -share;
+    for (const auto& [deviation, weight] : deviations) mass += weight * below(error - deviation);
+    return mass;
+  };
+  constexpr double kFarthest = 10;
+  constexpr int kBits = 48;
+  std::uintmax_t most = 200;
+  const auto [low, high] = boost::math::tools::toms748_solve(
+      beyond_share, -kFarthest, kFarthest, boost::math::tools::eps_tolerance<double>(kBits), most);
   return (low + high) / 2;
 }
 
@@ -234,7 +242,8 @@ Bounds mixture_bounds(const std::vector<std::pair<double, double>>& deviations,
 /// degrees of freedom, and a row's deviation is one of those that were seen.
 Bounds composed_bounds(const Witnesses& rows, const Levels& levels) {
   const double scale = std::max(1e-6, levels.deviation * std::sqrt(1 + 1 / levels.count()));
-  const boost::math::students_t law(std::max(1.0, levels.count() - 1));
+  const boost::math::students_t_distribution<double, InDouble> law(
+      std::max(1.0, levels.count() - 1));
   return mixture_bounds(row_deviations(rows, &levels), [&](double error) {
     return boost::math::cdf(law, (error - levels.mean) / scale);
   });
@@ -242,7 +251,7 @@ Bounds composed_bounds(const Witnesses& rows, const Levels& levels) {
 
 /// Of software whose user measured steps of it.
 Bounds learnt_bounds(const Witnesses& rows, double deviation) {
-  const boost::math::normal law(0, deviation);
+  const boost::math::normal_distribution<double, InDouble> law(0, deviation);
   return mixture_bounds(row_deviations(rows, nullptr),
                         [&](double error) { return boost::math::cdf(law, error); });
 }
