@@ -329,9 +329,9 @@ void JsonCursor::name_all_missing(const std::function<void()>& read) const {
     const bool unknown = error.problem().found.starts_with(kUnknownKey);
     if (document_->unknown.empty() && unknown) throw;
     if (document_->unknown.empty() && document_->all_missing().empty()) {
-      const InputError all = with_others(error, read);
+      InputError all = with_others(error, read);
       if (all.also().empty()) throw;
-      throw all;
+      throw InputError(std::move(all));
     }
   }
   if (!document_->unknown.empty()) fail_unknown(document_->unknown);
@@ -621,7 +621,7 @@ void JsonCursor::fail_name(std::span<const std::string> names) const {
   // A name in its place is of use to the next reading alone: who asked has none of it now.
   refuse(mistake.problem().allowed, {*likely, other}, std::move(nearest));
   document_->wrong->is_choice(pointer_);
-  throw mistake;
+  throw InputError(mistake);
 }
 
 }  // namespace lockstep

@@ -110,7 +110,8 @@ VisionPart glm(const JsonCursor& vision, int hidden) {
   const double side = integer_or(vision, "spatial_merge_size", 1, kMostPatch, 2);
   const int patch = integer_or(vision, "patch_size", 1, kMostPatch, 14);
   const int image = integer_or(vision, "image_size", patch, kMostPatch * patch, 336);
-  const double places = static_cast<double>(image / patch) * (image / patch);
+  const int side_patches = image / patch;
+  const double places = static_cast<double>(side_patches) * side_patches;
   const double biases = flag_or(vision, "attention_bias", false) ? 3 * h : 0;
   const double layer = 4 * h * h + biases + 3 * h * out + 2 * h;
   const double wide = out;

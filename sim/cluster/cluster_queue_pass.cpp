@@ -26,12 +26,12 @@ bool looks_for_victims(const ClusterQueue& rules, int gpus) {
 /// The search for those that have to go for a waiting job, on copies of what is free and held.
 class VictimSearch {
  public:
-  VictimSearch(const QueueState& state, std::uint32_t j, const CohortQuotas& quotas)
+  VictimSearch(const QueueState& state, std::uint32_t j, CohortQuotas quotas)
       : state_(&state),
         job_(j),
         queue_(queue_of_job(state, j)),
         rules_(&state.spec().cluster_queues[queue_]),
-        quotas_(quotas) {}
+        quotas_(std::move(quotas)) {}
   VictimSearch(const VictimSearch&) = delete;
   VictimSearch& operator=(const VictimSearch&) = delete;
 
@@ -89,7 +89,7 @@ class VictimSearch {
         if (!spared.contains(of.job)) ranks.push_back(of);
       }
     }
-    std::sort(ranks.begin(), ranks.end());
+    std::ranges::sort(ranks);
     std::vector<std::uint32_t> out;
     out.reserve(ranks.size());
     for (const DispensableRank& of : ranks) out.push_back(of.job);

@@ -12,6 +12,7 @@
 #include "models/base/json_text.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
+#include "models/base/yaml_documents.hpp"
 
 namespace lockstep {
 namespace {
@@ -221,7 +222,7 @@ void walk_json(const nlohmann::ordered_json& value, const std::string& key, Coll
 std::vector<Setting> read_yaml_settings(const std::string& file, std::string_view text) {
   Collected out(file);
   try {
-    for (const YAML::Node& document : YAML::LoadAll(std::string(text))) {
+    for (const YAML::Node& document : yaml_documents(text)) {
       if (document.IsMap()) walk_yaml(document, "", 0, out);
     }
   } catch (const YAML::Exception& error) {

@@ -22,7 +22,7 @@ FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory,
       until_(until) {
   for (const LoggedFailure& failure : campaign.log) {
     if (failure.at >= until_) break;
-    processes_.push_back({.mode = failure.mode, .scale_ns = 0, .shape = 1});
+    processes_.push_back({.mode = failure.mode, .scale_ns = 0, .shape = 1, .gone = until_});
     heap_.push({failure.at, static_cast<std::uint32_t>(processes_.size() - 1)});
   }
   if (logged_) return;
@@ -33,9 +33,16 @@ FailureSource::FailureSource(const Campaign& campaign, std::uint32_t trajectory,
     const bool each = mode.shape != 1 || away > 0;
     const std::uint32_t processes = each ? mode.components : 1;
     const double scale = each ? mean / mean_of_unit_weibull(mode.shape) : mean / mode.components;
-    for (std::uint32_t c = 0; c < processes; ++c) {
-      processes_.push_back({m, scale, mode.shape, away});
-      draw(static_cast<std::uint32_t>(processes_.size() - 1), 0);
+    const auto add = [&](std::uint32_t count, RunTime from, RunTime gone) {
+      for (std::uint32_t c = 0; c < count; ++c) {
+        processes_.push_back({m, scale, mode.shape, away, gone});
+        draw(static_cast<std::uint32_t>(processes_.size() - 1), from);
+      }
+    };
+    assert(mode.there.empty() || each);
+    if (mode.there.empty()) add(processes, 0, until_);
+    for (const Presence& part : mode.there) {
+      add(part.components, part.from, std::min(part.until, until_));
     }
   }
 }
@@ -49,7 +56,7 @@ void FailureSource::draw(std::uint32_t process, RunTime from) {
   constexpr double kLeast = 0x1p-54;  // a draw can be 0, which has no logarithm
   if (of.shape != 1) unit = portable_exp(portable_log(std::max(unit, kLeast)) / of.shape);
   const double wait = unit * of.scale_ns;
-  const auto left = static_cast<double>(until_ - from);
+  const auto left = static_cast<double>(of.gone - from);
   // Nanoseconds after the end of the run are never asked for, and might not fit.
   if (wait >= left) return;
   heap_.push({from + static_cast<RunTime>(wait), process});
@@ -62,9 +69,9 @@ RunTime FailureSource::draw_return(std::uint32_t process, RunTime from) const {
   name.component = process;
   name.purpose = purpose_of(RunDraw::absence, of.drawn);
   const double absent = RandomStream(name).exponential() * of.away_ns;
-  // As draw() has it: later than the end is never asked for.
-  return absent >= static_cast<double>(until_ - from) ? until_
-                                                      : from + static_cast<RunTime>(absent);
+  // As draw() has it. Of what is gone for good by then nobody waits for another.
+  return absent >= static_cast<double>(of.gone - from) ? of.gone
+                                                       : from + static_cast<RunTime>(absent);
 }
 
 FailureSource::Failure FailureSource::take() {

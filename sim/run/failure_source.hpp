@@ -60,6 +60,7 @@ class FailureSource {
     double scale_ns;  ///< of the exponential or Weibull law
     double shape;
     double away_ns = 0;  ///< mean
+    RunTime gone = 0;    ///< for good, or the end of the run
     std::uint32_t drawn = 0;
   };
 

@@ -255,10 +255,11 @@ class Trajectory {
       tiers_[t].next = now_ + to_run_time(c_.tiers[t].interval);
     }
   }
-  /// What fails meanwhile stops nobody, and is mended before there is power again.
+  /// What fails meanwhile stops nobody, and is mended before there is power again; a node that is
+  /// taken away stays away.
   void sit_out(RunTime until) {
     while (source_.next_at() <= until) {
-      const FailureSource::Failure failure = source_.take();
+      const FailureSource::Failure failure = take_failure();
       ++out_.failures[failure.mode];
     }
     book(RunBucket::repair_wait, std::max<RunTime>(0, until - now_));

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/base/units.hpp"
 
@@ -45,6 +46,12 @@ enum class FailureScope : std::uint8_t {
 constexpr int kFailureScopes = 5;
 
 /// A way to fail.
+/// Components that come late, or go early.
+struct Presence {
+  std::uint32_t components = 1;
+  RunTime from = 0, until = 0;  ///< since the run began; `until` is no part of it
+};
+
 struct FailureMode {
   std::string name;
   FailureEffect effect = FailureEffect::crash;
@@ -62,6 +69,8 @@ struct FailureMode {
   /// Somebody takes the node away, and another in its place comes after that mean time (drawn from
   /// an exponential law): it cannot be taken again before. 0: no such thing, it is repaired.
   Seconds away{};
+  /// Which components are there when; they sum to `components`. Empty: all, for the whole run.
+  std::vector<Presence> there{};
   /// Whether the job ever stands still for it.
   [[nodiscard]] bool stops_job() const { return effect != FailureEffect::degraded; }
 };

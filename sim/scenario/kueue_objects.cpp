@@ -11,6 +11,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/yaml_documents.hpp"
 #include "sim/scenario/slurm_conf.hpp"
 #include "sim/scenario/slurm_settings.hpp"
 
@@ -203,7 +204,7 @@ class KueueReader {
       for (const auto& member : object.node()) {
         const std::string key = member.first.Scalar();
         const bool usual = key == "apiVersion" || key == "kind" || key == "metadata";
-        if (!usual) tell_setting(kind + "/" + key, name, member.second);
+        if (!usual) tell_setting(fmt::format("{}/{}", kind, key), name, member.second);
       }
       return;
     }
@@ -417,7 +418,7 @@ KueueObjects read_kueue_objects(const std::string& file, std::string_view text,
                                 std::vector<std::string>& notes) {
   KueueReader reader(file, notes);
   try {
-    for (const YAML::Node& document : YAML::LoadAll(std::string(text))) reader.read(document, 0);
+    for (const YAML::Node& document : yaml_documents(text)) reader.read(document, 0);
   } catch (const YAML::Exception& error) {
     const bool placed = error.mark.line >= 0;
     throw InputError({.file = file,

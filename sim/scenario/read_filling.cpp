@@ -292,7 +292,7 @@ void check_filling_size(const JsonCursor& at, const FillingSpec& out) {
         fmt::format("nodes times kinds of pods of at most {}", grouped(kMostScores)));
   }
   if (out.at > out.until) {
-    at.at(at.find("at") ? "at" : "until").fail("\"at\" is at most \"until\"");
+    at.at(at.find("at") ? "at" : "until").fail(R"("at" is at most "until")");
   }
 }
 

@@ -33,7 +33,7 @@ struct MeanStay {
   double mean, variance;  ///< the latter of the mean
 };
 MeanStay mean_stay(std::span<const Stay> stays) {
-  const double n = static_cast<double>(stays.size());
+  const auto n = static_cast<double>(stays.size());
   double sum = 0, squares = 0;
   for (const Stay& s : stays) sum += s.to - s.from;
   for (const Stay& s : stays) squares += square_of(s.to - s.from - sum / n);

@@ -21,34 +21,12 @@ constexpr double kDaySpan = 86'400;
 constexpr double kYearSpan = 365.25 * kDaySpan;
 constexpr double kMonthSpan = kYearSpan / 12;
 
-/// A part of a lot, and the time that it is there.
-struct Shipment {
-  const Lot* lot;
-  int nodes;
-  double from_s, until_s;
-};
-
 double last_shipment(const Lot& lot) {
   return (lot.ordered + lot.lead_time + lot.delivery).base_units();
 }
 
 /// Whether its energy is paid for by whoever has it; a price by the hour has energy in it.
 bool is_own(const Lot& lot) { return lot.terms == LotTerms::buy || lot.terms == LotTerms::lease; }
-
-std::vector<Shipment> shipments_of(const PurchaseSpec& spec) {
-  std::vector<Shipment> out;
-  for (const Lot& lot : spec.lots) {
-    double until = lot.until ? lot.until->base_units() : INFINITY;
-    if (lot.term) until = std::min(until, last_shipment(lot) + lot.term->base_units());
-    for (int i = 0; i < lot.shipments; ++i) {
-      const int nodes = lot.nodes / lot.shipments + (i < lot.nodes % lot.shipments ? 1 : 0);
-      const double from = (lot.ordered + lot.lead_time).base_units() +
-                          lot.delivery.base_units() * (i + 1) / lot.shipments;
-      out.push_back({&lot, nodes, from, until});
-    }
-  }
-  return out;
-}
 
 /// The job on fewer nodes: replicas that fit and share its batch evenly.
 class Widths {
@@ -315,6 +293,21 @@ class Ledger {
 };
 
 }  // namespace
+
+std::vector<Shipment> shipments_of(const PurchaseSpec& spec) {
+  std::vector<Shipment> out;
+  for (const Lot& lot : spec.lots) {
+    double until = lot.until ? lot.until->base_units() : INFINITY;
+    if (lot.term) until = std::min(until, last_shipment(lot) + lot.term->base_units());
+    for (int i = 0; i < lot.shipments; ++i) {
+      const int nodes = lot.nodes / lot.shipments + (i < lot.nodes % lot.shipments ? 1 : 0);
+      const double from = (lot.ordered + lot.lead_time).base_units() +
+                          lot.delivery.base_units() * (i + 1) / lot.shipments;
+      out.push_back({&lot, nodes, from, until});
+    }
+  }
+  return out;
+}
 
 FleetStep Fleet::at(RunTime now) const {
   const Seconds moment = begins + to_seconds(now);

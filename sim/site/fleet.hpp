@@ -23,6 +23,16 @@ struct FleetStep {
   double speed = 0;  ///< of the scenario's own nodes; 0: it cannot run
 };
 
+/// A part of a lot, and the time that it is there, since the plan's start; until infinity: to its
+/// end.
+struct Shipment {
+  const Lot* lot;
+  int nodes;
+  double from_s, until_s;
+};
+/// Of all lots, in their order. `spec` outlives them.
+std::vector<Shipment> shipments_of(const PurchaseSpec& spec);
+
 struct Fleet {
   PurchaseSpec spec;
   std::vector<FleetStep> steps;  ///< rising

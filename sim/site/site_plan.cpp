@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
@@ -71,10 +72,25 @@ void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
   }
 }
 
+/// Before the run begins its hours are not known.
+double mean_tariff(const SiteSpec& site) {
+  double sum = 0;
+  for (const SiteHour& hour : site.hours) sum += hour.usd_per_kwh;
+  return sum / static_cast<double>(site.hours.size());
+}
+
+/// A moment since the plan's start as one since the run's; infinity: never.
+RunTime run_moment(double plan_s, Seconds begins) {
+  constexpr double kLongest = 9e9;  // of to_run_time()
+  const double s = std::max(0.0, plan_s - begins.base_units());
+  return s < kLongest ? to_run_time(Seconds{s}) : std::numeric_limits<RunTime>::max();
+}
+
 /// Nodes that their provider takes away, each only while it is there; another comes for it after
 /// the time that a repair takes.
-void add_spot_modes(const PurchaseSpec& spec, CampaignPlan& plan) {
+void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan) {
   const Seconds returns = plan.campaign.spares.repair;
+  const std::vector<Shipment> shipments = shipments_of(spec);
   for (const Lot& lot : spec.lots) {
     if (lot.terms != LotTerms::spot || lot.taken_away <= Seconds{}) continue;
     FailureMode mode;
@@ -83,6 +99,13 @@ void add_spot_modes(const PurchaseSpec& spec, CampaignPlan& plan) {
     mode.mean_time = lot.taken_away;
     mode.away = returns;
     mode.replaced = 0;  // it is away, and nobody repairs it
+    for (const Shipment& each : shipments) {
+      const RunTime from = run_moment(each.from_s, begins),
+                    until = run_moment(each.until_s, begins);
+      if (each.lot != &lot || until <= from) continue;
+      mode.there.push_back({static_cast<std::uint32_t>(each.nodes), from, until});
+    }
+    if (mode.there.empty()) continue;  // gone before the run begins
     plan.campaign.modes.push_back(mode);
     const double there = lot.taken_away / (lot.taken_away + returns);
     plan.assumptions.push_back(fmt::format(
@@ -218,8 +241,9 @@ SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares
     const Seconds ready = data_comes + (out.plan.data ? out.plan.data->begins : Seconds{});
     const auto fleet = std::make_shared<Fleet>(plan_fleet(scenario, *run.purchase, ready));
     fleet->returns = campaign.spares.repair;
+    if (run.site && run.site->priced) fleet->usd_per_kwh = mean_tariff(*run.site);
     assumptions.insert(assumptions.end(), fleet->assumptions.begin(), fleet->assumptions.end());
-    add_spot_modes(*run.purchase, out.plan);
+    add_spot_modes(*run.purchase, fleet->begins, out.plan);
     take_spares_from_lots(scenario, *fleet, spares, out.plan);
     out.fleet = fleet;
   }

@@ -99,7 +99,7 @@ std::optional<HashAnswer> hash_of(const CampaignResult& result, const RunSpec& r
                                   Console& console) {
   const Scenario& scenario = result.scenario;
   if (!is_hashed(scenario.fabric, scenario.nodes, nic_ports(scenario.node))) return std::nullopt;
-  const std::vector<double> first = drawn_numbers(result.plan, result.summary);
+  std::vector<double> first = drawn_numbers(result.plan, result.summary);
   sampling.jobs = 1;
   sampling.progress = [] { return !InterruptGuard::interrupted(); };
   sampling.under_way = [](double) { return !InterruptGuard::interrupted(); };

@@ -290,10 +290,10 @@ struct SpecialOption {
 };
 constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"",
                            kRunOnly = "with \"run\"",
-                           kNotJobs = "of one step, or with \"queue\" or \"serving\"",
+                           kNotJobs = R"(of one step, or with "queue" or "serving")",
                            kNoServing = "without \"serving\"",
-                           kNoQueueOrServing = "without \"queue\" or \"serving\"",
-                           kQueueOrServing = "with \"queue\" or \"serving\"",
+                           kNoQueueOrServing = R"(without "queue" or "serving")",
+                           kQueueOrServing = R"(with "queue" or "serving")",
                            kQueueOnly = "with \"queue\"";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kNotJobs, true, false, false, false, true, true},

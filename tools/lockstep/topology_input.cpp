@@ -127,7 +127,7 @@ WrittenCluster cluster_of(const std::string& file, const std::string& text,
       told = told_of(told, fmt::format("--set cluster.{}={}", option, value),
                      fmt::format("--{} {}", option, value));
     }
-    throw told;
+    throw InputError(told);
   }
 }
 

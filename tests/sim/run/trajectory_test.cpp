@@ -474,6 +474,29 @@ TEST_CASE("failure source: Weibull components keep their mean, whatever their sh
   }
 }
 
+TEST_CASE("failure source: what comes late or goes early is taken away while it is there alone") {
+  // A node is there 3 of 4 s: it goes 0.25 times a second, and once gone for good it is not
+  // awaited.
+  Campaign campaign;
+  FailureMode taken = hardware(3, 200);
+  taken.away = Seconds{1};
+  taken.there = {{80, to_run_time(Seconds{100}), to_run_time(Seconds{300})},
+                 {120, 0, to_run_time(Seconds{50})}};
+  campaign.modes = {taken};
+  FailureSource source(campaign, 0, to_run_time(Seconds{1000}));
+  int early = 0, late = 0;
+  while (source.next_at() != FailureSource::kNever) {
+    const FailureSource::Failure failure = source.take();
+    const double at = to_seconds(failure.at).base_units();
+    CHECK((at < 50 || (at >= 100 && at < 300)));
+    CHECK(failure.back <= to_run_time(Seconds{at < 50 ? 50.0 : 300.0}));
+    ++(at < 50 ? early : late);
+  }
+  // All are there at first, which adds 1/16 of a taking to each in the long run.
+  CHECK(early == test::near(120 * (50 * 0.25 + 0.0625)).epsilon(0.05));
+  CHECK(late == test::near(80 * (200 * 0.25 + 0.0625)).epsilon(0.05));
+}
+
 TEST_CASE("trajectory: nodes that are taken away are there as the binomial law has it") {
   // 16 of 18 are needed. A node is there 10 of 12 days, or 5 of 7: it cannot go while it is away.
   for (const double stays_days : {10.0, 5.0}) {

@@ -35,6 +35,45 @@ ScenarioFile sited_file(
 
 }  // namespace
 
+TEST_CASE("site plan: spot nodes are taken away neither before they come nor after they are gone") {
+  const ScenarioFile file = sited_file(R"("purchase": {"lots": [
+      {"name": "own", "terms": "buy", "nodes": 8, "usd_per_node": 1, "ordered": "1 d"},
+      {"name": "cloud", "terms": "spot", "nodes": 8, "usd_per_gpu_hour": 1, "taken_away": "1 d",
+       "ordered": "2 d", "until": "4 d"},
+      {"name": "past", "terms": "spot", "nodes": 8, "usd_per_gpu_hour": 1, "taken_away": "1 d",
+       "until": "1 d"}]}, "data": {"bytes_per_token": 4, "dataset": "1 TB", "storage": {
+       "read": "20 GB/s", "write": "20 GB/s"}, "tiers": [{"name": "archive", "read": "20 GB/s",
+       "first_byte": "1 d"}]})");
+  const SitedCampaign sited = plan_sited(*file.job, *file.run);
+  const double begins = sited.fleet->begins.base_units();
+  CHECK(begins >= 86'400);
+  const std::vector<FailureMode>& modes = sited.plan.campaign.modes;
+  REQUIRE(modes.size() == 2);  // of the lot that is gone before the run begins there is none
+  REQUIRE(modes[1].there.size() == 1);
+  const Presence& there = modes[1].there.front();
+  CHECK(there.components == 8);
+  CHECK(to_seconds(there.from).base_units() == doctest::Approx(2 * 86'400 - begins));
+  CHECK(to_seconds(there.until).base_units() == doctest::Approx(4 * 86'400 - begins));
+}
+
+TEST_CASE("site plan: nodes that wait for the run take energy at the mean of the site's tariff") {
+  const auto sited = [](const std::string& power) {
+    const ScenarioFile file =
+        sited_file(R"("site": {"hours": ")" + std::string(LOCKSTEP_SOURCE_DIR) +
+                       R"(/scenarios/site/example-hours.csv"}, "purchase": {"lots": [
+            {"name": "own", "terms": "buy", "nodes": 8, "usd_per_node": 1}]})",
+                   power);
+    return plan_sited(*file.job, *file.run);
+  };
+  const SitedCampaign priced = sited(R"("power": {}, "cost": {"usd_per_kwh": 0.3},)");
+  double sum = 0;
+  for (const SiteHour& hour : priced.site->spec.hours) sum += hour.usd_per_kwh;
+  const double mean = sum / static_cast<double>(priced.site->spec.hours.size());
+  CHECK(mean > 0.01);
+  CHECK(priced.fleet->usd_per_kwh == doctest::Approx(mean));
+  CHECK(sited(R"("power": {},)").fleet->usd_per_kwh == doctest::Approx(mean));
+}
+
 TEST_CASE("site plan: where nothing binds, books are those of the run's phases at their levels") {
   const ScenarioFile file = sited_file(R"("site": {})");
   const SitedCampaign sited = plan_sited(*file.job, *file.run);

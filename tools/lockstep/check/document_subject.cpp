@@ -45,7 +45,7 @@ const DocumentSubject::Json* DocumentSubject::changed(const std::vector<std::str
         JsonCursor::parse(question_.file, write_json(*document_), JsonStyle::plain, sets);
     answer = std::make_unique<const Json>(ask(root.json()));
   } catch (const InputError&) {
-    // A value beyond its bounds, or a rule: there is nothing to compare.
+    answer.reset();  // a value beyond its bounds, or a rule: there is nothing to compare
   }
   return changed_.emplace(sets, std::move(answer)).first->second.get();
 }

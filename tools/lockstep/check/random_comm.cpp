@@ -57,7 +57,7 @@ class CommDraw : Draws {
     return out;
   }
   Json size() {
-    const auto one = one_of<std::string>({"64 KiB", "1 MiB", "3000000 B", "64 MiB"});
+    auto one = one_of<std::string>({"64 KiB", "1 MiB", "3000000 B", "64 MiB"});
     if (once_in(5)) return {{"from", one}, {"to", "128 MiB"}};
     return one;
   }

@@ -42,7 +42,7 @@ Html run_behind(const NearbyRun& run) {
 }
 
 Html part_behind(const FieldExplanation& e) {
-  Html out = Html::markup(fmt::format("<details class=\"behind\" id=\"{}\"><summary>",
+  Html out = Html::markup(fmt::format(R"(<details class="behind" id="{}"><summary>)",
                                       escaped(place_behind(e.field)).str())) +
              strong(e.field) + escaped(" = " + amount_behind(e.value, e.unit)) +
              Html::markup("</summary>\n<p>") + escaped(e.sentence) +
