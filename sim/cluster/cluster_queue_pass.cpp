@@ -1,6 +1,7 @@
 #include "sim/cluster/cluster_queue_pass.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -89,7 +90,7 @@ class VictimSearch {
         if (!spared.contains(of.job)) ranks.push_back(of);
       }
     }
-    std::ranges::sort(ranks);
+    std::ranges::sort(ranks, std::less<DispensableRank>{});
     std::vector<std::uint32_t> out;
     out.reserve(ranks.size());
     for (const DispensableRank& of : ranks) out.push_back(of.job);
