@@ -41,7 +41,7 @@ constexpr OptionSpec kFrom{
     "NAME",
     false,
     "What the file is, where its content does not tell: fabric, graphml, nccl, slurm, nvidia-smi, "
-    "dot, netq or ibnetdiscover (net files of ibsim too).",
+    "dot, netq, ufm or ibnetdiscover (net files of ibsim too).",
     "--from ibnetdiscover"};
 constexpr OptionSpec kHosts{
     "hosts",
@@ -139,7 +139,8 @@ constexpr CommandSpec kTopologySpec{
     .usage = "topology import|show|export FILE [options]",
     .summary = "Read real fabrics and servers, draw and analyse them, export them.",
     .about =
-        "import reads what a cluster says of itself. Networks (ibnetdiscover, ibsim, Slurm's\n"
+        "import reads what a cluster says of itself. Networks (ibnetdiscover, ibsim, UFM, NetQ, "
+        "Slurm's\n"
         "topology.conf, GraphML, DOT) become a fabric.json, which a scenario takes as\n"
         "\"fabric\": {\"kind\": \"file\", \"file\": \"fabric.json\"}. Servers (NCCL's topology "
         "XML,\n"
