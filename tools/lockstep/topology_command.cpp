@@ -41,7 +41,7 @@ constexpr OptionSpec kFrom{
     "NAME",
     false,
     "What the file is, where its content does not tell: fabric, graphml, nccl, slurm, nvidia-smi, "
-    "dot, netq or ibnetdiscover (net files of ibsim too).",
+    "dot, netq, ufm or ibnetdiscover (net files of ibsim too).",
     "--from ibnetdiscover"};
 constexpr OptionSpec kHosts{
     "hosts",
@@ -87,6 +87,13 @@ constexpr OptionSpec kAllNics{
     "Count all NICs of a server. Without it, those that are nearest to no "
     "GPU are left out: storage and management.",
     "--all-nics"};
+constexpr OptionSpec kNics{
+    "nics",
+    0,
+    "N",
+    false,
+    "How many NICs a server has for its network, where its description lists none.",
+    "--nics 8"};
 constexpr OptionSpec kSvg{"svg",
                           0,
                           "FILE",
@@ -113,8 +120,8 @@ constexpr OptionSpec kNode{"node",
 constexpr OptionSpec kNodes{"nodes", 0, "N", false, "How many nodes of them.", "--nodes 128"};
 
 constexpr std::array kTopologyOptions{
-    kTopologyFormat, kFrom, kHosts,  kRate, kTopologyName, kGpu,           kTransport,
-    kAllNics,        kSvg,  kReport, kNode, kNodes,        kPresetsOption, kOutputOption};
+    kTopologyFormat, kFrom, kHosts,  kRate, kTopologyName, kGpu,           kTransport,   kAllNics,
+    kNics,           kSvg,  kReport, kNode, kNodes,        kPresetsOption, kOutputOption};
 
 constexpr std::array<std::string_view, 8> kTopologyExamples{
     "lockstep topology show rail_optimised --node dgx_h100 --nodes 128 --svg fabric.svg",
@@ -132,7 +139,8 @@ constexpr CommandSpec kTopologySpec{
     .usage = "topology import|show|export FILE [options]",
     .summary = "Read real fabrics and servers, draw and analyse them, export them.",
     .about =
-        "import reads what a cluster says of itself. Networks (ibnetdiscover, ibsim, Slurm's\n"
+        "import reads what a cluster says of itself. Networks (ibnetdiscover, ibsim, UFM, NetQ, "
+        "Slurm's\n"
         "topology.conf, GraphML, DOT) become a fabric.json, which a scenario takes as\n"
         "\"fabric\": {\"kind\": \"file\", \"file\": \"fabric.json\"}. Servers (NCCL's topology "
         "XML,\n"
@@ -172,12 +180,14 @@ Exit import_fabric(const ParsedOptions& given, Console& console) {
   if (const auto* node = std::get_if<NodeDrawing>(&read)) {
     const PresetStore presets(options.all("presets"));
     const std::string source = fmt::format("{} {}", format.title, file.substr(file.rfind('/') + 1));
-    const NodePreset preset = node_preset(file, *node, source,
-                                          {.gpu = options.get("gpu"),
-                                           .transport = options.get("transport"),
-                                           .rate = import.rate,
-                                           .all_nics = options.has("all-nics")},
-                                          presets);
+    const NodePreset preset =
+        node_preset(file, *node, source,
+                    {.gpu = options.get("gpu"),
+                     .transport = options.get("transport"),
+                     .rate = import.rate,
+                     .all_nics = options.has("all-nics"),
+                     .nics = whole_number(options, "nics", 0, kMaxNicsPerHost)},
+                    presets);
     write_output(Answer::file(preset.json), options, console);
     for (const std::string& fact : preset.facts) {
       remarks(options, console) << terminal_text(fact) << "\n";
@@ -271,8 +281,8 @@ struct Action {
   Exit (*run)(const ParsedOptions& options, Console& console);
   std::span<const std::string_view> options;  ///< beside those of all
 };
-constexpr std::array<std::string_view, 8> kFabricImportOptions{
-    "format", "from", "hosts", "rate", "topology", "gpu", "transport", "all-nics"};
+constexpr std::array<std::string_view, 9> kFabricImportOptions{
+    "format", "from", "hosts", "rate", "topology", "gpu", "transport", "all-nics", "nics"};
 constexpr std::array<std::string_view, 9> kShowOptions{
     "format", "from", "hosts", "rate", "topology", "svg", "report", "node", "nodes"};
 constexpr std::array<std::string_view, 7> kExportOptions{"format",   "from", "hosts", "rate",

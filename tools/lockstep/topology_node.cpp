@@ -65,6 +65,14 @@ class Maker {
   }
 
   void choose_nics() {
+    if (choices_.nics > 0) {
+      if (!node_.nics.empty()) {
+        fail(fmt::format("{} NICs, and --nics", node_.nics.size()),
+             "--nics where the description lists no NIC");
+      }
+      nics_.resize(static_cast<std::size_t>(choices_.nics));
+      preset_.assumptions.emplace_back("NICs are not listed; their number is that of --nics");
+    }
     const std::vector<bool> near = near_some_gpu(node_);
     std::string others;
     for (std::size_t i = 0; i < near.size(); ++i) {
@@ -120,7 +128,24 @@ class Maker {
       preset_.assumptions.emplace_back(
           "GPUs differ in their NVLinks; the smallest domain is taken");
     }
-    return joined;
+    return joined == gpus && node_.nvlink_switches ? rack_domain(joined) : joined;
+  }
+
+  /// Switches of a rack join more nodes than the one that was described, and no file of a node says
+  /// so: the largest domain of the presets with as many of these GPUs in a node.
+  int rack_domain(int joined) {
+    const NodeSpec* largest = nullptr;
+    for (const std::string& name : presets_.names("nodes")) {
+      const NodeSpec& preset = presets_.node(name);
+      if (preset.gpu.name != spec_->name || preset.gpus != joined) continue;
+      if (largest == nullptr || preset.nvlink_domain > largest->nvlink_domain) largest = &preset;
+    }
+    if (largest == nullptr || largest->nvlink_domain <= joined) return joined;
+    preset_.assumptions.push_back(
+        fmt::format("NVLink's switches join the trays of a rack, which no tray tells: {} GPUs are "
+                    "joined, as in {}",
+                    largest->nvlink_domain, largest->name));
+    return largest->nvlink_domain;
   }
 
   /// Where links are fewer or more than the preset's, as on export versions of a GPU.
@@ -139,7 +164,11 @@ class Maker {
   }
 
   Json nic_rate() {
-    if (nics_.empty()) fail("no NICs", "a server with at least one NIC for its network");
+    if (nics_.empty()) {
+      fail("no NICs",
+           "a server with at least one NIC for its network; --nics N and --rate tell of "
+           "NICs that the file does not list");
+    }
     if (choices_.rate > BytesPerSecond{}) {
       return Json{{"value", rate_text(choices_.rate)}, {"source", "assumed: given as --rate"}};
     }
@@ -174,12 +203,12 @@ class Maker {
   }
 
   std::string about() {
-    if (left_out_.empty() && !choices_.all_nics) {
+    if (left_out_.empty() && !choices_.all_nics && !node_.nics.empty()) {
       preset_.assumptions.emplace_back(
           "NICs for storage and management are counted too where they are as near as others");
     }
-    std::string text = "Imported. Nearest NICs: ";
     const std::vector<std::string> rows = nearest_nics(node_);
+    std::string text = rows.empty() ? "Imported" : "Imported. Nearest NICs: ";
     for (std::size_t i = 0; i < rows.size(); ++i) text += (i == 0 ? "" : "; ") + rows[i];
     if (!left_out_.empty()) text += ". " + left_out_;
     for (const std::string& line : preset_.assumptions) text += ". Not known: " + line;

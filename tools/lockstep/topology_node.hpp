@@ -15,6 +15,7 @@ struct NodeChoices {
   std::string transport;  ///< preset; empty: as described
   BytesPerSecond rate;    ///< of a NIC; 0: as described
   bool all_nics = false;  ///< those too that are nearest to no GPU
+  int nics = 0;           ///< how many, where the description lists none; 0: not said
 };
 
 struct NodePreset {

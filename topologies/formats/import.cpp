@@ -18,6 +18,7 @@
 #include "topologies/formats/nvidia_smi.hpp"
 #include "topologies/formats/slurm_blocks.hpp"
 #include "topologies/formats/slurm_topology.hpp"
+#include "topologies/formats/ufm.hpp"
 #include "topologies/infiniband/host_name.hpp"
 #include "topologies/infiniband/ibnetdiscover.hpp"
 #include "topologies/infiniband/text_lines.hpp"
@@ -48,7 +49,9 @@ bool has_element(std::string_view text, std::string_view name) {
   return content(text).starts_with('<') && text.find(fmt::format("<{}", name)) != text.npos;
 }
 
-bool is_fabric(std::string_view text) { return content(text).starts_with('{') && !is_netq(text); }
+bool is_fabric(std::string_view text) {
+  return content(text).starts_with('{') && !is_netq(text) && !is_ufm(text);
+}
 bool is_graphml(std::string_view text) { return has_element(text, "graphml"); }
 bool is_nccl(std::string_view text) {
   return !is_graphml(text) && (has_element(text, "system") || has_element(text, "graphs"));
@@ -106,6 +109,10 @@ Import import_netq(const std::string& file, std::string_view text, const ImportO
                       "--rate, such as --rate \"400 Gb/s\"", ""});
   }
   return in_canonical_order(read_netq(file, text, options.rate));
+}
+
+Import import_ufm(const std::string& file, std::string_view text, const ImportOptions& options) {
+  return in_canonical_order(read_ufm(file, text, options));
 }
 
 /// Names of switches that the vertices left out are on, each once.
@@ -204,6 +211,10 @@ constexpr std::array kFormats{
     ImportFormat{"netq", "NetQ's topology graph",
                  "github.com/NVIDIA/topograph, pkg/providers/netq: what NetQ's API answers",
                  is_netq, import_netq},
+    ImportFormat{
+        "ufm", "UFM's links or ports",
+        "docs.nvidia.com, UFM Enterprise REST API Guide, Links, Ports and Systems REST API", is_ufm,
+        import_ufm},
 };
 
 }  // namespace

@@ -47,6 +47,8 @@ struct EfaDevice {
 constexpr std::array kEfaDevices{EfaDevice{"0xefa0", "efa_v1"}, EfaDevice{"0xefa1", "efa_v2"},
                                  EfaDevice{"0xefa2", "efa_v3"}, EfaDevice{"0xefa3", "efa_v4"}};
 
+constexpr std::string_view kGoogle = "0x1ae0";  ///< PCI vendor; source: pci-ids.ucw.cz
+
 constexpr int kMostDepth = 64;
 
 std::string_view attribute(pugi::xml_node element, const char* name) {
@@ -84,6 +86,7 @@ class NcclTopologyReader {
       xml_.fail(root, "no GPUs", "<gpu> elements, or <pci> elements of class 0x0302");
     }
     leave_out_interfaces();
+    name_google_transports();
     for (std::size_t i = 0; i < node_.gpus.size(); ++i) set_paths(i);
     find_groups();
     return std::move(node_);
@@ -226,8 +229,20 @@ class NcclTopologyReader {
     nic_places_ = std::move(places);
   }
 
+  /// Of Google's machines those with H100 place what arrives in the GPUs' memory: with a NIC for
+  /// each GPU by GPUDirect-TCPXO (a3-megagpu), with fewer by GPUDirect-TCPX (a3-highgpu).
+  /// Source: cloud.google.com/compute/docs/gpus/gpu-network-bandwidth.
+  void name_google_transports() {
+    const char* direct = node_.nics.size() < node_.gpus.size() ? "tcpx" : "tcpxo";
+    for (NodeDrawing::Nic& nic : node_.nics) {
+      if (nic.transport != kGoogle) continue;
+      nic.transport = node_.gpu_preset == "h100_sxm5_80gb" ? direct : "ethernet";
+    }
+  }
+
   static std::string_view transport(std::string_view name, pugi::xml_node pci) {
     constexpr std::string_view kAmazon = "0x1d0f", kMellanox = "0x15b3";
+    if (attribute(pci, "vendor") == kGoogle) return kGoogle;
     for (const EfaDevice& row : kEfaDevices) {
       if (attribute(pci, "vendor") == kAmazon && attribute(pci, "device") == row.device) {
         return row.transport;
@@ -275,6 +290,7 @@ class NcclTopologyReader {
       }
     }
     node_.tells_nvlink = told;
+    node_.nvlink_switches = on_switch.has_value();
     for (std::size_t first = 0; first < node_.gpus.size(); ++first) {
       std::vector<std::size_t> open;
       if (node_.gpus[first].nvlinks > 0) open.push_back(first);

@@ -44,6 +44,7 @@ struct NodeDrawing {
   std::string gpu_preset;            ///< by the devices' PCI numbers; empty: not told, or unknown
   bool guesses_gpus = false;         ///< the file lists none: one behind each bridge with devices
   bool tells_nvlink = true;          ///< else a node without NVLinks may still have some
+  bool nvlink_switches = false;      ///< NVLinks lead to switches, which other nodes may share
 };
 
 /// The transport of a NIC by the name that the system gave it ("rocep145s0", "ibp12s0",

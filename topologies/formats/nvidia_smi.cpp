@@ -52,7 +52,7 @@ class NvidiaSmiReader {
 
   NodeDrawing read() {
     find_header();
-    for (const std::string& device : devices_) read_row(device);
+    read_rows();
     read_legend();
     find_groups();
     for (NodeDrawing::Nic& nic : node_.nics) nic.transport = transport_of_name(nic.name);
@@ -95,14 +95,27 @@ class NvidiaSmiReader {
     joined_.assign(node_.gpus.size(), {});
   }
 
-  void read_row(const std::string& device) {
-    if (!lines_.next()) {
-      lines_.refuse_line(lines_.number() + 1, "the end of the file", "the row of " + device);
+  /// Rows of NICs say nothing that those of GPUs do not: excerpts may end before them.
+  void read_rows() {
+    for (std::size_t i = 0; i < devices_.size();) {
+      const std::string& device = devices_[i];
+      const bool more = lines_.next();
+      if (!more && !is_gpu(device)) return;
+      if (!more) {
+        lines_.refuse_line(lines_.number() + 1, "the end of the file", "the row of " + device);
+      }
+      const std::vector<std::string> words = words_of(lines_.line());
+      if (words.empty()) continue;
+      if (words[0] != device) {
+        if (!is_gpu(device)) return;
+        lines_.refuse(in_quotes(words[0]), "the row of " + device);
+      }
+      read_row(device, words);
+      ++i;
     }
-    const std::vector<std::string> words = words_of(lines_.line());
-    if (words.empty() || words[0] != device) {
-      lines_.refuse(words.empty() ? "an empty line" : in_quotes(words[0]), "the row of " + device);
-    }
+  }
+
+  void read_row(const std::string& device, const std::vector<std::string>& words) {
     if (words.size() < devices_.size() + 1) {
       lines_.refuse(fmt::format("{} cells", words.size() - 1),
                     fmt::format("{}, one for each device of the first line", devices_.size()));
@@ -113,7 +126,9 @@ class NvidiaSmiReader {
   void read_cell(const std::string& row, const std::string& column, const std::string& cell) {
     constexpr std::array kPaths{PciePath::pix, PciePath::pxb, PciePath::phb, PciePath::node,
                                 PciePath::sys};
-    const auto path = std::ranges::find_if(kPaths, [&](PciePath p) { return name_of(p) == cell; });
+    // Drivers of the first years of `topo -m` write SOC for SYS.
+    const std::string_view word = cell == "SOC" ? name_of(PciePath::sys) : std::string_view(cell);
+    const auto path = std::ranges::find_if(kPaths, [&](PciePath p) { return name_of(p) == word; });
     const std::optional<int> links = nvlinks(cell);
     const bool fits = row == column ? cell == "X" : path != kPaths.end() || links;
     if (!fits) {
@@ -135,15 +150,20 @@ class NvidiaSmiReader {
     }
   }
 
+  /// From the line on that ended the matrix.
   void read_legend() {
-    bool inside = false;
-    while (lines_.next()) {
+    bool names_nics = false, explains = false, explains_nvlink = false;
+    do {
       const std::vector<std::string> words = words_of(lines_.line());
-      if (words.size() == 2 && words[0] == "NIC" && words[1] == "Legend:") inside = true;
-      if (!inside || words.size() != 2 || !words[0].ends_with(':')) continue;
+      if (words.size() == 1 && words[0] == "Legend:") explains = true;
+      if (!words.empty() && words[0] == "NV#") explains_nvlink = true;
+      if (words.size() == 2 && words[0] == "NIC" && words[1] == "Legend:") names_nics = true;
+      if (!names_nics || words.size() != 2 || !words[0].ends_with(':')) continue;
       const auto at = places_.find(words[0].substr(0, words[0].size() - 1));
       if (at != places_.end() && !is_gpu(at->first)) node_.nics[at->second].name = words[1];
-    }
+    } while (lines_.next());
+    // The matrix of PCIe alone, `nvidia-smi topo -mp`, explains no NV#.
+    node_.tells_nvlink = explains_nvlink || !explains || !sums_.empty();
   }
 
   /// GPUs that NVLink joins, directly or over others.
@@ -164,7 +184,9 @@ class NvidiaSmiReader {
     constexpr int kFewLinks = 4;
     for (std::size_t gpu = 0; gpu < node_.gpus.size(); ++gpu) {
       NodeDrawing::Gpu& at = node_.gpus[gpu];
-      if (!through_switches_ || at.nvlinks <= kFewLinks) at.nvlinks = sums_[gpu];
+      const bool switches = through_switches_ && at.nvlinks > kFewLinks;
+      if (!switches) at.nvlinks = sums_[gpu];
+      node_.nvlink_switches = node_.nvlink_switches || switches;
     }
   }
 

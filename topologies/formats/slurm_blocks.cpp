@@ -70,10 +70,14 @@ SlurmConf tree_of_blocks(const std::string& file, const std::vector<SlurmBlock>&
   return out;
 }
 
+/// A text, or a list of texts with commas between.
 std::string text_of(const YAML::Node& node, const char* key) {
   const YAML::Node value = node.IsMap() ? node[key] : YAML::Node();
-  if (!value.IsDefined() || !value.IsScalar()) return {};
-  std::string out = value.Scalar();
+  if (!value.IsDefined()) return {};
+  std::string out = value.IsScalar() ? value.Scalar() : std::string();
+  for (const YAML::Node& one : value.IsSequence() ? value : YAML::Node()) {
+    if (one.IsScalar()) out += (out.empty() ? "" : ",") + one.Scalar();
+  }
   std::erase_if(out, [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; });
   return out;
 }

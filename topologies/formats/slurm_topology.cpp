@@ -57,6 +57,9 @@ class SlurmReader {
                          "at least one line SwitchName=NAME Nodes=HOSTS");
     }
     for (SwitchLine& s : switches_) count_parents(s);
+    for (const SwitchLine& s : switches_) {
+      for (const std::string& host : s.hosts) ++switches_of_[host];
+    }
     for (std::size_t i = 0; i < switches_.size(); ++i) measure(i, 0);
     FabricSketch sketch;
     for (const SwitchLine& s : switches_) add_hosts(s, sketch);
@@ -67,8 +70,10 @@ class SlurmReader {
     for (const SwitchLine& s : switches_) add_switch(s, sketch);
     for (const SwitchLine& s : switches_) add_cables(s, sketch);
     DrawnFabric fabric = sketch.finish();
+    const bool several = sketch.vertices() - switches_.size() > sketch.hosts();
     fabric.assumptions = {
-        fmt::format("Every host has one NIC of {}: topology.conf does not say.", rate_text(rate_)),
+        fmt::format("Every host has one NIC of {}{}: topology.conf does not say.", rate_text(rate_),
+                    several ? " on each switch that lists it" : ""),
         "Every switch has as many cables upwards as hosts below: topology.conf does not say."};
     return fabric;
   }
@@ -175,14 +180,21 @@ class SlurmReader {
 
   void add_hosts(const SwitchLine& s, FabricSketch& sketch) const {
     for (const std::string& host : s.hosts) {
-      if (sketch.find_host(host)) {
-        lines_.refuse_line(s.line, in_quotes(host), "a host that is on no other switch");
-      }
       if (index_.contains(host)) {
         lines_.refuse_line(s.line, in_quotes(host), "a host that is not called like a switch");
       }
-      sketch.add_nic(sketch.add_host(host), host);
+      const auto known = sketch.find_host(host);
+      const std::string nic = nic_name(host, s);
+      if (sketch.find(nic)) {
+        lines_.refuse_line(s.line, in_quotes(host) + " again", "a host once on a switch");
+      }
+      sketch.add_nic(known ? *known : sketch.add_host(host), nic);
     }
+  }
+
+  /// A host that several switches list has a NIC on each of them: Slurm calls it multi-homed.
+  std::string nic_name(const std::string& host, const SwitchLine& s) const {
+    return switches_of_.at(host) > 1 ? fmt::format("{} on {}", host, s.name) : host;
   }
 
   static void add_switch(const SwitchLine& s, FabricSketch& sketch) {
@@ -191,7 +203,9 @@ class SlurmReader {
 
   void add_cables(const SwitchLine& s, FabricSketch& sketch) {
     const SketchVertex here = *sketch.find(s.name);
-    for (const std::string& host : s.hosts) add_cables(*sketch.find(host), here, 1, s, sketch);
+    for (const std::string& host : s.hosts) {
+      add_cables(*sketch.find(nic_name(host, s)), here, 1, s, sketch);
+    }
     for (const std::string& name : s.switches) {
       const SwitchLine& c = child(s, name);
       const auto parents = static_cast<std::size_t>(c.parents);
@@ -217,6 +231,7 @@ class SlurmReader {
   int first_ = 1;
   std::vector<SwitchLine> switches_;
   std::map<std::string, std::size_t, std::less<>> index_;
+  std::map<std::string, int, std::less<>> switches_of_;  ///< by host: how many list it
 };
 
 /// Sets that grow by joining; a set's name is its smallest member.

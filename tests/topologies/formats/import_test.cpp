@@ -83,6 +83,18 @@ TEST_CASE("Slurm topology.conf: hosts on leaves, as many uplinks as hosts") {
   CHECK(fabric.assumptions.size() == 2);
 }
 
+TEST_CASE("Slurm topology.conf: a host that several switches list has a NIC on each") {
+  const DrawnFabric fabric = read_slurm_topology(
+      "f", "SwitchName=a Nodes=n[1-3]\nSwitchName=b Nodes=n[2-4]\nSwitchName=c Switches=a,b\n",
+      kRate);
+  CHECK(fabric.hosts.size() == 4);
+  CHECK(fabric.graph.nics(0) == 1);
+  CHECK(fabric.graph.nics(1) == 2);
+  CHECK(fabric.graph.port_count() == 6);
+  CHECK(fabric.graph.cables().size() == 12);
+  CHECK(fabric.assumptions[0].find("on each switch that lists it") != std::string::npos);
+}
+
 TEST_CASE("Slurm: what scontrol show topology prints is the topology.conf that it was made of") {
   const std::string printed =
       "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
@@ -184,6 +196,29 @@ TEST_CASE("nvidia-smi topo -m: the matrix behind a prompt and under an underline
   CHECK(node.gpus[0].paths[1] == PciePath::sys);
 }
 
+NodeDrawing smi(const std::string& text) {
+  return std::get<NodeDrawing>(import_text("f", text, recognise("f", text), {}));
+}
+
+TEST_CASE("nvidia-smi topo -m: an excerpt without rows of NICs, with empty lines and old words") {
+  const NodeDrawing node =
+      smi("\tGPU0\tGPU1\tmlx5_0\tCPU Affinity\n\nGPU0\t X \tSOC\tPHB\t0-13\n\n"
+          "GPU1\tSOC\t X \tSOC\t14-27\n");
+  REQUIRE(node.gpus.size() == 2);
+  CHECK(node.gpus[0].paths[0] == PciePath::phb);
+  CHECK(node.gpus[1].paths[0] == PciePath::sys);
+  CHECK(node.tells_nvlink);
+  // What ends the matrix early is read too.
+  const NodeDrawing named = smi("\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC Legend:\n\n  NIC0: mlx5_7\n");
+  CHECK(named.nics[0].name == "mlx5_7");
+}
+
+TEST_CASE("nvidia-smi topo -mp: the matrix of PCIe alone does not tell of NVLink") {
+  const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tNODE\nGPU1\tNODE\t X \n\nLegend:\n\n";
+  CHECK_FALSE(smi(matrix + "  X    = Self\n").tells_nvlink);
+  CHECK(smi(matrix + "  X    = Self\n  NV#  = Connection of # NVLinks\n").tells_nvlink);
+}
+
 TEST_CASE("--hosts: orders the nodes of every format, and names the vertices that are hosts") {
   const DrawnFabric fabric = fabric_sample(
       "topology.conf", {.rate = kRate, .hosts = {"gpu03", "gpu01"}, .hosts_file = "hosts.txt"});
@@ -218,8 +253,7 @@ TEST_CASE(
       {"SwitchName=a Nodes=n1\nSwitchName=s Switches=b\n",
        "f:2: found \"b\"; allowed: a switch with a line of its own. Did you mean \"a\"?"},
       {"SwitchName=a Switches=b\nSwitchName=b Switches=a\n", "f:1: found \"a\" below itself"},
-      {"SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\n",
-       "f:2: found \"n1\"; allowed: a host that is on no other switch"},
+      {"SwitchName=a Nodes=n1,n1\n", "f:1: found \"n1\" again; allowed: a host once on a switch"},
       {"SwitchName=a\n", "f:1: found neither Nodes nor Switches; allowed: one of"},
       {"graph {\n a -- b\n a -> b\n}", "f:3: found \"->\"; allowed: -- in a graph"},
       {"graph {\n a -- \n}", "f:3: found \"}\"; allowed: a name"},
