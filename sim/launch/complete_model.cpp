@@ -203,7 +203,7 @@ class Completion {
   }
 
   [[nodiscard]] std::int64_t padded(std::int64_t words) const {
-    if (kind_ == LaunchKind::maxtext) return words;
+    if (kind_ == LaunchKind::maxtext || model_.vocabulary_is_padded) return words;
     const std::int64_t multiple =
         std::int64_t{model_.vocabulary_multiple.value_or(kUsualMultiple)} * tensor_;
     return up_to(words, multiple);

@@ -17,6 +17,7 @@ struct ModelSketch {
   std::string config;     ///< a Hugging Face config.json among the files
   std::optional<int> layers, hidden, ffn, heads, query_groups, head_dim, vocabulary, positions;
   std::optional<int> vocabulary_multiple;
+  bool vocabulary_is_padded = false;  ///< as it stands, whatever the multiple
   std::optional<bool> grouped, gated, tied, biases, latent_attention;
   std::string position_kind;
   std::optional<int> query_rank, key_value_rank, nope_dim, rope_dim, value_dim;

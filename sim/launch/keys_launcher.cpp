@@ -61,11 +61,14 @@ constexpr std::array kLauncherRows{
     KeyRow{"ntasks_per_node npernode tasks_per_node", kUsed, take_tasks_per_node},
     KeyRow{"num_processes np", kUsed, take_processes},
     KeyRow{"mixed_precision", kUsed, take_launch_precision},
-    KeyRow{"master_* rdzv_* node_rank main_process_* machine_rank hostfile include exclude "
-           "ssh_port launcher launcher_args max_restarts monitor_interval standalone local_addr "
-           "role tee redirects log_dir log_line_prefix_template start_method no_python "
-           "run_path enable_each_rank_log module m local_ranks_filter local_rank_filter",
-           kHarmless},
+    KeyRow{
+        "master_* rdzv_* node_rank main_process_* machine_rank hostfile include exclude "
+        "ssh_port launcher launcher_args max_restarts monitor_interval standalone local_addr "
+        "role tee redirects log_dir log_line_prefix_template start_method no_python "
+        "run_path enable_each_rank_log module m local_ranks_filter local_rank_filter force_multi "
+        "no_ssh no_local_rank bind_cores_to_rank bind_core_list enable_elastic_training "
+        "min_elastic_nodes max_elastic_nodes save_pid slurm_comment autotuning",
+        kHarmless},
     KeyRow{"job_name partition account time output error exclusive dependency cpus_per_task mem "
            "mem_per_gpu qos mail_type mail_user chdir requeue signal open_mode export reservation "
            "constraint container_* mpi ntasks cpu_bind kill_on_bad_exit label unbuffered wait "

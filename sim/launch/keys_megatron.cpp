@@ -167,6 +167,14 @@ void take_recompute_layers(J& job, const Setting& from) {
 void take_recompute_method(J& job, const Setting& from) {
   if (!from.is_null()) job.recompute_every_layer = lower(from.text()) == "uniform";
 }
+/// Until 2022 Megatron-LM had this argument alone, and it switched full recomputation on
+/// (megatron/arguments.py of v2.6); a granularity beside it counts more. NeMo's key of this name
+/// needs one.
+void take_old_method(J& job, const Setting& from) {
+  take_recompute_method(job, from);
+  const bool alone = from.key.starts_with('-') && !from.is_off();
+  if (alone && job.recompute.empty()) job.recompute = "full";
+}
 
 /// Megatron's own layers have no fused attention but by a flag of its own
 /// (megatron/core/models/gpt/ gpt_layer_specs.py: get_gpt_layer_local_spec).
@@ -260,8 +268,17 @@ void take_no_group(J& job, const Setting& from) { job.model.grouped = from.flag(
 
 void take_expert_layers(J& job, const Setting& from) { read_expert_layers(from, job.model); }
 void take_top_k(J& job, const Setting& from) { job.model.expert_top = from.count(); }
+/// A pyramid of experts (Megatron-DeepSpeed's PR-MoE) has a number for each layer that has some.
 void take_experts(J& job, const Setting& from) {
-  if (!from.is_off()) job.model.experts = from.count();
+  int most = 0;
+  for (const std::string& value : from.values) {
+    const Setting one{from.key, {value}, from.file};
+    if (!one.is_off()) most = std::max(most, one.count());
+  }
+  if (most > 1) job.model.experts = most;
+  if (from.values.size() > 1) {
+    job.not_modelled = "another number of experts in other layers: all have the most";
+  }
 }
 void take_expert_ffn(J& job, const Setting& from) {
   if (!from.is_null()) job.model.expert_ffn = from.count();
@@ -306,6 +323,15 @@ void take_expert_tensor(J& job, const Setting& from) {
   if (!from.is_null()) job.expert_tensor = from.count();
 }
 void take_samples_packed(J& job, const Setting& from) { job.packed = from.flag(); }
+/// What the vocabulary comes to, padding included: of BigScience's fork, and of Megatron-Bridge.
+void take_padded_vocabulary(J& job, const Setting& from) {
+  if (from.is_null()) return;
+  job.model.vocabulary = from.count();
+  job.model.vocabulary_is_padded = true;
+}
+void take_whether_padded(J& job, const Setting& from) {
+  job.model.vocabulary_is_padded = !from.flag();
+}
 void take_yes_untied(J& job, const Setting& from) { job.model.tied = !from.flag(); }
 
 constexpr std::array kMegatronRows{
@@ -356,8 +382,9 @@ constexpr std::array kMegatronRows{
     KeyRow{"use_flash_attn use_flash_attention use_flash_attn_v1 use_flash_attn_v2", kUsed,
            take_fused_attention},
     KeyRow{"recompute_num_layers activations_checkpoint_num_layers", kUsed, take_recompute_layers},
-    KeyRow{"recompute_method activations_checkpoint_method", kUsed, take_recompute_method},
-    KeyRow{"optimizer_cpu_offload", kUsed, take_cpu_offload},
+    KeyRow{"recompute_method", kUsed, take_recompute_method},
+    KeyRow{"activations_checkpoint_method", kUsed, take_old_method},
+    KeyRow{"optimizer_cpu_offload cpu_optimizer", kUsed, take_cpu_offload},
     KeyRow{"optimizer_offload_fraction", kUsed, take_offload_fraction},
     KeyRow{"cpu_offloading_num_layers", kUsed, take_offload_layers},
     KeyRow{"moe_expert_capacity_factor", kUsed, take_capacity},
@@ -383,6 +410,8 @@ constexpr std::array kMegatronRows{
     KeyRow{"num_query_groups", kUsed, take_query_groups},
     KeyRow{"kv_channels", kUsed, take_kv_channels},
     KeyRow{"vocab_size", kUsed, take_model_count<&M::vocabulary>},
+    KeyRow{"pad_vocab_size_to padded_vocab_size", kUsed, take_padded_vocabulary},
+    KeyRow{"should_pad_vocab", kUsed, take_whether_padded},
     KeyRow{"make_vocab_size_divisible_by", kUsed, take_model_count<&M::vocabulary_multiple>},
     KeyRow{"max_position_embeddings", kUsed, take_model_count<&M::positions>},
     KeyRow{"position_embedding_type", kUsed, take_position_kind},

@@ -45,39 +45,41 @@ constexpr std::array kOtherRows{
            "trust_remote_code defer_npy_index_mmap fim_* "
            "blend* s3_cache_path data_sharding no_data_sharding"},
     // Files and words for people.
-    KeyRow{
-        "save* load* no_save_* no_load_* finetune pretrained_checkpoint ckpt_* dist_ckpt_* "
-        "auto_detect_ckpt_format use_dist_ckpt use_dist_ckpt_* ckpt async_save async_* "
-        "use_persistent_ckpt_worker no_ckpt_* non_persistent_* strict_fsdp_dtensor_load "
-        "retro_* replication* rerun_mode error_injection_* replication "
-        "log_* tensorboard_* wandb_* one_logger_* logging_level timing_log_* no_log_* "
-        "enable_one_logger no_one_logger app_tag_run_* no_barrier_with_level_1_timing "
-        "barrier_with_L1_time mlflow_* comet_* record_memory_history memory_snapshot_path "
-        "deepspeed deepspeed_config no_pipeline_parallel deepspeed_activation_checkpointing ds_* "
-        "profile profile_* use_pytorch_profiler nvtx_ranges print_* "
-        "no_check_for_nan_in_loss_and_grad "
-        "check_for_nan_in_loss_and_grad check_for_spiky_loss check_for_large_grads "
-        "check_weight_hash_across_dp_replicas_interval "
-        "config_logger_dir enable_ft_package calc_ft_timeouts heartbeat* straggler_* "
-        "use_mcore_models enable_experimental inprocess_* ft_* "
-        "spec use_legacy_models yaml_cfg local_rank lazy_mpu_init "
-        "account_for_* is_hybrid_model export_* deprecated_use_mcore_models no_te* "
-        "distributed_backend distributed_timeout* high_priority_stream_groups "
-        "use_cpu_initialization init_model_with_meta_device dist_url "
-        "no_initialization perform_initialization "
-        "nccl_communicator_config_path use_tp_pp_dp_mapping use_ring_exchange_p2p "
-        "manual_gc manual_gc_* no_manual_gc_eval gc_interval gc_interval_* "
-        "disable_straggler_on_startup adlr_autoresume adlr_autoresume_interval "
-        "padded_vocab_size max_tokens_to_oom num_layers_at_* deterministic_mode "
-        "calculate_per_token_loss no_async_tensor_model_parallel_allreduce "
-        "average_in_collective check_optimizer_step_success "
-        "te_rng_tracker inference_* encoder_num_layers decoder_num_layers "
-        "exp_name job_name_prefix "
-        "bias_activation_fusion bias_dropout_add_fusion bias_dropout_fusion "
-        "gradient_accumulation_fusion persist_layer_norm apply_rope_fusion "
-        "bias_gelu_fusion no_bias_gelu_fusion swiglu_fusion "
-        "use_ring_exchange enable_msc disable_msc enable_gloo_process_groups "
-        "disable_gloo_process_groups"},
+    KeyRow{"save* load* no_save_* no_load_* finetune pretrained_checkpoint ckpt_* dist_ckpt_* "
+           "auto_detect_ckpt_format use_dist_ckpt use_dist_ckpt_* ckpt async_save async_* "
+           "use_persistent_ckpt_worker no_ckpt_* non_persistent_* strict_fsdp_dtensor_load "
+           "retro_* replication* rerun_mode error_injection_* replication "
+           "log_* tensorboard_* wandb_* one_logger_* logging_level timing_log_* no_log_* "
+           "enable_one_logger no_one_logger app_tag_run_* no_barrier_with_level_1_timing "
+           "barrier_with_L1_time mlflow_* comet_* record_memory_history memory_snapshot_path "
+           "deepspeed no_pipeline_parallel deepspeed_activation_checkpointing ds_* "
+           "profile profile_* use_pytorch_profiler nvtx_ranges print_* "
+           "no_check_for_nan_in_loss_and_grad "
+           "check_for_nan_in_loss_and_grad check_for_spiky_loss check_for_large_grads "
+           "check_weight_hash_across_dp_replicas_interval "
+           "config_logger_dir enable_ft_package calc_ft_timeouts heartbeat* straggler_* "
+           "use_mcore_models enable_experimental inprocess_* ft_* "
+           "spec use_legacy_models yaml_cfg local_rank lazy_mpu_init "
+           "account_for_* is_hybrid_model export_* deprecated_use_mcore_models no_te* "
+           "distributed_backend distributed_timeout* high_priority_stream_groups "
+           "use_cpu_initialization init_model_with_meta_device dist_url "
+           "no_initialization perform_initialization "
+           "nccl_communicator_config_path use_tp_pp_dp_mapping use_ring_exchange_p2p "
+           "manual_gc manual_gc_* no_manual_gc_eval gc_interval gc_interval_* "
+           "disable_straggler_on_startup adlr_autoresume adlr_autoresume_interval "
+           "max_tokens_to_oom num_layers_at_* deterministic_mode "
+           "calculate_per_token_loss no_async_tensor_model_parallel_allreduce "
+           "average_in_collective check_optimizer_step_success "
+           "te_rng_tracker inference_* encoder_num_layers decoder_num_layers "
+           "exp_name job_name_prefix "
+           "bias_activation_fusion bias_dropout_add_fusion bias_dropout_fusion "
+           "gradient_accumulation_fusion persist_layer_norm apply_rope_fusion "
+           "bias_gelu_fusion no_bias_gelu_fusion swiglu_fusion "
+           "use_ring_exchange enable_msc disable_msc enable_gloo_process_groups "
+           "disable_gloo_process_groups "
+           "ddp_impl use_te use_contiguous_parameters_in_local_ddp kill_switch_path "
+           "abort_on_unmet_fused_kernel_constraints valid_num_workers dataloader_save valid_path "
+           "prompt_path *_weighted_split_paths_path allow_missing_* skip_train_iteration_range"},
     // Routing: tokens are taken to fall evenly on experts.
     KeyRow{
         "moe_aux_loss_coeff moe_z_loss_coeff moe_router_load_balancing_type moe_input_jitter_eps "
@@ -173,6 +175,15 @@ constexpr std::array kOtherRows{
            "attention_output_gate window_attn_skip_freq heterogeneous_layers_config_* "
            "linear_*_dim linear_num_*",
            kMatters, nullptr, "attention of another kind: name the model (--model)"},
+    KeyRow{"img_h img_w patch_dim img_embedding_idx vision_model_type max_num_tiles use_tiling "
+           "use_thumbnail pixel_shuffle use_tile_tags use_image_tag image_tag_type "
+           "disable_vision_class_token use_area_weighted_aspect_ratio num_frames "
+           "num_channels class_token_len use_vision_backbone_fp8_arch",
+           kMatters, nullptr, "a vision tower and its tokens: name a model that has one (--model)"},
+    KeyRow{"embed_layernorm", kMatters, nullptr, "a norm behind the embedding: a small kernel"},
+    KeyRow{"pp_partition_method", kMatters, nullptr,
+           "how layers are dealt to stages: write parallelism.layers_per_stage, or embedding and "
+           "output"},
     KeyRow{"mtp_standalone untie_mtp", kMatters, nullptr,
            "layers that predict further tokens stand on a stage of their own"},
     KeyRow{"freeze_* lora_* peft peft_* dora_*", kMatters, nullptr,

@@ -47,7 +47,7 @@ void take_schedule(J& job, const Setting& from) {
     job.schedule = "1f1b";
   } else if (text == "gpipe") {
     job.schedule = "gpipe";
-  } else if (text == "interleaved1f1b") {
+  } else if (text == "interleaved1f1b" || text == "interleaved_1f1b") {
     job.schedule = "interleaved";
   } else if (text == "loopedbfs") {
     job.schedule = "breadth_first";
@@ -89,6 +89,15 @@ void take_selective_option(J& job, const Setting& from) {
 
 void take_compile(J& job, const Setting& from) { job.compiled = from.flag(); }
 
+/// Before there were converters (2024 and earlier) a switch turned products of 8 bits on.
+void take_float8_switch(J& job, const Setting& from) {
+  if (from.flag()) job.precision = "fp8";
+}
+/// The first releases had the name of a scaling instead: "dynamic"; "" is off.
+void take_float8_scaling(J& job, const Setting& from) {
+  if (!from.is_off()) job.precision = "fp8";
+}
+
 /// `[quantize.*]` alone does nothing; converters switch it on.
 void take_converters(J& job, const Setting& from) {
   for (const std::string& value : from.values) {
@@ -107,6 +116,26 @@ void take_mixed(J& job, const Setting& from) {
   const std::string text = lower(from.text());
   if (text == "bfloat16" && job.precision.empty()) job.precision = "bf16";
   if (text == "float32") job.remarks.push_back(from.key + " float32: taken as bf16");
+}
+
+/// FSDP reduces in FP32 unless a key says otherwise, and so does its optimiser step.
+void take_reduced(J& job, const Setting& from) {
+  if (lower(from.text()) == "float32") return;
+  job.not_modelled = "format of reduced gradients: set stack.reduced_format";
+}
+void take_weights(J& job, const Setting& from) {
+  if (lower(from.text()) == "float32") return;
+  job.not_modelled =
+      "weights and optimiser states of 16 bits: set stack.master_weights and "
+      "stack.optimiser_states";
+}
+void take_data_type(J& job, const Setting& from) {
+  const std::string text = lower(from.text());
+  if (text == "ddp") {
+    job.sharding = "none";
+  } else if (text != "fsdp") {
+    from.fail("fsdp, ddp");
+  }
 }
 
 void take_offload(J& job, const Setting& from) {
@@ -136,8 +165,14 @@ constexpr std::array kTitanRows{
     KeyRow{"training.compile compile.enable", kUsed, take_compile},
     KeyRow{"parallelism.data_parallel_replicate_degree training.data_parallel_replicate_degree",
            kUsed, take_count<&J::replicate>},
-    KeyRow{"parallelism.data_parallel_shard_degree training.data_parallel_shard_degree", kUsed,
-           take_shard_degree},
+    KeyRow{"parallelism.data_parallel_shard_degree training.data_parallel_shard_degree "
+           "training.data_parallel_degree parallelism.data_parallel_degree",
+           kUsed, take_shard_degree},
+    KeyRow{"training.data_parallel_type", kUsed, take_data_type},
+    KeyRow{"training.enable_float8_linear float8.enable_float8_linear "
+           "mx.enable_mx_linear",
+           kUsed, take_float8_switch},
+    KeyRow{"training.fp8_linear", kUsed, take_float8_scaling},
     KeyRow{"parallelism.fsdp_reshard_after_forward", kUsed, take_reshard},
     KeyRow{"parallelism.tensor_parallel_degree training.tensor_parallel_degree", kUsed,
            take_count<&J::tensor>},
@@ -179,8 +214,8 @@ constexpr std::array kTitanRows{
            "the optimiser steps within the backward pass, and gradients go as they are used"},
     KeyRow{"optimizer.state_dtype", kMatters, nullptr,
            "format of the optimiser's states: set stack.optimiser_states"},
-    KeyRow{"training.mixed_precision_reduce training.dtype", kMatters, nullptr,
-           "format of reduced gradients: set stack.reduced_format"},
+    KeyRow{"training.mixed_precision_reduce", kUsed, take_reduced},
+    KeyRow{"training.dtype", kUsed, take_weights},
     KeyRow{"activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns "
            "activation_checkpoint.memory_budget",
            kMatters, nullptr, "which products run again: set recompute.products"},

@@ -236,10 +236,27 @@ class Files {
       add_tree(file, read_toml_settings(file, text), extension);
     } else if (extension == ".yaml" || extension == ".yml" ||
                (is_key_of_yaml(first) && !text.starts_with("#!"))) {
-      add_tree(file, read_yaml_settings(file, text), extension);
+      add_tree(file, filled_by_changes(read_yaml_settings(file, text)), extension);
     } else {
       add_script(file, text);
     }
+  }
+
+  /// Launchers fill "${TP}" in their YAML from the environment; here --set does.
+  std::vector<Setting> filled_by_changes(std::vector<Setting> settings) {
+    for (const Change& change : changes_) {
+      const std::string name = fmt::format("${{{}}}", change.name);
+      for (Setting& one : settings) {
+        for (std::string& value : one.values) {
+          if (value.find(name) != std::string::npos) variables_used_.insert(change.name);
+          for (std::size_t at = value.find(name); at != std::string::npos;
+               at = value.find(name, at + change.value.size())) {
+            value.replace(at, name.size(), change.value);
+          }
+        }
+      }
+    }
+    return settings;
   }
 
   void add_tree(const std::string& file, std::vector<Setting> settings,

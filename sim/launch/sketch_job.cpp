@@ -82,6 +82,27 @@ void add_open(const Setting& setting, std::vector<std::string>& out) {
   }
 }
 
+/// Whether a word is a variable and nothing else, "${NAME}"; its name, or nothing.
+std::string_view variable_alone(std::string_view word) {
+  const bool shaped = word.size() > 3 && word.starts_with("${") && word.ends_with('}');
+  const std::string_view name = shaped ? word.substr(2, word.size() - 3) : std::string_view();
+  return name.find_first_of("${}:.") == std::string_view::npos ? name : std::string_view();
+}
+
+/// Whether the row's key is a switch, which takes "true" and no number.
+bool is_switch(const KeyRow& row, const Setting& setting) {
+  const auto takes = [&](const char* value) {
+    try {
+      JobSketch scratch;
+      row.use(scratch, {setting.key, {value}, setting.file});
+    } catch (const InputError&) {
+      return false;
+    }
+    return true;
+  };
+  return row.use != nullptr && takes("true") && !takes("17");
+}
+
 class Sketching {
  public:
   explicit Sketching(const LaunchFiles& files) : files_(files) {}
@@ -108,11 +129,52 @@ class Sketching {
   }
 
  private:
+  /// The setting of a command as a shell hands it over: a variable that nobody sets is no word. It
+  /// stays where a value is wanted, as the user is to give it then.
+  Setting without_unset_words(const Setting& setting, const KeyRow* row) {
+    if (!setting.key.starts_with('-')) return setting;
+    Setting out = setting;
+    while (!out.values.empty() && !variable_alone(out.values.back()).empty()) {
+      const bool wanted = out.values.size() == 1 && (row == nullptr || !is_switch(*row, setting));
+      if (wanted) break;
+      say_unset(variable_alone(out.values.back()));
+      out.values.pop_back();
+    }
+    return out;
+  }
+
+  /// A variable that the script fills on another path is empty on this one; of others nobody knows.
+  void say_unset(std::string_view name) {
+    if (files_.texts.find(fmt::format("{}=", name)) != std::string::npos) return;
+    const std::string line = fmt::format(
+        "{} is not in the file: what it may hold is left out (--set {}=VALUE)", name, name);
+    if (std::ranges::find(out_.job.remarks, line) == out_.job.remarks.end()) {
+      out_.job.remarks.push_back(line);
+    }
+  }
+
+  /// Files whose name alone, or whose contents elsewhere among the files, say what is needed.
+  [[nodiscard]] bool is_said_elsewhere(const std::string& key) const {
+    constexpr std::array<std::string_view, 3> kDeepSpeedFile{"deepspeed", "deepspeed_config",
+                                                             "deepspeed_config_file"};
+    return std::ranges::find(kDeepSpeedFile, std::string_view(key)) != kDeepSpeedFile.end() &&
+           std::ranges::any_of(files_.parts, [](const LaunchPart& part) {
+             return part.kind == LaunchKind::deepspeed;
+           });
+  }
+
   /// What only a run of the file would fill in.
   void leave_open(const std::string& key, const Setting& setting, KeyFinding& found) {
-    const bool only_words = key.find("tokenizer") != std::string::npos;
+    const bool only_words = key.find("tokenizer") != std::string::npos || is_said_elsewhere(key);
     found.fate = only_words ? KeyFate::harmless : KeyFate::unmodelled;
     if (only_words) return;
+    constexpr std::array<std::string_view, 3> kProcesses{"nproc_per_node", "nprocs_per_node",
+                                                         "num_gpus"};
+    if (std::ranges::find(kProcesses, std::string_view(key)) != kProcesses.end()) {
+      found.fate = KeyFate::harmless;
+      found.note = "as many as the node has GPUs";
+      return;
+    }
     found.note = "its value is not in the file: --set";
     add_open(setting, out_.open);
   }
@@ -228,15 +290,17 @@ class Sketching {
     if (job.precision.empty()) job.precision = job.loaded_precision;
   }
 
-  void add(LaunchKind kind, const Setting& setting, const Tables& first, const Tables& second) {
-    const std::string key = plain_key(setting.key);
+  void add(LaunchKind kind, const Setting& written, const Tables& first, const Tables& second) {
+    const std::string key = plain_key(written.key);
     const KeyRow* row = row_of(kind, first, key);
     if (row == nullptr) row = row_of(kind, second, key);
+    const Setting setting = without_unset_words(written, row);
     KeyFinding found{setting, KeyFate::unknown, {}};
     if (row != nullptr) {
       found.fate = row->fate;
       found.note = row->why;
-      if (setting.is_open() && row->fate == KeyFate::used) {
+      const bool by_name = key.find("vocab_file") != std::string::npos;
+      if (setting.is_open() && row->fate == KeyFate::used && !by_name) {
         leave_open(key, setting, found);
       } else if (row->fate == KeyFate::used) {
         if (setting.is_null()) {

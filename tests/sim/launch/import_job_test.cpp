@@ -777,6 +777,55 @@ struct RealJob {
 };
 
 // What the files say, read by hand.
+TEST_CASE(
+    "import job: a variable that the script leaves unset is no value of the switch before it") {
+  std::string text = kMegatron;
+  text.insert(text.find("--micro-batch-size"), "${sp_options} ");
+  const JobImport found = imported("train.sh", text);
+  CHECK(job_of(found)["parallelism"]["sharding"] == "zero1");
+  CHECK(std::ranges::count_if(found.remarks, [](const std::string& line) {
+          return line.starts_with("sp_options is not in the file");
+        }) == 1);
+}
+
+TEST_CASE("import job: Megatron-LM's old checkpointing method alone recomputes all") {
+  std::string text = kMegatron;
+  const std::string now = "--recompute-granularity selective";
+  text.replace(text.find(now), now.size(), "--activations-checkpoint-method uniform");
+  CHECK(job_of(imported("train.sh", text))["recompute"] == "full");
+}
+
+TEST_CASE("import job: --set fills the variables that a YAML takes from the environment") {
+  const std::string yaml = R"(model:
+  num_layers: 32
+  hidden_size: 4096
+  ffn_hidden_size: 14336
+  num_attention_heads: 32
+  tensor_model_parallel_size: ${TP}
+train:
+  micro_batch_size: 1
+  global_batch_size: 16
+)";
+  const Json job = job_of(imported("run.yaml", yaml, {.set = {"TP=4"}}));
+  CHECK(job["parallelism"]["tensor"] == 4);
+}
+
+TEST_CASE("import job: TorchTitan's older words for shards and products of 8 bits") {
+  const std::string toml = R"([model]
+name = "llama3"
+flavor = "8B"
+[training]
+batch_size = 1
+seq_len = 8192
+data_parallel_degree = 16
+enable_float8_linear = true
+)";
+  const Json job = job_of(imported("old.toml", toml, {.nodes = 2}));
+  CHECK(job["precision"] == "fp8");
+  CHECK(job["parallelism"]["data"] == 16);
+  CHECK(job["parallelism"]["sharding"] == "zero3");
+}
+
 TEST_CASE("import job: real launch files say their layout" *
           doctest::skip(!test::has_real_file("launch"))) {
   const std::vector<RealJob> jobs{
