@@ -147,7 +147,7 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 32> kLayered{
+constexpr std::array<std::string_view, 36> kLayered{
     "qwen3_next",
     "qwen3_5_text",
     "qwen3_5_moe_text",
@@ -180,6 +180,10 @@ constexpr std::array<std::string_view, 32> kLayered{
     "arctic",
     "longcat_flash",
     "vaultgemma",
+    "minimax",
+    "minimax_text_01",
+    "minimax_m1",
+    "bailing_moe_linear",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{

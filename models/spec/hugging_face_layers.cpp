@@ -359,6 +359,7 @@ class LayerReader {
       return read_kimi(*linear);
     }
     if (const MixerKind* kind = mixer_of_family(type_)) return read_mixer(*kind);
+    if (has_linear_attention()) return read_linear();
     if (type_ == "granitemoehybrid" || type_ == "bamba") return read_granite();
     if (!has("linear_num_value_heads")) return;
     DeltaShape& d = shape_.delta;
@@ -397,6 +398,41 @@ class LayerReader {
     for (KindShape& layer : layers_) layer.mixer = kind.mixer;
     for (const JsonCursor& at : config_.at("full_attn_idxs").elements(kMostLayers)) {
       layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
+    }
+  }
+  /// Lightning attention of MiniMax-01 and M1, and of Ring's linear models.
+  [[nodiscard]] bool has_linear_attention() const {
+    constexpr std::array<std::string_view, 4> kTypes{"minimax", "minimax_text_01", "minimax_m1",
+                                                     "bailing_moe_linear"};
+    return std::ranges::find(kTypes, type_) != kTypes.end();
+  }
+  /// As many heads of keys and values as of queries; which layers have it says a list, or all but
+  /// the last of each group and what is behind the last whole group have it (Ring).
+  void read_linear() {
+    Mixer mixer{};
+    for (const MixerKind* kind : mixer_kinds()) {
+      if (kind->name == "linear_attention") mixer = kind->mixer;
+    }
+    MixerNumbers& numbers = shape_.mixers[static_cast<std::size_t>(mixer)];
+    numbers[0] = shape_.heads;
+    numbers[1] = shape_.head_dim;
+    const auto set = [&](KindShape& layer, bool linear) {
+      if (linear) layer.mixer = mixer;
+    };
+    constexpr std::array<std::string_view, 2> kNames{"full_attention", "linear_attention"};
+    if (for_each_layer(config_, "attn_type_list",
+                       [&](KindShape& layer, const JsonCursor& type) {
+                         set(layer, type.integer(0, 1) == 0);
+                       }) ||
+        for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          set(layer, type.choice(kNames) == 1);
+        })) {
+      return;
+    }
+    const int group = config_.at("layer_group_size").integer(1, kMostLayers);
+    const int whole = shape_.layers / group * group;
+    for (int i = 0; i < whole; ++i) {
+      set(layers_[static_cast<std::size_t>(i)], (i + 1) % group != 0);
     }
   }
   /// Which layers are Mamba-2's: by their types, or all but those of a list (Bamba).
@@ -466,7 +502,8 @@ class LayerReader {
 
   /// Types of layers that no mixer above has read, and that nobody would read.
   void refuse_other_types() const {
-    if (shape_.delta.key_heads > 0 || shape_.mamba.heads > 0 || mixer_of_family(type_) != nullptr) {
+    if (shape_.delta.key_heads > 0 || shape_.mamba.heads > 0 || mixer_of_family(type_) != nullptr ||
+        has_linear_attention()) {
       return;
     }
     const std::optional<JsonCursor> types = first_of(config_, {"layer_types"});

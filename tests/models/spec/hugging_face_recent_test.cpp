@@ -126,4 +126,35 @@ TEST_CASE("read_hugging_face: of JetMoE attention has experts too, and the line 
         "images; jetmoe is a decoder whose attention has experts too");
 }
 
+TEST_CASE("read_hugging_face: of MiniMax-01 and Ring most layers have linear attention") {
+  std::string list, types;
+  for (int i = 0; i < 80; ++i) {
+    list += std::string(i > 0 ? ", " : "") + (i % 8 == 7 ? "1" : "0");
+    types += std::string(i > 0 ? ", " : "") +
+             (i % 8 == 7 ? "\"full_attention\"" : "\"linear_attention\"");
+  }
+  const std::string widths = R"("hidden_act": "silu", "hidden_size": 6144,
+      "intermediate_size": 9216, "num_hidden_layers": 80, "num_attention_heads": 64,
+      "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 200064, "num_local_experts": 32,
+      "num_experts_per_tok": 2, "shared_intermediate_size": 0, "tie_word_embeddings": false, )";
+  for (const std::string& file :
+       {R"({"model_type": "minimax_text_01", )" + widths + R"("attn_type_list": [)" + list + "]}",
+        R"({"model_type": "minimax", )" + widths + R"("layer_types": [)" + types + "]}"}) {
+    const ParameterCounts counts = parameter_counts(read_recent(file).shape);
+    CHECK(counts.total == 456'089'655'296.0);
+    CHECK(counts.active == 48'403'306'496.0);
+  }
+  const TransformerShape ring = read_recent(R"({"model_type": "bailing_moe_linear",
+      "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 5120,
+      "num_hidden_layers": 20, "num_attention_heads": 16, "num_key_value_heads": 4,
+      "head_dim": 128, "vocab_size": 157184, "moe_intermediate_size": 512, "num_experts": 256,
+      "num_experts_per_tok": 8, "num_shared_experts": 1, "first_k_dense_replace": 1,
+      "layer_group_size": 5, "tie_word_embeddings": false})")
+                                    .shape;
+  CHECK(ring.kind(4).mixer == Mixer::attention);
+  CHECK_FALSE(ring.kind(5).mixer == Mixer::attention);
+  CHECK(parameter_counts(ring).total == 16'423'438'336.0);
+  CHECK(parameter_counts(ring).active == 1'600'768'000.0);
+}
+
 }  // namespace lockstep
