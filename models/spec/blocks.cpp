@@ -10,7 +10,7 @@ namespace lockstep {
 // NOLINTBEGIN(readability-redundant-declaration)
 extern const MixerKind kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
 extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
-extern const MixerKind kConvolutionMixer, kResidualMixer;
+extern const MixerKind kConvolutionMixer, kResidualMixer, kLinearAttentionMixer;
 // NOLINTEND(readability-redundant-declaration)
 
 namespace {
@@ -19,7 +19,7 @@ namespace {
 constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
 
 // In the order of Mixer.
-constexpr std::array<const MixerKind*, 10> kMixerKinds{
+constexpr std::array<const MixerKind*, 11> kMixerKinds{
     &kAttentionMixer,
     &kMambaMixer,
     &kNoMixer,
@@ -30,6 +30,7 @@ constexpr std::array<const MixerKind*, 10> kMixerKinds{
     &kModulatedAttentionMixer,
     &kConvolutionMixer,
     &kResidualMixer,
+    &kLinearAttentionMixer,
 };
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 

@@ -115,6 +115,15 @@ constexpr std::array kFamilies{
     ungated(llama_like("nemotron")),
     ungated(llama_like("arcee")),
     ungated(llama_like("apertus")),
+    ungated(with_biases(llama_like("persimmon"))),
+    side_by_side(Family{"codegen", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false,
+                        true, true, false, false, 0, 0}),
+    Family{"telechat", "n_layer", kHidden, "n_head", "ffn_hidden_size", "training_seqlen", true,
+           false, true, false, false, 0, 0},
+    Family{"xglm", "num_layers", "d_model", "attention_heads", "ffn_dim", kPositions, false, true,
+           false, false, true, 0, 0},
+    Family{"biogpt", kLayers, kHidden, kHeads, kFfn, kPositions, false, true, false, true, true, 0,
+           0},
     llama_like("qwen"),
     Family{"chatglm", "num_layers", kHidden, kHeads, "ffn_hidden_size", "seq_length", true, false,
            true, false, false, 0, 0},
@@ -138,7 +147,7 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 29> kLayered{
+constexpr std::array<std::string_view, 36> kLayered{
     "qwen3_next",
     "qwen3_5_text",
     "qwen3_5_moe_text",
@@ -168,6 +177,13 @@ constexpr std::array<std::string_view, 29> kLayered{
     "mllama_text_model",
     "step3_text",
     "grok1",
+    "arctic",
+    "longcat_flash",
+    "vaultgemma",
+    "minimax",
+    "minimax_text_01",
+    "minimax_m1",
+    "bailing_moe_linear",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{
@@ -183,6 +199,7 @@ constexpr std::array kStrangers{
     Stranger{"clip_vision_model", "an image encoder"},
     Stranger{"siglip_vision_model", "an image encoder"},
     Stranger{"deberta-v2", "an encoder whose attention scores distances too"},
+    Stranger{"jetmoe", "a decoder whose attention has experts too"},
 };
 
 constexpr std::array kFamilySizes{
@@ -252,7 +269,8 @@ void read_parallel(const JsonCursor& config, const Family& family, TransformerSh
       (family.separate_norms ||
        (grouped && integer_or(config, "num_ln_in_parallel_attn", 1, kNorms, kNorms) == kNorms));
   // Biases of the output, which no other family has.
-  if (family.type == "gptj" || family.type == "phi") shape.other_parameters = shape.vocabulary;
+  if (family.type == "gptj" || family.type == "phi" || family.type == "codegen")
+    shape.other_parameters = shape.vocabulary;
 }
 
 void read_heads(const JsonCursor& config, const Family& family, const FamilySizes& sizes,
@@ -290,8 +308,8 @@ void read_heads(const JsonCursor& config, const Family& family, const FamilySize
 
 int read_ffn(const JsonCursor& config, const Family& family, const FamilySizes& sizes, int hidden) {
   // Where it may be left out, it is four times the width.
-  constexpr std::array<std::string_view, 5> kFourfold{"gpt2", "gptj", "falcon", "gpt_bigcode",
-                                                      "bloom"};
+  constexpr std::array<std::string_view, 6> kFourfold{"gpt2",        "gptj",  "falcon",
+                                                      "gpt_bigcode", "bloom", "codegen"};
   if (is_one_of(family.type, kFourfold)) {
     return integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * hidden);
   }
@@ -360,8 +378,9 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
   shape.other_parameters = beside_layers(config, family, shape);
   shape.learned_positions = family.learned_positions;
   shape.max_positions = integer_or(config, family.positions, 1, kMostTokens, 0);
+  // OPTLearnedPositionalEmbedding's offset, and BioGPT's.
+  if (family.type == "opt" || family.type == "biogpt") shape.max_positions += 2;
   if (family.type == "opt") {
-    shape.max_positions += 2;  // OPTLearnedPositionalEmbedding's offset
     shape.other_parameters = opt_beside_layers(config, model);
   } else {
     refuse_other_table(config, shape.hidden);
@@ -439,7 +458,8 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
   read_layers(config, type, model.shape, model.assumptions);
   refuse_other_table(config, model.shape.hidden);
   for (const std::string& key : config.keys()) {
-    if (model.shape.experts.count > 0 || key.find("expert") == std::string::npos) continue;
+    if (model.shape.experts.count > 0 || says_dense(config, type)) break;
+    if (key.find("expert") == std::string::npos) continue;
     if (says_something(config.at(key))) {
       config.at(key).fail("a dense model, where num_experts does not say how many there are");
     }

@@ -41,6 +41,11 @@ int number_of(const JsonCursor& value, int low, int high) {
   return first;
 }
 
+std::optional<JsonCursor> expert_count(const JsonCursor& config) {
+  return first_of(config, {"n_routed_experts", "num_experts", "num_local_experts",
+                           "num_routed_experts", "moe_num_experts"});
+}
+
 int first_or(const JsonCursor& config, Keys keys, int low, int high, int otherwise) {
   const std::optional<JsonCursor> value = first_of(config, keys);
   return value ? number_of(*value, low, high) : otherwise;
@@ -51,6 +56,20 @@ int first_at(const JsonCursor& config, Keys keys, int low, int high) {
   const std::optional<JsonCursor> value = first_of(config, keys);
   return number_of(value ? *value : config.at(*keys.begin()), low, high);
 }
+
+}  // namespace
+
+bool says_dense(const JsonCursor& config, std::string_view type) {
+  const std::optional<JsonCursor> count = expert_count(config);
+  if (!count) return false;
+  for (const std::string_view key : {"is_moe", "use_moe"}) {
+    if (!flag_or(config, key, true)) return true;
+  }
+  const int experts = number_of(*count, 0, kMostExperts);
+  return experts == 0 || (experts == 1 && type.starts_with("hunyuan"));
+}
+
+namespace {
 
 /// Reads one family's file, layer by layer.
 class LayerReader {
@@ -106,6 +125,7 @@ class LayerReader {
 
   void read_widths() {
     shape_.layers = first_at(config_, {"num_hidden_layers", "num_layers"}, 1, kMostLayers);
+    if (type_ == "longcat_flash") shape_.layers *= 2;
     shape_.hidden = config_.at("hidden_size").integer(1, kMostWidth);
     if (!read_defaults()) {
       shape_.heads = config_.at("num_attention_heads").integer(1, kMostHeads);
@@ -113,9 +133,8 @@ class LayerReader {
     }
     shape_.gated = true;
     shape_.rotary = true;
-    const bool tied_by_code = type_.starts_with("gemma") || type_.starts_with("lfm2");
     shape_.tied =
-        flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", tied_by_code));
+        flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", ties_by_code()));
     shape_.kv_heads = first_or(config_, {"num_key_value_heads", "num_attention_groups"}, 1,
                                kMostHeads, shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
     if (has("kv_lora_rank")) {
@@ -130,8 +149,9 @@ class LayerReader {
       config_.at("num_key_value_heads")
           .fail("a divisor of " + std::to_string(shape_.heads) + " (num_attention_heads)");
     }
-    shape_.ffn = first_or(config_, {"dense_intermediate_size", "intermediate_size"}, 1, kMostWidth,
-                          first_or(config_, {"moe_intermediate_size"}, 1, kMostWidth, 1));
+    shape_.ffn =
+        first_or(config_, {"dense_intermediate_size", "intermediate_size", "ffn_hidden_size"}, 1,
+                 kMostWidth, first_or(config_, {"moe_intermediate_size"}, 1, kMostWidth, 1));
     if (flag_or(config_, "block_auto_adjust_ff_dim", false)) shape_.ffn = adjusted(shape_.ffn);
     shape_.max_positions = integer_or(config_, "max_position_embeddings", 1, kMostTokens, 0);
     if (has("share_q_dim")) {  // Step-3: all heads' queries out of one vector
@@ -142,6 +162,16 @@ class LayerReader {
                          .output_groups = config_.at("o_groups").integer(1, shape_.heads),
                          .output_rank = config_.at("o_lora_rank").integer(1, kMostWidth)};
     }
+  }
+
+  /// Families whose code has one table of words for both ends unless a file says otherwise.
+  [[nodiscard]] bool ties_by_code() const {
+    constexpr std::array<std::string_view, 7> kTied{
+        "gemma", "vaultgemma", "lfm2", "ernie4_5", "smollm3", "minicpm", "exaone",
+    };
+    // Of EXAONE the first; the code of the later ones has two.
+    if (type_.starts_with("exaone") && type_ != "exaone") return false;
+    return std::ranges::any_of(kTied, [&](std::string_view one) { return type_.starts_with(one); });
   }
 
   /// Gemma 3's files leave out what its code assumes
@@ -203,18 +233,18 @@ class LayerReader {
   }
 
   void read_experts() {
-    const std::optional<JsonCursor> count =
-        first_of(config_, {"n_routed_experts", "num_experts", "num_local_experts",
-                           "num_routed_experts", "moe_num_experts"});
+    const std::optional<JsonCursor> count = expert_count(config_);
     if (!count || !flag_or(config_, "enable_moe_block", true)) return;
-    if (count->is_number() && count->integer(0, kMostExperts) == 0) return read_dense();
+    if (says_dense(config_, type_)) return read_dense();
     ExpertShape& x = shape_.experts;
-    x.count = count->integer(1, kMostExperts);
+    x.count = number_of(*count, 1, kMostExperts);
     x.per_token = first_at(config_,
                            {"num_experts_per_tok", "num_experts_per_token", "top_k_experts",
                             "moe_k", "moe_topk", "moe_top_k"},
                            1, x.count);
-    x.ffn = first_at(config_, {"moe_intermediate_size", "intermediate_size"}, 1, kMostWidth);
+    x.ffn =
+        first_at(config_, {"moe_intermediate_size", "expert_ffn_hidden_size", "intermediate_size"},
+                 1, kMostWidth);
     x.latent =
         first_or(config_, {"moe_latent_size", "routed_expert_hidden_size"}, 0, kMostWidth, 0);
     constexpr int kMostShared = 64;
@@ -226,15 +256,34 @@ class LayerReader {
         config_,
         {"shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size"}, 0,
         kMostWidth, shared * x.ffn);
-    // An MLP beside the experts.
+    // An MLP beside the experts; Arctic's is as wide as the stream.
     if (type_.starts_with("gemma4") || flag_or(config_, "residual_moe", false)) {
       x.shared_ffn = shape_.ffn;
     }
+    if (flag_or(config_, "parallel_attn_mlp_res", false)) x.shared_ffn = shape_.hidden;
+    if (type_.starts_with("hunyuan") && !flag_or(config_, "use_mixed_mlp_moe", true)) {
+      x.shared_ffn = 0;
+    }
+    if (has("zero_expert_num")) read_idle_experts();
     x.gated_shared = type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5");
     mark_experts();
     for (KindShape& layer : layers_) {
       if (layer.experts) layer.ffn = 0;
     }
+  }
+  /// Choices among experts that compute and others that give back what they take: of a token's
+  /// choices as many compute as there are of them, in the mean (Meituan 2025, LongCat-Flash,
+  /// arXiv:2509.01322, section 2.1). The router scores both.
+  void read_idle_experts() {
+    ExpertShape& x = shape_.experts;
+    const int idle = config_.at("zero_expert_num").integer(0, kMostExperts);
+    if (idle == 0) return;
+    const int choices = x.per_token, all = x.count + idle;
+    x.per_token = std::max(1, (2 * choices * x.count + all) / (2 * all));
+    assumptions_.push_back("model: of the " + std::to_string(choices) +
+                           " experts of a token (moe_topk) " + std::to_string(x.per_token) +
+                           " compute in the mean, as " + std::to_string(idle) + " of " +
+                           std::to_string(all) + " do nothing (zero_expert_num)");
   }
   /// No experts: what they would share is the MLP (Granite 4).
   void read_dense() {
@@ -253,13 +302,20 @@ class LayerReader {
         })) {
       return;
     }
+    if (for_each_layer(config_, "is_moe_layer", [](KindShape& layer, const JsonCursor& flag) {
+          layer.experts = flag.boolean();
+        })) {
+      return;
+    }
     if (has("moe_layers_enum")) return mark_written(config_.at("moe_layers_enum"));
+    if (type_ == "longcat_flash") return mark_shortcuts();
     const int dense =
         first_or(config_, {"first_k_dense_replace", "num_dense_layers", "moe_layer_start_index"}, 0,
                  kMostLayers, 0);
     const int step =
-        first_or(config_, {"decoder_sparse_step", "moe_layer_freq"}, 1, kMostLayers, 1);
-    const bool counts_from_one = has("decoder_sparse_step");
+        first_or(config_, {"decoder_sparse_step", "moe_layer_freq", "moe_layer_frequency"}, 1,
+                 kMostLayers, 1);
+    const bool counts_from_one = has("decoder_sparse_step") || has("moe_layer_frequency");
     for (int i = 0; i < shape_.layers; ++i) {
       layers_[static_cast<std::size_t>(i)].experts =
           i >= dense && (counts_from_one ? (i + 1) % step == 0 : i % step == 0);
@@ -271,6 +327,14 @@ class LayerReader {
     }
   }
 
+  /// A layer of LongCat is two of attention and an MLP, and experts that read what the first
+  /// attention gives and are added behind the second MLP: here they stand beside the latter.
+  void mark_shortcuts() {
+    shape_.experts.shared_ffn = shape_.ffn;
+    for (std::size_t i = 1; i < layers_.size(); i += 2) layers_[i].experts = true;
+    shape_.other_parameters += static_cast<double>(shape_.layers) / 2 * shape_.hidden *
+                               integer_or(config_, "zero_expert_num", 0, kMostExperts, 0);
+  }
   /// Numbers of layers in a text, with commas (Step-3).
   void mark_written(const JsonCursor& list) {
     const std::string text = list.string();
@@ -295,6 +359,7 @@ class LayerReader {
       return read_kimi(*linear);
     }
     if (const MixerKind* kind = mixer_of_family(type_)) return read_mixer(*kind);
+    if (has_linear_attention()) return read_linear();
     if (type_ == "granitemoehybrid" || type_ == "bamba") return read_granite();
     if (!has("linear_num_value_heads")) return;
     DeltaShape& d = shape_.delta;
@@ -333,6 +398,41 @@ class LayerReader {
     for (KindShape& layer : layers_) layer.mixer = kind.mixer;
     for (const JsonCursor& at : config_.at("full_attn_idxs").elements(kMostLayers)) {
       layers_[static_cast<std::size_t>(at.integer(0, shape_.layers - 1))].mixer = Mixer::attention;
+    }
+  }
+  /// Lightning attention of MiniMax-01 and M1, and of Ring's linear models.
+  [[nodiscard]] bool has_linear_attention() const {
+    constexpr std::array<std::string_view, 4> kTypes{"minimax", "minimax_text_01", "minimax_m1",
+                                                     "bailing_moe_linear"};
+    return std::ranges::find(kTypes, type_) != kTypes.end();
+  }
+  /// As many heads of keys and values as of queries; which layers have it says a list, or all but
+  /// the last of each group and what is behind the last whole group have it (Ring).
+  void read_linear() {
+    Mixer mixer{};
+    for (const MixerKind* kind : mixer_kinds()) {
+      if (kind->name == "linear_attention") mixer = kind->mixer;
+    }
+    MixerNumbers& numbers = shape_.mixers[static_cast<std::size_t>(mixer)];
+    numbers[0] = shape_.heads;
+    numbers[1] = shape_.head_dim;
+    const auto set = [&](KindShape& layer, bool linear) {
+      if (linear) layer.mixer = mixer;
+    };
+    constexpr std::array<std::string_view, 2> kNames{"full_attention", "linear_attention"};
+    if (for_each_layer(config_, "attn_type_list",
+                       [&](KindShape& layer, const JsonCursor& type) {
+                         set(layer, type.integer(0, 1) == 0);
+                       }) ||
+        for_each_layer(config_, "layer_types", [&](KindShape& layer, const JsonCursor& type) {
+          set(layer, type.choice(kNames) == 1);
+        })) {
+      return;
+    }
+    const int group = config_.at("layer_group_size").integer(1, kMostLayers);
+    const int whole = shape_.layers / group * group;
+    for (int i = 0; i < whole; ++i) {
+      set(layers_[static_cast<std::size_t>(i)], (i + 1) % group != 0);
     }
   }
   /// Which layers are Mamba-2's: by their types, or all but those of a list (Bamba).
@@ -402,7 +502,8 @@ class LayerReader {
 
   /// Types of layers that no mixer above has read, and that nobody would read.
   void refuse_other_types() const {
-    if (shape_.delta.key_heads > 0 || shape_.mamba.heads > 0 || mixer_of_family(type_) != nullptr) {
+    if (shape_.delta.key_heads > 0 || shape_.mamba.heads > 0 || mixer_of_family(type_) != nullptr ||
+        has_linear_attention()) {
       return;
     }
     const std::optional<JsonCursor> types = first_of(config_, {"layer_types"});

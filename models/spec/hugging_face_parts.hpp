@@ -67,6 +67,10 @@ const MixerKind* mixer_of_family(std::string_view type);
 void read_layers(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions);
 
+/// Whether a file that has keys of experts says that there are none: a flag, or one or no expert
+/// where the family's code then has an MLP.
+bool says_dense(const JsonCursor& config, std::string_view type);
+
 /// Weights of a matrix with a bias for each column.
 inline double with_bias(double in, double out) { return in * out + out; }
 

@@ -66,6 +66,7 @@ constexpr std::array kOperationRows{
     OperationRow{"scan", ModelOperator::recurrence},
     OperationRow{"gated_norm", ModelOperator::recurrence},
     OperationRow{"delta_", ModelOperator::recurrence, true},
+    OperationRow{"linear_", ModelOperator::recurrence, true},
     OperationRow{"mamba_", ModelOperator::recurrence, true},
     OperationRow{"convolution", ModelOperator::recurrence, true},
     OperationRow{"short_convolution", ModelOperator::recurrence},

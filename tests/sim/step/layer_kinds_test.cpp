@@ -211,6 +211,18 @@ constexpr std::array kCases{
              [](const Drawn& d) { return 4.0 * d.hidden * d.hidden + d.mlp(); },
              [](const Drawn&) { return 0.0; }, false},
     KindCase{
+        "linear attention",
+        [](const Drawn& d) {
+          return fmt::format(
+              R"("linear_attention": {{"heads": 8, "head_dim": {}}},
+                      "kinds": [{{"letter": "x", "mixer": "linear_attention", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+              d.head_dim, d.ffn);
+        },
+        [](const Drawn& d) { return 5.0 * d.hidden * 8 * d.head_dim + d.mlp(); },
+        [](const Drawn& d) { return 8.0 * (512.0 * d.head_dim + 4.0 * d.head_dim * d.head_dim); },
+        false},
+    KindCase{
         "Kimi Delta Attention",
         [](const Drawn& d) {
           return fmt::format(

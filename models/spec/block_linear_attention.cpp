@@ -1,0 +1,103 @@
+// Linear attention with a fixed decay for each head (lightning attention: MiniMax 2025,
+// arXiv:2501.08313, section 2.2): products of queries, keys, values and a gate, a state that grows
+// no longer than a head is wide, a norm and a product out.
+#include <array>
+
+#include "models/spec/blocks.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr ProductNames kLinearIn{"linear_in", "linear_in.input_gradient",
+                                 "linear_in.weight_gradient"};
+constexpr ProductNames kLinearOut{"linear_out", "linear_out.input_gradient",
+                                  "linear_out.weight_gradient"};
+
+constexpr Mixer kLinear{10};  // behind those that have names
+constexpr auto kLinearPlace = static_cast<std::size_t>(kLinear);
+constexpr int kUsualChunk = 256;
+constexpr std::array kLinearMembers{
+    MixerMember{.key = "heads",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerHeads,
+                .sentence = "Heads, each with a state",
+                .number = [](TransformerShape& m) -> int& { return m.mixers[kLinearPlace][0]; }},
+    MixerMember{.key = "head_dim",
+                .required = true,
+                .low = 1,
+                .high = kMostMixerColumns,
+                .sentence = "Columns of a query, a key and a value",
+                .number = [](TransformerShape& m) -> int& { return m.mixers[kLinearPlace][1]; }},
+    MixerMember{.key = "chunk",
+                .low = 1,
+                .high = kMostMixerTokens,
+                .sentence = "Tokens that the kernels take together; default: 256",
+                .number = [](TransformerShape& m) -> int& { return m.mixers[kLinearPlace][2]; }},
+};
+
+double linear_columns(const TransformerShape& m) {
+  const MixerNumbers& n = m.numbers(kLinear);
+  return static_cast<double>(n[0]) * n[1];
+}
+
+/// Of one token: scores inside a chunk and what they make of values, half of both as later tokens
+/// don't count; a state of d x d for each head that is added to and read. States of chunks go
+/// through memory in 32 bit, written and read (arXiv:2401.04658, algorithm 1).
+Scan linear_scan(const TransformerShape& m) {
+  constexpr double kHalfWord = 2, kWord = 4, kColumns = 4;
+  const MixerNumbers& n = m.numbers(kLinear);
+  const double heads = n[0], d = n[1], chunk = n[2] > 0 ? n[2] : kUsualChunk;
+  return {.flops = heads * (2 * chunk * d + 4 * d * d),
+          .bytes = heads * (kColumns * kHalfWord * d + 2 * kWord * d * d / chunk),
+          .kernels = 2};
+}
+
+void add_linear_attention(const TransformerShape& m, const KindShape&, Layer& out) {
+  constexpr double kMade = 4;  // queries, keys, values and the gate
+  const double h = m.hidden, columns = linear_columns(m);
+  out.rows.emplace_back(Product{.names = kLinearIn,
+                                .in = {.whole = h},
+                                .out = {.shared = kMade * columns},
+                                .in_pieces = true,
+                                .adapter = AdapterModule::qkv});
+  out.rows.emplace_back(linear_scan(m));
+  out.rows.emplace_back(Kernel{.name = "gated_norm",
+                               .columns = {.shared = columns},
+                               .bytes = 6,
+                               .backward = 1.5,
+                               .recomputed = Recomputed::norm,
+                               .or_recomputed = Recomputed::norm});
+  out.rows.emplace_back(Product{.names = kLinearOut,
+                                .in = {.shared = columns},
+                                .out = {.whole = h},
+                                .in_pieces = true,
+                                .adapter = AdapterModule::projection});
+  out.rows.emplace_back(PairExchange{kLinearIn, kLinearOut});
+  out.small += columns + (m.biases ? kMade * columns + h : 0);
+  // What the product in gives, what the recurrence makes of it, and the operand of the one out.
+  out.saved.push_back({.columns = (kMade + 1) * columns});
+  out.saved.push_back(
+      {.columns = columns, .keep = Keep::operand, .product = AdapterModule::projection});
+  out.cache.state = columns * m.numbers(kLinear)[1];
+}
+
+std::vector<SharedParts> linear_parts(const TransformerShape& m, const KindShape&) {
+  return {{m.numbers(kLinear)[0], "heads of linear attention"}};
+}
+
+}  // namespace
+
+extern const MixerKind kLinearAttentionMixer;
+constinit const MixerKind kLinearAttentionMixer{
+    .mixer = kLinear,
+    .name = "linear_attention",
+    .add = add_linear_attention,
+    .sentence = "Linear attention whose heads forget at a fixed pace (lightning attention)",
+    .members = kLinearMembers,
+    .known = [](const TransformerShape& m) { return m.numbers(kLinear)[0] > 0; },
+    .whole_sequence = "linear attention passes its state along the sequence",
+    .shared = linear_parts,
+    .columns = [](const TransformerShape& m) { return 4 * linear_columns(m); }};
+
+}  // namespace lockstep
