@@ -62,7 +62,17 @@ const FieldTable<ServingPoolReport>& serving_pool_fields() {
           .add("replicas_on", "Replicas that were switched on, on average.",
                [](const Of& p) { return p.on; })
           .add("busy_s", "Time in passes, of all replicas together.",
-               [](const Of& p) { return p.busy_s; });
+               [](const Of& p) { return p.busy_s; })
+          .add("node", "Kind of its nodes; where the cluster has several.",
+               [](const Of& p) -> std::optional<std::string> {
+                 if (p.node.empty()) return std::nullopt;
+                 return p.node;
+               })
+          .add(
+              "rent_usd", Better::less,
+              "What its GPUs cost by the hour, all of them; where the cluster has several kinds of "
+              "node and this one has a price.",
+              [](const Of& p) { return p.rent_usd; });
   return fields;
 }
 
@@ -327,8 +337,8 @@ const FieldTable<Serving>& serving_power_fields() {
                [](const Serving& a) {
                  return mean_power(a.report.power->gpus).base_units() / a.spec.gpus();
                })
-          .add("gpu_limit_w", "The limit of such a card.",
-               [](const Serving& a) { return a.spec.cluster.node.gpu.power_limit.base_units(); })
+          .add("gpu_limit_w", "The limit of such a card; of several kinds, on average.",
+               [](const Serving& a) { return gpu_limit(a.spec).base_units(); })
           .add("pools_gpu_mean_w", Better::less, "The same, of each pool.",
                [](const Serving& a) {
                  Value::Object out;

@@ -44,7 +44,11 @@ Machine machine_of(const LawSubject& subject) {
   Machine out;
   const ScenarioFile& file = subject.uncapped();
   const auto take = [&](const Cluster& cluster) {
-    out.nodes = {&cluster.node};
+    if (cluster.pools.empty()) out.nodes = {&cluster.node};
+    for (std::size_t pool = 0; pool < cluster.pools.size(); ++pool) {
+      out.nodes.push_back(&cluster.pools[pool].node);
+      out.paths.push_back(fmt::format("cluster.pools.{}.node", pool));
+    }
     out.fabric = &cluster.fabric;
     out.transport = &cluster.transport;
   };

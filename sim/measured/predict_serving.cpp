@@ -76,12 +76,12 @@ ServedRow predict_serving(const ServingRow& row, const PresetStore& presets) {
   if (row.decoding) {
     decoding.emplace(replica_of(row, *row.decoding, presets));
     plan.decoding = {rules_of(*decoding), &*decoding, row.decoding->workers};
-    const auto cut = [](const ServingPoolRow& pool) {
-      return KvCut{pool.tensor, pool.pipeline, pool.attention_data};
+    const auto side = [&](const ServingPoolRow& pool) {
+      return KvSide{row.node, {pool.tensor, pool.pipeline, pool.attention_data}};
     };
     plan.transfer = {.per_token = serving.moved_per_token(),
-                     .rate = kv_rate(row.node, ServingTransfer{}.efficiency, cut(row.serving),
-                                     cut(*row.decoding), false),
+                     .rate = kv_rate(side(row.serving), side(*row.decoding),
+                                     ServingTransfer{}.efficiency, false),
                      .latency = Seconds{1e-3}};
   }
   if (row.load == ServingLoad::closed_loop) plan.clients = row.concurrency;

@@ -11,7 +11,7 @@ BytesPerSecond switch_ports(const Fabric& fabric) {
 
 BytesPerSecond switch_ports(const Cluster& cluster) {
   if (cluster.nodes < 2) return {};
-  const NicPorts ports = nic_ports(cluster.node);
+  const NicPorts ports = fabric_ports(cluster.node, cluster.pools);
   return switch_ports(Fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth));
 }
 

@@ -56,7 +56,6 @@ constexpr std::array kFeatureConflicts{
     FeatureConflict{Feature::rl, Feature::queue, kManyJobs},
     FeatureConflict{Feature::training, Feature::queue, kManyJobs},
     FeatureConflict{Feature::stragglers, Feature::queue, kManyJobs},
-    FeatureConflict{Feature::pools, Feature::serving, "pools serve on GPUs of one kind"},
     FeatureConflict{Feature::run, Feature::serving, kOnlyServes},
     FeatureConflict{Feature::rl, Feature::serving, kOnlyServes},
     FeatureConflict{Feature::queue, Feature::serving, kOnlyServes},

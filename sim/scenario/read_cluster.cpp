@@ -1,5 +1,6 @@
 #include "sim/scenario/read_cluster.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <fmt/format.h>
@@ -54,31 +55,80 @@ void read_fabric_choice(const JsonCursor& from, const PresetStore& presets, Clus
 
 void check_cluster(const JsonCursor& from, const Cluster& cluster) {
   constexpr std::int64_t kMaxClusterGpus = 8'000'000;
+  const bool several = !cluster.pools.empty();
+  const auto place = [&](std::string_view of_one_kind) {
+    return several ? std::string_view("/pools") : of_one_kind;
+  };
   const int gpus = cluster.node.gpus;
   const int domain = cluster.node.nvlink_domain;
   if (std::int64_t{cluster.nodes} * gpus > kMaxClusterGpus) {
-    refuse(from, "/nodes", std::to_string(cluster.nodes),
+    refuse(from, place("/nodes"), std::to_string(cluster.nodes),
            "at most " + std::to_string(kMaxClusterGpus / gpus) + " nodes of " +
                std::to_string(gpus) + " GPUs");
   }
   if (gpus % domain != 0 && domain % gpus != 0) {
-    refuse(from, "/node/nvlink_domain", std::to_string(domain),
+    refuse(from, place("/node/nvlink_domain"), std::to_string(domain),
            "a divisor or a multiple of " + std::to_string(gpus) + " (GPUs of a node)");
   }
   if (lacks_network(cluster.node, cluster.nodes, cluster.transport)) {
     refuse(from, "/fabric", '"' + cluster.fabric.name + '"', network_wanted(cluster.nodes),
            "ideal");
   }
-  const NicPorts ports = nic_ports(cluster.node);
+  const NicPorts ports = fabric_ports(cluster.node, cluster.pools);
   const auto problem = check(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
   if (!problem) return;
   std::string pointer = "/fabric/" + problem->field;
-  if (problem->field == "nodes") pointer = "/nodes";
-  if (problem->field == "nic_bandwidth") pointer = "/node/nic_bandwidth";
+  if (problem->field == "nodes") pointer = place("/nodes");
+  if (problem->field == "nic_bandwidth") pointer = place("/node/nic_bandwidth");
   refuse(from, pointer, problem->found, problem->allowed, problem->nearest);
 }
 
+/// Pools each of which is filled by itself.
+void check_kinds(const JsonCursor& pools, const Cluster& cluster, const PresetStore& presets) {
+  const std::vector<JsonCursor> written = pools.elements(cluster.pools.size());
+  for (std::size_t i = 0; i < cluster.pools.size(); ++i) {
+    const NodePool& pool = cluster.pools[i];
+    const int domain = std::max(1, pool.node.nvlink_domain / pool.node.gpus);
+    if (pool.nodes % domain != 0) {
+      written[i].at("nodes").fail(
+          fmt::format("a multiple of {} (nodes that NVLink joins)", domain));
+    }
+    const TransportSpec own = transport_of(pool.node, cluster.fabric, presets);
+    if (own.name == cluster.transport.name) continue;
+    written[i].at("node").fail(
+        fmt::format("a node of transport {}, as in the first pool, or a fabric that says its "
+                    "transport; {} has {}",
+                    cluster.transport.name, pool.node.name, own.name));
+  }
+}
+
+void take_kinds(const JsonCursor& from, NodeKinds kinds, ClusterDraft& draft, Cluster& out) {
+  if (kinds == NodeKinds::several) {
+    if (const auto across = from.is_object() ? from.find("across") : std::nullopt) {
+      across->fail(R"(no such key in a service: "cluster_pool" says which nodes a pool fills)");
+    }
+    if (draft.written.size() > 1) out.pools = std::move(draft.written);
+  } else if (!draft.pools.empty()) {
+    from.at("pools").fail(
+        R"("node" and "nodes": only a job by itself, or a service, runs on several kinds)");
+  }
+}
+
 }  // namespace
+
+int Cluster::nodes_before(std::size_t pool) const {
+  int out = 0;
+  for (std::size_t i = 0; i < pool; ++i) out += pools[i].nodes;
+  return out;
+}
+
+const NodeSpec& Cluster::node_at(int number) const {
+  for (const NodePool& pool : pools) {
+    if (number < pool.nodes) return pool.node;
+    number -= pool.nodes;
+  }
+  return node;
+}
 
 void read_node_choice(const JsonCursor& from, const PresetStore& presets, NodeSpec& out) {
   double slowness = 1;
@@ -192,13 +242,11 @@ ClusterDraft read_cluster_draft(const JsonCursor& from, const PresetStore& prese
   return draft;
 }
 
-Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
+Cluster read_cluster(const JsonCursor& from, const PresetStore& presets, NodeKinds kinds) {
   ClusterDraft draft = read_cluster_draft(from, presets);
-  if (!draft.pools.empty()) {
-    from.at("pools").fail(R"("node" and "nodes": only a job by itself runs on several kinds)");
-  }
-  if (!draft.nodes) draft.nodes = from.at("nodes").integer(1, kMaxNodes);  // required here
   Cluster cluster;
+  take_kinds(from, kinds, draft, cluster);
+  if (!draft.nodes) draft.nodes = from.at("nodes").integer(1, kMaxNodes);  // required here
   cluster.node = std::move(draft.node);
   cluster.nodes = *draft.nodes;
   cluster.fabric = draft.fabric ? *draft.fabric : default_fabric(cluster.node, presets);
@@ -207,6 +255,7 @@ Cluster read_cluster(const JsonCursor& from, const PresetStore& presets) {
   }
   cluster.transport = transport_of(cluster.node, cluster.fabric, presets);
   check_cluster(from, cluster);
+  if (!cluster.pools.empty()) check_kinds(from.at("pools"), cluster, presets);
   for (std::string& text : fabric_assumptions(cluster.fabric, cluster.node, cluster.nodes)) {
     cluster.assumptions.push_back(std::move(text));
   }

@@ -24,7 +24,8 @@ MachinePower read_machine_power(const JsonCursor& root, const PresetStore& prese
                                 std::vector<std::string>& assumptions) {
   MachinePower out;
   if (const auto power = root.find("power")) {
-    check_machine_power(*power, cluster.node);
+    if (cluster.pools.empty()) check_machine_power(*power, cluster.node);
+    for (const NodePool& pool : cluster.pools) check_machine_power(*power, pool.node);
     const ClusterSite site = read_cluster_draft(root.at("cluster"), presets).site;
     out.power = limit == SiteLimit::said ? read_limited_site(*power, presets, site, assumptions)
                                          : read_site_power(*power, presets, site, assumptions);
@@ -34,7 +35,9 @@ MachinePower read_machine_power(const JsonCursor& root, const PresetStore& prese
     read_cost(*cost, root.file(), out.power->cost, assumptions);
   }
   declare_price({root, Extent::whole}, out.usd_per_gpu_hour);
-  if (!out.usd_per_gpu_hour) out.usd_per_gpu_hour = cluster.node.usd_per_gpu_hour;
+  if (!out.usd_per_gpu_hour && cluster.pools.empty()) {
+    out.usd_per_gpu_hour = cluster.node.usd_per_gpu_hour;
+  }
   return out;
 }
 

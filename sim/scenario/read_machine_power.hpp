@@ -23,7 +23,8 @@ struct MachinePower {
 /// Whether "power" may say what the site allows.
 enum class SiteLimit : bool { unsaid, said };
 
-/// Reads them where they are, and takes the node's list price where no price is. Throws InputError.
+/// Reads them where they are, and takes the node's list price where no price is and all nodes are
+/// of one kind. Throws InputError.
 MachinePower read_machine_power(const JsonCursor& root, const PresetStore& presets,
                                 const Cluster& cluster, SiteLimit limit,
                                 std::vector<std::string>& assumptions);

@@ -13,8 +13,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostPools = 64;
-
 void check_alike(const JsonCursor& node, const NodeSpec& first, const NodeSpec& here) {
   const auto rule = [](const std::string& what) { return what + ", as in the first pool"; };
   if (here.gpus != first.gpus) {
@@ -42,7 +40,7 @@ void read_pools(const JsonCursor& cluster, const JsonCursor& pools, const Preset
   }
   const nlohmann::ordered_json* last = nullptr;
   std::int64_t nodes = 0;
-  for (const JsonCursor& from : pools.elements(kMostPools)) {
+  for (const JsonCursor& from : pools.elements(kMostClusterPools)) {
     NodePool pool;
     const JsonCursor node = from.at("node");
     read_node_choice(node, presets, pool.node);
@@ -51,6 +49,7 @@ void read_pools(const JsonCursor& cluster, const JsonCursor& pools, const Preset
     from.finish();
     nodes += pool.nodes;
     if (nodes > kMaxNodes) count.fail("at most " + std::to_string(kMaxNodes) + " in all pools");
+    out.written.push_back(pool);
     if (last != nullptr && *last == node.json()) {
       out.pools.back().nodes += pool.nodes;
       continue;

@@ -78,6 +78,11 @@ void declare_pool(const DeclaredMembers& member, ServingPool& out) {
   member.optional("expert", out.expert, 1, kMaxGpus,
                   "GPUs of a stage over which whole experts are spread; default: 1, each expert is "
                   "cut over all of them");
+  int cluster_pool = 0;
+  member.optional("cluster_pool", cluster_pool, 0, kMostClusterPools - 1,
+                  "Of the cluster's \"pools\", from 0, whose nodes the replicas fill; default: the "
+                  "first for prefill, the second for decode");
+  out.cluster_pool = static_cast<std::size_t>(cluster_pool);
   member.optional("autoscale", out.autoscale,
                   "The pool follows its load; \"replicas\" are the most", declare_autoscale);
 }
@@ -146,7 +151,13 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
                   declare_replica_start);
   member.optional("nodes", written_type(std::string(kServingNodes)),
                   "Of the cluster, which the pools fill in this order; default: all",
-                  [&](const JsonCursor& at) { out.nodes = read_node_list(at, out.cluster.nodes); });
+                  [&](const JsonCursor& at) {
+                    if (!out.cluster.pools.empty()) {
+                      at.fail(R"(no such key beside "cluster.pools": "cluster_pool" says which )"
+                              "nodes a pool fills");
+                    }
+                    out.nodes = read_node_list(at, out.cluster.nodes);
+                  });
   member.optional("failures", out.failures, "Of replicas; default: none fails",
                   declare_serving_failures);
   member.optional("objectives", out.objectives, "What each request should keep",
@@ -194,13 +205,53 @@ void check_memory(const JsonCursor& at, const ServingPool& pool, const ServingSp
   const ServingReplica replica(replica_spec(pool, spec));
   const Bytes weights = replica.weights();
   if (replica.cache_tokens() >= 1) return;
+  const GpuSpec& card = spec.node_of(pool).gpu;
   const bool wide = spec.weights == WeightFormat::bf16 || spec.experts == WeightFormat::bf16;
   at.fail(fmt::format(
       "a layout that fits: a GPU would hold {:.1f} GiB of weights, and {} has {:.1f} ({:g} % "
       "used){}",
-      weights / gibibytes(1), spec.cluster.node.gpu.name,
-      spec.cluster.node.gpu.hbm_capacity / gibibytes(1), 100 * pool.engine.serving->memory_fraction,
+      weights / gibibytes(1), card.name, card.hbm_capacity / gibibytes(1),
+      100 * pool.engine.serving->memory_fraction,
       wide ? R"(; more GPUs, or "weights": "fp8", "fp4" or "int4")" : "; more GPUs"));
+}
+
+/// Which kind of node a pool of replicas is on.
+void settle_cluster_pool(const JsonCursor& at, const ServingSpec& spec, ServingPool& out) {
+  const std::size_t pools = spec.cluster.pools.size();
+  const auto written = at.find("cluster_pool");
+  if (pools == 0) {
+    if (written) written->fail(R"(no such key, unless the cluster has "pools" of several kinds)");
+    return;
+  }
+  if (out.name == "both") {
+    at.fail(R"("prefill" and "decode" beside "cluster.pools": replicas of one pool are on GPUs of )"
+            "one kind");
+  }
+  if (!written) out.cluster_pool = out.name == "prefill" ? 0 : 1;
+  if (out.cluster_pool >= pools) {
+    written->fail(fmt::format("0 to {}: the pools of the cluster", pools - 1));
+  }
+}
+
+/// Whether replicas fit on the nodes that they fill.
+void check_room(const JsonCursor& pools, const ServingSpec& spec) {
+  const Cluster& cluster = spec.cluster;
+  for (std::size_t kind = 0; kind < cluster.pools.size(); ++kind) {
+    int gpus = 0;
+    for (const ServingPool& pool : spec.pools) {
+      if (pool.cluster_pool == kind) gpus += pool.replicas * pool.gpus();
+    }
+    const std::int64_t most = std::int64_t{cluster.pools[kind].nodes} * cluster.node.gpus;
+    if (gpus > most) {
+      pools.fail(fmt::format("at most the {} GPUs of cluster.pools.{}, not {}", most, kind, gpus));
+    }
+  }
+  const int most =
+      spec.nodes.empty() ? cluster.gpus() : static_cast<int>(spec.nodes.size()) * cluster.node.gpus;
+  if (spec.gpus() > most) {
+    pools.fail(fmt::format("at most the {} GPUs of the {}, not {}", most,
+                           spec.nodes.empty() ? "cluster" : "service's nodes", spec.gpus()));
+  }
 }
 
 void take_pools(const JsonCursor& pools, const WrittenServing& written, const PresetStore& presets,
@@ -211,12 +262,13 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
     const JsonCursor at = pools.at(name);
     ServingPool pool = *from;
     pool.name = name;
+    settle_cluster_pool(at, out, pool);
     pool.engine = read_engine_of(at, presets, out.assumptions);
     apply(written.batching, *pool.engine.serving);
     if (fixed) check_layout(at, pool, out);
     if (fixed) check_memory(at, pool, out);
     std::string assumption;
-    (void)laws_for(*pool.engine.serving, out.cluster.node.gpu.architecture, &assumption);
+    (void)laws_for(*pool.engine.serving, out.node_of(pool).gpu.architecture, &assumption);
     if (!assumption.empty()) out.assumptions.push_back(assumption);
     out.pools.push_back(std::move(pool));
   };
@@ -230,12 +282,7 @@ void take_pools(const JsonCursor& pools, const WrittenServing& written, const Pr
   take("both", of.both);
   take("prefill", of.prefill);
   take("decode", of.decode);
-  const int most = out.nodes.empty() ? out.cluster.gpus()
-                                     : static_cast<int>(out.nodes.size()) * out.cluster.node.gpus;
-  if (fixed && out.gpus() > most) {
-    pools.fail(fmt::format("at most the {} GPUs of the {}, not {}", most,
-                           out.nodes.empty() ? "cluster" : "service's nodes", out.gpus()));
-  }
+  if (fixed) check_room(pools, out);
 }
 
 /// Trainings that share the fabric, where they can meet what is served.
@@ -312,7 +359,11 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   check_features(root, cluster.is_object() && cluster.find("pools"), false);
   if (const auto schema = root.find("$schema")) (void)schema->string();
   if (const auto about = root.find("about")) out.about = about->string();
-  out.cluster = read_cluster(cluster, presets);
+  out.cluster = read_cluster(cluster, presets, NodeKinds::several);
+  if (layouts == ServingLayouts::searched && !out.cluster.pools.empty()) {
+    cluster.at("pools").fail(R"("node" and "nodes" where pools of replicas are searched for: )"
+                             "these are on GPUs of one kind");
+  }
   out.assumptions = out.cluster.assumptions;
   ScenarioDraft draft;
   draft.file = root.file();
@@ -353,7 +404,7 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
 
 ServingReplicaSpec replica_spec(const ServingPool& pool, const ServingSpec& spec) {
   return {.model = spec.model,
-          .node = spec.cluster.node,
+          .node = spec.node_of(pool),
           .transport = spec.cluster.transport,
           .engine = *pool.engine.serving,
           .tensor = pool.tensor,

@@ -68,6 +68,7 @@ struct ServingPool {
   int attention_data = 1;
   int expert = 1;
   std::optional<ServingAutoscale> autoscale{};
+  std::size_t cluster_pool = 0;  ///< whose nodes they fill, where the cluster has several kinds
 
   /// Of a replica.
   [[nodiscard]] int gpus() const { return tensor * attention_data * pipeline; }
@@ -145,7 +146,7 @@ struct ServingSpec {
   ReplicaStart start;
   std::optional<ServingFailureSpec> failures;
   std::optional<PowerSpec> power;                  ///< asked for; its site and its prices
-  std::optional<double> usd_per_gpu_hour;          ///< scenario's, else the node's
+  std::optional<double> usd_per_gpu_hour;          ///< scenario's, else the only kind's
   std::shared_ptr<const SharedScenario> beside{};  ///< trainings on other nodes; null: none
   std::optional<BoundsExpectation> expect{};
   std::vector<std::string> assumptions;
@@ -154,6 +155,14 @@ struct ServingSpec {
     int sum = 0;
     for (const ServingPool& pool : pools) sum += pool.replicas * pool.gpus();
     return sum;
+  }
+  /// The kind of node under a pool's replicas.
+  [[nodiscard]] const NodeSpec& node_of(const ServingPool& pool) const {
+    return cluster.pools.empty() ? cluster.node : cluster.pools[pool.cluster_pool].node;
+  }
+  /// What a GPU of a pool costs by the hour: the scenario's price, else that of its node.
+  [[nodiscard]] std::optional<double> gpu_hour_usd(const ServingPool& pool) const {
+    return usd_per_gpu_hour ? usd_per_gpu_hour : node_of(pool).usd_per_gpu_hour;
   }
 };
 

@@ -24,7 +24,7 @@ void declare_remote_tier(const DeclaredMembers& member, ServingTiers::Remote& ou
 
 void check_host_tier(const JsonCursor& host, const ServingSpec& spec) {
   const ServingTiers::Host& tier = *spec.tiers->host;
-  const NodeSpec& node = spec.cluster.node;
+  const NodeSpec& node = spec.node_of(spec.pools[0]);
   if (!node.host) {
     if (!tier.bandwidth) {
       host.fail(fmt::format(R"("bandwidth" beside "memory": nobody said what the host of {} has)",

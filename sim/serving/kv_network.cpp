@@ -11,12 +11,32 @@ namespace {
 
 constexpr double kAsFull = 1 - 1e-9;  // of the fullest port: as full, but for rounding
 
-/// Replicas one after the other; `aligned`: none straddles a node that it could fit in.
-std::array<std::vector<int>, 2> placed(const ServingSpec& spec, bool aligned, int& end) {
+/// GPUs of the service, from the first to behind the last.
+struct GpuRange {
+  int first = 0, end = 0;
+};
+
+/// Those of one kind of node.
+GpuRange gpus_of_kind(const ServingSpec& spec, std::size_t kind) {
+  const Cluster& cluster = spec.cluster;
+  if (cluster.pools.empty()) {
+    const int nodes = spec.nodes.empty() ? cluster.nodes : static_cast<int>(spec.nodes.size());
+    return {0, nodes * cluster.node.gpus};
+  }
+  const int before = cluster.nodes_before(kind);
+  return {before * cluster.node.gpus, (before + cluster.pools[kind].nodes) * cluster.node.gpus};
+}
+
+/// Replicas on nodes of that kind, one after the other; `aligned`: none straddles a node that it
+/// could fit in. Whether they fit.
+bool place(const ServingSpec& spec, std::size_t kind, bool aligned,
+           std::array<std::vector<int>, 2>& out) {
   const int node = spec.cluster.node.gpus;
-  std::array<std::vector<int>, 2> out;
-  end = 0;
+  const GpuRange range = gpus_of_kind(spec, kind);
+  int end = range.first;
   for (std::size_t p = 0; p < spec.pools.size(); ++p) {
+    if (spec.pools[p].cluster_pool != kind) continue;
+    out[p].clear();
     const int gpus = spec.pools[p].gpus();
     for (int r = 0; r < spec.pools[p].replicas; ++r) {
       const int left = node - end % node;
@@ -25,7 +45,7 @@ std::array<std::vector<int>, 2> placed(const ServingSpec& spec, bool aligned, in
       end += gpus;
     }
   }
-  return out;
+  return end <= range.end;
 }
 
 }  // namespace
@@ -35,10 +55,12 @@ KvCut kv_cut(const ServingPool& pool) {
 }
 
 std::array<std::vector<int>, 2> place_replicas(const ServingSpec& spec) {
-  const int nodes = spec.nodes.empty() ? spec.cluster.nodes : static_cast<int>(spec.nodes.size());
-  int end = 0;
-  std::array<std::vector<int>, 2> out = placed(spec, true, end);
-  return end <= nodes * spec.cluster.node.gpus ? out : placed(spec, false, end);
+  std::array<std::vector<int>, 2> out;
+  const std::size_t kinds = std::max<std::size_t>(1, spec.cluster.pools.size());
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    if (!place(spec, kind, true, out)) (void)place(spec, kind, false, out);
+  }
+  return out;
 }
 
 KvNetwork::KvNetwork(const ServingSpec& spec, FabricLinks& links, Told told)
@@ -59,6 +81,8 @@ int KvNetwork::node_of(int gpu) const {
   const int node = gpu / spec_.cluster.node.gpus;
   return spec_.nodes.empty() ? node : spec_.nodes[static_cast<std::size_t>(node)];
 }
+
+const GpuSpec& KvNetwork::card_of(int gpu) const { return spec_.cluster.node_at(node_of(gpu)).gpu; }
 
 int KvNetwork::port_of(int gpu) const {
   const NodeSpec& node = spec_.cluster.node;
@@ -130,7 +154,7 @@ LinkIndex KvNetwork::inside(int gpu, bool up, bool nvlink) {
   const int key = gpu * 4 + (up ? 2 : 0) + (nvlink ? 1 : 0);
   const auto known = inside_.find(key);
   if (known != inside_.end()) return known->second;
-  const GpuSpec& of = spec_.cluster.node.gpu;
+  const GpuSpec& of = card_of(gpu);
   const LinkIndex link =
       links_.network().add_link(nvlink ? of.nvlink_bandwidth : of.pcie_bandwidth);
   inside_.emplace(key, link);
@@ -148,7 +172,7 @@ KvNetwork::Pair KvNetwork::wire(const KvEnd& from, const KvEnd& to) {
     largest = std::max(largest, stream.share);
     const int a = gpu_of(0, from, stream.from), b = gpu_of(1, to, stream.to);
     const bool nvlink =
-        domain_of(a) == domain_of(b) && spec_.cluster.node.gpu.nvlink_bandwidth > BytesPerSecond{};
+        domain_of(a) == domain_of(b) && card_of(a).nvlink_bandwidth > BytesPerSecond{};
     if (nvlink || node_of(a) == node_of(b)) {
       all[inside(a, true, nvlink)] += port_part * stream.share;
       all[inside(b, false, nvlink)] += port_part * stream.share;

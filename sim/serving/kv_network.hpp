@@ -27,7 +27,8 @@ namespace lockstep {
 /// Of a pool's replicas.
 KvCut kv_cut(const ServingPool& pool);
 
-/// The first GPU of each replica, of both pools, counted over the service's nodes.
+/// The first GPU of each replica, of both pools, counted over the service's nodes: the pools fill
+/// them one after the other, or where the cluster has nodes of several kinds those of their own.
 std::array<std::vector<int>, 2> place_replicas(const ServingSpec& spec);
 
 /// One end of a transfer: which replica of its pool, and which of its groups.
@@ -70,6 +71,7 @@ class KvNetwork {
 
   [[nodiscard]] int gpu_of(std::size_t pool, const KvEnd& end, int rank) const;
   [[nodiscard]] int node_of(int gpu) const;  ///< of the fabric
+  [[nodiscard]] const GpuSpec& card_of(int gpu) const;
   [[nodiscard]] int port_of(int gpu) const;
   [[nodiscard]] int domain_of(int gpu) const;
   [[nodiscard]] bool folds(std::size_t pool, const KvEnd& end) const;

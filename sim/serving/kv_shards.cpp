@@ -27,14 +27,16 @@ std::vector<KvStream> kv_streams(const KvCut& from, const KvCut& to) {
   return out;
 }
 
-BytesPerSecond kv_rate(const NodeSpec& node, double efficiency, const KvCut& from, const KvCut& to,
-                       bool joined) {
-  const double sides = std::min(from.ranks(), to.ranks());
-  if (joined && node.gpu.nvlink_bandwidth > BytesPerSecond{}) {
-    return efficiency * sides * node.gpu.nvlink_bandwidth;
-  }
-  const double nics = std::max(1.0, sides * node.nics / node.gpus);
-  return efficiency * nics * node.nic_bandwidth;
+BytesPerSecond kv_rate(const KvSide& from, const KvSide& to, double efficiency, bool joined) {
+  const auto reaches = [&](const KvSide& side) {
+    const double ranks = side.cut.ranks();
+    if (joined && side.node.gpu.nvlink_bandwidth > BytesPerSecond{}) {
+      return efficiency * ranks * side.node.gpu.nvlink_bandwidth;
+    }
+    const double nics = std::max(1.0, ranks * side.node.nics / side.node.gpus);
+    return efficiency * nics * side.node.nic_bandwidth;
+  };
+  return std::min(reaches(from), reaches(to));
 }
 
 }  // namespace lockstep

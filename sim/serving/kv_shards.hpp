@@ -32,8 +32,13 @@ struct KvStream {
 /// Requires degrees of at least 1.
 std::vector<KvStream> kv_streams(const KvCut& from, const KvCut& to);
 
-/// With nothing else on the way: what the smaller side's ports carry, NVLink's where `joined`.
-BytesPerSecond kv_rate(const NodeSpec& node, double efficiency, const KvCut& from, const KvCut& to,
-                       bool joined);
+/// One end of transfers.
+struct KvSide {
+  const NodeSpec& node;
+  KvCut cut;
+};
+/// With nothing else on the way: what the side whose ports carry less lets through, NVLink's where
+/// `joined`.
+BytesPerSecond kv_rate(const KvSide& from, const KvSide& to, double efficiency, bool joined);
 
 }  // namespace lockstep

@@ -2,7 +2,8 @@
 ///
 /// A GPU draws its passes' energy (models/generation/serving_replica.hpp); between passes a process
 /// holds it. The nodes that the replicas fill are held whole, with their share of the fabric; CPUs,
-/// fans, supplies and cooling follow the GPUs.
+/// fans, supplies and cooling follow the GPUs. Pools on nodes of several kinds are added up kind by
+/// kind.
 #pragma once
 
 #include <optional>
@@ -36,13 +37,20 @@ struct TokenPrice {
 ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
                            const ServingFigures& figures);
 
+/// The limit of a card under the replicas; on average, where pools have cards of several kinds.
+Watts gpu_limit(const ServingSpec& spec);
+
 /// Of so much money for all of it; 0 where no token came.
 TokenPrice token_price(double usd, const ServingFigures& figures);
 
 /// Nodes that so many GPUs fill, the last one maybe in part: these are held whole.
 double nodes_held(int gpus, const NodeSpec& node);
 
-/// GPU-hours of replicas that are switched on, at what a cloud asks; none: nobody said a price.
+/// GPU-hours of a pool's replicas that are switched on, at what a cloud asks for such a GPU; none:
+/// nobody said a price.
+std::optional<double> pool_rent_usd(const ServingSpec& spec, const ServeResult& result,
+                                    std::size_t pool);
+/// Of all pools; none: one of them has no price.
 std::optional<TokenPrice> rent_of(const ServingSpec& spec, const ServeResult& result,
                                   const ServingFigures& figures);
 

@@ -18,12 +18,15 @@ namespace {
 double in_s(Seconds time) { return time.base_units(); }
 
 TransferPlan transfer_of(const ServingSpec& spec, const ServingReplica& from) {
-  const bool joined = spec.gpus() <= spec.cluster.node.nvlink_domain;
-  return {.per_token = from.moved_per_token(),
-          .rate = kv_rate(spec.cluster.node, spec.transfer.efficiency, kv_cut(spec.pools[0]),
-                          kv_cut(spec.pools[1]), joined),
-          .latency = spec.transfer.latency,
-          .layers = spec.transfer.by_layer ? spec.model.layers : 0};
+  const ServingPool &prompts = spec.pools[0], &decoding = spec.pools[1];
+  const bool joined = prompts.cluster_pool == decoding.cluster_pool &&
+                      spec.gpus() <= spec.cluster.node.nvlink_domain;
+  return {
+      .per_token = from.moved_per_token(),
+      .rate = kv_rate({spec.node_of(prompts), kv_cut(prompts)},
+                      {spec.node_of(decoding), kv_cut(decoding)}, spec.transfer.efficiency, joined),
+      .latency = spec.transfer.latency,
+      .layers = spec.transfer.by_layer ? spec.model.layers : 0};
 }
 
 ServingPoolReport report_of(const ServingPool& pool, const ServingReplica& replica,
@@ -52,6 +55,15 @@ ServingPoolReport report_of(const ServingPool& pool, const ServingReplica& repli
       std::max(0.0, on - out.busy_s - down);
   for (double& seconds : out.gpu_seconds) seconds *= pool.gpus();
   return out;
+}
+
+/// What differs between pools on nodes of several kinds.
+void add_kinds(const ServingSpec& spec, const ServeResult& result, ServingReport& out) {
+  if (spec.cluster.pools.empty()) return;
+  for (std::size_t p = 0; p < out.pools.size(); ++p) {
+    out.pools[p].node = spec.node_of(spec.pools[p]).name;
+    out.pools[p].rent_usd = pool_rent_usd(spec, result, p);
+  }
 }
 
 void add_shares(ServingReport& out) {
@@ -151,10 +163,10 @@ Played play(const ServePlan& plan, ServingSpec& spec,
     return {serve(plan, spec.requests, go_on), {}};
   }
   const Cluster& c = spec.cluster;
-  const NicPorts ports = nic_ports(c.node);
+  const NicPorts ports = fabric_ports(c.node, c.pools);
   const Fabric fabric(c.fabric, c.nodes, ports.count, ports.bandwidth);
   FlowNetwork network;
-  FabricLinks links(fabric, network, c.transport.efficiency);
+  FabricLinks links(fabric, network, c.transport.efficiency, nic_shares(c.pools, fabric));
   KvNetwork kv(spec, links);
   KvFlows flows(kv);
   Played out{serve(plan, spec.requests, flows, go_on), {}};
@@ -195,6 +207,7 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   if (spec.pools.size() > 1) {
     out.pools.push_back(report_of(spec.pools[1], replicas[1], result.decoding, span));
   }
+  add_kinds(spec, result, out);
   add_shares(out);
   out.failures = static_cast<double>(result.failures);
   out.retried = static_cast<double>(result.retried);

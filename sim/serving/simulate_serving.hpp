@@ -40,6 +40,9 @@ struct ServingPoolReport {
   double passes = 0, preempted = 0;
   double busy_s = 0;  ///< of all replicas
   double on = 0;      ///< replicas that were switched on, on average
+  // Where the cluster has nodes of several kinds.
+  std::string node{};                ///< theirs
+  std::optional<double> rent_usd{};  ///< of all GPU-hours, where such a GPU has a price
   std::array<double, kServingBuckets> gpu_seconds{};
 };
 

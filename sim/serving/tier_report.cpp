@@ -30,7 +30,7 @@ double tokens_in(Bytes memory, Bytes token) {
 /// Ranks of a group load equal parts, each through the port of its GPU.
 std::vector<std::vector<PortLoad>> port_loads(const ServingSpec& spec) {
   const KvCut cut = kv_cut(spec.pools[0]);
-  const NodeSpec& node = spec.cluster.node;
+  const NodeSpec& node = spec.node_of(spec.pools[0]);
   const std::array<std::vector<int>, 2> placed = place_replicas(spec);
   std::vector<std::vector<PortLoad>> out;
   for (const int first : placed[0]) {
@@ -76,7 +76,7 @@ double prompt_tokens(const ServingSpec& spec) {
 std::optional<TierPlan> tier_plan(const ServingSpec& spec, const ServingReplica& replica) {
   if (!spec.tiers) return std::nullopt;
   const ServingTiers& tiers = *spec.tiers;
-  const NodeSpec& node = spec.cluster.node;
+  const NodeSpec& node = spec.node_of(spec.pools[0]);
   const Bytes token = replica.moved_per_token();
   TierPlan out{.load = tiers.load.value_or(CacheLoad::blocking),
                .layers = spec.model.layers,

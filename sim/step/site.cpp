@@ -8,20 +8,17 @@
 namespace lockstep {
 
 Fabric own_fabric(const Scenario& scenario, const StepPlan& plan) {
-  NicPorts ports = nic_ports(scenario.node);
-  for (const NodePool& pool : scenario.pools) {
-    ports.bandwidth = std::max(ports.bandwidth, nic_ports(pool.node).bandwidth);
-  }
+  const NicPorts ports = fabric_ports(scenario.node, scenario.pools);
   return {scenario.fabric, std::max(scenario.nodes, Placement{plan.placement}.nodes()), ports.count,
           ports.bandwidth};
 }
 
-std::vector<double> nic_shares(const Scenario& scenario, const Fabric& fabric) {
+std::vector<double> nic_shares(std::span<const NodePool> pools, const Fabric& fabric) {
   std::vector<double> left;
   if (fabric.spec().kind == FabricKind::file) return left;
   std::vector<RouteHop> links;
   int node = 0;
-  for (const NodePool& pool : scenario.pools) {
+  for (const NodePool& pool : pools) {
     const NicPorts ports = nic_ports(pool.node);
     const double share = ports.bandwidth / fabric.nic_bandwidth();
     const int end = node + pool.nodes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -60,9 +61,14 @@ struct StepPlan;
 /// The fabric that the scenario gives its cluster; its NICs are those of the fastest pool.
 Fabric own_fabric(const Scenario& scenario, const StepPlan& plan);
 
-/// What slower NICs leave of each link's capacity in own_fabric(), by FabricLink; empty: all of it.
-/// Links of a drawing that came from a file say themselves what they carry.
-std::vector<double> nic_shares(const Scenario& scenario, const Fabric& fabric);
+/// What slower NICs leave of each link's capacity in a fabric with those of the fastest pool, by
+/// FabricLink; empty: all of it. Pools fill its nodes one after the other. Links of a drawing that
+/// came from a file say themselves what they carry.
+std::vector<double> nic_shares(std::span<const NodePool> pools, const Fabric& fabric);
+/// In own_fabric().
+inline std::vector<double> nic_shares(const Scenario& scenario, const Fabric& fabric) {
+  return nic_shares(scenario.pools, fabric);
+}
 
 struct Site {
   FabricLinks* links = nullptr;

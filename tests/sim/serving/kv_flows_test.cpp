@@ -67,6 +67,14 @@ ServingSpec pools_of(const PoolCut& prefill, const PoolCut& decode, double overs
   return read_serving(JsonCursor::parse("s.json", scenario.dump()), test::presets());
 }
 
+/// Of a transfer over NICs with nothing else on the way.
+BytesPerSecond closed_rate(const ServingSpec& spec) {
+  const auto side = [&](std::size_t pool) {
+    return KvSide{spec.node_of(spec.pools[pool]), kv_cut(spec.pools[pool])};
+  };
+  return kv_rate(side(0), side(1), spec.transfer.efficiency, false);
+}
+
 /// A network and everything on it.
 struct KvBench {
   explicit KvBench(const ServingSpec& spec)
@@ -188,8 +196,7 @@ TEST_CASE("kv flows: a transfer alone on an idle fabric takes what the closed fo
     CAPTURE(to.tensor * to.pipeline);
     const ServingSpec spec = pools_of(from, to);
     KvBench bench(spec);
-    const BytesPerSecond rate = kv_rate(spec.cluster.node, spec.transfer.efficiency,
-                                        kv_cut(spec.pools[0]), kv_cut(spec.pools[1]), false);
+    const BytesPerSecond rate = closed_rate(spec);
     const double closed = Bytes{kKvBytes} / rate / Seconds{1};
     const double end = ends_of(bench, {{{}, {}}})[0];
     CHECK(std::abs(end - closed) <= 1e-9 * closed + kOneTick);
@@ -229,8 +236,7 @@ TEST_CASE("kv flows: requests that never meet are served as with the closed form
       ServePlan plan = served_by(clock, 2, 2);
       plan.serving.rules.pass_tokens = 1 << 20;  // one pass a prompt
       plan.transfer.layers = layers;
-      plan.transfer.rate = kv_rate(spec.cluster.node, spec.transfer.efficiency,
-                                   kv_cut(spec.pools[0]), kv_cut(spec.pools[1]), false);
+      plan.transfer.rate = closed_rate(spec);
       std::vector<ServedRequest> closed = every(20, 3, input, 5), flowed = closed;
       const ServeResult by_form = serve(plan, closed);
       KvBench bench(spec);

@@ -67,6 +67,24 @@ TEST_CASE("lockstep run: what the conversations' scenario expects of its cache, 
   CHECK(without.err.starts_with("expectation missed: prefix_found_share>0.9: "));
 }
 
+TEST_CASE("lockstep run: prompts on one kind of GPU, decoding on another, each by its name") {
+  const std::string file = kServingFolder + "llama3-70b-h100-a100-pools.json";
+  const nlohmann::json answer = served({file});
+  for (const nlohmann::json& bound : answer.at("claim").at("bounds")) {
+    CHECK(bound.at("kept") == true);
+  }
+  CHECK(answer["pools"][0]["node"] == "dgx_h100");
+  CHECK(answer["pools"][1]["node"] == "dgx_a100_80gb");
+  CHECK(number(answer, "/rent/usd") ==
+        doctest::Approx(number(answer, "/pools/0/rent_usd") + number(answer, "/pools/1/rent_usd")));
+  const Ran table = lockstep_with({"run", file});
+  REQUIRE_MESSAGE(table.exit == Exit::ok, table.err);
+  for (const char* word : {"on dgx_h100", "on dgx_a100_80gb", "(prefill)", "1.20", "(decode)"}) {
+    CAPTURE(word);
+    CHECK(table.out.find(word) != std::string::npos);
+  }
+}
+
 TEST_CASE("lockstep run: memory behind small caches finds what these have let go of") {
   // A cache of 36,000 tokens a replica, for conversations that hold far more together.
   std::vector<std::string> args{kConversations,

@@ -44,12 +44,18 @@ void add_inputs(Page& page, const WrittenScenario& written) {
 }
 
 std::vector<NamedWords> cluster_words(const Cluster& cluster) {
-  const NodeSpec& node = cluster.node;
-  std::string nodes = fmt::format("{} x {}, {} x {} each", grouped(cluster.nodes), node.name,
-                                  node.gpus, node.gpu.name);
-  if (node.nics > 0) {
-    nodes += fmt::format(", {} of {}", counted(node.nics, "NIC"),
+  const auto words = [](int count, const NodeSpec& node) {
+    std::string out =
+        fmt::format("{} x {}, {} x {} each", grouped(count), node.name, node.gpus, node.gpu.name);
+    if (node.nics > 0) {
+      out += fmt::format(", {} of {}", counted(node.nics, "NIC"),
                          format_quantity(node.nic_bandwidth.base_units(), Dimension::data_rate));
+    }
+    return out;
+  };
+  std::string nodes = cluster.pools.empty() ? words(cluster.nodes, cluster.node) : "";
+  for (const NodePool& pool : cluster.pools) {
+    nodes += (nodes.empty() ? "" : "; ") + words(pool.nodes, pool.node);
   }
   return {{"Nodes", std::move(nodes)},
           {"Fabric", fmt::format("{}, {}, {}", cluster.fabric.name, name_of(cluster.fabric.routing),

@@ -36,15 +36,13 @@ std::string of_requests(std::size_t count) {
 }
 
 std::string serving_title(const ServingAnswer& a, const TextStyle& style) {
-  const Cluster& cluster = a.spec.cluster;
   std::string out =
       style.bold(fmt::format("{} served by {}", a.spec.model.name, counted(a.spec.gpus(), "GPU"))) +
-      fmt::format(" ({} x {}, {})\n", grouped(cluster.nodes), cluster.node.name,
-                  cluster.node.gpu.name);
+      fmt::format(" ({})\n", serving_nodes_words(a.spec.cluster));
   if (!a.spec.about.empty()) out += wrap(a.spec.about, kTextColumns, 0) + "\n";
   out += "\n";
   for (const ServingPool& pool : a.spec.pools) {
-    out += labelled_line(pool_label(pool), kServingLabels, replicas_words(pool));
+    out += labelled_line(pool_label(pool), kServingLabels, replicas_words(pool, a.spec));
   }
   out += labelled_line("Formats", kServingLabels, formats_words(a.spec));
   return out + labelled_line("Load", kServingLabels, a.spec.load);
@@ -92,9 +90,8 @@ std::string serving_power_text(const ServingAnswer& a) {
   const ServingPower& p = *a.report.power;
   return fmt::format("{} a GPU of {}, {} in all, at most {}; {} J per output token",
                      power_text(mean_power(p.gpus) / static_cast<double>(a.spec.gpus())),
-                     power_text(a.spec.cluster.node.gpu.power_limit),
-                     power_text(mean_power(p.facility)), power_text(peak_power(p.facility)),
-                     significant(p.joules_per_output_token));
+                     power_text(gpu_limit(a.spec)), power_text(mean_power(p.facility)),
+                     power_text(peak_power(p.facility)), significant(p.joules_per_output_token));
 }
 
 /// USD per million tokens, of what the answer counts first; empty: there is no price.
@@ -108,9 +105,7 @@ std::string serving_money_text(const ServingAnswer& a) {
   const CostSpec* const prices = a.spec.power ? &a.spec.power->cost : nullptr;
   const bool rented = money->of == MoneyOf::rent;
   const std::string rent =
-      a.report.rent ? text(*a.report.rent, fmt::format("rented at {} an hour",
-                                                       significant(*a.spec.usd_per_gpu_hour)))
-                    : std::string();
+      a.report.rent ? text(*a.report.rent, serving_rent_words(a.spec)) : std::string();
   std::string out = rented ? rent : text(money->price, words_of(money->of, prices));
   if (!rented && a.report.rent) out += "; for comparison " + rent;
   if (rented && prices != nullptr && has_prices(*prices)) {

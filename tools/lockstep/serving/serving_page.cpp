@@ -383,7 +383,7 @@ void add_power_over_time(Page& page, const ServingAnswer& a) {
   const std::vector<PageFigure> figures{
       {.value = page_watts(mean_power(p.gpus).base_units() / a.spec.gpus()),
        .label = fmt::format("a GPU on average; its limit is {}",
-                            page_watts(a.spec.cluster.node.gpu.power_limit.base_units()))},
+                            page_watts(gpu_limit(a.spec).base_units()))},
       {.value = page_watts(mean_power(p.facility).base_units()),
        .label = fmt::format("the site on average, at most {}",
                             page_watts(peak_power(p.facility).base_units()))},
@@ -404,7 +404,7 @@ void add_power_over_time(Page& page, const ServingAnswer& a) {
 std::vector<NamedWords> serving_basis(const ServingSpec& spec) {
   std::vector<NamedWords> out = cluster_words(spec.cluster);
   for (const ServingPool& pool : spec.pools) {
-    out.push_back({pool_label(pool), replicas_words(pool)});
+    out.push_back({pool_label(pool), replicas_words(pool, spec)});
   }
   out.push_back({"Formats", formats_words(spec)});
   out.push_back({"Load", spec.load});

@@ -14,12 +14,35 @@ std::string pool_label(const ServingPool& pool) {
   return pool.name == "both" ? "Replicas" : "Pool " + pool.name;
 }
 
-std::string replicas_words(const ServingPool& pool) {
+std::string serving_nodes_words(const Cluster& cluster) {
+  const auto words = [](int nodes, const NodeSpec& node) {
+    return fmt::format("{} x {}, {}", grouped(nodes), node.name, node.gpu.name);
+  };
+  if (cluster.pools.empty()) return words(cluster.nodes, cluster.node);
+  std::string out;
+  for (const NodePool& pool : cluster.pools) {
+    out += (out.empty() ? "" : "; ") + words(pool.nodes, pool.node);
+  }
+  return out;
+}
+
+std::string serving_rent_words(const ServingSpec& spec) {
+  const auto price = [&](const ServingPool& pool) { return significant(*spec.gpu_hour_usd(pool)); };
+  std::string out = "rented at " + price(spec.pools[0]);
+  if (price(spec.pools.back()) != price(spec.pools[0])) {
+    out += fmt::format(" ({}) and {} ({})", spec.pools[0].name, price(spec.pools[1]),
+                       spec.pools[1].name);
+  }
+  return out + " an hour";
+}
+
+std::string replicas_words(const ServingPool& pool, const ServingSpec& spec) {
   std::string out = fmt::format("{} x TP {}", pool.replicas, pool.tensor);
   if (pool.pipeline > 1) out += fmt::format(", PP {}", pool.pipeline);
   if (pool.attention_data > 1) out += fmt::format(", attention DP {}", pool.attention_data);
   if (pool.expert > 1) out += fmt::format(", EP {}", pool.expert);
-  return out + ", " + pool.engine.name;
+  out += ", " + pool.engine.name;
+  return spec.cluster.pools.empty() ? out : out + " on " + spec.node_of(pool).name;
 }
 
 std::string formats_words(const ServingSpec& spec) {

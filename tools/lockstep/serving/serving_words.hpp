@@ -9,8 +9,12 @@ namespace lockstep {
 
 /// "Replicas" where one pool does all, else "Pool prefill".
 std::string pool_label(const ServingPool& pool);
-/// "8 x TP 4, vllm"
-std::string replicas_words(const ServingPool& pool);
+/// "4 x dgx_h100, h100_sxm5_80gb", of each kind of node.
+std::string serving_nodes_words(const Cluster& cluster);
+/// "8 x TP 4, vllm", and on what, where the cluster has several kinds of node.
+std::string replicas_words(const ServingPool& pool, const ServingSpec& spec);
+/// "rented at 2.50 an hour", or what a GPU of each pool costs. Requires a price.
+std::string serving_rent_words(const ServingSpec& spec);
 /// "weights fp8, experts fp4, cache fp8"
 std::string formats_words(const ServingSpec& spec);
 /// What each request should keep: "TTFT 1.00 s, TPOT 50.0 ms"; empty where nothing is asked of one.
