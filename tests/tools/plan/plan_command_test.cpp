@@ -180,7 +180,7 @@ TEST_CASE("lockstep plan: machines that draw more lose pace where the grid's lim
   Json plan = Json::parse(kSmallPlan);
   plan["candidates"] = Json::array({plan["candidates"][0]});
   plan["candidates"][0]["nodes"] = {2};
-  plan["samples"] = 2;
+  plan["samples"] = 10;
   plan["uncertain"] = {{"efficiency", 1}, {"power", {{"low", 0.9}, {"high", 1.2}}}};
   const test::TemporaryFolder folder;
   const auto power_bar = [&](const char* limit) {
