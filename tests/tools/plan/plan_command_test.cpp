@@ -195,7 +195,7 @@ TEST_CASE("lockstep plan: machines that draw more lose pace where the grid's lim
   const auto time = [](const Json& bar, const char* end) {
     return bar.at(end).at("time_s").get<double>();
   };
-  const Json wide = power_bar("1 MW"), tight = power_bar("36 kW");
+  const Json wide = power_bar("1 MW"), tight = power_bar("46 kW");
   CHECK(time(wide, "at_high") == time(wide, "at_low"));
   CHECK(time(tight, "at_high") > 1.01 * time(tight, "at_low"));
 }
