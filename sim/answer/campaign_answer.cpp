@@ -30,14 +30,9 @@ RunBill bill_of_site(const CampaignResult& result) {
   const TrajectoryResult& run = *result.typical;
   const Seconds trained = to_seconds(run.buckets[static_cast<std::size_t>(RunBucket::productive)]);
   const double steps = trained.base_units() / result.plan.step_s;
-  Usage usage = usage_of(result.site->books, to_seconds(run.wall), steps * result.tokens_per_step(),
-                         steps * step_flops(scenario.job).full);
-  if (result.fleet) {
-    usage.energy_usd = 0;  // whoever rents lots pays for it in their price
-    for (const EnergyPayment& each : energy_payments(*result.site->plan, result.site->books)) {
-      usage.energy_usd += each.usd;
-    }
-  }
+  const Usage usage =
+      usage_of(site_bill(*result.site->plan, result.site->books), to_seconds(run.wall),
+               steps * result.tokens_per_step(), steps * step_flops(scenario.job).full);
   return {.usage = usage, .cost = cost_of(scenario.power->cost, result.power->holdings, usage)};
 }
 
@@ -217,10 +212,9 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   result.projections = project(scenario, run);
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.
-  result.power = held_power(scenario, result.step, reserved_nodes(result.plan.campaign.spares),
-                            {.hottest_celsius = scenario.power->outside_celsius,
-                             .fleet = result.fleet.get(),
-                             .run = Seconds{result.summary.wall_s.mean}});
+  result.power =
+      held_power(scenario, result.step, reserved_nodes(result.plan.campaign.spares),
+                 {.fleet = result.fleet.get(), .run = Seconds{result.summary.wall_s.mean}});
   if (result.site_plan && result.typical) {
     result.site =
         SiteAnswer{.plan = result.site_plan,

@@ -79,22 +79,22 @@ PlanFactors drawn(const PlanSpec& spec, const PlanModel& model, std::uint32_t nu
   return out;
 }
 
-std::vector<TrajectoryResult> runs_of(const Campaign& campaign, const TrajectoryWatch& watch) {
-  std::vector<TrajectoryResult> runs;
+std::vector<PlannedRun> runs_of(const FactoredCampaign& of, const TrajectoryWatch& watch) {
+  std::vector<PlannedRun> runs;
   runs.reserve(kTrajectories);
   for (std::uint32_t t = 0; t < kTrajectories; ++t) {
-    runs.push_back(run_trajectory(campaign, t, RunDetail::sums, watch));
+    runs.push_back(planned_trajectory(of, t, watch));
   }
   return runs;
 }
 
 /// Money by month, mean over the runs: it adds up to the mean of their money.
-std::vector<PlanMonth> mean_months(const PlanModel& model, const std::vector<PlanOutcome>& outcomes,
-                                   const PlanFactors& factors) {
+std::vector<PlanMonth> mean_months(const PlanModel& model,
+                                   const std::vector<PlanOutcome>& outcomes) {
   std::vector<PlanMonth> mean;
   const auto n = static_cast<double>(outcomes.size());
   for (const PlanOutcome& outcome : outcomes) {
-    const std::vector<PlanMonth> months = plan_months(model, outcome, factors);
+    const std::vector<PlanMonth> months = plan_months(model, outcome);
     mean.resize(std::max(mean.size(), months.size()));
     for (std::size_t m = 0; m < months.size(); ++m) {
       for (const auto part :
@@ -119,7 +119,9 @@ class CandidateWork {
 
   /// Of all pieces.
   [[nodiscard]] double trajectories() const {
-    return candidate_.run.trajectories + 2.0 * kRunInputs.size() * kTrajectories + spec_.samples;
+    const bool sited = result_.model.site != nullptr;
+    const double bars = static_cast<double>(kRunInputs.size()) + (sited ? 1 : 0);
+    return (sited ? 2 : 1) * candidate_.run.trajectories + 2 * bars * kTrajectories + spec_.samples;
   }
   [[nodiscard]] Seconds estimate() const {
     return trajectories() * trajectory_estimate(result_.model.plan.campaign);
@@ -134,53 +136,67 @@ class CandidateWork {
   }
 
  private:
-  [[nodiscard]] PlanOutcome outcome(const Campaign& campaign, const TrajectoryResult& run,
+  [[nodiscard]] PlanOutcome outcome(const Campaign& campaign, const PlannedRun& run,
                                     const PlanFactors& factors) const {
     PlanOutcome out = outcome_of(candidate_, result_.model, run, factors);
-    out.finished = run.work >= to_run_time(campaign.work);
+    out.finished = run.sums.work >= to_run_time(campaign.work);
     return out;
   }
 
   [[nodiscard]] std::vector<PlanOutcome> outcomes_of(const Campaign& campaign,
-                                                     const std::vector<TrajectoryResult>& runs,
+                                                     const std::vector<PlannedRun>& runs,
                                                      const PlanFactors& factors) const {
     std::vector<PlanOutcome> outcomes;
     outcomes.reserve(runs.size());
-    for (const TrajectoryResult& run : runs) outcomes.push_back(outcome(campaign, run, factors));
+    for (const PlannedRun& run : runs) outcomes.push_back(outcome(campaign, run, factors));
     return outcomes;
   }
-  [[nodiscard]] PlanOutcome mean_of(const Campaign& campaign,
-                                    const std::vector<TrajectoryResult>& runs,
+  [[nodiscard]] PlanOutcome mean_of(const Campaign& campaign, const std::vector<PlannedRun>& runs,
                                     const PlanFactors& factors) const {
     return mean_outcome(outcomes_of(campaign, runs, factors));
   }
 
-  /// The expected outcome, and the bars of inputs that leave the runs as they are.
-  /// The runs are those that `lockstep run` draws, so that both give the same answer.
-  void expect() {
-    const PlanFactors factors = medians(result_.model);
-    const Campaign campaign = with_factors(result_.model.plan.campaign, factors);
+  /// The trajectories that `lockstep run` draws, so that both give the same answer.
+  [[nodiscard]] std::vector<PlannedRun> expected_runs(const FactoredCampaign& of) const {
     SampleOptions sampling;
     sampling.trajectories = static_cast<std::uint32_t>(candidate_.run.trajectories);
     sampling.within = candidate_.run.within;
     sampling.under_way = watch_;
-    const std::vector<TrajectoryResult> runs = lockstep::sample(campaign, sampling);
-    const std::vector<PlanOutcome> outcomes = outcomes_of(campaign, runs, factors);
+    std::vector<PlannedRun> out;
+    for (TrajectoryResult& sums : lockstep::sample(of.campaign, sampling)) {
+      const auto number = static_cast<std::uint32_t>(out.size());
+      // Books need phases, which are too many to keep for all.
+      out.push_back(of.site ? planned_trajectory(of, number, watch_)
+                            : PlannedRun{.sums = std::move(sums), .bill = {}});
+    }
+    return out;
+  }
+
+  /// The expected outcome, and the bars of inputs that leave the runs as they are.
+  void expect() {
+    const PlanFactors factors = medians(result_.model);
+    const FactoredCampaign of = with_factors(result_.model, factors);
+    const std::vector<PlannedRun> runs = expected_runs(of);
+    const std::vector<PlanOutcome> outcomes = outcomes_of(of.campaign, runs, factors);
     result_.expected = mean_outcome(outcomes);
     if (candidate_.place || result_.model.plan.data) {
-      result_.months = mean_months(result_.model, outcomes, factors);
+      result_.months = mean_months(result_.model, outcomes);
     }
     for (const PlanInputInfo& info : plan_inputs()) {
       if (changes_run(info.input)) continue;
+      if (info.input == PlanInput::power && of.site) {
+        swing_run(info.input);  // a site holds machines that draw more to a slower pace
+        continue;
+      }
       swing(info.input,
-            [&](const PlanFactors& changed) { return mean_of(campaign, runs, changed); });
+            [&](const PlanFactors& changed) { return mean_of(of.campaign, runs, changed); });
     }
   }
 
   void swing_run(PlanInput input) {
     swing(input, [&](const PlanFactors& changed) {
-      const Campaign campaign = with_factors(result_.model.plan.campaign, changed);
-      return mean_of(campaign, runs_of(campaign, watch_), changed);
+      const FactoredCampaign of = with_factors(result_.model, changed);
+      return mean_of(of.campaign, runs_of(of, watch_), changed);
     });
   }
 
@@ -201,9 +217,10 @@ class CandidateWork {
   void sample(std::size_t i) {
     const auto number = static_cast<std::uint32_t>(i);
     const PlanFactors factors = drawn(spec_, result_.model, number);
-    const Campaign campaign = with_factors(result_.model.plan.campaign, factors);
-    result_.samples[i] =
-        outcome(campaign, run_trajectory(campaign, number, RunDetail::sums, watch_), factors);
+    const FactoredCampaign of = with_factors(result_.model, factors);
+    PlanOutcome& out = result_.samples[i];
+    out = outcome(of.campaign, planned_trajectory(of, number, watch_), factors);
+    out.lots = {};  // nobody asks a sample for its months
   }
 
   const PlanSpec& spec_;
@@ -238,11 +255,6 @@ constexpr std::array<PlanMeasure, 3> kMeasures{{{"time_s", "Time", &PlanOutcome:
 }  // namespace
 
 std::span<const PlanMeasure, 3> plan_measures() { return kMeasures; }
-
-std::vector<MonthMoney> expected_months(const PlanResult& result) {
-  return fleet_months(result.model, result.expected,
-                      {.price = result.model.price_factor, .energy = 1});
-}
 
 std::size_t plan_pieces(const PlanSpec& spec) {
   const auto tuned = std::ranges::count(spec.candidates, true, &PlanCandidate::tuned);

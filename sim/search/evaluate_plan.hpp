@@ -53,9 +53,6 @@ struct PlanResult {
   double best_share = 0;  ///< share of samples in which it is best of those that keep the limits
 };
 
-/// Money by month of what is expected, where the candidate says "purchase". Requires model.fleet.
-std::vector<MonthMoney> expected_months(const PlanResult& result);
-
 struct PlanReport {
   std::vector<PlanResult> results;    ///< one for each candidate
   std::optional<std::size_t> choice;  ///< keeps the limits surely enough, and is best; or none does

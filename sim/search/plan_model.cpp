@@ -60,28 +60,82 @@ bool is_of_layout(const std::string& assumption) {
 struct Pricing {
   CostSpec prices;
   Holdings holdings;
+  Watts metered_peak;  ///< of the site
 };
-Pricing pricing_of(const PlanModel& model, const PlanFactors& factors) {
-  Pricing out{.prices = model.scenario.power->cost, .holdings = model.power.holdings};
+Pricing pricing_of(const PlanModel& model, const PlannedRun& run, const PlanFactors& factors) {
+  Pricing out{
+      .prices = model.scenario.power->cost, .holdings = model.power.holdings, .metered_peak = {}};
+  const double draw = factor(factors, PlanInput::power);
   const double price = model.price_factor * factor(factors, PlanInput::price);
   out.prices.usd_per_gpu *= price;
   out.prices.usd_per_node *= price;
   out.prices.usd_per_100g_port *= price;
   out.prices.usd_per_facility_w *= price;
   if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
-  out.holdings.facility_peak = factor(factors, PlanInput::power) * out.holdings.facility_peak;
+  const PeakDraw peak = run.bill ? peak_draw(run.bill->highest, model.power, draw)
+                                 : PeakDraw{.metered = draw * model.power.site_peak,
+                                            .instant = draw * model.power.holdings.facility_peak};
+  out.holdings.facility_peak = peak.instant;
+  out.metered_peak = peak.metered;
   return out;
 }
 
-MoneyFactors money_factors(const PlanModel& model, const PlanFactors& factors) {
-  return {.price = model.price_factor * factor(factors, PlanInput::price),
-          .energy = factor(factors, PlanInput::power) * factor(factors, PlanInput::tariff)};
+/// What a run takes with the factors in force.
+struct DrawnUsage {
+  Usage usage;
+  Joules working_node;  ///< of lots without a site: of a node that works all the run
+};
+DrawnUsage drawn_usage(const PlanModel& model, const PlannedRun& ran, const CostSpec& prices,
+                       const PlanFactors& factors) {
+  const TrajectoryResult& run = ran.sums;
+  const double steps = to_seconds(run.work).base_units() / model.step_s;
+  const double tokens = steps * model.tokens_per_step;
+  const Flops flops = steps * step_flops(model.scenario.job).full;
+  DrawnUsage out;
+  if (ran.bill) {
+    out.usage = usage_of(*ran.bill, to_seconds(run.wall), tokens, flops);
+  } else {
+    Usage usage = run_usage(run, model.power.levels, prices, tokens, flops);
+    if (model.fleet && usage.time > Seconds{}) {
+      const NodeDraw node = node_draw(usage.energy / usage.time, model.power, model.scenario.nodes);
+      const FleetEnergy lots = fleet_energy(*model.fleet, node, usage.time, prices);
+      out.working_node = node.working * usage.time;
+      usage.energy = lots.energy;
+      usage.energy_usd = lots.usd();
+      usage.grams = lots.grams;
+    }
+    out.usage = with_draw(usage, factor(factors, PlanInput::power));
+  }
+  out.usage.energy_usd *= factor(factors, PlanInput::tariff);
+  return out;
+}
+
+/// What the nodes of the lots pay for energy, at the mean power of the run: a node that works all
+/// of it takes `working_node`.
+std::vector<EnergyPayment> lot_payments(const PlanModel& model, Joules working_node, Seconds run) {
+  if (run <= Seconds{}) return {};
+  NodeDraw node = node_draw(Watts{}, model.power, model.scenario.nodes);
+  node.working = working_node / run;
+  return fleet_energy(*model.fleet, node, run, model.scenario.power->cost).paid;
 }
 
 /// What the candidate's purchase makes of its time and money; interest is part of running it.
-void pay_by_month(const PlanModel& model, const PlanFactors& factors, PlanOutcome& out) {
+/// The books of a site have the factor of power in them.
+void pay_by_month(const PlanModel& model, const PlannedRun& ran, Joules working_node,
+                  const PlanFactors& factors, PlanOutcome& out) {
+  const Seconds run{out.time_s};
   out.time_s += model.fleet->begins.base_units();
-  const MonthMoney sum = sum_of(fleet_months(model, out, money_factors(model, factors)));
+  const double tariff = factor(factors, PlanInput::tariff);
+  const double price = model.price_factor * factor(factors, PlanInput::price);
+  if (ran.bill) {
+    out.lots =
+        money_by_month(*model.fleet, run, {.price = price, .energy = tariff}, ran.bill->paid);
+  } else {
+    out.lots = money_by_month(
+        *model.fleet, run, {.price = price, .energy = factor(factors, PlanInput::power) * tariff},
+        lot_payments(model, working_node, run));
+  }
+  const MonthMoney sum = sum_of(out.lots);
   out.capital = {.machines_usd = sum.bought, .network_usd = 0, .building_usd = 0};
   out.write_off_usd = sum.bought + sum.residual;
   out.energy_usd = sum.energy;
@@ -159,44 +213,6 @@ void add_accuracy(const StepIntervals& intervals, PlanModel& out) {
       efficiency.low, efficiency.high, words_of(*interval));
 }
 
-/// What a plan leaves out of a site's bill; empty: nothing.
-std::string left_out_of(const SiteSpec& site) {
-  std::vector<std::string_view> parts;
-  if (site.solar > Watts{} || site.wind > Watts{}) parts.emplace_back("sun and wind");
-  if (site.battery) parts.emplace_back("its battery");
-  if (site.demand_usd_per_kw_month != 0) parts.emplace_back("the charge for its highest hours");
-  return parts.empty() ? "" : fmt::format(", without {}", fmt::join(parts, " and "));
-}
-
-/// Energy, carbon and tariff of a plan are those of the site's mean hour while the job works: its
-/// samples have no books by the hour. Returns what that is, for the list of assumptions.
-std::string take_mean_hour(const SiteSpec& site, Seconds work, Scenario& scenario) {
-  const std::size_t count = hours_of(site, work).size();
-  PowerSpec& power = *scenario.power;
-  double celsius = 0, usd = 0, grams = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const SiteHour& hour = site.hours[i];
-    const double share = 1 / static_cast<double>(count);
-    celsius += share * hour.outside_celsius.value_or(power.outside_celsius);
-    usd += share * hour.usd_per_kwh;
-    grams += share * hour.grams_per_kwh;
-  }
-  std::string out = fmt::format(
-      "run.site: power, energy, carbon and money at its mean hour{}: "
-      "{:.1f} C outside, and the highest power at its hottest, {:.1f} C",
-      left_out_of(site), celsius, hottest_celsius(site, work, power.outside_celsius));
-  power.outside_celsius = celsius;
-  if (site.priced) {
-    power.cost.usd_per_kwh.values = {usd};
-    out += fmt::format(", {} USD/kWh", significant(usd));
-  }
-  if (site.counted_carbon) {
-    power.cost.grams_per_kwh = HourlySeries{.values = {grams}};
-    out += fmt::format(", {} g/kWh", significant(grams));
-  }
-  return out + "; `lockstep run` has them hour by hour";
-}
-
 /// plan_sited() of a candidate, from when its data has come; `impossible` where its lots go before.
 void site_candidate(const PlanCandidate& candidate, PlanModel& out) {
   const Seconds data_comes = candidate.place ? candidate.place->data_takes : Seconds{};
@@ -205,6 +221,7 @@ void site_candidate(const PlanCandidate& candidate, PlanModel& out) {
     SitedCampaign sited = plan_sited(out.scenario, candidate.run, spares, data_comes);
     out.plan = std::move(sited.plan);
     out.fleet = std::move(sited.fleet);
+    out.site = std::move(sited.site);
   } catch (const LotsGone& gone) {
     out.impossible = fmt::format("has {}; run.purchase.lots has to have {}", gone.problem().found,
                                  gone.problem().allowed);
@@ -293,23 +310,20 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     return out;
   }
   if (candidate.run.site) {
-    assumptions.push_back(take_mean_hour(*candidate.run.site, Seconds{work}, out.scenario));
+    assumptions.emplace_back(
+        "run.site: power, energy, carbon and money of each run are taken hour by hour");
   }
   site_candidate(candidate, out);
   if (!out.impossible.empty()) return out;
-  if (const auto problem = excessive_work(out.plan.campaign, candidate.run,
-                                          {.trajectories = kPlannedRuns}, scenario.file)) {
+  if (const auto problem = excessive_work(
+          out.plan.campaign, candidate.run,
+          {.trajectories = kPlannedRuns, .timeline = out.site != nullptr}, scenario.file)) {
     out.impossible = fmt::format("cannot be simulated: {} in {}; it takes {}", problem->found,
                                  problem->pointer, problem->allowed);
     return out;
   }
-  const double mean = scenario.power->outside_celsius;
-  out.power = held_power(
-      scenario, step, reserved_nodes(out.plan.campaign.spares),
-      {.hottest_celsius =
-           candidate.run.site ? hottest_celsius(*candidate.run.site, Seconds{work}, mean) : mean,
-       .fleet = out.fleet.get(),
-       .run = Seconds{work}});
+  out.power = held_power(scenario, step, reserved_nodes(out.plan.campaign.spares),
+                         {.fleet = out.fleet.get(), .run = Seconds{work}});
   return out;
 }
 
@@ -330,29 +344,38 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
   return out;
 }
 
-PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
-                       const TrajectoryResult& run, const PlanFactors& factors) {
-  const Pricing pricing = pricing_of(model, factors);
+FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors) {
+  FactoredCampaign out{.campaign = with_factors(model.plan.campaign, factors), .site = model.site};
   const double draw = factor(factors, PlanInput::power);
-  const double steps = to_seconds(run.work).base_units() / model.step_s;
-  Usage usage = run_usage(run, model.power.levels, pricing.prices, steps * model.tokens_per_step,
-                          steps * step_flops(model.scenario.job).full);
-  PlanOutcome out;
-  if (model.fleet && usage.time > Seconds{}) {
-    const NodeDraw node = node_draw(usage.energy / usage.time, model.power, model.scenario.nodes);
-    const FleetEnergy lots = fleet_energy(*model.fleet, node, usage.time, pricing.prices);
-    out.working_node_j = (node.working * usage.time).base_units();
-    usage.energy = lots.energy;
-    usage.energy_usd = lots.usd();
-    usage.grams = lots.grams;
-  }
-  usage = with_draw(usage, draw);
-  usage.energy_usd *= factor(factors, PlanInput::tariff);
+  if (!model.site || draw == 1) return out;
+  out.site = std::make_shared<const SitePlan>(with_draw(*model.site, draw));
+  out.campaign.pace = site_pace(out.site, model.fleet);
+  return out;
+}
+
+PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
+                              const TrajectoryWatch& watch) {
+  const RunDetail detail = of.site ? RunDetail::timeline : RunDetail::sums;
+  PlannedRun out{.sums = run_trajectory(of.campaign, number, detail, watch), .bill = {}};
+  if (!of.site || out.sums.wall <= 0) return out;
+  out.bill = site_bill(*of.site, site_books(*of.site, out.sums, number));
+  out.sums.events = {};
+  out.sums.phases = {};
+  return out;
+}
+
+PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
+                       const PlannedRun& ran, const PlanFactors& factors) {
+  const TrajectoryResult& run = ran.sums;
+  const Pricing pricing = pricing_of(model, ran, factors);
+  const DrawnUsage drawn = drawn_usage(model, ran, pricing.prices, factors);
+  const Usage& usage = drawn.usage;
   const CostReport cost = cost_of(pricing.prices, pricing.holdings, usage);
-  out.time_s = usage.time.base_units();
+  PlanOutcome out;
+  out.time_s = out.run_s = usage.time.base_units();
   out.gpus = model.scenario.gpus();
   out.energy_j = usage.energy.base_units();
-  out.peak_w = draw * model.power.site_peak.base_units();
+  out.peak_w = pricing.metered_peak.base_units();
   out.goodput = static_cast<double>(run.buckets[0]) / static_cast<double>(run.wall);
   out.waiting = static_cast<double>(run.buckets[static_cast<std::size_t>(RunBucket::repair_wait)]) /
                 static_cast<double>(run.wall);
@@ -365,33 +388,20 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
     out.capital = cost.capital;
     out.write_off_usd = cost.write_off_usd();
     out.energy_usd = cost.energy_usd;
+    if (ran.bill) out.demand_usd = factor(factors, PlanInput::tariff) * ran.bill->demand_usd;
     out.running_usd = cost.running_usd();
   }
   if (candidate.place || model.plan.data) move_data(candidate.place.get(), model, out);
-  if (model.fleet) pay_by_month(model, factors, out);
+  if (model.fleet) pay_by_month(model, ran, drawn.working_node, factors, out);
   out.usd = out.write_off_usd + out.running_usd + out.rent_usd + out.egress_usd + out.storage_usd;
   return out;
 }
 
-std::vector<MonthMoney> fleet_months(const PlanModel& model, const PlanOutcome& outcome,
-                                     const MoneyFactors& factors) {
-  const Fleet& fleet = *model.fleet;
-  const Seconds run = Seconds{outcome.time_s} - fleet.begins;
-  std::vector<EnergyPayment> paid;
-  if (run > Seconds{}) {
-    NodeDraw node = node_draw(Watts{}, model.power, model.scenario.nodes);
-    node.working = Joules{outcome.working_node_j} / run;
-    paid = fleet_energy(fleet, node, run, model.scenario.power->cost).paid;
-  }
-  return money_by_month(fleet, run, factors, paid);
-}
-
-std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
-                                   const PlanFactors& factors) {
+std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome) {
   const double done = outcome.time_s - outcome.after_s;
   std::vector<PlanMonth> out;
   if (model.fleet) {
-    for (const MonthMoney& of : fleet_months(model, outcome, money_factors(model, factors))) {
+    for (const MonthMoney& of : outcome.lots) {
       out.push_back({.write_off_usd = of.bought + of.residual,
                      .running_usd = of.energy + of.staff + of.interest,
                      .rent_usd = of.leased + of.rented,
@@ -413,16 +423,42 @@ std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& ou
   return out;
 }
 
+namespace {
+
+/// Of lots. What there is of nodes goes by how long it is there.
+std::vector<MonthMoney> mean_lots(const std::vector<PlanOutcome>& outcomes) {
+  constexpr std::array kMoney{&MonthMoney::bought,   &MonthMoney::leased,    &MonthMoney::rented,
+                              &MonthMoney::energy,   &MonthMoney::staff,     &MonthMoney::interest,
+                              &MonthMoney::residual, &MonthMoney::terms_left};
+  std::vector<MonthMoney> mean;
+  const auto n = static_cast<double>(outcomes.size());
+  for (const PlanOutcome& outcome : outcomes) {
+    mean.resize(std::max(mean.size(), outcome.lots.size()));
+    for (std::size_t m = 0; m < outcome.lots.size(); ++m) {
+      const MonthMoney& of = outcome.lots[m];
+      for (const auto part : kMoney) mean[m].*part += of.*part / n;
+      mean[m].lasts += of.lasts / n;
+      mean[m].nodes += of.nodes * of.lasts.base_units() / n;  // until below
+    }
+  }
+  for (MonthMoney& month : mean) {
+    if (month.lasts > Seconds{}) month.nodes /= month.lasts.base_units();
+  }
+  return mean;
+}
+
+}  // namespace
+
 PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
   assert(!outcomes.empty());
   PlanOutcome mean;
   constexpr std::array kNumbers{
-      &PlanOutcome::time_s,      &PlanOutcome::usd,           &PlanOutcome::energy_j,
-      &PlanOutcome::peak_w,      &PlanOutcome::goodput,       &PlanOutcome::interruptions,
-      &PlanOutcome::waiting,     &PlanOutcome::write_off_usd, &PlanOutcome::energy_usd,
-      &PlanOutcome::running_usd, &PlanOutcome::rent_usd,      &PlanOutcome::egress_usd,
-      &PlanOutcome::data_usd,    &PlanOutcome::before_s,      &PlanOutcome::after_s,
-      &PlanOutcome::storage_usd, &PlanOutcome::working_node_j};
+      &PlanOutcome::time_s,     &PlanOutcome::usd,           &PlanOutcome::energy_j,
+      &PlanOutcome::peak_w,     &PlanOutcome::interruptions, &PlanOutcome::write_off_usd,
+      &PlanOutcome::energy_usd, &PlanOutcome::running_usd,   &PlanOutcome::rent_usd,
+      &PlanOutcome::egress_usd, &PlanOutcome::data_usd,      &PlanOutcome::before_s,
+      &PlanOutcome::after_s,    &PlanOutcome::storage_usd,   &PlanOutcome::demand_usd,
+      &PlanOutcome::run_s};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   mean.gpus = outcomes.front().gpus;
@@ -433,6 +469,12 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
     for (const auto part : kCapital) mean.capital.*part += each.capital.*part / n;
     mean.finished = mean.finished && each.finished;
   }
+  for (const PlanOutcome& each : outcomes) {
+    const double share = each.run_s / (n * mean.run_s);
+    mean.goodput += share * each.goodput;
+    mean.waiting += share * each.waiting;
+  }
+  mean.lots = mean_lots(outcomes);
   return mean;
 }
 

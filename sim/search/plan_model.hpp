@@ -14,6 +14,8 @@
 #include "sim/run/trajectory.hpp"
 #include "sim/search/plan_spec.hpp"
 #include "sim/site/fleet.hpp"
+#include "sim/site/site_books.hpp"
+#include "sim/site/site_plan.hpp"
 
 namespace lockstep {
 
@@ -29,9 +31,10 @@ struct PlanModel {
   std::string accuracy;  ///< where the efficiency's distribution is from; empty: the file
   MemoryVerdict memory;
   CampaignPlan plan;
-  std::shared_ptr<const Fleet> fleet;  ///< where its run says "purchase"
-  double price_factor = 1;             ///< of its region
-  StepPower power;                     ///< with the nodes in reserve
+  std::shared_ptr<const Fleet> fleet;    ///< where its run says "purchase"
+  std::shared_ptr<const SitePlan> site;  ///< where it says "site"
+  double price_factor = 1;               ///< of its region
+  StepPower power;                       ///< with the nodes in reserve
 };
 
 /// Simulates the steps that the candidate needs, and their power. Throws InputError where the run
@@ -54,24 +57,44 @@ struct PlanOutcome {
   /// usd = write_off_usd + running_usd + rent_usd + egress_usd + storage_usd; running_usd has
   /// energy_usd in it.
   double write_off_usd = 0, running_usd = 0, energy_usd = 0, rent_usd = 0;
+  double demand_usd = 0;                ///< of energy_usd, for the highest hours of months
   double egress_usd = 0, data_usd = 0;  ///< the first has the second, the dataset's, in it
   double storage_usd = 0;               ///< of the tiers that hold the dataset
-  double working_node_j = 0;            ///< of lots: energy of a node that works all the run
   /// Of time_s: until its data has come and is staged, and after the run until its last checkpoint
   /// is there.
   double before_s = 0, after_s = 0;
   CapitalReport capital;  ///< to be spent before it begins; none of it where machines are rented
   bool finished = true;   ///< within ten times the time without failures
+  double run_s = 0;       ///< of time_s, the run itself: what goodput and waiting are shares of
+  std::vector<MonthMoney> lots;  ///< of a purchase, its money by month
 };
 
 /// The campaign with the factors in force: work for the efficiency, mean times between failures,
 /// times of a recovery. The others do not touch time.
 Campaign with_factors(const Campaign& campaign, const PlanFactors& factors);
 
+/// The candidate's campaign with the factors in force. At a site more power is a slower pace
+/// wherever the site binds.
+struct FactoredCampaign {
+  Campaign campaign;
+  std::shared_ptr<const SitePlan> site;  ///< its machines draw as the factors say; none: no site
+};
+FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors);
+
+/// A run of it, with its sums alone.
+struct PlannedRun {
+  TrajectoryResult sums;
+  std::optional<SiteBill> bill;  ///< at a site
+};
+PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
+                              const TrajectoryWatch& watch);
+
 /// Prices a run of it. Power scales with its factor; when the job is slower or faster than
 /// predicted it draws the same, so that energy goes with time. Machines in reserve are paid for.
+/// At a site each hour is paid by its tariff, and each month by its highest hour, as the run's
+/// books have them; the run has the factor of power then.
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
-                       const TrajectoryResult& run, const PlanFactors& factors);
+                       const PlannedRun& run, const PlanFactors& factors);
 
 /// What a month of 1/12 of 365.25 days takes; sums over the months are those of the outcome.
 struct PlanMonth {
@@ -84,15 +107,10 @@ struct PlanMonth {
 /// With a fleet its money month by month, what machines are worth taken off in the last; else each
 /// part spread evenly over the run. Egress falls due while the data moves: of the dataset before
 /// the run, of checkpoints during it and after it.
-std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
-                                   const PlanFactors& factors);
+std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome);
 
-/// Money of the lots by month, their own and leased nodes' energy as the outcome has it, before
-/// `factors`. Requires PlanModel::fleet.
-std::vector<MonthMoney> fleet_months(const PlanModel& model, const PlanOutcome& outcome,
-                                     const MoneyFactors& factors);
-
-/// Means of each number, of one candidate; `finished` if all are. Requires at least one.
+/// Means of each number, of one candidate; `finished` if all are. Goodput and waiting are those of
+/// all runs together, a long one by its length, as sample_ratio() has them. Requires at least one.
 PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes);
 
 }  // namespace lockstep

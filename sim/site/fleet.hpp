@@ -93,6 +93,7 @@ struct MoneyFactors {
 struct EnergyPayment {
   Seconds at;
   double usd = 0;
+  double demand_usd = 0;  ///< of it, for the highest hour of a month
 };
 
 /// From the start of the plan until the run is done, `run` after it began. Until it begins own and

@@ -68,27 +68,21 @@ StepPower held_power(const Scenario& scenario, const StepReport& step, int reser
                      const HeldAt& at) {
   const double share = reserved / static_cast<double>(scenario.nodes);
   StepPower out = with_reserve(step_power(scenario, step), share);
-  StepPower most = out;
-  if (at.hottest_celsius != scenario.power->outside_celsius) {
-    Scenario hottest = scenario;
-    hottest.power->outside_celsius = at.hottest_celsius;
-    most = with_reserve(step_power(hottest, step), share);
-  }
-  if (at.fleet != nullptr) {
-    take_peak(highest_of(*at.fleet, at.run, most, scenario.nodes), most);
-  }
-  out.site_peak = most.site_peak;
-  out.holdings.facility_peak = most.holdings.facility_peak;
-  out.site_nodes = most.site_nodes;
+  if (at.fleet != nullptr) take_peak(highest_of(*at.fleet, at.run, out, scenario.nodes), out);
   return out;
 }
 
-void take_peak(const HighestDraw& highest, StepPower& held) {
+PeakDraw peak_draw(const HighestDraw& highest, const StepPower& held, double draw) {
   const Watts mean = held.levels.training.facility;
-  const Watts metered = held.facility_meter.high - mean;
-  const Watts instant = peak_power(held.facility) - mean;
-  held.site_peak = highest.level + highest.busy * metered;
-  held.holdings.facility_peak = highest.level + highest.busy * instant;
+  const double swings = draw * highest.busy;
+  return {.metered = highest.level + swings * (held.facility_meter.high - mean),
+          .instant = highest.level + swings * (peak_power(held.facility) - mean)};
+}
+
+void take_peak(const HighestDraw& highest, StepPower& held) {
+  const PeakDraw peak = peak_draw(highest, held);
+  held.site_peak = peak.metered;
+  held.holdings.facility_peak = peak.instant;
 }
 
 }  // namespace lockstep

@@ -35,15 +35,14 @@ struct FleetEnergy {
 FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
                          const CostSpec& prices);
 
-/// When a run has the most to draw.
+/// The machines that a run has.
 struct HeldAt {
-  double hottest_celsius = 20;   ///< outside
   const Fleet* fleet = nullptr;  ///< lots; null: all machines are there
   Seconds run;                   ///< how long, from its begin
 };
-/// A step's power with `reserved` idle nodes. Power and energy are at the scenario's outside
-/// temperature; site_peak, and what is built and hosted for it, are those of the hottest hour and
-/// of the lots while they draw most. Requires "power", and a step with its timeline and actors.
+/// A step's power with `reserved` idle nodes, at the scenario's outside temperature; site_peak, and
+/// what is built and hosted for it, are those of the lots while they draw most. Requires "power",
+/// and a step with its timeline and actors.
 StepPower held_power(const Scenario& scenario, const StepReport& step, int reserved,
                      const HeldAt& at);
 
@@ -52,7 +51,13 @@ struct HighestDraw {
   Watts level;
   double busy = 1;  ///< 0: it draws evenly
 };
-/// Makes that, with a step's own swing on it, the peak that the site is held to and built for.
+/// With a step's own swing on it: what a meter reads at most, and what no meter is too slow for.
+struct PeakDraw {
+  Watts metered, instant;
+};
+/// `draw`: how many times as much as in `held` the machines draw, in `highest` already.
+PeakDraw peak_draw(const HighestDraw& highest, const StepPower& held, double draw = 1);
+/// Makes that the peak that the site is held to and built for.
 void take_peak(const HighestDraw& highest, StepPower& held);
 
 }  // namespace lockstep

@@ -235,7 +235,8 @@ std::vector<EnergyPayment> energy_payments(const SitePlan& plan, const SiteBooks
       }
       at += hour.length;
     }
-    out.push_back({.at = end, .usd = share_of_peak * month.demand_usd});
+    const double demand_usd = share_of_peak * month.demand_usd;
+    out.push_back({.at = end, .usd = demand_usd, .demand_usd = demand_usd});
   }
   return out;
 }
@@ -244,11 +245,27 @@ SiteBooks site_books(const SitePlan& plan, const TrajectoryResult& run, std::uin
   return BookKeeper(plan, run, trajectory).books();
 }
 
-Usage usage_of(const SiteBooks& books, Seconds time, double tokens, Flops model_flops) {
+SiteBill site_bill(const SitePlan& plan, const SiteBooks& books) {
+  SiteBill out{.energy = books.sum.facility,
+               .usd = books.usd(),
+               .demand_usd = books.demand_usd,
+               .grams = books.sum.grams,
+               .highest = books.power.highest};
+  if (!plan.fleet) return out;
+  out.paid = energy_payments(plan, books);
+  out.usd = out.demand_usd = 0;  // whoever rents lots pays for it in their price
+  for (const EnergyPayment& each : out.paid) {
+    out.usd += each.usd;
+    out.demand_usd += each.demand_usd;
+  }
+  return out;
+}
+
+Usage usage_of(const SiteBill& bill, Seconds time, double tokens, Flops model_flops) {
   return {.time = time,
-          .energy = books.sum.facility,
-          .energy_usd = books.usd(),
-          .grams = books.sum.grams,
+          .energy = bill.energy,
+          .energy_usd = bill.usd,
+          .grams = bill.grams,
           .tokens = tokens,
           .model_flops = model_flops};
 }

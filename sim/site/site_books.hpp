@@ -92,7 +92,17 @@ SiteBooks site_books(const SitePlan& plan, const TrajectoryResult& run, std::uin
 /// SitePlan::fleet.
 std::vector<EnergyPayment> energy_payments(const SitePlan& plan, const SiteBooks& books);
 
-/// As a bill takes it: energy of the site, money with demand charges.
-Usage usage_of(const SiteBooks& books, Seconds time, double tokens, Flops model_flops);
+/// What a bill takes of the books of a run.
+struct SiteBill {
+  Joules energy;                      ///< of the site
+  double usd = 0;                     ///< with a fleet of who has own and leased machines
+  double demand_usd = 0;              ///< of it, for the highest hours of months
+  std::optional<double> grams;        ///< as SiteAmounts
+  HighestDraw highest;                ///< at any time
+  std::vector<EnergyPayment> paid{};  ///< with a fleet: energy_payments()
+};
+SiteBill site_bill(const SitePlan& plan, const SiteBooks& books);
+/// A run of `time` that has done so much.
+Usage usage_of(const SiteBill& bill, Seconds time, double tokens, Flops model_flops);
 
 }  // namespace lockstep

@@ -140,25 +140,6 @@ void take_spares_from_lots(const Scenario& scenario, const Fleet& fleet, LotSpar
       wanted > idle ? fmt::format(" in place of {}", wanted) : ""));
 }
 
-/// The slower of what the site gives and what the machines that are there can do.
-std::function<PaceLaw(std::uint32_t)> pace_of(std::shared_ptr<const SitePlan> site,
-                                              std::shared_ptr<const Fleet> fleet) {
-  return [site = std::move(site), fleet = std::move(fleet)](std::uint32_t trajectory) -> PaceLaw {
-    std::optional<SiteClock> clock;
-    if (site) clock.emplace(*site, trajectory);
-    return [site, fleet, clock](RunTime now) mutable {
-      SitePace out = fleet ? fleet->pace(now) : SitePace{};
-      if (!clock) return out;
-      const SiteState state = clock->at(now);
-      out.until = std::min(out.until, state.until);
-      out.speed *= state.speed;
-      out.down = state.down;
-      out.abrupt = state.abrupt;
-      return out;
-    };
-  };
-}
-
 }  // namespace
 
 SiteMachines SitePlan::machines(RunTime now) const {
@@ -180,20 +161,6 @@ std::optional<double> SitePlan::grams(std::int64_t number) const {
   if (spec.counted_carbon) return hour(number).grams_per_kwh;
   if (!grams_per_kwh) return std::nullopt;
   return grams_per_kwh->at(Seconds{3600.0 * static_cast<double>(number)});
-}
-
-std::span<const SiteHour> hours_of(const SiteSpec& site, Seconds length) {
-  const double hours = std::max(1.0, std::ceil(length.base_units() / 3600));
-  const auto all = static_cast<double>(site.hours.size());
-  return std::span(site.hours).first(static_cast<std::size_t>(std::min(hours, all)));
-}
-
-double hottest_celsius(const SiteSpec& site, Seconds length, double otherwise) {
-  const std::span<const SiteHour> hours = hours_of(site, length);
-  const auto outside = [otherwise](const SiteHour& hour) {
-    return hour.outside_celsius.value_or(otherwise);
-  };
-  return outside(*std::ranges::max_element(hours, {}, outside));
 }
 
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
@@ -232,6 +199,35 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
   return out;
 }
 
+SitePlan with_draw(SitePlan plan, double factor) {
+  std::vector<PacePoint> points = plan.table.points();
+  for (PacePoint& point : points) point.it = factor * point.it;
+  plan.table = PaceTable(std::move(points));
+  MachineLevels& levels = plan.levels;
+  for (Watts* level : {&levels.training, &levels.waiting, &levels.starting, &levels.idle}) {
+    *level = factor * *level;
+  }
+  return plan;
+}
+
+std::function<PaceLaw(std::uint32_t)> site_pace(std::shared_ptr<const SitePlan> site,
+                                                std::shared_ptr<const Fleet> fleet) {
+  return [site = std::move(site), fleet = std::move(fleet)](std::uint32_t trajectory) -> PaceLaw {
+    std::optional<SiteClock> clock;
+    if (site) clock.emplace(*site, trajectory);
+    return [site, fleet, clock](RunTime now) mutable {
+      SitePace out = fleet ? fleet->pace(now) : SitePace{};
+      if (!clock) return out;
+      const SiteState state = clock->at(now);
+      out.until = std::min(out.until, state.until);
+      out.speed *= state.speed;
+      out.down = state.down;
+      out.abrupt = state.abrupt;
+      return out;
+    };
+  };
+}
+
 SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares spares,
                          Seconds data_comes) {
   SitedCampaign out{.plan = plan_campaign(scenario, run), .site = {}, .fleet = {}};
@@ -255,7 +251,7 @@ SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares
     assumptions.insert(assumptions.end(), site.assumptions.begin(), site.assumptions.end());
     out.site = std::make_shared<const SitePlan>(std::move(site));
   }
-  if (out.site || out.fleet) campaign.pace = pace_of(out.site, out.fleet);
+  if (out.site || out.fleet) campaign.pace = site_pace(out.site, out.fleet);
   return out;
 }
 

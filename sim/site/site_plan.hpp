@@ -1,8 +1,9 @@
 /// The site of a run as numbers: what its machines draw, what binds them, hour by hour.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -70,15 +71,19 @@ struct SitePlan {
   [[nodiscard]] std::optional<double> grams(std::int64_t number) const;
 };
 
-/// The hours of the site that so long a run meets, from the first; at most all, which are repeated.
-std::span<const SiteHour> hours_of(const SiteSpec& site, Seconds length);
-/// The highest temperature outside in those hours; `otherwise` where none says any.
-double hottest_celsius(const SiteSpec& site, Seconds length, double otherwise);
-
 /// Simulates the steps that the site needs, with so many nodes in reserve. Throws InputError where
 /// the scenario has no "power", the path feeds fewer nodes than the job has, or there is a path
 /// beside a purchase.
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved);
+
+/// The same site around machines that draw so many times as much, at every pace. What they are by
+/// their datasheet, and the ramp, stay.
+SitePlan with_draw(SitePlan plan, double factor);
+
+/// For Campaign::pace: the slower of what the site gives and what the machines that are there can
+/// do. Either may be missing.
+std::function<PaceLaw(std::uint32_t)> site_pace(std::shared_ptr<const SitePlan> site,
+                                                std::shared_ptr<const Fleet> fleet);
 
 /// A campaign with the pace of its site.
 struct SitedCampaign {

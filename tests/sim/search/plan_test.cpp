@@ -125,6 +125,22 @@ TEST_CASE("with_factors: speed, failures and recovery change a run, prices do no
   }
 }
 
+TEST_CASE("mean_outcome: goodput and waiting count a long run by its length, money does not") {
+  std::vector<PlanOutcome> runs(2);
+  runs[0].run_s = 100;
+  runs[0].goodput = 0.9;
+  runs[0].waiting = 0.1;
+  runs[0].usd = 10;
+  runs[1].run_s = 300;
+  runs[1].goodput = 0.5;
+  runs[1].usd = 20;
+  const PlanOutcome mean = mean_outcome(runs);
+  CHECK(mean.goodput == doctest::Approx((90 + 150) / 400.0));
+  CHECK(mean.waiting == doctest::Approx(10 / 400.0));
+  CHECK(mean.usd == doctest::Approx(15));
+  CHECK(mean.run_s == doctest::Approx(200));
+}
+
 TEST_CASE("choose: the cheapest that keeps the limits, the front is what nothing beats") {
   PlanSpec spec = spec_for(4);
   spec.limits.time = Seconds{30 * kDay};

@@ -109,7 +109,7 @@ TEST_CASE("books: carbon is unknown where nobody says the grid's intensity") {
   const SiteBooks books = site_books(plan, training_for(24), 0);
   CHECK_FALSE(books.sum.grams);
   CHECK_FALSE(books.months.front().of.grams);
-  CHECK_FALSE(usage_of(books, Seconds{1}, 1, Flops{}).grams);
+  CHECK_FALSE(usage_of(site_bill(plan, books), Seconds{1}, 1, Flops{}).grams);
   plan.spec.counted_carbon = true;  // by the hour counts as said
   CHECK(site_books(plan, training_for(24), 0).sum.grams == 0.0);
 }

@@ -189,7 +189,10 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
                      {"energy_j", twelve_digits(expected.energy_j)},
                      {"co2_t", plan_number_or_null(expected.tonnes_co2)}};
-  if (priced) out["expected"].update(money_json(expected));
+  if (priced) {
+    out["expected"].update(money_json(expected));
+    if (result.model.site) out["expected"]["demand_usd"] = twelve_digits(expected.demand_usd);
+  }
   out["chances"] = {{"time", twelve_digits(result.chances.time)},
                     {"power", twelve_digits(result.chances.power)},
                     {"usd", twelve_digits(result.chances.usd)},
@@ -200,7 +203,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["sensitivity"] = swings_json(result, priced);
   if (result.model.plan.data) out["data"] = data_json(result);
   if (!result.months.empty()) out["money_by_month"] = plan_months_json(result);
-  if (result.model.fleet) out["months"] = months_json(expected_months(result));
+  if (result.model.fleet) out["months"] = months_json(result.expected.lots);
   return out;
 }
 

@@ -283,7 +283,7 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     add_tornado_chart(page, answer, 0);
     page.end_row();
     const PlanResult& shown = answer.result(*answer.shown());
-    if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, expected_months(shown));
+    if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
     page.table(input_table(answer));
     if (answer.spec.any_priced()) {
       page.section("Where the money goes", "With every input at its median.");

@@ -142,7 +142,7 @@ std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
     const PlanResult& result = answer.result(i);
     if (!result.model.impossible.empty() || !result.model.fleet) continue;
     out += "\n" + style.bold("Machines and money: " + answer.candidate(i).name) + "\n" +
-           purchase_text(*result.model.fleet, expected_months(result), style);
+           purchase_text(*result.model.fleet, result.expected.lots, style);
   }
   return out;
 }
@@ -168,15 +168,12 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   out += "\n" + labelled("Recommendation", plan_recommendation(answer));
   for (const std::string& note : plan_notes(answer)) out += labelled("Note", note);
   out += labelled("Limits", plan_limits(answer)) + "\n" + candidates_table(answer, style);
-  const bool sited = std::ranges::any_of(
-      answer.spec.candidates, [](const PlanCandidate& of) { return of.run.site.has_value(); });
   out += style.dim(
              "  with every input at its median, as `lockstep run` has it; > recommended, * no "
-             "other is better in\n  time, money and energy" +
-             std::string(sited ? "; a site at its mean hour, where `lockstep run` has each" : "")) +
-         "\n" + ranges_table(answer, style) + expected_money(answer, style) +
-         regions_text(answer, style) + swings_table(answer, style) + months_text(answer, style) +
-         datasets_text(answer, style) + "\n";
+             "other is better in\n  time, money and energy\n") +
+         ranges_table(answer, style) + expected_money(answer, style) + regions_text(answer, style) +
+         swings_table(answer, style) + months_text(answer, style) + datasets_text(answer, style) +
+         "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");
