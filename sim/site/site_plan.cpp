@@ -209,9 +209,10 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
   return out;
 }
 
-SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares spares,
+SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spares,
                          Seconds data_comes) {
-  SitedCampaign out{.plan = plan_campaign(scenario, run), .site = {}, .fleet = {}};
+  const Scenario& scenario = work.scenario;
+  SitedCampaign out{.plan = plan_campaign(work, run), .site = {}, .fleet = {}};
   Campaign& campaign = out.plan.campaign;
   std::vector<std::string>& assumptions = out.plan.assumptions;
   if (run.purchase) {
