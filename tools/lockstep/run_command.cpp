@@ -12,6 +12,7 @@
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/answer/rl_answer.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
