@@ -37,10 +37,9 @@ void judge(const std::optional<BoundsExpectation>& expect, Json& answer) {
 }
 
 /// Nothing where `question.go_on` said no on the way.
-std::optional<Json> of_run(const RunResult& job, const RunSpec& run, const StepIntervals& intervals,
-                           const Question& question) {
-  const Scenario& scenario = job.scenario;
-  CampaignResult result = planned_run(scenario, run, job.written);
+std::optional<Json> of_run(const RunWork& work, const RunSpec& run, const WrittenScenario& written,
+                           const StepIntervals& intervals, const Question& question) {
+  CampaignResult result = planned_run(work, run, written);
   SampleOptions sampling;
   sampling.trajectories =
       static_cast<std::uint32_t>(question.trajectories.value_or(run.trajectories));
@@ -48,7 +47,7 @@ std::optional<Json> of_run(const RunResult& job, const RunSpec& run, const StepI
   sampling.jobs = question.jobs;
   sampling.progress = question.go_on ? question.go_on : [] { return true; };
   check_work(result.plan.campaign, run,
-             {.trajectories = static_cast<double>(sampling.trajectories)}, scenario.file);
+             {.trajectories = static_cast<double>(sampling.trajectories)}, work.scenario.file);
   const bool done = answer_run(run, sampling, false, intervals, result);
   if (!done || !sampling.progress()) return std::nullopt;
   return campaign_json(result);
@@ -62,7 +61,7 @@ std::optional<ScenarioAnswer> of_job(ScenarioFile file, const WrittenScenario& w
   if (!question.allow_oom && fits) require_memory(result);
   std::optional<Json> json;
   if (file.run) {
-    json = of_run(result, *file.run, intervals, question);
+    json = of_run(result.scenario, *file.run, result.written, intervals, question);
   } else {
     answer_step({.full_fabric = question.full_fabric}, intervals, result);
     json = result_json(result);
@@ -80,12 +79,21 @@ ScenarioAnswer of_jobs(const SharedScenario& scenario, const WrittenScenario& wr
   return {AnswerKind::jobs, shared_json(scenario, simulate_shared(scenario), draw, written)};
 }
 
-ScenarioAnswer of_rl(const RlScenario& scenario, const WrittenScenario& written,
-                     const Question& question) {
+/// Nothing where `question.go_on` stopped it.
+std::optional<ScenarioAnswer> of_rl(const ScenarioFile& file, const WrittenScenario& written,
+                                    const StepIntervals& intervals, const Question& question) {
+  const RlScenario& scenario = *file.rl;
   if (!question.allow_oom) require_memory(scenario);
   const Scenario& training = scenario.training;
+  if (file.run) {
+    std::optional<Json> json = of_run(scenario, *file.run, written, intervals, question);
+    if (!json) return std::nullopt;
+    judge(training, *json);
+    return ScenarioAnswer(AnswerKind::run, *std::move(json));
+  }
   const std::optional<HashAnswer> draw = draw_of(training.fabric, training.nodes, training.node);
-  return {AnswerKind::rl, rl_json(scenario, simulate_rl_step(scenario), draw, written)};
+  return ScenarioAnswer(AnswerKind::rl,
+                        rl_json(scenario, simulate_rl_step(scenario), draw, written));
 }
 
 /// What is told and asked on the way through a queue or a service.
@@ -213,7 +221,7 @@ std::optional<ScenarioAnswer> answer_text(const std::string& file, const std::st
   if (scenario.jobs) return of_jobs(*scenario.jobs, written, question);
   if (scenario.queue) return of_queue(*scenario.queue, written, question);
   if (scenario.serving) return of_serving(*scenario.serving, written, question);
-  if (scenario.rl) return of_rl(*scenario.rl, written, question);
+  if (scenario.rl) return of_rl(scenario, written, intervals, question);
   return of_job(std::move(scenario), written, intervals, question);
 }
 

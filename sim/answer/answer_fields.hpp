@@ -34,6 +34,8 @@ const FieldTable<RunResult>& step_fields();
 const FieldTable<CampaignResult>& campaign_fields();
 const FieldTable<SharedAnswer>& shared_fields();
 const FieldTable<RlAnswer>& rl_fields();
+/// Of an iteration, phase by phase.
+const FieldTable<RlReport>& iteration_fields();
 const FieldTable<QueueAnswer>& queue_fields();
 /// Of a queue's searches and variants.
 const FieldTable<CampaignSummary>& trial_campaign_fields();

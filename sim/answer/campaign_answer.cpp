@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "models/layer/flops.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/site/held_power.hpp"
 #include "sim/step/step.hpp"
@@ -32,7 +31,7 @@ RunBill bill_of_site(const CampaignResult& result) {
   const double steps = trained.base_units() / result.plan.step_s;
   const Usage usage =
       usage_of(site_bill(*result.site->plan, result.site->books), to_seconds(run.wall),
-               steps * result.tokens_per_step(), steps * step_flops(scenario.job).full);
+               steps * result.tokens_per_step(), steps * result.plan.flops_per_step);
   return {.usage = usage, .cost = cost_of(scenario.power->cost, result.power->holdings, usage)};
 }
 
@@ -63,7 +62,7 @@ RunBill bill_of(const CampaignResult& result) {
   const CostSpec& prices = scenario.power->cost;
   Usage usage = run_usage(mean_run(result), result.power->levels, prices,
                           result.steps() * result.tokens_per_step(),
-                          result.steps() * step_flops(scenario.job).full);
+                          result.steps() * result.plan.flops_per_step);
   if (result.fleet) {
     const FleetEnergy lots = energy_of_lots(result);
     usage.energy = lots.energy;
@@ -103,6 +102,12 @@ std::vector<ProjectedMttf> project(const Scenario& scenario, const RunSpec& run)
   return out;
 }
 
+/// A training step; of an iteration one of its updates.
+StepReport healthy_step(const CampaignResult& result, bool powered) {
+  if (result.plan.iteration) return result.plan.iteration->update;
+  return simulate_step(result.scenario, {.record_timeline = powered, .keep_actors = powered});
+}
+
 }  // namespace
 
 std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
@@ -121,10 +126,10 @@ std::vector<std::string> values_at(const std::vector<GoodputGrid::Axis>& axes, s
   return out;
 }
 
-double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * scenario.gpus(); }
+double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * work().gpus(); }
 
 double CampaignResult::held_gpu_hours() const {
-  return gpu_hours() * (1 + 1.0 * reserved_nodes(plan.campaign.spares) / scenario.nodes);
+  return gpu_hours() * (1 + 1.0 * reserved_nodes(plan.campaign.spares) / work().nodes());
 }
 
 std::optional<double> CampaignResult::rent_usd() const {
@@ -141,6 +146,7 @@ double CampaignResult::storage_usd() const {
 }
 
 double CampaignResult::tokens_per_step() const {
+  if (plan.iteration) return plan.tokens_per_step;
   const Batch& batch = scenario.job.batch;
   return static_cast<double>(batch.sequences) * batch.tokens;
 }
@@ -166,9 +172,10 @@ std::vector<MonthMoney> months_of(const CampaignResult& result) {
   return money_by_month(*result.fleet, run, {}, paid);
 }
 
-CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written) {
-  SitedCampaign sited = plan_sited(scenario, run);
-  CampaignResult result{.scenario = scenario, .plan = std::move(sited.plan), .summary = {}};
+CampaignResult planned_run(const RunWork& work, const RunSpec& run, WrittenScenario written) {
+  SitedCampaign sited = plan_sited(work, run);
+  CampaignResult result{.scenario = work.scenario, .plan = std::move(sited.plan), .summary = {}};
+  result.rl = work.rl;
   result.site_plan = std::move(sited.site);
   result.fleet = std::move(sited.fleet);
   result.written = std::move(written);
@@ -188,7 +195,8 @@ bool answer_run(const RunSpec& run, const SampleOptions& sampling, bool timeline
   add_step(result, run);
   const Scenario& scenario = result.scenario;
   result.hash = draw_of(scenario.fabric, scenario.nodes, scenario.node);
-  result.interval = intervals.of(scenario);
+  // Published runs are of training steps, not of iterations.
+  if (result.rl == nullptr) result.interval = intervals.of(scenario);
   if (result.interval) widen(*result.interval, result.step.band, result.step.step_s);
   return true;
 }
@@ -196,7 +204,7 @@ bool answer_run(const RunSpec& run, const SampleOptions& sampling, bool timeline
 void add_step(CampaignResult& result, const RunSpec& run) {
   const Scenario& scenario = result.scenario;
   const bool powered = scenario.power.has_value();
-  result.step = simulate_step(scenario, {.record_timeline = powered, .keep_actors = powered});
+  result.step = healthy_step(result, powered);
   std::vector<std::string>& assumptions = result.plan.assumptions;
   assumptions.insert(assumptions.end(), result.step.notes.begin(), result.step.notes.end());
   constexpr double kMuchWaiting = 0.02;
@@ -207,8 +215,8 @@ void add_step(CampaignResult& result, const RunSpec& run) {
                     "run, as in one that trains; some kinds do not befall a GPU that waits",
                     100 * waits));
   }
-  result.mfu = step_flops(scenario.job).full.base_units() /
-               (result.plan.step_s * scenario.gpus() * result.step.peak_flops_per_gpu);
+  result.mfu = result.plan.flops_per_step.base_units() /
+               (result.plan.step_s * result.work().gpus() * result.step.peak_flops_per_gpu);
   result.projections = project(scenario, run);
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.

@@ -96,8 +96,10 @@ struct CampaignResult {
   std::optional<PredictionInterval> interval{};  ///< of a healthy step's time
   /// Where hashes decide; its bands are of a healthy step, the wall time and goodput.
   std::optional<HashAnswer> hash{};
-  WrittenScenario written{};  ///< for the answer to hold
+  WrittenScenario written{};       ///< for the answer to hold
+  const RlScenario* rl = nullptr;  ///< whose iterations are its steps; its training is `scenario`
 
+  [[nodiscard]] RunWork work() const { return rl == nullptr ? RunWork(scenario) : RunWork(*rl); }
   /// Of the mean run.
   [[nodiscard]] double steps() const {
     return summary.wall_s.mean * summary.shares[0] / plan.step_s;
@@ -122,7 +124,7 @@ CostSpec prices_of(const CampaignResult& result);
 std::vector<MonthMoney> months_of(const CampaignResult& result);
 
 /// The run as it will be sampled. Throws InputError where it cannot be planned.
-CampaignResult planned_run(const Scenario& scenario, const RunSpec& run, WrittenScenario written);
+CampaignResult planned_run(const RunWork& work, const RunSpec& run, WrittenScenario written);
 
 /// The one place where a run's answer is put together: draws the trajectories and fills in what
 /// follows from them, add_step() and the interval included; the hash only of the draw that it is

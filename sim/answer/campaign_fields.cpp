@@ -68,14 +68,21 @@ void add_run_times(FieldTable<Run>& fields) {
            [](const Run& r) { return OrNull<double>{r.summary.mttf.mean_s}; })
       .add("mttf_at_least_s", Better::more, "With 95 % confidence it is no shorter.",
            [](const Run& r) { return r.summary.mttf.at_least_s; })
-      .add("mfu", Better::more, "MFU of a healthy step, attention in full.",
+      .add("mfu", Better::more,
+           "MFU of a healthy step, attention in full; with \"rl\" of all that trains, over the "
+           "iteration.",
            [](const Run& r) { return r.mfu; })
       .add("useful_flops_share", Better::more, "MFU x goodput.",
            [](const Run& r) { return r.mfu * r.summary.goodput.mean; })
-      .add("step_s", Better::less, "Time of a healthy step.",
+      .add("step_s", Better::less, "Time of a healthy step; with \"rl\" of an iteration.",
            [](const Run& r) { return r.plan.step_s; })
-      .add("gpus", "GPUs that the job uses.", [](const Run& r) { return r.scenario.gpus(); })
-      .add("nodes", "Nodes that the job uses.", [](const Run& r) { return r.scenario.nodes; })
+      .add("steps_done", Better::more,
+           "Healthy steps that its productive time is worth; mean. With \"rl\" iterations.",
+           [](const Run& r) { return r.steps(); })
+      .add("tokens_done", Better::more, "Tokens of these.",
+           [](const Run& r) { return r.steps() * r.tokens_per_step(); })
+      .add("gpus", "GPUs that the job uses.", [](const Run& r) { return r.work().gpus(); })
+      .add("nodes", "Nodes that the job uses.", [](const Run& r) { return r.work().nodes(); })
       .add("gpu_hours", Better::less, "GPU hours of the job.",
            [](const Run& r) { return r.gpu_hours(); })
       .add("held_gpu_hours", Better::less,
@@ -414,6 +421,8 @@ void add_run_lists(FieldTable<Run>& fields) {
               run_level_fields(), [](const Run& r) { return r.power ? &*r.power : nullptr; })
       .object("purchase", "How its machines come, and the money, where the run says \"purchase\".",
               purchase_fields(), [](const Run& r) { return r.fleet ? &r : nullptr; })
+      .object("iteration", "Of \"rl\": a healthy step, phase by phase.", iteration_fields(),
+              [](const Run& r) -> const auto& { return r.plan.iteration; })
       .object("data", "Its dataset on its way, where the run's \"data\" has one or a loader.",
               data_fields(), [](const Run& r) { return r.plan.data ? &r : nullptr; })
       .object("site", "What surrounds the racks, where the run says \"site\".", site_fields(),

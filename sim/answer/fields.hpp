@@ -163,6 +163,14 @@ class FieldTable {
     for (const auto& [info, get] : table.rows()) row(info, get);
     return *this;
   }
+  /// All rows of a table of a part of the answer, which `part` gives.
+  template <class Part, std::invocable<const Of&> Get>
+  FieldTable& all_of(const FieldTable<Part>& table, Get part) {
+    for (const auto& [info, get] : table.rows()) {
+      row(info, [get, part](const Of& of) { return get(part(of)); });
+    }
+    return *this;
+  }
   /// An old name whose value is in another unit than the one that replaced it.
   template <std::invocable<const Of&> Get>
   FieldTable& old_value(std::string_view name, std::string_view successor, Get get) {

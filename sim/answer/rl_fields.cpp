@@ -38,60 +38,57 @@ void add_rl_job(FieldTable<Rl>& fields) {
            [](const Rl& a) { return a.report.generation_gpus; });
 }
 
-void add_rl_times(FieldTable<Rl>& fields) {
+void add_rl_times(FieldTable<RlReport>& fields) {
   fields
       .add("step_s", Better::less, "Time of one step, from rollout to new weights.",
-           [](const Rl& a) { return a.report.step; })
+           [](const RlReport& r) { return r.step; })
       .add("generation_s", Better::less, "The rollout.",
-           [](const Rl& a) { return a.report.generation; })
+           [](const RlReport& r) { return r.generation; })
       .add("scores_s", Better::less, "Rewards, reference, teacher and values.",
-           [](const Rl& a) { return a.report.scores; })
-      .add("training_s", Better::less, "All updates.",
-           [](const Rl& a) { return a.report.training; })
+           [](const RlReport& r) { return r.scores; })
+      .add("training_s", Better::less, "All updates.", [](const RlReport& r) { return r.training; })
       .add("offload_s", Better::less, "Training state out to the host and back.",
-           [](const Rl& a) { return a.report.offload; })
+           [](const RlReport& r) { return r.offload; })
       .add("weight_sync_s", Better::less, "New weights to the engine.",
-           [](const Rl& a) { return a.report.weight_sync; })
+           [](const RlReport& r) { return r.weight_sync; })
       .add("tokens_per_step", "Prompts and responses of a step.",
-           [](const Rl& a) { return a.report.tokens; })
+           [](const RlReport& r) { return r.tokens; })
       .add("tokens_per_s_per_gpu", Better::more, "Prompts and responses per GPU.",
-           [](const Rl& a) { return a.report.tokens_per_s_per_gpu(); })
+           [](const RlReport& r) { return r.tokens_per_s_per_gpu(); })
       .add("generated_tokens_per_s", Better::more, "Tokens that the engine generates.",
-           [](const Rl& a) { return a.report.generated_per_s(); })
+           [](const RlReport& r) { return r.generated_per_s(); })
       .add("generated_tokens_per_s_per_gpu", Better::more, "The same per GPU that generates.",
-           [](const Rl& a) {
-             const double generating =
-                 a.report.generation_gpus > 0 ? a.report.generation_gpus : a.report.training_gpus;
-             return a.report.generated_per_s() / generating;
+           [](const RlReport& r) {
+             const double generating = r.generation_gpus > 0 ? r.generation_gpus : r.training_gpus;
+             return r.generated_per_s() / generating;
            })
       .add("generation_idle_share", Better::less, "Share of the step that the engine's GPUs wait.",
-           [](const Rl& a) { return a.report.generation_idle; })
+           [](const RlReport& r) { return r.generation_idle; })
       .add("training_idle_share", Better::less, "Share of the step that the trainers' GPUs wait.",
-           [](const Rl& a) { return a.report.training_idle; });
+           [](const RlReport& r) { return r.training_idle; });
 }
 
-void add_rollout(FieldTable<Rl>& fields) {
+void add_rollout(FieldTable<RlReport>& fields) {
   fields
       .add("response_mean_tokens", "Length of a response; mean.",
-           [](const Rl& a) { return a.report.response_mean; })
+           [](const RlReport& r) { return r.response_mean; })
       .add("response_most_tokens", "Length of the longest response.",
-           [](const Rl& a) { return a.report.response_most; })
-      .add("replicas", "Replicas of the engine.", [](const Rl& a) { return a.report.replicas; })
+           [](const RlReport& r) { return r.response_most; })
+      .add("replicas", "Replicas of the engine.", [](const RlReport& r) { return r.replicas; })
       .add("sequences_mean", "Sequences that a replica decodes at once; mean.",
-           [](const Rl& a) { return a.report.sequences_mean; })
+           [](const RlReport& r) { return r.sequences_mean; })
       .add("sequences_most", "The most at once.",
-           [](const Rl& a) { return a.report.sequences_most; })
+           [](const RlReport& r) { return r.sequences_most; })
       .add("cache_tokens", Better::more, "Tokens that a replica's cache has room for.",
-           [](const Rl& a) { return a.report.cache_tokens; })
+           [](const RlReport& r) { return r.cache_tokens; })
       .add("preempted", Better::less, "How often a sequence had to leave the cache.",
-           [](const Rl& a) { return a.report.preempted; })
+           [](const RlReport& r) { return r.preempted; })
       .add("update_s", Better::less, "One optimiser step.",
-           [](const Rl& a) { return a.report.update.step_s; })
+           [](const RlReport& r) { return r.update.step_s; })
       .add("training_mfu", Better::more, "Its MFU, attention in full.",
-           [](const Rl& a) { return a.report.update.mfu_full; })
-      .old_name("training_mfu_full", "training_mfu")
+           [](const RlReport& r) { return r.update.mfu_full; })
       .add("training_mfu_causal", Better::more, "Its MFU, attention causal.",
-           [](const Rl& a) { return a.report.update.mfu_causal; });
+           [](const RlReport& r) { return r.update.mfu_causal; });
 }
 
 /// Of steps that generate nothing, in GiB.
@@ -127,6 +124,35 @@ void add_account(FieldTable<Rl>& fields) {
            [](const Rl& a) { return of_flops(a, &RlFlops::scores); });
 }
 
+/// Of the whole training, where the scenario says how long it is.
+template <class Get>
+auto of_whole(Get get) {
+  return [get](const Rl& a) -> std::optional<double> {
+    const std::optional<double>& tokens = a.scenario.training.training_tokens;
+    if (!tokens) return std::nullopt;
+    return get(a, *tokens / a.report.tokens * a.report.step);
+  };
+}
+double hours_of(const Rl& a, Seconds time) { return time.base_units() / 3600 * a.report.gpus(); }
+void add_whole_training(FieldTable<Rl>& fields) {
+  fields
+      .add("training_tokens", "Tokens of the whole training, as the scenario says.",
+           [](const Rl& a) { return a.scenario.training.training_tokens; })
+      .add("time_to_train_s", Better::less, "Time of the whole training at this pace.",
+           of_whole([](const Rl&, Seconds time) { return time.base_units(); }))
+      .add("gpu_hours", Better::less, "GPU hours of the whole training.", of_whole(hours_of))
+      .add("usd_per_gpu_hour", "Price of a GPU hour.",
+           [](const Rl& a) { return a.scenario.training.usd_per_gpu_hour; })
+      .add("price_usd", Better::less, "Its price, by the GPU hour.",
+           [](const Rl& a) -> std::optional<double> {
+             const std::optional<double>& price = a.scenario.training.usd_per_gpu_hour;
+             if (!price) return std::nullopt;
+             const auto whole =
+                 of_whole([&](const Rl& of, Seconds time) { return *price * hours_of(of, time); });
+             return whole(a);
+           });
+}
+
 std::optional<double> of_band(const Rl& a, double StepBand::* end) {
   if (!a.report.band) return std::nullopt;
   return (*a.report.band).*end;
@@ -153,14 +179,25 @@ void add_rl_spread(FieldTable<Rl>& fields) {
 
 }  // namespace
 
+const FieldTable<RlReport>& iteration_fields() {
+  static const FieldTable<RlReport> fields = [] {
+    FieldTable<RlReport> out;
+    add_rl_times(out);
+    add_rollout(out);
+    return out;
+  }();
+  return fields;
+}
+
 const FieldTable<RlAnswer>& rl_fields() {
   static const FieldTable<Rl> fields = [] {
     FieldTable<Rl> out;
     add_head(out, "rl");
     add_rl_job(out);
-    add_rl_times(out);
-    add_rollout(out);
+    out.all_of(iteration_fields(), [](const Rl& a) -> const RlReport& { return a.report; })
+        .old_name("training_mfu_full", "training_mfu");
     add_account(out);
+    add_whole_training(out);
     add_rl_spread(out);
     out.add("buckets", "GPU-seconds and share of each bucket; every one in exactly one.",
             rl_bucket_values)

@@ -49,6 +49,7 @@ LawSubject::LawSubject(LawQuestion question, const PresetStore& presets,
   kind_ = answered(parsed.kind);
   document_ = std::make_shared<const Json>(parsed.root.json());
   read_ = std::make_unique<ScenarioFile>(read_scenario_file(parsed, presets));
+  if (read_->rl && read_->run) kind_ = AnswerKind::run;
   const Scenario* const of = job();
   if (of == nullptr || !of->power || !of->power->cap) return;
   Json whole = *document_;
@@ -60,6 +61,8 @@ LawSubject::LawSubject(LawQuestion question, const PresetStore& presets,
 LawSubject::~LawSubject() = default;
 
 const Scenario* LawSubject::job() const { return job_of(*read_); }
+
+RunWork LawSubject::work() const { return repeated_work(*read_); }
 
 void LawSubject::count(std::size_t simulations) {
   if (question_.go_on && !question_.go_on()) throw LawsStopped();

@@ -14,6 +14,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "sim/answer/answer.hpp"
+#include "sim/run/run_work.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace lockstep {
@@ -58,6 +59,8 @@ class LawSubject {
   [[nodiscard]] const ScenarioFile& uncapped() const { return uncapped_ ? *uncapped_ : *read_; }
   /// The job of a step, of a run, or that reinforcement learning trains; else null.
   [[nodiscard]] const Scenario* job() const;
+  /// What its run repeats. Requires a run.
+  [[nodiscard]] RunWork work() const;
 
   /// Its answer, complete; asked once.
   const Json& answer();

@@ -147,13 +147,13 @@ void hold_books(const Campaign& campaign, std::uint32_t number, LawBook& book) {
 /// One pair of trajectories may still lose by it, where a failure comes just before a checkpoint
 /// instead of after. The mean may be below 0 by chance: twice the half width of its 95 % interval
 /// in one of 30,000.
-void hold_better_runs(const Scenario& scenario, const RunSpec& run, std::uint32_t trajectories,
+void hold_better_runs(const RunWork& work, const RunSpec& run, std::uint32_t trajectories,
                       LawBook& book) {
-  const std::vector<double> before = goodputs(plan_campaign(scenario, run).campaign, trajectories);
+  const std::vector<double> before = goodputs(plan_campaign(work, run).campaign, trajectories);
   for (const BetterRun& better : kBetterRuns) {
     RunSpec changed = run;
     better.apply(changed);
-    std::vector<double> gains = goodputs(plan_campaign(scenario, changed).campaign, trajectories);
+    std::vector<double> gains = goodputs(plan_campaign(work, changed).campaign, trajectories);
     for (std::size_t i = 0; i < gains.size(); ++i) gains[i] -= before[i];
     const SampleMean gain = sample_mean(gains);
     // Of 1 - goodput, which is compared where it is 1: as shares of the whole.

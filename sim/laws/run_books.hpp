@@ -5,8 +5,8 @@
 
 #include "sim/laws/law.hpp"
 #include "sim/run/campaign.hpp"
+#include "sim/run/run_work.hpp"
 #include "sim/scenario/run_spec.hpp"
-#include "sim/scenario/scenario.hpp"
 
 namespace lockstep {
 
@@ -16,7 +16,7 @@ void hold_books(const Campaign& campaign, std::uint32_t number, LawBook& book);
 
 /// Fewer failures, faster storage, recovery and repair, and more spares lose no goodput; of that
 /// many trajectories each, which draw the same numbers.
-void hold_better_runs(const Scenario& scenario, const RunSpec& run, std::uint32_t trajectories,
+void hold_better_runs(const RunWork& work, const RunSpec& run, std::uint32_t trajectories,
                       LawBook& book);
 
 }  // namespace lockstep

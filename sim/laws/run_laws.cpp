@@ -24,7 +24,7 @@ bool is_run(const LawSubject& subject, LawBook& book) {
 
 void hold_run_books(LawSubject& subject, LawBook& book) {
   if (!is_run(subject, book)) return;
-  const CampaignPlan plan = plan_campaign(*subject.job(), *subject.read().run);
+  const CampaignPlan plan = plan_campaign(subject.work(), *subject.read().run);
   for (std::uint32_t number = 0; number < (subject.deep() ? 50 : 5); ++number) {
     subject.count();
     hold_books(plan.campaign, number, book);
@@ -35,7 +35,7 @@ void hold_improvements(LawSubject& subject, LawBook& book) {
   if (!is_run(subject, book)) return;
   subject.count();
   constexpr std::uint32_t kTrajectories = 40, kTrajectoriesDeep = 400;
-  hold_better_runs(*subject.job(), *subject.read().run,
+  hold_better_runs(subject.work(), *subject.read().run,
                    subject.deep() ? kTrajectoriesDeep : kTrajectories, book);
 }
 
@@ -43,7 +43,7 @@ void hold_improvements(LawSubject& subject, LawBook& book) {
 /// million.
 void hold_failure_rates(LawSubject& subject, LawBook& book) {
   if (!is_run(subject, book)) return;
-  const CampaignPlan plan = plan_campaign(*subject.job(), *subject.read().run);
+  const CampaignPlan plan = plan_campaign(subject.work(), *subject.read().run);
   const Json& answer = subject.answer();
   if (!plan.campaign.log.empty()) return book.does_not_apply("failures are those of a log");
   const double wall = answer.at("wall_s").get<double>();
@@ -62,7 +62,7 @@ void hold_failure_rates(LawSubject& subject, LawBook& book) {
 /// Where nothing fails, the job waits for its checkpoints and for nothing else.
 void hold_undisturbed(LawSubject& subject, LawBook& book) {
   if (!is_run(subject, book)) return;
-  const CampaignPlan plan = plan_campaign(*subject.job(), *subject.read().run);
+  const CampaignPlan plan = plan_campaign(subject.work(), *subject.read().run);
   Campaign campaign = plan.campaign;
   campaign.modes.clear();
   campaign.log.clear();

@@ -131,7 +131,13 @@ RlFlops rl_flops(const RlScenario& s, const Batch& batch) {
   TrainingJob actor = s.training.job;
   actor.batch = batch;
   const double updates = s.rl.updates;
-  RlFlops out{.training = updates * s.rl.epochs * step_flops(actor).full, .scores = {}};
+  RlFlops out{
+      .training = updates * s.rl.epochs * step_flops(actor).full, .scores = {}, .critic = {}};
+  if (s.rl.critic) {
+    TrainingJob critic = s.rl.critic->job;
+    critic.batch = batch;
+    out.critic = updates * s.rl.epochs * step_flops(critic).full;
+  }
   if (s.rl.reference) out.scores += updates * forward_flops(s.training.job, batch);
   if (s.rl.teacher) out.scores += updates * forward_flops(s.rl.teacher->job, batch);
   return out;

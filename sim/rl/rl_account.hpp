@@ -44,6 +44,7 @@ Bytes training_state(const RlScenario& scenario);
 struct RlFlops {
   Flops training;  ///< the actor, forward and backward, each update and epoch
   Flops scores;    ///< reference, teacher: a third of as much over the same samples
+  Flops critic;    ///< forward and backward, each update and epoch
 };
 /// Of a policy of P weights that a token meets and of T tokens, chosen and rejected responses with
 /// their prompts: training 6 P T and scores 2 P T (Rafailov et al. 2023, arXiv:2305.18290, equation

@@ -43,7 +43,7 @@ int components_of(FailingComponent component, const RunSpec& run, const NodeSpec
 }  // namespace
 
 std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,
-                                       int gpus, const FabricSpec& fabric) {
+                                       int gpus, const FabricSpec& fabric, int beside) {
   std::vector<FailureMode> modes;
   std::optional<std::uint32_t> cables;
   for (const ReliabilityMode& of : run.reliability.modes) {
@@ -53,8 +53,8 @@ std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node,
       modes.back().components = *cables;
       continue;
     }
-    modes.back().components =
-        static_cast<std::uint32_t>(components_of(of.component, run, node, nodes, gpus));
+    modes.back().components = static_cast<std::uint32_t>(
+        components_of(of.component, run, node, nodes + beside, gpus + beside * node.gpus));
   }
   return modes;
 }

@@ -137,7 +137,8 @@ void check_cables(const Scenario& scenario, const RunSpec& run,
 
 /// Steps on the fabric with each fault of a mode, each kind simulated once: how much longer they
 /// take than a healthy one.
-void simulate_faults(const Scenario& scenario, const RunSpec& run, CampaignPlan& plan) {
+void simulate_faults(const RunWork& work, const RunSpec& run, CampaignPlan& plan) {
+  const Scenario& scenario = work.scenario;
   std::map<std::string, double> known;
   const std::vector<ReliabilityMode>& modes = run.reliability.modes;
   for (std::size_t m = 0; m < modes.size(); ++m) {
@@ -152,8 +153,8 @@ void simulate_faults(const Scenario& scenario, const RunSpec& run, CampaignPlan&
       const Scenario broken = with_fault(scenario, fault, pointer);
       // A fabric with faults is routed cable by cable: so is the one that it is held against.
       const Scenario whole = with_fault(scenario, no_fault(), pointer);
-      at->second = std::max(1.0, simulate_step(broken, {.only_time = true}).step_s /
-                                     simulate_step(whole, {.only_time = true}).step_s);
+      at->second =
+          std::max(1.0, step_time_on(work, broken.fabric) / step_time_on(work, whole.fabric));
     }
     plan.campaign.modes[m].slowdown = at->second;
     plan.assumptions.push_back(
@@ -191,6 +192,68 @@ void add_data_plan(const DataSpec& data, Bytes dataset, const StorageTraffic& tr
   }
 }
 
+/// What is assumed of the work itself.
+void tell_work(const RunWork& work, CampaignPlan& plan) {
+  if (!work.scenario.pools.empty()) {
+    plan.assumptions.emplace_back(
+        "run: a broken node is replaced by one of its kind, and checkpoints wait for the slowest "
+        "kind of node (cluster.pools)");
+  }
+  if (work.rl == nullptr) return;
+  plan.assumptions.emplace_back(
+      "run: what is generated, scored and trained since a checkpoint is done again after a "
+      "failure; checkpoints hold no responses");
+  if (work.engine_nodes() > 0) {
+    plan.assumptions.emplace_back(
+        "run: a failure of a node that generates stops the job as one of a node that trains does");
+  }
+}
+
+/// How the job lies on its nodes.
+void lay_out(const RunWork& work, Campaign& campaign) {
+  campaign.nodes = work.nodes();
+  const Parallelism& cut = work.scenario.job.parallelism;
+  const int replica = cut.tensor * cut.context * cut.pipeline;  // GPUs
+  const int node = work.scenario.node.gpus;
+  campaign.nodes_per_replica = std::max(1, (replica + node - 1) / node);
+  campaign.replicas_per_node = std::max(1, node / replica);
+}
+
+/// Until when the run goes on.
+void set_work(const Scenario& scenario, const RunSpec& run, const RepeatedStep& step,
+              Campaign& campaign) {
+  if (run.duration) {
+    campaign.horizon = to_run_time(*run.duration);
+    campaign.work = *run.duration;
+    return;
+  }
+  if (!run.steps && !scenario.training_tokens) {
+    throw InputError(
+        {.file = scenario.file,
+         .pointer = "/run",
+         .found = "a run without \"duration\"",
+         .allowed = R"("duration", "steps", or "training": {"tokens": ...} to be done)",
+         .nearest = {}});
+  }
+  const double steps = run.steps ? *run.steps : std::ceil(*scenario.training_tokens / step.tokens);
+  campaign.work = Seconds{steps * step.step_s};
+}
+
+void add_tiers(const Scenario& scenario, const RunSpec& run, const StorageTraffic& traffic,
+               CampaignPlan& plan) {
+  for (const CheckpointSpec& spec : run.checkpoints) {
+    const UploadPlan upload = traffic.upload(spec, plan.checkpoint);
+    note_band("run.checkpoint to " + spec.name, upload.step_band, plan);
+    plan.campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
+    hold_to_steps(plan.campaign.tiers.back(), plan);
+    plan.uploads.push_back(upload);
+    plan.writes.push_back({.each = plan.checkpoint.all,
+                           .blocks = plan.campaign.tiers.back().blocks,
+                           .sustained = sustained_writes(spec, plan.checkpoint, scenario),
+                           .most_share = spec.storage_share});
+  }
+}
+
 }  // namespace
 
 Seconds CheckpointWrites::least_interval() const {
@@ -198,71 +261,43 @@ Seconds CheckpointWrites::least_interval() const {
   return std::max(Seconds{}, each / (most_share * sustained) - blocks);
 }
 
-CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run) {
+CampaignPlan plan_campaign(const RunWork& work, const RunSpec& run) {
+  const Scenario& scenario = work.scenario;
   CampaignPlan plan;
   plan.assumptions = run.assumptions;
-  if (!scenario.pools.empty()) {
-    plan.assumptions.emplace_back(
-        "run: a broken node is replaced by one of its kind, and checkpoints wait for the slowest "
-        "kind of node (cluster.pools)");
-  }
-  const StepReport step = simulate_step(scenario, {});
+  tell_work(work, plan);
+  const RepeatedStep step = repeated_step(work);
   plan.step_s = step.step_s;
-  if (const std::string words = method_words(step.method, step.band); !words.empty()) {
-    plan.assumptions.push_back("step: " + words);
-  }
+  plan.tokens_per_step = step.tokens;
+  plan.flops_per_step = step.flops;
+  plan.iteration = step.iteration;
+  if (!step.words.empty()) plan.assumptions.push_back("step: " + step.words);
   Campaign& campaign = plan.campaign;
-  campaign.nodes = scenario.nodes;
-  const Parallelism& cut = scenario.job.parallelism;
   check_elastic(scenario, run.elastic);
-  const int replica = cut.tensor * cut.context * cut.pipeline;  // GPUs
-  const int node = scenario.node.gpus;
-  campaign.nodes_per_replica = std::max(1, (replica + node - 1) / node);
-  campaign.replicas_per_node = std::max(1, node / replica);
-  if (run.duration) {
-    campaign.horizon = to_run_time(*run.duration);
-    campaign.work = *run.duration;
-  } else if (scenario.training_tokens) {
-    const double steps = std::ceil(*scenario.training_tokens / step.tokens_per_step);
-    campaign.work = Seconds{steps * step.step_s};
-  } else {
-    throw InputError({.file = scenario.file,
-                      .pointer = "/run",
-                      .found = "a run without \"duration\"",
-                      .allowed = R"("duration", or "training": {"tokens": ...} to be done)",
-                      .nearest = {}});
-  }
+  lay_out(work, campaign);
+  set_work(scenario, run, step, campaign);
   plan.steps = campaign.work.base_units() / step.step_s;
-  plan.checkpoint = checkpoint_bytes(scenario.job);
-  const StorageTraffic traffic(scenario, run.data, plan.step_s, plan.steps);
+  plan.checkpoint = state_of(work);
+  const StorageTraffic traffic(step.update, run.data, step.update_s, plan.steps,
+                               step.training_share);
   plan.data_read_bytes_per_s = traffic.data_read().base_units();
   plan.data_speed = traffic.data_speed();
   if (run.data && (run.data->dataset || run.data->loader)) {
-    const Bytes all{plan.steps * step.tokens_per_step * run.data->bytes_per_token};
+    const Bytes all{plan.steps * step.tokens * run.data->bytes_per_token};
     add_data_plan(*run.data, run.data->dataset.value_or(all), traffic, plan);
   }
   campaign.step = Seconds{plan.step_s / plan.data_speed};
   note_band("run.data", traffic.data_step_band(), plan);
-  for (const CheckpointSpec& spec : run.checkpoints) {
-    const UploadPlan upload = traffic.upload(spec, plan.checkpoint);
-    note_band("run.checkpoint to " + spec.name, upload.step_band, plan);
-    campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
-    hold_to_steps(campaign.tiers.back(), plan);
-    plan.uploads.push_back(upload);
-    plan.writes.push_back({.each = plan.checkpoint.all,
-                           .blocks = campaign.tiers.back().blocks,
-                           .sustained = sustained_writes(spec, plan.checkpoint, scenario),
-                           .most_share = spec.storage_share});
-  }
-  campaign.modes =
-      failing_modes(run, scenario.node, scenario.nodes, scenario.gpus(), scenario.fabric);
+  add_tiers(scenario, run, traffic, plan);
+  campaign.modes = failing_modes(run, scenario.node, scenario.nodes, scenario.gpus(),
+                                 scenario.fabric, work.engine_nodes());
   check_cables(scenario, run, campaign.modes);
-  simulate_faults(scenario, run, plan);
+  simulate_faults(work, run, plan);
   campaign.log = run.reliability.log;
   const FailureDomains& domains = run.domains;
   campaign.scope_nodes = {0, 1, domains.rack, domains.switch_nodes, domains.feed};
   campaign.recovery = run.recovery;
-  campaign.recovery.restarts += run.restarts_per_thousand_ranks * (scenario.gpus() / 1000.0);
+  campaign.recovery.restarts += run.restarts_per_thousand_ranks * (work.gpus() / 1000.0);
   campaign.spares = run.spares;
   campaign.width_speed = width_speeds(scenario, run.elastic, plan.step_s, plan.data_speed);
   campaign.seed = run.seed;

@@ -7,6 +7,7 @@
 
 #include "sim/run/campaign.hpp"
 #include "sim/run/data_plan.hpp"
+#include "sim/run/run_work.hpp"
 #include "sim/run/storage_traffic.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -34,7 +35,10 @@ struct CheckpointWrites {
 
 struct CampaignPlan {
   Campaign campaign;
-  double step_s = 0;                     ///< of a healthy step
+  double step_s = 0;                     ///< of a healthy step, or iteration of "rl"
+  double tokens_per_step = 0;            ///< that one trains on
+  Flops flops_per_step;                  ///< model FLOP of training in it, attention in full
+  std::optional<RlReport> iteration;     ///< of "rl"
   double steps = 0;                      ///< that the work is made of
   CheckpointBytes checkpoint;            ///< of one checkpoint
   std::vector<UploadPlan> uploads;       ///< by tier, beside training
@@ -46,10 +50,10 @@ struct CampaignPlan {
   std::vector<std::string> assumptions;
 };
 
-/// Simulates the steps that the run needs: the healthy one, one for each number of missing
-/// replicas, one for each fault of the fabric that the job goes on with, and one beside each
-/// checkpoint or data stream that shares the training NICs. Throws InputError where the run has
-/// neither a duration nor tokens to train on.
-CampaignPlan plan_campaign(const Scenario& scenario, const RunSpec& run);
+/// Simulates the steps that the run needs: the healthy one (of "rl" an iteration), one for each
+/// number of missing replicas, one for each fault of the fabric that the job goes on with, and one
+/// beside each checkpoint or data stream that shares the training NICs. Throws InputError where the
+/// run has neither a duration, a number of steps nor tokens to train on.
+CampaignPlan plan_campaign(const RunWork& work, const RunSpec& run);
 
 }  // namespace lockstep

@@ -55,8 +55,8 @@ NodeSpec node_towards(const StorageSpec& storage, const Scenario& scenario) {
 }
 
 StorageTraffic::StorageTraffic(const Scenario& scenario, const std::optional<DataSpec>& data,
-                               double step_s, double steps)
-    : scenario_(scenario), data_(data), step_s_(step_s) {
+                               double step_s, double steps, double busy)
+    : scenario_(scenario), data_(data), step_s_(step_s), busy_(busy) {
   if (!data) return;
   const Batch& batch = scenario.job.batch;
   const double tokens = static_cast<double>(batch.sequences) * batch.tokens;
@@ -161,10 +161,11 @@ UploadPlan StorageTraffic::upload(const CheckpointSpec& spec, const CheckpointBy
     const bool data_too = data_ && data_->storage.network == StorageNetwork::training;
     if (data_too) streams.push_back(data_stream(reads));
     const SharedStep step = shared_step(scenario_, streams);
-    plan.rate = step.rates[0];
+    const BytesPerSecond alone = std::min(stream.all, scenario_.nodes * stream.node);
+    plan.rate = busy_ * step.rates[0] + (1 - busy_) * alone;
     plan.step_band = step.band;
     if (data_too) speed = std::min(speed, supplied_ * reads * part(step.rates[1] / streams[1].all));
-    speed = std::min(speed, part(step_s_ / step.step_s));
+    speed = std::min(speed, slowed(part(step_s_ / step.step_s)));
   }
   plan.finishes = (spec.finishes ? Seconds{} : storage.metadata) + bytes.all / plan.rate;
   plan.drag = std::max(0.0, 1 - speed / speed_);

@@ -35,9 +35,10 @@ struct UploadPlan {
 class StorageTraffic {
  public:
   /// `step_s` is the step with the NICs to itself, `steps` those of the run: where there are passes
-  /// over the dataset after the first one, they may come from the nodes' drives. All outlive this.
+  /// over the dataset after the first one, they may come from the nodes' drives. A job that spends
+  /// a share `busy` of its time in such steps leaves its NICs alone in the rest. All outlive this.
   StorageTraffic(const Scenario& scenario, const std::optional<DataSpec>& data, double step_s,
-                 double steps = 0);
+                 double steps = 0, double busy = 1);
 
   /// What training reads of storage, mean over the run, at most as much as storage gives.
   [[nodiscard]] BytesPerSecond data_read() const { return read_; }
@@ -70,12 +71,14 @@ class StorageTraffic {
   [[nodiscard]] DataRates data_rates(BytesPerSecond supply) const;
   /// Slower for sharing the NICs with gradients: a pass that reads `needed` at full speed.
   void share_nics(BytesPerSecond needed, EpochSpeed& pass);
+  /// Of the job, where its steps have that speed and the rest of its time all of it.
+  [[nodiscard]] double slowed(double steps) const { return steps / (busy_ + (1 - busy_) * steps); }
   /// Reads a part of what it reads by itself.
   [[nodiscard]] NodeStream data_stream(double reads) const;
 
   const Scenario& scenario_;
   const std::optional<DataSpec>& data_;
-  double step_s_;
+  double step_s_, busy_;
   BytesPerSecond read_;
   double supplied_ = 1;  ///< of the data that a job at full speed needs
   double speed_ = 1;

@@ -1,17 +1,21 @@
 #include "sim/scenario/feature_rules.hpp"
 
-#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <string>
-#include <vector>
+
+#include <nlohmann/json.hpp>
 
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 14> kFeatureNames{"cluster.pools",
+constexpr std::array<std::string_view, 18> kFeatureNames{"cluster.pools",
                                                          "batch.micro_batches",
                                                          "run",
+                                                         "run.data",
+                                                         "run.site",
+                                                         "run.purchase",
+                                                         "run.spares.elastic",
                                                          "jobs",
                                                          "rl",
                                                          "queue",
@@ -34,14 +38,18 @@ constexpr std::array kFeatureConflicts{
                     "rollouts and training take turns on GPUs of one kind"},
     FeatureConflict{Feature::rl, Feature::uneven_batch,
                     "the rollout decides how many sequences a replica gets"},
-    FeatureConflict{Feature::run, Feature::rl,
-                    "what a failure costs a rollout that is under way is not modelled"},
+    FeatureConflict{Feature::run_data, Feature::rl,
+                    "an iteration reads prompts alone, a few megabytes"},
+    FeatureConflict{Feature::run_site, Feature::rl,
+                    "how phases of an iteration share a site's power is not modelled"},
+    FeatureConflict{Feature::run_purchase, Feature::rl,
+                    "who answers the prompts on fewer machines is not said"},
+    FeatureConflict{Feature::run_elastic, Feature::rl,
+                    "who takes the responses of a missing replica is not said"},
     FeatureConflict{Feature::power, Feature::rl,
                     "what engines draw while they generate is not modelled"},
     FeatureConflict{Feature::cost, Feature::rl,
                     "what engines draw while they generate is not modelled"},
-    FeatureConflict{Feature::price, Feature::rl, "a step has no price"},
-    FeatureConflict{Feature::training, Feature::rl, "one step is simulated"},
     FeatureConflict{Feature::stragglers, Feature::rl, "rollouts are on GPUs of one speed"},
     FeatureConflict{Feature::pools, Feature::jobs, "several jobs run on nodes of one kind"},
     FeatureConflict{Feature::rl, Feature::jobs, kOneStepOfEach},
@@ -70,6 +78,20 @@ constexpr std::array kFeatureConflicts{
     FeatureConflict{Feature::traffic, Feature::collective, kNoJob},
 };
 
+/// Whether there is a key at the dotted path. Asks no cursor, which would count it as known.
+bool written_at(const nlohmann::ordered_json& in, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const std::string key(path.substr(0, dot));
+  if (!in.is_object() || !in.contains(key)) return false;
+  return dot == std::string_view::npos || written_at(in[key], path.substr(dot + 1));
+}
+
+JsonCursor cursor_at(const JsonCursor& from, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const JsonCursor at = from.at(path.substr(0, dot));
+  return dot == std::string_view::npos ? at : cursor_at(at, path.substr(dot + 1));
+}
+
 }  // namespace
 
 std::string_view name_of(Feature feature) {
@@ -79,18 +101,16 @@ std::string_view name_of(Feature feature) {
 std::span<const FeatureConflict> feature_conflicts() { return kFeatureConflicts; }
 
 void check_features(const JsonCursor& root, bool pools, bool uneven_batch) {
-  const std::vector<std::string> keys = root.keys();  // asking for one would count it as known
   const auto has = [&](Feature feature) {
     if (feature == Feature::pools) return pools;
     if (feature == Feature::uneven_batch) return uneven_batch;
-    return std::ranges::find(keys, name_of(feature)) != keys.end();
+    return written_at(root.json(), name_of(feature));
   };
   for (const FeatureConflict& conflict : kFeatureConflicts) {
     if (!has(conflict.key) || !has(conflict.beside)) continue;
-    const bool inside = conflict.key == Feature::pools;
-    const JsonCursor at = inside ? root.at("cluster").at("pools") : root.at(name_of(conflict.key));
-    at.fail(
-        fmt::format("no such key beside \"{}\": {}", name_of(conflict.beside), conflict.reason));
+    cursor_at(root, name_of(conflict.key))
+        .fail(fmt::format("no such key beside \"{}\": {}", name_of(conflict.beside),
+                          conflict.reason));
   }
 }
 

@@ -15,6 +15,10 @@ enum class Feature : std::uint8_t {
   pools,         ///< cluster.pools, of several kinds of node
   uneven_batch,  ///< batch.micro_batches
   run,
+  run_data,
+  run_site,
+  run_purchase,
+  run_elastic,  ///< run.spares.elastic
   jobs,
   rl,
   queue,

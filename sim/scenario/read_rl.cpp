@@ -410,6 +410,15 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
 
 }  // namespace
 
+RlScenario on_fabric(RlScenario scenario, const FabricSpec& fabric) {
+  scenario.training.fabric = fabric;
+  for (std::optional<Scenario>* model :
+       {&scenario.rl.critic, &scenario.rl.reward_model, &scenario.rl.teacher}) {
+    if (*model) (*model)->fabric = fabric;
+  }
+  return scenario;
+}
+
 RlScenario read_rl_scenario(const std::string& file, std::string_view text,
                             const PresetStore& presets, const ScenarioOptions& options) {
   const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, options.set);

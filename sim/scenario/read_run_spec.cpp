@@ -30,6 +30,7 @@ constexpr Interval kDataUsd{0, 1e3};
 constexpr int kMostNodes = 1'000'000;
 constexpr int kMostServers = 1'000'000;
 constexpr int kMostSeed = 2'000'000'000;
+constexpr int kMostRunSteps = 2'000'000'000;
 
 /// Servers or their sum: whichever the object gives, but not both.
 void check_storage(const JsonCursor& from, Extent extent, StorageSpec& out) {
@@ -362,6 +363,8 @@ void declare_run(const DeclaredMembers& member, RunSpec& out) {
   const auto later = [](const JsonCursor&) {};
   member.optional("duration", out.duration, kTimeAboveZero,
                   "Wall time; default: until training.tokens are done");
+  member.optional("steps", out.steps, 1, kMostRunSteps,
+                  "Steps to be done, in place of training.tokens; with \"rl\" iterations");
   member.optional("reliability", written_type(R"({"anyOf": [
                     {"description": "Name of a preset: lockstep list reliability",
                      "type": "string"},
@@ -410,6 +413,9 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
                    .restarts = Seconds{180}};
   spec.restarts_per_thousand_ranks = Seconds{3};
   declare_run({from, Extent::whole}, spec);
+  if (spec.duration && spec.steps) {
+    from.at("steps").fail(R"(no such key beside "duration": a run ends by one of them)");
+  }
   read_rates(from, presets, site, spec);
   if (const auto checkpoint = from.find("checkpoint")) read_tiers(*checkpoint, presets, spec);
   if (spec.data) spec.data->storage = read_data_storage(from.at("data"), spec, presets);

@@ -83,6 +83,9 @@ struct RlScenario {
   RlSpec rl;
 };
 
+/// All of its models trained and run on another fabric between the nodes that train.
+RlScenario on_fabric(RlScenario scenario, const FabricSpec& fabric);
+
 /// Reads both. Throws InputError. Arguments as of read_scenario().
 RlScenario read_rl_scenario(const std::string& file, std::string_view text,
                             const PresetStore& presets, const ScenarioOptions& options = {});

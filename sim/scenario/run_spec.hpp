@@ -104,7 +104,8 @@ struct DataSpec {
 };
 
 struct RunSpec {
-  std::optional<Seconds> duration;  ///< of wall time; else until training.tokens are done
+  std::optional<Seconds> duration;  ///< of wall time; else until steps or training.tokens are done
+  std::optional<int> steps;         ///< or iterations of "rl", to be done
   ReliabilitySpec reliability;
   std::vector<CheckpointSpec> checkpoints;
   std::optional<DataSpec> data;
@@ -142,10 +143,11 @@ JobFile read_job_file(const std::string& file, std::string_view text, const Pres
                       const std::vector<std::string>& set = {});
 
 /// Of a job on that many nodes and GPUs: each mode with the number of its components, which is 0
-/// where a mode is of cables and the fabric has none between switches. Requires a fabric that
-/// check() finds nothing about where there is such a mode.
+/// where a mode is of cables and the fabric has none between switches. `beside`: nodes that fail
+/// with the job and are not on its fabric. Requires a fabric that check() finds nothing about where
+/// there is such a mode.
 std::vector<FailureMode> failing_modes(const RunSpec& run, const NodeSpec& node, int nodes,
-                                       int gpus, const FabricSpec& fabric);
+                                       int gpus, const FabricSpec& fabric, int beside = 0);
 
 // What objects of a run may have, and the rules between members (spec_readers.hpp). Storage is
 // read whole, that of a checkpoint and of the training data where it is known which is meant.

@@ -63,6 +63,16 @@ void refuse_studies(const JsonCursor& root) {
   }
 }
 
+/// "run" of a scenario that has it beside the key that makes its kind.
+std::optional<RunSpec> read_run_beside(const JsonCursor& root, const PresetStore& presets,
+                                       const ClusterSite& site) {
+  return root.read_whole([&]() -> std::optional<RunSpec> {
+    const std::optional<JsonCursor> run = root.find("run");
+    if (!run) return std::nullopt;
+    return read_run_spec(*run, presets, site);
+  });
+}
+
 }  // namespace
 
 std::string_view name_of(ScenarioKind kind) {
@@ -79,6 +89,12 @@ ScenarioKind scenario_kind(const JsonCursor& root) {
     if (std::ranges::find(keys, key) != keys.end()) return kind;
   }
   return ScenarioKind::step;
+}
+
+bool has_run(const JsonCursor& root) {
+  if (!root.is_object()) return false;
+  const std::vector<std::string> keys = root.keys();  // asking for one would count it as known
+  return std::ranges::find(keys, "run") != keys.end();
 }
 
 ParsedScenario parse_scenario(const std::string& file, std::string text,
@@ -138,6 +154,7 @@ ScenarioFile read_scenario_file(const ParsedScenario& parsed, const PresetStore&
       ScenarioOptions of_rl = options;
       of_rl.set = parsed.set;
       out.rl = read_rl_scenario(parsed.root.file(), parsed.text, presets, of_rl);
+      out.run = read_run_beside(parsed.root, presets, out.rl->training.site);
       break;
     }
     case ScenarioKind::traffic:

@@ -39,6 +39,9 @@ std::string_view name_of(ScenarioKind kind);
 /// By the first of the keys that decide it; a step where there is none.
 ScenarioKind scenario_kind(const JsonCursor& root);
 
+/// Whether it goes on for days to months, of whatever kind.
+bool has_run(const JsonCursor& root);
+
 /// A parsed file, before its values are read.
 struct ParsedScenario {
   std::string text;              ///< as the file has it
@@ -63,7 +66,7 @@ void refuse_other_document(const JsonCursor& root, std::string_view command, std
 struct ScenarioFile {
   ScenarioKind kind = ScenarioKind::step;
   std::optional<Scenario> job{};  ///< of a step or a run
-  std::optional<RunSpec> run{};
+  std::optional<RunSpec> run{};   ///< of a job, or of steps of reinforcement learning
   std::optional<RlScenario> rl{};
   std::optional<SharedScenario> jobs{};
   std::optional<QueueSpec> queue{};

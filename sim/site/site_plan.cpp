@@ -228,9 +228,10 @@ std::function<PaceLaw(std::uint32_t)> site_pace(std::shared_ptr<const SitePlan> 
   };
 }
 
-SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run, LotSpares spares,
+SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spares,
                          Seconds data_comes) {
-  SitedCampaign out{.plan = plan_campaign(scenario, run), .site = {}, .fleet = {}};
+  const Scenario& scenario = work.scenario;
+  SitedCampaign out{.plan = plan_campaign(work, run), .site = {}, .fleet = {}};
   Campaign& campaign = out.plan.campaign;
   std::vector<std::string>& assumptions = out.plan.assumptions;
   if (run.purchase) {

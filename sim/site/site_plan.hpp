@@ -96,7 +96,7 @@ enum class LotSpares : std::uint8_t { exactly, up_to };
 /// plan_campaign(), at the run's site and on the machines that it has, where it says so. Lots count
 /// from the plan's start; staging of the run's dataset begins `data_comes` after it, and the run
 /// not before it is staged. Throws InputError also where lots leave fewer spares than they have to.
-SitedCampaign plan_sited(const Scenario& scenario, const RunSpec& run,
+SitedCampaign plan_sited(const RunWork& work, const RunSpec& run,
                          LotSpares spares = LotSpares::exactly, Seconds data_comes = {});
 
 }  // namespace lockstep

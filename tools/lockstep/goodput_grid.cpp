@@ -38,9 +38,9 @@ GridPlan::Point GridPlan::plan_of(const CampaignInput& input, std::size_t point,
     const ParsedScenario parsed = parse_scenario(input.parsed.root.file(), input.parsed.text, sets);
     auto file = std::make_unique<const ScenarioFile>(
         read_scenario_file(parsed, input.presets, input.options));
-    CampaignResult planned = planned_run(*file->job, *file->run, {});
+    CampaignResult planned = planned_run(repeated_work(*file), *file->run, {});
     check_work(planned.plan.campaign, *file->run, {.trajectories = work.trajectories},
-               file->job->file);
+               planned.scenario.file);
     return {.file = std::move(file), .planned = std::move(planned)};
   } catch (const InputError& error) {
     throw told_of_vary(error, changes);

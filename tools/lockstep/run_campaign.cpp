@@ -92,6 +92,16 @@ std::vector<double> drawn_numbers(const CampaignPlan& plan, const RunSummary& su
   return {plan.step_s, summary.wall_s.mean, summary.goodput.mean};
 }
 
+/// The run with another draw of the hashes.
+CampaignPlan plan_of_draw(const RunWork& work, const RunSpec& run, int draw) {
+  FabricSpec fabric = work.scenario.fabric;
+  fabric.hash_draw = draw;
+  if (work.rl != nullptr) return plan_sited(on_fabric(*work.rl, fabric), run).plan;
+  Scenario drawn = work.scenario;
+  drawn.fabric = fabric;
+  return plan_sited(drawn, run).plan;
+}
+
 /// The run with each draw of the hashes that is asked for; all meet the same failures. Empty
 /// where no hash decides anything, and where it was interrupted.
 std::optional<HashAnswer> hash_of(const CampaignResult& result, const RunSpec& run,
@@ -105,9 +115,7 @@ std::optional<HashAnswer> hash_of(const CampaignResult& result, const RunSpec& r
   sampling.under_way = [](double) { return !InterruptGuard::interrupted(); };
   HashAnswer answer = answer_of_draws(draws, first, console, [&](int draw) {
     if (InterruptGuard::interrupted()) return first;
-    Scenario drawn = scenario;
-    drawn.fabric.hash_draw = draw;
-    const CampaignPlan plan = plan_sited(drawn, run).plan;
+    const CampaignPlan plan = plan_of_draw(result.work(), run, draw);
     return drawn_numbers(plan, summarise(plan.campaign, sample(plan.campaign, sampling)));
   });
   if (InterruptGuard::interrupted()) return HashAnswer{.draw = draws.first};
@@ -135,14 +143,14 @@ void write_files(const CampaignResult& result, const ParsedOptions& options) {
 
 }  // namespace
 
-Exit run_campaign(const CampaignInput& input, const RunResult& job, const RunSpec& run,
-                  const ParsedOptions& options, Console& console) {
-  const Scenario& scenario = job.scenario;
+Exit run_campaign(const CampaignInput& input, const RunWork& work, const WrittenScenario& written,
+                  const RunSpec& run, const ParsedOptions& options, Console& console) {
+  const Scenario& scenario = work.scenario;
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const bool reports = options.has("report"), optimises = options.has("optimise");
   if (reports) (void)chart_library();
-  CampaignResult result = planned_run(scenario, run, job.written);
+  CampaignResult result = planned_run(work, run, written);
   const Campaign& campaign = result.plan.campaign;
   if (optimises) check_optimisable(options, result.plan, scenario.file);
   const StepIntervals intervals(input.presets);
@@ -150,14 +158,14 @@ Exit run_campaign(const CampaignInput& input, const RunResult& job, const RunSpe
   const HashDraws draws = hash_draws_of(options, scenario.file, scenario.fabric, scenario.nodes,
                                         nic_ports(scenario.node));
   const bool traced = reports || options.has("power-trace");
-  const PlannedWork work{.trajectories = static_cast<double>(sampling.trajectories),
-                         .timeline = traced};
+  const PlannedWork planned{.trajectories = static_cast<double>(sampling.trajectories),
+                            .timeline = traced};
   check_work(campaign, run,
-             {.trajectories = draws.count * work.trajectories, .timeline = work.timeline},
+             {.trajectories = draws.count * planned.trajectories, .timeline = planned.timeline},
              scenario.file);
-  const GridPlan grid(input, options.all("vary"), work);
+  const GridPlan grid(input, options.all("vary"), planned);
 
-  const double all = draws.count * work.trajectories;
+  const double all = draws.count * planned.trajectories;
   const MostWork most = most_work(campaign, run, all);
   announce_work({.place = scenario.file + "#" + most.pointer,
                  .what = most.what,

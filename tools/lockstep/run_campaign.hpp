@@ -17,8 +17,8 @@ struct CampaignInput {
   const ScenarioOptions& options;
 };
 
-/// `job` and `run` are what the file says.
-Exit run_campaign(const CampaignInput& input, const RunResult& job, const RunSpec& run,
-                  const ParsedOptions& options, Console& console);
+/// `work` and `run` are what the file says.
+Exit run_campaign(const CampaignInput& input, const RunWork& work, const WrittenScenario& written,
+                  const RunSpec& run, const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

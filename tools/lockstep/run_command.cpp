@@ -12,6 +12,7 @@
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/answer/rl_answer.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
@@ -318,8 +319,11 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"jobs", kRunOnly, false, false, true, false, false, false}};
 
 void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
+  // An iteration that is repeated for weeks is asked what a run is.
+  const bool iterates = parsed.kind == ScenarioKind::rl && has_run(parsed.root);
+  const ScenarioKind kind = iterates ? ScenarioKind::run : parsed.kind;
   for (const SpecialOption& option : kSpecialOptions) {
-    if (option.is_of(parsed.kind) || !options.has(option.name)) continue;
+    if (option.is_of(kind) || !options.has(option.name)) continue;
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
     const std::string found =
         parsed.kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(parsed.kind));
@@ -468,7 +472,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
                {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue,
                 ScenarioKind::serving},
                "no such key: lockstep comm simulates traffic and collectives");
-  if (options.has("vary") && parsed.kind != ScenarioKind::run) {
+  if (options.has("vary") && !has_run(parsed.root)) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
   }
   if (options.has("scaling")) return run_scaling(path, text, presets, options, console);
@@ -493,6 +497,10 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
                   console.err);
     return run_serving(*std::move(file.serving), written, options, console);
   }
+  if (file.rl && file.run) {
+    if (!options.has("allow-oom")) require_memory(*file.rl);
+    return run_campaign({parsed, presets, reading}, *file.rl, written, *file.run, options, console);
+  }
   if (file.rl) return run_rl(*file.rl, written, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
                              .assertions = parse_assertions(options.all("assert"))};
@@ -504,7 +512,8 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
   if (file.run) {
-    return run_campaign({parsed, presets, reading}, result, *file.run, options, console);
+    return run_campaign({parsed, presets, reading}, result.scenario, result.written, *file.run,
+                        options, console);
   }
   return run_step(options, wanted, presets, std::move(result), console);
 }

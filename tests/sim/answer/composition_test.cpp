@@ -123,6 +123,27 @@ TEST_CASE("composition: two parts of a scenario are answered, or refused by thei
   CHECK(refused > 10);
 }
 
+TEST_CASE("composition: parts of a run that an iteration of rl refuses, at their key") {
+  for (const auto& [pointer, feature] :
+       {std::pair{"/run/data", Feature::run_data}, std::pair{"/run/site", Feature::run_site},
+        std::pair{"/run/purchase", Feature::run_purchase},
+        std::pair{"/run/spares/elastic", Feature::run_elastic}}) {
+    CAPTURE(pointer);
+    Json both = with_both_parts(Feature::run, Feature::rl);
+    both[Json::json_pointer(pointer)] = Json::object();
+    const std::optional<FeatureConflict> conflict = conflict_of(feature, Feature::rl);
+    REQUIRE(conflict);
+    try {
+      (void)answer_text("two.json", write_json(both), test::presets());
+      FAIL_CHECK("was answered");
+    } catch (const InputError& error) {
+      CHECK(error.problem().pointer == pointer);
+      CHECK(error.problem().allowed ==
+            std::string("no such key beside \"rl\": ") + std::string(conflict->reason));
+    }
+  }
+}
+
 TEST_CASE("composition: power and failures of a job on two kinds of node") {
   Json both = with_both_parts(Feature::pools, Feature::power);
   const auto answer_to = [](const Json& scenario) {

@@ -75,7 +75,8 @@ Json first_line(const std::string& csv) {
 // --- sweep, compare ----------------------------------------------------------------------------
 
 bool is_of_job(const LawSubject& subject, LawBook& book) {
-  if (subject.kind() == AnswerKind::step || subject.kind() == AnswerKind::run) return true;
+  const bool trains = subject.kind() == AnswerKind::step || subject.kind() == AnswerKind::run;
+  if (trains && !subject.read().rl) return true;
   book.does_not_apply("not one training job");
   return false;
 }
@@ -162,6 +163,7 @@ void hold_tune(LawSubject& subject, LawBook& book, const std::vector<std::string
 /// A plan of one candidate, the scenario itself, for some days of its steps.
 void hold_plan(LawSubject& subject, LawBook& book, const std::vector<std::string>& presets) {
   if (subject.kind() != AnswerKind::run) return book.does_not_apply("no run of weeks");
+  if (subject.read().rl) return book.does_not_apply("plans are of training steps");
   const Json& document = subject.document();
   if (!document.at("run").contains("duration")) {
     return book.does_not_apply("its end is a number of tokens");

@@ -192,7 +192,8 @@ std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
   add_losses(parts, losses, "All other wall time");
   parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0]});
   const StepReport& step = result.step;
-  if (step.step_s <= 0) return parts;
+  // Of an iteration an update is a part: its losses are not those of the whole.
+  if (step.step_s <= 0 || result.plan.iteration) return parts;
   losses.clear();
   for (const BucketInfo& info : buckets()) {
     const double share =
@@ -215,7 +216,8 @@ void add_waterfall(Page& page, const CampaignResult& result) {
   std::string lead =
       "All GPUs at their peak for the whole wall time are 100 %. First goes wall time that does "
       "not "
-      "advance training, then what a healthy step loses.";
+      "advance training";
+  lead += result.plan.iteration ? "." : ", then what a healthy step loses.";
   if (parts.back().kind == Kind::useful) {
     lead += fmt::format(
         " What remains are FLOPs that the model needs, attention counted causally: {}. With "

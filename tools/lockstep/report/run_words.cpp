@@ -161,7 +161,7 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
 
 std::string run_title(const CampaignResult& result) {
   return fmt::format("{} on {} for {}", result.scenario.job.model.name,
-                     counted(result.scenario.gpus(), "GPU"),
+                     counted(result.work().gpus(), "GPU"),
                      page_setting(result.summary.wall_s.mean));
 }
 

@@ -208,10 +208,9 @@ std::optional<HashAnswer> hash_of(const RlScenario& scenario, const RlReport& re
       hash_draws_of(options, training.file, training.fabric, training.nodes, ports);
   if (!is_hashed(training.fabric, training.nodes, ports)) return std::nullopt;
   return answer_of_draws(draws, {report.step.base_units()}, console, [&scenario](int draw) {
-    RlScenario drawn = scenario;
-    drawn.training.fabric.hash_draw = draw;
-    if (drawn.rl.critic) drawn.rl.critic->fabric.hash_draw = draw;
-    return std::vector{simulate_rl_step(drawn).step.base_units()};
+    FabricSpec fabric = scenario.training.fabric;
+    fabric.hash_draw = draw;
+    return std::vector{simulate_rl_step(on_fabric(scenario, fabric)).step.base_units()};
   });
 }
 

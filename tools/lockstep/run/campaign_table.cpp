@@ -199,6 +199,15 @@ std::string interruptions_text(const RunSummary& s) {
                      duration_text(*s.mttf.mean_s));
 }
 
+/// Phases of an iteration of reinforcement learning.
+std::string iteration_text(const RlReport& of) {
+  std::string out = fmt::format(
+      "scores {}, training {}, weights {}", duration_text(of.scores.base_units()),
+      duration_text(of.training.base_units()), duration_text(of.weight_sync.base_units()));
+  if (of.generation <= Seconds{}) return out;
+  return fmt::format("generation {}, {}", duration_text(of.generation.base_units()), out);
+}
+
 std::string headline(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   const Scenario& scenario = result.scenario;
@@ -225,8 +234,12 @@ std::string headline(const CampaignResult& result) {
   const double steps = result.steps();
   out += labelled_line(
       "Trained", kCampaignLabels,
-      fmt::format("{} steps of {}, {} tokens", compact(steps), duration_text(result.plan.step_s),
+      fmt::format("{} {} of {}, {} tokens", compact(steps),
+                  result.plan.iteration ? "iterations" : "steps", duration_text(result.plan.step_s),
                   compact(steps * result.tokens_per_step())));
+  if (result.plan.iteration) {
+    out += labelled_line("Iteration", kCampaignLabels, iteration_text(*result.plan.iteration));
+  }
   if (result.interval) {
     out += labelled_line(fmt::format("{:.0f} % of steps", 100 * kCoverage), kCampaignLabels,
                          interval_text(result.plan.step_s, *result.interval) +
@@ -440,11 +453,12 @@ std::string more_failures_text(const RunSummary& s) {
 
 std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
   const Scenario& scenario = result.scenario;
-  std::string out = style.bold(fmt::format(
-                        "{} on {}, {}{}", scenario.job.model.name, counted(scenario.gpus(), "GPU"),
-                        duration_text(result.summary.wall_s.mean),
-                        unfinished_text(result).empty() ? "" : ", not finished")) +
-                    "\n";
+  std::string out =
+      style.bold(fmt::format("{} on {}, {}{}", scenario.job.model.name,
+                             counted(result.work().gpus(), "GPU"),
+                             duration_text(result.summary.wall_s.mean),
+                             unfinished_text(result).empty() ? "" : ", not finished")) +
+      "\n";
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *scenario.power);
     if (!warning.empty()) out += labelled_line("Power limit", kCampaignLabels, warning);
