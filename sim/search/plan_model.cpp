@@ -427,7 +427,7 @@ namespace {
 
 /// Of lots. What there is of nodes goes by how long it is there.
 std::vector<MonthMoney> mean_lots(const std::vector<PlanOutcome>& outcomes) {
-  constexpr std::array kMoney{&MonthMoney::bought,   &MonthMoney::leased,    &MonthMoney::rented,
+  constexpr std::array kParts{&MonthMoney::bought,   &MonthMoney::leased,    &MonthMoney::rented,
                               &MonthMoney::energy,   &MonthMoney::staff,     &MonthMoney::interest,
                               &MonthMoney::residual, &MonthMoney::terms_left};
   std::vector<MonthMoney> mean;
@@ -436,7 +436,7 @@ std::vector<MonthMoney> mean_lots(const std::vector<PlanOutcome>& outcomes) {
     mean.resize(std::max(mean.size(), outcome.lots.size()));
     for (std::size_t m = 0; m < outcome.lots.size(); ++m) {
       const MonthMoney& of = outcome.lots[m];
-      for (const auto part : kMoney) mean[m].*part += of.*part / n;
+      for (const auto part : kParts) mean[m].*part += of.*part / n;
       mean[m].lasts += of.lasts / n;
       mean[m].nodes += of.nodes * of.lasts.base_units() / n;  // until below
     }

@@ -45,7 +45,7 @@ Json preference_weeks(const char* algorithm, const Json& run = Json::object()) {
                {"responses", {{"mean", 1024}, {"most", 1024}, {"sigma", 0}}}};
   return out;
 }
-ScenarioAnswer answer_to(const Json& scenario) {
+ScenarioAnswer answer_of_weeks(const Json& scenario) {
   return answer_text("weeks.json", write_json(scenario), test::presets());
 }
 CampaignPlan planned(const Json& scenario) {
@@ -59,11 +59,11 @@ CampaignPlan planned(const Json& scenario) {
 TEST_CASE("rl run: without failures K iterations take K times one, and cost that") {
   Json scenario = grpo_weeks();
   scenario["price"] = {{"usd_per_gpu_hour", 2}};
-  const ScenarioAnswer weeks = answer_to(scenario);
+  const ScenarioAnswer weeks = answer_of_weeks(scenario);
   CHECK(weeks.kind() == AnswerKind::run);
   scenario.erase("run");
   scenario.erase("price");
-  const ScenarioAnswer once = answer_to(scenario);
+  const ScenarioAnswer once = answer_of_weeks(scenario);
   const double iteration = once.number("step_s").value();
   const double wall = weeks.number("wall_s").value();
   CHECK(weeks.number("step_s") == iteration);
@@ -80,7 +80,7 @@ TEST_CASE("rl run: without failures K iterations take K times one, and cost that
 }
 
 TEST_CASE("rl run: checkpoints that the job waits for add their time, and nothing else") {
-  const ScenarioAnswer weeks = answer_to(grpo_weeks(
+  const ScenarioAnswer weeks = answer_of_weeks(grpo_weeks(
       {{"checkpoint", Json::parse(R"({"interval": "5 min", "mode": "synchronous", "blocks": "20 s",
                         "restores": "1 min", "finishes": "1 s"})")}}));
   const double checkpoints = weeks.number("checkpoints").value();
@@ -99,7 +99,7 @@ TEST_CASE("rl run: what generates and scores nothing is plain training, failures
   const Json preference = preference_weeks("simpo", failing);
   Json plain = preference;
   plain.erase("rl");
-  const ScenarioAnswer with = answer_to(preference), without = answer_to(plain);
+  const ScenarioAnswer with = answer_of_weeks(preference), without = answer_of_weeks(plain);
   for (const char* name : {"step_s", "goodput", "wall_s", "mfu", "interruptions",
                            "checkpoint_bytes", "tokens_done", "gpu_hours"}) {
     CAPTURE(name);
@@ -160,7 +160,7 @@ TEST_CASE("rl: the time, GPU hours and price of a training of so many tokens") {
   scenario.erase("run");
   scenario["training"] = {{"tokens", 1e9}};
   scenario["price"] = {{"usd_per_gpu_hour", 2}};
-  const ScenarioAnswer answer = answer_to(scenario);
+  const ScenarioAnswer answer = answer_of_weeks(scenario);
   const double steps = 1e9 / answer.number("tokens_per_step").value();
   const double seconds = steps * answer.number("step_s").value();
   CHECK(answer.number("time_to_train_s").value() == doctest::Approx(seconds).epsilon(1e-9));
@@ -170,12 +170,12 @@ TEST_CASE("rl: the time, GPU hours and price of a training of so many tokens") {
 TEST_CASE("run: so many steps, of training as of rl, and no duration beside them") {
   Json plain = grpo_weeks();
   plain.erase("rl");
-  const ScenarioAnswer answer = answer_to(plain);
+  const ScenarioAnswer answer = answer_of_weeks(plain);
   CHECK(answer.number("wall_s").value() ==
         doctest::Approx(100 * answer.number("step_s").value()).epsilon(1e-9));
   plain["run"]["duration"] = "1 d";
   try {
-    (void)answer_to(plain);
+    (void)answer_of_weeks(plain);
     FAIL_CHECK("was answered");
   } catch (const InputError& error) {
     CHECK(error.problem().pointer == "/run/steps");

@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 /// Two replicas of eight GPUs in each pool, which fill two nodes each.
 Json two_pool_service(const Json& cluster) {
