@@ -171,6 +171,8 @@ class LayerReader {
     };
     // Of EXAONE the first; the code of the later ones has two.
     if (type_.starts_with("exaone") && type_ != "exaone") return false;
+    // MiniCPM's eyes came with another family's words (Qwen 2's and later ones').
+    if (type_.starts_with("minicpmv") || type_.starts_with("minicpmo")) return false;
     return std::ranges::any_of(kTied, [&](std::string_view one) { return type_.starts_with(one); });
   }
 

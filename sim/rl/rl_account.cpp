@@ -45,10 +45,7 @@ std::vector<Turn> turns_of(const RlScenario& s) {
 MemoryBreakdown peak_of(const Turn& turn, const StackSpec& stack, int stage) {
   MemoryBreakdown peak = peak_memory(turn.job, stack, stage);
   if (stage > 0 || turn.words <= turn.job.model.vocabulary) return peak;
-  TrainingJob with_words = turn.job;
-  with_words.model.vocabulary = turn.words;
-  with_words.model.tied = true;  // one table: there is no projection on it
-  const MemoryBreakdown kept = peak_memory(with_words, stack, stage);
+  const MemoryBreakdown kept = peak_memory(with_input_table(turn.job, turn.words), stack, stage);
   const Bytes before = peak.needed();
   peak.weights = kept.weights;
   peak.gradients = kept.gradients;
@@ -72,6 +69,12 @@ Bytes needed_of(const std::vector<Turn>& turns, std::size_t which, const RlScena
 }
 
 }  // namespace
+
+TrainingJob with_input_table(TrainingJob scorer, int words) {
+  scorer.model.vocabulary = words;
+  scorer.model.tied = true;  // one table: there is no projection on it
+  return scorer;
+}
 
 std::vector<TransformerShape> frozen_models(const RlScenario& s) {
   std::vector<TransformerShape> models;

@@ -12,6 +12,10 @@
 
 namespace lockstep {
 
+/// A model that scores with the words that go in: its job has no vocabulary, as its time wants it.
+/// Of weights, not of time.
+TrainingJob with_input_table(TrainingJob scorer, int words);
+
 /// Models whose weights lie on the trainers' GPUs beside the actor's through the step, where
 /// nothing is generated. An actor with adapters is its own reference, without them
 /// (github:huggingface/trl:trl/trainer/dpo_trainer.py, null_ref_context).

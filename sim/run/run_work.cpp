@@ -57,7 +57,9 @@ double step_time_on(const RunWork& work, const FabricSpec& fabric) {
 CheckpointBytes state_of(const RunWork& work) {
   CheckpointBytes state = checkpoint_bytes(work.scenario.job);
   if (work.rl == nullptr || !work.rl->rl.critic) return state;
-  const CheckpointBytes critic = checkpoint_bytes(work.rl->rl.critic->job);
+  const RlSpec& rl = work.rl->rl;
+  const CheckpointBytes critic =
+      checkpoint_bytes(with_input_table(rl.critic->job, rl.critic_words));
   state.all += critic.all;
   state.per_gpu += critic.per_gpu;
   return state;

@@ -207,7 +207,8 @@ TEST_CASE("rl: mistakes are said where they are") {
     CHECK(problem.pointer == pointer);
     CHECK_MESSAGE(problem.allowed.find(allowed) != std::string::npos, problem.allowed);
   }
-  CHECK(rl_problem(small_rl(), {R"(run={"duration": "1 d"})"}).pointer == "/run");
+  const InputProblem sited = rl_problem(small_rl(), {R"(run={"duration": "1 d", "site": {}})"});
+  CHECK(sited.pointer == "/run/site");
 }
 
 namespace {
