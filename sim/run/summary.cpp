@@ -7,7 +7,6 @@
 #include <cmath>
 #include <mutex>
 #include <numeric>
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <utility>
@@ -15,6 +14,7 @@
 #include <boost/math/special_functions/gamma.hpp>
 
 #include "sim/core/random.hpp"
+#include "sim/core/thread_leave.hpp"
 
 namespace lockstep {
 namespace {
@@ -154,9 +154,7 @@ std::vector<TrajectoryResult> sample(const Campaign& campaign, const SampleOptio
   std::vector<TrajectoryResult> results;
   const int jobs = std::max(1, options.jobs);
   SampleReport report(options, jobs);
-  // Also more threads than the machine has cores, as somebody may ask for.
-  const tbb::global_control leave(tbb::global_control::max_allowed_parallelism,
-                                  static_cast<std::size_t>(jobs));
+  const ThreadLeave leave(jobs);  // also more than the machine has cores, as somebody may ask for
   tbb::task_arena arena(jobs);
   const auto add = [&](std::size_t count) {
     std::atomic<std::size_t> next{results.size()};

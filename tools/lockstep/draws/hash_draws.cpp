@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <exception>
 #include <fmt/format.h>
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <thread>
 #include <utility>
 
 #include "models/base/number_text.hpp"
+#include "sim/core/thread_leave.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 
@@ -38,9 +38,7 @@ HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Co
   of_draw.front() = std::move(first);
   Progress progress(console.err, "draws of the hash", count, console.err_is_terminal);
   progress.one_done();
-  // oneTBB caps an arena at the number of cores unless the global limit is raised.
-  const tbb::global_control thread_limit(tbb::global_control::max_allowed_parallelism,
-                                         static_cast<std::size_t>(draws.threads));
+  const ThreadLeave leave(draws.threads);
   tbb::task_arena arena(draws.threads);
   arena.execute([&] {
     tbb::parallel_for(std::size_t{1}, count, [&](std::size_t i) {

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include "models/base/write_json.hpp"
+#include "sim/core/thread_leave.hpp"
 #include "tools/lockstep/sweep/estimate.hpp"
 #include "tools/lockstep/sweep/simulate_point.hpp"
 
@@ -24,9 +24,7 @@ template <class Work>
 void for_each_point(const Sweep& sweep, int jobs, const std::vector<std::uint32_t>& numbers,
                     const Work& work) {
   Makers makers([&] { return PointMaker(sweep); });
-  // An arena with more threads than cores needs leave.
-  const tbb::global_control leave(tbb::global_control::max_allowed_parallelism,
-                                  static_cast<std::size_t>(jobs));
+  const ThreadLeave leave(jobs);
   tbb::task_arena arena(jobs);
   arena.execute([&] {
     tbb::parallel_for(

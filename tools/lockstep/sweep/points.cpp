@@ -4,12 +4,12 @@
 #include <numeric>
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include "models/base/json_override.hpp"
 #include "sim/core/random.hpp"
+#include "sim/core/thread_leave.hpp"
 
 namespace lockstep {
 namespace {
@@ -145,8 +145,7 @@ std::vector<std::uint32_t> points_of(const Sweep& sweep, int jobs) {
   std::vector<char> kept(candidates, 1);
   if (!sweep.constraints.empty()) {
     tbb::enumerable_thread_specific<PointMaker> makers([&] { return PointMaker(sweep); });
-    const tbb::global_control leave(tbb::global_control::max_allowed_parallelism,
-                                    static_cast<std::size_t>(jobs));
+    const ThreadLeave leave(jobs);
     tbb::task_arena arena(jobs);
     arena.execute([&] {
       tbb::parallel_for(tbb::blocked_range<std::uint32_t>(0, candidates), [&](const auto& range) {
