@@ -12,6 +12,7 @@
 #include "models/collectives/collectives.hpp"
 #include "sim/answer/value.hpp"
 #include "sim/measured/statistics.hpp"
+#include "sim/trace/group_call.hpp"
 #include "sim/trace/pytorch/kineto_call.hpp"
 
 namespace lockstep {
@@ -84,9 +85,11 @@ std::vector<DiagnosedOperator> with_other_parts(std::vector<DiagnosedOperator> o
 /// Gathers the calls of all recordings.
 class CallCollector {
  public:
-  explicit CallCollector(const Scenario& scenario) : scenario_(scenario) {}
+  explicit CallCollector(const Scenario& scenario)
+      : scenario_(scenario), placement_(placement_in_order(scenario.gpus(), scenario.node)) {}
 
   void add(const KinetoRecording& recording) {
+    ++recordings_;
     for (const KinetoRecording::GpuEvent& event : recording.gpu) {
       if (!event.communicates()) continue;
       const auto& ranged = recording.ranged_calls[event.call];
@@ -100,10 +103,11 @@ class CallCollector {
       const double took = static_cast<double>(event.end - event.start) * 1e-12;
       times.shortest = times.calls == 0 ? took : std::min(times.shortest, took);
       times.total += took;
+      if (times.recording != recordings_) ++times.members;
+      times.recording = recordings_;
       ++times.calls;
       times.name = call_name(text);
     }
-    ++recordings_;
   }
   [[nodiscard]] std::size_t untold() const { return untold_; }
 
@@ -112,15 +116,14 @@ class CallCollector {
     for (const auto& [key, times] : times_) {
       const auto& [op, bytes, ranks] = key;
       if (ranks.size() < 2) continue;
-      // Recorded members of a group count its calls each.
-      const auto seen = std::max<std::size_t>(1, std::min(ranks.size(), recordings_));
+      // Each of its members that was recorded counts its calls.
       out.push_back({.call = times.name,
                      .bytes = bytes,
                      .ranks = ranks,
-                     .calls = std::max<std::size_t>(1, times.calls / seen),
+                     .calls = std::max<std::size_t>(1, times.calls / times.members),
                      .shortest_s = times.shortest,
                      .predicted_s = cost_of(op, bytes, ranks),
-                     .total_s = times.total / static_cast<double>(recordings_)});
+                     .total_s = times.total / static_cast<double>(times.members)});
     }
     std::ranges::stable_sort(out, std::greater<>(), &DiagnosedCall::total_s);
     if (out.size() > kMostDiagnosedCalls) out.resize(kMostDiagnosedCalls);
@@ -131,6 +134,7 @@ class CallCollector {
   struct Times {
     std::string name;
     std::size_t calls = 0;
+    std::size_t members = 0, recording = 0;  ///< recorded; the newest of their recordings
     double shortest = 0, total = 0;
   };
 
@@ -145,31 +149,23 @@ class CallCollector {
     }
   }
   [[nodiscard]] std::vector<int> members(const RankTrace::Group& group) const {
-    if (!group.all) return group.ranks;
+    if (!group.all) {
+      std::vector<int> out = group.ranks;
+      std::ranges::sort(out);
+      return out;
+    }
     std::vector<int> out(static_cast<std::size_t>(scenario_.gpus()));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int>(i);
     return out;
   }
   [[nodiscard]] double cost_of(CollectiveOp op, double bytes, const std::vector<int>& ranks) const {
-    std::map<int, int> of_node;
-    for (const int rank : ranks) ++of_node[rank / scenario_.node.gpus];
-    int least = scenario_.node.gpus, most = 1;
-    for (const auto& [node, count] : of_node) {
-      least = std::min(least, count);
-      most = std::max(most, count);
-    }
-    const CollectiveCall call{.op = op,
-                              .payload = Bytes{bytes},
-                              .ranks = static_cast<int>(ranks.size()),
-                              .ranks_per_node = least,
-                              .nodes = static_cast<int>(of_node.size()),
-                              .ranks_per_node_max = most};
-    return collective_time(call, scenario_.node.gpu, scenario_.transport,
-                           scenario_.node.nic_bandwidth)
+    const CollectiveCall call = group_call(op, Bytes{bytes}, by_domain(placement_, ranks));
+    return collective_time(call, scenario_.node.gpu, scenario_.transport, nic_share(scenario_.node))
         .base_units();
   }
 
   const Scenario& scenario_;
+  Placement placement_;
   std::map<std::tuple<CollectiveOp, double, std::vector<int>>, Times> times_;
   std::size_t recordings_ = 0, untold_ = 0;
 };
@@ -316,7 +312,7 @@ const FieldTable<DiagnosedCall>& diagnosed_call_fields() {
           .add("predicted_s", "Alone on the scenario's cluster.",
                [](const Of& c) { return c.predicted_s; })
           .add("ratio", "Shortest over predicted.", [](const Of& c) { return c.ratio(); })
-          .add("total_s", "Of a rank on average, waits in it.",
+          .add("total_s", "Of a member that was recorded, on average, waits in it.",
                [](const Of& c) { return c.total_s; });
   return fields;
 }

@@ -8,19 +8,13 @@
 #include "models/base/input_error.hpp"
 #include "models/collectives/algorithms.hpp"
 #include "sim/fabric/connections.hpp"
+#include "sim/trace/group_call.hpp"
 #include "topologies/fabrics/switch_limits.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr LinkIndex kNoPort = FabricLinks::kNoLink;
-
-PlacementSpec placement_of(int ranks, const NodeSpec& node) {
-  return {.tensor = ranks,
-          .gpus_per_node = node.gpus,
-          .nvlink_domain = domain_share(ranks, node),
-          .nic_ports = nic_ports(node).count};
-}
 
 }  // namespace
 
@@ -29,7 +23,7 @@ TraceWiring::TraceWiring(const Trace& trace, const Cluster& cluster,
     : trace_(trace),
       cluster_(cluster),
       options_(options),
-      placement_(placement_of(trace.ranks, cluster.node)),
+      placement_(placement_in_order(trace.ranks, cluster.node)),
       nodes_(site.nodes),
       links_(*site.links),
       fabric_(links_.fabric()),
@@ -144,28 +138,15 @@ void TraceWiring::tell(DcqcnStart& start) const {
 TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   const std::vector<int>& group = trace_.groups[collective.group];
   if (group.size() < 2) return {};
-  std::vector<std::vector<int>> domains;
-  int last = -1;
-  for (const int rank : group) {  // ascending, and so are their domains
-    const int domain = placement_.domain_of(rank);
-    if (domain != last) domains.emplace_back();
-    last = domain;
-    domains.back().push_back(rank);
-  }
-  const auto size = [](const std::vector<int>& members) { return members.size(); };
-  const auto [least, most] = std::ranges::minmax(domains, {}, size);
-  const CollectiveCall call{.op = collective.op,
-                            .payload = std::max(Bytes{1}, collective.payload),
-                            .ranks = static_cast<int>(group.size()),
-                            .ranks_per_node = static_cast<int>(least.size()),
-                            .nodes = static_cast<int>(domains.size()),
-                            .ranks_per_node_max = static_cast<int>(most.size())};
+  const std::vector<std::vector<int>> domains = by_domain(placement_, group);
+  const CollectiveCall call =
+      group_call(collective.op, std::max(Bytes{1}, collective.payload), domains);
   const CollectiveCost cost = cost_of(call);
   double unit = cost.network_coefficient;
   if (unit <= 0) unit = cost.nvlink_coefficient > 0 ? cost.nvlink_coefficient : 1.0;
   Uses uses;
   uses.add(network_.add_link(unit * cost.payload_rate), 1.0);
-  if (most.size() > 1) {
+  if (call.ranks_per_node_max > 1) {
     for (const int rank : group) {
       for (const int direction : {0, 1}) {
         uses.add(port(rank, direction), cost.nvlink_coefficient / unit);

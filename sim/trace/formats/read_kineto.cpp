@@ -39,6 +39,8 @@ class KinetoReader {
   }
 
  private:
+  using Before = std::array<std::size_t, 3>;
+
   /// The last of the events of a kind that ended in (after, until] and come before event i.
   [[nodiscard]] std::optional<std::size_t> ended(bool communication, std::int64_t after,
                                                  std::int64_t until, std::size_t i) const {
@@ -54,7 +56,7 @@ class KinetoReader {
   void add(std::size_t i) {
     const KinetoRecording::GpuEvent& event = events_[i];
     std::size_t& last = last_[event.stream];
-    std::array<std::size_t, 2> before{last, kNone};
+    Before before{last, kNone, kNone};
     // What waits for nothing waits for the host, from the start of the recording.
     std::int64_t free = last == kNone ? 0 : ended_[last];
     const std::int64_t previous = last == kNone ? kBeforeAll : events_[last].end;
@@ -62,6 +64,15 @@ class KinetoReader {
     if (const auto other = ended(!event.communicates(), after, event.start, i)) {
       before[1] = *other;
       free = std::max(free, ended_[*other]);
+    }
+    // What computes or copies on a stream of its own, and ended since the one before on this stream
+    // did: the recording does not tell events between streams, and side by side they were not.
+    if (!event.communicates()) {
+      const auto other = ended(false, previous, event.start, i);
+      if (other && ended_[*other] <= event.start) {
+        before[2] = *other;
+        free = std::max(free, ended_[*other]);
+      }
     }
     // A kernel may begin before the one before it has ended (programmatic dependent launch): it
     // counts from there.
@@ -117,7 +128,7 @@ class KinetoReader {
     out_.depends_on(2 * event + 1);
   }
 
-  void wait_for(const std::array<std::size_t, 2>& before) {
+  void wait_for(const Before& before) {
     for (const std::size_t event : before) {
       if (event == kNone) continue;
       out_.depends_on(2 * event + 1);

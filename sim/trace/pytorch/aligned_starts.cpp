@@ -68,7 +68,8 @@ std::string align_starts(std::span<KinetoRecording> recordings) {
   }
   return fmt::format(
       "ranks begin up to {:.4g} ms apart, as the ends of their calls tell, which they leave "
-      "together",
+      "together; the recorded and the replayed step are from the first one's beginning to the last "
+      "one's end, and have as much of it more than a rank's own",
       static_cast<double>(most - least) * 1e-9);
 }
 

@@ -224,6 +224,45 @@ TEST_CASE("lockstep diagnose: the shortest call of each group stands beside its 
   CHECK(lockstep_with(args).exit == Exit::assertion_missed);
 }
 
+TEST_CASE("lockstep diagnose: a call is priced among its NVLink domains and NICs, as replay does") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", R"({"model": "llama3_8b",
+    "cluster": {"node": "aws_p5", "nodes": 2},
+    "parallelism": {"tensor": 8, "sequence": true, "data": 2},
+    "batch": {"sequences": 16, "micro": 1, "tokens": 4096}})");
+  // Four calls of a pair, of which both members were recorded, or one.
+  const std::string pair = reduce_call(0, 8, 134'217'728);
+  std::vector<std::string> files;
+  for (const int rank : {0, 8}) {
+    std::vector<DiagnosedKernel> kernels{{"gemm", 0, 10}};
+    for (int call = 0; call < 4; ++call) {
+      kernels.push_back({"ncclDevKernel_AllReduce", 10.0 + 10 * call, 19.0 + 10 * call, pair});
+    }
+    files.push_back(folder.write(fmt::format("rank{}.json", rank), recording(rank, 16, kernels)));
+  }
+  const auto call_on = [&](const std::vector<std::string>& sets, std::size_t ranks) {
+    std::vector<std::string> words{job};
+    words.insert(words.end(), files.begin(), files.begin() + static_cast<std::ptrdiff_t>(ranks));
+    words.insert(words.end(), sets.begin(), sets.end());
+    const DiagnosedJson calls = diagnosed(words)["collectives"];
+    REQUIRE(calls.size() == 1);
+    return calls[0];
+  };
+  // A ring of two moves all of the buffer over a GPU's share of the NICs: 4 of 12.5 GB/s, or half
+  // of one of 50; in one NVLink domain it never leaves it.
+  const double bytes = 2 * 134'217'728.0;
+  CHECK(call_on({}, 2)["predicted_s"].get<double>() == near(bytes / 50e9).epsilon(0.2));
+  CHECK(call_on({"--set", "cluster.node=hgx_h100_pcie"}, 2)["predicted_s"].get<double>() ==
+        near(bytes / 25e9).epsilon(0.2));
+  CHECK(call_on({"--set", "cluster.node=gb200_nvl72", "--set", "cluster.nodes=4"}, 2)["predicted_s"]
+            .get<double>() < bytes / 300e9);
+  for (const std::size_t ranks : {1U, 2U}) {
+    const DiagnosedJson call = call_on({}, ranks);
+    CHECK(call["calls"] == 4);
+    CHECK(call["total_s"].get<double>() == near(0.036));
+  }
+}
+
 TEST_CASE("lockstep diagnose: a mistake is one line, with status 2") {
   const TemporaryFolder folder;
   const std::string job = folder.write("job.json", kDiagnosedJob);

@@ -470,6 +470,22 @@ TEST_CASE("read_kineto: a stream that begins late begins as late again") {
   CHECK(replayed(trace, trace_cluster()).end == trace.recorded);
 }
 
+TEST_CASE("read_kineto: what ran one after the other on two streams does so on any card") {
+  // 10 ms on one stream, 10 on another, and 5 of the first again, with a gap of the host before it.
+  const std::string text =
+      R"({"traceEvents": [{"ph": "M"})" + kineto_kernel("gemm_a", 0, 10'000, 7) +
+      kineto_kernel("gemm_b", 10'000, 10'000, 8) + kineto_kernel("gemm_c", 21'000, 5'000, 7) + "]}";
+  for (const std::uint64_t times : {1, 2, 5}) {
+    CAPTURE(times);
+    RankTrace rank = read_kineto("t.json", 0, text);
+    for (RankTrace::Node& node : rank.nodes) {
+      if (node.kind == TraceNodeKind::compute) node.duration.ps *= times;
+    }
+    const Trace trace = join({std::move(rank)});
+    CHECK(replayed(trace, trace_cluster()).end == StepTime{(25'000 * times + 1'000) * kMicro});
+  }
+}
+
 TEST_CASE("read_kineto: whatever computes on however many streams, it takes as long again") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);

@@ -33,7 +33,9 @@ TEST_CASE("align_starts: a rank begins as much later as its calls end earlier on
   std::vector<KinetoRecording> ranks{clocked(5, {20, 40, 100}), clocked(5, {13, 33, 93}),
                                      clocked(5, {22, 42, 102})};
   CHECK(align_starts(ranks) ==
-        "ranks begin up to 9 ms apart, as the ends of their calls tell, which they leave together");
+        "ranks begin up to 9 ms apart, as the ends of their calls tell, which they leave together; "
+        "the recorded and the replayed step are from the first one's beginning to the last one's "
+        "end, and have as much of it more than a rank's own");
   CHECK(ranks[0].gpu[0].start == 2 * kMilli);
   CHECK(ranks[1].gpu[0].start == 9 * kMilli);
   CHECK(ranks[2].gpu[0].start == 0);
