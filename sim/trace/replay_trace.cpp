@@ -36,9 +36,13 @@ class RunningTrace::State {
 
   void begin(StepTime now) {
     begin_ = now_ = now;
-    for (RankClock& clock : clocks_) clock.since = now;
-    for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-      if (nodes_[n].unmet == 0) ready_.push_back(n);
+    for (std::uint32_t rank = 0; rank < clocks_.size(); ++rank) {
+      clocks_[rank].since = clocks_[rank].ended = now + begin_of(rank);
+      if (begin_of(rank) > StepTime{}) {
+        queue_.push(clocks_[rank].since, kRankBegins, rank);
+      } else {
+        begin_rank(rank);
+      }
     }
     handle_ready();
   }
@@ -61,10 +65,13 @@ class RunningTrace::State {
   void tell(DcqcnStart& start) const { wiring_.tell(start); }
 
   TraceReplay finish() {
-    out_.end = since_begin();
     for (std::uint32_t rank = 0; rank < clocks_.size(); ++rank) {
-      out_.ranks.push_back(book(rank).times);
-      assert(out_.ranks.back().total() == out_.end && "a rank's times add up to the step");
+      out_.end = std::max(out_.end, clocks_[rank].ended - begin_ - begin_of(rank));
+    }
+    for (const RankClock& clock : clocks_) {
+      TraceRankTimes& times = out_.ranks.emplace_back(clock.times);
+      assert(times.total() <= out_.end && "a rank does nothing before its beginning");
+      times.idle += out_.end - times.total();
     }
     out_.messages = messages_.size();
     out_.messages_moving = to_seconds(message_time_);
@@ -103,7 +110,11 @@ class RunningTrace::State {
     if (since_begin() > kLongestReplay) fail_long();
   }
 
-  enum EventKind : std::uint32_t { kNodeDone, kCallStarts, kMessageArrives };
+  [[nodiscard]] StepTime begin_of(std::uint32_t rank) const {
+    return trace_.begins.empty() ? StepTime{} : trace_.begins[rank];
+  }
+
+  enum EventKind : std::uint32_t { kNodeDone, kCallStarts, kMessageArrives, kRankBegins };
 
   struct Node {
     StepTime duration;
@@ -120,6 +131,7 @@ class RunningTrace::State {
   struct RankClock {
     std::uint32_t computing = 0, moving = 0, waiting = 0;
     StepTime since;
+    StepTime ended;  ///< its last node that is done
     TraceRankTimes times;
   };
   struct Call {
@@ -244,6 +256,13 @@ class RunningTrace::State {
     return c;
   }
 
+  void begin_rank(std::uint32_t rank) {
+    const std::uint32_t end = trace_.rank_first[rank + 1];
+    for (std::uint32_t n = trace_.rank_first[rank]; n < end; ++n) {
+      if (nodes_[n].unmet == 0) ready_.push_back(n);
+    }
+  }
+
   /// In the order in which they became ready.
   void handle_ready() {
     std::size_t next = 0;  // beginning one may make others ready
@@ -302,6 +321,7 @@ class RunningTrace::State {
 
   void finish(std::uint32_t n) {
     --unfinished_;
+    clocks_[nodes_[n].rank].ended = now_;
     if (options_.record_times) out_.ends[n] = since_begin();
     const std::uint32_t end = successors_end(n);
     for (std::uint32_t s = nodes_[n].successors; s < end; ++s) {
@@ -445,6 +465,8 @@ class RunningTrace::State {
         return move_call(event.subject);
       case kMessageArrives:
         return message_arrived(event.subject);
+      case kRankBegins:
+        return begin_rank(event.subject);
     }
   }
 

@@ -28,7 +28,7 @@ struct TraceReplayOptions {
   bool record_times = false;                     ///< fill TraceReplay::starts and ends
 };
 
-/// Where a rank's time went. The four add up to the whole, tick for tick.
+/// Where a rank's time went, from its beginning on. The four add up to the step, tick for tick.
 struct TraceRankTimes {
   StepTime compute;        ///< at least one kernel or copy runs
   StepTime communication;  ///< none runs, but bytes of the rank are on their way
@@ -50,7 +50,7 @@ struct TraceCallTimes {
 };
 
 struct TraceReplay {
-  StepTime end;
+  StepTime end;  ///< the longest that a rank took from its own beginning to its own end
   std::vector<TraceRankTimes> ranks;
   std::vector<TraceCallTimes> calls;  ///< longest first
   std::uint64_t messages = 0;

@@ -68,6 +68,7 @@ struct TraceWork {
 struct Trace {
   int ranks = 0;
   std::vector<std::uint32_t> rank_first;  ///< by rank, and the end
+  std::vector<StepTime> begins;           ///< by rank, after the first one's; empty: together
   std::vector<TraceNode> nodes;
   std::vector<std::uint64_t> ids;    ///< by node: the file's number, or the line of GOAL
   std::vector<std::uint32_t> names;  ///< by node: in `strings`
@@ -82,7 +83,7 @@ struct Trace {
   std::vector<std::string> repaired;  ///< what was missing and is assumed, a sentence each
   std::vector<std::string> notes;     ///< what the trace is of, a sentence each
   std::string device;                 ///< the card, as the recording names it; empty: it does not
-  StepTime recorded;                  ///< how long it took; zero: the files do not say
+  StepTime recorded;                  ///< the longest of the ranks; zero: the files do not say
 
   [[nodiscard]] std::size_t size() const { return nodes.size(); }
   [[nodiscard]] std::span<const std::uint32_t> dependencies_of(std::uint32_t node) const {

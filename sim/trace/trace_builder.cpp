@@ -98,6 +98,7 @@ class Joiner {
 
   void add(RankTrace& rank) {
     trace_.rank_first.push_back(static_cast<std::uint32_t>(trace_.size()));
+    trace_.begins.push_back(rank.begin);
     trace_.files.push_back(rank.file);
     const std::vector<std::size_t> dependency_first = sort_nodes(rank);
     check_ids(rank);

@@ -66,6 +66,7 @@ struct RankTrace {
     std::string first;  ///< what lacks what
   };
   Unknown unknown;
+  StepTime begin;      ///< after the first rank's
   StepTime recorded;   ///< from its first event to its last; zero: the file does not say
   std::string device;  ///< the card, as the file names it
   std::vector<std::string> notes;

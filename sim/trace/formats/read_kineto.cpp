@@ -24,7 +24,8 @@ class KinetoReader {
     out_.file = recording.file;
     out_.rank = rank;
     out_.world = std::max(1, recording.world.value_or(1));
-    out_.recorded = picos(recording.end);
+    out_.begin = picos(recording.begin);
+    out_.recorded = picos(recording.end - recording.begin);
     out_.device = recording.device;
   }
 
@@ -58,7 +59,7 @@ class KinetoReader {
     std::size_t& last = last_[event.stream];
     Before before{last, kNone, kNone};
     // What waits for nothing waits for the host, from the start of the recording.
-    std::int64_t free = last == kNone ? 0 : ended_[last];
+    std::int64_t free = last == kNone ? recording_.begin : ended_[last];
     const std::int64_t previous = last == kNone ? kBeforeAll : events_[last].end;
     const std::int64_t after = event.communicates() ? kBeforeAll : previous;
     if (const auto other = ended(!event.communicates(), after, event.start, i)) {

@@ -44,6 +44,7 @@ void begin_later(KinetoRecording& recording, std::int64_t by) {
     event.end += by;
     event.launch += by;
   }
+  recording.begin += by;
   recording.end += by;
 }
 
@@ -68,8 +69,8 @@ std::string align_starts(std::span<KinetoRecording> recordings) {
   }
   return fmt::format(
       "ranks begin up to {:.4g} ms apart, as the ends of their calls tell, which they leave "
-      "together; the recorded and the replayed step are from the first one's beginning to the last "
-      "one's end, and have as much of it more than a rank's own",
+      "together; the recorded and the replayed step are the longest that a rank takes from its own "
+      "beginning to its own end",
       static_cast<double>(most - least) * 1e-9);
 }
 

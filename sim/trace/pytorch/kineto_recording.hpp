@@ -81,6 +81,7 @@ struct KinetoRecording {
   std::string file;
   std::optional<int> rank, world;  ///< of its "distributedInfo"
   std::string device;              ///< the first card, as its driver names it
+  std::int64_t begin = 0;          ///< of the rank, after the first rank's (aligned_starts.hpp)
   std::int64_t end = 0;            ///< of the last event, or of the step that it was cut to
   bool is_cut = false;             ///< to a step (profiler_steps.hpp)
   std::vector<std::string> names;

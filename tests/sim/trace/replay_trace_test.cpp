@@ -104,6 +104,32 @@ TEST_CASE("replay_trace: of ready nodes of a stream the one with the lowest numb
   CHECK(replay.starts[2] == StepTime{30 * kNano});
 }
 
+TEST_CASE("replay_trace: where ranks begin apart, the step is the longest that one takes itself") {
+  // The second begins 3 us later, has as much less to do before their call, and more after it.
+  const Bytes size{1e6};
+  RankTrace first = trace_rank(0), second = trace_rank(1);
+  add_compute(first, 1, 7000, 0);
+  add_call(first, 2, CollectiveOp::all_reduce, size, 2, {1});
+  second.begin = {3000 * kNano};
+  add_compute(second, 1, 4000, 0);
+  add_call(second, 2, CollectiveOp::all_reduce, size, 2, {1});
+  add_compute(second, 3, 3000, 0, {2});
+  const auto together = [&] {
+    RankTrace a = trace_rank(0), b = trace_rank(1);
+    add_call(a, 2, CollectiveOp::all_reduce, size, 2);
+    add_call(b, 2, CollectiveOp::all_reduce, size, 2);
+    return replayed({a, b}, trace_cluster()).end;
+  }();
+  const TraceReplay replay = replayed({first, second}, trace_cluster());
+  CHECK(replay.end == together + StepTime{7000 * kNano});
+  for (const TraceRankTimes& rank : replay.ranks) {
+    CHECK(rank.total() == replay.end);
+    CHECK(rank.compute == StepTime{7000 * kNano});
+    CHECK(rank.communication == together);
+    CHECK(rank.idle + rank.waiting == StepTime{});
+  }
+}
+
 TEST_CASE("replay_trace: a message takes what the model of send and receive says, near and far") {
   const Bytes size{1e6};
   const std::string near =

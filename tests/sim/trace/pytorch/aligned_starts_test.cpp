@@ -34,11 +34,14 @@ TEST_CASE("align_starts: a rank begins as much later as its calls end earlier on
                                      clocked(5, {22, 42, 102})};
   CHECK(align_starts(ranks) ==
         "ranks begin up to 9 ms apart, as the ends of their calls tell, which they leave together; "
-        "the recorded and the replayed step are from the first one's beginning to the last one's "
-        "end, and have as much of it more than a rank's own");
+        "the recorded and the replayed step are the longest that a rank takes from its own "
+        "beginning to its own end");
   CHECK(ranks[0].gpu[0].start == 2 * kMilli);
   CHECK(ranks[1].gpu[0].start == 9 * kMilli);
   CHECK(ranks[2].gpu[0].start == 0);
+  CHECK(ranks[0].begin == 2 * kMilli);
+  CHECK(ranks[1].begin == 9 * kMilli);
+  CHECK(ranks[2].begin == 0);
   for (const KinetoRecording& rank : ranks) {
     CHECK(rank.gpu[1].end == 22 * kMilli);
     CHECK(rank.end == 102 * kMilli);
