@@ -64,6 +64,12 @@ struct TraceWork {
   friend bool operator==(const TraceWork&, const TraceWork&) = default;
 };
 
+/// A wait that a recording neither shows nor rules out: a node, and communication of its rank that
+/// had ended when it began.
+struct PossibleWait {
+  std::uint32_t node = 0, on = 0;
+};
+
 /// Nodes of all ranks, rank by rank. Flat: a trace of a million nodes is a handful of allocations.
 struct Trace {
   int ranks = 0;
@@ -75,6 +81,7 @@ struct Trace {
   std::vector<std::string> strings;
   std::vector<std::uint32_t> dependency_first;  ///< by node, and the end: in `dependencies`
   std::vector<std::uint32_t> dependencies;      ///< nodes of the same rank that must be done before
+  std::vector<PossibleWait> possible_waits;     ///< beyond `dependencies`, by node
   std::vector<std::vector<int>> groups;         ///< ranks, ascending
   std::vector<TraceCollective> collectives;
   std::vector<TraceMessage> messages;

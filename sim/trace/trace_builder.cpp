@@ -122,6 +122,7 @@ class Joiner {
         trace_.dependencies.push_back(base + *found);
       }
     }
+    add_possible_waits(rank, index, base);
     repaired_ += rank.repaired;
     links_.kernels += rank.links.kernels;
     links_.unlinked += rank.links.unlinked;
@@ -170,6 +171,15 @@ class Joiner {
     if (unknown_.first.empty()) unknown_.first = rank.unknown.first;
     unknown_.calls += rank.unknown.calls;
     unknown_.time += rank.unknown.time;
+  }
+
+  void add_possible_waits(const RankTrace& rank, const NodeIndex& index, std::uint32_t base) {
+    std::vector<PossibleWait>& waits = trace_.possible_waits;
+    const auto first = static_cast<std::ptrdiff_t>(waits.size());
+    for (const auto& [id, on] : rank.possible_waits) {
+      waits.push_back({base + index.find(id).value(), base + index.find(on).value()});
+    }
+    std::ranges::stable_sort(waits.begin() + first, waits.end(), {}, &PossibleWait::node);
   }
 
   void add_links() {
@@ -375,6 +385,23 @@ Trace join(std::vector<RankTrace> ranks) {
     rank = {};  // its memory goes as the trace's comes
   }
   return joiner.finish();
+}
+
+Trace with_possible_waits(const Trace& trace) {
+  Trace out = trace;
+  out.dependencies.clear();
+  out.possible_waits.clear();
+  auto possible = trace.possible_waits.begin();
+  for (std::uint32_t n = 0; n < trace.size(); ++n) {
+    out.dependency_first[n] = static_cast<std::uint32_t>(out.dependencies.size());
+    const auto known = trace.dependencies_of(n);
+    out.dependencies.insert(out.dependencies.end(), known.begin(), known.end());
+    for (; possible != trace.possible_waits.end() && possible->node == n; ++possible) {
+      out.dependencies.push_back(possible->on);
+    }
+  }
+  out.dependency_first[trace.size()] = static_cast<std::uint32_t>(out.dependencies.size());
+  return out;
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/trace/trace.hpp"
@@ -54,6 +55,8 @@ struct RankTrace {
   std::string file;
   std::vector<Node> nodes;
   std::vector<std::uint64_t> dependencies;  ///< ids
+  /// PossibleWait by ids: a node, and what it may have waited for.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> possible_waits;
   std::vector<std::string> names;
   std::vector<Group> groups;
   std::size_t repaired = 0;  ///< dependencies that the file did not have
@@ -99,5 +102,9 @@ std::string node_text(std::uint64_t id, std::string_view name);
 /// Throws InputError where another trace's rank is missing, or one is there twice, a number is
 /// twice in a rank, or copies would make more than kMostCopiedNodes.
 Trace join(std::vector<RankTrace> ranks);
+
+/// The trace with all of its possible waits among its dependencies: the longest that it may take
+/// where communication takes another time than it did.
+Trace with_possible_waits(const Trace& trace);
 
 }  // namespace lockstep

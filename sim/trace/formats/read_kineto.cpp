@@ -20,7 +20,8 @@ class KinetoReader {
       : recording_(recording),
         events_(recording.gpu),
         ended_(recording.gpu.size()),
-        last_(recording.streams, kNone) {
+        last_(recording.streams, kNone),
+        considered_(recording.streams, kBeforeAll) {
     out_.file = recording.file;
     out_.rank = rank;
     out_.world = std::max(1, recording.world.value_or(1));
@@ -75,6 +76,7 @@ class KinetoReader {
         free = std::max(free, ended_[*other]);
       }
     }
+    note_possible_waits(i, before[1]);
     // A kernel may begin before the one before it has ended (programmatic dependent launch): it
     // counts from there.
     const std::int64_t start = last == kNone ? event.start : std::max(event.start, ended_[last]);
@@ -91,6 +93,22 @@ class KinetoReader {
     } else {
       wait_for(before);
     }
+  }
+
+  /// Communication that ended while the stream was busy, or that was not the last to end: the next
+  /// kernel there may have needed it, and would wait where it takes longer.
+  void note_possible_waits(std::size_t i, std::size_t waited_for) {
+    const KinetoRecording::GpuEvent& event = events_[i];
+    std::int64_t& considered = considered_[event.stream];
+    const auto& ends = ends_[1];
+    const std::pair until(event.start, events_.size());
+    for (auto it = std::ranges::upper_bound(ends, std::pair(considered, events_.size()));
+         it != ends.end() && *it < until; ++it) {
+      const std::size_t other = it->second;
+      if (other >= i || other == waited_for || events_[other].stream == event.stream) continue;
+      out_.possible_waits.emplace_back(2 * i + 1, 2 * other + 1);
+    }
+    considered = std::max(considered, event.start);
   }
   void add_delay(std::uint64_t id, std::int64_t length) {
     RankTrace::Node& delay = out_.add(id, "host");
@@ -146,6 +164,7 @@ class KinetoReader {
   std::vector<std::int64_t> ended_;  ///< by event, as it is replayed
   std::array<std::vector<std::pair<std::int64_t, std::size_t>>, 2> ends_;  ///< computing, other
   std::vector<std::size_t> last_;                                          ///< event of each stream
+  std::vector<std::int64_t> considered_;  ///< by stream: the start of its last event
 };
 
 }  // namespace

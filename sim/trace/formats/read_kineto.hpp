@@ -11,6 +11,8 @@
 /// - the rest of the gap before a kernel is the host's, and is a delay of the same length: of the
 ///   first kernel of a stream from the start of the recording, or of the step that it was cut to;
 ///   so is what a step has left after its last kernel.
+/// What other communication had ended before a node began, hidden behind kernels, it may have
+/// waited for or not (RankTrace::possible_waits).
 /// A trace without communication takes exactly as long as it was recorded to. The wait of a
 /// collective for the last of its ranks is part of its recorded duration, so that duration is not
 /// used where the call is known.

@@ -12,6 +12,7 @@
 #include "models/base/output_file.hpp"
 #include "models/collectives/algorithms.hpp"
 #include "sim/measured/device_name.hpp"
+#include "sim/trace/trace_builder.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
@@ -208,6 +209,14 @@ std::optional<HashAnswer> hash_of(const ReplayStudy& study, const TraceMatches& 
   });
 }
 
+/// The step where all that a recording lets be waited for is.
+std::optional<StepTime> longest_of(const Trace& trace, const Cluster& cluster,
+                                   const TraceReplayOptions& how) {
+  if (trace.possible_waits.empty()) return std::nullopt;
+  const Trace waits = with_possible_waits(trace);
+  return replay_trace(waits, match(waits), cluster, {.collectives = how.collectives}).end;
+}
+
 Exit run_replay(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -252,6 +261,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
   const TraceMatches matches = match(study.trace);
   profile += watch.lap("match", study.trace.size());
   study.replay = replay_trace(study.trace, matches, study.cluster, how);
+  study.longest = longest_of(study.trace, study.cluster, how);
   profile += watch.lap("replay", study.trace.size());
   study.hash = hash_of(study, matches, how, options, console);
 

@@ -98,6 +98,16 @@ std::optional<double> over_recorded(const ReplayStudy& study) {
 
 constexpr double kSame = 0.02;  // a replay that differs by more says so
 
+/// What waits that the recording does not tell may add.
+std::string longest_line(const ReplayStudy& study) {
+  if (!study.longest || *study.longest <= study.replay.end) return {};
+  const double most = seconds_of(*study.longest);
+  return labelled_line(
+      "or up to", 24,
+      fmt::format("{} ({}), if kernels need the communication that was hidden behind others",
+                  duration_text(most), error_text(most / seconds_of(study.replay.end) - 1)));
+}
+
 /// The lines that hold the replay against the recording.
 std::string recorded_lines(const ReplayStudy& study) {
   const std::optional<double> ratio = over_recorded(study);
@@ -180,6 +190,7 @@ std::string replay_table(const ReplayStudy& study, const TextStyle& style) {
     out += wrap("repaired: " + line, kTextColumns, 2) + "\n";
   }
   out += "\n" + labelled_line("step time", 24, duration_text(seconds_of(replay.end)));
+  out += longest_line(study);
   if (study.hash) {
     const HashAnswer& hash = *study.hash;
     out += hash.draws == 1 ? labelled_line("hash", 24, one_draw_text(hash))
@@ -309,8 +320,16 @@ void add_recorded(FieldTable<Study>& fields) {
 const FieldTable<Study>& study_fields() {
   static const FieldTable<Study> fields = [] {
     FieldTable<Study> out;
-    out.add("step_s", Better::less, "The step, from the first start to the last end.",
+    out.add("step_s", Better::less,
+            "The step: the longest that a rank takes from its beginning to its end.",
             [](const Study& s) { return seconds_of(s.replay.end); })
+        .add("step_s_high", Better::less,
+             "The step if kernels wait for all communication that was hidden behind others in the "
+             "recording, which does not tell who needs it; absent where none was.",
+             [](const Study& s) -> std::optional<double> {
+               if (!s.longest) return std::nullopt;
+               return seconds_of(std::max(*s.longest, s.replay.end));
+             })
         .add("longest_path_s", Better::less, "Longest path of a rank without communication.",
              [](const Study& s) { return seconds_of(s.replay.longest_path); })
         .add("ranks", "Ranks of the trace.", [](const Study& s) { return s.trace.ranks; })

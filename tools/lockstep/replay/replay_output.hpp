@@ -20,8 +20,9 @@ struct ReplayStudy {
   Trace trace;
   Cluster cluster;
   TraceReplay replay;
-  std::optional<WhatIf> what_if;     ///< with --recorded-on
-  std::optional<HashAnswer> hash{};  ///< where hashes decide; its band is of the step's time
+  std::optional<StepTime> longest{};  ///< with all possible waits, where there are any
+  std::optional<WhatIf> what_if;      ///< with --recorded-on
+  std::optional<HashAnswer> hash{};   ///< where hashes decide; its band is of the step's time
 };
 
 /// Step time beside the recorded one, where ranks' time went, the collectives that took longest.

@@ -136,6 +136,10 @@ std::string replay_page(const ReplayStudy& study) {
     words += escaped(fmt::format("; recorded were {}: {:+.1f}\u00a0%", page_duration(recorded),
                                  100 * (end / recorded - 1)));
   }
+  if (study.longest && *study.longest > replay.end) {
+    words += escaped(fmt::format("; up to {} if kernels need the communication that was hidden",
+                                 page_duration(in_seconds(*study.longest))));
+  }
   page.headline(words + escaped("."));
   std::vector<PageFigure> figures{{.value = page_duration(end), .label = "step time"},
                                   {.value = page_duration(in_seconds(replay.longest_path)),

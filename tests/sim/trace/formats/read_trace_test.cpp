@@ -486,6 +486,34 @@ TEST_CASE("read_kineto: what ran one after the other on two streams does so on a
   }
 }
 
+TEST_CASE("read_kineto: who needs communication that was hidden is not told, and both are known") {
+  // Hidden behind the first product when it was recorded; here it takes longer than both.
+  constexpr const char* kCall =
+      R"(, "Collective name": "allreduce", "In msg nelems": 500000000,)"
+      R"( "Out msg nelems": 500000000, "dtype": "BFloat16", "Group size": 2,)"
+      R"( "Process Group Name": "0", "Process Group Ranks": "[0, 1]")";
+  std::vector<RankTrace> hidden, alone;
+  for (int r = 0; r < 2; ++r) {
+    const std::string begin = fmt::format(
+        R"({{"distributedInfo": {{"rank": {}, "world_size": 2}}, "traceEvents": [{{"ph": "M"}})",
+        r);
+    const std::string call = kineto_kernel("ncclDevKernel_AllReduce", 0, 50, 20, kCall);
+    hidden.push_back(read_kineto("t", std::nullopt,
+                                 begin + kineto_kernel("gemm_a", 0, 100, 7) +
+                                     kineto_kernel("gemm_b", 100, 100, 7) + call +
+                                     kineto_kernel("gemm_c", 200, 100, 7) + "]}"));
+    alone.push_back(read_kineto("t", std::nullopt, begin + call + "]}"));
+  }
+  const StepTime reduce = replayed(std::move(alone), trace_cluster()).end;
+  REQUIRE(reduce > StepTime{300 * kMicro});
+  const Trace trace = join(std::move(hidden));
+  CHECK(replayed(trace, trace_cluster()).end == reduce);
+  // The second product is the first that can have needed it.
+  CHECK(trace.possible_waits.size() == 2);
+  CHECK(replayed(with_possible_waits(trace), trace_cluster()).end ==
+        reduce + StepTime{200 * kMicro});
+}
+
 TEST_CASE("read_kineto: whatever computes on however many streams, it takes as long again") {
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
