@@ -475,7 +475,7 @@ TEST_CASE("read_kineto: what ran one after the other on two streams does so on a
   const std::string text =
       R"({"traceEvents": [{"ph": "M"})" + kineto_kernel("gemm_a", 0, 10'000, 7) +
       kineto_kernel("gemm_b", 10'000, 10'000, 8) + kineto_kernel("gemm_c", 21'000, 5'000, 7) + "]}";
-  for (const std::uint64_t times : {1, 2, 5}) {
+  for (const std::uint64_t times : {1U, 2U, 5U}) {
     CAPTURE(times);
     RankTrace rank = read_kineto("t.json", 0, text);
     for (RankTrace::Node& node : rank.nodes) {
