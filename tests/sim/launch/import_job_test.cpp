@@ -530,6 +530,52 @@ TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's
   CHECK(fate_of(bare, "fsdp_config") == "not modelled");
 }
 
+TEST_CASE("import job: LLaMA-Factory checkpoints all layers unless it is told not to") {
+  const auto recompute_with = [](const std::string& lines) {
+    const std::string yaml = "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\n";
+    return job_of(imported("t.yaml", yaml + lines))["recompute"];
+  };
+  CHECK(recompute_with("stage: sft\ncutoff_len: 4096\n") == "full");
+  CHECK(recompute_with("cutoff_len: 4096\ngradient_checkpointing: false\n") == "full");
+  const std::string off = "cutoff_len: 4096\ndisable_gradient_checkpointing: true\n";
+  CHECK(recompute_with(off) != "full");
+  CHECK(recompute_with(off + "gradient_checkpointing: true\n") == "full");
+  CHECK(recompute_with("max_seq_length: 4096\n") != "full");  // the Trainer's own script
+}
+
+TEST_CASE("import job: Axolotl's products of 8 bits and Liger's operators, one by one") {
+  const auto with = [](const std::string& lines) {
+    return imported("a.yaml",
+                    "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 4096\n"
+                    "micro_batch_size: 1\n" +
+                        lines);
+  };
+  for (const char* const both : {"fp8: true\nbf16: auto\n", "bf16: auto\nfp8: true\n"}) {
+    CHECK(job_of(with(both))["precision"] == "fp8");
+  }
+  CHECK(fate_of(with("bf16: auto\n"), "bf16") == "used");
+  for (const char* const key : {"liger_rms_norm", "liger_rope", "liger_glu_activation",
+                                "liger_fused_linear_cross_entropy", "cut_cross_entropy"}) {
+    CAPTURE(key);
+    CHECK(fate_of(with(std::string("bf16: auto\n") + key + ": true\n"), key) == "used");
+  }
+  const Json fused = job_of(with("bf16: auto\nliger_rope: true\n"));
+  CHECK(fused["stack"]["fused_rope"] == true);
+  CHECK(fate_of(with("bf16: auto\ns2_attention: true\n"), "s2_attention") == "not modelled");
+}
+
+TEST_CASE("import job: NeMo's fused operators are the stack's") {
+  const JobImport found =
+      imported("n.yaml",
+               "model:\n  _target_: megatron.bridge.models.llama.Llama3ModelProvider70B\n"
+               "  tensor_model_parallel_size: 2\n  seq_length: 8192\n"
+               "  gradient_accumulation_fusion: false\n  apply_rope_fusion: false\n"
+               "train:\n  global_batch_size: 64\n");
+  CHECK(fate_of(found, "model.gradient_accumulation_fusion") == "used");
+  CHECK(fate_of(found, "model.apply_rope_fusion") == "used");
+  CHECK(job_of(found)["stack"]["gradient_accumulation_fusion"] == false);
+}
+
 TEST_CASE("import job: preference optimisation and RL of the Trainer's users are no fine-tuning") {
   const std::string yaml =
       "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\ncutoff_len: 4096\n";
