@@ -118,8 +118,8 @@ class Sketching {
       for (const Setting& one : part.launcher) add(part.kind, one, launcher, tables);
       for (const Setting& one : part.settings) add(part.kind, one, tables, launcher);
     }
-    guess_stage();
     settle_checkpointing();
+    guess_stage();
     settle_fsdp();
     settle_precision();
     settle_few_bits();

@@ -161,8 +161,8 @@ bf16: true
   const JobImport four = imported("sft.yaml", yaml + adapter + "load_in_4bit: true\n");
   CHECK(job_of(four)["lora"]["base"] == "nf4");
   const JobImport bare = imported("sft.yaml", yaml + "load_in_4bit: true\n");
-  REQUIRE(bare.remarks.size() == 1);
-  CHECK(bare.remarks[0] == "weights of 4 bits without an adapter: taken as 16 bits");
+  REQUIRE(bare.remarks.size() == 2);  // the other: cutoff_len is LLaMA-Factory's
+  CHECK(bare.remarks[1] == "weights of 4 bits without an adapter: taken as 16 bits");
 }
 
 TEST_CASE("import job: the format of gradients is the stack's, where it is another") {
