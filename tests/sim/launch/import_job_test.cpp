@@ -564,6 +564,15 @@ TEST_CASE("import job: Axolotl's products of 8 bits and Liger's operators, one b
   CHECK(fate_of(with("bf16: auto\ns2_attention: true\n"), "s2_attention") == "not modelled");
 }
 
+TEST_CASE("import job: a key of TorchTitan's sections that nobody knows is told") {
+  const JobImport found = imported("t.toml",
+                                   "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+                                   "[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
+                                   "steps = 10\nnew_way_to_train = true\n");
+  CHECK(fate_of(found, "training.new_way_to_train") == "unknown");
+  CHECK(fate_of(found, "training.steps") == "harmless");
+}
+
 TEST_CASE("import job: NeMo's fused operators are the stack's") {
   const JobImport found =
       imported("n.yaml",
