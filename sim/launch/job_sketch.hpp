@@ -61,6 +61,8 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
                                      ///< "auto": the checkpoint's
   std::string recompute;             ///< none, selective, full
   bool fsdp_checkpointing = false;   ///< by FSDP, whatever the model's own switch says
+  bool llama_factory = false;        ///< which checkpoints all layers unless it is told not to
+  std::optional<bool> no_default_checkpointing;  ///< LLaMA-Factory's switch, where it is written
   std::vector<std::string> recompute_modules;
   std::optional<int> recompute_layers;  ///< of a stage, or in a group of recompute_every_layer
   bool recompute_every_layer = false;   ///< Megatron's "uniform": all of them, group by group

@@ -73,7 +73,7 @@ constexpr std::array kOtherRows{
            "te_rng_tracker inference_* encoder_num_layers decoder_num_layers "
            "exp_name job_name_prefix "
            "bias_activation_fusion bias_dropout_add_fusion bias_dropout_fusion "
-           "gradient_accumulation_fusion persist_layer_norm apply_rope_fusion "
+           "persist_layer_norm "
            "bias_gelu_fusion no_bias_gelu_fusion swiglu_fusion "
            "use_ring_exchange enable_msc disable_msc enable_gloo_process_groups "
            "disable_gloo_process_groups "

@@ -27,6 +27,14 @@ void take_optimizer_name(J& job, const Setting& from) {
   }
 }
 
+/// A fused operator that the stack has a switch for; Megatron-LM's options only turn them off.
+template <const char* const& Switch>
+void take_operator(J& job, const Setting& from) {
+  job.stack_switches[Switch] = from.flag();
+}
+constexpr const char* kFusedAccumulation = "gradient_accumulation_fusion";
+constexpr const char* kFusedRotation = "fused_rope";
+
 void take_fsdp(J& job, const Setting& from) {
   if (from.flag()) job.sharding = "zero3";
 }
@@ -92,6 +100,8 @@ constexpr std::array kNemoRows{
     KeyRow{"fsdp", kUsed, take_fsdp},
     KeyRow{"fsdp_sharding_strategy", kUsed, take_fsdp_strategy},
     KeyRow{"trainer.accumulate_grad_batches accumulate_grad_batches", kUsed, take_accumulation},
+    KeyRow{"gradient_accumulation_fusion", kUsed, take_operator<kFusedAccumulation>},
+    KeyRow{"apply_rope_fusion", kUsed, take_operator<kFusedRotation>},
     KeyRow{"tokenizer.type tokenizer.model tokenizer.tokenizer_model", kUsed,
            take_tokenizer_library},
     KeyRow{"recipe run.name name recipe_name hf_model_path hf_path pretrained_model_name_or_path "

@@ -220,9 +220,21 @@ constexpr std::array kTitanRows{
            "activation_checkpoint.memory_budget",
            kMatters, nullptr, "which products run again: set recompute.products"},
     KeyRow{"memory_estimation.* training.deterministic training.seed debug.*", kHarmless},
-    KeyRow{"job.* profiling.* metrics.* optimizer.* lr_scheduler.* checkpoint.* training.* "
-           "activation_checkpoint.* compile.* quantize.* float8.* mx.* validation.* comm.* "
-           "fault_tolerance.* experimental.* model.* flux.* encoder.* inference.*",
+    // Of these sections others matter: one that no row has is told.
+    KeyRow{"training.dataset training.dataset_path training.dataset_* training.max_norm "
+           "training.steps training.warmup_steps training.gc_freq training.gc_debug "
+           "training.classifier_free_guidance_prob training.img_size "
+           "experimental.custom_import experimental.custom_args_module "
+           "model.print_after_conversion model.norm_type "
+           "activation_checkpoint.early_stop activation_checkpoint.preserve_rng_state "
+           "activation_checkpoint.determinism_check activation_checkpoint.debug "
+           "activation_checkpoint.visualize_memory_budget_pareto",
+           kHarmless},
+    KeyRow{"activation_checkpoint.per_op_*", kMatters, nullptr,
+           "which products run again: set recompute.products"},
+    KeyRow{"job.* profiling.* metrics.* optimizer.* lr_scheduler.* checkpoint.* "
+           "compile.* quantize.* float8.* mx.* validation.* comm.* "
+           "fault_tolerance.* flux.* encoder.* inference.*",
            kHarmless},
 };
 

@@ -21,8 +21,23 @@ void take_hf_model(J& job, const Setting& from) {
 void take_length(J& job, const Setting& from) {
   if (!from.is_null()) job.tokens = from.count();
 }
+/// LLaMA-Factory's name for it.
+void take_cutoff(J& job, const Setting& from) {
+  job.llama_factory = true;
+  take_length(job, from);
+}
+void take_no_default_checkpointing(J& job, const Setting& from) {
+  job.llama_factory = true;
+  job.no_default_checkpointing = from.flag();
+}
+/// Products in FP8 are asked for beside bf16, in either order.
 void take_trainer_bf16(J& job, const Setting& from) {
+  if (job.precision == "fp8") return;
   if (from.text() == "auto" || from.flag()) job.precision = "bf16";
+}
+/// Axolotl's and LLaMA-Factory's, by torchao or Transformer Engine.
+void take_trainer_fp8(J& job, const Setting& from) {
+  if (from.flag()) job.precision = "fp8";
 }
 void take_trainer_fp16(J& job, const Setting& from) {
   if (from.text() != "auto" && from.flag()) job.precision = "fp16";
@@ -68,6 +83,17 @@ void take_liger(J& job, const Setting& from) {
   }
   job.stack_switches["chunked_cross_entropy"] = true;
 }
+/// One operator of Liger: Axolotl has a key for each.
+template <const char* const& Switch>
+void take_one_fused(J& job, const Setting& from) {
+  if (from.flag()) job.stack_switches[Switch] = true;
+}
+constexpr const char* kFusedNorm = "fused_norm";
+constexpr const char* kFusedRotary = "fused_rope";
+constexpr const char* kFusedGate = "fused_swiglu";
+constexpr const char* kFusedLoss = "fused_cross_entropy";
+constexpr const char* kChunkedLoss = "chunked_cross_entropy";
+
 void take_lora_rank(J& job, const Setting& from) {
   if (!from.is_off()) job.lora_rank = from.count();
 }
@@ -132,6 +158,7 @@ constexpr const char* kPreferences =
     "a step of preference optimisation or of RL: write it under rl";
 /// LLaMA-Factory's: pt, sft, rm, ppo, dpo, kto.
 void take_training_stage(J& job, const Setting& from) {
+  job.llama_factory = true;
   const std::string text = lower(from.text());
   if (text != "sft" && text != "pt") job.not_modelled = kPreferences;
 }
@@ -145,10 +172,20 @@ constexpr std::array kTrainerRows{
            kUsed, take_hf_model},
     KeyRow{"per_device_train_batch_size micro_batch_size", kUsed, take_count<&J::micro>},
     KeyRow{"gradient_accumulation_steps", kUsed, take_count<&J::accumulation>},
-    KeyRow{"max_seq_length max_length cutoff_len block_size model_max_length max_seq_len "
+    KeyRow{"max_seq_length max_length block_size model_max_length max_seq_len "
            "sequence_len max_source_length seq_length context_length",
            kUsed, take_length},
     KeyRow{"bf16 pure_bf16 bfloat16", kUsed, take_trainer_bf16},
+    KeyRow{"cutoff_len", kUsed, take_cutoff},
+    KeyRow{"disable_gradient_checkpointing", kUsed, take_no_default_checkpointing},
+    KeyRow{"fp8", kUsed, take_trainer_fp8},
+    KeyRow{"liger_rms_norm liger_layer_norm flash_attn_rms_norm", kUsed,
+           take_one_fused<kFusedNorm>},
+    KeyRow{"liger_rope", kUsed, take_one_fused<kFusedRotary>},
+    KeyRow{"liger_glu_activation liger_swiglu", kUsed, take_one_fused<kFusedGate>},
+    KeyRow{"liger_cross_entropy flash_attn_cross_entropy", kUsed, take_one_fused<kFusedLoss>},
+    KeyRow{"liger_fused_linear_cross_entropy cut_cross_entropy", kUsed,
+           take_one_fused<kChunkedLoss>},
     KeyRow{"fp16 float16", kUsed, take_trainer_fp16},
     KeyRow{"torch_dtype dtype", kUsed, take_dtype},
     KeyRow{"gradient_checkpointing", kUsed, take_checkpointing},
@@ -174,6 +211,11 @@ constexpr std::array kTrainerRows{
            take_deepspeed_file},
 
     KeyRow{"stage", kUsed, take_training_stage},
+    KeyRow{"fp8_enable_fsdp_float8_all_gather", kMatters, nullptr,
+           "weights are gathered in 8 bits: set stack.parameter_bytes"},
+    KeyRow{"s2_attention shift_attn flash_attn_fuse_mlp flash_attn_fuse_qkv "
+           "liger_use_token_scaling tiled_mlp",
+           kMatters, nullptr, "an operator that no stack has"},
     KeyRow{"rl trl.* num_generations max_completion_length ref_model reward_* use_vllm vllm_*",
            kMatters, nullptr, kPreferences},
     KeyRow{"load_in_8bit", kMatters, nullptr, kEightBits},

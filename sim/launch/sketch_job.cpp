@@ -118,6 +118,7 @@ class Sketching {
       for (const Setting& one : part.launcher) add(part.kind, one, launcher, tables);
       for (const Setting& one : part.settings) add(part.kind, one, tables, launcher);
     }
+    settle_checkpointing();
     guess_stage();
     settle_fsdp();
     settle_precision();
@@ -219,6 +220,18 @@ class Sketching {
       key.fate = KeyFate::unmodelled;
       key.note = "what is sharded stands in that file: give it too";
     }
+  }
+
+  /// LLaMA-Factory checkpoints every layer whatever the Trainer's switch says, unless its own one
+  /// is set (src/llamafactory/model/model_utils/checkpointing.py,
+  /// prepare_model_for_training).
+  void settle_checkpointing() {
+    JobSketch& job = out_.job;
+    if (!job.llama_factory || job.no_default_checkpointing.value_or(false)) return;
+    if (job.recompute == "full") return;
+    job.recompute = "full";
+    job.remarks.emplace_back(
+        "LLaMA-Factory checkpoints all layers unless disable_gradient_checkpointing is set");
   }
 
   /// Megatron takes a wrapper by its switches alone (megatron/training/training.py, get_model;

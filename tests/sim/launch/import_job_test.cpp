@@ -161,8 +161,8 @@ bf16: true
   const JobImport four = imported("sft.yaml", yaml + adapter + "load_in_4bit: true\n");
   CHECK(job_of(four)["lora"]["base"] == "nf4");
   const JobImport bare = imported("sft.yaml", yaml + "load_in_4bit: true\n");
-  REQUIRE(bare.remarks.size() == 1);
-  CHECK(bare.remarks[0] == "weights of 4 bits without an adapter: taken as 16 bits");
+  REQUIRE(bare.remarks.size() == 2);  // the other: cutoff_len is LLaMA-Factory's
+  CHECK(bare.remarks[1] == "weights of 4 bits without an adapter: taken as 16 bits");
 }
 
 TEST_CASE("import job: the format of gradients is the stack's, where it is another") {
@@ -528,6 +528,61 @@ TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's
   }
   const JobImport bare = imported("t.yaml", trainer + "fsdp_config: fsdp.json\n", {.nodes = 2});
   CHECK(fate_of(bare, "fsdp_config") == "not modelled");
+}
+
+TEST_CASE("import job: LLaMA-Factory checkpoints all layers unless it is told not to") {
+  const auto recompute_with = [](const std::string& lines) {
+    const std::string yaml = "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\n";
+    return job_of(imported("t.yaml", yaml + lines))["recompute"];
+  };
+  CHECK(recompute_with("stage: sft\ncutoff_len: 4096\n") == "full");
+  CHECK(recompute_with("cutoff_len: 4096\ngradient_checkpointing: false\n") == "full");
+  const std::string off = "cutoff_len: 4096\ndisable_gradient_checkpointing: true\n";
+  CHECK(recompute_with(off) != "full");
+  CHECK(recompute_with(off + "gradient_checkpointing: true\n") == "full");
+  CHECK(recompute_with("max_seq_length: 4096\n") != "full");  // the Trainer's own script
+}
+
+TEST_CASE("import job: Axolotl's products of 8 bits and Liger's operators, one by one") {
+  const auto with = [](const std::string& lines) {
+    return imported("a.yaml",
+                    "base_model: meta-llama/Meta-Llama-3-8B\nsequence_len: 4096\n"
+                    "micro_batch_size: 1\n" +
+                        lines);
+  };
+  for (const char* const both : {"fp8: true\nbf16: auto\n", "bf16: auto\nfp8: true\n"}) {
+    CHECK(job_of(with(both))["precision"] == "fp8");
+  }
+  CHECK(fate_of(with("bf16: auto\n"), "bf16") == "used");
+  for (const char* const key : {"liger_rms_norm", "liger_rope", "liger_glu_activation",
+                                "liger_fused_linear_cross_entropy", "cut_cross_entropy"}) {
+    CAPTURE(key);
+    CHECK(fate_of(with(std::string("bf16: auto\n") + key + ": true\n"), key) == "used");
+  }
+  const Json fused = job_of(with("bf16: auto\nliger_rope: true\n"));
+  CHECK(fused["stack"]["fused_rope"] == true);
+  CHECK(fate_of(with("bf16: auto\ns2_attention: true\n"), "s2_attention") == "not modelled");
+}
+
+TEST_CASE("import job: a key of TorchTitan's sections that nobody knows is told") {
+  const JobImport found = imported("t.toml",
+                                   "[model]\nname = \"llama3\"\nflavor = \"8B\"\n"
+                                   "[training]\nlocal_batch_size = 1\nseq_len = 8192\n"
+                                   "steps = 10\nnew_way_to_train = true\n");
+  CHECK(fate_of(found, "training.new_way_to_train") == "unknown");
+  CHECK(fate_of(found, "training.steps") == "harmless");
+}
+
+TEST_CASE("import job: NeMo's fused operators are the stack's") {
+  const JobImport found =
+      imported("n.yaml",
+               "model:\n  _target_: megatron.bridge.models.llama.Llama3ModelProvider70B\n"
+               "  tensor_model_parallel_size: 2\n  seq_length: 8192\n"
+               "  gradient_accumulation_fusion: false\n  apply_rope_fusion: false\n"
+               "train:\n  global_batch_size: 64\n");
+  CHECK(fate_of(found, "model.gradient_accumulation_fusion") == "used");
+  CHECK(fate_of(found, "model.apply_rope_fusion") == "used");
+  CHECK(job_of(found)["stack"]["gradient_accumulation_fusion"] == false);
 }
 
 TEST_CASE("import job: preference optimisation and RL of the Trainer's users are no fine-tuning") {
