@@ -10,6 +10,7 @@
 
 #include "models/base/units.hpp"
 #include "models/site/plant.hpp"
+#include "models/site/standby.hpp"
 
 namespace lockstep {
 
@@ -53,6 +54,10 @@ struct PowerPart {
   /// Into SiteSpec::path, of parts before this one: any of them can feed it. Empty: from outside.
   std::vector<std::size_t> from;
   int nodes = 0;  ///< fed by each unit; 0: it feeds other parts
+  /// That a unit's batteries carry its capacity (IEC 62040-3's stored energy time at rated load);
+  /// 0: it has none.
+  Seconds bridge{};
+  std::optional<GeneratorLaw> generator{};  ///< stands by, and starts when power is lost
 };
 
 struct SiteSpec {

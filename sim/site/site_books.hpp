@@ -14,11 +14,12 @@
 namespace lockstep {
 
 /// Amounts of an hour, a month or the run. Energy balances:
-///     imported + renewable + battery_out = facility + battery_in + given_away
+///     imported + renewable + battery_out + generated = facility + battery_in + given_away
 struct SiteAmounts {
   Joules machines;  ///< without what cools and feeds them
   Joules facility;  ///< with it
   Joules renewable, battery_in, battery_out;
+  Joules generated;   ///< by generators of the path
   Joules imported;    ///< from the grid
   Joules given_away;  ///< what renewables gave too much: exported
   Joules short_of;    ///< drawn above what the grid gives
@@ -78,6 +79,8 @@ struct SiteBooks {
   double demand_usd = 0;
   std::array<double, std::size(kSiteBounds)> lost{};  ///< seconds, by what took them
   Megawatts power;
+  StandbyRecord standby;
+  Seconds generators_ran;  ///< any of them
   double warmest_coolant = 0, warmest_outside = 0;
 
   [[nodiscard]] double usd() const { return sum.energy_usd + demand_usd; }
