@@ -130,6 +130,39 @@ const FieldTable<BankAnswer>& bank_fields() {
   return fields;
 }
 
+/// How a path with capacities is provided for, and how it held the run.
+struct CappingAnswer {
+  double oversubscription = 1;
+  PathCapping of;
+};
+std::optional<CappingAnswer> capping_answer(const Sited& r) {
+  const SitePlan& plan = *r.site->plan;
+  const SiteBooks& books = books_of(r);
+  if (!books.power.path || plan.node_peak <= Watts{}) return std::nullopt;
+  const Watts peaks = (plan.nodes + plan.reserved) * plan.node_peak;
+  return CappingAnswer{.oversubscription = peaks / *books.power.path, .of = books.capping};
+}
+const FieldTable<CappingAnswer>& capping_fields() {
+  using Of = CappingAnswer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("oversubscription",
+               "Power of all nodes, their cards at their datasheet's power, over path_w.",
+               [](const Of& c) { return c.oversubscription; })
+          .add("capped_share", Better::less,
+               "Of the time of training, in which the path held cards below what they would draw.",
+               [](const Of& c) -> double {
+                 return c.of.trained > Seconds{} ? c.of.capped / c.of.trained : 0.0;
+               })
+          .add("step_stretch", Better::less,
+               "Time of a step then, over that of one that is not held.",
+               [](const Of& c) { return c.of.stretch(); })
+          .add("lowest_draw_share", Better::more,
+               "Least that machines drew then, of what they would have drawn.",
+               [](const Of& c) { return c.of.lowest_draw; });
+  return fields;
+}
+
 /// Closed forms, and what the run whose goodput is the median met.
 struct StandbyAnswer {
   StandbyFigures of;
@@ -267,6 +300,8 @@ const FieldTable<CampaignResult>& site_fields() {
         .add("grid_usd", Better::less, "energy_usd and demand_usd.",
              [](const Sited& r) { return books_of(r).usd(); });
     add_ramp(out);
+    out.object("capping", "What the path has for the sum of peaks, and how its limit bound.",
+               capping_fields(), capping_answer);
     out.object("standby", "Batteries and generators of the path of power.", standby_fields(),
                standby_answer);
     out.list("bounds", "What held the run back whose goodput is the median.", bound_fields(),

@@ -170,7 +170,10 @@ struct WrittenPart {
 };
 void check_part(const JsonCursor& at, const WrittenPart& written) {
   const PowerPart& part = written.part;
-  if (part.bridge > Seconds{} && part.capacity <= Watts{}) {
+  if (part.oversubscription > 0 && part.capacity > Watts{}) {
+    at.at("oversubscription").fail("none beside \"capacity\", which follows from it");
+  }
+  if (part.bridge > Seconds{} && part.capacity <= Watts{} && part.oversubscription <= 0) {
     at.at("bridge").fail("none without \"capacity\", which its batteries carry so long");
   }
   if (!part.generator) return;
@@ -183,6 +186,9 @@ void declare_part(const DeclaredMembers& member, WrittenPart& out) {
   member.required("name", out.part.bank.name, "");
   member.optional("units", out.part.bank.units, 1, kMostUnits, "Equal ones; default: 1");
   member.optional("capacity", out.part.capacity, kSitePower, "Of a unit; default: no limit");
+  member.optional("oversubscription", out.part.oversubscription, Interval{0.1, 10},
+                  "In place of capacity: power of all nodes behind it, their cards at their "
+                  "datasheet's power, over that of all its units");
   declare_bank(member, out.part.bank);
   member.optional("from", list_type(kName, kMostFeeding),
                   "Parts before it that can feed it, each alone; default: from outside",

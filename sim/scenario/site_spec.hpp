@@ -51,6 +51,9 @@ struct CoolingPlant {
 struct PowerPart {
   UnitBank bank;
   Watts capacity;  ///< of a unit; 0: no limit
+  /// Power of all nodes behind it, their cards at their datasheet's power, over the capacity of the
+  /// bank, which follows from it; 0: the capacity is given.
+  double oversubscription = 0;
   /// Into SiteSpec::path, of parts before this one: any of them can feed it. Empty: from outside.
   std::vector<std::size_t> from;
   int nodes = 0;  ///< fed by each unit; 0: it feeds other parts

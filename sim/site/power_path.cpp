@@ -210,6 +210,22 @@ int fed_nodes(std::span<const PowerPart> path) {
   return nodes;
 }
 
+std::vector<PowerPart> with_capacities(std::vector<PowerPart> path, Watts node_peak) {
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    PowerPart& part = path[i];
+    if (part.oversubscription <= 0) continue;
+    std::vector<bool> behind(path.size());
+    double nodes = 0;
+    for (std::size_t j = i; j < path.size(); ++j) {
+      behind[j] = j == i ||
+                  std::ranges::any_of(path[j].from, [&](std::size_t from) { return behind[from]; });
+      if (behind[j]) nodes += nodes_of(path[j], 0);
+    }
+    part.capacity = nodes / (part.oversubscription * part.bank.units) * node_peak;
+  }
+  return path;
+}
+
 std::vector<int> without_generators(std::span<const PowerPart> path, std::span<const int> down) {
   std::vector<int> out(down.begin(), down.end());
   for (std::size_t i = 0; i < path.size(); ++i) {

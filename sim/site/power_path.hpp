@@ -38,6 +38,12 @@ Watts deliverable(std::span<const PowerPart> path, std::span<const int> down);
 /// Nodes that the path feeds when nothing is broken.
 int fed_nodes(std::span<const PowerPart> path);
 
+/// The path with the capacities that follow from PowerPart::oversubscription: nodes behind a part
+/// take `node_peak` each,
+///
+///     capacity of a unit = nodes behind it x node_peak / (oversubscription x units)
+std::vector<PowerPart> with_capacities(std::vector<PowerPart> path, Watts node_peak);
+
 /// `down`, with all units of generators down as well: they stand by.
 std::vector<int> without_generators(std::span<const PowerPart> path, std::span<const int> down);
 

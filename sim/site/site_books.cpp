@@ -84,6 +84,7 @@ class BookKeeper {
         hour.of.generated += state.generated * state.pue * machines * length;
         if (state.generated > 0) out_.generators_ran += length;
         meet_highest(bucket, state, machines);
+        if (trains(bucket) && !state.down) meet_capping(state, length);
         if (trains(bucket) || state.down) {
           hour.lost[static_cast<std::size_t>(state.bound)] +=
               (1 - state.speed) * length.base_units();
@@ -91,6 +92,16 @@ class BookKeeper {
         now = end;
       }
     }
+  }
+
+  void meet_capping(const SiteState& state, Seconds length) {
+    PathCapping& capping = out_.capping;
+    capping.trained += length;
+    if (state.bound != SiteBound::path) return;
+    capping.capped += length;
+    capping.lost += (1 - state.speed) * length;
+    const Watts full = state.machines.draw(plan_.levels.training);
+    capping.lowest_draw = std::min<double>(capping.lowest_draw, state.training / full);
   }
 
   void meet_highest(RunBucket bucket, const SiteState& state, Watts machines) {

@@ -72,6 +72,16 @@ struct Megawatts {
   [[nodiscard]] std::optional<Provision> tightest() const;
 };
 
+/// Training while the path holds cards below what they would draw.
+struct PathCapping {
+  Seconds trained, capped;  ///< all training, and that which was held
+  Seconds lost;             ///< of full speed
+  double lowest_draw = 1;   ///< of what machines would draw
+
+  /// Time of a step while held, over that of one that is not; 1 where none ran.
+  [[nodiscard]] double stretch() const { return capped > lost ? capped / (capped - lost) : 1.0; }
+};
+
 struct SiteBooks {
   std::vector<SiteHourBook> hours;
   std::vector<SiteMonthBook> months;
@@ -79,6 +89,7 @@ struct SiteBooks {
   double demand_usd = 0;
   std::array<double, std::size(kSiteBounds)> lost{};  ///< seconds, by what took them
   Megawatts power;
+  PathCapping capping;
   StandbyRecord standby;
   Seconds generators_ran;  ///< any of them
   double warmest_coolant = 0, warmest_outside = 0;
