@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "sim/answer/answer_fields.hpp"
+#include "sim/site/standby_figures.hpp"
 
 namespace lockstep {
 namespace {
@@ -33,6 +34,8 @@ void add_amounts(FieldTable<Of>& fields, Get amounts) {
            [amounts](const Of& of) { return unless_none(amounts(of).battery_in); })
       .add("battery_out_j", "Energy out of it.",
            [amounts](const Of& of) { return unless_none(amounts(of).battery_out); })
+      .add("generated_j", "Energy from generators of the path.",
+           [amounts](const Of& of) { return unless_none(amounts(of).generated); })
       .add("given_away_j", "What renewables gave too much.",
            [amounts](const Of& of) { return unless_none(amounts(of).given_away); })
       .add("above_limit_j", Better::less, "Energy drawn above what the grid gives.",
@@ -127,6 +130,101 @@ const FieldTable<BankAnswer>& bank_fields() {
   return fields;
 }
 
+/// How a path with capacities is provided for, and how it held the run.
+struct CappingAnswer {
+  double oversubscription = 1;
+  PathCapping of;
+};
+std::optional<CappingAnswer> capping_answer(const Sited& r) {
+  const SitePlan& plan = *r.site->plan;
+  const SiteBooks& books = books_of(r);
+  if (!books.power.path || plan.node_peak <= Watts{}) return std::nullopt;
+  const Watts peaks = (plan.nodes + plan.reserved) * plan.node_peak;
+  return CappingAnswer{.oversubscription = peaks / *books.power.path, .of = books.capping};
+}
+const FieldTable<CappingAnswer>& capping_fields() {
+  using Of = CappingAnswer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("oversubscription",
+               "Power of all nodes, their cards at their datasheet's power, over path_w.",
+               [](const Of& c) { return c.oversubscription; })
+          .add("capped_share", Better::less,
+               "Of the time of training, in which the path held cards below what they would draw.",
+               [](const Of& c) -> double {
+                 return c.of.trained > Seconds{} ? c.of.capped / c.of.trained : 0.0;
+               })
+          .add("step_stretch", Better::less,
+               "Time of a step then, over that of one that is not held.",
+               [](const Of& c) { return c.of.stretch(); })
+          .add("lowest_draw_share", Better::more,
+               "Least that machines drew then, of what they would have drawn.",
+               [](const Of& c) { return c.of.lowest_draw; });
+  return fields;
+}
+
+/// Closed forms, and what the run whose goodput is the median met.
+struct StandbyAnswer {
+  StandbyFigures of;
+  const SiteBooks* books = nullptr;
+};
+std::optional<StandbyAnswer> standby_answer(const Sited& r) {
+  const std::optional<StandbyFigures> figures = standby_figures(*r.site->plan);
+  if (!figures) return std::nullopt;
+  return StandbyAnswer{.of = *figures, .books = &books_of(r)};
+}
+template <class Get>
+auto of_blackouts(Get get) {
+  return [get](const StandbyAnswer& s) {
+    using Got = decltype(get(*s.of.blackouts));
+    return s.of.blackouts ? std::optional<Got>(get(*s.of.blackouts)) : std::nullopt;
+  };
+}
+void add_blackouts(FieldTable<StandbyAnswer>& fields) {
+  fields
+      .add("blackouts_per_year", Better::less,
+           "Times a year at which all units are lost that bring power from outside; closed form.",
+           of_blackouts([](const Blackouts& b) { return b.per_year; }))
+      .add("blackout_s", Better::less, "How long such a loss lasts; mean.",
+           of_blackouts([](const Blackouts& b) { return b.lasts; }))
+      .add("uncovered_share", Better::less,
+           "Of such losses, how many outlast batteries and generators; closed form.",
+           of_blackouts([](const Blackouts& b) { return b.uncovered; }));
+}
+const FieldTable<StandbyAnswer>& standby_fields() {
+  using Of = StandbyAnswer;
+  static const FieldTable<Of> fields = [] {
+    FieldTable<Of> out;
+    out.add("stored_j", Better::more, "Energy of the path's batteries, full.",
+            [](const Of& s) { return s.of.stored; })
+        .add("bridge_s", Better::more,
+             "How long they carry all machines alone; 0 where some machines have none.",
+             [](const Of& s) -> std::optional<Seconds> {
+               if (!std::isfinite(s.of.bridge.base_units())) return std::nullopt;
+               return s.of.bridge;
+             })
+        .add("generators_w", Better::more, "Of all generators; where each says its capacity.",
+             [](const Of& s) -> std::optional<Watts> {
+               if (s.of.generators <= Watts{}) return std::nullopt;
+               return s.of.generators;
+             })
+        .add("enough_start_share", Better::more,
+             "How likely enough generators start for all machines; closed form.",
+             [](const Of& s) { return s.of.starts; });
+    add_blackouts(out);
+    out.add("outages", Better::less, "Losses of power that batteries or generators stood in for.",
+            [](const Of& s) { return s.books->standby.outages; })
+        .add("uncovered", Better::less, "Of them, in which machines went without, or with less.",
+             [](const Of& s) { return s.books->standby.uncovered; })
+        .add("starts", "Of generators.", [](const Of& s) { return s.books->standby.starts; })
+        .add("failed_starts", Better::less, "Of these, how many failed.",
+             [](const Of& s) { return s.books->standby.failed_starts; })
+        .add("ran_s", "That generators ran.", [](const Of& s) { return s.books->generators_ran; });
+    return out;
+  }();
+  return fields;
+}
+
 void add_site_power(FieldTable<Sited>& fields) {
   const auto tightest = [](auto get) {
     return [get](const Sited& r) -> std::optional<Watts> {
@@ -202,6 +300,10 @@ const FieldTable<CampaignResult>& site_fields() {
         .add("grid_usd", Better::less, "energy_usd and demand_usd.",
              [](const Sited& r) { return books_of(r).usd(); });
     add_ramp(out);
+    out.object("capping", "What the path has for the sum of peaks, and how its limit bound.",
+               capping_fields(), capping_answer);
+    out.object("standby", "Batteries and generators of the path of power.", standby_fields(),
+               standby_answer);
     out.list("bounds", "What held the run back whose goodput is the median.", bound_fields(),
              bound_answers)
         .list_if_any("banks", "Units that fail.", bank_fields(), bank_answers)

@@ -153,16 +153,42 @@ void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
   }
 }
 
+void declare_generator(const DeclaredMembers& member, GeneratorLaw& out) {
+  member.optional("start", out.start, Interval{0, 3600},
+                  "From the loss of power until it carries load; default: 15 s");
+  member.optional("fails_to_start", out.fails_to_start, Dimension::share, kShare,
+                  "How likely, of each unit at each outage; default: 0");
+  member.optional("fuel", out.fuel, Interval{1, 1e9},
+                  "That it runs on its tank, which is filled after the outage; default: any "
+                  "outage");
+}
+
 /// A part, and the names of those that feed it.
 struct WrittenPart {
   PowerPart part;
   std::vector<std::string> from;
 };
+void check_part(const JsonCursor& at, const WrittenPart& written) {
+  const PowerPart& part = written.part;
+  if (part.oversubscription > 0 && part.capacity > Watts{}) {
+    at.at("oversubscription").fail("none beside \"capacity\", which follows from it");
+  }
+  if (part.bridge > Seconds{} && part.capacity <= Watts{} && part.oversubscription <= 0) {
+    at.at("bridge").fail("none without \"capacity\", which its batteries carry so long");
+  }
+  if (!part.generator) return;
+  if (!written.from.empty()) at.at("from").fail("nothing, as a generator is fed by no other part");
+  if (part.bridge > Seconds{})
+    at.at("bridge").fail("none of a generator, but of the UPS behind it");
+}
 void declare_part(const DeclaredMembers& member, WrittenPart& out) {
   static constexpr ValueType kName = text_type();
   member.required("name", out.part.bank.name, "");
   member.optional("units", out.part.bank.units, 1, kMostUnits, "Equal ones; default: 1");
   member.optional("capacity", out.part.capacity, kSitePower, "Of a unit; default: no limit");
+  member.optional("oversubscription", out.part.oversubscription, Interval{0.1, 10},
+                  "In place of capacity: power of all nodes behind it, their cards at their "
+                  "datasheet's power, over that of all its units");
   declare_bank(member, out.part.bank);
   member.optional("from", list_type(kName, kMostFeeding),
                   "Parts before it that can feed it, each alone; default: from outside",
@@ -172,6 +198,11 @@ void declare_part(const DeclaredMembers& member, WrittenPart& out) {
                     }
                   });
   member.optional("nodes", out.part.nodes, 0, 10'000'000, "Fed by each unit; default: none");
+  member.optional("bridge", out.part.bridge, Interval{1, 1e7},
+                  "That a unit's batteries carry its capacity, and less for longer; default: none");
+  member.optional("generator", out.part.generator,
+                  "Its units stand by, and start when nodes lose power", declare_generator);
+  if (const JsonCursor* const from = member.object()) check_part(*from, out);
 }
 
 void read_path(const JsonCursor& list, SiteSpec& out) {
@@ -192,6 +223,9 @@ void read_path(const JsonCursor& list, SiteSpec& out) {
     names.push_back(part.bank.name);
     out.path.push_back(part);
   }
+  const bool outside = std::ranges::any_of(
+      out.path, [](const PowerPart& p) { return p.from.empty() && !p.generator; });
+  if (!outside) list.fail("parts, of which one is fed from outside and is no generator");
   const bool feeds = std::ranges::any_of(out.path, [](const PowerPart& p) { return p.nodes > 0; });
   if (!feeds) list.fail("parts, of which one has nodes");
 }

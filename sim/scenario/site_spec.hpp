@@ -10,6 +10,7 @@
 
 #include "models/base/units.hpp"
 #include "models/site/plant.hpp"
+#include "models/site/standby.hpp"
 
 namespace lockstep {
 
@@ -50,9 +51,16 @@ struct CoolingPlant {
 struct PowerPart {
   UnitBank bank;
   Watts capacity;  ///< of a unit; 0: no limit
+  /// Power of all nodes behind it, their cards at their datasheet's power, over the capacity of the
+  /// bank, which follows from it; 0: the capacity is given.
+  double oversubscription = 0;
   /// Into SiteSpec::path, of parts before this one: any of them can feed it. Empty: from outside.
   std::vector<std::size_t> from;
   int nodes = 0;  ///< fed by each unit; 0: it feeds other parts
+  /// That a unit's batteries carry its capacity (IEC 62040-3's stored energy time at rated load);
+  /// 0: it has none.
+  Seconds bridge{};
+  std::optional<GeneratorLaw> generator{};  ///< stands by, and starts when power is lost
 };
 
 struct SiteSpec {

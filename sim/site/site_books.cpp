@@ -58,6 +58,7 @@ class BookKeeper {
     add_demand();
     out_.power.nameplate = plan_.gpu_nameplate;
     add_provision();
+    out_.standby = clock_.standby();
     return std::move(out_);
   }
 
@@ -80,7 +81,10 @@ class BookKeeper {
         hour.length += length;
         const Watts machines = machines_in(bucket, state, plan_.levels);
         hour.of.machines += machines * length;
+        hour.of.generated += state.generated * state.pue * machines * length;
+        if (state.generated > 0) out_.generators_ran += length;
         meet_highest(bucket, state, machines);
+        if (trains(bucket) && !state.down) meet_capping(state, length);
         if (trains(bucket) || state.down) {
           hour.lost[static_cast<std::size_t>(state.bound)] +=
               (1 - state.speed) * length.base_units();
@@ -88,6 +92,16 @@ class BookKeeper {
         now = end;
       }
     }
+  }
+
+  void meet_capping(const SiteState& state, Seconds length) {
+    PathCapping& capping = out_.capping;
+    capping.trained += length;
+    if (state.bound != SiteBound::path) return;
+    capping.capped += length;
+    capping.lost += (1 - state.speed) * length;
+    const Watts full = state.machines.draw(plan_.levels.training);
+    capping.lowest_draw = std::min<double>(capping.lowest_draw, state.training / full);
   }
 
   void meet_highest(RunBucket bucket, const SiteState& state, Watts machines) {
@@ -111,11 +125,12 @@ class BookKeeper {
     of.facility = book.pue * of.machines;
     of.renewable = renewable_power(plan_.spec, hour) * book.length;
     const BatteryFlow flow =
-        dispatched(plan_, number, of.facility / book.length, stored_, book.length);
+        dispatched(plan_, number, (of.facility - of.generated) / book.length, stored_, book.length);
     of.battery_in = flow.in;
     of.battery_out = flow.out;
     if (plan_.spec.battery) stored_ += plan_.spec.battery->efficiency * flow.in - flow.out;
-    const Joules wanted = of.facility + of.battery_in - of.battery_out - of.renewable;
+    const Joules wanted =
+        of.facility + of.battery_in - of.battery_out - of.renewable - of.generated;
     of.imported = std::max(Joules{}, wanted);
     of.given_away = std::max(Joules{}, Joules{} - wanted);
     if (std::isfinite(hour.limit.base_units())) {
@@ -165,11 +180,11 @@ class BookKeeper {
     const std::vector<PowerPart>& path = plan_.spec.path;
     std::vector<int> down(path.size(), 0);
     if (!path.empty()) {
-      const Watts whole = deliverable(path, down);
+      const Watts whole = deliverable(path, without_generators(path, down));
       Watts firm = whole;
       for (std::size_t i = 0; i < path.size(); ++i) {
         down[i] = 1;
-        firm = std::min(firm, deliverable(path, down));
+        firm = std::min(firm, deliverable(path, down));  // generators stand in
         down[i] = 0;
       }
       constexpr Watts kNoLimit{1e13};
@@ -205,6 +220,7 @@ SiteAmounts& SiteAmounts::operator+=(const SiteAmounts& more) {
   renewable += more.renewable;
   battery_in += more.battery_in;
   battery_out += more.battery_out;
+  generated += more.generated;
   imported += more.imported;
   given_away += more.given_away;
   short_of += more.short_of;

@@ -14,11 +14,12 @@
 namespace lockstep {
 
 /// Amounts of an hour, a month or the run. Energy balances:
-///     imported + renewable + battery_out = facility + battery_in + given_away
+///     imported + renewable + battery_out + generated = facility + battery_in + given_away
 struct SiteAmounts {
   Joules machines;  ///< without what cools and feeds them
   Joules facility;  ///< with it
   Joules renewable, battery_in, battery_out;
+  Joules generated;   ///< by generators of the path
   Joules imported;    ///< from the grid
   Joules given_away;  ///< what renewables gave too much: exported
   Joules short_of;    ///< drawn above what the grid gives
@@ -71,6 +72,16 @@ struct Megawatts {
   [[nodiscard]] std::optional<Provision> tightest() const;
 };
 
+/// Training while the path holds cards below what they would draw.
+struct PathCapping {
+  Seconds trained, capped;  ///< all training, and that which was held
+  Seconds lost;             ///< of full speed
+  double lowest_draw = 1;   ///< of what machines would draw
+
+  /// Time of a step while held, over that of one that is not; 1 where none ran.
+  [[nodiscard]] double stretch() const { return capped > lost ? capped / (capped - lost) : 1.0; }
+};
+
 struct SiteBooks {
   std::vector<SiteHourBook> hours;
   std::vector<SiteMonthBook> months;
@@ -78,6 +89,9 @@ struct SiteBooks {
   double demand_usd = 0;
   std::array<double, std::size(kSiteBounds)> lost{};  ///< seconds, by what took them
   Megawatts power;
+  PathCapping capping;
+  StandbyRecord standby;
+  Seconds generators_ran;  ///< any of them
   double warmest_coolant = 0, warmest_outside = 0;
 
   [[nodiscard]] double usd() const { return sum.energy_usd + demand_usd; }

@@ -48,11 +48,11 @@ BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Jo
   return {.in = std::max(Watts{}, in) * length, .out = {}};
 }
 
-SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory) : plan_(plan) {
+SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory)
+    : plan_(plan),
+      path_(plan.spec.path, plan.levels.training / (plan.nodes + plan.reserved), plan.spec.seed,
+            trajectory) {
   const SiteSpec& spec = plan.spec;
-  for (std::size_t i = 0; i < spec.path.size(); ++i) {
-    path_.emplace_back(spec.path[i].bank, spec.seed, trajectory, static_cast<std::uint32_t>(i));
-  }
   if (spec.cooling) {
     cooling_.emplace_back(spec.cooling->bank, spec.seed, trajectory, kCoolingNumber);
   }
@@ -100,21 +100,14 @@ double SiteClock::coolest_share() const {
   return low;
 }
 
-/// Nodes that have lost their way, and what the others get; worked out where a unit has changed.
+/// Nodes that have lost their way.
 void SiteClock::meet_path(SiteState& state) {
-  if (path_.empty()) return;
-  std::vector<int> down;
-  for (const BankProcess& bank : path_) down.push_back(bank.down());
-  if (down != known_down_) {
-    const Watts per_node = plan_.levels.training / (plan_.nodes + plan_.reserved);
-    const PathDelivery got = delivered(plan_.spec.path, down, per_node);
-    const int lost = fed_nodes(plan_.spec.path) - got.nodes;
-    // Whoever loses nodes stops, also where spares take over a moment later.
-    state.down = state.abrupt = lost > nodes_down_;
-    nodes_down_ = lost;
-    path_share_ = got.share;
-    known_down_ = std::move(down);
-  }
+  if (plan_.spec.path.empty()) return;
+  const int lost = fed_nodes(plan_.spec.path) - path_.got().nodes;
+  // Whoever loses nodes stops, also where spares take over a moment later.
+  state.down = state.abrupt = lost > nodes_down_;
+  nodes_down_ = lost;
+  state.generated = path_.generated();
   const int fed = fed_nodes(plan_.spec.path) - nodes_down_;
   if (fed < plan_.nodes) {
     state.down = state.abrupt = true;
@@ -142,7 +135,7 @@ void SiteClock::bind(SiteState& state) {
     most = it;
     state.bound = by;
   };
-  limit(path_share_ * plan_.levels.training, SiteBound::path);
+  limit(path_.got().share * plan_.levels.training, SiteBound::path);
   const Watts supply = supplied();
   limit(supply, SiteBound::grid);
   const std::optional<PacePoint> pace = table.under(most);
@@ -172,11 +165,11 @@ SiteState SiteClock::at(RunTime now) {
   SiteState state;
   state.until = (hour_ + 1) * kHourTicks;
   state.hour = hour_;
-  for (std::vector<BankProcess>* banks : {&path_, &cooling_}) {
-    for (BankProcess& bank : *banks) {
-      bank.advance(now);
-      state.until = std::min(state.until, bank.next_at());
-    }
+  path_.advance(now);
+  state.until = std::min(state.until, path_.next_at());
+  for (BankProcess& bank : cooling_) {
+    bank.advance(now);
+    state.until = std::min(state.until, bank.next_at());
   }
   if (plan_.fleet) {
     machines_ = plan_.machines(now);

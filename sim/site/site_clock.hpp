@@ -7,6 +7,7 @@
 
 #include "sim/run/campaign.hpp"
 #include "sim/site/bank_process.hpp"
+#include "sim/site/path_clock.hpp"
 #include "sim/site/site_plan.hpp"
 
 namespace lockstep {
@@ -27,6 +28,7 @@ struct SiteState {
   SiteMachines machines;
   double coolant = 0;  ///< degrees Celsius; 0: no plant is described
   double pue = 1;
+  double generated = 0;  ///< of what the site draws, the share that comes from generators
 };
 
 /// Energy into and out of a battery in an hour, at its terminals.
@@ -48,6 +50,8 @@ class SiteClock {
   SiteClock(const SitePlan& plan, std::uint32_t trajectory);
 
   SiteState at(RunTime now);
+  /// Of the path, until the last call of at().
+  [[nodiscard]] const StandbyRecord& standby() const { return path_.record(); }
 
  private:
   void begin_hour();
@@ -60,7 +64,7 @@ class SiteClock {
   void ramp_up(SiteState& state, RunTime now);
 
   const SitePlan& plan_;
-  std::vector<BankProcess> path_;
+  PathClock path_;
   std::vector<BankProcess> cooling_;  ///< one, or none
   std::int64_t hour_ = -1;
   double pue_ = 1, sink_ = 20;
@@ -68,8 +72,6 @@ class SiteClock {
   Watts supply_;  ///< grid, renewables and battery together, this hour
   Joules stored_;
   int nodes_down_ = 0;
-  double path_share_ = 1;
-  std::vector<int> known_down_;  ///< of the path, that nodes_down_ and path_share_ are of
   Watts last_training_;
   double last_speed_ = 1;
 };

@@ -192,6 +192,10 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
                 .waiting = machines(bare.levels.waiting),
                 .starting = machines(bare.levels.starting),
                 .idle = machines(bare.levels.idle)};
+  out.node_peak = (bare.levels.training.facility / pue + bare.gpu_nameplate -
+                   static_cast<double>(scenario.gpus()) * bare.levels.training.gpu) /
+                  scenario.nodes;
+  out.spec.path = with_capacities(std::move(out.spec.path), out.node_peak);
   out.spec.seed = run.seed;
   check_path(scenario, spec, scenario.nodes + reserved, run.purchase.has_value());
   out.ramp = ramp_of(scenario, spec, bare, out.levels);

@@ -55,6 +55,7 @@ struct SitePlan {
   Watts gpu_nameplate;
   RampVerdict ramp;
   std::vector<std::string> assumptions;
+  Watts node_peak{};  ///< cards at their datasheet's power, the rest as it trains, fabric included
   std::shared_ptr<const Fleet> fleet{};  ///< machines as they come; none: all are there
 
   /// Those of the lots that are there; without a fleet all.

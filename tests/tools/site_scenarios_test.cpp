@@ -29,8 +29,8 @@ Json answer_to_site(const std::string& name, const std::vector<std::string>& mor
 double of(const Json& amounts, const char* name) { return amounts.value(name, 0.0); }
 
 void check_energy(const Json& amounts) {
-  const double in =
-      of(amounts, "imported_j") + of(amounts, "renewable_j") + of(amounts, "battery_out_j");
+  const double in = of(amounts, "imported_j") + of(amounts, "renewable_j") +
+                    of(amounts, "battery_out_j") + of(amounts, "generated_j");
   const double out =
       of(amounts, "facility_j") + of(amounts, "battery_in_j") + of(amounts, "given_away_j");
   CHECK(in == doctest::Approx(out).epsilon(1e-9));
@@ -57,8 +57,8 @@ TEST_CASE("a dataset in tiers: the answer says what limits, and its months add u
 }
 
 TEST_CASE("sites that ship: energy balances by month and in sum, and money adds up") {
-  for (const char* name :
-       {"heat-wave.json", "curtailment-two-hours.json", "feed-of-100-nodes.json"}) {
+  for (const char* name : {"heat-wave.json", "curtailment-two-hours.json", "feed-of-100-nodes.json",
+                           "generators-behind-ups.json"}) {
     CAPTURE(name);
     const Json site = answer_to_site(name).at("site");
     check_energy(site);
@@ -88,6 +88,22 @@ TEST_CASE(
   CHECK(slowed("curtailment-two-hours.json", {"--set", "run.site.battery.energy_mwh=0.001"}) >
         2 * covered);
   CHECK(slowed("feed-of-100-nodes.json", {"--set", "run.site.path.0.capacity=7 MW"}) > 86'400);
+}
+
+TEST_CASE("sites that ship: generators carry what the utility loses, and without them it stops") {
+  const char* const name = "generators-behind-ups.json";
+  const Json covered = answer_to_site(name).at("site");
+  check_energy(covered);
+  const Json& standby = covered.at("standby");
+  CHECK(of(standby, "outages") > 0);
+  CHECK(of(standby, "starts") == 7 * of(standby, "outages"));
+  CHECK(of(standby, "uncovered") == 0);
+  CHECK(of(covered, "generated_j") > 0);
+  CHECK(of(covered, "stops") == 0);
+  const Json bare = answer_to_site(name, {"--set", "run.site.path.1.generator.fails_to_start=1"});
+  CHECK(of(bare.at("site").at("standby"), "enough_start_share") == 0);
+  CHECK(of(bare.at("site"), "stops") > 0);
+  CHECK(of(bare.at("site"), "stopped_s") > 0);
 }
 
 TEST_CASE("sites that ship: the same bytes on any number of threads, and the hours as CSV") {

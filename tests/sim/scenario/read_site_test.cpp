@@ -99,6 +99,19 @@ TEST_CASE("site: bad input is one line") {
         "t.json#/site/path/0/from/0: found \"b\"; allowed: nothing: there are none");
   CHECK(problem_of_site(R"("path": [{"name": "a"}])") ==
         "t.json#/site/path: found an array; allowed: parts, of which one has nodes");
+  CHECK(
+      problem_of_site(R"("path": [{"name": "a", "nodes": 1, "bridge": "5 min"}])") ==
+      "t.json#/site/path/0/bridge: found \"5 min\"; allowed: none without \"capacity\", which its "
+      "batteries carry so long");
+  CHECK(
+      problem_of_site(
+          R"("path": [{"name": "a"}, {"name": "b", "nodes": 1, "from": ["a"], "generator": {}}])") ==
+      "t.json#/site/path/1/from: found an array; allowed: nothing, as a generator is fed by no "
+      "other part");
+  CHECK(
+      problem_of_site(R"("path": [{"name": "a", "nodes": 1, "generator": {"start": "20 s"}}])") ==
+      "t.json#/site/path: found an array; allowed: parts, of which one is fed from outside and is "
+      "no generator");
   CHECK(problem_of_site(R"("cooling": {"units": 3, "unit_heat": "1 MW", "rated_celsius": 60,
                            "slowdown_celsius": 55})") ==
         "t.json#/site/cooling/rated_celsius: found 60; allowed: less than slowdown_celsius");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/site/plant.hpp"
+#include "sim/site/power_path.hpp"
 #include "tests/sim/site/hand_made_site.hpp"
 
 namespace lockstep {
@@ -190,6 +191,31 @@ TEST_CASE("books: the grid's room is for what the grid gives, the path's for the
   REQUIRE(power().path);
   CHECK(power().path->base_units() == doctest::Approx(10.2e6));
   CHECK(power().tightest()->left().base_units() == doctest::Approx(0.2e6));
+}
+
+TEST_CASE("books: an oversubscribed path holds cards, and what that costs is told") {
+  SitePlan plan = hand_made_site();
+  UnitBank line{.name = "line", .units = 2, .mean_time = {}, .repair = Seconds{3600}, .crews = 0};
+  UnitBank row = line;
+  row.units = 10;
+  plan.spec.path = {{.bank = line, .capacity = {}, .oversubscription = 1.5, .from = {}, .nodes = 0},
+                    {.bank = row, .capacity = {}, .from = {0}, .nodes = 10}};
+  // 100 nodes of 0.12 MW over 1.5: two lines of 4 MW.
+  plan.spec.path = with_capacities(plan.spec.path, Watts{0.12e6});
+  CHECK(plan.spec.path[0].capacity.base_units() == doctest::Approx(4e6));
+  CHECK(plan.spec.path[1].capacity == Watts{});
+  // 8 MW are halfway from 10 MW at full pace to 6 MW at half of it.
+  const PathCapping held = site_books(plan, training_for(24), 0).capping;
+  CHECK(held.capped.base_units() == doctest::Approx(24 * 3600));
+  CHECK(held.capped == held.trained);
+  CHECK(held.stretch() == doctest::Approx(1 / 0.75));
+  CHECK(held.lowest_draw == doctest::Approx(0.8));
+  // At 1.2 the lines bring 10 MW, which is what machines draw.
+  plan.spec.path[0].oversubscription = 1.2;
+  plan.spec.path = with_capacities(plan.spec.path, Watts{0.12e6});
+  const PathCapping free = site_books(plan, training_for(24), 0).capping;
+  CHECK(free.capped == Seconds{});
+  CHECK(free.stretch() == 1);
 }
 
 TEST_CASE("books: a price below zero earns for what is bought") {

@@ -193,6 +193,13 @@ void add_site_figures(Page& page, const CampaignResult& result) {
                                           page_duration(s.site_stopped_s))});
   figures.push_back({.value = fmt::format("{:.3f}", books.sum.facility / books.sum.machines),
                      .label = "PUE over the run, by its hours"});
+  if (books.standby.outages > 0) {
+    figures.push_back(
+        {.value = fmt::format("{} of {}", books.standby.outages - books.standby.uncovered,
+                              books.standby.outages),
+         .label = fmt::format("outages covered by batteries and generators, which ran {}",
+                              page_duration(books.generators_ran.base_units()))});
+  }
   if (books.sum.litres > 0) {
     figures.push_back({.value = page_with(books.sum.litres * 1e-6, "Ml"),
                        .label = "of water for cooling (million litres)"});

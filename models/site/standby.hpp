@@ -1,0 +1,35 @@
+/// What stands in when the power from outside is gone: batteries of UPS, then generators.
+#pragma once
+
+#include "models/base/units.hpp"
+
+namespace lockstep {
+
+/// A generator's start, and how long its tank lasts.
+struct GeneratorLaw {
+  Seconds start{15};          ///< from the loss of power until it carries load
+  double fails_to_start = 0;  ///< probability, of each unit at each outage
+  Seconds fuel;               ///< that it runs on a tank; 0: any outage
+};
+
+/// How long batteries that hold `stored` carry `load`: infinity without load.
+Seconds bridge_time(Joules stored, Watts load);
+
+/// How likely at least `needed` of `units` generators start, each on its own (k out of n):
+///
+///     P = sum over i from needed to n of C(n, i) (1 - f)^i f^(n - i)
+double enough_start(int units, int needed, double fails_to_start);
+
+/// How likely an outage of exponential length with mean `outage` outlasts what stands in for it:
+/// `bridge` of the batteries, then generators, of which enough start with probability `starts`:
+///
+///     exp(-bridge / outage)                                                  start > bridge
+///     (1 - starts) exp(-bridge / outage) + starts exp(-(bridge + fuel) / outage)      else
+///
+/// Batteries give way to generators as these start, and come back when the fuel is used up. The
+/// law is the survival function of the exponential distribution, conditioned on the start. Requires
+/// outage > 0.
+double outlasts_standby(Seconds outage, Seconds bridge, const GeneratorLaw& generators,
+                        double starts);
+
+}  // namespace lockstep

@@ -1,0 +1,35 @@
+/// What batteries and generators of a path can stand in for, by closed forms.
+#pragma once
+
+#include <optional>
+
+#include "models/base/units.hpp"
+#include "sim/site/site_plan.hpp"
+
+namespace lockstep {
+
+/// Losses of every unit that brings power from outside.
+struct Blackouts {
+  double per_year = 0;
+  Seconds lasts;         ///< mean, exponential
+  double uncovered = 0;  ///< of them, that outlast what stands in
+};
+
+struct StandbyFigures {
+  Joules stored;      ///< of all batteries, full
+  Seconds bridge;     ///< while they carry all machines alone; infinity: no machine needs them
+  Watts generators;   ///< all units; 0: none, or no limit
+  double starts = 0;  ///< how likely enough generators start to carry all machines
+  /// Of the one bank that is fed from outside and fails; none where there are several, which are
+  /// not lost together, or where it never fails.
+  std::optional<Blackouts> blackouts{};
+};
+
+/// None: the path has neither batteries nor generators. Of a generator's units that are broken the
+/// machine repair model says how many (units_down()); banks of generators that differ start each on
+/// their own, and all of them have to.
+///
+///     lasts = repair / min(units, crews),   per year = P(all down) / lasts
+std::optional<StandbyFigures> standby_figures(const SitePlan& plan);
+
+}  // namespace lockstep
