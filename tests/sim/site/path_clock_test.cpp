@@ -13,7 +13,7 @@ namespace {
 
 using test::at_hour;
 
-constexpr Watts kNode{0.1e6};
+constexpr Watts kNodePower{0.1e6};
 
 /// A line that is lost about once a day for two minutes on average, a UPS whose batteries carry its
 /// 20 MW for a minute, and 100 nodes that take half of it: they last two minutes.
@@ -46,7 +46,7 @@ std::vector<PowerPart> with_generators(int units, const GeneratorLaw& law) {
 }
 
 StandbyRecord after_days(const std::vector<PowerPart>& path, int days) {
-  PathClock clock(path, kNode, 5, 0);
+  PathClock clock(path, kNodePower, 5, 0);
   clock.advance(at_hour(24.0 * days));
   return clock.record();
 }
@@ -62,7 +62,7 @@ void check_uncovered(const StandbyRecord& seen, double share) {
 
 TEST_CASE("path clock: batteries carry what is missing until their energy is used up") {
   const std::vector<PowerPart> path = line_and_ups();
-  PathClock clock(path, kNode, 5, 0);
+  PathClock clock(path, kNodePower, 5, 0);
   int lost = 0;
   RunTime now = 0, since = 0;
   int outages = 0;
@@ -117,7 +117,7 @@ TEST_CASE("path clock: a generator that is too late leaves nodes without power u
   const GeneratorLaw late{.start = Seconds{180}, .fails_to_start = 0, .fuel = {}};
   const std::vector<PowerPart> path = with_generators(4, late);
   check_uncovered(after_days(path, 10'000), std::exp(-1.0));
-  PathClock clock(path, kNode, 5, 0);
+  PathClock clock(path, kNodePower, 5, 0);
   bool ran = false;
   for (RunTime now = 0; now < at_hour(24.0 * 100); clock.advance(now = clock.next_at())) {
     ran = ran || clock.generated() > 0;
