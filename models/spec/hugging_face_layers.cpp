@@ -634,6 +634,15 @@ class LayerReader {
     for (KindShape& layer : layers_) layer.index = index;
   }
 
+  /// Head by head, between their product and their rotation.
+  [[nodiscard]] bool norms_queries() const {
+    constexpr std::array kNormed{"qwen3", "gemma3", "olmo2", "olmo3", "exaone4", "afmoe"};
+    const bool family = std::ranges::any_of(
+        kNormed, [this](const char* prefix) { return type_.starts_with(prefix); });
+    return family || flag_or(config_, "use_qk_norm", false) ||
+           flag_or(config_, "qk_layernorm", false);
+  }
+
   void read_gates() {
     const bool plain =
         type_.starts_with("qwen3_next") || type_.starts_with("qwen3_5") || type_ == "afmoe";
@@ -642,6 +651,9 @@ class LayerReader {
                        flag_or(config_, "mla_use_output_gate", false);
     for (KindShape& layer : layers_) {
       layer.output_gate = gates && layer.mixer == Mixer::attention;
+    }
+    if (norms_queries()) {
+      assumptions_.emplace_back("model: norms of queries and keys are left out");
     }
     if (has("attn_res_block_size")) {
       assumptions_.emplace_back(

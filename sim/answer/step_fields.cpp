@@ -47,7 +47,7 @@ void add_times(FieldTable<Step>& fields) {
       .add("step_s", Better::less, "Time of one training step.",
            [](const Step& r) { return r.report.step_s; })
       .add("step_s_low", Better::less,
-           "Lower end of what 90 % of runs would take, by the errors of published runs alike.",
+           "Lower end of the 90 % interval, by the errors of published runs alike.",
            [](const Step& r) { return of_interval(r, &PredictionInterval::low); })
       .add("step_s_high", Better::less, "Upper end of the same.",
            [](const Step& r) { return of_interval(r, &PredictionInterval::high); })

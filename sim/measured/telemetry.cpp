@@ -148,6 +148,17 @@ std::optional<PowerStatistics> median_power(const std::vector<TelemetryOfGpu>& g
   return PowerStatistics{*mean, *of(&PowerStatistics::p99_w), *of(&PowerStatistics::swing_w)};
 }
 
+std::optional<double> upper_median_clock(const std::vector<TelemetryOfGpu>& gpus) {
+  std::vector<double> clocks;
+  for (const TelemetryOfGpu& gpu : gpus) {
+    if (gpu.clock_mhz) clocks.push_back(*gpu.clock_mhz);
+  }
+  if (clocks.empty()) return std::nullopt;
+  const auto middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
+  std::ranges::nth_element(clocks, middle);
+  return *middle;
+}
+
 void find_slow_gpus(const RunResult& predicted, Telemetry& out) {
   double products = 0;
   const std::size_t stages = predicted.report.stages.size();
@@ -155,10 +166,12 @@ void find_slow_gpus(const RunResult& predicted, Telemetry& out) {
     products += predicted_part_s(predicted, stage, RecordedPart::product);
   }
   products /= static_cast<double>(stages);
+  // Of two in the middle the faster one: a mean of the two is no GPU's clock.
+  const std::optional<double> middle = upper_median_clock(out.gpus);
   for (std::size_t i = 0; i < out.gpus.size(); ++i) {
     TelemetryOfGpu& gpu = out.gpus[i];
     if (gpu.clock_mhz && *gpu.clock_mhz > 0 && out.gpus.size() > 1) {
-      gpu.clock_of_median = *gpu.clock_mhz / *out.clock_mhz;
+      gpu.clock_of_median = *gpu.clock_mhz / *middle;
     }
     const double clock = gpu.clock_of_median.value_or(1);
     gpu.slow = clock < kSlowClock || is_harmed(gpu);
@@ -195,7 +208,7 @@ Telemetry compare_telemetry(const RunResult& predicted, std::span<const Telemetr
   out.predicted = predicted_power(predicted, instant);
   out.predicted_clock = predicted_clock_of(predicted.scenario);
   out.measured = median_power(out.gpus);
-  out.clock_mhz = median_of(out.gpus, [](const TelemetryOfGpu& gpu) { return gpu.clock_mhz; });
+  out.clock_mhz = upper_median_clock(out.gpus);
   find_slow_gpus(predicted, out);
   if (out.outside > 0) {
     out.notes.push_back(fmt::format("{} before and after the job are left out",
@@ -254,7 +267,7 @@ const FieldTable<Telemetry>& telemetry_fields() {
                   power_statistics_fields(), [](const Of& t) { return t.predicted; })
           .object("measured_power", "Of the GPUs in the logs, the median of each number.",
                   power_statistics_fields(), [](const Of& t) -> const auto& { return t.measured; })
-          .add("clock_mhz", "Mean clock of the SMs, median over the GPUs.",
+          .add("clock_mhz", "Mean clock of the SMs, median over the GPUs, the faster one of two.",
                [](const Of& t) { return t.clock_mhz; })
           .add("highest_clock_mhz", "Of the card, where the log says it.",
                [](const Of& t) { return t.highest_clock_mhz; })

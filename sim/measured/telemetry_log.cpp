@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <map>
 #include <span>
@@ -144,9 +145,12 @@ class TelemetryReader {
       add_value(cells, gpu);
       return;
     }
+    note_time(cells);
     TelemetrySample& sample = gpu.samples.emplace_back();
     for (std::size_t i = 0; i < cells.size(); ++i) put(columns_[i], cells[i], sample);
   }
+  /// Rows of several GPUs which no column tells apart.
+  [[nodiscard]] bool mixes_gpus() const { return mixes_; }
   TelemetryLog take() {
     for (TelemetryGpu& gpu : log_.gpus) {
       std::erase_if(gpu.samples,
@@ -177,11 +181,29 @@ class TelemetryReader {
     }
     return log_.gpus[at->second];
   }
-  /// A row of a time, a field and its value: those of one time are a sample.
+  /// A monitor stamps the rows of one look at all GPUs at once, or a few milliseconds apart.
+  void note_time(std::span<const std::string> cells) {
+    if (has(LogColumn::gpu) || has(LogColumn::gpu_uuid)) return;
+    const std::string time = text_of(cells, LogColumn::time);
+    const std::string at = text_of(cells, LogColumn::host) + time.substr(0, time.rfind('.'));
+    const std::size_t dot = time.rfind('.');
+    const double part =
+        dot == std::string::npos ? 0 : log_number("0" + time.substr(dot)).value_or(0);
+    constexpr double kOneLook = 0.02;  // seconds
+    if (!time.empty() && at == last_time_ && std::abs(part - last_part_) < kOneLook) mixes_ = true;
+    last_time_ = at;
+    last_part_ = part;
+  }
+  /// A row of a time, a field and its value: those of one time are a sample. Without times the
+  /// k-th row of each field is of the k-th sample.
   void add_value(std::span<const std::string> cells, TelemetryGpu& gpu) {
     const LogColumn column = log_column(text_of(cells, LogColumn::field));
     if (column == LogColumn::instant_power) log_.instant = true;
-    const auto key = std::pair(&gpu - log_.gpus.data(), text_of(cells, LogColumn::time));
+    const auto of_gpu = &gpu - log_.gpus.data();
+    const std::string time = has(LogColumn::time)
+                                 ? text_of(cells, LogColumn::time)
+                                 : std::to_string(rows_of_field_[{of_gpu, column}]++);
+    const auto key = std::pair(of_gpu, time);
     const auto [at, added] = at_time_.try_emplace(key, gpu.samples.size());
     if (added) gpu.samples.emplace_back();
     put(column, text_of(cells, LogColumn::value), gpu.samples[at->second]);
@@ -214,7 +236,11 @@ class TelemetryReader {
 
   std::vector<LogColumn> columns_;
   bool long_ = false;
+  bool mixes_ = false;
+  std::string last_time_;  ///< of the row before, but for a fraction of a second
+  double last_part_ = 0;
   TelemetryLog log_;
+  std::map<std::pair<std::ptrdiff_t, LogColumn>, std::size_t> rows_of_field_;
   std::map<std::pair<std::string, std::string>, std::size_t> index_;
   std::map<std::pair<std::ptrdiff_t, std::string>, std::size_t> at_time_;
 };
@@ -276,6 +302,14 @@ TelemetryLog read_telemetry_csv(const std::string& file, std::string_view text) 
       [&](std::size_t, std::span<const std::string> cells) {
         if (!std::ranges::equal(cells, titles)) reader->add(cells);  // a log that was begun anew
       });
+  if (reader->mixes_gpus()) {
+    throw InputError(
+        {.file = file,
+         .pointer = {},
+         .found = "several rows of one time, and no column that tells GPUs apart",
+         .allowed = "a column index or uuid, as nvidia-smi --query-gpu=index,... gives",
+         .nearest = {}});
+  }
   return reader->take();
 }
 

@@ -346,7 +346,7 @@ TEST_CASE("lockstep topology import: NetQ's hosts have a NIC for each cable") {
                         {"node": "a", "interface": "swp3"}]}]}]}])");
   const Ran ran = lockstep_with({"topology", "import", file, "--rate", "200 Gb/s"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
-  CHECK(ran.err.find("2 hosts, 3 NICs of 25 GB/s, 1 switches, 3 cables") != std::string::npos);
+  CHECK(ran.err.find("2 hosts, 3 NICs of 25 GB/s, 1 switch, 3 cables") != std::string::npos);
   CHECK(lockstep_with({"topology", "import", file}).err.find("--rate") != std::string::npos);
 }
 

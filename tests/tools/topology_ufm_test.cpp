@@ -83,7 +83,7 @@ TEST_CASE("lockstep topology import: UFM's ports alone name each cable twice") {
      "node_description": "leaf1:2", "peer_node_guid": ""}])");
   const Ran ran = lockstep_with({"topology", "import", file});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
-  CHECK(ran.err.find("1 host, 1 NICs of 50 GB/s, 1 switches, 1 cable") != std::string::npos);
+  CHECK(ran.err.find("1 host, 1 NIC of 50 GB/s, 1 switch, 1 cable") != std::string::npos);
 }
 
 TEST_CASE("lockstep topology import: what UFM's links leave open is asked for") {

@@ -196,11 +196,13 @@ Exit import_fabric(const ParsedOptions& given, Console& console) {
   } else {
     const auto& fabric = std::get<DrawnFabric>(read);
     const ClusterGraph& graph = fabric.graph;
+    const auto switches = graph.vertex_count() - graph.port_count();
     write_output(Answer::file(write_fabric_json(fabric)), options, console);
     remarks(options, console) << fmt::format(
-        "{}: {}, {} NICs of {}, {} switches, {}\n", format.title,
-        counted(static_cast<double>(fabric.hosts.size()), "host"), graph.port_count(),
-        words_of(nic_rates(graph)), graph.vertex_count() - graph.port_count(),
+        "{}: {}, {} of {}, {}, {}\n", format.title,
+        counted(static_cast<double>(fabric.hosts.size()), "host"),
+        counted(static_cast<double>(graph.port_count()), "NIC"), words_of(nic_rates(graph)),
+        switches == 1 ? "1 switch" : fmt::format("{} switches", switches),
         counted(static_cast<double>(graph.cables().size()), "cable"));
     assumptions = fabric.assumptions;
   }

@@ -199,7 +199,7 @@ constexpr std::array kFormats{
     ImportFormat{"nccl", "NCCL topology XML",
                  "docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html, NCCL_TOPO_DUMP_FILE",
                  is_nccl, import_nccl},
-    ImportFormat{"slurm", "Slurm topology.conf", "slurm.schedmd.com/topology.conf.html", is_slurm,
+    ImportFormat{"slurm", "Slurm topology", "slurm.schedmd.com/topology.conf.html", is_slurm,
                  import_slurm},
     ImportFormat{"nvidia-smi", "nvidia-smi topo -m",
                  "docs.nvidia.com/deploy/nvidia-smi, topo --matrix", is_nvidia_smi,

@@ -19,7 +19,7 @@ using Import = std::variant<DrawnFabric, NodeDrawing>;
 /// To add a format: its reader in this folder, and its row in import.cpp.
 struct ImportFormat {
   std::string_view name;                ///< for --format
-  std::string_view title;               ///< "Slurm topology.conf"
+  std::string_view title;               ///< "Slurm topology"
   std::string_view source;              ///< where the format is described
   bool (*fits)(std::string_view text);  ///< whether the text looks like it
   Import (*read)(const std::string& file, std::string_view text, const ImportOptions& options);

@@ -179,12 +179,15 @@ class NvidiaSmiReader {
         open.insert(open.end(), joined_[gpu].begin(), joined_[gpu].end());
       }
     }
-    // Without switches (DGX-1, bridges) the links to all neighbours are different ones. Where all
-    // pairs show the same number, few links and few GPUs mean a full mesh, else switches.
-    constexpr int kFewLinks = 4;
+    // Without switches (DGX-1, HGX of four GPUs, bridges) the links to all neighbours are different
+    // ones. Where all pairs show the same number, few links mean a full mesh, and so do as many in
+    // all as a GPU has (six to each of three neighbours of an H100), else switches.
+    constexpr int kFewLinks = 4, kMostLinks = 18;
     for (std::size_t gpu = 0; gpu < node_.gpus.size(); ++gpu) {
       NodeDrawing::Gpu& at = node_.gpus[gpu];
-      const bool switches = through_switches_ && at.nvlinks > kFewLinks;
+      const bool pair = sums_[gpu] == at.nvlinks;  // of two, either is as fast
+      const bool switches =
+          through_switches_ && at.nvlinks > kFewLinks && (pair || sums_[gpu] > kMostLinks);
       if (!switches) at.nvlinks = sums_[gpu];
       node_.nvlink_switches = node_.nvlink_switches || switches;
     }

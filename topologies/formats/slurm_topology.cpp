@@ -72,9 +72,9 @@ class SlurmReader {
     DrawnFabric fabric = sketch.finish();
     const bool several = sketch.vertices() - switches_.size() > sketch.hosts();
     fabric.assumptions = {
-        fmt::format("Every host has one NIC of {}{}: topology.conf does not say.", rate_text(rate_),
+        fmt::format("Every host has one NIC of {}{}: the file does not say.", rate_text(rate_),
                     several ? " on each switch that lists it" : ""),
-        "Every switch has as many cables upwards as hosts below: topology.conf does not say."};
+        "Every switch has as many cables upwards as hosts below: the file does not say."};
     return fabric;
   }
 

@@ -395,6 +395,12 @@ lora_rank: 8
   REQUIRE_FALSE(found.remarks.empty());
   CHECK(found.remarks.back().find("ZeRO stage 3 by its name") != std::string::npos);
 
+  CHECK(std::ranges::any_of(found.remarks, [](const std::string& each) {
+    return each.starts_with("PEFT gives each of q_proj");
+  }));
+  const JobImport frozen = imported("sft.yaml", "cutoff_len: 2048\nfinetuning_type: freeze\n");
+  CHECK(fate_of(frozen, "finetuning_type") == "not modelled");
+
   const JobImport other = imported("sft.yaml", yaml +
                                                    "lora_target: all\noptim: adafactor\n"
                                                    "deepspeed: configs/deepspeed.json\n");

@@ -103,11 +103,10 @@ TEST_CASE("site: bad input is one line") {
       problem_of_site(R"("path": [{"name": "a", "nodes": 1, "bridge": "5 min"}])") ==
       "t.json#/site/path/0/bridge: found \"5 min\"; allowed: none without \"capacity\", which its "
       "batteries carry so long");
-  CHECK(
-      problem_of_site(
-          R"("path": [{"name": "a"}, {"name": "b", "nodes": 1, "from": ["a"], "generator": {}}])") ==
-      "t.json#/site/path/1/from: found an array; allowed: nothing, as a generator is fed by no "
-      "other part");
+  CHECK(problem_of_site(R"("path": [{"name": "a"}, {"name": "b", "nodes": 1, "from": ["a"], )"
+                        R"("generator": {}}])") ==
+        "t.json#/site/path/1/from: found an array; allowed: nothing, as a generator is fed by no "
+        "other part");
   CHECK(
       problem_of_site(R"("path": [{"name": "a", "nodes": 1, "generator": {"start": "20 s"}}])") ==
       "t.json#/site/path: found an array; allowed: parts, of which one is fed from outside and is "

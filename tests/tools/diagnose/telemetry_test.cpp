@@ -137,6 +137,26 @@ TEST_CASE("telemetry: hosts, the card's highest clock, reasons and instant readi
   CHECK(log.instant);
 }
 
+TEST_CASE("telemetry: rows of one time that no column tells apart are refused") {
+  const std::string heading = "timestamp, power.draw [W], clocks.current.sm [MHz]\n";
+  CHECK(
+      telemetry_mistake(heading + "2026/09/11 04:19:41.982, 500 W, 1500 MHz\n"
+                                  "2026/09/11 04:19:41.986, 300 W, 900 MHz\n")
+          .starts_with("log: found several rows of one time, and no column that tells GPUs apart"));
+  const TelemetryLog one = read_telemetry("log", heading +
+                                                     "2026/09/11 04:19:41.982, 500 W, 1500 MHz\n"
+                                                     "2026/09/11 04:19:42.982, 300 W, 900 MHz\n");
+  CHECK(one.gpus.front().samples.size() == 2);
+  // A long log without times: the k-th row of each field is of the k-th sample.
+  const TelemetryLog rows =
+      read_telemetry("log",
+                     "metric,value\nDCGM_FI_DEV_POWER_USAGE,300\nDCGM_FI_DEV_SM_CLOCK,1500\n"
+                     "DCGM_FI_DEV_POWER_USAGE,700\nDCGM_FI_DEV_SM_CLOCK,1600\n");
+  REQUIRE(rows.gpus.front().samples.size() == 2);
+  CHECK(rows.gpus.front().samples[0].power_w == 300.0);
+  CHECK(rows.gpus.front().samples[1].clock_mhz == 1600.0);
+}
+
 TEST_CASE("telemetry: what is no log is one line") {
   for (const char* const text :
        {"", "hello", "a,b\n1,2\n", "{\"a\": 1}\n", "# gpu fb\n0 5\n", "#\n",

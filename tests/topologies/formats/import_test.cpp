@@ -213,6 +213,37 @@ TEST_CASE("nvidia-smi topo -m: an excerpt without rows of NICs, with empty lines
   CHECK(named.nics[0].name == "mlx5_7");
 }
 
+/// GPUs of which all pairs have that cell.
+std::string pairs_of(int gpus, const std::string& cell) {
+  std::string text;
+  for (int g = 0; g < gpus; ++g) text += "\tGPU" + std::to_string(g);
+  for (int a = 0; a < gpus; ++a) {
+    text += "\nGPU" + std::to_string(a);
+    for (int b = 0; b < gpus; ++b) text += a == b ? "\t X " : "\t" + cell;
+  }
+  return text + "\n";
+}
+
+TEST_CASE("nvidia-smi topo -m: pairs that share a GPU's links are a mesh, others have switches") {
+  struct Pairs {
+    int gpus;
+    const char* cell;
+    int links;
+    bool switches;
+  };
+  // HGX of four A100 and of four H100; eight H100 and sixteen V100 on NVSwitch; a bridge.
+  for (const auto& [gpus, cell, links, switches] : {Pairs{4, "NV4", 12, false},
+                                                    {4, "NV6", 18, false},
+                                                    {8, "NV18", 18, true},
+                                                    {16, "NV6", 6, true},
+                                                    {2, "NV4", 4, false}}) {
+    CAPTURE(cell);
+    const NodeDrawing node = smi(pairs_of(gpus, cell));
+    CHECK(node.gpus[0].nvlinks == links);
+    CHECK(node.nvlink_switches == switches);
+  }
+}
+
 TEST_CASE("nvidia-smi topo -mp: the matrix of PCIe alone does not tell of NVLink") {
   const std::string matrix = "\tGPU0\tGPU1\nGPU0\t X \tNODE\nGPU1\tNODE\t X \n\nLegend:\n\n";
   CHECK_FALSE(smi(matrix + "  X    = Self\n").tells_nvlink);

@@ -26,7 +26,7 @@ struct ComparedChange {
   bool moves_excess = false;      ///< of the site's draw over its limit (site_excess_w)
 };
 
-/// A step time, and what 90 % of runs would take.
+/// A step time and its 90 % interval.
 struct ComparedStep {
   double step_s = 0, low_s = 0, high_s = 0;
   std::string why;  ///< what the interval is made from

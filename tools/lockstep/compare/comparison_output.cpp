@@ -59,7 +59,7 @@ const FieldTable<ComparedStep>& step_fields_of_comparison() {
   static const FieldTable<Of> fields =
       FieldTable<Of>()
           .add("step_s", Better::less, "Time of a step.", [](const Of& s) { return s.step_s; })
-          .add("step_s_low", Better::less, "Lower end of what 90 % of runs would take.",
+          .add("step_s_low", Better::less, "Lower end of the 90 % interval.",
                [](const Of& s) { return s.low_s; })
           .add("step_s_high", Better::less, "Upper end of the same.",
                [](const Of& s) { return s.high_s; })
