@@ -14,6 +14,7 @@
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
 #include "topologies/formats/nccl_topology.hpp"
+#include "topologies/formats/netbox.hpp"
 #include "topologies/formats/netq.hpp"
 #include "topologies/formats/nvidia_smi.hpp"
 #include "topologies/formats/slurm_blocks.hpp"
@@ -50,7 +51,7 @@ bool has_element(std::string_view text, std::string_view name) {
 }
 
 bool is_fabric(std::string_view text) {
-  return content(text).starts_with('{') && !is_netq(text) && !is_ufm(text);
+  return content(text).starts_with('{') && !is_netq(text) && !is_ufm(text) && !is_netbox(text);
 }
 bool is_graphml(std::string_view text) { return has_element(text, "graphml"); }
 bool is_nccl(std::string_view text) {
@@ -113,6 +114,10 @@ Import import_netq(const std::string& file, std::string_view text, const ImportO
 
 Import import_ufm(const std::string& file, std::string_view text, const ImportOptions& options) {
   return in_canonical_order(read_ufm(file, text, options));
+}
+
+Import import_netbox(const std::string& file, std::string_view text, const ImportOptions& options) {
+  return in_canonical_order(read_netbox(file, text, options));
 }
 
 /// Names of switches that the vertices left out are on, each once.
@@ -215,6 +220,9 @@ constexpr std::array kFormats{
         "ufm", "UFM's links or ports",
         "docs.nvidia.com, UFM Enterprise REST API Guide, Links, Ports and Systems REST API", is_ufm,
         import_ufm},
+    ImportFormat{"netbox", "NetBox's cables or interfaces",
+                 "netboxlabs.com/docs/netbox, REST API: dcim/cables, dcim/interfaces, dcim/devices",
+                 is_netbox, import_netbox},
 };
 
 }  // namespace
