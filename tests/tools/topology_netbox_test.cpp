@@ -53,9 +53,10 @@ std::string cables() {
          cable(3, end(33, kLeaf, "swp3"), end(41, kSpine, "swp1"));
 }
 
-Ran imported(const std::string& text, const std::vector<std::string>& more = {}) {
+Ran imported(const std::string& text, const std::vector<std::string>& more = {},
+             const std::string& name = "netbox.json") {
   const TemporaryFolder folder;
-  std::vector<std::string> args{"topology", "import", folder.write("netbox.json", text)};
+  std::vector<std::string> args{"topology", "import", folder.write(name, text)};
   args.insert(args.end(), more.begin(), more.end());
   return lockstep_with(args);
 }
@@ -223,4 +224,49 @@ TEST_CASE("lockstep topology import: what NetBox leaves open or keeps for others
   CHECK(says(two, "1 cable of interfaces for management only is left out."));
   CHECK(says(two, "1 cable of ports other than network interfaces is left out."));
   CHECK(two.out.find("gpu1 (9)") != std::string::npos);
+}
+
+TEST_CASE("lockstep topology import: NetBox's table of cables as CSV") {
+  const std::string heading =
+      "ID,Label,Termination A,Termination B,Device A,Device B,Status,Type\r\n";
+  const std::string rows =
+      "1,,mlx5_0,swp1,gpu1,leaf1,Connected,AOC\r\n"
+      "2,,swp3,\"mlx5_0,mlx5_0\",leaf1,\"gpu2,gpu3\",Connected,AOC\r\n"
+      "3,,swp9,swp1,leaf1,spine1,Connected,AOC\r\n"
+      "4,,swp10,swp2,leaf1,spine1,Planned,AOC\r\n"
+      "5,,PSU1,outlet 3,leaf1,pdu1,Connected,Power\r\n"
+      "6,,swp11,A,leaf1,,Connected,\r\n"
+      "7,,swp2,swp3,leaf2,spine1,Connected,AOC\r\n"
+      "8,,mlx5_1,swp3,gpu1,leaf2,Connected,AOC\r\n";
+  const auto csv = [](const std::string& text) {
+    return imported(text, {"--rate", "400 Gb/s"}, "cables.csv");
+  };
+  const Ran ran = csv("\xEF\xBB\xBF" + heading + rows);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(says(ran, "3 hosts, 4 NICs of 50 GB/s, 3 switches, 6 cables"));
+  CHECK(says(ran, "1 cable without the status \"connected\" is left out."));
+  CHECK(says(ran, "2 cables of ports other than network interfaces are left out."));
+  CHECK(says(ran, "Ports of 1 breakout cable are joined in order"));
+  const Ran rate = imported(heading + rows, {}, "cables.csv");
+  CHECK(rate.exit == Exit::bad_input);
+  CHECK(says(rate, "cables.csv, row 1: found a cable without a rate, from \"gpu1\" to \"leaf1\""));
+  CHECK(
+      says(csv(heading + "1,,\"a,b,c\",swp1,\"gpu1,gpu2\",leaf1,,\n"),
+           "cables.csv, row 1: found 2 devices and 3 ports on side a; allowed: one device, or one "
+           "for each port"));
+  CHECK(says(csv("ID,Label,Termination A,Termination B,Status,Type\n1,,a,b,,\n"),
+             "cables.csv: found cables without their devices and ports on side a; allowed: columns "
+             "\"Termination A\", \"Device A\""));
+}
+
+TEST_CASE("lockstep topology import: CSV that NetBox would import") {
+  const Ran ran = imported(
+      "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,status\n"
+      "gpu1,dcim.interface,eth0,leaf1,dcim.interface,Ethernet1/1,connected\n"
+      "gpu2,dcim.interface,eth0,leaf1,dcim.interface,Ethernet1/2,\n"
+      "gpu2,dcim.powerport,PSU1,pdu1,dcim.poweroutlet,1,connected\n",
+      {"--rate", "100 Gb/s"}, "cables.csv");
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(says(ran, "2 hosts, 2 NICs of 100 Gb/s, 1 switches, 2 cables"));
+  CHECK(says(ran, "1 cable of ports other than network interfaces is left out."));
 }

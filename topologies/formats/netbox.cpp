@@ -16,6 +16,7 @@
 #include "models/base/letter_case.hpp"
 #include "topologies/formats/cabling.hpp"
 #include "topologies/formats/netbox_cables.hpp"
+#include "topologies/formats/netbox_csv.hpp"
 #include "topologies/infiniband/link_rate.hpp"
 
 namespace lockstep {
@@ -243,6 +244,7 @@ class NetboxReader {
     const auto known = names_.find(id);
     if (known != names_.end()) return known->second;
     if (kinds_.contains(name)) name += fmt::format(" ({})", id);
+    while (kinds_.contains(name)) name += "'";
     const auto kind = kind_by_id_.find(id);
     kinds_[name] = kind == kind_by_id_.end() ? CabledKind::open : kind->second;
     return names_[id] = name;
@@ -309,11 +311,16 @@ class NetboxReader {
 
 bool is_netbox(std::string_view text) {
   const auto has = [text](std::string_view key) { return has_json_key(text, key); };
-  return has("a_terminations") || has("termination_a_type") || has("mgmt_only");
+  return has("a_terminations") || has("termination_a_type") || has("mgmt_only") ||
+         is_netbox_csv(text);
 }
 
 DrawnFabric read_netbox(const std::string& file, std::string_view text,
                         const ImportOptions& options) {
+  if (is_netbox_csv(text)) {
+    return fabric_of_cabling(file, with_netbox_cables(file, read_netbox_csv(file, text), {}),
+                             options);
+  }
   return NetboxReader(file, options).read(parse_json_text(file, text));
 }
 

@@ -1,4 +1,5 @@
-/// NetBox, which documents what is cabled to what: answers of its REST API, as saved to a file.
+/// NetBox, which documents what is cabled to what: answers of its REST API, as saved to a
+/// file, or its table of cables as CSV.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@ bool is_netbox(std::string_view text);
 /// list or an object of the answers) interfaces (/api/dcim/interfaces/) add rates and what is
 /// connected through patch panels, and devices (/api/dcim/devices/) add roles, whose words tell
 /// hosts from switches. A rate is an interface's speed, or that of its type. `options` give that of
-/// cables without one. Throws InputError with the pointer.
+/// cables without one; CSV (netbox_csv.hpp) tells none. Throws InputError with the pointer
+/// or the row.
 DrawnFabric read_netbox(const std::string& file, std::string_view text,
                         const ImportOptions& options);
 

@@ -67,8 +67,8 @@ class NetboxCables {
   void join(const NetboxCable& cable) {
     const std::size_t a = cable.a.size(), b = cable.b.size(), most = std::max(a, b);
     if (most % std::min(a, b) != 0) {
-      throw InputError({file_, cable.place, fmt::format("a cable of {} ports to {}", a, b),
-                        "as many ports on both sides, or a multiple", ""});
+      throw cabling_error(file_, cable.place, fmt::format("a cable of {} ports to {}", a, b),
+                          "as many ports on both sides, or a multiple");
     }
     breakouts_ += most > 1 ? 1 : 0;
     through_ += cable.through_panels ? most : 0;
