@@ -17,6 +17,7 @@
 #include "topologies/formats/netbox.hpp"
 #include "topologies/formats/netq.hpp"
 #include "topologies/formats/nvidia_smi.hpp"
+#include "topologies/formats/rocm_smi.hpp"
 #include "topologies/formats/slurm_blocks.hpp"
 #include "topologies/formats/slurm_topology.hpp"
 #include "topologies/formats/ufm.hpp"
@@ -59,7 +60,7 @@ bool is_nccl(std::string_view text) {
 }
 bool is_nvidia_smi(std::string_view text) {
   return text.find("GPU0") != text.npos && has_line(text, "gpu0") &&
-         !content(text).starts_with('<');
+         !content(text).starts_with('<') && !is_rocm_smi(text);
 }
 bool is_slurm(std::string_view text) {
   return has_line(text, "switchname=") || is_block_topology(text) || is_slurm_yaml(text);
@@ -89,6 +90,9 @@ Import import_nccl(const std::string& file, std::string_view text, const ImportO
 }
 Import import_nvidia_smi(const std::string& file, std::string_view text, const ImportOptions&) {
   return read_nvidia_smi(file, text);
+}
+Import import_rocm_smi(const std::string& file, std::string_view text, const ImportOptions&) {
+  return read_rocm_smi(file, text);
 }
 
 Import import_slurm(const std::string& file, std::string_view text, const ImportOptions& options) {
@@ -223,6 +227,9 @@ constexpr std::array kFormats{
     ImportFormat{"netbox", "NetBox's cables or interfaces",
                  "netboxlabs.com/docs/netbox, REST API: dcim/cables, dcim/interfaces, dcim/devices",
                  is_netbox, import_netbox},
+    ImportFormat{"rocm-smi", "rocm-smi --showtopo",
+                 "rocm.docs.amd.com/projects/rocm_smi_lib, rocm-smi --showtopo", is_rocm_smi,
+                 import_rocm_smi},
 };
 
 }  // namespace
