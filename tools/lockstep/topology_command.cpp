@@ -41,7 +41,7 @@ constexpr OptionSpec kFrom{
     "NAME",
     false,
     "What the file is, where its content does not tell: fabric, graphml, nccl, slurm, nvidia-smi, "
-    "dot, netq, ufm or ibnetdiscover (net files of ibsim too).",
+    "rocm-smi, dot, netq, ufm, netbox or ibnetdiscover (net files of ibsim too).",
     "--from ibnetdiscover"};
 constexpr OptionSpec kHosts{
     "hosts",
@@ -140,12 +140,12 @@ constexpr CommandSpec kTopologySpec{
     .summary = "Read real fabrics and servers, draw and analyse them, export them.",
     .about =
         "import reads what a cluster says of itself. Networks (ibnetdiscover, ibsim, UFM, NetQ, "
-        "Slurm's\n"
-        "topology.conf, GraphML, DOT) become a fabric.json, which a scenario takes as\n"
+        "NetBox,\n"
+        "Slurm's topology.conf, GraphML, DOT) become a fabric.json, which a scenario takes as\n"
         "\"fabric\": {\"kind\": \"file\", \"file\": \"fabric.json\"}. Servers (NCCL's topology "
         "XML,\n"
-        "nvidia-smi topo -m) become a node preset: put it into DIR/nodes and name --presets "
-        "DIR.\n\n"
+        "nvidia-smi topo -m, rocm-smi --showtopo) become a node preset: put it into DIR/nodes and\n"
+        "name --presets DIR.\n\n"
         "show prints size, distances, bisection, oversubscription, path diversity and single "
         "points\n"
         "of failure, and draws a picture. export writes the fabric for other tools.\n\n"

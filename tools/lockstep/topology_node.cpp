@@ -90,9 +90,11 @@ class Maker {
 
   std::string gpu_name() {
     // A file that lists dies has two of them for each module that a person names.
-    if (choices_.gpu + "_gcd" == node_.gpu_preset) {
+    const std::string die = choices_.gpu + "_gcd";
+    const bool has_dies = node_.lists_dies && std::ranges::count(presets_.names("gpus"), die) > 0;
+    if (die == node_.gpu_preset || has_dies) {
       preset_.facts.push_back(fmt::format("The devices are dies, two to each {}", choices_.gpu));
-      return node_.gpu_preset;
+      return die;
     }
     if (!choices_.gpu.empty()) return choices_.gpu;
     if (node_.gpu_preset.empty()) {
@@ -117,6 +119,11 @@ class Maker {
       joined = joins ? gpus : 1;
       preset_.assumptions.push_back(fmt::format(
           "NVLinks are not listed; taken from the kind of GPU: {} GPUs joined", joined));
+      return joined;
+    }
+    if (!node_.counts_nvlinks) {
+      preset_.facts.push_back(joined > 1 ? fmt::format("xGMI joins {} GPUs", joined)
+                                         : std::string("xGMI joins no GPUs"));
       return joined;
     }
     std::set<int> counts;

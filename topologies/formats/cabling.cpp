@@ -40,7 +40,7 @@ class CablingReader {
 
  private:
   [[noreturn]] void fail(const std::string& place, std::string found, std::string allowed) const {
-    throw InputError({file_, place, std::move(found), std::move(allowed), ""});
+    throw cabling_error(file_, place, std::move(found), std::move(allowed));
   }
 
   void find_kinds() {
@@ -181,6 +181,13 @@ void collect_records(const nlohmann::ordered_json& value, const std::string& poi
 DrawnFabric fabric_of_cabling(const std::string& file, Cabling cabling,
                               const ImportOptions& options) {
   return CablingReader(file, std::move(cabling), options).read();
+}
+
+InputError cabling_error(const std::string& file, const std::string& place, std::string found,
+                         std::string allowed) {
+  const bool row = place.starts_with("row ");
+  return InputError({row ? file + ", " + place : file, row ? std::string() : place,
+                     std::move(found), std::move(allowed), ""});
 }
 
 std::vector<ExportRecord> export_records(const nlohmann::ordered_json& root,

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/base/input_error.hpp"
 #include "models/base/units.hpp"
 #include "topologies/formats/drawn_fabric.hpp"
 #include "topologies/formats/named_graph.hpp"
@@ -47,6 +48,10 @@ struct Cabling {
 /// device to itself. Throws InputError for no host, no rate, and too many of anything.
 DrawnFabric fabric_of_cabling(const std::string& file, Cabling cabling,
                               const ImportOptions& options);
+
+/// What is wrong at a place of the file, as CabledLink has it; empty: with the file.
+InputError cabling_error(const std::string& file, const std::string& place, std::string found,
+                         std::string allowed);
 
 /// A JSON object of an export, and its pointer.
 struct ExportRecord {

@@ -14,8 +14,10 @@
 #include "topologies/formats/fabric_json.hpp"
 #include "topologies/formats/graphml.hpp"
 #include "topologies/formats/nccl_topology.hpp"
+#include "topologies/formats/netbox.hpp"
 #include "topologies/formats/netq.hpp"
 #include "topologies/formats/nvidia_smi.hpp"
+#include "topologies/formats/rocm_smi.hpp"
 #include "topologies/formats/slurm_blocks.hpp"
 #include "topologies/formats/slurm_topology.hpp"
 #include "topologies/formats/ufm.hpp"
@@ -50,7 +52,7 @@ bool has_element(std::string_view text, std::string_view name) {
 }
 
 bool is_fabric(std::string_view text) {
-  return content(text).starts_with('{') && !is_netq(text) && !is_ufm(text);
+  return content(text).starts_with('{') && !is_netq(text) && !is_ufm(text) && !is_netbox(text);
 }
 bool is_graphml(std::string_view text) { return has_element(text, "graphml"); }
 bool is_nccl(std::string_view text) {
@@ -58,7 +60,7 @@ bool is_nccl(std::string_view text) {
 }
 bool is_nvidia_smi(std::string_view text) {
   return text.find("GPU0") != text.npos && has_line(text, "gpu0") &&
-         !content(text).starts_with('<');
+         !content(text).starts_with('<') && !is_rocm_smi(text);
 }
 bool is_slurm(std::string_view text) {
   return has_line(text, "switchname=") || is_block_topology(text) || is_slurm_yaml(text);
@@ -89,6 +91,9 @@ Import import_nccl(const std::string& file, std::string_view text, const ImportO
 Import import_nvidia_smi(const std::string& file, std::string_view text, const ImportOptions&) {
   return read_nvidia_smi(file, text);
 }
+Import import_rocm_smi(const std::string& file, std::string_view text, const ImportOptions&) {
+  return read_rocm_smi(file, text);
+}
 
 Import import_slurm(const std::string& file, std::string_view text, const ImportOptions& options) {
   if (options.rate <= BytesPerSecond{}) {
@@ -113,6 +118,10 @@ Import import_netq(const std::string& file, std::string_view text, const ImportO
 
 Import import_ufm(const std::string& file, std::string_view text, const ImportOptions& options) {
   return in_canonical_order(read_ufm(file, text, options));
+}
+
+Import import_netbox(const std::string& file, std::string_view text, const ImportOptions& options) {
+  return in_canonical_order(read_netbox(file, text, options));
 }
 
 /// Names of switches that the vertices left out are on, each once.
@@ -215,6 +224,12 @@ constexpr std::array kFormats{
         "ufm", "UFM's links or ports",
         "docs.nvidia.com, UFM Enterprise REST API Guide, Links, Ports and Systems REST API", is_ufm,
         import_ufm},
+    ImportFormat{"netbox", "NetBox's cables or interfaces",
+                 "netboxlabs.com/docs/netbox, REST API: dcim/cables, dcim/interfaces, dcim/devices",
+                 is_netbox, import_netbox},
+    ImportFormat{"rocm-smi", "rocm-smi --showtopo",
+                 "rocm.docs.amd.com/projects/rocm_smi_lib, rocm-smi --showtopo", is_rocm_smi,
+                 import_rocm_smi},
 };
 
 }  // namespace

@@ -38,6 +38,20 @@ bool is_interface_name(std::string_view nic) {
   });
 }
 
+void set_nvlink_groups(const std::vector<std::vector<std::size_t>>& joined, NodeDrawing& node) {
+  for (std::size_t first = 0; first < node.gpus.size(); ++first) {
+    if (node.gpus[first].nvlink_group >= 0 || joined[first].empty()) continue;
+    std::vector<std::size_t> open{first};
+    while (!open.empty()) {
+      const std::size_t gpu = open.back();
+      open.pop_back();
+      if (node.gpus[gpu].nvlink_group >= 0) continue;
+      node.gpus[gpu].nvlink_group = static_cast<int>(first);
+      open.insert(open.end(), joined[gpu].begin(), joined[gpu].end());
+    }
+  }
+}
+
 int nvlink_domain(const NodeDrawing& node) {
   std::map<int, int> sizes;
   for (const NodeDrawing::Gpu& gpu : node.gpus) {

@@ -1,5 +1,6 @@
 /// The inside of a server as its tools describe it: GPUs, NVLinks, NICs, and how near each GPU is
-/// to each NIC. Read from NCCL's topology files and from `nvidia-smi topo -m`.
+/// to each NIC. Read from NCCL's topology files, from `nvidia-smi topo -m` and from `rocm-smi
+/// --showtopo`.
 #pragma once
 
 #include <cstddef>
@@ -44,6 +45,8 @@ struct NodeDrawing {
   std::string gpu_preset;            ///< by the devices' PCI numbers; empty: not told, or unknown
   bool guesses_gpus = false;         ///< the file lists none: one behind each bridge with devices
   bool tells_nvlink = true;          ///< else a node without NVLinks may still have some
+  bool counts_nvlinks = true;        ///< else only which GPUs they join
+  bool lists_dies = false;           ///< a GPU here is a die: a module may have two
   bool nvlink_switches = false;      ///< NVLinks lead to switches, which other nodes may share
 };
 
@@ -54,6 +57,10 @@ std::string_view transport_of_name(std::string_view nic);
 /// Whether it is the name of a network interface ("eth0", "bond0", "eno1", "enp12s0f0"), which NCCL
 /// opens sockets on, and not of an RDMA device.
 bool is_interface_name(std::string_view nic);
+
+/// Numbers the groups of GPUs that NVLink joins, directly or over others. `joined`: by GPU, those
+/// that links lead to.
+void set_nvlink_groups(const std::vector<std::vector<std::size_t>>& joined, NodeDrawing& node);
 
 /// NVLink domain: GPUs in the smallest group of GPUs that NVLink joins; 1: none.
 int nvlink_domain(const NodeDrawing& node);

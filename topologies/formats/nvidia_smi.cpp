@@ -166,19 +166,8 @@ class NvidiaSmiReader {
     node_.tells_nvlink = explains_nvlink || !explains || !sums_.empty();
   }
 
-  /// GPUs that NVLink joins, directly or over others.
   void find_groups() {
-    for (std::size_t first = 0; first < node_.gpus.size(); ++first) {
-      if (node_.gpus[first].nvlink_group >= 0 || joined_[first].empty()) continue;
-      std::vector<std::size_t> open{first};
-      while (!open.empty()) {
-        const std::size_t gpu = open.back();
-        open.pop_back();
-        if (node_.gpus[gpu].nvlink_group >= 0) continue;
-        node_.gpus[gpu].nvlink_group = static_cast<int>(first);
-        open.insert(open.end(), joined_[gpu].begin(), joined_[gpu].end());
-      }
-    }
+    set_nvlink_groups(joined_, node_);
     // Without switches (DGX-1, HGX of four GPUs, bridges) the links to all neighbours are different
     // ones. Where all pairs show the same number, few links mean a full mesh, and so do as many in
     // all as a GPU has (six to each of three neighbours of an H100), else switches.
