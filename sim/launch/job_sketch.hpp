@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::string recompute;             ///< none, selective, full
   bool fsdp_checkpointing = false;   ///< by FSDP, whatever the model's own switch says
   bool llama_factory = false;        ///< which checkpoints all layers unless it is told not to
+  std::set<std::string> llama_factory_words;     ///< keys that it has, and others may have
   std::optional<bool> no_default_checkpointing;  ///< LLaMA-Factory's switch, where it is written
   std::vector<std::string> recompute_modules;
   std::optional<int> recompute_layers;  ///< of a stage, or in a group of recompute_every_layer

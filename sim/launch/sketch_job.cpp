@@ -223,11 +223,13 @@ class Sketching {
   }
 
   /// LLaMA-Factory checkpoints every layer whatever the Trainer's switch says, unless its own one
-  /// is set (src/llamafactory/model/model_utils/checkpointing.py,
-  /// prepare_model_for_training).
+  /// is set (hiyouga/LLaMA-Factory, src/llamafactory/model/model_utils/checkpointing.py,
+  /// prepare_model_for_training; hparams/model_args.py). A key of its own says that it is it, or
+  /// two of those that other scripts have too.
   void settle_checkpointing() {
     JobSketch& job = out_.job;
-    if (!job.llama_factory || job.no_default_checkpointing.value_or(false)) return;
+    const bool is_it = job.llama_factory || job.llama_factory_words.size() > 1;
+    if (!is_it || job.no_default_checkpointing.value_or(false)) return;
     if (job.recompute == "full") return;
     job.recompute = "full";
     job.remarks.emplace_back(

@@ -161,8 +161,8 @@ bf16: true
   const JobImport four = imported("sft.yaml", yaml + adapter + "load_in_4bit: true\n");
   CHECK(job_of(four)["lora"]["base"] == "nf4");
   const JobImport bare = imported("sft.yaml", yaml + "load_in_4bit: true\n");
-  REQUIRE(bare.remarks.size() == 2);  // the other: cutoff_len is LLaMA-Factory's
-  CHECK(bare.remarks[1] == "weights of 4 bits without an adapter: taken as 16 bits");
+  REQUIRE(bare.remarks.size() == 1);
+  CHECK(bare.remarks[0] == "weights of 4 bits without an adapter: taken as 16 bits");
 }
 
 TEST_CASE("import job: the format of gradients is the stack's, where it is another") {
@@ -536,11 +536,33 @@ TEST_CASE("import job: LLaMA-Factory checkpoints all layers unless it is told no
     return job_of(imported("t.yaml", yaml + lines))["recompute"];
   };
   CHECK(recompute_with("stage: sft\ncutoff_len: 4096\n") == "full");
-  CHECK(recompute_with("cutoff_len: 4096\ngradient_checkpointing: false\n") == "full");
+  CHECK(recompute_with("cutoff_len: 4096\ntemplate: llama3\ngradient_checkpointing: false\n") ==
+        "full");
+  CHECK(recompute_with("max_seq_length: 4096\nfinetuning_type: full\n") == "full");
   const std::string off = "cutoff_len: 4096\ndisable_gradient_checkpointing: true\n";
   CHECK(recompute_with(off) != "full");
   CHECK(recompute_with(off + "gradient_checkpointing: true\n") == "full");
   CHECK(recompute_with("max_seq_length: 4096\n") != "full");  // the Trainer's own script
+  // Scripts of others that have one of its names.
+  CHECK(recompute_with("cutoff_len: 4096\n") != "full");
+  CHECK(recompute_with("max_seq_length: 4096\nstage: sft\n") != "full");
+  CHECK(recompute_with("cutoff_len: 4096\nstage: 2\n") != "full");
+  const JobImport own = imported("t.yaml",
+                                 "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\n"
+                                 "max_seq_length: 4096\nstage: 2\n");
+  CHECK(fate_of(own, "stage") == "not modelled");
+}
+
+TEST_CASE("import job: fused operators are the stack's where its preset is silent on them") {
+  const std::string yaml =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\nmax_seq_length: 4096\n";
+  const Json liger = job_of(imported("t.yaml", yaml + "use_liger_kernel: true\n"))["stack"];
+  CHECK(liger["chunked_cross_entropy"] == true);
+  CHECK(liger["fused_norm"] == true);
+  const Json compiled = job_of(imported("t.yaml", yaml + "torch_compile: true\n"))["stack"];
+  CHECK(compiled["torch_compile"] == true);
+  const Json merged = job_of(imported("t.yaml", yaml + "flash_attn_fuse_qkv: true\n"))["stack"];
+  CHECK(merged["merged_qkv"] == true);
 }
 
 TEST_CASE("import job: Axolotl's products of 8 bits and Liger's operators, one by one") {
@@ -571,6 +593,24 @@ TEST_CASE("import job: a key of TorchTitan's sections that nobody knows is told"
                                    "steps = 10\nnew_way_to_train = true\n");
   CHECK(fate_of(found, "training.new_way_to_train") == "unknown");
   CHECK(fate_of(found, "training.steps") == "harmless");
+}
+
+TEST_CASE("import job: TorchTitan's keys of every release are known") {
+  const JobImport found =
+      imported("t.toml",
+               "[model]\nname = \"llama3\"\nflavor = \"8B\"\nprint_after_conversion = true\n"
+               "[training]\nlocal_batch_size = 1\nseq_len = 8192\nmax_norm = 1.0\ngc_debug = true\n"
+               "[training.dataloader]\nnum_workers = 4\n"
+               "[experimental]\ncustom_import = \"a.b\"\nenable_compiled_autograd = true\n"
+               "pipeline_parallel_microbatches = 8\n"
+               "[activation_checkpoint]\nmode = \"full\"\nearly_stop = true\n"
+               "determinism_check = \"default\"\n");
+  for (const KeyFinding& key : found.keys) {
+    CAPTURE(key.setting.key);
+    CHECK(key.fate != KeyFate::unknown);
+  }
+  CHECK(fate_of(found, "experimental.pipeline_parallel_microbatches") == "not modelled");
+  CHECK(fate_of(found, "experimental.enable_compiled_autograd") == "not modelled");
 }
 
 TEST_CASE("import job: NeMo's fused operators are the stack's") {
