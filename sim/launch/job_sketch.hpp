@@ -83,9 +83,10 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::string stack;
   std::optional<bool> compiled;
   std::optional<int> fsdp_version, zero_stage;
-  std::string deepspeed_file;    ///< where DeepSpeed's settings stand, as another file says
-  std::string attention;         ///< its kernel: unfused, fused; empty: the stack's
-  std::string optimiser_states;  ///< their format, where it is not the stack's
+  bool no_pipeline_module = false;  ///< Megatron-DeepSpeed without DeepSpeed's pipeline engine
+  std::string deepspeed_file;       ///< where DeepSpeed's settings stand, as another file says
+  std::string attention;            ///< its kernel: unfused, fused; empty: the stack's
+  std::string optimiser_states;     ///< their format, where it is not the stack's
   std::map<std::string, bool> stack_switches;  ///< features of the stack that differ
   std::optional<bool> bf16_gradients;          ///< accumulated and reduced so; else in FP32
   std::map<std::string, bool> communication;   ///< its "communication"

@@ -530,6 +530,29 @@ TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's
   CHECK(fate_of(bare, "fsdp_config") == "not modelled");
 }
 
+TEST_CASE("import job: ZeRO stage 0 in bf16 shares states where the pipeline engine runs") {
+  const auto with = [](const std::string& words) {
+    return imported("train.sh",
+                    "deepspeed pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+                    "--num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
+                    "--micro-batch-size 4 --global-batch-size 256 --deepspeed --zero-stage 0 " +
+                        words + "\n");
+  };
+  const JobImport engine = with("--bf16 --pipeline-model-parallel-size 2");
+  CHECK(job_of(engine)["parallelism"]["sharding"] == "zero1");
+  CHECK(job_of(engine)["stack"]["preset"] == "megatron_deepspeed");
+  CHECK(job_of(engine)["stack"]["reduced_format"] == "fp32");
+  REQUIRE(engine.remarks.size() == 1);
+  CHECK(engine.remarks[0].find("BF16_Optimizer") != std::string::npos);
+  CHECK(job_of(with("--bf16"))["parallelism"]["sharding"] == "zero1");
+  CHECK(job_of(with("--fp16"))["parallelism"]["sharding"] == "none");
+  CHECK(job_of(with("--fp16"))["stack"] == "megatron_deepspeed");
+  const JobImport plain = with("--bf16 --no-pipeline-parallel");
+  CHECK(job_of(plain)["parallelism"]["sharding"] == "none");
+  REQUIRE(plain.remarks.size() == 1);
+  CHECK(plain.remarks[0].find("parallelism.sharding=zero1") != std::string::npos);
+}
+
 TEST_CASE("import job: LLaMA-Factory checkpoints all layers unless it is told not to") {
   const auto recompute_with = [](const std::string& lines) {
     const std::string yaml = "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\n";
