@@ -4,7 +4,9 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
+#include <system_error>
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
@@ -125,6 +127,26 @@ bool mentions(std::string_view text, std::string_view name) {
     if (begins && (end == text.size() || !letter(text[end]))) return true;
   }
   return false;
+}
+
+/// The path of a file that a script names, from the script's folder: "env.sh", "./conf/env.sh", and
+/// with what stands for that folder, "$(dirname $0)/env.sh", "${BASH_SOURCE%/*}/env.sh". Empty: no
+/// such file is there, or the path leaves the folder.
+std::string file_beside(const std::string& script, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::string relative = path;
+  if (path.starts_with("$(") || path.starts_with("${BASH_SOURCE")) {
+    const std::size_t end = path.rfind(path[1] == '(' ? ")/" : "}/");
+    if (end == std::string::npos) return {};
+    relative = path.substr(end + 2);
+  }
+  const fs::path asked(relative);
+  const bool leaves = asked.is_absolute() || relative.find('$') != std::string::npos ||
+                      std::ranges::find(asked, fs::path("..")) != asked.end();
+  if (leaves || relative.empty()) return {};
+  const fs::path found = fs::path(script).parent_path() / asked;
+  std::error_code error;
+  return fs::is_regular_file(found, error) ? found.lexically_normal().string() : std::string();
 }
 
 class Files {
@@ -280,15 +302,47 @@ class Files {
     out_.parts.push_back({file, kind, {}, std::move(settings)});
   }
 
-  void add_script(const std::string& file, const std::string& text) {
-    ShellVariables variables(file);
+  /// Gives the variables that a text speaks of the values of `--set`.
+  void fix_changes(const std::string& text, ShellVariables& variables) {
     for (const Change& change : changes_) {
       if (!mentions(text, change.name) && !(change.name[0] >= '0' && change.name[0] <= '9'))
         continue;
       variables.fix(change.name, change.value);
       variables_used_.insert(change.name);
     }
-    const ShellScript script = read_shell_script(file, text, variables);
+  }
+
+  /// What a script sources, where it stands beside it; else a remark says that it is unknown.
+  std::optional<std::string> sourced_text(const std::string& script, const std::string& path,
+                                          ShellVariables& variables) {
+    namespace fs = std::filesystem;
+    const std::string name = fs::path(path).filename().string();
+    constexpr std::array<std::string_view, 5> kShellsOwn{"activate", "conda.sh", ".bashrc",
+                                                         ".bash_profile", "profile"};
+    if (std::ranges::find(kShellsOwn, std::string_view(name)) != kShellsOwn.end()) return {};
+    const std::string file = file_beside(script, path);
+    if (!file.empty() && sourced_.contains(file)) return {};
+    const std::string own = fs::path(script).filename().string();
+    std::string text = file.empty() ? std::string() : read_text_file(file, kMostLaunchBytes);
+    if (file.empty() || text.find('\0') != std::string::npos) {
+      out_.remarks.push_back(fmt::format(
+          "{} is sourced and not beside {}: its variables are unknown (--set NAME=VALUE)", path,
+          own));
+      return {};
+    }
+    sourced_.insert(file);
+    out_.remarks.push_back(fmt::format("{}: read, as {} sources it", name, own));
+    out_.texts += text + "\n";
+    fix_changes(text, variables);
+    return text;
+  }
+
+  void add_script(const std::string& file, const std::string& text) {
+    ShellVariables variables(file);
+    fix_changes(text, variables);
+    const ShellScript script = read_shell_script(
+        file, text, variables,
+        [&](const std::string& path) { return sourced_text(file, path, variables); });
     CommandWords words = training_command(script, variables, file);
     add_written(file, script);
     const bool titan = words.program.find("torchtitan") != std::string::npos ||
@@ -339,6 +393,7 @@ class Files {
   std::vector<std::string> texts_;
   std::vector<Change> changes_;
   std::set<std::string> variables_used_;
+  std::set<std::string> sourced_;  ///< files that scripts source, each read once
   LaunchFiles out_;
 };
 

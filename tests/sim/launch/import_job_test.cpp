@@ -530,6 +530,36 @@ TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's
   CHECK(fate_of(bare, "fsdp_config") == "not modelled");
 }
 
+TEST_CASE("import job: a file beside the script that it sources is read, another is named") {
+  const test::TemporaryFolder folder;
+  (void)folder.write("env.sh", "TP=4\nSEQ=${SEQ:-8192}\n");
+  const auto with = [&](const std::string& line, JobImportOptions options = {}) {
+    return import_job(
+        {folder.write("train.sh", line + "\npython pretrain_gpt.py --num-layers 32 "
+                                         "--hidden-size 4096 --num-attention-heads 32 --bf16 "
+                                         "--tensor-model-parallel-size ${TP:-1} --seq-length "
+                                         "${SEQ:-2048} --micro-batch-size 1\n")},
+        options, test::presets());
+  };
+  for (const char* const line :
+       {"source env.sh", ". ./env.sh", "source \"$(dirname \"$0\")/env.sh\"",
+        "D=$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\nsource $D/env.sh"}) {
+    CAPTURE(line);
+    const JobImport found = with(line);
+    CHECK(job_of(found)["parallelism"]["tensor"] == 4);
+    CHECK(job_of(found)["batch"]["tokens"] == 8192);
+    CHECK(found.remarks.front() == "env.sh: read, as train.sh sources it");
+  }
+  CHECK(job_of(with("source env.sh", {.set = {"SEQ=4096"}}))["batch"]["tokens"] == 4096);
+  for (const char* const line : {"source /opt/cluster.sh", "source ../env.sh", "source no.sh"}) {
+    CAPTURE(line);
+    const JobImport found = with(line);
+    CHECK(job_of(found)["parallelism"]["tensor"] == 1);
+    CHECK(found.remarks.front().find("its variables are unknown") != std::string::npos);
+  }
+  CHECK(with("source ~/.bashrc").remarks.empty());
+}
+
 TEST_CASE("import job: ZeRO stage 0 in bf16 shares states where the pipeline engine runs") {
   const auto with = [](const std::string& words) {
     return imported("train.sh",
