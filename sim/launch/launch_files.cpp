@@ -358,9 +358,75 @@ class Files {
       refuse_file(file, words.arguments.empty() ? "no command with options"
                                                 : "options of no such software");
     }
+    if (kind == LaunchKind::maxtext) {
+      for (const std::string& config : words.files) add_config(file, config, words.arguments);
+    }
     find_node_variable(variables);
     LaunchPart part{file, kind, std::move(words.launcher), std::move(words.arguments)};
     out_.parts.push_back(std::move(part));
+  }
+
+  /// The file of settings that a MaxText command names: one of those given, one beside the script,
+  /// or MaxText's own base.yml, whose values hold where the command says nothing else.
+  void add_config(const std::string& script, const std::string& path,
+                  const std::vector<Setting>& arguments) {
+    namespace fs = std::filesystem;
+    const std::string name = fs::path(path).filename().string();
+    const auto is_it = [&](const LaunchPart& part) {
+      return part.kind == LaunchKind::maxtext && fs::path(part.file).filename() == name;
+    };
+    auto given = std::ranges::find_if(out_.parts, is_it);
+    const std::string own = fs::path(script).filename().string();
+    const std::string beside = file_beside(script, path);
+    if (given == out_.parts.end() && (!beside.empty() || name == "base.yml")) {
+      std::vector<Setting> settings =
+          beside.empty() ? own_base(path)
+                         : read_yaml_settings(beside, read_text_file(beside, kMostLaunchBytes));
+      out_.remarks.push_back(
+          beside.empty()
+              ? fmt::format(
+                    "{}: not given; batch, length and remat_policy as MaxText's base.yml of "
+                    "2024 has them, where the command leaves them out",
+                    path)
+              : fmt::format("{}: read, as {} names it", name, own));
+      out_.parts.push_back({beside.empty() ? path : beside, LaunchKind::maxtext, {}, settings});
+      given = out_.parts.end() - 1;
+    }
+    if (given == out_.parts.end()) {
+      out_.remarks.push_back(fmt::format("{}: not given, and its keys count: give it too", path));
+      return;
+    }
+    leave_to_command(given->settings, arguments);
+  }
+
+  /// What MaxText's base.yml says of a step (AI-Hypercomputer/maxtext, MaxText/configs/base.yml).
+  static std::vector<Setting> own_base(const std::string& path) {
+    return {{"per_device_batch_size", {"12.0"}, path},
+            {"max_target_length", {"2048"}, path},
+            {"remat_policy", {"full"}, path},
+            {"dtype", {"bfloat16"}, path}};
+  }
+
+  /// The command goes before the file that it names; where it names a model, that model's sizes go
+  /// before those of the file (MaxText/pyconfig.py, update_model_vars).
+  static void leave_to_command(std::vector<Setting>& settings,
+                               const std::vector<Setting>& arguments) {
+    const auto says = [&](const std::string& key) {
+      return std::ranges::any_of(
+          arguments, [&](const Setting& one) { return plain_key(one.key) == plain_key(key); });
+    };
+    constexpr std::array kSizes{KeyRow{
+        "base_* head_dim vocab_size mlp_activations num_experts num_experts_per_tok "
+        "logits_via_embedding decoder_block shared_experts first_num_dense_layers attention_type "
+        "interleave_moe_layer_step q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim "
+        "v_head_dim mtp_num_layers"}};
+    const std::array<std::span<const KeyRow>, 1> sizes{kSizes};
+    const bool model = std::ranges::any_of(arguments, [](const Setting& one) {
+      return plain_key(one.key) == "model_name" && one.text() != "default";
+    });
+    std::erase_if(settings, [&](const Setting& one) {
+      return says(one.key) || (model && find_row(sizes, plain_key(one.key)) != nullptr);
+    });
   }
 
   /// Files that the script writes itself: DeepSpeed's settings, most of all.

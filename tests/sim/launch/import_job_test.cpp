@@ -427,6 +427,40 @@ quantization: nanoo_fp8
   CHECK(job["precision"] == "fp8");
 }
 
+TEST_CASE("import job: the file that MaxText's command names counts, below the command") {
+  const test::TemporaryFolder folder;
+  const auto with = [&](const std::string& words) {
+    return import_job({folder.write("run.sh", "python3 -m MaxText.train " + words + "\n")},
+                      {.nodes = 2}, test::presets());
+  };
+  const JobImport bare = with("MaxText/configs/base.yml model_name=llama2-7b run_name=a");
+  CHECK(job_of(bare)["model"] == "llama2_7b");
+  CHECK(job_of(bare)["recompute"] == "full");
+  CHECK(job_of(bare)["batch"].dump() == R"({"sequences":192,"micro":12,"tokens":2048})");
+  REQUIRE(bare.remarks.size() == 1);
+  CHECK(bare.remarks[0].find("base.yml: not given") != std::string::npos);
+  const JobImport said = with(
+      "MaxText/configs/base.yml model_name=llama2-7b per_device_batch_size=2 "
+      "remat_policy=minimal");
+  CHECK(job_of(said)["batch"]["micro"] == 2);
+  CHECK(job_of(said)["recompute"] != "full");
+  const JobImport other = with("my.yml model_name=llama2-7b per_device_batch_size=2");
+  REQUIRE(other.remarks.size() == 1);
+  CHECK(other.remarks[0] == "my.yml: not given, and its keys count: give it too");
+  (void)folder.write("my.yml",
+                     "base_emb_dim: 2048\nbase_num_decoder_layers: 16\nbase_num_query_heads: 16\n"
+                     "per_device_batch_size: 4\nmax_target_length: 4096\n"
+                     "ici_fsdp_parallelism: -1\nici_tensor_parallelism: 1\n");
+  const JobImport beside = with(
+      "my.yml model_name=llama2-7b per_device_batch_size=2 ici_fsdp_parallelism=4 "
+      "ici_tensor_parallelism=2 dcn_data_parallelism=2");
+  CHECK(job_of(beside)["model"] == "llama2_7b");
+  CHECK(job_of(beside)["batch"]["tokens"] == 4096);
+  CHECK(job_of(beside)["parallelism"]["tensor"] == 2);
+  CHECK(job_of(beside)["parallelism"]["shard_group"] == 4);
+  CHECK(beside.remarks.front() == "my.yml: read, as run.sh names it");
+}
+
 TEST_CASE(
     "import job: Megatron-Bridge's provider is the model; NeMo's optimiser says what overlaps") {
   const Json bridge = job_of(imported("b.yaml", R"(
