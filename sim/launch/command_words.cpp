@@ -103,6 +103,10 @@ CommandWords split_at_program(const std::vector<std::string>& words, const std::
   const auto at = words.begin() + static_cast<std::ptrdiff_t>(program);
   out.launcher = settings_of({words.begin(), at}, file);
   out.arguments = settings_of({at + 1, words.end()}, file);
+  for (auto word = at + 1; word != words.end() && !is_option(*word); ++word) {
+    const bool yaml = word->ends_with(".yml") || word->ends_with(".yaml");
+    if (yaml && length_of_key(*word) == 0) out.files.push_back(*word);
+  }
   return out;
 }
 

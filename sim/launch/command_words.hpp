@@ -13,6 +13,7 @@ struct CommandWords {
   std::vector<Setting> launcher;   ///< of torchrun, srun and their like: before the program's name
   std::vector<Setting> arguments;  ///< of the program
   std::string program;             ///< "pretrain_gpt.py", "torchtitan.train"
+  std::vector<std::string> files;  ///< YAML that stands behind the program's name: MaxText's
   std::vector<std::string> runners;  ///< words before it: "torchrun", "accelerate"
 };
 

@@ -511,6 +511,7 @@ class Import {
       one["attention"] = is_fused(spec) ? "unfused" : kFlash;
     }
     if (!job_.optimiser_states.empty()) one["optimiser_states"] = job_.optimiser_states;
+    std::map<std::string, bool> switches = job_.stack_switches;
     for (const PresetRow& row : presets_.show("stacks", name)) {
       constexpr std::string_view kFeatures = "features.";
       if (!row.path.starts_with(kFeatures)) continue;
@@ -520,9 +521,13 @@ class Import {
         // fp16 training has 16-bit ones unless it says otherwise.
         if (row.value != said || job_.precision == "fp16") one[feature] = said;
       }
-      const auto said = job_.stack_switches.find(feature);
-      if (said == job_.stack_switches.end()) continue;
+      const auto said = switches.find(feature);
+      if (said == switches.end()) continue;
       if (row.value != (said->second ? "true" : "false")) one[said->first] = said->second;
+      switches.erase(said);
+    }
+    for (const auto& [feature, on] : switches) {  // the preset is silent on it: off
+      if (on) one[feature] = true;
     }
     scenario_["stack"] = one.size() == 1 ? Json(name) : one;
   }

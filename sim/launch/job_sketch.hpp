@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::string recompute;             ///< none, selective, full
   bool fsdp_checkpointing = false;   ///< by FSDP, whatever the model's own switch says
   bool llama_factory = false;        ///< which checkpoints all layers unless it is told not to
+  std::set<std::string> llama_factory_words;     ///< keys that it has, and others may have
   std::optional<bool> no_default_checkpointing;  ///< LLaMA-Factory's switch, where it is written
   std::vector<std::string> recompute_modules;
   std::optional<int> recompute_layers;  ///< of a stage, or in a group of recompute_every_layer
@@ -81,9 +83,10 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::string stack;
   std::optional<bool> compiled;
   std::optional<int> fsdp_version, zero_stage;
-  std::string deepspeed_file;    ///< where DeepSpeed's settings stand, as another file says
-  std::string attention;         ///< its kernel: unfused, fused; empty: the stack's
-  std::string optimiser_states;  ///< their format, where it is not the stack's
+  bool no_pipeline_module = false;  ///< Megatron-DeepSpeed without DeepSpeed's pipeline engine
+  std::string deepspeed_file;       ///< where DeepSpeed's settings stand, as another file says
+  std::string attention;            ///< its kernel: unfused, fused; empty: the stack's
+  std::string optimiser_states;     ///< their format, where it is not the stack's
   std::map<std::string, bool> stack_switches;  ///< features of the stack that differ
   std::optional<bool> bf16_gradients;          ///< accumulated and reduced so; else in FP32
   std::map<std::string, bool> communication;   ///< its "communication"

@@ -34,6 +34,7 @@ void take_settings_file(JobSketch& job, const Setting& from) { job.deepspeed_fil
 
 constexpr std::array kRows{
     KeyRow{"deepspeed_config", kUsed, take_settings_file},
+    KeyRow{"no_pipeline_parallel", kUsed, take_flag<&JobSketch::no_pipeline_module>},
     KeyRow{"moe_expert_parallel_size", kUsed, take_expert_width},
     KeyRow{"expert_interval", kUsed, take_interval},
     KeyRow{"topk", kUsed, take_top_experts},

@@ -52,7 +52,7 @@ constexpr std::array kOtherRows{
            "log_* tensorboard_* wandb_* one_logger_* logging_level timing_log_* no_log_* "
            "enable_one_logger no_one_logger app_tag_run_* no_barrier_with_level_1_timing "
            "barrier_with_L1_time mlflow_* comet_* record_memory_history memory_snapshot_path "
-           "deepspeed no_pipeline_parallel deepspeed_activation_checkpointing ds_* "
+           "deepspeed deepspeed_activation_checkpointing ds_* "
            "profile profile_* use_pytorch_profiler nvtx_ranges print_* "
            "no_check_for_nan_in_loss_and_grad "
            "check_for_nan_in_loss_and_grad check_for_spiky_loss check_for_large_grads "

@@ -196,14 +196,18 @@ constexpr std::array kTitanRows{
     KeyRow{"activation_checkpoint.mode", kUsed, take_checkpoint_mode},
     KeyRow{"activation_checkpoint.selective_ac_option", kUsed, take_selective_option},
 
-    KeyRow{"parallelism.disable_loss_parallel parallelism.enable_loss_parallel",
+    KeyRow{"parallelism.disable_loss_parallel parallelism.enable_loss_parallel "
+           "training.enable_loss_parallel",
            KeyFate::unmodelled, nullptr, "the loss over a vocabulary that ranks share"},
     KeyRow{"parallelism.pipeline_parallel_split_points experimental.pipeline_parallel_split_points "
            "parallelism.pipeline_parallel_first_stage_less_layers "
            "parallelism.pipeline_parallel_last_stage_less_layers "
            "parallelism.module_fqns_per_model_part parallelism.pipeline_parallel_schedule_csv",
            kMatters, nullptr, "where stages are cut: write parallelism.layers_per_stage"},
-    KeyRow{"parallelism.enable_compiled_autograd "
+    KeyRow{"experimental.pipeline_parallel_microbatches", kMatters, nullptr,
+           "the micro batches of a pipeline: set batch.micro"},
+    KeyRow{"parallelism.enable_compiled_autograd experimental.enable_compiled_autograd "
+           "parallelism.pipeline_parallel_expert_parallel_overlap "
            "parallelism.fsdp_disable_prefetch parallelism.full_dtensor "
            "parallelism.spmd_backend parallelism.context_parallel_load_balancer",
            kMatters, nullptr, "how PyTorch runs the layout"},
@@ -220,10 +224,11 @@ constexpr std::array kTitanRows{
            "activation_checkpoint.memory_budget",
            kMatters, nullptr, "which products run again: set recompute.products"},
     KeyRow{"memory_estimation.* training.deterministic training.seed debug.*", kHarmless},
-    // Of these sections others matter: one that no row has is told.
+    // Of these sections others matter: one that no row has is told. Names are those of
+    // torchtitan/config/job_config.py and, before it, torchtitan/config_manager.py.
     KeyRow{"training.dataset training.dataset_path training.dataset_* training.max_norm "
            "training.steps training.warmup_steps training.gc_freq training.gc_debug "
-           "training.classifier_free_guidance_prob training.img_size "
+           "training.classifier_free_guidance_prob training.img_size training.dataloader.* "
            "experimental.custom_import experimental.custom_args_module "
            "model.print_after_conversion model.norm_type "
            "activation_checkpoint.early_stop activation_checkpoint.preserve_rng_state "

@@ -21,11 +21,13 @@ void take_hf_model(J& job, const Setting& from) {
 void take_length(J& job, const Setting& from) {
   if (!from.is_null()) job.tokens = from.count();
 }
-/// LLaMA-Factory's name for it.
+/// A name that LLaMA-Factory has among others: one alone does not say that it is it.
+void note_llama_factory(J& job, const char* word) { job.llama_factory_words.insert(word); }
 void take_cutoff(J& job, const Setting& from) {
-  job.llama_factory = true;
+  note_llama_factory(job, "cutoff_len");
   take_length(job, from);
 }
+void take_template(J& job, const Setting&) { note_llama_factory(job, "template"); }
 void take_no_default_checkpointing(J& job, const Setting& from) {
   job.llama_factory = true;
   job.no_default_checkpointing = from.flag();
@@ -93,11 +95,13 @@ constexpr const char* kFusedRotary = "fused_rope";
 constexpr const char* kFusedGate = "fused_swiglu";
 constexpr const char* kFusedLoss = "fused_cross_entropy";
 constexpr const char* kChunkedLoss = "chunked_cross_entropy";
+constexpr const char* kOneQkv = "merged_qkv";
 
 void take_lora_rank(J& job, const Setting& from) {
   if (!from.is_off()) job.lora_rank = from.count();
 }
 void take_adapter(J& job, const Setting& from) {
+  if (plain_key(from.key) == "finetuning_type") job.llama_factory = true;
   const std::string text = lower(from.text());
   job.lora = text == "lora" || text == "qlora" || text == "true";
   if (text == "freeze") job.not_modelled = "which layers are frozen: say so under frozen";
@@ -164,8 +168,13 @@ constexpr const char* kPreferences =
     "a step of preference optimisation or of RL: write it under rl";
 /// LLaMA-Factory's: pt, sft, rm, ppo, dpo, kto.
 void take_training_stage(J& job, const Setting& from) {
-  job.llama_factory = true;
+  constexpr std::array<std::string_view, 6> kStages{"pt", "sft", "rm", "ppo", "dpo", "kto"};
   const std::string text = lower(from.text());
+  if (std::ranges::find(kStages, std::string_view(text)) == kStages.end()) {
+    job.not_modelled = "a stage of the script's own: what it does is not known";
+    return;
+  }
+  note_llama_factory(job, "stage");
   if (text != "sft" && text != "pt") job.not_modelled = kPreferences;
 }
 void take_packing(J& job, const Setting& from) { job.packed = from.flag(); }
@@ -217,10 +226,14 @@ constexpr std::array kTrainerRows{
            take_deepspeed_file},
 
     KeyRow{"stage", kUsed, take_training_stage},
+    KeyRow{"template", kUsed, take_template},
     KeyRow{"fp8_enable_fsdp_float8_all_gather", kMatters, nullptr,
            "weights are gathered in 8 bits: set stack.parameter_bytes"},
-    KeyRow{"s2_attention shift_attn flash_attn_fuse_mlp flash_attn_fuse_qkv "
-           "liger_use_token_scaling tiled_mlp",
+    KeyRow{"flash_attn_fuse_qkv", kUsed, take_one_fused<kOneQkv>},
+    KeyRow{"use_unsloth_gc", kMatters, nullptr,
+           "inputs of layers wait on the host: set offload.activation_layers"},
+    KeyRow{"s2_attention shift_attn flash_attn_fuse_mlp liger_rms_norm_gated tiled_mlp "
+           "mixture_of_depths use_unsloth use_v1_kernels",
            kMatters, nullptr, "an operator that no stack has"},
     KeyRow{"rl trl.* num_generations max_completion_length ref_model reward_* use_vllm vllm_*",
            kMatters, nullptr, kPreferences},
@@ -228,7 +241,9 @@ constexpr std::array kTrainerRows{
     KeyRow{"optim_args adafactor", kMatters, nullptr, kOtherOptimiser},
     KeyRow{"auto_find_batch_size group_by_length length_column_name", kMatters, nullptr,
            "batches change from step to step"},
-    KeyRow{"neftune_noise_alpha use_cache torch_compile_*", kHarmless},
+    KeyRow{"neftune_noise_alpha use_cache torch_compile_* use_reentrant_gc fp8_backend "
+           "liger_use_token_scaling quantization_type double_quantization quantization_method",
+           kHarmless},
     KeyRow{"use_rslora use_dora pissa_* "
            "lora_modules_to_save",
            kMatters, nullptr, "which products have an adapter: set lora.modules"},
@@ -261,7 +276,7 @@ constexpr std::array kTrainerRows{
            kHarmless},
     KeyRow{"dataset* data_* train_file validation_file test_file datasets.* test_datasets.* "
            "val_set_size preprocessing_* max_samples max_train_samples max_eval_samples streaming "
-           "buffer_size template prompt_* chat_template* system_prompt tokenizer* "
+           "buffer_size prompt_* chat_template* system_prompt tokenizer* "
            "use_fast_tokenizer use_slow_tokenizer padding_side conversation_template "
            "lazy_preprocess trust_remote_code model_revision config_name cache_dir "
            "add_eos_token special_tokens.* strict train_on_inputs shuffle* mask_history "

@@ -4,7 +4,9 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
+#include <optional>
 #include <set>
+#include <system_error>
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
@@ -125,6 +127,26 @@ bool mentions(std::string_view text, std::string_view name) {
     if (begins && (end == text.size() || !letter(text[end]))) return true;
   }
   return false;
+}
+
+/// The path of a file that a script names, from the script's folder: "env.sh", "./conf/env.sh", and
+/// with what stands for that folder, "$(dirname $0)/env.sh", "${BASH_SOURCE%/*}/env.sh". Empty: no
+/// such file is there, or the path leaves the folder.
+std::string file_beside(const std::string& script, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::string relative = path;
+  if (path.starts_with("$(") || path.starts_with("${BASH_SOURCE")) {
+    const std::size_t end = path.rfind(path[1] == '(' ? ")/" : "}/");
+    if (end == std::string::npos) return {};
+    relative = path.substr(end + 2);
+  }
+  const fs::path asked(relative);
+  const bool leaves = asked.is_absolute() || relative.find('$') != std::string::npos ||
+                      std::ranges::find(asked, fs::path("..")) != asked.end();
+  if (leaves || relative.empty()) return {};
+  const fs::path found = fs::path(script).parent_path() / asked;
+  std::error_code error;
+  return fs::is_regular_file(found, error) ? found.lexically_normal().string() : std::string();
 }
 
 class Files {
@@ -280,15 +302,47 @@ class Files {
     out_.parts.push_back({file, kind, {}, std::move(settings)});
   }
 
-  void add_script(const std::string& file, const std::string& text) {
-    ShellVariables variables(file);
+  /// Gives the variables that a text speaks of the values of `--set`.
+  void fix_changes(const std::string& text, ShellVariables& variables) {
     for (const Change& change : changes_) {
       if (!mentions(text, change.name) && !(change.name[0] >= '0' && change.name[0] <= '9'))
         continue;
       variables.fix(change.name, change.value);
       variables_used_.insert(change.name);
     }
-    const ShellScript script = read_shell_script(file, text, variables);
+  }
+
+  /// What a script sources, where it stands beside it; else a remark says that it is unknown.
+  std::optional<std::string> sourced_text(const std::string& script, const std::string& path,
+                                          ShellVariables& variables) {
+    namespace fs = std::filesystem;
+    const std::string name = fs::path(path).filename().string();
+    constexpr std::array<std::string_view, 5> kShellsOwn{"activate", "conda.sh", ".bashrc",
+                                                         ".bash_profile", "profile"};
+    if (std::ranges::find(kShellsOwn, std::string_view(name)) != kShellsOwn.end()) return {};
+    const std::string file = file_beside(script, path);
+    if (!file.empty() && sourced_.contains(file)) return {};
+    const std::string own = fs::path(script).filename().string();
+    std::string text = file.empty() ? std::string() : read_text_file(file, kMostLaunchBytes);
+    if (file.empty() || text.find('\0') != std::string::npos) {
+      out_.remarks.push_back(fmt::format(
+          "{} is sourced and not beside {}: its variables are unknown (--set NAME=VALUE)", path,
+          own));
+      return {};
+    }
+    sourced_.insert(file);
+    out_.remarks.push_back(fmt::format("{}: read, as {} sources it", name, own));
+    out_.texts += text + "\n";
+    fix_changes(text, variables);
+    return text;
+  }
+
+  void add_script(const std::string& file, const std::string& text) {
+    ShellVariables variables(file);
+    fix_changes(text, variables);
+    const ShellScript script = read_shell_script(
+        file, text, variables,
+        [&](const std::string& path) { return sourced_text(file, path, variables); });
     CommandWords words = training_command(script, variables, file);
     add_written(file, script);
     const bool titan = words.program.find("torchtitan") != std::string::npos ||
@@ -304,9 +358,75 @@ class Files {
       refuse_file(file, words.arguments.empty() ? "no command with options"
                                                 : "options of no such software");
     }
+    if (kind == LaunchKind::maxtext) {
+      for (const std::string& config : words.files) add_config(file, config, words.arguments);
+    }
     find_node_variable(variables);
     LaunchPart part{file, kind, std::move(words.launcher), std::move(words.arguments)};
     out_.parts.push_back(std::move(part));
+  }
+
+  /// The file of settings that a MaxText command names: one of those given, one beside the script,
+  /// or MaxText's own base.yml, whose values hold where the command says nothing else.
+  void add_config(const std::string& script, const std::string& path,
+                  const std::vector<Setting>& arguments) {
+    namespace fs = std::filesystem;
+    const std::string name = fs::path(path).filename().string();
+    const auto is_it = [&](const LaunchPart& part) {
+      return part.kind == LaunchKind::maxtext && fs::path(part.file).filename() == name;
+    };
+    auto given = std::ranges::find_if(out_.parts, is_it);
+    const std::string own = fs::path(script).filename().string();
+    const std::string beside = file_beside(script, path);
+    if (given == out_.parts.end() && (!beside.empty() || name == "base.yml")) {
+      std::vector<Setting> settings =
+          beside.empty() ? own_base(path)
+                         : read_yaml_settings(beside, read_text_file(beside, kMostLaunchBytes));
+      out_.remarks.push_back(
+          beside.empty()
+              ? fmt::format(
+                    "{}: not given; batch, length and remat_policy as MaxText's base.yml of "
+                    "2024 has them, where the command leaves them out",
+                    path)
+              : fmt::format("{}: read, as {} names it", name, own));
+      out_.parts.push_back({beside.empty() ? path : beside, LaunchKind::maxtext, {}, settings});
+      given = out_.parts.end() - 1;
+    }
+    if (given == out_.parts.end()) {
+      out_.remarks.push_back(fmt::format("{}: not given, and its keys count: give it too", path));
+      return;
+    }
+    leave_to_command(given->settings, arguments);
+  }
+
+  /// What MaxText's base.yml says of a step (AI-Hypercomputer/maxtext, MaxText/configs/base.yml).
+  static std::vector<Setting> own_base(const std::string& path) {
+    return {{"per_device_batch_size", {"12.0"}, path},
+            {"max_target_length", {"2048"}, path},
+            {"remat_policy", {"full"}, path},
+            {"dtype", {"bfloat16"}, path}};
+  }
+
+  /// The command goes before the file that it names; where it names a model, that model's sizes go
+  /// before those of the file (MaxText/pyconfig.py, update_model_vars).
+  static void leave_to_command(std::vector<Setting>& settings,
+                               const std::vector<Setting>& arguments) {
+    const auto says = [&](const std::string& key) {
+      return std::ranges::any_of(
+          arguments, [&](const Setting& one) { return plain_key(one.key) == plain_key(key); });
+    };
+    constexpr std::array kSizes{KeyRow{
+        "base_* head_dim vocab_size mlp_activations num_experts num_experts_per_tok "
+        "logits_via_embedding decoder_block shared_experts first_num_dense_layers attention_type "
+        "interleave_moe_layer_step q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim "
+        "v_head_dim mtp_num_layers"}};
+    const std::array<std::span<const KeyRow>, 1> sizes{kSizes};
+    const bool model = std::ranges::any_of(arguments, [](const Setting& one) {
+      return plain_key(one.key) == "model_name" && one.text() != "default";
+    });
+    std::erase_if(settings, [&](const Setting& one) {
+      return says(one.key) || (model && find_row(sizes, plain_key(one.key)) != nullptr);
+    });
   }
 
   /// Files that the script writes itself: DeepSpeed's settings, most of all.
@@ -339,6 +459,7 @@ class Files {
   std::vector<std::string> texts_;
   std::vector<Change> changes_;
   std::set<std::string> variables_used_;
+  std::set<std::string> sourced_;  ///< files that scripts source, each read once
   LaunchFiles out_;
 };
 

@@ -43,16 +43,21 @@ bool is_assignment(std::string_view word) {
 class Reader {
  public:
   Reader(const std::string& file, std::string_view text, ShellVariables& variables,
-         ShellScript& out)
-      : file_(file), tokens_(shell_tokens(text)), variables_(variables), out_(out) {
+         ShellScript& out, const SourcedText& sourced)
+      : file_(file),
+        tokens_(shell_tokens(text)),
+        own_(tokens_.size()),
+        variables_(variables),
+        out_(out),
+        sourced_(sourced) {
     collect_scheduler(text);
     name_nodes();
   }
 
   void run() {
-    while (at_ < tokens_.size()) {
+    while (at_ < own_) {
       list(true);
-      if (at_ < tokens_.size()) ++at_;  // an end without its beginning
+      if (at_ < own_) ++at_;  // an end without its beginning
     }
   }
 
@@ -296,6 +301,26 @@ class Reader {
     --calls_;
   }
 
+  /// `source FILE`: its commands run here. Its tokens stand behind the script's own, shut off by a
+  /// bracket that no list goes past, so that functions keep their places.
+  void run_sourced(const std::vector<std::string>& words) {
+    if (!sourced_ || calls_ >= kDeepestCalls) return;
+    const bool in_pieces = words[1].starts_with("$(");  // a command's words, without quotes
+    const std::optional<std::string> text = sourced_(
+        in_pieces ? fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")) : words[1]);
+    if (!text) return;
+    const ShellToken wall = shell_tokens(")").front();
+    tokens_.push_back(wall);
+    const std::size_t begin = tokens_.size();
+    std::ranges::move(shell_tokens(*text), std::back_inserter(tokens_));
+    tokens_.push_back(wall);
+    ++calls_;
+    const std::size_t back = std::exchange(at_, begin);
+    list(true);
+    at_ = back;
+    --calls_;
+  }
+
   void assign(const ShellToken& token) {
     const std::size_t equals = token.text.find('=');
     std::string name = token.text.substr(0, equals);
@@ -362,6 +387,8 @@ class Reader {
     }
     if (name == "unset") {
       for (const std::string& one : found.words) variables_.unset(one);
+    } else if ((name == "source" || name == ".") && found.words.size() > 1) {
+      run_sourced(found.words);
     } else if (name == "let" && found.words.size() > 1) {
       return variables_.run_formula(found.words[1]);
     } else if (name == "false") {
@@ -402,7 +429,7 @@ class Reader {
     if (calls_ >= kDeepestCalls) return;
     // Lines for the scheduler in a here-document were found before, without their variables.
     if (text.find("#SBATCH ") != std::string::npos) out_.scheduler.clear();
-    Reader reader(file_, text, variables_, out_);
+    Reader reader(file_, text, variables_, out_, sourced_);
     reader.calls_ = calls_ + 1;
     reader.steps_ = steps_;
     reader.run();
@@ -411,8 +438,10 @@ class Reader {
 
   const std::string& file_;
   std::vector<ShellToken> tokens_;
+  std::size_t own_;  ///< tokens of the script itself
   ShellVariables& variables_;
   ShellScript& out_;
+  const SourcedText& sourced_;
   std::size_t at_ = 0, steps_ = 0;
   int depth_ = 0, calls_ = 0;
   std::optional<bool> last_;
@@ -422,9 +451,9 @@ class Reader {
 }  // namespace
 
 ShellScript read_shell_script(const std::string& file, std::string_view text,
-                              ShellVariables& variables) {
+                              ShellVariables& variables, const SourcedText& sourced) {
   ShellScript out;
-  Reader(file, text, variables, out).run();
+  Reader(file, text, variables, out, sourced).run();
   return out;
 }
 

@@ -2,7 +2,9 @@
 /// it would come to.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,11 +22,15 @@ struct ShellScript {
   std::vector<std::string> scheduler;
 };
 
+/// The text of a file that a script sources, by what the script calls it; nothing: it is not there,
+/// or was read before.
+using SourcedText = std::function<std::optional<std::string>(const std::string& path)>;
+
 /// Follows assignments, arrays, functions, `if` and `case`. A test of what is not known (a file, a
 /// variable that is not set) is taken as bash would with an empty variable, and files as being
-/// there; of a loop the first turn alone is read. Throws InputError for a script that repeats
-/// itself without end.
+/// there; of a loop the first turn alone is read. What `sourced` gives runs where `source` stands.
+/// Throws InputError for a script that repeats itself without end.
 ShellScript read_shell_script(const std::string& file, std::string_view text,
-                              ShellVariables& variables);
+                              ShellVariables& variables, const SourcedText& sourced = {});
 
 }  // namespace lockstep

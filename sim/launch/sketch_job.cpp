@@ -123,6 +123,7 @@ class Sketching {
     settle_fsdp();
     settle_precision();
     settle_few_bits();
+    settle_stage_zero();
     std::ranges::sort(out_.open);
     const auto twice = std::ranges::unique(out_.open);
     out_.open.erase(twice.begin(), twice.end());
@@ -223,11 +224,13 @@ class Sketching {
   }
 
   /// LLaMA-Factory checkpoints every layer whatever the Trainer's switch says, unless its own one
-  /// is set (src/llamafactory/model/model_utils/checkpointing.py,
-  /// prepare_model_for_training).
+  /// is set (hiyouga/LLaMA-Factory, src/llamafactory/model/model_utils/checkpointing.py,
+  /// prepare_model_for_training; hparams/model_args.py). A key of its own says that it is it, or
+  /// two of those that other scripts have too.
   void settle_checkpointing() {
     JobSketch& job = out_.job;
-    if (!job.llama_factory || job.no_default_checkpointing.value_or(false)) return;
+    const bool is_it = job.llama_factory || job.llama_factory_words.size() > 1;
+    if (!is_it || job.no_default_checkpointing.value_or(false)) return;
     if (job.recompute == "full") return;
     job.recompute = "full";
     job.remarks.emplace_back(
@@ -290,6 +293,33 @@ class Sketching {
                                         std::string_view("fp8_multi_head_attention")}) {
       call_harmless(name, "products have 16 bits");
     }
+  }
+
+  /// In bf16 DeepSpeed's pipeline engine has BF16_Optimizer at stage 0
+  /// (deepspeed/runtime/engine.py, _do_optimizer_sanity_check): FP32 gradients are all-reduced,
+  /// each replica steps its share of FP32 weights and states, and bf16 weights are gathered
+  /// (deepspeed/runtime/bf16_optimizer.py). Without a pipeline it had so until pull request 7515
+  /// (August 2025), and is plain DDP since.
+  void settle_stage_zero() {
+    JobSketch& job = out_.job;
+    if (job.zero_stage != 0 || job.precision != "bf16") return;
+    const bool engine = std::ranges::any_of(files_.parts,
+                                            [](const LaunchPart& part) {
+                                              return part.kind == LaunchKind::megatron;
+                                            }) &&
+                        !job.no_pipeline_module;
+    if (!engine && job.pipeline.value_or(1) == 1) {
+      job.remarks.emplace_back(
+          "ZeRO stage 0 in bf16 without a pipeline: nothing is split, as in DeepSpeed since August "
+          "2025; before, replicas shared the optimiser's states (--set "
+          "parallelism.sharding=zero1)");
+      return;
+    }
+    job.distributed_optimizer = true;
+    if (!job.bf16_gradients) job.bf16_gradients = false;
+    job.remarks.emplace_back(
+        "ZeRO stage 0 in bf16 is BF16_Optimizer, whose states the replicas share: taken as zero1 "
+        "with FP32 gradients; it all-reduces them, where zero1 reduce-scatters half the bytes");
   }
 
   void settle_precision() {

@@ -161,8 +161,8 @@ bf16: true
   const JobImport four = imported("sft.yaml", yaml + adapter + "load_in_4bit: true\n");
   CHECK(job_of(four)["lora"]["base"] == "nf4");
   const JobImport bare = imported("sft.yaml", yaml + "load_in_4bit: true\n");
-  REQUIRE(bare.remarks.size() == 2);  // the other: cutoff_len is LLaMA-Factory's
-  CHECK(bare.remarks[1] == "weights of 4 bits without an adapter: taken as 16 bits");
+  REQUIRE(bare.remarks.size() == 1);
+  CHECK(bare.remarks[0] == "weights of 4 bits without an adapter: taken as 16 bits");
 }
 
 TEST_CASE("import job: the format of gradients is the stack's, where it is another") {
@@ -433,6 +433,40 @@ quantization: nanoo_fp8
   CHECK(job["precision"] == "fp8");
 }
 
+TEST_CASE("import job: the file that MaxText's command names counts, below the command") {
+  const test::TemporaryFolder folder;
+  const auto with = [&](const std::string& words) {
+    return import_job({folder.write("run.sh", "python3 -m MaxText.train " + words + "\n")},
+                      {.nodes = 2}, test::presets());
+  };
+  const JobImport bare = with("MaxText/configs/base.yml model_name=llama2-7b run_name=a");
+  CHECK(job_of(bare)["model"] == "llama2_7b");
+  CHECK(job_of(bare)["recompute"] == "full");
+  CHECK(job_of(bare)["batch"].dump() == R"({"sequences":192,"micro":12,"tokens":2048})");
+  REQUIRE(bare.remarks.size() == 1);
+  CHECK(bare.remarks[0].find("base.yml: not given") != std::string::npos);
+  const JobImport said = with(
+      "MaxText/configs/base.yml model_name=llama2-7b per_device_batch_size=2 "
+      "remat_policy=minimal");
+  CHECK(job_of(said)["batch"]["micro"] == 2);
+  CHECK(job_of(said)["recompute"] != "full");
+  const JobImport other = with("my.yml model_name=llama2-7b per_device_batch_size=2");
+  REQUIRE(other.remarks.size() == 1);
+  CHECK(other.remarks[0] == "my.yml: not given, and its keys count: give it too");
+  (void)folder.write("my.yml",
+                     "base_emb_dim: 2048\nbase_num_decoder_layers: 16\nbase_num_query_heads: 16\n"
+                     "per_device_batch_size: 4\nmax_target_length: 4096\n"
+                     "ici_fsdp_parallelism: -1\nici_tensor_parallelism: 1\n");
+  const JobImport beside = with(
+      "my.yml model_name=llama2-7b per_device_batch_size=2 ici_fsdp_parallelism=4 "
+      "ici_tensor_parallelism=2 dcn_data_parallelism=2");
+  CHECK(job_of(beside)["model"] == "llama2_7b");
+  CHECK(job_of(beside)["batch"]["tokens"] == 4096);
+  CHECK(job_of(beside)["parallelism"]["tensor"] == 2);
+  CHECK(job_of(beside)["parallelism"]["shard_group"] == 4);
+  CHECK(beside.remarks.front() == "my.yml: read, as run.sh names it");
+}
+
 TEST_CASE(
     "import job: Megatron-Bridge's provider is the model; NeMo's optimiser says what overlaps") {
   const Json bridge = job_of(imported("b.yaml", R"(
@@ -536,17 +570,92 @@ TEST_CASE("import job: the Trainer's fsdp_config counts, with and without FSDP's
   CHECK(fate_of(bare, "fsdp_config") == "not modelled");
 }
 
+TEST_CASE("import job: a file beside the script that it sources is read, another is named") {
+  const test::TemporaryFolder folder;
+  (void)folder.write("env.sh", "TP=4\nSEQ=${SEQ:-8192}\n");
+  const auto with = [&](const std::string& line, JobImportOptions options = {}) {
+    return import_job(
+        {folder.write("train.sh", line + "\npython pretrain_gpt.py --num-layers 32 "
+                                         "--hidden-size 4096 --num-attention-heads 32 --bf16 "
+                                         "--tensor-model-parallel-size ${TP:-1} --seq-length "
+                                         "${SEQ:-2048} --micro-batch-size 1\n")},
+        options, test::presets());
+  };
+  for (const char* const line :
+       {"source env.sh", ". ./env.sh", "source \"$(dirname \"$0\")/env.sh\"",
+        "D=$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\nsource $D/env.sh"}) {
+    CAPTURE(line);
+    const JobImport found = with(line);
+    CHECK(job_of(found)["parallelism"]["tensor"] == 4);
+    CHECK(job_of(found)["batch"]["tokens"] == 8192);
+    CHECK(found.remarks.front() == "env.sh: read, as train.sh sources it");
+  }
+  CHECK(job_of(with("source env.sh", {.set = {"SEQ=4096"}}))["batch"]["tokens"] == 4096);
+  for (const char* const line : {"source /opt/cluster.sh", "source ../env.sh", "source no.sh"}) {
+    CAPTURE(line);
+    const JobImport found = with(line);
+    CHECK(job_of(found)["parallelism"]["tensor"] == 1);
+    CHECK(found.remarks.front().find("its variables are unknown") != std::string::npos);
+  }
+  CHECK(with("source ~/.bashrc").remarks.empty());
+}
+
+TEST_CASE("import job: ZeRO stage 0 in bf16 shares states where the pipeline engine runs") {
+  const auto with = [](const std::string& words) {
+    return imported("train.sh",
+                    "deepspeed pretrain_gpt.py --num-layers 24 --hidden-size 2048 "
+                    "--num-attention-heads 16 --seq-length 2048 --max-position-embeddings 2048 "
+                    "--micro-batch-size 4 --global-batch-size 256 --deepspeed --zero-stage 0 " +
+                        words + "\n");
+  };
+  const JobImport engine = with("--bf16 --pipeline-model-parallel-size 2");
+  CHECK(job_of(engine)["parallelism"]["sharding"] == "zero1");
+  CHECK(job_of(engine)["stack"]["preset"] == "megatron_deepspeed");
+  CHECK(job_of(engine)["stack"]["reduced_format"] == "fp32");
+  REQUIRE(engine.remarks.size() == 1);
+  CHECK(engine.remarks[0].find("BF16_Optimizer") != std::string::npos);
+  CHECK(job_of(with("--bf16"))["parallelism"]["sharding"] == "zero1");
+  CHECK(job_of(with("--fp16"))["parallelism"]["sharding"] == "none");
+  CHECK(job_of(with("--fp16"))["stack"] == "megatron_deepspeed");
+  const JobImport plain = with("--bf16 --no-pipeline-parallel");
+  CHECK(job_of(plain)["parallelism"]["sharding"] == "none");
+  REQUIRE(plain.remarks.size() == 1);
+  CHECK(plain.remarks[0].find("parallelism.sharding=zero1") != std::string::npos);
+}
+
 TEST_CASE("import job: LLaMA-Factory checkpoints all layers unless it is told not to") {
   const auto recompute_with = [](const std::string& lines) {
     const std::string yaml = "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\n";
     return job_of(imported("t.yaml", yaml + lines))["recompute"];
   };
   CHECK(recompute_with("stage: sft\ncutoff_len: 4096\n") == "full");
-  CHECK(recompute_with("cutoff_len: 4096\ngradient_checkpointing: false\n") == "full");
+  CHECK(recompute_with("cutoff_len: 4096\ntemplate: llama3\ngradient_checkpointing: false\n") ==
+        "full");
+  CHECK(recompute_with("max_seq_length: 4096\nfinetuning_type: full\n") == "full");
   const std::string off = "cutoff_len: 4096\ndisable_gradient_checkpointing: true\n";
   CHECK(recompute_with(off) != "full");
   CHECK(recompute_with(off + "gradient_checkpointing: true\n") == "full");
   CHECK(recompute_with("max_seq_length: 4096\n") != "full");  // the Trainer's own script
+  // Scripts of others that have one of its names.
+  CHECK(recompute_with("cutoff_len: 4096\n") != "full");
+  CHECK(recompute_with("max_seq_length: 4096\nstage: sft\n") != "full");
+  CHECK(recompute_with("cutoff_len: 4096\nstage: 2\n") != "full");
+  const JobImport own = imported("t.yaml",
+                                 "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\n"
+                                 "max_seq_length: 4096\nstage: 2\n");
+  CHECK(fate_of(own, "stage") == "not modelled");
+}
+
+TEST_CASE("import job: fused operators are the stack's where its preset is silent on them") {
+  const std::string yaml =
+      "model_name_or_path: meta-llama/Meta-Llama-3-8B\nbf16: true\nmax_seq_length: 4096\n";
+  const Json liger = job_of(imported("t.yaml", yaml + "use_liger_kernel: true\n"))["stack"];
+  CHECK(liger["chunked_cross_entropy"] == true);
+  CHECK(liger["fused_norm"] == true);
+  const Json compiled = job_of(imported("t.yaml", yaml + "torch_compile: true\n"))["stack"];
+  CHECK(compiled["torch_compile"] == true);
+  const Json merged = job_of(imported("t.yaml", yaml + "flash_attn_fuse_qkv: true\n"))["stack"];
+  CHECK(merged["merged_qkv"] == true);
 }
 
 TEST_CASE("import job: Axolotl's products of 8 bits and Liger's operators, one by one") {
@@ -577,6 +686,24 @@ TEST_CASE("import job: a key of TorchTitan's sections that nobody knows is told"
                                    "steps = 10\nnew_way_to_train = true\n");
   CHECK(fate_of(found, "training.new_way_to_train") == "unknown");
   CHECK(fate_of(found, "training.steps") == "harmless");
+}
+
+TEST_CASE("import job: TorchTitan's keys of every release are known") {
+  const JobImport found =
+      imported("t.toml",
+               "[model]\nname = \"llama3\"\nflavor = \"8B\"\nprint_after_conversion = true\n"
+               "[training]\nlocal_batch_size = 1\nseq_len = 8192\nmax_norm = 1.0\ngc_debug = true\n"
+               "[training.dataloader]\nnum_workers = 4\n"
+               "[experimental]\ncustom_import = \"a.b\"\nenable_compiled_autograd = true\n"
+               "pipeline_parallel_microbatches = 8\n"
+               "[activation_checkpoint]\nmode = \"full\"\nearly_stop = true\n"
+               "determinism_check = \"default\"\n");
+  for (const KeyFinding& key : found.keys) {
+    CAPTURE(key.setting.key);
+    CHECK(key.fate != KeyFate::unknown);
+  }
+  CHECK(fate_of(found, "experimental.pipeline_parallel_microbatches") == "not modelled");
+  CHECK(fate_of(found, "experimental.enable_compiled_autograd") == "not modelled");
 }
 
 TEST_CASE("import job: NeMo's fused operators are the stack's") {

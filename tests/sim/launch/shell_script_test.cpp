@@ -2,6 +2,7 @@
 
 #include <array>
 #include <doctest/doctest.h>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,24 @@ TEST_CASE("shell: variables, defaults, arithmetic and continued lines are filled
         Words{"run", "a.b", "a", "b.c", "c", "a-b.c", "5", "b.c"});
   CHECK(last_command("L=3; run $(expr $L + 1) $(echo \"$L * 2\" | bc) $(nproc)") ==
         Words{"run", "4", "6", "$(nproc)"});
+}
+
+TEST_CASE("shell: what a script sources runs where it says so") {
+  const auto last = [](std::string_view text, const std::string& sourced) {
+    ShellVariables variables("run.sh");
+    const ShellScript script =
+        read_shell_script("run.sh", text, variables, [&](const std::string& path) {
+          return path == "env.sh" ? std::optional(sourced) : std::nullopt;
+        });
+    return script.commands.empty() ? Words{} : script.commands.back();
+  };
+  CHECK(last("N=1\nsource env.sh\nrun $N $M", "N=2; M=3\n") == Words{"run", "2", "3"});
+  CHECK(last("if true; then . env.sh; fi\nrun $M", "M=3") == Words{"run", "3"});
+  CHECK(last("false && source env.sh\nrun $M", "M=3") == Words{"run", "${M}"});
+  CHECK(last("source env.sh\ngo 4", "go() { run $1 $M; }\nM=3") == Words{"run", "4", "3"});
+  CHECK(last("f() { source env.sh; }\nf\nrun $M\n", "M=3\nfi\n)\nM=4") == Words{"run", "3"});
+  CHECK(last("source other.sh\nrun $M", "M=3") == Words{"run", "${M}"});
+  CHECK(last("source env.sh\nrun done", "source env.sh") == Words{"run", "done"});
 }
 
 TEST_CASE("shell: arrays keep words apart, grow, and may hold comments") {
