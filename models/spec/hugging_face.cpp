@@ -454,6 +454,10 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
         "silu, which stands for a gated MLP; of others the code of a family that is "
         "not known decides");
   }
+  // Doge's are a row of a table each, and not as wide as the dense layers.
+  if (flag_or(config, "is_moe", false) && !config.find("moe_intermediate_size")) {
+    config.at("is_moe").fail("false: how wide an expert is of a family that is not known");
+  }
   HuggingFaceModel model;
   read_layers(config, type, model.shape, model.assumptions);
   refuse_other_table(config, model.shape.hidden);

@@ -117,7 +117,8 @@ TEST_CASE("read_hugging_face: a flag that there are no experts outweighs their k
       "num_key_value_heads": 4, "vocab_size": 1000, "num_experts": 16384,
       "num_experts_per_tok": 64, "tie_word_embeddings": true, "is_moe": )";
   CHECK(read_recent(doge + "false}").shape.experts.count == 0);
-  CHECK(read_recent(doge + "true}").shape.experts.count == 16384);
+  // Its experts are rows of two tables; taken for MLPs they were 412 for 0.2 B parameters.
+  CHECK(recent_complaint(doge + "true}").find("is_moe") != std::string::npos);
 }
 
 TEST_CASE("read_hugging_face: of JetMoE attention has experts too, and the line says so") {

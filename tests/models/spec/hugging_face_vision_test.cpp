@@ -357,9 +357,10 @@ TEST_CASE("read_hugging_face: of a model that speaks, the part that thinks is re
         "audio_config": {"model_type": "qwen3_omni_moe_audio_encoder"}}})");
   // The decoder is that of Qwen3-30B-A3B, 30.5 B by its card.
   CHECK(total_parameters(model.shape) == doctest::Approx(30.5e9).epsilon(0.002));
-  REQUIRE(model.assumptions.size() == 3);
-  CHECK(model.assumptions[1] == "model: what it hears with (audio_config) is left out");
-  CHECK(model.assumptions[2] ==
+  REQUIRE(model.assumptions.size() == 4);
+  CHECK(model.assumptions[0] == "model: norms of queries and keys are left out");
+  CHECK(model.assumptions[2] == "model: what it hears with (audio_config) is left out");
+  CHECK(model.assumptions[3] ==
         "model: the part that thinks (thinker_config); those that speak are left out");
 }
 
