@@ -105,7 +105,7 @@ TEST_CASE("lockstep topology import: NetBox's cables of version 2 join two ports
                           half("b", 32, kLeaf, "swp2") + R"(, "status": {"value": false}})";
   const Ran ran = imported(with_roles(old), {"--rate", "100 Gb/s"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
-  CHECK(says(ran, "1 host, 1 NICs of 100 Gb/s, 1 switches, 1 cable"));
+  CHECK(says(ran, "1 host, 1 NIC of 100 Gb/s, 1 switch, 1 cable"));
   CHECK(says(ran, "1 cable without the status \"connected\" is left out."));
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("lockstep topology import: NetBox's connections through patch panels")
   const std::string direct = cable(3, end(21, kGpu2, "mlx5_0"), end(32, kLeaf, "swp2"));
   const Ran alone = imported(with_roles(through + "," + direct), {"--rate", "400 Gb/s"});
   REQUIRE_MESSAGE(alone.exit == Exit::ok, alone.err);
-  CHECK(says(alone, "1 host, 1 NICs of 50 GB/s"));
+  CHECK(says(alone, "1 host, 1 NIC of 50 GB/s"));
   CHECK(says(alone,
              "2 cables of patch panels (only interfaces in the same file tell what they "
              "connect) are left out."));
@@ -168,11 +168,11 @@ TEST_CASE("lockstep topology import: NetBox's connections through patch panels")
   const Ran both =
       imported("[" + page(through + "," + direct) + "," + page(interfaces) + "," + kRoles + "]");
   REQUIRE_MESSAGE(both.exit == Exit::ok, both.err);
-  CHECK(says(both, "2 hosts, 2 NICs of 50 GB/s, 1 switches, 2 cables"));
+  CHECK(says(both, "2 hosts, 2 NICs of 50 GB/s, 1 switch, 2 cables"));
   CHECK(says(both, "1 connection through patch panels counted as from end to end."));
   const Ran only = imported(with_roles(interfaces));
   REQUIRE_MESSAGE(only.exit == Exit::ok, only.err);
-  CHECK(says(only, "2 hosts, 2 NICs of 50 GB/s, 1 switches, 2 cables"));
+  CHECK(says(only, "2 hosts, 2 NICs of 50 GB/s, 1 switch, 2 cables"));
   CHECK(nlohmann::json::parse(both.out)["cables"] == nlohmann::json::parse(only.out)["cables"]);
 }
 
@@ -182,7 +182,7 @@ TEST_CASE("lockstep topology import: a breakout cable shares the rate of its one
   const std::string rates = interface_of(31, kLeaf, "swp1", "800gbase-x-osfp");
   const Ran ran = imported("[" + page(split) + "," + page(rates) + "]");
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
-  CHECK(says(ran, "1 host, 2 NICs of 50 GB/s, 1 switches, 2 cables"));
+  CHECK(says(ran, "1 host, 2 NICs of 50 GB/s, 1 switch, 2 cables"));
   CHECK(says(ran,
              "Ports of 1 breakout cable are joined in order, each with an equal share of the "
              "rate."));
@@ -267,6 +267,6 @@ TEST_CASE("lockstep topology import: CSV that NetBox would import") {
       "gpu2,dcim.powerport,PSU1,pdu1,dcim.poweroutlet,1,connected\n",
       {"--rate", "100 Gb/s"}, "cables.csv");
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
-  CHECK(says(ran, "2 hosts, 2 NICs of 100 Gb/s, 1 switches, 2 cables"));
+  CHECK(says(ran, "2 hosts, 2 NICs of 100 Gb/s, 1 switch, 2 cables"));
   CHECK(says(ran, "1 cable of ports other than network interfaces is left out."));
 }

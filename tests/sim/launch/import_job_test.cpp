@@ -398,8 +398,9 @@ lora_rank: 8
   CHECK(std::ranges::any_of(found.remarks, [](const std::string& each) {
     return each.starts_with("PEFT gives each of q_proj");
   }));
-  const JobImport frozen = imported("sft.yaml", "model_name_or_path: meta-llama/Meta-Llama-3-8B\ncutoff_len: 2048\n"
-                           "finetuning_type: freeze\n");
+  const JobImport frozen = imported("sft.yaml",
+                                    "model_name_or_path: meta-llama/Meta-Llama-3-8B\n"
+                                    "cutoff_len: 2048\nfinetuning_type: freeze\n");
   CHECK(fate_of(frozen, "finetuning_type") == "not modelled");
 
   const JobImport other = imported("sft.yaml", yaml +
