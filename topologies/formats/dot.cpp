@@ -316,7 +316,7 @@ class Parser {
   bool new_node_ = false;  ///< the last vertex read was not known before
 };
 
-std::string quoted(std::string_view text) {
+std::string dot_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"') out += '\\';
@@ -329,7 +329,7 @@ std::string quoted(std::string_view text) {
 std::string attribute_list(const Attributes& attributes) {
   std::string out;
   for (const auto& [key, value] : attributes) {
-    out += fmt::format("{}{}={}", out.empty() ? " [" : ", ", key, quoted(value));
+    out += fmt::format("{}{}={}", out.empty() ? " [" : ", ", key, dot_string(value));
   }
   return out.empty() ? out : out + "]";
 }
@@ -344,11 +344,11 @@ std::string write_dot(const NamedGraph& graph) {
   std::string out = graph.directed ? "digraph fabric {\n" : "graph fabric {\n";
   out += "  node [shape=box];\n";
   for (const NamedGraph::Node& node : graph.nodes) {
-    out += fmt::format("  {}{};\n", quoted(node.name), attribute_list(node.attributes));
+    out += fmt::format("  {}{};\n", dot_string(node.name), attribute_list(node.attributes));
   }
   for (const NamedGraph::Edge& edge : graph.edges) {
-    out += fmt::format("  {} {} {}{};\n", quoted(graph.nodes[edge.a].name),
-                       graph.directed ? "->" : "--", quoted(graph.nodes[edge.b].name),
+    out += fmt::format("  {} {} {}{};\n", dot_string(graph.nodes[edge.a].name),
+                       graph.directed ? "->" : "--", dot_string(graph.nodes[edge.b].name),
                        attribute_list(edge.attributes));
   }
   return out + "}\n";
