@@ -11,7 +11,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/core/clock.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 
@@ -152,10 +151,6 @@ bool wants_json(const std::vector<std::string>& args) {
   return false;
 }
 
-std::string place_in_file(const InputProblem& problem) {
-  return problem.file + (problem.pointer.empty() ? "" : "#" + problem.pointer);
-}
-
 /// The error as a line for people, and as an answer for a program that asked for JSON.
 Exit report_failure(const std::vector<std::string>& args, Console& console,
                     const Failure& failure) {
@@ -166,60 +161,6 @@ Exit report_failure(const std::vector<std::string>& args, Console& console,
 }
 
 }  // namespace
-
-nlohmann::ordered_json failure_json(const Failure& failure) {
-  using Json = nlohmann::ordered_json;
-  Json found, allowed, nearest;
-  if (failure.problem) {
-    found = failure.problem->found;
-    allowed = failure.problem->allowed;
-    if (!failure.problem->nearest.empty()) nearest = failure.problem->nearest;
-  }
-  if (failure.usage) {
-    const auto take = [](const std::string& part, Json& out) {
-      if (!part.empty()) out = part;
-    };
-    take(failure.usage->found, found);
-    take(failure.usage->allowed, allowed);
-    take(failure.usage->nearest, nearest);
-  }
-  Json also = Json::array();
-  for (const InputProblem& other : failure.also) {
-    also.push_back({{"place", place_in_file(other)},
-                    {"found", other.found},
-                    {"allowed", other.allowed},
-                    {"nearest", other.nearest.empty() ? Json() : Json(other.nearest)}});
-  }
-  const Json error{{"place", failure.place},        {"found", std::move(found)},
-                   {"allowed", std::move(allowed)}, {"nearest", std::move(nearest)},
-                   {"message", failure.line},       {"also", std::move(also)}};
-  return Json::object({{"error", error}});
-}
-
-Failure current_failure() {
-  try {
-    throw;
-  } catch (const InputError& e) {
-    return {.status = Exit::bad_input,
-            .line = e.what(),
-            .place = place_in_file(e.problem()),
-            .problem = e.problem(),
-            .also = {e.also().begin(), e.also().end()}};
-  } catch (const UsageError& e) {
-    return {
-        .status = Exit::bad_input, .line = e.what(), .place = "command line", .usage = e.parts()};
-  } catch (const ClockOverflow& e) {
-    return {
-        .status = Exit::bad_input,
-        .line = fmt::format("lockstep: {}; allowed: a smaller batch, or faster links", e.what()),
-        .place = "lockstep"};
-  } catch (const std::exception& e) {
-    return {.status = Exit::internal_error,
-            .line = fmt::format("lockstep: an error of the program itself, please report it: {}",
-                                e.what()),
-            .place = "lockstep"};
-  }
-}
 
 Exit run_cli(const std::vector<std::string>& args, Console& console) {
   try {

@@ -1,14 +1,11 @@
 /// The command line as a function: words in, text and exit status out. main() only calls it.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json_fwd.hpp>
-
-#include "models/base/input_error.hpp"
 #include "tools/console/console.hpp"
+#include "tools/console/failure.hpp"
 
 namespace lockstep {
 
@@ -40,21 +37,6 @@ const Command& diagnose_command();
 
 /// All of them, in the order of the help text.
 std::vector<const Command*> commands();
-
-/// Why a command did not answer.
-struct Failure {
-  Exit status = Exit::internal_error;
-  std::string line;   ///< what the program says: a line for each mistake, no newline at its end
-  std::string place;  ///< "job.json#/batch", "command line"
-  std::optional<InputProblem> problem{};  ///< the parts of a mistake in a file
-  std::vector<InputProblem> also{};       ///< others in the same file
-  std::optional<UsageParts> usage{};      ///< of one on the command line
-};
-/// That of the exception that is being handled; it has to be called from a handler.
-Failure current_failure();
-/// {"error": {"place", "found", "allowed", "nearest", "message", "also"}}; "also" is a list of the
-/// first four of each further mistake.
-nlohmann::ordered_json failure_json(const Failure& failure);
 
 /// Runs `lockstep ARGS...`.
 Exit run_cli(const std::vector<std::string>& args, Console& console);

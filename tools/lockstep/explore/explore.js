@@ -58,7 +58,7 @@ const valueAt = (object, path) => path === '' ? undefined
 
 const query = chosen => new URLSearchParams(chosen).toString();
 function readAddress() {
-  const said = new URLSearchParams(location.search);
+  const said = new URLSearchParams(lockstepAlone ? location.hash.slice(1) : location.search);
   kept = said.has(kKept) ? said.get(kKept) : undefined;
   said.delete(kKept);
   state = Object.fromEntries(said);
@@ -67,9 +67,13 @@ function writeAddress() {
   const said = new URLSearchParams(state);
   if (kept !== undefined) said.set(kKept, kept);
   const text = said.toString();
-  history.replaceState(null, '', text ? `?${text}` : location.pathname);
-  at('save').href = `explore.json?${query(state)}`;
-  at('json').href = `answer?${query(state)}`;
+  const mark = lockstepAlone ? '#' : '?';  // a file's address takes no other change
+  history.replaceState(null, '', text || lockstepAlone ? `${mark}${text}` : location.pathname);
+  for (const [id, what] of [['save', 'explore.json'], ['json', 'answer']]) {
+    const question = `${what}?${query(state)}`;
+    if (lockstepAlone) at(id).dataset.question = question;
+    else at(id).href = question;
+  }
 }
 
 // --- the controls ----------------------------------------------------------------------------
@@ -124,9 +128,22 @@ at('controls').addEventListener('submit', event => event.preventDefault());
 // --- asking ------------------------------------------------------------------------------------
 
 async function ask(what, text) {
-  const reply = await fetch(text ? `${what}?${text}` : what);
-  const json = await reply.json();
+  const question = text ? `${what}?${text}` : what;
+  const json = lockstepAlone ? JSON.parse(await lockstepAlone(question))
+    : await (await fetch(question)).json();
   return json.error ? {error: json.error} : {json};
+}
+// Nobody serves what these would load where the page is alone.
+for (const id of lockstepAlone ? ['save', 'json'] : []) {
+  at(id).addEventListener('click', async event => {
+    event.preventDefault();
+    const text = await lockstepAlone(at(id).dataset.question);
+    const link = Object.assign(document.createElement('a'), {
+      href: URL.createObjectURL(new Blob([text], {type: 'application/json'})),
+      download: id === 'save' ? 'explore.json' : 'answer.json'});
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
 }
 // One question at a time; of those that come meanwhile the last.
 let asking = false, waiting = false;

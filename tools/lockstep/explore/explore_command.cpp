@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/base/input_error.hpp"
+#include "models/base/output_file.hpp"
 #include "sim/search/ask.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/shared_options.hpp"
@@ -22,6 +23,9 @@ namespace {
 constexpr std::array kExploreOptions{
     OptionSpec{"port", 0, "N", false,
                "Answer at this port of 127.0.0.1 instead of any that is free.", "--port 8080"},
+    OptionSpec{"output", 'o', "FILE", false,
+               "Write the page as one file that needs no server, with Lockstep itself in it.",
+               "-o explore.html"},
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read, as lockstep run does.",
                "--set cluster.nodes=64"},
@@ -37,8 +41,9 @@ constexpr std::array kExploreOptions{
     kPresetsOption,
 };
 
-constexpr std::array<std::string_view, 4> kExploreExamples{
+constexpr std::array<std::string_view, 5> kExploreExamples{
     "lockstep explore", "lockstep explore llama3-405b-16k", "lockstep explore my.json --port 8080",
+    "lockstep explore my.json -o explore.html",
     "lockstep explore --model llama3_8b --node dgx_h100 --nodes 4"};
 
 constexpr CommandSpec kExploreSpec{
@@ -53,7 +58,8 @@ constexpr CommandSpec kExploreSpec{
         "begins with Llama 3 70B on 64 DGX H100, a price of 2 USD per GPU-hour assumed.\n"
         "It answers at 127.0.0.1 alone, only to who has the address with its random part, and "
         "opens\n"
-        "no file that a request names. Ctrl-C or SIGTERM ends it.",
+        "no file that a request names. Ctrl-C or SIGTERM ends it. With -o the page is a file that\n"
+        "whoever has a browser can open: it simulates there, in one thread.",
     .positionals = 1,
     .options = kExploreOptions,
     .examples = kExploreExamples,
@@ -92,10 +98,19 @@ CommandInput explored_input(const ParsedOptions& options, const PresetStore& pre
 Exit run_explore(const ParsedOptions& options, Console& console) {
   const int port = port_of(options);
   (void)chart_library();
+  const bool alone = options.has("output");
+  if (alone && options.has("port")) throw UsageError("--port is for a page that is served");
+  if (alone) (void)browser_module();
   const PresetStore presets(options.all("presets"));
   std::vector<std::string> sets = changes_of(options);
   const CommandInput input = explored_input(options, presets, sets, console);
   const Explorer explorer(input.file, input.text, sets, presets);
+  if (alone) {
+    OutputFile file(options.get("output"));
+    file.write(explore_page_alone(explorer));
+    file.commit();
+    return Exit::ok;
+  }
   ExploreServer server(port);
   const std::string token = random_token();
   const Door door(explorer, explore_page(explorer), token, server.port());

@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 #include <string_view>
 
+#include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/step/step_report.hpp"
+#include "tools/lockstep/explore/packed.hpp"
 #include "tools/lockstep/report/page.hpp"
 
 namespace lockstep {
@@ -155,11 +157,8 @@ void add_empty_chart(Page& page, const PageChart& chart) {
   page.chart(chart, {{"series", nlohmann::json::array()}});
 }
 
-}  // namespace
-
-std::string explore_page(const Explorer& explorer) {
-  const ChartLibrary library = chart_library();
-  Page page("Explore", "One training step, while you move things");
+/// All sections, with what explore.js has to know of them.
+void add_sections(Page& page, const Explorer& explorer) {
   page.section("What is simulated");
   page.markup(form_html(explorer));
   page.section("The answer");
@@ -196,10 +195,63 @@ std::string explore_page(const Explorer& explorer) {
   page.markup(Html::markup("<div id=\"numbers\"></div>\n" + std::string(kDialog) +
                            R"(<script type="application/json" id="setup">)") +
               script_json(write_json(page_setup(explorer))) + Html::markup("</script>\n"));
+}
+
+/// What the page holds instead of a program that serves it, as base64 of gzip.
+Html held(std::string_view id, std::string_view packed) {
+  return Html::markup(
+      fmt::format("<script type=\"application/octet-stream\" id=\"{}\">{}</script>\n", id, packed));
+}
+
+/// The text of every preset by the path at which the module looks for it.
+std::string preset_texts(const PresetStore& presets) {
+  Json texts = Json::object();
+  const auto add = [&](std::string_view kind) {
+    for (const std::string& name : presets.names(kind)) {
+      texts[fmt::format("presets/{}/{}.json", kind, name)] =
+          read_text_file(presets.path(kind, name));
+    }
+  };
+  std::ranges::for_each(PresetStore::kinds(), add);
+  add("accuracy");  // what intervals are made of
+  return write_json(texts);
+}
+
+}  // namespace
+
+std::string explore_page(const Explorer& explorer) {
+  const ChartLibrary library = chart_library();
+  Page page("Explore", "One training step, while you move things");
+  add_sections(page, explorer);
   page.foot(
       "The address holds the state; the scenario that is saved gives the same bytes to lockstep "
       "run --allow-oom --format json.");
-  const LivePart live{.style = explore_style(), .script = explore_script()};
+  const std::string script = std::string(explore_alone_script()).append(explore_script());
+  const LivePart live{.style = explore_style(),
+                      .script = script,
+                      .policy = "script-src 'unsafe-inline'; connect-src 'self'",
+                      .from = "It asks only the program that served it."};
+  return page.html(library, &live);
+}
+
+std::string explore_page_alone(const Explorer& explorer) {
+  const ChartLibrary library = chart_library();
+  Page page("Explore", "One training step, while you move things");
+  add_sections(page, explorer);
+  page.markup(held("module", base64(browser_module())));
+  page.markup(held("texts", base64(gzip(preset_texts(explorer.presets())))));
+  page.markup(Html::markup(R"(<script type="application/json" id="begun">)") +
+              script_json(write_json(Json(write_json(explorer.scenario())))) +
+              Html::markup("</script>\n"));
+  page.foot(
+      "Lockstep itself is in this file, for one thread of the browser; the scenario that is saved "
+      "gives the same answer to lockstep run --allow-oom --format json.");
+  const std::string script = std::string(explore_alone_script()).append(explore_script());
+  const LivePart live{
+      .style = explore_style(),
+      .script = script,
+      .policy = "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:",
+      .from = "One file that needs no network and no program: it asks the module in it."};
   return page.html(library, &live);
 }
 

@@ -32,6 +32,10 @@ LOCKSTEP_EMBED(script, LOCKSTEP_PAGE_SCRIPT)
 LOCKSTEP_EMBED(parts, LOCKSTEP_PAGE_PARTS)
 LOCKSTEP_EMBED(explore_style, LOCKSTEP_EXPLORE_STYLE)
 LOCKSTEP_EMBED(explore_script, LOCKSTEP_EXPLORE_SCRIPT)
+LOCKSTEP_EMBED(explore_alone, LOCKSTEP_EXPLORE_ALONE)
+#ifdef LOCKSTEP_BROWSER_MODULE
+LOCKSTEP_EMBED(browser_module, LOCKSTEP_BROWSER_MODULE)
+#endif
 #ifdef LOCKSTEP_CHART_SCRIPT
 LOCKSTEP_EMBED(charts, LOCKSTEP_CHART_SCRIPT)
 LOCKSTEP_EMBED(licences, LOCKSTEP_CHART_LICENCES)
@@ -46,6 +50,16 @@ ChartLibrary chart_library() {
   throw UsageError(
       "reports: this program was built without the chart library that they carry; install npm, run "
       "tools/setup, then build again");
+#endif
+}
+
+std::string_view browser_module() {
+#ifdef LOCKSTEP_BROWSER_MODULE
+  return embedded_browser_module();
+#else
+  throw UsageError(
+      "--output: this program was built without the module for browsers that the page carries; run "
+      "tools/package/wasm/build, then build again");
 #endif
 }
 
@@ -66,5 +80,6 @@ std::string_view page_script() { return embedded_script(); }
 std::string_view page_parts_script() { return embedded_parts(); }
 std::string_view explore_style() { return embedded_explore_style(); }
 std::string_view explore_script() { return embedded_explore_script(); }
+std::string_view explore_alone_script() { return embedded_explore_alone(); }
 
 }  // namespace lockstep

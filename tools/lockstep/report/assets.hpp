@@ -28,5 +28,11 @@ std::string_view page_script();        ///< page.js: draws the charts
 std::string_view page_parts_script();  ///< page_parts.js: sorts and searches tables, zooms pictures
 std::string_view explore_style();      ///< explore/explore.css
 std::string_view explore_script();     ///< explore/explore.js: asks, and shows the answers
+/// explore/alone.js: answers it where nobody serves the page, from the module.
+std::string_view explore_alone_script();
+
+/// Lockstep for browsers (tools/package/wasm), WebAssembly compressed as gzip. Throws UsageError
+/// where the program was built without it, saying what to do.
+std::string_view browser_module();
 
 }  // namespace lockstep

@@ -17,8 +17,12 @@ namespace lockstep {
 namespace {
 
 /// Nothing can be fetched, whatever a name in the page contains.
-constexpr std::string_view kPolicy =
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+constexpr std::string_view kScripts = "script-src 'unsafe-inline'";
+
+/// What the browser lets a page do.
+std::string policy(std::string_view scripts) {
+  return fmt::format("default-src 'none'; style-src 'unsafe-inline'; {}; img-src data:", scripts);
+}
 
 /// What a sheet of paper has a place for. Whoever prints fills it in: a date that this program
 /// wrote would make other bytes of the same input every day.
@@ -163,16 +167,15 @@ std::string Page::html(const ChartLibrary& library, const LivePart* live) const 
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n"
       "<title>{} · {}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n",
-      live != nullptr ? std::string(kPolicy) + "; connect-src 'self'" : std::string(kPolicy),
-      escaped(title_).str(), escaped(kind_).str(), page_style(),
-      live != nullptr ? live->style : std::string_view());
+      policy(live != nullptr ? live->policy : kScripts), escaped(title_).str(),
+      escaped(kind_).str(), page_style(), live != nullptr ? live->style : std::string_view());
   append(out, "{}</{}>\n</main>\n<footer>\n{}{}", body_, open_, kSheet, foot_);
   append(out,
          "<p>Made by lockstep " LOCKSTEP_VERSION
          ". {} Charts: Apache "
          "ECharts.</p>\n<details><summary>Licences of the chart library</summary>\n"
          "<pre>{}</pre></details>\n</footer>\n",
-         live != nullptr ? "It asks only the program that served it."
+         live != nullptr ? live->from
                          : "One file that needs no network; the same input gives the same bytes.",
          escaped(library.licences).str());
   append(out, "<script>{}</script>\n<script>\n{}{}{}</script>\n</body>\n</html>\n", library.script,

@@ -69,9 +69,11 @@ struct PageChart {
   int height_px = 320;
 };
 
-/// What a page has that a program serves and answers, where others are files.
+/// What a page has that asks while it is looked at, where others only show.
 struct LivePart {
   std::string_view style, script;
+  std::string_view policy;  ///< what its scripts may do: directives of CSP
+  std::string_view from;    ///< who answers, a sentence
 };
 
 class Page {

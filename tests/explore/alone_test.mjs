@@ -1,0 +1,86 @@
+// `lockstep explore -o`: the page as a file that nobody serves, in Chromium. Its numbers are those
+// of the program, and it asks nobody.
+//   node alone_test.mjs PLAYWRIGHT_FOLDER CHROMIUM PROGRAM FOLDER
+import {execFileSync, spawnSync} from 'node:child_process';
+import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {resolve} from 'node:path';
+
+const [driver, chromiumPath, programArgument, folderArgument] = process.argv.slice(2);
+const folder = resolve(folderArgument), program = resolve(programArgument);
+mkdirSync(folder, {recursive: true});
+const file = `${folder}/explore.html`;
+const written = spawnSync(program, ['explore', '-o', file], {encoding: 'utf8'});
+if (/was built without/.test(written.stderr)) {
+  console.log(`skipped: ${written.stderr}`);
+  process.exit(0);
+}
+const failures = [];
+const check = (condition, what) => { if (!condition) failures.push(what); };
+check(written.status === 0, `explore -o: ${written.stderr}`);
+
+const {chromium} = createRequire(import.meta.url)(resolve(driver));
+const browser = await chromium.launch({
+  executablePath: chromiumPath,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
+    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+const page = await browser.newPage({viewport: {width: 1360, height: 900}, acceptDownloads: true});
+page.on('pageerror', error => failures.push(error.message));
+page.on('console', message => {
+  if (['error', 'warning'].includes(message.type())) failures.push(message.text());
+});
+page.on('request', request => {
+  if (!/^(file|data|blob):/.test(request.url())) failures.push(`asked for ${request.url()}`);
+});
+const settled = () => page.waitForFunction(() =>
+  document.documentElement.dataset.shown === new URLSearchParams(location.hash.slice(1)).toString());
+const shown = () => page.evaluate(() => document.body.classList.contains('stale')
+  ? document.getElementById('said').textContent : undefined);
+
+// The same numbers as the program's, digit by digit of what both write.
+const numbersOf = value => JSON.stringify(value, (key, each) =>
+  typeof each === 'number' ? Number(each.toPrecision(9)) : each);
+for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b200&cluster.nodes=2',
+  'cluster.node.nics=2&cluster.fabric=fat_tree_2_to_1&batch.micro=2', 'parallelism.tensor=4']) {
+  await page.goto('about:blank');
+  await page.goto(`file://${file}#${state}`);
+  await settled();
+  check(await shown() === undefined, `${state}: ${await shown()}`);
+  for (const id of ['save', 'json']) {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click(`#${id}`)]);
+    await download.saveAs(`${folder}/${id}.json`);
+  }
+  writeFileSync(`${folder}/explore.json`, readFileSync(`${folder}/save.json`));
+  const own = execFileSync(program, ['run', 'explore.json', '--allow-oom', '--format', 'json'],
+    {encoding: 'utf8', cwd: folder});
+  const said = readFileSync(`${folder}/json.json`, 'utf8');
+  check(numbersOf(JSON.parse(own)) === numbersOf(JSON.parse(said)),
+    `${state}: not the numbers of lockstep run`);
+  console.log(`${state || 'as given'}: ${own === said ? 'the same bytes' : 'the same to nine digits'}`);
+}
+{
+  // A slider by the keyboard.
+  await page.goto('about:blank');
+  await page.goto(`file://${file}`);
+  await settled();
+  const slider = page.locator('[id="cluster.nodes"]');
+  await slider.focus();
+  const times = [];
+  for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowRight', 'ArrowRight']) {
+    await page.keyboard.press(key);
+    await settled();
+    times.push(Number(await page.evaluate('document.documentElement.dataset.ms')));
+  }
+  console.log(`from a slider to its answer, ms: ${times.join(', ')}`);
+  // What cannot be is the program's own sentence.
+  await page.evaluate("location.hash = '#cluster.nodes=0'");
+  await page.reload();
+  await settled();
+  check(/^explore#\/cluster\/nodes: found "0"; allowed: a whole number from 1 to/.test(await shown()),
+    `a mistake says ${await shown()}`);
+  if (process.env.LOCKSTEP_SCREENSHOTS) await page.screenshot({path: `${folder}/alone.png`, fullPage: true});
+}
+await browser.close();
+for (const failure of failures) console.error(failure);
+process.exit(failures.length === 0 ? 0 : 1);

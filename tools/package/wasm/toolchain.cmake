@@ -1,0 +1,12 @@
+# clang 19 for WASI, as Debian packages it: libc++ and libc alone, no Emscripten.
+set(CMAKE_SYSTEM_NAME Generic)
+set(CMAKE_SYSTEM_PROCESSOR wasm32)
+set(CMAKE_CXX_COMPILER clang++-19)
+set(CMAKE_CXX_COMPILER_TARGET wasm32-wasi)
+set(CMAKE_CXX_COMPILER_WORKS ON)
+set(CMAKE_AR llvm-ar-19)
+set(CMAKE_RANLIB llvm-ranlib-19)
+set(llvm "/usr/lib/llvm-19")
+set(CMAKE_CXX_FLAGS_INIT "-fwasm-exceptions -nostdinc++ -isystem ${CMAKE_CURRENT_LIST_DIR}/shim -isystem ${llvm}/include/wasm32-wasi/c++/v1 -isystem /usr/include/wasm32-wasi")
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-nostdlib -Wl,--no-entry -Wl,--error-limit=0 -Wl,--warn-unresolved-symbols /usr/lib/wasm32-wasi/crt1-reactor.o -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=8388608 -L${llvm}/lib/wasm32-wasi -L/usr/lib/wasm32-wasi")
+set(CMAKE_CXX_STANDARD_LIBRARIES "-lc++ -lc++abi -lwasi-emulated-signal -lc ${llvm}/lib/clang/19/lib/wasi/libclang_rt.builtins-wasm32.a")
