@@ -200,6 +200,8 @@ void read_model(const Part& model, const Part& row, ReferenceRow& out, Obstacles
   m.hidden = obstacles.need(model.count("hidden"), "model.hidden");
   m.heads = obstacles.need(model.count("heads"), "model.heads");
   m.kv_heads = model.count("kv_heads").value_or(m.heads);
+  obstacles.add(m.kv_heads > 0 && m.heads % m.kv_heads != 0,
+                "model.kv_heads that do not divide its heads");
   m.head_dim = model.count("head_dim").value_or(std::max(1, m.hidden / m.heads));
   m.ffn = obstacles.need(model.count("ffn"), "model.ffn");
   m.vocabulary = obstacles.need(model.count("vocab"), "model.vocab");

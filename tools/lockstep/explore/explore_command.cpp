@@ -25,7 +25,7 @@ constexpr std::array kExploreOptions{
                "Answer at this port of 127.0.0.1 instead of any that is free.", "--port 8080"},
     OptionSpec{"output", 'o', "FILE", false,
                "Write the page as one file that needs no server, with Lockstep itself in it.",
-               "-o explore.html"},
+               "-o explore.html", PathUse::writes},
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read, as lockstep run does.",
                "--set cluster.nodes=64"},

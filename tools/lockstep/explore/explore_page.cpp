@@ -206,14 +206,13 @@ Html held(std::string_view id, std::string_view packed) {
 /// The text of every preset by the path at which the module looks for it.
 std::string preset_texts(const PresetStore& presets) {
   Json texts = Json::object();
-  const auto add = [&](std::string_view kind) {
-    for (const std::string& name : presets.names(kind)) {
-      texts[fmt::format("presets/{}/{}.json", kind, name)] =
-          read_text_file(presets.path(kind, name));
-    }
+  const auto add = [&](std::string_view kind, const std::string& name) {
+    texts[fmt::format("presets/{}/{}.json", kind, name)] = read_text_file(presets.path(kind, name));
   };
-  std::ranges::for_each(PresetStore::kinds(), add);
-  add("accuracy");  // what intervals are made of
+  for (const std::string_view kind : PresetStore::kinds()) {
+    for (const std::string& name : presets.names(kind)) add(kind, name);
+  }
+  add("accuracy", "published");  // what intervals are made of
   return write_json(texts);
 }
 

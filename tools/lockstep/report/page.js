@@ -4,14 +4,12 @@
 const escapeHtml = text => String(text).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
 const percent = value => `${Number(value).toFixed(1)} %`;
 const tip = (title, lines) =>
-    `<div class="tip"><b>${title}</b>${lines.map(line => `<br>${line}`).join('')}</div>`;
+  `<div class="tip"><b>${title}</b>${lines.map(line => `<br>${line}`).join('')}</div>`;
 
 // Seconds in the unit that reads best.
 function duration(seconds) {
-  const [size, name] = seconds < 120 ? [1, 's'] :
-      seconds < 7200                 ? [60, 'min'] :
-      seconds < 172800               ? [3600, 'h'] :
-                                       [86400, 'days'];
+  const [size, name] = seconds < 120 ? [1, 's'] : seconds < 7200 ? [60, 'min']
+    : seconds < 172800 ? [3600, 'h'] : [86400, 'days'];
   return `${Number((seconds / size).toPrecision(3))} ${name}`;
 }
 // An instant of a run: "day 12, 08:10"; days count from 0, as axes do.
@@ -19,12 +17,11 @@ function instant(seconds) {
   const minutes = Math.round(seconds / 60);
   const two = number => String(number).padStart(2, '0');
   return `day ${Math.floor(minutes / 1440)}, ` +
-      `${two(Math.floor(minutes / 60) % 24)}:${two(minutes % 60)}`;
+    `${two(Math.floor(minutes / 60) % 24)}:${two(minutes % 60)}`;
 }
 
 // What "@name" under "formatter", "valueFormatter", "color" and "backgroundColor" stands for. A
-// function is made for its chart, so that it can read what the options carry for it under
-// "lockstep".
+// function is made for its chart, so that it can read what the options carry for it under "lockstep".
 const named = {
   percent: () => percent,
   // A cell of a heat map: which row, what is said of it, when, and how much.
@@ -32,9 +29,8 @@ const named = {
     const [column, row, value] = item.value;
     const {rows, about, unit} = options.lockstep;
     return `<div class="tip"><b>${escapeHtml(rows[row])}</b><br>` +
-        `<span>${escapeHtml(about[row])}</span><br>` +
-        `at ${escapeHtml(options.xAxis.data[column])} ${escapeHtml(unit)}: <b>${
-               percent(value)}</b></div>`;
+      `<span>${escapeHtml(about[row])}</span><br>` +
+      `at ${escapeHtml(options.xAxis.data[column])} ${escapeHtml(unit)}: <b>${percent(value)}</b></div>`;
   },
   // A failure, or all shares of a stretch of the run.
   timeline: options => item => {
@@ -46,39 +42,31 @@ const named = {
     }
     const middle = Math.min(Math.max(item[0].value[0] * unit, width / 2), wall - width / 2);
     const shares = item.filter(each => each.value[2] > 0);
-    return tip(
-        `${instant(middle - width / 2)} to ${instant(middle + width / 2)}`,
-        shares.map(
-            each =>
-                `${each.marker}${escapeHtml(each.seriesName)}: <b>${percent(each.value[2])}</b>`));
+    return tip(`${instant(middle - width / 2)} to ${instant(middle + width / 2)}`, shares.map(each =>
+      `${each.marker}${escapeHtml(each.seriesName)}: <b>${percent(each.value[2])}</b>`));
   },
   // A bar of the waterfall, and what would attack it.
   part: options => ({dataIndex, value}) => {
     const {rows, about} = options.lockstep;
-    return tip(escapeHtml(rows[dataIndex]), [
-      `<b>${Number(value).toFixed(2)} %</b> of the peak`,
-      ...(about[dataIndex] ? [`<span>${escapeHtml(about[dataIndex])}</span>`] : [])
-    ]);
+    return tip(escapeHtml(rows[dataIndex]), [`<b>${Number(value).toFixed(2)} %</b> of the peak`,
+      ...(about[dataIndex] ? [`<span>${escapeHtml(about[dataIndex])}</span>`] : [])]);
   },
   // A checkpoint interval and its goodput.
-  point: () => ({seriesName, value: [interval, goodput, around]}) => tip(
-      escapeHtml(seriesName),
-      [`every ${duration(interval)}`, `<b>${goodput.toFixed(2)} %</b> ± ${around.toFixed(2)} %`]),
+  point: () => ({seriesName, value: [interval, goodput, around]}) =>
+    tip(escapeHtml(seriesName), [`every ${duration(interval)}`,
+      `<b>${goodput.toFixed(2)} %</b> ± ${around.toFixed(2)} %`]),
   interval: () => duration,
   bytes: () => value => {
     const power = Math.max(0, Math.min(5, Math.floor(Math.log10(value) / 3 + 1e-9)));
-    return `${Number((value / 1000 ** power).toPrecision(3))} ${
-            ['', 'k', 'M', 'G', 'T', 'P'][power]}B`;
+    return `${Number((value / 1000 ** power).toPrecision(3))} ${['', 'k', 'M', 'G', 'T', 'P'][power]}B`;
   },
   // A measured point and its prediction.
   sample: options => ({seriesName, value: [measured, , place]}) => {
     const {unit, about} = options.lockstep;
     const [words, predicted, error] = about[place];
-    return tip(escapeHtml(seriesName), [
-      `<span>${escapeHtml(words)}</span>`,
+    return tip(escapeHtml(seriesName), [`<span>${escapeHtml(words)}</span>`,
       `measured <b>${measured} ${escapeHtml(unit)}</b>, predicted <b>${predicted} ` +
-          `${escapeHtml(unit)}</b>: <b>${error > 0 ? '+' : ''}${error} %</b>`
-    ]);
+      `${escapeHtml(unit)}</b>: <b>${error > 0 ? '+' : ''}${error} %</b>`]);
   },
   // What the options say about a dot or a bar: a title and lines.
   words: options => ({dataIndex, value}) => {
@@ -92,20 +80,18 @@ const named = {
     const mean = of('mean'), meter = of('meter'), at = items[0].value[1];
     const lines = [];
     if (mean) {
-      lines.push(
-          `mean <b>${mean.value[0]} ${unit}</b>`,
-          `from ${mean.value[2]} to ${mean.value[3]} ${unit}`);
+      lines.push(`mean <b>${mean.value[0]} ${unit}</b>`,
+        `from ${mean.value[2]} to ${mean.value[3]} ${unit}`);
     }
     if (meter) lines.push(`a meter reads <b>${meter.value[0]} ${unit}</b>`);
     return tip(size < 60 ? `${at} ${time}` : instant(at * size), lines);
   },
   amount: options => value => `${value} ${options.lockstep.unit}`,
-  ...Object.fromEntries(
-      Array.from({length: 9}, (_, i) => [`colour-${i}`, () => colours.palette[i]])),
+  ...Object.fromEntries(Array.from({length: 9}, (_, i) => [`colour-${i}`,
+    () => colours.palette[i]])),
   // A link of which that many tenths are used; one that nothing crosses is a line like others.
-  ...Object.fromEntries(Array.from(
-      {length: 11},
-      (_, tenths) => [`use-${tenths}`, () => tenths === 0 ? colours.line : colours.uses[tenths]])),
+  ...Object.fromEntries(Array.from({length: 11}, (_, tenths) => [`use-${tenths}`,
+    () => tenths === 0 ? colours.line : colours.uses[tenths]])),
   uses: () => colours.uses,
   ink: () => colours.ink,
   soft: () => colours.soft,
@@ -122,9 +108,8 @@ function between(ramp, place) {
   const at = place * (ramp.length - 1);
   const below = Math.min(Math.floor(at), ramp.length - 2);
   const part = (colour, i) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
-  const mixed = [0, 1, 2].map(
-      i => Math.round(
-          part(ramp[below], i) + (at - below) * (part(ramp[below + 1], i) - part(ramp[below], i))));
+  const mixed = [0, 1, 2].map(i => Math.round(part(ramp[below], i) +
+    (at - below) * (part(ramp[below + 1], i) - part(ramp[below], i))));
   return `rgb(${mixed.join(',')})`;
 }
 
@@ -144,12 +129,11 @@ function readColours() {
 function resolved(node, options, key) {
   if (Array.isArray(node)) return node.map(each => resolved(each, options));
   if (node !== null && typeof node === 'object') {
-    return Object.fromEntries(Object.entries(node)
-                                  .filter(([name]) => name !== 'lockstep')
-                                  .map(([name, value]) => [name, resolved(value, options, name)]));
+    return Object.fromEntries(Object.entries(node).filter(([name]) => name !== 'lockstep')
+      .map(([name, value]) => [name, resolved(value, options, name)]));
   }
   const isName = typeof node === 'string' && node.startsWith('@') &&
-      ['formatter', 'valueFormatter', 'color', 'backgroundColor'].includes(key);
+    ['formatter', 'valueFormatter', 'color', 'backgroundColor'].includes(key);
   return isName ? named[node.slice(1)](options) : node;
 }
 
@@ -168,51 +152,33 @@ function theme() {
     categoryAxis: {...axis, splitLine: {show: false}},
     valueAxis: {...axis, axisLine: {show: false}},
     logAxis: {...axis, axisLine: {show: false}},
-    legend: {
-      textStyle: {color: colours.soft, fontSize: 13},
-      itemWidth: 12,
-      itemHeight: 12,
-      icon: 'roundRect',
-      pageTextStyle: {color: colours.soft},
-      pageIconColor: colours.soft,
-      pageIconInactiveColor: colours.line
-    },
-    tooltip: {
-      backgroundColor: colours.card,
-      borderColor: colours.line,
-      padding: [10, 14],
-      textStyle: {color: colours.ink, fontSize: 13},
-      extraCssText: 'border-radius:10px',
-      axisPointer:
-          {lineStyle: {color: colours.faint}, shadowStyle: {color: colours.track, opacity: 0.5}}
-    },
+    legend: {textStyle: {color: colours.soft, fontSize: 13}, itemWidth: 12, itemHeight: 12,
+      icon: 'roundRect', pageTextStyle: {color: colours.soft}, pageIconColor: colours.soft,
+      pageIconInactiveColor: colours.line},
+    tooltip: {backgroundColor: colours.card, borderColor: colours.line, padding: [10, 14],
+      textStyle: {color: colours.ink, fontSize: 13}, extraCssText: 'border-radius:10px',
+      axisPointer: {lineStyle: {color: colours.faint}, shadowStyle: {color: colours.track,
+        opacity: 0.5}}},
     visualMap: {textStyle: {color: colours.soft}},
-    dataZoom: {
-      borderColor: 'transparent',
-      backgroundColor: colours.track,
-      fillerColor: colours.faint + '33',
-      handleStyle: {color: colours.card, borderColor: colours.faint},
-      moveHandleStyle: {color: colours.faint, opacity: 0.4},
-      emphasis:
-          {handleStyle: {borderColor: colours.accent}, moveHandleStyle: {color: colours.accent}},
-      textStyle: {color: colours.soft, fontSize: 11}
-    },
+    dataZoom: {borderColor: 'transparent', backgroundColor: colours.track,
+      fillerColor: colours.faint + '33', handleStyle: {color: colours.card,
+        borderColor: colours.faint}, moveHandleStyle: {color: colours.faint, opacity: 0.4},
+      emphasis: {handleStyle: {borderColor: colours.accent},
+        moveHandleStyle: {color: colours.accent}},
+      textStyle: {color: colours.soft, fontSize: 11}},
   };
 }
 
-// Each `count` neighbours as one: points [time, ...values] of equal bins, and one more at either
-// end.
+// Each `count` neighbours as one: points [time, ...values] of equal bins, and one more at either end.
 function mergedBins(points, count) {
   const bins = points.slice(1, -1), merged = [];
   for (let i = 0; i < bins.length; i += count) {
     const some = bins.slice(i, i + count);
-    merged.push(
-        points[0].map((_, k) => some.reduce((sum, each) => sum + each[k], 0) / some.length));
+    merged.push(points[0].map((_, k) => some.reduce((sum, each) => sum + each[k], 0) / some.length));
   }
   const [first] = merged, last = merged[merged.length - 1];
-  return [
-    [points[0][0], ...first.slice(1)], ...merged, [points[points.length - 1][0], ...last.slice(1)]
-  ];
+  return [[points[0][0], ...first.slice(1)], ...merged,
+    [points[points.length - 1][0], ...last.slice(1)]];
 }
 
 // Long names of rows leave room for the plot where there is little, and bins become fewer: of less
@@ -251,15 +217,11 @@ function wholeLegend(options, width) {
   let lines = 1, used = 0;
   for (const each of widths) {
     used += each;
-    if (used > width - 16) {
-      lines += 1;
-      used = each;
-    }
+    if (used > width - 16) { lines += 1; used = each; }
   }
   // A legend may stand between two plots: those below it move.
-  const moved = each => (each.top || 0) < (legend.top || 0) ?
-      each :
-      {...each, top: (each.top || 0) + 24 * (lines - 1)};
+  const moved = each => (each.top || 0) < (legend.top || 0) ? each
+    : {...each, top: (each.top || 0) + 24 * (lines - 1)};
   const grid = Array.isArray(options.grid) ? options.grid.map(moved) : moved(options.grid || {});
   return {...options, grid, legend: {...legend, type: 'plain'}};
 }
@@ -279,9 +241,8 @@ function snapCells(instance, options) {
     return {start: Math.round(first - exact / 2), length: size * count};
   };
   const x = cell(left, right, columns), y = cell(top, bottom, rows);
-  instance.setOption({
-    grid: {left: x.start, width: x.length, top: y.start, height: y.length, outerBoundsMode: 'none'}
-  });
+  instance.setOption({grid: {left: x.start, width: x.length, top: y.start, height: y.length,
+    outerBoundsMode: 'none'}});
 }
 
 const charts = [];
@@ -307,13 +268,9 @@ function drawChart(chart) {
   showOptions(chart, place.clientWidth);
 }
 function showOptions(chart, width) {
-  chart.instance.setOption(
-      {
-        animation: false,
-        ...wholeLegend(
-            fitted(resolved(chart.options, chart.options), chart.options.lockstep, width), width)
-      },
-      true);
+  chart.instance.setOption({animation: false,
+    ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep, width),
+      width)}, true);
   snapCells(chart.instance, chart.options);
 }
 function draw() {

@@ -56,7 +56,6 @@ std::uintptr_t _Unwind_GetRegionStart(_Unwind_Context*) { return 0; }
 void* __cxa_get_globals() { return &globals; }
 void* __cxa_get_globals_fast() { return &globals; }
 
-
 // Nothing ends before the page does.
 int __cxa_thread_atexit(void (*)(void*), void*, void*) { return 0; }
 
@@ -68,6 +67,8 @@ void* __aligned_malloc_with_fallback(std::size_t size) {
   return std::aligned_alloc(kAlign, (size + kAlign - 1) / kAlign * kAlign);
 }
 void __aligned_free_with_fallback(void* memory) { std::free(memory); }
-void* __calloc_with_fallback(std::size_t count, std::size_t size) { return std::calloc(count, size); }
+void* __calloc_with_fallback(std::size_t count, std::size_t size) {
+  return std::calloc(count, size);
+}
 void __free_with_fallback(void* memory) { std::free(memory); }
 }  // namespace __cxxabiv1

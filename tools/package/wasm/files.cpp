@@ -1,5 +1,5 @@
-// Reading files in a page: texts that it holds under a path, never pipes, never packed. In the place
-// of models/base/text_file.cpp and input_file.cpp.
+// Reading files in a page: texts that it holds under a path, never pipes, never packed. In the
+// place of models/base/text_file.cpp and input_file.cpp.
 #include <array>
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 // Lockstep in a page: what explore.js asks, answered without a server. The page gives the scenario
-// once, then questions as its address has them; answers are the bytes that `lockstep explore` sends.
+// once, then questions as its address has them; answers are the bytes that `lockstep explore`
+// sends.
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -53,7 +54,8 @@ std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view query
     } else if (c == '=' && at == &key) {
       at = &value;
     } else if (c == '%' && i + 2 < query.size()) {
-      *at += static_cast<char>(std::strtol(std::string(query.substr(i + 1, 2)).c_str(), nullptr, 16));
+      *at +=
+          static_cast<char>(std::strtol(std::string(query.substr(i + 1, 2)).c_str(), nullptr, 16));
       i += 2;
     } else {
       *at += c == '+' ? ' ' : c;
@@ -97,7 +99,9 @@ std::size_t told(const Work& work) {
 #define LOCKSTEP_EXPORT(name) extern "C" __attribute__((export_name(#name)))
 
 /// Room for a text of so many bytes, which the next call that takes it frees.
-LOCKSTEP_EXPORT(room) char* room(std::size_t bytes) { return static_cast<char*>(std::malloc(bytes)); }
+LOCKSTEP_EXPORT(room) char* room(std::size_t bytes) {
+  return static_cast<char*>(std::malloc(bytes));
+}
 /// The last answer, of as many bytes as the call returned.
 LOCKSTEP_EXPORT(said) const char* said() { return lockstep::answer().data(); }
 
@@ -106,9 +110,9 @@ LOCKSTEP_EXPORT(begin) std::size_t begin(char* text, std::size_t size) {
   const std::string scenario(text, size);
   std::free(text);
   return lockstep::told([&] {
-    lockstep::explorer() = std::make_unique<lockstep::Explorer>(
-        std::string(lockstep::kExploredFile), scenario, std::vector<std::string>(),
-        lockstep::presets());
+    lockstep::explorer() =
+        std::make_unique<lockstep::Explorer>(std::string(lockstep::kExploredFile), scenario,
+                                             std::vector<std::string>(), lockstep::presets());
     return std::string();
   });
 }
