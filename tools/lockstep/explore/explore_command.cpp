@@ -24,7 +24,8 @@ constexpr std::array kExploreOptions{
     OptionSpec{"port", 0, "N", false,
                "Answer at this port of 127.0.0.1 instead of any that is free.", "--port 8080"},
     OptionSpec{"output", 'o', "FILE", false,
-               "Write the page as one file that needs no server, with Lockstep itself in it.",
+               "Write the page as one file that needs no server, with Lockstep itself in it, which "
+               "tools/package/wasm/build has made before the program was built.",
                "-o explore.html", PathUse::writes},
     OptionSpec{"set", 0, "PATH=VALUE", true,
                "Change a value of the scenario before it is read, as lockstep run does.",
