@@ -15,9 +15,8 @@ struct GeneratorLaw {
 /// How long batteries that hold `stored` carry `load`: infinity without load.
 Seconds bridge_time(Joules stored, Watts load);
 
-/// How likely at least `needed` of `units` generators start, each on its own (k out of n):
-///
-///     P = sum over i from needed to n of C(n, i) (1 - f)^i f^(n - i)
+/// How likely at least `needed` of `units` generators start, each on its own: availability() of
+/// units that are down with that probability (k out of n).
 double enough_start(int units, int needed, double fails_to_start);
 
 /// How likely an outage of exponential length with mean `outage` outlasts what stands in for it:

@@ -139,13 +139,18 @@ void take_lora_targets(J& job, const Setting& from) {
   std::string list = lower(from.text());
   std::ranges::replace_if(list, [](char c) { return c == ',' || c == '[' || c == ']'; }, ' ');
   std::vector<std::string> modules;
-  constexpr const char* kTogether =
-      "PEFT gives each of q_proj, k_proj, v_proj and of gate_proj, up_proj an adapter of its own: "
-      "here those of a block's one product have one together, whichever are named, so that fewer "
-      "parameters (some 15 to 45 %) are trained";
-  job.remarks.emplace_back(kTogether);
+  constexpr std::array<std::string_view, 5> kParts{"q_proj", "k_proj", "v_proj", "gate_proj",
+                                                   "up_proj"};
+  const auto note_parts = [&] {
+    job.remarks.emplace_back(
+        "PEFT gives each of q_proj, k_proj, v_proj, gate_proj and up_proj an adapter of its own; "
+        "here q, k and v have one together, whichever of them are named, and so have gate and up: "
+        "the number of trained parameters is another");
+  };
+  bool has_parts = false;
   for (const std::string& name : words_of(list)) {
-    if (name == "all" || name == "all-linear" || name == "all_linear") return;
+    if (name == "all" || name == "all-linear" || name == "all_linear") return note_parts();
+    has_parts = has_parts || std::ranges::find(kParts, name) != kParts.end();
     const auto* const known = std::ranges::find(kNames, name, [](auto& one) { return one.first; });
     if (known == kNames.end()) {
       job.not_modelled = "which products have an adapter: set lora.modules";
@@ -156,6 +161,7 @@ void take_lora_targets(J& job, const Setting& from) {
   std::ranges::sort(modules);
   modules.erase(std::ranges::unique(modules).begin(), modules.end());
   job.lora_modules = std::move(modules);
+  if (has_parts) note_parts();
 }
 void take_all_targets(J& job, const Setting& from) {
   if (from.flag()) job.lora_modules.clear();

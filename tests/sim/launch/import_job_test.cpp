@@ -395,9 +395,13 @@ lora_rank: 8
   REQUIRE_FALSE(found.remarks.empty());
   CHECK(found.remarks.back().find("ZeRO stage 3 by its name") != std::string::npos);
 
-  CHECK(std::ranges::any_of(found.remarks, [](const std::string& each) {
-    return each.starts_with("PEFT gives each of q_proj");
-  }));
+  const auto says_parts = [](const JobImport& one) {
+    return std::ranges::any_of(one.remarks, [](const std::string& each) {
+      return each.starts_with("PEFT gives each of q_proj");
+    });
+  };
+  CHECK(says_parts(found));
+  CHECK_FALSE(says_parts(imported("sft.yaml", yaml + "lora_target: o_proj,down_proj\n")));
   const JobImport frozen = imported("sft.yaml",
                                     "model_name_or_path: meta-llama/Meta-Llama-3-8B\n"
                                     "cutoff_len: 2048\nfinetuning_type: freeze\n");

@@ -9,7 +9,8 @@ namespace {
 Markdown candidate_lines(const PlanAnswer& answer) {
   const bool money = answer.spec.any_priced();
   Markdown out = Markdown::write(
-      "| candidate | GPUs | MFU | goodput | time | {}energy | power | nameplate | keeps limits | "
+      "| candidate | GPUs | MFU | goodput | time | {}energy | power | GPU nameplate | keeps limits "
+      "| "
       "front |\n|---|--:|--:|--:|--:|{}--:|--:|--:|--:|---|\n",
       money ? Markdown::write("money | ") : Markdown(),
       money ? Markdown::write("--:|") : Markdown());

@@ -63,7 +63,7 @@ std::string ranges_table(const PlanAnswer& answer, const TextStyle& style) {
   const bool money = answer.spec.any_priced();
   std::vector<TextTable::Column> columns{{"nine of ten cases", Align::left}, {"time"}};
   if (money) columns.push_back({"money"});
-  columns.insert(columns.end(), {{"energy"}, {"power"}, {"nameplate"}});
+  columns.insert(columns.end(), {{"energy"}, {"power"}, {"GPU nameplate"}});
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanResult& result = answer.result(i);
