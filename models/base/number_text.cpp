@@ -84,10 +84,10 @@ std::string error_text(double error) {
 }
 std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::vector<double> percentages_that_add_up(std::span<const double> shares) {
+std::vector<double> percentages_that_add_up(std::span<const double> shares, double sum) {
   std::vector<double> tenths(shares.size());
   std::vector<std::size_t> order(shares.size());
-  double left = 1000;
+  double left = 10 * sum;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     tenths[i] = std::floor(shares[i] * 1000 + 1e-9);
     left -= tenths[i];

@@ -33,9 +33,9 @@ std::string duration_text(double seconds);
 std::string error_text(double error);
 /// A share of 1 as per cent: "41.3 %".
 std::string percent_text(double share);
-/// Shares of 1 as per cent with one decimal, rounded so that what is printed adds up to 100.0
-/// (largest remainder). The first, the one that people quote, is rounded as percent_text() does.
-/// Requires shares that add up to 1.
-std::vector<double> percentages_that_add_up(std::span<const double> shares);
+/// Shares as per cent with one decimal, rounded so that what is printed adds up to `sum`, a number
+/// of one decimal (largest remainder). The first, the one that people quote, is rounded as
+/// percent_text() does. Requires shares whose sum rounds to `sum` per cent.
+std::vector<double> percentages_that_add_up(std::span<const double> shares, double sum = 100);
 
 }  // namespace lockstep

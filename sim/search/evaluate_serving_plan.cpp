@@ -19,17 +19,18 @@ SizedService size_service(const ServingPlanSpec& plan, const ServingSpec& base, 
   return two_pools ? size_two_pools(trials, layouts.pools) : size_one_pool(trials, layouts.pools);
 }
 
-/// What a million tokens of answers cost with the spares: rent by GPUs, machines by the nodes that
-/// are held, people as many as without.
+/// What a million tokens of answers cost with the spares, while the service goes on: rent by GPUs,
+/// machines by the nodes that are held, people as many as without.
 double with_spares(const ServingOption& option, const ServingSpec& spec,
                    const ServingMoney& money) {
   const ServingTrial& best = option.sized.best;
-  const double price = money.price.per_million_output;
+  const double price = money.price.per_million_output * best.coming_share;
   if (money.of == MoneyOf::rent) return price * option.gpus() / best.gpus();
   const NodeSpec& node = spec.cluster.node;
   const double nodes = nodes_held(option.gpus(), node) / nodes_held(best.gpus(), node);
   const double people =
-      token_price(best.report.power->cost.people_usd, best.report.figures).per_million_output;
+      token_price(best.report.power->cost.people_usd, best.report.figures).per_million_output *
+      best.coming_share;
   return (price - people) * nodes + people;
 }
 

@@ -68,6 +68,9 @@ ServingTrial ServingTrials::run_load(ServingSpec spec, const std::vector<Serving
   out.kept = !out.report.stopped && all_kept(out.report.objectives);
   out.surely = out.kept && kept_at_slow_end(spec, out.report);
   out.requests = spec.requests.size();
+  if (comes_at_a_rate(spec) && out.kept) {
+    out.coming_share = std::min(1.0, out.report.course.coming_s / out.report.figures.span_s);
+  }
   return out;
 }
 

@@ -68,6 +68,7 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
   if (first < 2) return out;
   const double begin = seconds_of_load(requests.front().arrival);
   const double span = seconds_of_load(requests[first - 1].arrival) - begin;
+  out.coming_s = span * static_cast<double>(first) / static_cast<double>(first - 1);
   const double third = span / 3;
   double stays = 0, squares = 0, gaps = 0, middle = 0, last = 0;
   std::vector<Stay> each;

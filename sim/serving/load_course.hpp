@@ -18,6 +18,7 @@ struct LoadCourse {
   /// come.
   bool grows = false;
   std::size_t enough = 0;  ///< requests with which it would last
+  double coming_s = 0;     ///< as long as so many requests come for: their mean gap, for each
 
   [[nodiscard]] bool steady() const { return lasts && !grows; }
 };

@@ -319,6 +319,7 @@ TEST_CASE("load_course: lasts from 40 stays on, and grows where ever more stay")
   CHECK(brief.enough == 202);
   CHECK_FALSE(brief.grows);
   CHECK(load_course(stayed(206, five), 0).steady());
+  CHECK(load_course(stayed(206, five), 0).coming_s == test::near(206));
   // Of 900 s 1/50 stays: by the middle of the last third 15 s, of the middle one 9 s.
   const LoadCourse backlog = load_course(stayed(901, [](int i) { return 0.02 * i; }), 0);
   CHECK(backlog.lasts);
@@ -414,6 +415,15 @@ TEST_CASE("serving plan: the one that ships is answered, the same on any threads
     CHECK(option.sized.best.kept);
     CHECK(*report.options[*report.choice].usd_per_million <= *option.usd_per_million);
     CHECK(option.spares.size() == option.sized.best.pools.size());
+    // Rent of all GPUs by the tokens that are asked for, whatever the end of a simulated load
+    // takes.
+    const ServingSpec& base = spec.candidates[option.candidate].base;
+    const ServingFigures& f = option.sized.best.report.figures;
+    const double each = f.output_tokens / static_cast<double>(option.sized.best.requests);
+    const double hourly = option.gpus() * *base.usd_per_gpu_hour;
+    CHECK(*option.usd_per_million ==
+          doctest::Approx(hourly / 3600 / (base.drawn->rate * each) * 1e6).epsilon(0.02));
+    CHECK(option.sized.best.coming_share < 0.99);
   }
   REQUIRE(report.map.size() == 2);
   // Eight times the prompts take more GPUs.

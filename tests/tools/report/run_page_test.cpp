@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tests/tools/report/contains.hpp"
@@ -259,6 +260,22 @@ TEST_CASE("waterfall: losses too small to be seen become one, and still add up")
   result.summary.shares[2] = 0.0006;  // is seen
   result.summary.shares[3] = 0.0990;
   CHECK(waterfall(result)[2].name == run_bucket_names()[2].words);
+}
+
+TEST_CASE("waterfall: a share of wall time is printed as the run's tables print it") {
+  CampaignResult result = small_result();
+  result.summary.shares = {0.70146, 0.15854, 0.05048, 0.03047, 0.02646, 0.01847, 0.01412, 0};
+  const std::vector<double> tables = percentages_that_add_up(result.summary.shares);
+  double steps = 0, sum = 0;
+  for (const WaterfallPart& part : waterfall(result)) {
+    for (std::size_t b = 1; b < kRunBuckets; ++b) {
+      if (part.name == run_bucket_names()[b].words) CHECK(part.printed == tables[b]);
+    }
+    if (part.kind == WaterfallPart::Kind::steps) steps = part.printed;
+    if (part.is_loss() || part.kind == WaterfallPart::Kind::useful) sum += part.printed;
+  }
+  CHECK(steps == tables[0]);
+  CHECK(sum == test::near(100));
 }
 
 TEST_CASE("waterfall: a bar stands where the one above it ends") {

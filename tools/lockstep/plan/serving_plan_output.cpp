@@ -83,6 +83,12 @@ std::set<std::string> assumptions_of(const ServingPlanAnswer& a) {
   for (const ServingCandidate& candidate : a.spec.candidates) {
     for (const std::string& assumed : candidate.base.assumptions) out.insert(assumed);
   }
+  const auto going_on = [](const ServingOption& o) { return o.sized.best.coming_share < 1; };
+  if (std::ranges::any_of(a.report.options, going_on)) {
+    out.insert(
+        "tokens a second and USD per million tokens are of a service that goes on: the end of a "
+        "simulated load, when only its last answers are left, is not counted");
+  }
   return out;
 }
 
@@ -157,7 +163,8 @@ Json option_json(const ServingPlanAnswer& a, const ServingOption& o) {
   out["steady"] = best.report.course.steady();
   out["ttft_p99_s"] = twelve_digits(f.ttft_s.p99);
   out["tpot_p99_s"] = twelve_digits(f.tpot_s.p99);
-  out["output_tokens_per_s_per_gpu"] = twelve_digits(f.output_per_s / best.gpus());
+  out["output_tokens_per_s_per_gpu"] =
+      twelve_digits(f.output_per_s / best.coming_share / best.gpus());
   out["usd_per_million_output_tokens"] =
       o.usd_per_million ? Json(twelve_digits(*o.usd_per_million)) : Json(nullptr);
   out["billed"] = o.billed ? Json(kMoneyOf[static_cast<std::size_t>(*o.billed)]) : Json(nullptr);

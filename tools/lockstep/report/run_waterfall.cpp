@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -31,9 +32,10 @@ void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> lo
   const auto small = std::ranges::find_if(
       losses, [](const WaterfallPart& part) { return part.share < kShownShare; });
   if (losses.end() - small >= 2) {
-    WaterfallPart rest{small->kind, name_of_rest, {}, 0};
+    WaterfallPart rest{small->kind, name_of_rest, {}};
     for (auto part = small; part != losses.end(); ++part) {
       rest.share += part->share;
+      rest.printed += part->printed;
       rest.about += (part == small ? "" : ", ") + part->name;
     }
     losses.erase(small, losses.end());
@@ -54,28 +56,19 @@ constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
     "more spare nodes, or quicker repair"};
 
 /// "−2.6 %"; what would show as nothing is "< 0.1 %".
-std::string share_text(const WaterfallPart& part, double printed) {
-  if (!part.is_loss()) return page_percent(printed / 100, 1);
-  return part.share < kShownShare ? "<\u00a00.1\u00a0%" : "−" + page_percent(printed / 100, 1);
+std::string share_text(const WaterfallPart& part) {
+  const std::string text = page_percent(part.printed / 100, 1);
+  if (!part.is_loss()) return text;
+  return part.share < kShownShare ? "<\u00a00.1\u00a0%" : "−" + text;
 }
 
-/// What each part is drawn as, in per cent with one decimal: losses and the rest add up to 100.0.
-std::vector<double> printed_shares(std::span<const WaterfallPart> parts) {
-  std::vector<double> exact;
-  for (const WaterfallPart& part : parts) {
-    if (part.is_loss() || &part == &parts.back()) exact.push_back(part.share);
-  }
-  const std::vector<double> rounded = percentages_that_add_up(exact);
-  std::vector<double> printed;
-  std::size_t next = 0;
-  double left = 100;
-  for (const WaterfallPart& part : parts) {
-    // Totals are what the printed losses above them leave.
-    const bool loss = part.is_loss();
-    printed.push_back(loss ? rounded[next] : left);
-    if (loss) left = rounded_percent((left - rounded[next++]) / 100);
-  }
-  return printed;
+/// Prints what healthy steps lose and what is left of them so that it adds up to those steps.
+void print_steps(std::span<WaterfallPart> losses, WaterfallPart& useful, double steps) {
+  std::vector<double> exact{useful.share};
+  for (const WaterfallPart& part : losses) exact.push_back(part.share);
+  const std::vector<double> printed = percentages_that_add_up(exact, steps);
+  useful.printed = printed[0];
+  for (std::size_t i = 0; i < losses.size(); ++i) losses[i].printed = printed[i + 1];
 }
 
 const char* colour_of(Kind kind) {
@@ -90,14 +83,13 @@ const char* colour_of(Kind kind) {
 }
 
 json waterfall_options(std::span<const WaterfallPart> parts) {
-  const std::vector<double> printed = printed_shares(parts);
   json names = json::array(), bases = json::array(), bars = json::array(), about = json::array();
   double left = 1;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const WaterfallPart& part = parts[i];
     if (part.is_loss()) left -= part.share;
     const double base = part.is_loss() ? std::max(0.0, left) : 0;
-    const std::string text = share_text(part, printed[i]);
+    const std::string text = share_text(part);
     names.push_back(part.name);
     about.push_back(part.about);
     bases.push_back(four_digits(100 * base));
@@ -151,7 +143,6 @@ std::vector<PageCell> spares_row(const CampaignResult& result) {
 
 /// Losses with what they take of the GPU-hours, and of the money where a price is known.
 PageTable waterfall_table(const CampaignResult& result, std::span<const WaterfallPart> parts) {
-  const std::vector<double> printed = printed_shares(parts);
   const std::optional<double> price = result.scenario.usd_per_gpu_hour;
   PageTable table{
       .columns = {{.title = "Part"},
@@ -165,7 +156,7 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const WaterfallPart& part = parts[i];
     const double sign = part.is_loss() ? -1 : 1;
-    const std::string share = share_text(part, printed[i]);
+    const std::string share = share_text(part);
     const double hours = part.share * result.gpu_hours();
     std::vector<PageCell> row{
         {.content = part.is_loss() ? escaped(part.name) : strong(part.name)},
@@ -183,14 +174,15 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
 
 std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
   const RunSummary& s = result.summary;
-  std::vector<WaterfallPart> parts{{Kind::whole, "Peak FLOPs × wall time", {}, 1}};
+  std::vector<WaterfallPart> parts{{Kind::whole, "Peak FLOPs × wall time", {}, 1, 100}};
+  const std::vector<double> printed = percentages_that_add_up(s.shares);
   std::vector<WaterfallPart> losses;
   for (std::size_t b = 1; b < kRunBuckets; ++b) {
     losses.push_back({Kind::run_loss, std::string(run_bucket_names()[b].words),
-                      std::string(kRunRemedies[b]), s.shares[b]});
+                      std::string(kRunRemedies[b]), s.shares[b], printed[b]});
   }
   add_losses(parts, losses, "All other wall time");
-  parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0]});
+  parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0], printed[0]});
   const StepReport& step = result.step;
   // Of an iteration an update is a part: its losses are not those of the whole.
   if (step.step_s <= 0 || result.plan.iteration) return parts;
@@ -204,9 +196,11 @@ std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
       losses.push_back({Kind::step_loss, std::string(info.title), std::string(info.remedy), share});
     }
   }
-  const WaterfallPart useful = parts.back();
+  WaterfallPart useful = parts.back();
   parts.pop_back();
+  const std::size_t first = parts.size();
   add_losses(parts, losses, "All other losses of a step");
+  print_steps(std::span(parts).subspan(first), useful, printed[0]);
   parts.push_back(useful);
   return parts;
 }

@@ -24,13 +24,16 @@ struct WaterfallPart {
   std::string name;
   std::string about;  ///< what would attack a loss, or what it is the sum of; may be empty
   double share = 0;   ///< of peak x wall time
+  /// The share in per cent with one decimal: of wall time as the run's other tables have it.
+  double printed = 0;
 
   [[nodiscard]] bool is_loss() const { return kind == Kind::run_loss || kind == Kind::step_loss; }
 };
 
 /// From the top: losses of wall time by share, what is left, losses of its steps by share, what is
-/// left. Losses and the last part add up to 1. Without a step (step_s 0) it ends at the steps.
-/// Useful FLOPs count attention as a causal model needs it, as StepReport's buckets do.
+/// left. Losses and the last part add up to 1, and as printed to 100.0. Without a step (step_s 0)
+/// it ends at the steps. Useful FLOPs count attention as a causal model needs it, as StepReport's
+/// buckets do.
 std::vector<WaterfallPart> waterfall(const CampaignResult& result);
 
 /// Adds the section: chart and table.
