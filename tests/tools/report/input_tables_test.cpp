@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 #include <memory>
+#include <regex>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,13 @@ std::string page_written(std::vector<std::string> words) {
   return read_text_file(file);
 }
 
+/// Cells with a | between them, and plain spaces.
+std::string without_marks(const std::string& page) {
+  const std::string text = std::regex_replace(
+      std::regex_replace(page, std::regex("<t[dr]>|<td [^>]*>"), "|"), std::regex("<[^>]*>"), "");
+  return std::regex_replace(text, std::regex("\u00a0"), " ");
+}
+
 void has_all(const std::string& page, const std::vector<std::string>& sentences) {
   for (const std::string& sentence : sentences) {
     CAPTURE(sentence);
@@ -55,6 +64,36 @@ void has_all(const std::string& page, const std::vector<std::string>& sentences)
 }
 
 }  // namespace
+
+TEST_CASE("pages: shares of GPU time are those that the terminal prints") {
+  if (!pages_can_be_made()) return;
+  for (const char* name : {"llama3-405b-8k.json", "llama3-8b-b200.json", "gpt3-175b-selene.json",
+                           "rl/ppo-llama3-8b-pools.json", "queue/kueue-two-teams.json",
+                           "serving/llama3-70b-h100-conversations.json"}) {
+    CAPTURE(name);
+    const test::TemporaryFolder folder;
+    const std::string file = folder.path() + "/page.html";
+    const Ran ran = lockstep_with({"run", kScenarioFolder + name, "--report", file});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    const std::string whole = read_text_file(file);
+    const std::size_t section = whole.find("<h2>Where the GPU time goes");
+    const std::string page =
+        without_marks(whole.substr(section, whole.find("</section>", section) - section));
+    std::istringstream lines(ran.out.substr(ran.out.find("GPU time goes")));
+    std::string line;
+    std::getline(lines, line);
+    // "  Pipeline bubble                         30.0 %    600 ms  ####"
+    const std::regex row("^  (\\S.*?) {2,}([0-9.]+) %.*");
+    int rows = 0;
+    for (std::smatch found; std::getline(lines, line) && std::regex_match(line, found, row);) {
+      if (found[1] == "Together") break;
+      CAPTURE(line);
+      CHECK(contains(page, "|" + found[2].str() + " %|"));
+      ++rows;
+    }
+    CHECK(rows > 2);
+  }
+}
 
 TEST_CASE("cluster_words: nodes with their GPUs and NICs, the fabric with what it carries") {
   const JsonCursor root = JsonCursor::parse("c.json", R"({"cluster": {

@@ -106,6 +106,7 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "in repair",
       "kept for suspended jobs, and used by nobody"};
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
+  const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
   PageTable table{.columns = {{.title = "GPU time"},
                               {.title = "of all", .numeric = true},
@@ -116,7 +117,8 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
     const double hours = a.result.books[b].gpu_hours();
     table.rows.push_back(
         {PageCell::text(kQueueBucketNames[b]),
-         {.content = with_bar(page_percent(shares[b], 1), shares[b] / longest), .sort = shares[b]},
+         {.content = with_bar(page_percent(printed[b] / 100, 1), shares[b] / longest),
+          .sort = shares[b]},
          PageCell::number(grouped(hours), hours),
          PageCell::text(kWords[b])});
   }

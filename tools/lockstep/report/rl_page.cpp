@@ -61,6 +61,7 @@ void add_phases(Page& page, const RlReport& r) {
 
 void add_rl_buckets(Page& page, const RlReport& r) {
   const std::vector<double> shares = rl_shares(r);
+  const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = *std::ranges::max_element(shares);
   PageTable table{.columns = {{.title = "What"},
                               {.title = "of the step", .numeric = true},
@@ -70,7 +71,8 @@ void add_rl_buckets(Page& page, const RlReport& r) {
     const double seconds = shares[i] * base(r.step);
     table.rows.push_back(
         {PageCell::text(rl_buckets()[i].title),
-         {.content = with_bar(page_percent(shares[i], 1), shares[i] / longest), .sort = shares[i]},
+         {.content = with_bar(page_percent(printed[i] / 100, 1), shares[i] / longest),
+          .sort = shares[i]},
          PageCell::number(page_duration(seconds), seconds)});
   }
   page.section("Where the GPU time goes",
@@ -119,7 +121,8 @@ std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenari
   const auto largest = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
   page.headline(escaped("A step takes ") + strong(page_duration(base(r.step))) +
                 escaped(". Most GPU time goes into ") + strong(rl_buckets()[largest].title) +
-                escaped(fmt::format(": {}.", page_percent(shares[largest], 1))));
+                escaped(fmt::format(
+                    ": {}.", page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
   page.figures(rl_figures(s, r));
   add_phases(page, r);
   add_rl_buckets(page, r);

@@ -19,6 +19,7 @@ namespace {
 
 void add_step_buckets(Page& page, const StepReport& report) {
   const std::vector<double> shares = bucket_shares(report.seconds);
+  const std::vector<double> printed = percentages_that_add_up(shares);  // as the terminal has them
   const double longest = *std::ranges::max_element(shares);
   PageTable table{.columns = {{.title = "What"},
                               {.title = "of the step", .numeric = true},
@@ -31,7 +32,8 @@ void add_step_buckets(Page& page, const StepReport& report) {
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
     table.rows.push_back(
         {PageCell::text(info.title),
-         {.content = with_bar(page_percent(shares[i], 1), shares[i] / longest), .sort = shares[i]},
+         {.content = with_bar(page_percent(printed[i] / 100, 1), shares[i] / longest),
+          .sort = shares[i]},
          PageCell::number(page_duration(seconds), seconds),
          info.remedy.empty() ? PageCell::unknown() : PageCell::text(info.remedy)});
   }
@@ -101,7 +103,8 @@ void add_step_headline(Page& page, const RunResult& result, bool explained) {
   words += escaped("A step takes ") + strong(page_duration(report.step_s));
   if (loss.bucket != nullptr) {
     words += escaped(". Most is lost to ") + strong(loss.bucket->title) +
-             escaped(fmt::format(": {} of it", page_percent(loss.share, 1)));
+             escaped(fmt::format(": {} of it",
+                                 page_percent(bucket_percentage(report, *loss.bucket) / 100, 1)));
   }
   page.headline(words + escaped("."));
   const auto behind = [explained](std::string_view field) {

@@ -189,6 +189,11 @@ std::string training_text(const Scenario& scenario, const TrainingCost& cost) {
 
 std::string gib_text(Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; }
 
+double bucket_percentage(const StepReport& report, const BucketInfo& bucket) {
+  const auto row = static_cast<std::size_t>(&bucket - buckets().data());
+  return percentages_that_add_up(bucket_shares(report.seconds))[row];
+}
+
 std::vector<Fact> step_warnings(const RunResult& result) {
   std::vector<Fact> out;
   const MemoryVerdict& memory = result.memory;

@@ -27,6 +27,9 @@ std::vector<Fact> answer_facts(const RunResult& result);
 /// Mean power of a step and its extremes, energy and money. Requires result.power.
 std::vector<Fact> power_facts(const RunResult& result);
 
+/// Of a bucket in the step, in per cent with one decimal: those of all buckets add up to 100.0.
+double bucket_percentage(const StepReport& report, const BucketInfo& bucket);
+
 /// "61.3 GiB"
 std::string gib_text(Bytes bytes);
 

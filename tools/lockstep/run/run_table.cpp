@@ -137,12 +137,9 @@ std::string critical_path(const StepReport& report, const TextStyle& style) {
 std::string largest_loss_line(const StepReport& report, const TextStyle& style) {
   const LargestLoss loss = largest_loss(report);
   if (loss.bucket == nullptr) return {};
-  // As the table above has it, whose percentages add up.
-  const auto row = static_cast<std::size_t>(loss.bucket - buckets().data());
-  const double percentage = percentages_that_add_up(bucket_shares(report.seconds))[row];
   const std::string text = fmt::format(
       "{}, {:.1f} % of the step. What attacks it in general (--advise simulates changes): {}.",
-      loss.bucket->title, percentage, loss.bucket->remedy);
+      loss.bucket->title, bucket_percentage(report, *loss.bucket), loss.bucket->remedy);
   return "\n" + style.bold("Largest loss: ") + wrap(text, kTextColumns - 14, 2) + "\n";
 }
 
