@@ -26,6 +26,7 @@ void answer_step(const StepQuestion& asked, const StepIntervals& intervals, RunR
                                            .keep_actors = recorded,
                                            .explain_links = asked.explain_fabric,
                                            .draw_fabric = asked.draw_fabric,
+                                           .link_rates = asked.link_rates,
                                            .jitter = asked.jitter,
                                            .progress = asked.progress});
   if (asked.jitter > Seconds{}) {

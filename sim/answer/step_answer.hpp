@@ -46,6 +46,7 @@ struct RunResult {
 struct StepQuestion {
   bool timeline = false;     ///< keep it; a scenario with "power" has it anyway
   bool draw_fabric = false;  ///< keep the use of every link
+  bool link_rates = false;   ///< keep what classes of links carry over time
   /// Simulate the step on switches that never limit too, where they can limit at all.
   bool full_fabric = true;
   bool explain_fabric = false;  ///< which links hold it back, and what relieves them

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -16,9 +17,10 @@ class Walk {
       first_.push_back(first);
       first += stage(a).items.size();
     }
+    passes_.resize(first);
   }
 
-  std::vector<CriticalPathPart> run() {
+  CriticalPath run() {
     const std::size_t last = last_actor();
     const StepTime passes_end = record(last, stage(last).items.size() - 1).end;
     const StepTime tail = result_.end - result_.optimiser_start;
@@ -28,7 +30,7 @@ class Walk {
     add(optimiser, update);
     add(reduce, result_.optimiser_start - passes_end);
     walk(last, stage(last).items.size() - 1);
-    return parts();
+    return {.parts = parts(), .passes = std::move(passes_), .last_actor = last};
   }
 
  private:
@@ -119,6 +121,7 @@ class Walk {
     while (true) {
       const ItemRecord& r = record(actor, item);
       const ProgramItem& program = stage(actor).items[item];
+      passes_[first_[actor] + item] = true;
       add(static_cast<Part>(program.work.pass), r.end - r.start);
       const StepTime previous = item > 0 ? record(actor, item - 1).end : StepTime{};
       if (r.start > previous) {
@@ -155,12 +158,13 @@ class Walk {
   const StepPlan& plan_;
   const ReplayResult& result_;
   std::vector<std::size_t> first_;
+  std::vector<bool> passes_;
   std::array<StepTime, kParts> times_{};
 };
 
 }  // namespace
 
-std::vector<CriticalPathPart> critical_path(const StepPlan& plan, const ReplayResult& result) {
+CriticalPath critical_path(const StepPlan& plan, const ReplayResult& result) {
   return Walk{plan, result}.run();
 }
 

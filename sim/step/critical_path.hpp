@@ -1,6 +1,7 @@
 /// What the end of a step waited for.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "sim/step/replay.hpp"
@@ -8,9 +9,14 @@
 
 namespace lockstep {
 
+struct CriticalPath {
+  std::vector<CriticalPathPart> parts;  ///< of one kind merged, largest first; add up to the step
+  std::vector<bool> passes;             ///< by ReplayResult::items: whether it is on the path
+  std::size_t last_actor = 0;           ///< whose passes or exchanges the optimiser waited for
+};
+
 /// Walks back from the end of the step: each pass started when its message or its rank's previous
-/// pass was done, whichever was later. Parts of one kind are merged, largest first; they add up to
-/// the step. Requires a recorded result.
-std::vector<CriticalPathPart> critical_path(const StepPlan& plan, const ReplayResult& result);
+/// pass was done, whichever was later. Requires a recorded result.
+CriticalPath critical_path(const StepPlan& plan, const ReplayResult& result);
 
 }  // namespace lockstep

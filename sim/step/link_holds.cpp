@@ -1,6 +1,7 @@
 #include "sim/step/link_holds.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <string_view>
@@ -33,10 +34,11 @@ std::size_t traffic_kind(const WiredFlow& flow) {
 
 }  // namespace
 
-LinkHolds::LinkHolds(const Wiring& wiring, const Fabric& fabric)
+LinkHolds::LinkHolds(const Wiring& wiring, const Fabric& fabric, bool over_time)
     : network_(wiring.network()),
       class_of_(wiring.network().links()),
-      classes_{"their own pace (GPUs, NICs, protocol)"} {
+      classes_{"their own pace (GPUs, NICs, protocol)"},
+      over_time_(over_time) {
   kind_of_.assign(wiring.network().flows(), kKinds);
   for (const WiredFlow& flow : wiring.flows()) {
     if (flow.on_fabric) kind_of_[flow.flow] = traffic_kind(flow);
@@ -48,8 +50,13 @@ LinkHolds::LinkHolds(const Wiring& wiring, const Fabric& fabric)
     const auto [at, is_new] =
         known.try_emplace(without_numbers(fabric.link_name(link)), classes_.size());
     if (is_new) classes_.push_back(at->first);
+    if (is_new) capacity_.resize(classes_.size());
+    // Links that are alike may stand for one another.
+    if (class_of_[index] == 0) capacity_[at->second] += network_.capacity(index);
     class_of_[index] = at->second;
   }
+  capacity_.resize(classes_.size());
+  steps_.resize(over_time ? classes_.size() : 0);
   for (std::vector<double>& seconds : seconds_) seconds.resize(classes_.size());
   for (std::vector<double>& bytes : bytes_) bytes.resize(classes_.size());
 }
@@ -62,9 +69,32 @@ void LinkHolds::moved(FlowIndex flow, StepTime from, StepTime to, BytesPerSecond
   seconds_[kind_of_[flow]][of] += time.base_units();
   for (const MaxMin::Edge& edge : network_.edges(flow)) {
     const std::size_t crossed = edge.link < class_of_.size() ? class_of_[edge.link] : 0;
-    if (crossed > 0)
-      bytes_[kind_of_[flow]][crossed] += edge.coefficient * (rate * time).base_units();
+    if (crossed == 0) continue;
+    bytes_[kind_of_[flow]][crossed] += edge.coefficient * (rate * time).base_units();
+    if (!over_time_) continue;
+    const double carried = edge.coefficient * rate.base_units();
+    steps_[crossed][from.ps] += carried;
+    steps_[crossed][to.ps] -= carried;
   }
+}
+
+std::vector<LinkRates> LinkHolds::rates() const {
+  constexpr double kRounding = 1e-9;  // of the capacity: what sums leave where nothing moves
+  std::vector<LinkRates> out;
+  for (std::size_t c = 1; c < steps_.size(); ++c) {
+    if (steps_[c].empty()) continue;
+    LinkRates& rates = out.emplace_back(LinkRates{classes_[c], capacity_[c], {}, {}});
+    const double least = kRounding * capacity_[c].base_units();
+    double carried = 0;
+    for (const auto& [at, change] : steps_[c]) {
+      carried += change;
+      const double shown = std::abs(carried) < least ? 0 : carried;
+      if (!rates.at.empty() && std::abs(shown - rates.bytes_per_s.back()) < least) continue;
+      rates.at.push_back(StepTime{at});
+      rates.bytes_per_s.push_back(shown);
+    }
+  }
+  return out;
 }
 
 std::vector<TrafficBytes> LinkHolds::bytes() const {

@@ -209,6 +209,7 @@ struct Replayed {
   bool recorded = false;
   std::vector<TrafficHold> holds;     ///< where asked for
   std::vector<TrafficBytes> traffic;  ///< with `use`
+  std::vector<LinkRates> link_rates;  ///< where asked for
   std::optional<FabricUse> use;       ///< where asked for
 };
 
@@ -240,8 +241,9 @@ class JobReplay {
     const Site site{.links = &links, .nodes = {}, .data_routes = &data_routes_};
     const Wiring wiring{scenario_, plan_, replicas.classes, site, replicas.links, std::move(crowd)};
     std::optional<LinkHolds> holds;
-    if (options_.explain_links || options_.draw_fabric)
-      network.observe(&holds.emplace(wiring, fabric_));
+    const bool rates = record && options_.link_rates;
+    if (options_.explain_links || options_.draw_fabric || rates)
+      network.observe(&holds.emplace(wiring, fabric_, rates));
     ReplayResult result =
         lockstep::replay(plan_, replicas.classes, wiring, record, options_.jitter, passes_done());
     passes_done_ += result.items_run;
@@ -255,6 +257,7 @@ class JobReplay {
             record,
             options_.explain_links ? holds->report() : std::vector<TrafficHold>{},
             options_.draw_fabric ? holds->bytes() : std::vector<TrafficBytes>{},
+            rates ? holds->rates() : std::vector<LinkRates>{},
             std::move(use)};
   }
   [[nodiscard]] Replayed replay(ReplicaClasses replicas) const {
@@ -303,15 +306,20 @@ StepReport report_of(const Scenario& scenario, const StepOptions& options, const
   add_actors(plan, classes, result, options.keep_actors || report.folded, report);
   if (!scenario.stragglers.empty() && !options.only_time) {
     StepOptions healthy = options;
-    healthy.record_timeline = healthy.keep_actors = healthy.draw_fabric = false;
+    healthy.record_timeline = healthy.keep_actors = healthy.draw_fabric = healthy.link_rates =
+        false;
     blame_stragglers(simulate_step(without_stragglers(scenario), healthy).seconds, report.seconds);
   }
   add_pools(scenario, plan, classes, result, report);
   add_rates(scenario, report);
-  if (step.recorded) report.critical_path = critical_path(plan, result);
-  if (options.record_timeline) report.timeline = timeline(plan, result);
+  if (step.recorded) {
+    CriticalPath path = critical_path(plan, result);
+    if (options.record_timeline) report.timeline = timeline(plan, result, path);
+    report.critical_path = std::move(path.parts);
+  }
   report.holds = step.holds;
   report.traffic = step.traffic;
+  report.link_rates = step.link_rates;
   report.use = step.use;
   report.notes = unseen_traffic(scenario, plan);
   return report;

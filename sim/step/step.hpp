@@ -24,6 +24,7 @@ struct StepOptions {
   bool explain_links = false;            ///< fill StepReport::holds
   bool only_time = false;                ///< leave out what explains the time: critical path, blame
   bool draw_fabric = false;              ///< fill StepReport::use
+  bool link_rates = false;               ///< fill StepReport::link_rates, of a recorded replay
   /// Every transfer starts up to so much late, by a draw of its own; replicas then differ, so that
   /// none stands for others.
   Seconds jitter{};

@@ -58,6 +58,7 @@ struct TimelineSlice {
   std::int32_t micro_batch;  ///< -1: none
   std::int32_t chunk;        ///< virtual stage of the rank; -1: none
   StepTime start, end;
+  bool critical = false;  ///< a pass or the optimiser, on the path that the end waited for
 };
 struct SliceKind {
   std::string_view name;    ///< "forward", "backward", "wait for message", ...
@@ -120,6 +121,15 @@ struct TrafficBytes {
   std::vector<Part> over{};  ///< most first
 };
 
+/// What all links of a class that the step's traffic crosses carry: each value from its time until
+/// the next one's.
+struct LinkRates {
+  std::string links;        ///< a class of links: "leaf to spines"
+  BytesPerSecond capacity;  ///< of those of them that are simulated, together, for payload
+  std::vector<StepTime> at;
+  std::vector<double> bytes_per_s;
+};
+
 /// How the answer comes about.
 enum class StepMethod : std::uint8_t {
   exact,    ///< every replica on its own, or those that do the same once
@@ -159,6 +169,7 @@ struct StepReport {
   std::vector<TimelineSlice> timeline;  ///< only when recording
   std::vector<TrafficHold> holds;       ///< only when asked for
   std::vector<TrafficBytes> traffic;    ///< with `use`
+  std::vector<LinkRates> link_rates;    ///< only when asked for
   std::optional<FabricUse> use;         ///< only when asked for
   MemoryBreakdown peak_memory;          ///< of the fullest stage
   int peak_memory_stage = 0;

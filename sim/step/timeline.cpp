@@ -5,7 +5,8 @@
 
 namespace lockstep {
 
-std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& result) {
+std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& result,
+                                    const CriticalPath& path) {
   // Indices into slice_kinds(), in its order.
   enum Slice : std::uint8_t {
     forward,
@@ -26,17 +27,19 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
   for (std::uint32_t a = 0; a < result.actors.size(); ++a) {
     const StagePlan& stage = result.plan_of(plan, a);
     for (const ProgramItem& item : stage.items) {
-      const ItemRecord& r = result.items[record++];
+      const ItemRecord& r = result.items[record];
+      const bool critical = path.passes[record++];
       // Passes come first among the slices, in their order.
       slices.push_back({a, compute, static_cast<std::uint8_t>(item.work.pass),
                         static_cast<std::int32_t>(item.work.micro_batch), item.work.chunk, r.start,
-                        r.end});
+                        r.end, critical});
       if (item.copies == StepTime{}) continue;
       slices.push_back({a, host, copy, static_cast<std::int32_t>(item.work.micro_batch),
                         item.work.chunk, r.start, std::min(r.end, r.start + item.copies)});
     }
     const StepTime start = result.optimiser_start + plan.synchronisation + plan.overhead;
-    slices.push_back({a, compute, optimiser, -1, -1, start, start + stage.optimiser});
+    slices.push_back(
+        {a, compute, optimiser, -1, -1, start, start + stage.optimiser, a == path.last_actor});
   }
   // A message keeps its channel until it has left; its latency overlaps the next one.
   std::vector<StepTime> free(2 * result.actors.size());

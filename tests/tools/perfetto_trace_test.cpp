@@ -1,37 +1,46 @@
 #include "tools/lockstep/perfetto_trace.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tests/support/near.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace lockstep;
 
 namespace {
 
-// Four stages of two replicas, eight micro batches each.
-RunResult step_to_trace(std::string_view schedule) {
+// Four stages, eight micro batches of each of two replicas a node.
+RunResult step_to_trace(std::string_view schedule, int nodes = 1) {
   const PresetStore presets;
-  RunResult result{.scenario = read_scenario("small.json",
-                                             R"({"model": "megatron_1_7b",
-    "cluster": {"node": "dgx_a100_80gb", "nodes": 1},
-    "parallelism": {"pipeline": 4, "data": 2, "schedule": ")" +
-                                                 std::string(schedule) + R"("},
-    "batch": {"sequences": 16, "tokens": 2048}})",
-                                             presets),
-                   .report = {},
-                   .memory = {}};
-  result.report = simulate_step(result.scenario, {.record_timeline = true, .keep_actors = true});
+  const std::string text = fmt::format(
+      R"({{"model": "megatron_1_7b", "cluster": {{"node": "dgx_a100_80gb", "nodes": {}{}}},
+      "parallelism": {{"pipeline": 4, "data": {}, "schedule": "{}"}},
+      "batch": {{"sequences": {}, "tokens": 2048}}}})",
+      nodes, nodes > 1 ? R"(, "fabric": "rail_optimised")" : "", 2 * nodes, schedule, 16 * nodes);
+  RunResult result{
+      .scenario = read_scenario("small.json", text, presets), .report = {}, .memory = {}};
+  result.report = simulate_step(result.scenario, {.record_timeline = true,
+                                                  .keep_actors = true,
+                                                  .draw_fabric = nodes > 1,
+                                                  .link_rates = nodes > 1});
   return result;
 }
+
+double seconds_of(StepTime time) { return to_seconds(time).base_units(); }
 
 /// A message of protobuf, by field: numbers as they are, parts as text.
 struct Decoded {
@@ -103,6 +112,7 @@ TEST_CASE("Perfetto trace: slices end on the track where they began, in order of
     file.commit();
     const std::string bytes = read_text_file(path);
     std::map<std::uint64_t, int> open;  // slices by track
+    std::set<std::uint64_t> counters;
     std::size_t slices = 0, tracks = 0;
     std::uint64_t last = 0;
     const Decoded trace = decoded(bytes);
@@ -115,6 +125,11 @@ TEST_CASE("Perfetto trace: slices end on the track where they began, in order of
       last = packet.number(8);
       const Decoded event = decoded(packet.parts.find(11)->second);
       const std::uint64_t type = event.number(9), track = event.number(11);
+      if (type == 4) {
+        counters.insert(track);
+        CHECK(std::bit_cast<double>(event.number(44)) >= 0);
+        continue;
+      }
       REQUIRE((type == 1 || type == 2));
       open[track] += type == 1 ? 1 : -1;
       CHECK(open[track] >= 0);
@@ -123,6 +138,72 @@ TEST_CASE("Perfetto trace: slices end on the track where they began, in order of
     }
     CHECK(slices >= 4 * 8 * 2);
     CHECK(tracks >= 8);
+    CHECK(counters.size() == 4);  // the memory of each stage
+    CHECK(open.contains(1));      // the critical path
     for (const auto& [track, still] : open) CHECK(still == 0);
+  }
+}
+
+TEST_CASE("timeline: critical passes follow each other and take what the path says of passes") {
+  for (const std::string_view schedule : {"1f1b", "zb_h1", "zb_v", "interleaved"}) {
+    CAPTURE(schedule);
+    const StepReport report = step_to_trace(schedule).report;
+    std::vector<TimelineSlice> path;
+    for (const TimelineSlice& slice : report.timeline) {
+      if (slice.critical) path.push_back(slice);
+    }
+    std::ranges::sort(path, {}, [](const TimelineSlice& s) { return std::pair(s.start, s.end); });
+    REQUIRE(path.size() > 8);
+    double passes = 0, said = 0;
+    for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+      CHECK(path[i].end <= path[i + 1].start);
+      passes += seconds_of(path[i].end - path[i].start);
+    }
+    CHECK(slice_kinds()[path.back().kind].name == "optimiser");
+    for (const CriticalPathPart& part : report.critical_path) {
+      if (part.what.ends_with(" passes")) said += part.seconds;
+    }
+    CHECK(passes == test::near(said));
+  }
+}
+
+TEST_CASE("memory_over_time: from what a stage holds anyway to its peak, and back") {
+  for (const std::string_view schedule : {"1f1b", "zb_h1", "gpipe"}) {
+    CAPTURE(schedule);
+    const StepReport report = step_to_trace(schedule).report;
+    for (std::size_t a = 0; a < report.actors.size(); ++a) {
+      const SteppedCounter memory = memory_over_time(report, a);
+      const MemoryBreakdown& of =
+          report.stages[static_cast<std::size_t>(report.actors[a].stage)].memory;
+      REQUIRE(!memory.value.empty());
+      const double idle = (of.needed() - of.activations).base_units();
+      CHECK(memory.value.front() == test::near(idle));
+      CHECK(memory.value.back() == test::near(idle));
+      CHECK(std::ranges::max(memory.value) == test::near(of.needed().base_units()));
+      CHECK(std::ranges::is_sorted(memory.at));
+    }
+  }
+}
+
+TEST_CASE(
+    "link_rates: over time they are the bytes that crossed the links, within their capacity") {
+  const StepReport report = step_to_trace("1f1b", 4).report;
+  std::map<std::string, double> moved;
+  for (const TrafficBytes& traffic : report.traffic) {
+    for (const TrafficBytes::Part& part : traffic.over)
+      moved[part.links] += part.bytes.base_units();
+  }
+  REQUIRE(!moved.empty());
+  CHECK(report.link_rates.size() == moved.size());
+  for (const LinkRates& rates : report.link_rates) {
+    CAPTURE(rates.links);
+    double bytes = 0;
+    for (std::size_t i = 0; i < rates.at.size(); ++i) {
+      CHECK(rates.bytes_per_s[i] <= 1.000001 * rates.capacity.base_units());
+      if (i + 1 == rates.at.size()) break;
+      bytes += rates.bytes_per_s[i] * seconds_of(rates.at[i + 1] - rates.at[i]);
+    }
+    CHECK(rates.bytes_per_s.back() == 0);
+    CHECK(bytes == doctest::Approx(moved[rates.links]).epsilon(1e-6));
   }
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 
 namespace lockstep {
@@ -20,7 +21,7 @@ namespace {
 constexpr std::array<std::string_view, 5> kPerfettoStreams{
     "compute", "send to next", "send to previous", "data parallel", "host copies"};
 constexpr std::uint8_t kComputeStream = 0, kNextStream = 1, kPreviousStream = 2;
-constexpr std::uint64_t kPsPerNs = 1000, kSequence = 1, kCounterTracks = 1, kProcessTracks = 1000;
+constexpr std::uint64_t kPsPerNs = 1000, kSequence = 1, kCriticalTrack = 1, kProcessTracks = 1000;
 constexpr std::uint64_t kStreamTracks = 8;  ///< uuids of a process
 
 /// A message of protobuf as it is built: each field its number, its wire type, its value.
@@ -58,7 +59,7 @@ class ProtoText {
 namespace perfetto {
 constexpr unsigned kPacket = 1;  // of Trace
 constexpr unsigned kTimestamp = 8, kSequenceId = 10, kTrackEvent = 11, kTrackDescriptor = 60;
-constexpr unsigned kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kCounter = 8;
+constexpr unsigned kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParent = 5, kCounter = 8;
 constexpr unsigned kPid = 1, kProcessName = 6, kTid = 2, kThreadName = 5;
 constexpr unsigned kAnnotations = 4, kType = 9, kTrackUuid = 11, kCategories = 22, kEventName = 23,
                    kRealCounter = 44, kFlows = 47, kEndedFlows = 48;
@@ -94,10 +95,13 @@ class PerfettoWriter {
   std::string text() {
     describe_actors();
     add_slices();
+    add_critical_path();
+    add_memory();
+    add_link_rates();
     if (result_.power) {
-      add_counter(0, "power of the GPUs in W", result_.power->gpus);
-      add_counter(1, "power of a node in W", result_.power->node);
-      add_counter(2, "power of the facility in W", result_.power->facility);
+      add_power("power of the GPUs in W", result_.power->gpus);
+      add_power("power of a node in W", result_.power->node);
+      add_power("power of the facility in W", result_.power->facility);
     }
     std::ranges::stable_sort(events_, [](const PerfettoEvent& a, const PerfettoEvent& b) {
       return std::pair(a.ns, a.rank) < std::pair(b.ns, b.rank);
@@ -185,28 +189,120 @@ class PerfettoWriter {
     event.part(perfetto::kAnnotations, annotation);
   }
 
-  void add_counter(std::uint64_t number, std::string_view title, const PowerSeries& series) {
+  /// The passes that the end of the step waited for, one after the other.
+  void add_critical_path() {
+    ProtoText of;
+    of.number(perfetto::kUuid, kCriticalTrack);
+    of.text(perfetto::kName, "critical path");
+    describe(of);
+    for (const TimelineSlice& slice : result_.report.timeline) {
+      const std::uint64_t from = slice.start.ps / kPsPerNs, to = slice.end.ps / kPsPerNs;
+      if (!slice.critical || from == to) continue;
+      const ActorReport& actor = result_.report.actors[slice.actor];
+      ProtoText begin, end;
+      begin.number(perfetto::kType, perfetto::kSliceBegin);
+      begin.number(perfetto::kTrackUuid, kCriticalTrack);
+      begin.text(perfetto::kCategories, "critical path");
+      begin.text(perfetto::kEventName, fmt::format("{}, {}", slice_kinds()[slice.kind].name,
+                                                   actor_name(actor, result_.report.folded)));
+      annotate(begin, "micro batch", slice.micro_batch);
+      annotate(begin, "chunk", slice.chunk);
+      end.number(perfetto::kType, perfetto::kSliceEnd);
+      end.number(perfetto::kTrackUuid, kCriticalTrack);
+      events_.push_back({from, 1, std::move(begin)});
+      events_.push_back({to, 0, std::move(end)});
+    }
+  }
+
+  void add_memory() {
+    const StepReport& report = result_.report;
+    for (std::size_t a = 0; a < report.actors.size(); ++a) {
+      const SteppedCounter memory = memory_over_time(report, a);
+      if (memory.at.empty()) continue;
+      begin_counter("memory of a GPU in GiB", process_track(a));
+      for (std::size_t i = 0; i < memory.at.size(); ++i) {
+        add_value(memory.at[i], memory.value[i] / static_cast<double>(1ULL << 30U));
+      }
+    }
+  }
+
+  void add_link_rates() {
+    for (const LinkRates& rates : result_.report.link_rates) {
+      begin_counter(fmt::format("{} in GB/s, of {} that are simulated", rates.links,
+                                significant(rates.capacity.base_units() / 1e9)));
+      for (std::size_t i = 0; i < rates.at.size(); ++i) {
+        add_value(rates.at[i], rates.bytes_per_s[i] / 1e9);
+      }
+    }
+  }
+
+  void add_power(std::string_view title, const PowerSeries& series) {
     if (series.size() == 0) return;
+    begin_counter(title);
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      add_value(to_step_time(series.start[i]), series.power[i].base_units());
+    }
+  }
+
+  /// Values that are added from here on are its; `process`: the track that it stands below.
+  void begin_counter(std::string_view title, std::uint64_t process = 0) {
+    // Those of processes and their streams come before it.
+    counter_ = counter_ == 0 ? counter_tracks() : counter_ + 1;
     ProtoText own, of;
-    of.number(perfetto::kUuid, kCounterTracks + number);
+    of.number(perfetto::kUuid, counter_);
     of.text(perfetto::kName, title);
+    if (process > 0) of.number(perfetto::kParent, process);
     of.part(perfetto::kCounter, own);
     describe(of);
-    for (std::size_t i = 0; i < series.size(); ++i) {
-      ProtoText event;
-      event.number(perfetto::kType, perfetto::kCounterValue);
-      event.number(perfetto::kTrackUuid, kCounterTracks + number);
-      event.real(perfetto::kRealCounter, series.power[i].base_units());
-      events_.push_back({to_step_time(series.start[i]).ps / kPsPerNs, 1, std::move(event)});
-    }
+  }
+  [[nodiscard]] std::uint64_t counter_tracks() const {
+    return process_track(result_.report.actors.size());
+  }
+  void add_value(StepTime at, double value) {
+    ProtoText event;
+    event.number(perfetto::kType, perfetto::kCounterValue);
+    event.number(perfetto::kTrackUuid, counter_);
+    event.real(perfetto::kRealCounter, value);
+    events_.push_back({at.ps / kPsPerNs, 1, std::move(event)});
   }
 
   const RunResult& result_;
   std::vector<PerfettoEvent> events_;
   std::string out_;
+  std::uint64_t counter_ = 0;  ///< the track of the counter that is being added
 };
 
 }  // namespace
+
+SteppedCounter memory_over_time(const StepReport& report, std::size_t actor) {
+  /// Chunks that are held more or fewer from a time on.
+  std::map<StepTime, int> changes;
+  const auto own = std::ranges::equal_range(report.timeline, static_cast<std::uint32_t>(actor), {},
+                                            &TimelineSlice::actor);
+  for (const TimelineSlice& slice : own) {
+    if (slice.stream != kComputeStream) continue;
+    const std::string_view kind = slice_kinds()[slice.kind].name;
+    if (kind == "forward") ++changes[slice.start];
+    if (kind == "backward" || kind == "weight gradients") --changes[slice.end];
+  }
+  int held = 0, most = 0;
+  for (const auto& [at, change] : changes) most = std::max(most, held += change);
+  if (most == 0) return {};
+  const MemoryBreakdown& peak =
+      report.stages[static_cast<std::size_t>(report.actors[actor].stage)].memory;
+  const auto needed = [&](int chunks) {
+    const double waiting = static_cast<double>(most - chunks) / most;
+    return (peak.needed() - waiting * peak.activations).base_units();
+  };
+  SteppedCounter out{.at = {StepTime{}}, .value = {needed(0)}};
+  held = 0;
+  for (const auto& [at, change] : changes) {
+    held += change;
+    out.at.push_back(at);
+    out.value.push_back(needed(held));
+  }
+  return out;
+}
 
 std::vector<MessageFlow> message_flows(const StepReport& report) {
   const std::size_t stages = report.stages.size();
