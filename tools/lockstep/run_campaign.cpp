@@ -24,6 +24,7 @@
 #include "tools/lockstep/goodput_grid.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/run_page.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
@@ -132,10 +133,10 @@ IntervalOptimum find_optimum(const CampaignPlan& plan, SampleOptions sampling, C
   return optimise_interval(plan.campaign, sampling, plan.writes.front().least_interval());
 }
 
-void write_files(const CampaignResult& result, const ParsedOptions& options) {
+void write_files(const CampaignResult& result, const ParsedOptions& options, const Behind* behind) {
   if (options.has("report")) {
     OutputFile file(options.get("report"));
-    file.write(run_page(result));
+    file.write(run_page(result, behind));
     file.commit();
   }
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
@@ -194,7 +195,12 @@ Exit run_campaign(const CampaignInput& input, const RunWork& work, const Written
     claim.emplace(scenario.expect->claim, scenario.expect->source, json);
     add_claim(*claim, json, misses);
   }
-  write_files(result, options);
+  std::optional<Behind> behind;
+  // Without a trajectory there are no figures.
+  if (reports && result.summary.trajectories > 0) {
+    behind.emplace(scenario.file, ScenarioAnswer(AnswerKind::run, json), input.presets);
+  }
+  write_files(result, options, behind ? &*behind : nullptr);
   warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
   const auto table = [&] {

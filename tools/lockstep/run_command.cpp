@@ -63,8 +63,9 @@ constexpr std::array kRunOptions{
         "Write the timeline of the step as Chrome Trace JSON, a row per stage and stream; "
         "compressed if the name ends in .gz. Opens in Perfetto (ui.perfetto.dev), "
         "chrome://tracing and speedscope. A name that ends in .pftrace gets Perfetto's own "
-        "format, with flows from messages to the passes that take them and, for a scenario "
-        "with \"power\", counters of it. Of a scenario with \"serving\": each request on its "
+        "format, with flows from messages to the passes that take them, the critical path, and "
+        "counters: memory of each stage, what classes of links carry and, for a scenario with "
+        "\"power\", power. Of a scenario with \"serving\": each request on its "
         "replica, as Chrome Trace JSON: when it waited, its prompt was worked on, it "
         "decoded. Of one with \"queue\": each job on its nodes, as Chrome Trace JSON.",
         "--trace step.json.gz", PathUse::writes},
@@ -358,6 +359,10 @@ void add_hash(const ParsedOptions& options, Seconds jitter, RunResult& result, C
       });
 }
 
+bool is_perfetto(const std::string& path) {
+  return path.ends_with(".pftrace") || path.ends_with(".pftrace.gz");
+}
+
 /// Fills in all but the scenario and its memory.
 void predict_step(const ParsedOptions& options, const PresetStore& presets, RunResult& result,
                   Console& console) {
@@ -369,6 +374,7 @@ void predict_step(const ParsedOptions& options, const PresetStore& presets, RunR
     answer_step(
         {.timeline = options.has("trace") || options.has("svg") || reports,
          .draw_fabric = reports,
+         .link_rates = is_perfetto(options.get("trace")),
          .explain_fabric = options.has("explain-fabric"),
          .jitter = jitter,
          .progress = [&](std::size_t done, std::size_t all) { progress.update(done, all); }},
@@ -401,10 +407,6 @@ StepVerdict judge_step(const RunResult& result, const std::vector<Assertion>& as
     verdict.misses.emplace_back("expectation missed: the job fits in memory");
   }
   return verdict;
-}
-
-bool is_perfetto(const std::string& path) {
-  return path.ends_with(".pftrace") || path.ends_with(".pftrace.gz");
 }
 
 void write_step_files(const ParsedOptions& options, const PresetStore& presets,
@@ -489,19 +491,19 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   const WrittenScenario written =
       std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
   if (file.jobs) return run_shared(*file.jobs, written, options, console);
-  if (file.queue) return run_queue(*file.queue, written, options, console);
+  if (file.queue) return run_queue(*file.queue, written, presets, options, console);
   if (file.serving) {
     announce_work({.place = file.serving->file + "#/serving/load",
                    .what = counted(static_cast<double>(file.serving->requests.size()), "request"),
                    .seconds = serving_takes(*file.serving).base_units()},
                   console.err);
-    return run_serving(*std::move(file.serving), written, options, console);
+    return run_serving(*std::move(file.serving), written, presets, options, console);
   }
   if (file.rl && file.run) {
     if (!options.has("allow-oom")) require_memory(*file.rl);
     return run_campaign({parsed, presets, reading}, *file.rl, written, *file.run, options, console);
   }
-  if (file.rl) return run_rl(*file.rl, written, options, console);
+  if (file.rl) return run_rl(*file.rl, written, presets, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
                              .assertions = parse_assertions(options.all("assert"))};
 

@@ -1,10 +1,8 @@
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
-#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
@@ -42,22 +40,10 @@ constexpr CommandSpec kExplainSpec{
     .examples = kExplainExamples,
 };
 
-std::string value_text(double value, const std::string& unit) {
-  const double size = std::abs(value);
-  // compact() has B for billions.
-  if (unit == "B") return format_quantity(value, Dimension::data);
-  if (unit == "B/s") return format_quantity(value, Dimension::data_rate);
-  std::string number = size >= 1e6 ? compact(value) : number_text(twelve_digits(value));
-  const bool prefixed = size >= 1e6;
-  const bool physical = unit == "W" || unit == "J" || unit.starts_with("FLOP");
-  if (prefixed && physical && number.ends_with('B')) number.back() = 'G';
-  return unit.empty() ? number : number + (prefixed && physical ? "" : " ") + unit;
-}
-
 std::string inputs_table(const FieldExplanation& e) {
   std::size_t name = 0, value = 0;
   const auto shown = [](const ExplainedInput& input) {
-    return input.value ? value_text(*input.value, input.unit) : std::string("none");
+    return input.value ? explained_amount(*input.value, input.unit) : std::string("none");
   };
   for (const ExplainedInput& input : e.inputs) {
     name = std::max(name, input.path.size());
@@ -89,14 +75,14 @@ std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
 
 std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {
   std::string out =
-      style.bold(fmt::format("{} = {}", e.field, value_text(e.value, e.unit))) + "\n" +
+      style.bold(fmt::format("{} = {}", e.field, explained_amount(e.value, e.unit))) + "\n" +
       wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n" +
       wrap("  " + (e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns, 2) +
       "\n\nInputs\n" + inputs_table(e);
   if (e.low) {
     out += "\n90 % interval\n" +
-           wrap(fmt::format("  {} to {} ({})", value_text(*e.low, e.unit),
-                            value_text(*e.high, e.unit), e.why),
+           wrap(fmt::format("  {} to {} ({})", explained_amount(*e.low, e.unit),
+                            explained_amount(*e.high, e.unit), e.why),
                 kTextColumns, 2) +
            "\n";
   }

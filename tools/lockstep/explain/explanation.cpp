@@ -11,6 +11,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
 #include "models/spec/parameter_counts.hpp"
 #include "sim/answer/assertion.hpp"
@@ -265,6 +266,18 @@ FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& an
                                load_residuals(presets), presets, kNearestRuns);
   }
   return out;
+}
+
+std::string explained_amount(double value, const std::string& unit) {
+  const double size = std::abs(value);
+  // compact() has B for billions.
+  if (unit == "B") return format_quantity(value, Dimension::data);
+  if (unit == "B/s") return format_quantity(value, Dimension::data_rate);
+  std::string number = size >= 1e6 ? compact(value) : number_text(twelve_digits(value));
+  const bool prefixed = size >= 1e6;
+  const bool physical = unit == "W" || unit == "J" || unit.starts_with("FLOP");
+  if (prefixed && physical && number.ends_with('B')) number.back() = 'G';
+  return unit.empty() ? number : number + (prefixed && physical ? "" : " ") + unit;
 }
 
 Json field_explanation_json(const FieldExplanation& explanation) {

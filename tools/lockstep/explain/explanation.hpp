@@ -57,6 +57,9 @@ std::vector<NearbyRun> nearest_runs(const nlohmann::ordered_json& answer,
                                     const ResidualTable& residuals, const PresetStore& presets,
                                     std::size_t keep);
 
+/// A value with its unit, as people read it: "450 GB/s", "16384", "989 TFLOP/s".
+std::string explained_amount(double value, const std::string& unit);
+
 nlohmann::ordered_json field_explanation_json(const FieldExplanation& explanation);
 
 }  // namespace lockstep

@@ -1,8 +1,10 @@
 #include "tools/lockstep/queue/queue_page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +12,7 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/queue/queue_gantt.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
@@ -24,6 +27,9 @@ using nlohmann::json;
 
 constexpr std::size_t kFirstRows = 12;
 constexpr std::size_t kLongestWaits = 20;
+/// What is often asked beside the figures of the page.
+constexpr std::array<std::string_view, 3> kMoreOfQueue{"wait_p99_s", "slowdown_mean",
+                                                       "useful_share"};
 
 std::string count_text(std::size_t count) { return grouped(static_cast<double>(count)); }
 
@@ -55,25 +61,35 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
   }
   if (a.result.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   page.headline(words);
-  std::vector<PageFigure> figures{
-      {.value = spread_figure(s.all.wait_s, &QueueSpread::mean), .label = "mean wait"},
-      {.value = spread_figure(s.all.wait_s, &QueueSpread::p50), .label = "median wait"},
-      {.value = spread_figure(s.all.completion_s, &QueueSpread::mean),
-       .label = "mean completion time"},
-      {.value = page_percent(s.utilisation, 1), .label = "of the GPU time held"},
-      {.value = count_text(s.all.ended),
-       .label = fmt::format("of {} jobs ended", count_text(s.all.jobs))}};
+  std::vector<PageFigure> figures{{.value = spread_figure(s.all.wait_s, &QueueSpread::mean),
+                                   .label = "mean wait",
+                                   .field = "wait_mean_s"},
+                                  {.value = spread_figure(s.all.wait_s, &QueueSpread::p50),
+                                   .label = "median wait",
+                                   .field = "wait_p50_s"},
+                                  {.value = spread_figure(s.all.completion_s, &QueueSpread::mean),
+                                   .label = "mean completion time",
+                                   .field = "completion_mean_s"},
+                                  {.value = page_percent(s.utilisation, 1),
+                                   .label = "of the GPU time held",
+                                   .field = "utilisation"},
+                                  {.value = count_text(s.all.ended),
+                                   .label = fmt::format("of {} jobs ended", count_text(s.all.jobs)),
+                                   .field = "ended"}};
   if (a.result.suspensions > 0) {
-    figures.push_back(
-        {.value = grouped(static_cast<double>(a.result.suspensions)), .label = "suspensions"});
+    figures.push_back({.value = grouped(static_cast<double>(a.result.suspensions)),
+                       .label = "suspensions",
+                       .field = "suspensions"});
   }
   if (a.result.evictions > 0) {
-    figures.push_back(
-        {.value = grouped(static_cast<double>(a.result.evictions)), .label = "evictions"});
+    figures.push_back({.value = grouped(static_cast<double>(a.result.evictions)),
+                       .label = "evictions",
+                       .field = "evictions"});
   }
   if (a.result.node_failures > 0) {
-    figures.push_back(
-        {.value = grouped(static_cast<double>(a.result.node_failures)), .label = "node failures"});
+    figures.push_back({.value = grouped(static_cast<double>(a.result.node_failures)),
+                       .label = "node failures",
+                       .field = "node_failures"});
   }
   if (s.power) {
     figures.push_back(
@@ -82,12 +98,13 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
                               page_watts(mean_power(s.power->facility).base_units()))});
   }
   if (const auto rate = s.bill.usd_per_held_gpu_hour()) {
-    figures.push_back(
-        {.value = page_usd(*rate),
-         .label = "an hour of a GPU that a job held, " + billed_words(a.spec, s.bill)});
+    figures.push_back({.value = page_usd(*rate),
+                       .label = "an hour of a GPU that a job held, " + billed_words(a.spec, s.bill),
+                       .field = "usd_per_held_gpu_hour"});
     if (s.bill.owned_usd && s.bill.rent_usd) {
       figures.push_back({.value = page_usd(*s.bill.rent_usd),
-                         .label = "to rent all machines, to compare: nobody is billed by it"});
+                         .label = "to rent all machines, to compare: nobody is billed by it",
+                         .field = "rent_usd"});
     }
   }
   page.figures(figures);
@@ -402,10 +419,11 @@ void add_longest_waits(Page& page, const QueueAnswer& a) {
 
 }  // namespace
 
-std::string queue_page(const QueueAnswer& a) {
+std::string queue_page(const QueueAnswer& a, const Behind* behind) {
   Page page("Queue",
             fmt::format("{} on {}", counted(static_cast<double>(a.spec.jobs.size()), "job"),
                         counted(a.spec.cluster.gpus(), "GPU")));
+  if (behind != nullptr) behind->open_figures(page);
   if (!a.spec.about.empty()) page.about(a.spec.about);
   add_queue_headline(page, a);
   add_queue_buckets(page, a);
@@ -423,6 +441,7 @@ std::string queue_page(const QueueAnswer& a) {
   add_basis(page, {.simulated = cluster_words(a.spec.cluster),
                    .written = a.written,
                    .assumptions = a.spec.assumptions});
+  if (behind != nullptr) behind->add_to(page, kMoreOfQueue);
   page.foot(fmt::format("Scenario: {}.", a.spec.file));
   return page.html(chart_library());
 }

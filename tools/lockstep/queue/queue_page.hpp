@@ -7,7 +7,9 @@
 
 namespace lockstep {
 
+class Behind;
+
 /// Draws the jobs' spans where they were kept and are few enough to be told apart.
-std::string queue_page(const QueueAnswer& answer);
+std::string queue_page(const QueueAnswer& answer, const Behind* behind = nullptr);
 
 }  // namespace lockstep

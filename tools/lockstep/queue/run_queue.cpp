@@ -22,6 +22,7 @@
 #include "tools/lockstep/queue/queue_files.hpp"
 #include "tools/lockstep/queue/queue_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
@@ -402,8 +403,8 @@ CsvText queue_csv(const QueueAnswer& a) {
 
 }  // namespace
 
-Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptions& options,
-               Console& console) {
+Exit run_queue(QueueSpec spec, const WrittenScenario& written, const PresetStore& presets,
+               const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
@@ -430,7 +431,7 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
   if (result.stopped) console.err << "lockstep run: interrupted\n";
   settle_campaigns(spec, result);
   const QueueAnswer answer{spec, result, summary_of(spec, result), written};
-  const bool judged = format == "json" || !assertions.empty() || spec.expect;
+  const bool judged = format == "json" || !assertions.empty() || spec.expect || reports;
   nlohmann::ordered_json json = judged ? queue_json(answer) : nlohmann::ordered_json();
   std::vector<std::string> misses = all_missed(assertions, json);
   std::optional<ClaimCheck> claim;
@@ -438,7 +439,10 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const ParsedOptio
     claim.emplace(spec.expect->claim, spec.expect->source, json);
     add_claim(*claim, json, misses);
   }
-  if (reports) write_report(options, queue_page(answer));
+  if (reports) {
+    const Behind behind(spec.file, ScenarioAnswer(AnswerKind::queue, json), presets);
+    write_report(options, queue_page(answer, &behind));
+  }
   write_option_file(options, "trace", [&] { return queue_timeline(answer); });
   write_option_file(options, "metrics", [&] { return queue_metrics(answer); });
   write_option_file(options, "accounting", [&] {

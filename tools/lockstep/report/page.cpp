@@ -66,15 +66,19 @@ void Page::headline(const Html& sentences) {
   append(body_, "<p class=\"headline\">{}</p>\n", sentences.str());
 }
 
+std::string place_behind(std::string_view field) { return fmt::format("behind-{}", field); }
+
 void Page::figures(std::span<const PageFigure> figures) {
   body_ += "<dl class=\"figures\">\n";
   for (const PageFigure& figure : figures) {
-    const std::string label = escaped(figure.label).str();
-    append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n",
-           figure.behind.empty()
-               ? label
-               : fmt::format("<a href=\"#{}\">{}</a>", escaped(figure.behind).str(), label),
-           escaped(figure.value).str());
+    std::string label = escaped(figure.label).str();
+    if (!figure.field.empty() && opens_ && opens_(figure.field)) {
+      const std::string place = escaped(place_behind(figure.field)).str();
+      label = fmt::format("<a href=\"#{}\">{}</a>", place, label);
+      if (std::ranges::find(opened_, figure.field) == opened_.end())
+        opened_.push_back(figure.field);
+    }
+    append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n", label, escaped(figure.value).str());
   }
   body_ += "</dl>\n";
 }

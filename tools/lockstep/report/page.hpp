@@ -7,10 +7,12 @@
 
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -28,9 +30,13 @@ inline constexpr std::size_t kPageColours = 8;
 struct PageFigure {
   std::string value;  ///< "1.42×"
   std::string label;  ///< "slowdown of training-a"
-  /// Where a press on it leads: the part of the page with that id; empty: nowhere.
-  std::string behind{};
+  /// The number of the answer that it shows: a press leads to the part about it, where the page
+  /// opens figures. Empty: none.
+  std::string field{};
 };
+
+/// The id of the part of a page that is about a number: "behind-mfu".
+std::string place_behind(std::string_view field);
 
 /// A cell; with `sort` the column sorts by that number, else by the text.
 struct PageCell {
@@ -84,6 +90,11 @@ class Page {
   void about(std::string_view text);     ///< what was simulated, below the title
   void headline(const Html& sentences);  ///< what the reader came for
   void figures(std::span<const PageFigure> figures);
+  /// From here on figures whose field `has` takes lead to the part of the page with the id
+  /// place_behind(field), which has to be added.
+  void open_figures(std::function<bool(std::string_view)> has) { opens_ = std::move(has); }
+  /// The fields of figures that lead to such a part, in their order.
+  [[nodiscard]] const std::vector<std::string>& opened_figures() const { return opened_; }
   void section(std::string_view title, std::string_view lead = {});
   void table(const PageTable& table);
   void chart(const PageChart& chart, const nlohmann::json& options);
@@ -108,6 +119,8 @@ class Page {
   std::string body_, foot_;
   std::string_view open_ = "header";  ///< the element that what is added next goes into
   std::string place_;                 ///< the section's title, for who cannot see it
+  std::function<bool(std::string_view)> opens_;
+  std::vector<std::string> opened_;
   std::size_t charts_ = 0;
 };
 

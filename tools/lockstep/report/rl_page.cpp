@@ -8,6 +8,7 @@
 #include "sim/answer/rl_answer.hpp"
 #include "sim/scenario/names.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -20,15 +21,24 @@ double base(Seconds time) { return time.base_units(); }
 
 std::vector<PageFigure> rl_figures(const RlScenario& s, const RlReport& r) {
   std::vector<PageFigure> out{
-      {.value = page_duration(base(r.step)), .label = "a step"},
+      {.value = page_duration(base(r.step)), .label = "a step", .field = "step_s"},
       {.value = page_count(r.tokens_per_s_per_gpu()),
-       .label = "tokens per second and GPU, prompts and responses"},
-      {.value = page_percent(r.update.mfu_full, 1), .label = "MFU of training"}};
+       .label = "tokens per second and GPU, prompts and responses",
+       .field = "tokens_per_s_per_gpu"},
+      {.value = page_percent(r.update.mfu_full, 1),
+       .label = "MFU of training",
+       .field = "training_mfu"}};
   if (s.rl.algorithm->offline) return out;
-  out.push_back({.value = page_count(r.generated_per_s()), .label = "tokens per second generated"});
+  out.push_back({.value = page_count(r.generated_per_s()),
+                 .label = "tokens per second generated",
+                 .field = "generated_tokens_per_s"});
   if (r.generation_gpus > 0) {
-    out.push_back({.value = page_percent(r.generation_idle, 1), .label = "idle: the engine"});
-    out.push_back({.value = page_percent(r.training_idle, 1), .label = "idle: the trainers"});
+    out.push_back({.value = page_percent(r.generation_idle, 1),
+                   .label = "idle: the engine",
+                   .field = "generation_idle_share"});
+    out.push_back({.value = page_percent(r.training_idle, 1),
+                   .label = "idle: the trainers",
+                   .field = "training_idle_share"});
   }
   return out;
 }
@@ -112,10 +122,12 @@ void add_rl_facts(Page& page, const RlScenario& s, const RlReport& r) {
 
 }  // namespace
 
-std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenario& written) {
+std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenario& written,
+                    const Behind* behind) {
   Page page("Reinforcement learning",
             fmt::format("{} of {} on {}", s.rl.algorithm->title, s.training.job.model.name,
                         counted(r.gpus(), "GPU")));
+  if (behind != nullptr) behind->open_figures(page);
   if (!s.training.about.empty()) page.about(s.training.about);
   const std::vector<double> shares = rl_shares(r);
   const auto largest = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
@@ -132,6 +144,7 @@ std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenari
     page.section("Assumed");
     page.list(s.training.assumptions);
   }
+  if (behind != nullptr) behind->add_to(page);
   page.foot(fmt::format("Scenario: {}.", s.training.file));
   return page.html(chart_library());
 }

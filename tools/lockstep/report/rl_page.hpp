@@ -8,9 +8,11 @@
 
 namespace lockstep {
 
+class Behind;
+
 /// The page of `lockstep run --report` for a scenario with "rl": phases, where the GPU time goes,
 /// the engine, the update. Throws UsageError without a chart library (assets.hpp).
 std::string rl_page(const RlScenario& scenario, const RlReport& report,
-                    const WrittenScenario& written);
+                    const WrittenScenario& written, const Behind* behind = nullptr);
 
 }  // namespace lockstep

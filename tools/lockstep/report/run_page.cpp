@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/data_section.hpp"
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -70,10 +71,12 @@ void add_run_sections(Page& page, const CampaignResult& result) {
   page.list(assumptions);
 }
 
-std::string run_page(const CampaignResult& result) {
+std::string run_page(const CampaignResult& result, const Behind* behind) {
   Page page("Run report", run_title(result));
+  if (behind != nullptr) behind->open_figures(page);
   add_run_headline(page, result);
   add_run_sections(page, result);
+  if (behind != nullptr) behind->add_to(page);
   add_run_foot(page, result);
   return page.html(chart_library());
 }

@@ -7,11 +7,13 @@
 
 namespace lockstep {
 
+class Behind;
 class Page;
 
-/// The self-contained page; sections for what the result has. Same result, same bytes. Throws
-/// UsageError where the program was built without the chart library.
-std::string run_page(const CampaignResult& result);
+/// The self-contained page; sections for what the result has, and what stands `behind` its figures,
+/// where that is given. Same result, same bytes. Throws UsageError where the program was built
+/// without the chart library.
+std::string run_page(const CampaignResult& result, const Behind* behind = nullptr);
 
 /// Its parts, for a page of several subjects.
 void add_run_headline(Page& page, const CampaignResult& result);

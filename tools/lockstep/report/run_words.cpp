@@ -108,7 +108,7 @@ PageFigure wall_figure(const SampleMean& wall) {
     label +=
         fmt::format(", 90 % interval {} to {}", page_duration(wall.low), page_duration(wall.high));
   }
-  return {.value = page_duration(wall.mean), .label = label};
+  return {.value = page_duration(wall.mean), .label = label, .field = "wall_s"};
 }
 
 void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& result) {
@@ -116,7 +116,8 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
     figures.push_back({.value = page_usd(*rent),
                        .label = fmt::format(
                            "to rent {} GPU-hours at ${:.2f}{}", page_count(result.held_gpu_hours()),
-                           *result.scenario.usd_per_gpu_hour, instead_of_owning(result))});
+                           *result.scenario.usd_per_gpu_hour, instead_of_owning(result)),
+                       .field = "price_usd"});
   }
   if (const double storage = result.storage_usd(); storage > 0) {
     figures.push_back({.value = page_usd(storage),
@@ -145,7 +146,8 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
         {.value = page_usd(cost.total_usd()),
          .label = fmt::format("to own and run: {} written off, {} to run, {} of it for energy",
                               page_usd(cost.write_off_usd()), page_usd(cost.running_usd()),
-                              page_usd(cost.energy_usd))});
+                              page_usd(cost.energy_usd)),
+         .field = "owned_usd"});
   }
   if (result.bill && result.bill->cost.capital.total_usd() > 0) {
     const CapitalReport& capital = result.bill->cost.capital;
@@ -153,7 +155,8 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
         {.value = page_usd(capital.total_usd()),
          .label = fmt::format("capital to be spent: machines {}, network {}, building {}",
                               page_usd(capital.machines_usd), page_usd(capital.network_usd),
-                              page_usd(capital.building_usd))});
+                              page_usd(capital.building_usd)),
+         .field = "capital_usd"});
   }
 }
 
@@ -186,34 +189,40 @@ std::vector<PageFigure> run_figures(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   std::vector<PageFigure> figures{
       {.value = page_percent(s.goodput.mean, 1),
-       .label = "goodput: wall time that advances training"},
+       .label = "goodput: wall time that advances training",
+       .field = "goodput"},
       {.value = page_percent(result.mfu * s.goodput.mean, 1),
        .label = fmt::format("of peak FLOPs train the model: MFU {} × goodput",
-                            page_percent(result.mfu, 1))},
+                            page_percent(result.mfu, 1)),
+       .field = "useful_flops_share"},
       wall_figure(s.wall_s),
       {.value = significant(s.interruptions.mean),
        .label = s.mttf.mean_s
                     ? fmt::format("interruptions, one every {}", page_duration(*s.mttf.mean_s))
                     : fmt::format("interruptions seen; at least {} apart (95 % confidence)",
-                                  page_duration(s.mttf.at_least_s))}};
+                                  page_duration(s.mttf.at_least_s)),
+       .field = "interruptions"}};
   const double tokens = result.steps() * result.tokens_per_step();
   figures.push_back(
       {.value = page_count(tokens),
        .label = fmt::format("tokens trained in {} steps of {}", page_count(result.steps()),
-                            page_duration(result.plan.step_s))});
+                            page_duration(result.plan.step_s)),
+       .field = "tokens_done"});
   if (result.interval) {
     const PredictionInterval& i = *result.interval;
     figures.push_back(
         {.value = page_duration(result.plan.step_s),
          .label = fmt::format("a healthy step; {} interval {} to {} ({})",
                               page_percent(kCoverage, 0), page_duration(result.plan.step_s * i.low),
-                              page_duration(result.plan.step_s * i.high), words_of(i))});
+                              page_duration(result.plan.step_s * i.high), words_of(i)),
+         .field = "step_s"});
   }
   if (result.bill) {
     const Usage& usage = result.bill->usage;
     figures.push_back({.value = page_energy(usage.energy.base_units()),
                        .label = fmt::format("of energy, {} on average",
-                                            page_watts((usage.energy / usage.time).base_units()))});
+                                            page_watts((usage.energy / usage.time).base_units())),
+                       .field = "energy_j"});
   }
   add_money_figures(figures, result);
   return figures;

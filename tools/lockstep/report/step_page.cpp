@@ -1,16 +1,22 @@
 #include "tools/lockstep/report/step_page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <optional>
+#include <string_view>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/number_text.hpp"
+#include "sim/answer/step_answer.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 #include "tools/lockstep/report/step_advice.hpp"
-#include "tools/lockstep/report/step_behind.hpp"
 #include "tools/lockstep/report/step_stages.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 
@@ -90,9 +96,12 @@ void add_sentences(Page& page, const char* title, const std::vector<std::string>
   page.list(sentences);
 }
 
+/// What is often asked beside the figures of the page.
+constexpr std::array<std::string_view, 2> kMoreOfStep{"peak_memory_gib", "hfu"};
+
 }  // namespace
 
-void add_step_headline(Page& page, const RunResult& result, bool explained) {
+void add_step_headline(Page& page, const RunResult& result) {
   const StepReport& report = result.report;
   if (!result.scenario.about.empty()) page.about(result.scenario.about);
   const LargestLoss loss = largest_loss(report);
@@ -107,23 +116,20 @@ void add_step_headline(Page& page, const RunResult& result, bool explained) {
                                  page_percent(bucket_percentage(report, *loss.bucket) / 100, 1)));
   }
   page.headline(words + escaped("."));
-  const auto behind = [explained](std::string_view field) {
-    return explained ? place_behind(field) : std::string();
-  };
   std::vector<PageFigure> figures{
-      {.value = page_duration(report.step_s), .label = "step time", .behind = behind("step_s")},
+      {.value = page_duration(report.step_s), .label = "step time", .field = "step_s"},
       {.value = page_percent(report.mfu_full, 1),
        .label = "MFU, attention in full",
-       .behind = behind("mfu")},
+       .field = "mfu"},
       {.value = page_percent(report.mfu_causal, 1),
        .label = "MFU, attention causal",
-       .behind = behind("mfu_causal")},
+       .field = "mfu_causal"},
       {.value = page_count(report.tokens_per_s),
        .label = "tokens per second",
-       .behind = behind("tokens_per_s")},
+       .field = "tokens_per_s"},
       {.value = fmt::format("{:.0f}", report.tflops_per_gpu_full),
        .label = "TFLOP/s per GPU",
-       .behind = behind("tflops_per_gpu")}};
+       .field = "tflops_per_gpu"}};
   if (result.full_fabric) {
     figures.push_back({.value = page_duration(result.full_fabric->step_s),
                        .label = "step if switches never limited"});
@@ -157,11 +163,17 @@ std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   const Scenario& scenario = result.scenario;
   Page page("Step report",
             fmt::format("{} on {}", scenario.job.model.name, counted(scenario.gpus(), "GPU")));
-  add_step_headline(page, result, extras.presets != nullptr);
+  std::optional<Behind> behind;
+  if (extras.presets != nullptr) {
+    behind.emplace(scenario.file, ScenarioAnswer(AnswerKind::step, result_json(result)),
+                   *extras.presets);
+    behind->open_figures(page);
+  }
+  add_step_headline(page, result);
   if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);
-  if (extras.presets != nullptr) {
-    add_behind(page, result, *extras.presets);
+  if (behind) {
+    behind->add_to(page, kMoreOfStep);
     add_sources(page, presets_of(scenario, *extras.presets), *extras.presets);
   }
   page.foot(fmt::format("Scenario: {}.", scenario.file));

@@ -21,8 +21,7 @@ struct StepPageExtras {
 std::string step_page(const RunResult& result, const StepPageExtras& extras = {});
 
 /// The page's pieces, of the values that the terminal shows.
-/// `explained`: the page has what stands behind the figures (step_behind.hpp).
-void add_step_headline(Page& page, const RunResult& result, bool explained = false);
+void add_step_headline(Page& page, const RunResult& result);
 void add_step_sections(Page& page, const RunResult& result);
 
 }  // namespace lockstep

@@ -20,6 +20,7 @@
 #include "tools/console/table.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/rl_page.hpp"
 
 namespace lockstep {
@@ -216,7 +217,7 @@ std::optional<HashAnswer> hash_of(const RlScenario& scenario, const RlReport& re
 
 }  // namespace
 
-Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
+Exit run_rl(const RlScenario& scenario, const WrittenScenario& written, const PresetStore& presets,
             const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
@@ -227,7 +228,10 @@ Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
   const Json json = rl_json(scenario, report, hash, written);
   const std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
-  if (reports) write_report(options, rl_page(scenario, report, written));
+  if (reports) {
+    const Behind behind(scenario.training.file, ScenarioAnswer(AnswerKind::rl, json), presets);
+    write_report(options, rl_page(scenario, report, written, &behind));
+  }
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(rl_csv(report))

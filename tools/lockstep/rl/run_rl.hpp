@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/answer/step_answer.hpp"
+#include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
@@ -9,7 +10,7 @@
 namespace lockstep {
 
 /// Simulates the scenario, and prints it. Throws InputError.
-Exit run_rl(const RlScenario& scenario, const WrittenScenario& written,
+Exit run_rl(const RlScenario& scenario, const WrittenScenario& written, const PresetStore& presets,
             const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

@@ -16,6 +16,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 #include "tools/lockstep/serving/serving_files.hpp"
@@ -313,8 +314,8 @@ Seconds serving_takes(const ServingSpec& spec) {
   return requests * kRequest + tokens / together * kPass;
 }
 
-Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedOptions& options,
-                 Console& console) {
+Exit run_serving(ServingSpec spec, const WrittenScenario& written, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const bool reports = wants_report(options);
@@ -332,7 +333,7 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
   }
   if (report.stopped) console.err << "lockstep run: interrupted\n";
   const ServingAnswer answer{spec, report, written};
-  const bool judged = format == "json" || !assertions.empty() || spec.expect;
+  const bool judged = format == "json" || !assertions.empty() || spec.expect || reports;
   nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
   std::vector<std::string> misses = all_missed(assertions, json);
   std::optional<ClaimCheck> claim;
@@ -340,7 +341,10 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedO
     claim.emplace(spec.expect->claim, spec.expect->source, json);
     add_claim(*claim, json, misses);
   }
-  if (reports) write_report(options, serving_page(answer));
+  if (reports) {
+    const Behind behind(spec.file, ScenarioAnswer(AnswerKind::serving, json), presets);
+    write_report(options, serving_page(answer, &behind));
+  }
   write_option_file(options, "trace", [&] { return serving_timeline(answer); });
   write_option_file(options, "metrics", [&] { return serving_metrics(answer); });
   const TextStyle style = output_style(options, console);

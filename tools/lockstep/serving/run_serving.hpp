@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/answer/serving_answer.hpp"
+#include "sim/scenario/preset_store.hpp"
 #include "tools/console/shared_options.hpp"
 
 namespace lockstep {
@@ -12,7 +13,7 @@ Seconds serving_takes(const ServingSpec& spec);
 
 /// Simulates, prints and writes what the options ask for. An interrupt ends the simulation early:
 /// what was served by then is printed, and the table says so.
-Exit run_serving(ServingSpec spec, const WrittenScenario& written, const ParsedOptions& options,
-                 Console& console);
+Exit run_serving(ServingSpec spec, const WrittenScenario& written, const PresetStore& presets,
+                 const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

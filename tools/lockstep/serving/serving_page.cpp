@@ -10,6 +10,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
@@ -22,6 +23,10 @@ namespace {
 
 constexpr std::size_t kServingBins = 240;
 constexpr int kServingQuantiles = 200;
+/// The headline's numbers, and what is often asked beside them and the figures.
+constexpr std::array<std::string_view, 6> kMoreOfService{
+    "ttft_mean_s", "ttft_p99_s",     "tpot_mean_s",
+    "tpot_p99_s",  "attained_share", "usd_per_million_output_tokens"};
 
 double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
 
@@ -57,19 +62,26 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
   std::vector<PageFigure> figures{
       {.value = page_duration(f.ttft_s.p50), .label = "median time to the first token"},
       {.value = page_duration(f.tpot_s.p50), .label = "median time per token"},
-      {.value = compact(f.output_per_s / a.spec.gpus()), .label = "output tokens/s per GPU"},
-      {.value = significant(f.per_user), .label = "tokens/s that a user sees"},
+      {.value = compact(f.output_per_s / a.spec.gpus()),
+       .label = "output tokens/s per GPU",
+       .field = "output_tokens_per_s_per_gpu"},
+      {.value = significant(f.per_user),
+       .label = "tokens/s that a user sees",
+       .field = "tokens_per_s_per_user"},
       {.value = grouped(static_cast<double>(f.served)),
        .label = fmt::format("of {} requests served",
-                            grouped(static_cast<double>(a.spec.requests.size())))}};
+                            grouped(static_cast<double>(a.spec.requests.size()))),
+       .field = "served"}};
   if (a.spec.failures) {
     figures.push_back({.value = grouped(a.report.retried),
                        .label = fmt::format("requests computed again, of {} that failed",
-                                            counted(a.report.failures, "replica"))});
+                                            counted(a.report.failures, "replica")),
+                       .field = "retried_requests"});
   }
   if (!a.spec.prefixes.empty()) {
     figures.push_back({.value = page_percent(a.report.found_share, 1),
-                       .label = "of the tokens of prompts were held already"});
+                       .label = "of the tokens of prompts were held already",
+                       .field = "prefix_found_share"});
   }
   page.figures(figures);
 }
@@ -420,9 +432,10 @@ std::vector<NamedWords> serving_basis(const ServingSpec& spec) {
 
 }  // namespace
 
-std::string serving_page(const ServingAnswer& a) {
+std::string serving_page(const ServingAnswer& a, const Behind* behind) {
   Page page("Serving",
             fmt::format("{} served by {}", a.spec.model.name, counted(a.spec.gpus(), "GPU")));
+  if (behind != nullptr) behind->open_figures(page);
   if (!a.spec.about.empty()) page.about(a.spec.about);
   add_serving_headline(page, a);
   add_served_times(page, a);
@@ -437,6 +450,7 @@ std::string serving_page(const ServingAnswer& a) {
   add_basis(page, {.simulated = serving_basis(a.spec),
                    .written = a.written,
                    .assumptions = a.spec.assumptions});
+  if (behind != nullptr) behind->add_to(page, kMoreOfService);
   page.foot(fmt::format("Scenario: {}.", a.spec.file));
   return page.html(chart_library());
 }

@@ -7,6 +7,8 @@
 
 namespace lockstep {
 
-std::string serving_page(const ServingAnswer& answer);
+class Behind;
+
+std::string serving_page(const ServingAnswer& answer, const Behind* behind = nullptr);
 
 }  // namespace lockstep

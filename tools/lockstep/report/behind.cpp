@@ -1,14 +1,12 @@
-#include "tools/lockstep/report/step_behind.hpp"
+#include "tools/lockstep/report/behind.hpp"
 
-#include <array>
-#include <cmath>
+#include <algorithm>
 #include <fmt/format.h>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
-#include "sim/answer/answer.hpp"
-#include "sim/answer/step_answer.hpp"
 #include "tools/lockstep/explain/explanation.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -16,15 +14,8 @@
 namespace lockstep {
 namespace {
 
-/// The figures of the page, and what else is often asked.
-constexpr std::array<std::string_view, 7> kExplainedFigures{
-    "step_s", "mfu", "mfu_causal", "tokens_per_s", "tflops_per_gpu", "peak_memory_gib", "hfu"};
-
 std::string amount_behind(double value, const std::string& unit) {
-  if (unit == "s") return page_duration(value);
-  const std::string number =
-      std::abs(value) >= 1e6 ? compact(value) : number_text(shown_digits(value, 4));
-  return unit.empty() ? number : fmt::format("{} {}", number, unit);
+  return unit == "s" ? page_duration(value) : explained_amount(value, unit);
 }
 
 Html input_behind(const ExplainedInput& input) {
@@ -65,17 +56,23 @@ Html part_behind(const FieldExplanation& e) {
 
 }  // namespace
 
-std::string place_behind(std::string_view field) { return fmt::format("behind-{}", field); }
+void Behind::open_figures(Page& page) const {
+  page.open_figures([this](std::string_view field) { return answer_.number(field).has_value(); });
+}
 
-void add_behind(Page& page, const RunResult& result, const PresetStore& presets) {
-  const ScenarioAnswer answer(AnswerKind::step, result_json(result));
+void Behind::add_to(Page& page, std::span<const std::string_view> more) const {
+  std::vector<std::string> fields = page.opened_figures();
+  for (const std::string_view field : more) {
+    if (std::ranges::find(fields, field) == fields.end() && answer_.number(field)) {
+      fields.emplace_back(field);
+    }
+  }
+  if (fields.empty()) return;
   page.section("What stands behind the figures",
                "A figure that is pressed opens its part: lockstep explain says the same of every "
                "number of the answer.");
-  for (const std::string_view field : kExplainedFigures) {
-    if (!answer.number(field)) continue;
-    page.markup(
-        part_behind(explain_field(result.scenario.file, answer, std::string(field), presets)));
+  for (const std::string& field : fields) {
+    page.markup(part_behind(explain_field(file_, answer_, field, presets_)));
   }
 }
 
