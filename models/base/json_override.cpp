@@ -1,5 +1,6 @@
 #include "models/base/json_override.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 #include <vector>
@@ -51,6 +52,8 @@ Json parse_value(const std::string& option, std::string_view text) {
   try {
     return parse_json_text(option, text);
   } catch (const InputError&) {
+    // What begins like an object, an array or a string in quotes is meant to be one.
+    if (text.starts_with('{') || text.starts_with('[') || text.starts_with('"')) throw;
     return std::string(text);  // --set model=gpt3_175b needs no quotes
   }
 }
@@ -125,6 +128,14 @@ JsonOverride apply_override(Json& root, std::string_view set) {
   }
   const std::string_view value = set.substr(equals + 1);
   const std::string_view path = set.substr(0, equals);
+  if (!path.starts_with('/') && path.find('/') != std::string_view::npos) {
+    std::string with_dots(path);
+    std::ranges::replace(with_dots, '/', '.');
+    throw InputError({option, "", in_quotes(path),
+                      "keys with dots between them, or a JSON pointer, which begins with / and "
+                      "has ~1 for one within a key",
+                      std::move(with_dots)});
+  }
   std::string made = first_missing(root, pointer_of_path(path));
   std::string pointer = put_value(root, option, path, parse_value(option, value));
   return {std::move(pointer), option, std::string(value), std::move(made)};

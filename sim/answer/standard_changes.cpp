@@ -15,6 +15,9 @@ using Changes = std::vector<StandardChange>;
 
 /// How much faster the next card has to be, to be one.
 constexpr double kNextCard = 1.2;
+/// And the share of the memory and its bandwidth that it has at least: cards of one size differ by
+/// what they set aside (81,920 MiB of an A100, 81,559 of an H100).
+constexpr double kAsMuch = 0.99;
 
 void add(Changes& out, std::string words, std::vector<std::string> sets) {
   out.push_back({.words = std::move(words), .sets = std::move(sets)});
@@ -30,6 +33,18 @@ void add_batch(const Scenario& s, Changes& out) {
   if (batch.micro_sequences % 2 == 0) micro(batch.micro_sequences / 2);
   add(out, fmt::format("sequences of a step {} -> {}", batch.sequences, 2 * batch.sequences),
       {fmt::format("batch.sequences={}", 2 * batch.sequences)});
+}
+
+/// All powers of two that divide experts and ranks: what leaves the node may be a few steps away.
+void add_expert_widths(const Scenario& s, Changes& out) {
+  const Parallelism& layout = s.job.parallelism;
+  const int experts = s.job.model.experts.count;
+  const int ranks = layout.tensor * layout.context * layout.data / layout.expert_tensor;
+  for (int to = 1; to <= experts; to *= 2) {
+    if (to == layout.expert || experts % to != 0 || ranks % to != 0) continue;
+    add(out, fmt::format("expert-parallel width {} -> {}", layout.expert, to),
+        {fmt::format("parallelism.expert={}", to)});
+  }
 }
 
 /// Twice and half of each width, at as many GPUs.
@@ -52,6 +67,7 @@ void add_widths(const Scenario& s, Changes& out) {
     if (layout.data % 2 == 0) change(2 * now, layout.data / 2);
     if (now % 2 == 0) change(now / 2, 2 * layout.data);
   }
+  add_expert_widths(s, out);
   if (layout.pipeline == 1) return;
   const int now = layout.virtual_stages;
   if (now > 1) {
@@ -139,8 +155,8 @@ std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& pres
     const GpuSpec& other = presets.gpu(name);
     const bool alike = amd(other) == amd(gpu) && pcie(other) == pcie(gpu);
     const bool faster = other.peak_fp16 >= kNextCard * gpu.peak_fp16 &&
-                        other.hbm_bandwidth >= gpu.hbm_bandwidth &&
-                        other.hbm_capacity >= gpu.hbm_capacity;
+                        other.hbm_bandwidth >= kAsMuch * gpu.hbm_bandwidth &&
+                        other.hbm_capacity >= kAsMuch * gpu.hbm_capacity;
     if (!alike || !faster || (best && other.peak_fp16 >= peak)) continue;
     best = name;
     peak = other.peak_fp16;

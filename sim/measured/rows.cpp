@@ -6,8 +6,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -36,6 +40,11 @@ class Obstacles {
     if (there && first_.empty()) first_ = fmt::format("{} {}", field, reason);
   }
   void missing(const char* field) { add(true, field, "is missing"); }
+  void unknown(std::string_view field, const std::string& found,
+               std::span<const std::string_view> allowed) {
+    add(true, fmt::format("{} {}", field, in_quotes(found)),
+        fmt::format("(allowed: {})", fmt::join(allowed, ", ")).c_str());
+  }
   int need(std::optional<int> value, const char* field) {
     add(!value, field, "is missing or no whole number from 1");
     return value.value_or(1);
@@ -230,7 +239,9 @@ void read_parallel(const Part& parallel, ReferenceRow& out, Obstacles& obstacles
   const std::string sharding = parallel.text("sharding");
   const auto* const known = std::ranges::find(kShardingNames, sharding);
   const bool is_known = known != kShardingNames.end();
-  obstacles.add(!sharding.empty() && !is_known, "parallel.sharding of an unknown kind");
+  if (!sharding.empty() && !is_known) {
+    obstacles.unknown("parallel.sharding", sharding, kShardingNames);
+  }
   if (is_known) out.sharding = static_cast<Sharding>(known - kShardingNames.begin());
   // FSDP's SHARD_GRAD_OP keeps weights from the forward to the backward pass, no longer.
   if (sharding == "zero2" && parallel.text("framework_sharding") == "fsdp" &&
@@ -279,7 +290,8 @@ void read_recompute(const std::string& text, ReferenceRow& out, Obstacles& obsta
   else if (text.starts_with("selective") || text.starts_with("saves:"))
     read_modules(text, out);
   else
-    obstacles.add(true, "recompute of an unknown kind");
+    obstacles.unknown("recompute", text,
+                      std::array<std::string_view, 4>{"none", "full", "selective", "saves:..."});
 }
 
 /// Adapters; where the row does not say which, those of NVIDIA's recipes (launcher_scripts/conf/
@@ -304,8 +316,11 @@ void read_precision(const std::string& text, ReferenceRow& out, Obstacles& obsta
     out.precision = known->precision;
   else if (text.empty())
     obstacles.missing("precision");
-  else
-    obstacles.add(true, "precision of an unknown kind");
+  else {
+    std::vector<std::string_view> names;
+    for (const PrecisionInfo& p : training_precisions()) names.push_back(p.name);
+    obstacles.unknown("precision", text, names);
+  }
 }
 
 /// Layers of a Megatron pipeline layout such as "Et*4|(t*4|)*14tmL": stages end with '|', t is a

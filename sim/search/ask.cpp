@@ -40,7 +40,11 @@ Json model_of(const std::string& written, const PresetStore& presets) {
   std::error_code none;
   fs::path path = written;
   if (fs::is_directory(path, none)) path /= "config.json";
-  if (!fs::exists(path, none)) return written;
+  if (!fs::exists(path, none)) {
+    if (written.ends_with(".json"))
+      fail_option("--model", written, "a file that is there, or the name of a preset");
+    return written;
+  }
   const std::string file = path.generic_string();
   Json object = JsonCursor::parse(file, quote_non_finite(read_text_file(file))).json();
   if (object.contains("model_type") || object.contains("architectures") ||

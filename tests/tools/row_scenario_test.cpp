@@ -135,6 +135,13 @@ TEST_CASE("validate --rows: a bound that a row states is kept, or gives exit sta
       test::lockstep_with({"validate", "--rows", folder.write("bare.json", "[{}]")});
   CHECK(bare.exit == Exit::bad_input);
   CHECK(bare.err.find("bare.json#/0: found a row that says nothing") != std::string::npos);
+  const test::Ran untold = test::lockstep_with(
+      {"validate", "--rows",
+       folder.write("untold.json", R"([{"gpu": 8, "measured": {"step_seconds": 1.5}}])")});
+  CHECK(untold.exit == Exit::bad_input);
+  CHECK(untold.err.find(
+            "untold.json#/0: found \"gpu is no object\": none of 1 row can be predicted") !=
+        std::string::npos);
 }
 
 TEST_CASE("every published run is something that its software can run") {

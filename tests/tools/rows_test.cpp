@@ -75,7 +75,8 @@ TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
   CHECK(with("/model/ffn", "many").obstacle == "model.ffn is no number");
   CHECK(with("/model/ffn", -1).obstacle == "model.ffn is missing or no whole number from 1");
   // Values that would else be left out in silence.
-  CHECK(with("/parallel/sharding", "zero9").obstacle == "parallel.sharding of an unknown kind");
+  CHECK(with("/parallel/sharding", "zero9").obstacle ==
+        "parallel.sharding \"zero9\" (allowed: none, zero1, zero2, zero3)");
   CHECK(with("/parallel/cp", "two").obstacle == "parallel.cp is no number");
   CHECK(with("/parallel/sequence_parallel", "perhaps").obstacle ==
         "parallel.sequence_parallel is neither true nor false");
@@ -85,7 +86,9 @@ TEST_CASE("rows: what cannot be simulated says why, by its first reason") {
   CHECK(with("/extra", {{"compile", "perhaps"}}).obstacle.empty());  // beside the format
   CHECK(with("/gpu/count", -8).obstacle == "gpu.count is missing or no whole number from 1");
   CHECK(with("/seq", 1e300).obstacle == "seq is missing or no whole number from 1");
-  CHECK(with("/precision", "int7").obstacle == "precision of an unknown kind");
+  CHECK(with("/precision", "int7").obstacle.starts_with("precision \"int7\" (allowed: fp16, "));
+  CHECK(with("/recompute", "some").obstacle ==
+        "recompute \"some\" (allowed: none, full, selective, saves:...)");
   nlohmann::json unmeasured = good_row();
   unmeasured.erase("measured");
   unmeasured.erase("derived");

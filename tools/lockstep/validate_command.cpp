@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/reference_files.hpp"
@@ -139,7 +140,8 @@ constexpr CommandSpec kValidateSpec{
         "Exit status 0: all was predicted or counted as left out, however large its errors; 1: a\n"
         "bound that a file states was missed (--queue: \"within\"; --rows: a scenario's "
         "\"expect\"),\n"
-        "a line on standard error each; 2: a mistake in a file, or rows without any measurement.",
+        "a line on standard error each; 2: a mistake in a file, or rows of which none has\n"
+        "a measurement or none can be predicted.",
     .positionals = 0,
     .options = kValidateOptions,
     .examples = kValidateExamples,
@@ -288,6 +290,21 @@ Answer own_intervals(const PresetStore& presets, const std::string& format,
   return Answer::terminal(intervals_table(check, style));
 }
 
+/// Of rows that somebody brought at least one has to be predicted: else the table says nothing.
+void require_predicted(const std::string& file, const std::vector<RowPrediction>& predictions) {
+  const auto skipped = [](const RowPrediction& p) {
+    return p.status == RowPrediction::Status::skipped;
+  };
+  if (predictions.empty() || !std::ranges::all_of(predictions, skipped)) return;
+  const RowPrediction& first = predictions.front();
+  throw InputError({.file = file,
+                    .pointer = first.row->pointer,
+                    .found = fmt::format("{}: none of {} can be predicted", in_quotes(first.reason),
+                                         counted(static_cast<double>(predictions.size()), "row")),
+                    .allowed = "at least one row that makes a scenario",
+                    .nearest = {}});
+}
+
 Exit run_validate(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const int jobs = whole_number(options, "jobs", 0, kMostJobs);
@@ -326,6 +343,7 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
   }
   const std::vector<RowPrediction> predictions =
       predicted(rows, presets, jobs, console, profiles, folding_of(options));
+  if (options.has("rows")) require_predicted(file, predictions);
   if (reports) write_report(options, rows_page(predictions, file));
   write_output(formatted(predictions, format, style), options, console);
   return report_misses(missed_expectations(predictions), console);

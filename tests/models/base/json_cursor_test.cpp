@@ -517,6 +517,14 @@ TEST_CASE("--set: errors name the option") {
         "--set: found \"nodes\"; allowed: path=value, such as cluster.nodes=384");
   CHECK(complaint_of([] { parse("{}", {"=3"}); }) ==
         "--set: found \"=3\"; allowed: path=value, such as cluster.nodes=384");
+  CHECK(
+      complaint_of([] { parse("{}", {"a/b=3"}); }) ==
+      "--set a/b=3: found \"a/b\"; allowed: keys with dots between them, or a JSON pointer, which "
+      "begins with / and has ~1 for one within a key. Did you mean \"a.b\"?");
+  for (const char* cut : {"a={\"b\": 1", "a=[1, 2", "a=\"b"}) {
+    CAPTURE(cut);
+    CHECK(complaint_of([&] { parse("{}", {cut}); }).starts_with(std::string("--set ") + cut));
+  }
   CHECK(complaint_of([] { parse("{}", {"a..b=3"}); }) ==
         "--set a..b=3: found \"a..b\"; allowed: a path without empty parts");
   CHECK(complaint_of([] { parse(R"({"a": 3})", {"a.b=3"}); }) ==

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Sets = std::vector<std::string>;
 
-/// Ten jobs that differ in what holds them back.
+/// Jobs that differ in what holds them back.
 struct AdvisedJob {
   std::string_view what, text;
 };
@@ -66,6 +66,11 @@ constexpr std::array kAdvisedJobs{
       "cluster": {"node": {"preset": "dgx_a100_80gb", "nics": 1}, "nodes": 2},
       "parallelism": {"tensor": 1, "data": 16},
       "batch": {"sequences": 32, "micro": 1, "tokens": 2048}})"},
+    AdvisedJob{"experts over two nodes that a thin network joins",
+               R"({"model": "qwen3_30b_a3b", "stack": "megatron_core", "recompute": "full",
+      "cluster": {"node": {"preset": "dgx_h100", "nics": 2}, "nodes": 2},
+      "parallelism": {"expert": 16, "data": 16, "sharding": "zero1"},
+      "batch": {"sequences": 32, "micro": 1, "tokens": 4096}})"},
     AdvisedJob{"a mixture of experts", R"({"model": "mixtral_8x7b", "stack": "megatron_core",
       "cluster": {"node": "dgx_h100", "nodes": 4},
       "parallelism": {"tensor": 2, "pipeline": 2, "expert": 8, "data": 8},
@@ -86,17 +91,20 @@ void add_width_changes(const Json& layout, std::vector<Sets>& out) {
     if (data % 2 == 0) change(2 * now, data / 2);
     if (now % 2 == 0) change(now / 2, 2 * data);
   }
+  for (const int width : {1, 2, 4, 8, 16, 32, 64, 128})
+    out.push_back({fmt::format("parallelism.expert={}", width)});
 }
 
-/// The slowest card of NVIDIA's SXM form with a fifth more FLOP/s, and no less memory.
+/// The slowest card of NVIDIA's SXM form with a fifth more FLOP/s, and no less memory but for what
+/// cards of one size set aside.
 std::optional<std::string> next_advised_card(const std::string& now) {
   std::optional<std::string> best;
   const GpuSpec& own = presets().gpu(now);
   for (const std::string& name : presets().names("gpus")) {
     const GpuSpec& gpu = presets().gpu(name);
     if (gpu.architecture.starts_with("cdna") || name.find("pcie") != std::string::npos) continue;
-    if (gpu.peak_fp16 < 1.2 * own.peak_fp16 || gpu.hbm_capacity < own.hbm_capacity ||
-        gpu.hbm_bandwidth < own.hbm_bandwidth)
+    if (gpu.peak_fp16 < 1.2 * own.peak_fp16 || gpu.hbm_capacity < 0.99 * own.hbm_capacity ||
+        gpu.hbm_bandwidth < 0.99 * own.hbm_bandwidth)
       continue;
     if (!best || gpu.peak_fp16 < presets().gpu(*best).peak_fp16) best = name;
   }

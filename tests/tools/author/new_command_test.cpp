@@ -94,6 +94,14 @@ TEST_CASE("new: a plan has the same nodes in reserve as a run of weeks") {
   CHECK(plan["scenario"]["run"]["spares"] == weeks["run"]["spares"]);
 }
 
+TEST_CASE("new: a sweep of an installed scenario names its file") {
+  const Ran made = lockstep_with({"new", "sweep", "--scenario", "llama3-8b-b200"});
+  REQUIRE(made.exit == Exit::ok);
+  const std::string file = parse_json_text("new", made.out)["scenario"].get<std::string>();
+  CHECK(file.ends_with("/scenarios/llama3-8b-b200.json"));
+  CHECK_FALSE(read_text_file(file).empty());
+}
+
 TEST_CASE("new: what options say is in the file, and mistakes are one line") {
   const Ran made = lockstep_with({"new", "weeks", "--model", "llama3_70b", "--node", "dgx_b200"});
   REQUIRE(made.exit == Exit::ok);
@@ -117,6 +125,12 @@ TEST_CASE("new: what options say is in the file, and mistakes are one line") {
   CHECK(error_of({"step", "--nodes", "0"}) ==
         "--nodes: found \"0\"; allowed: a whole number from 1 to 100000\n");
   CHECK(error_of({"sweep"}).starts_with("lockstep new sweep: --scenario is missing; "));
+  CHECK(
+      error_of({"sweep", "--scenario", "none.json"}).starts_with("none.json: found no such file"));
+  CHECK(error_of({"sweep", "--scenario", "llama3-8b-b20"})
+            .ends_with("Did you mean \"llama3-8b-b200\"?\n"));
+  CHECK(error_of({"step", "--model", "none.json"}) ==
+        "--model: found \"none.json\"; allowed: a file that is there, or the name of a preset\n");
   CHECK(error_of({"step", "--scenario", "a.json"}).starts_with("--scenario: found \"a.json\""));
 }
 

@@ -6,6 +6,7 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 #include "tools/lockstep/report/page.hpp"
 
 using namespace lockstep;
+using lockstep::test::charts_of;
 using lockstep::test::contains;
 using lockstep::test::lockstep_with;
 using lockstep::test::Ran;
@@ -92,6 +94,54 @@ TEST_CASE("pages: shares of GPU time are those that the terminal prints") {
       ++rows;
     }
     CHECK(rows > 2);
+  }
+}
+
+TEST_CASE("pages: a figure leads to the part about its number, on every kind of page") {
+  if (!pages_can_be_made()) return;
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> cases{
+      {{"llama3-8b-b200.json"}, {"step_s", "mfu", "peak_memory_gib"}},
+      {{"llama3-405b-54days.json", "--trajectories", "2"}, {"goodput", "wall_s", "step_s"}},
+      {{"rl/ppo-llama3-8b-pools.json"}, {"step_s", "training_mfu", "generation_idle_share"}},
+      {{"queue/kueue-two-teams.json"}, {"wait_mean_s", "utilisation", "wait_p99_s"}},
+      {{"serving/llama3-70b-h100-conversations.json"}, {"served", "ttft_p99_s", "tpot_mean_s"}}};
+  for (const auto& [words, fields] : cases) {
+    CAPTURE(words.front());
+    std::vector<std::string> command{"run", kScenarioFolder + words.front()};
+    command.insert(command.end(), words.begin() + 1, words.end());
+    const std::string page = page_written(command);
+    for (const std::string& field : fields) {
+      CAPTURE(field);
+      CHECK(contains(page, "id=\"behind-" + field + "\""));
+    }
+    std::size_t links = 0;
+    const std::string link = "href=\"#behind-";
+    for (std::size_t at = page.find(link); at != std::string::npos; at = page.find(link, at + 1)) {
+      const std::size_t from = at + link.size();
+      const std::string field = page.substr(from, page.find('"', from) - from);
+      CHECK_MESSAGE(contains(page, "id=\"behind-" + field + "\""), field);
+      ++links;
+    }
+    CHECK(links >= 3);
+  }
+}
+
+TEST_CASE("pages of what-ifs: every kind of answer has its numbers") {
+  if (!pages_can_be_made()) return;
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases{
+      {{"run", "queue/research-cluster-easy.json", "--vary", "queue.admission=strict,easy"},
+       "Mean completion time"},
+      {{"run", "serving/llama3-70b-h100-conversations.json", "--vary",
+        "serving.pools.both.replicas=7,8"},
+       "Time per token"}};
+  for (const auto& [words, number] : cases) {
+    std::vector<std::string> command = words;
+    command[1] = kScenarioFolder + command[1];
+    CAPTURE(words[1]);
+    const std::string page = page_written(command);
+    CHECK_FALSE(contains(page, "No point has a number"));
+    CHECK(contains(page, number + "</button>"));
+    CHECK(charts_of(page).size() >= 2);
   }
 }
 

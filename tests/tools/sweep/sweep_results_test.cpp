@@ -299,6 +299,10 @@ TEST_CASE("lockstep sweep: mistakes are one line, and nothing is written") {
   const std::array cases{
       Case{{"sweep", files.sweep},
            "lockstep sweep: nowhere to keep the results; allowed: -o results.db\n"},
+      Case{{"sweep", files.sweep, "-o", "r.parquet"},
+           "-o: found \"r.parquet\"; allowed: the name of a database, such as results.db (--csv "
+           "FILE writes CSV, --report FILE a page, lockstep sweep export results.db -o FILE CSV or "
+           "Parquet)\n"},
       Case{{"sweep", files.sweep, "-o", text},
            text + ": found something that is no database, or a broken one" + kept},
       Case{{"sweep", files.sweep, "-o", elsewhere},

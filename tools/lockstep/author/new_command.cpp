@@ -1,17 +1,21 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iostream>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
 #include "models/base/quantity.hpp"
+#include "models/base/text_file.hpp"
+#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/ask.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/author/new_scenario.hpp"
@@ -118,6 +122,18 @@ void ask_for_rest(const ParsedOptions& options, const PresetStore& presets, std:
   wish.nodes = std::stoi(nodes);
 }
 
+/// What a sweep varies, as its file names it: a file of this folder or of the new file's, or one
+/// that is installed. Throws InputError where there is none.
+std::string varied_scenario(const NewWish& wish, const PresetStore& presets) {
+  namespace fs = std::filesystem;
+  std::error_code none;
+  if (fs::exists(wish.scenario, none)) return wish.scenario;
+  if (fs::exists(fs::path(wish.file).parent_path() / wish.scenario, none)) return wish.scenario;
+  const std::string installed = scenario_path(wish.scenario, presets);
+  (void)read_text_file(installed);
+  return fs::absolute(installed).string();
+}
+
 Exit run_new(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   std::string kind = options.positionals.empty() ? "" : options.positionals.front();
@@ -139,6 +155,7 @@ Exit run_new(const ParsedOptions& options, Console& console) {
                          : fmt::format("--scenario: found {} beside {}; allowed: for a sweep",
                                        in_quotes(wish.scenario), chosen.name));
   }
+  if (chosen.name == "sweep") wish.scenario = varied_scenario(wish, presets);
   if (presets.meant("nodes", wish.node).empty()) {
     throw UsageError(fmt::format("--node: found {}; allowed: a name of lockstep list nodes{}",
                                  in_quotes(wish.node),

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "sim/search/ask.hpp"
 #include "sim/search/rebase_files.hpp"
 #include "tools/lockstep/author/commented_json.hpp"
@@ -143,8 +144,8 @@ Json new_queue(const NewWish& wish, const PresetStore& presets) {
   const int gpus = presets.node(presets.meant("nodes", wish.node)).gpus;
   Json sizes = Json::array({{1, 0.5}, {gpus, 0.3}});
   if (wish.nodes > 1) sizes.push_back({gpus * std::max(1, wish.nodes / 2), 0.2});
-  return {{"about",
-           fmt::format("{} nodes of {} under a scheduler, for a week.", wish.nodes, wish.node)},
+  return {{"about", fmt::format("{} of {} under a scheduler, for a week.",
+                                counted(wish.nodes, "node"), wish.node)},
           {"cluster", {{"node", wish.node}, {"nodes", wish.nodes}}},
           {"queue",
            {{"order", "fifo"},

@@ -224,6 +224,19 @@ void check_engine(const ParsedOptions& options, const std::string& engine) {
   }
 }
 
+/// What would be taken for another format by its name, and is none.
+void check_database_name(const std::string& name) {
+  constexpr std::array<std::string_view, 5> kOtherFormats{".csv", ".csv.gz", ".parquet", ".json",
+                                                          ".html"};
+  for (const std::string_view ending : kOtherFormats) {
+    if (!name.ends_with(ending)) continue;
+    throw UsageError(fmt::format(
+        "-o: found {}; allowed: the name of a database, such as results.db (--csv FILE writes CSV, "
+        "--report FILE a page, lockstep sweep export results.db -o FILE CSV or Parquet)",
+        in_quotes(name)));
+  }
+}
+
 std::vector<std::uint32_t> checked_points(const Sweep& sweep, int jobs) {
   std::vector<std::uint32_t> numbers = points_of(sweep, jobs);
   if (!numbers.empty()) return numbers;
@@ -283,6 +296,7 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
   if (!options.has("output")) {
     throw UsageError("lockstep sweep: nowhere to keep the results; allowed: -o results.db");
   }
+  check_database_name(options.get("output"));
   const SweepRun all{sweep, engine, numbers, options.get("output"), options.has("quiet"), console};
   if (options.has("shard")) return run_shard(all, parse_shard(options.get("shard")));
   if (options.has("print-parallel")) {

@@ -130,7 +130,8 @@ std::string short_number(double value) {
 
 /// The same, of seconds as a time.
 std::string number_of_column(const SweepColumn& column, double value) {
-  return column.name.ends_with("_s") ? page_duration(value) : short_number(value);
+  const bool time = column.name.ends_with("_s") && !column.name.ends_with("_per_s");
+  return time ? page_duration(value) : short_number(value);
 }
 
 /// The unit of an axis: large numbers in thousands, millions, ...

@@ -93,13 +93,6 @@ bool is_shown(const Varied& varied, const ShownNumber& shown) {
   });
 }
 
-/// "5.60-10.1 s"; empty without an interval.
-std::string interval_text_of(const VariedPoint& point) {
-  const auto low = number_of(point, "step_s_low"), high = number_of(point, "step_s_high");
-  if (!low || !high) return {};
-  return fmt::format("{} to {}", duration_text(*low), duration_text(*high));
-}
-
 /// What has the layout of an answer: its scenario, or the best of those that were searched.
 const Json* layout_holder(const Json& answer) {
   const auto scenario = answer.find("scenario");
@@ -107,28 +100,6 @@ const Json* layout_holder(const Json& answer) {
   const auto best = answer.find("best");
   const bool searched = best != answer.end() && best->is_array() && !best->empty();
   return searched ? &best->front() : nullptr;
-}
-
-/// The layout of a point whose own was searched, or changed: "TP 4 PP 2 DP 64"; of a plan the
-/// candidate that it chooses.
-std::string layout_of(const VariedPoint& point) {
-  const auto choice = point.answer.find("choice");
-  if (choice != point.answer.end()) {
-    return choice->is_string() ? choice->get<std::string>() : std::string("none");
-  }
-  const Json* const holder = layout_holder(point.answer);
-  if (holder == nullptr) return {};
-  const auto layout = holder->find("parallelism");
-  if (layout == holder->end() || !layout->is_object()) return {};
-  std::string out;
-  constexpr std::array<std::pair<const char*, const char*>, 5> kWidths{
-      {{"tensor", "TP"}, {"context", "CP"}, {"pipeline", "PP"}, {"expert", "EP"}, {"data", "DP"}}};
-  for (const auto& [key, word] : kWidths) {
-    const auto width = layout->find(key);
-    if (width == layout->end() || !width->is_number_integer() || *width == 1) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : " ", word, width->get<int>());
-  }
-  return out;
 }
 
 bool chooses(const Varied& varied) {
@@ -139,7 +110,7 @@ bool chooses(const Varied& varied) {
 bool layouts_differ(const Varied& varied) {
   std::vector<std::string> layouts;
   for (const VariedPoint& point : varied.points) {
-    if (point.ok()) layouts.push_back(layout_of(point));
+    if (point.ok()) layouts.push_back(layout_words(point));
   }
   return std::ranges::adjacent_find(layouts, std::not_equal_to{}) != layouts.end();
 }
@@ -175,7 +146,8 @@ bool some_have_op(const Varied& varied) {
 struct TableParts {
   std::vector<const ShownNumber*> numbers;
   bool ops = false;
-  bool intervals = false, layouts = false;
+  bool intervals = false;
+  std::string_view layout;
   std::string_view barred;
   double most = 0;  ///< of `barred`
 };
@@ -186,8 +158,8 @@ TableParts parts_of(const Varied& varied) {
     if (is_shown(varied, shown)) parts.numbers.push_back(&shown);
   }
   parts.ops = some_have_op(varied);
-  parts.intervals = some_have(varied, "step_s_low");
-  parts.layouts = chooses(varied) || layouts_differ(varied);
+  parts.intervals = has_intervals(varied);
+  parts.layout = layout_column(varied);
   for (const std::string_view field : kBarred) {
     if (!parts.barred.empty() || !some_have(varied, field)) continue;
     parts.barred = field;
@@ -205,8 +177,8 @@ std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts
     columns.push_back({std::string(shown->title)});
     if (shown->field == "step_s" && parts.intervals) columns.push_back({"90 % interval"});
   }
-  if (parts.layouts) {
-    columns.push_back({chooses(varied) ? "choice" : "layout", TextTable::Align::left});
+  if (!parts.layout.empty()) {
+    columns.push_back({std::string(parts.layout), TextTable::Align::left});
   }
   columns.push_back({"", TextTable::Align::left});
   return columns;
@@ -222,9 +194,9 @@ std::vector<std::string> cells_of(const VariedPoint& point, const TableParts& pa
     if (shown->field == "needed_memory_gib" && point.ok() &&
         !point.answer.value("memory_fits", true))
       cells.back() += "!";
-    if (shown->field == "step_s" && parts.intervals) cells.push_back(interval_text_of(point));
+    if (shown->field == "step_s" && parts.intervals) cells.push_back(interval_words(point));
   }
-  if (parts.layouts) cells.push_back(point.ok() ? layout_of(point) : "");
+  if (!parts.layout.empty()) cells.push_back(point.ok() ? layout_words(point) : "");
   const std::optional<double> barred = number_of(point, parts.barred);
   cells.push_back(barred && parts.most > 0 ? bar(*barred / parts.most, kVaryBar, style) : "");
   return cells;
@@ -264,6 +236,39 @@ bool all_alike(const Varied& varied) {
 }
 
 }  // namespace
+
+std::string interval_words(const VariedPoint& point) {
+  const auto low = number_of(point, "step_s_low"), high = number_of(point, "step_s_high");
+  if (!low || !high) return {};
+  return fmt::format("{} to {}", duration_text(*low), duration_text(*high));
+}
+
+bool has_intervals(const Varied& varied) { return some_have(varied, "step_s_low"); }
+
+std::string layout_words(const VariedPoint& point) {
+  const auto choice = point.answer.find("choice");
+  if (choice != point.answer.end()) {
+    return choice->is_string() ? choice->get<std::string>() : std::string("none");
+  }
+  const Json* const holder = layout_holder(point.answer);
+  if (holder == nullptr) return {};
+  const auto layout = holder->find("parallelism");
+  if (layout == holder->end() || !layout->is_object()) return {};
+  std::string out;
+  constexpr std::array<std::pair<const char*, const char*>, 5> kWidths{
+      {{"tensor", "TP"}, {"context", "CP"}, {"pipeline", "PP"}, {"expert", "EP"}, {"data", "DP"}}};
+  for (const auto& [key, word] : kWidths) {
+    const auto width = layout->find(key);
+    if (width == layout->end() || !width->is_number_integer() || *width == 1) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : " ", word, width->get<int>());
+  }
+  return out;
+}
+
+std::string_view layout_column(const Varied& varied) {
+  if (chooses(varied)) return "choice";
+  return layouts_differ(varied) ? "layout" : "";
+}
 
 Varied vary(std::string file, std::vector<VaryAxis> axes,
             const std::function<Json(const std::vector<std::string>&)>& answer_to,

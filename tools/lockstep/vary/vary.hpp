@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -37,6 +38,15 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
 /// The point, or where its answer has "operations" (collectives) one for each: `answer` has the
 /// numbers of the operation at its largest size in place of those over all rows.
 std::vector<VariedPoint> points_by_operation(const VariedPoint& point);
+
+/// "5.60 to 10.1 s": the step's; empty without one.
+std::string interval_words(const VariedPoint& point);
+bool has_intervals(const Varied& varied);
+/// The layout of a point that was searched or changed: "TP 4 PP 2 DP 64"; of a plan the candidate
+/// that it chooses.
+std::string layout_words(const VariedPoint& point);
+/// What the column of these is called, "choice" or "layout"; empty where all points have the same.
+std::string_view layout_column(const Varied& varied);
 
 /// How many points draw more than their site has; empty where none does.
 std::string exceeded_rows(const Varied& varied);

@@ -39,6 +39,28 @@ constexpr std::array kVariedNumbers{
     VariedNumber{"step_s", "Step time", page_duration, "s", 1, false, "the shortest step time"},
     VariedNumber{"slowdown_max", "Worst slowdown", times_text_of, "×", 1, false,
                  "the smallest worst slowdown"},
+    VariedNumber{"completion_mean_s", "Mean completion time", page_duration, "h", 3600, false,
+                 "the shortest mean completion time"},
+    VariedNumber{"wait_mean_s", "Mean wait", page_duration, "h", 3600, false,
+                 "the shortest mean wait"},
+    VariedNumber{"wait_p99_s", "99 % wait at most", page_duration, "h", 3600, false,
+                 "the shortest wait of 99 %"},
+    VariedNumber{"utilisation", "Utilisation", share_text_of, "%", 0.01, true,
+                 "the highest utilisation"},
+    VariedNumber{"tpot_mean_s", "Time per token", page_duration, "ms", 1e-3, false,
+                 "the shortest time per token"},
+    VariedNumber{"ttft_mean_s", "Time to the first token", page_duration, "ms", 1e-3, false,
+                 "the shortest time to the first token"},
+    VariedNumber{"output_tokens_per_s_per_gpu", "Output tokens/s per GPU", page_count, "", 1, true,
+                 "the most output tokens a second and GPU"},
+    VariedNumber{"attained_share", "Requests within the objectives", share_text_of, "%", 0.01, true,
+                 "the most requests within the objectives"},
+    VariedNumber{"choice_time_s", "Time of the choice", page_setting, "days", 86'400, false,
+                 "the shortest time"},
+    VariedNumber{"choice_usd", "Money of the choice", page_usd, "M USD", 1e6, false,
+                 "the least money"},
+    VariedNumber{"choice_chance", "Chance that it keeps the limits", share_text_of, "%", 0.01, true,
+                 "the best chance"},
     VariedNumber{"mfu", "MFU", share_text_of, "%", 0.01, true, "the highest MFU"},
     VariedNumber{"training_mfu", "MFU of training", share_text_of, "%", 0.01, true,
                  "the highest MFU of training"},
@@ -262,9 +284,13 @@ PageTable points_rows(const Varied& varied, const std::vector<const VariedNumber
   for (const VaryAxis& axis : varied.axes) table.columns.push_back({.title = axis.path});
   const bool ops = !std::ranges::all_of(varied.points, &std::string::empty, &VariedPoint::op);
   if (ops) table.columns.push_back({.title = "Operation"});
+  const bool intervals = has_intervals(varied);
   for (const VariedNumber* number : numbers) {
     table.columns.push_back({.title = std::string(number->title), .numeric = true});
+    if (intervals && number->field == "step_s") table.columns.push_back({.title = "90 % interval"});
   }
+  const std::string_view layout = layout_column(varied);
+  if (!layout.empty()) table.columns.push_back({.title = std::string(layout)});
   for (const VariedPoint& point : varied.points) {
     std::vector<PageCell> row;
     for (const std::string& value : point.values) row.push_back(PageCell::text(value));
@@ -276,7 +302,10 @@ PageTable points_rows(const Varied& varied, const std::vector<const VariedNumber
       row.push_back(
           value ? PageCell::number(number->text(*value) + (full ? " (too much)" : ""), *value)
                 : PageCell::unknown());
+      if (intervals && number->field == "step_s")
+        row.push_back(PageCell::text(interval_words(point)));
     }
+    if (!layout.empty()) row.push_back(PageCell::text(point.ok() ? layout_words(point) : ""));
     table.rows.push_back(std::move(row));
   }
   return table;
