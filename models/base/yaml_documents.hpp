@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace YAML {
+namespace YAML {  // NOLINT(readability-identifier-naming): the library has it
 class Node;
 }
 

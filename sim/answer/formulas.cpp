@@ -30,7 +30,7 @@ constexpr std::array kFormulas{
             "reach, messages over links that share their bandwidth, in the order of the schedule",
             kMachine, kWithStep},
     Formula{"step_s", "r", false,
-            "one healthy step, or iteration of \"rl\", simulated as for a scenario without \"run\"",
+            R"(one healthy step, or iteration of "rl", simulated as for a scenario without "run")",
             "gpus nodes", kWithStep},
     Formula{"step_s", "l", false,
             "end of the step's last phase: generation, scores, training, offloading and weights to "

@@ -94,7 +94,7 @@ PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
 /// At a site each hour is paid by its tariff, and each month by its highest hour, as the run's
 /// books have them; the run has the factor of power then.
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
-                       const PlannedRun& run, const PlanFactors& factors);
+                       const PlannedRun& ran, const PlanFactors& factors);
 
 /// What a month of 1/12 of 365.25 days takes; sums over the months are those of the outcome.
 struct PlanMonth {
