@@ -140,7 +140,7 @@ class NetboxReader {
       const auto role = device.find(key);
       if (role == device.end() || !role->is_object()) continue;
       const std::string name = export_text(*role, "name"), slug = export_text(*role, "slug");
-      const CabledKind kind = kind_of_role(lowered(slug + " " + name));
+      const CabledKind kind = kind_of_role(lowered(fmt::format("{} {}", slug, name)));
       kind_by_id_[export_text(device, "id")] = kind;
       const std::string& said = name.empty() ? slug : name;
       if (!said.empty()) roles_[kind].insert(said);
