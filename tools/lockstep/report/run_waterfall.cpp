@@ -57,7 +57,7 @@ constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
 
 /// "−2.6 %"; what would show as nothing is "< 0.1 %".
 std::string share_text(const WaterfallPart& part) {
-  const std::string text = page_percent(part.printed / 100, 1);
+  std::string text = page_percent(part.printed / 100, 1);
   if (!part.is_loss()) return text;
   return part.share < kShownShare ? "<\u00a00.1\u00a0%" : "−" + text;
 }
@@ -85,8 +85,7 @@ const char* colour_of(Kind kind) {
 json waterfall_options(std::span<const WaterfallPart> parts) {
   json names = json::array(), bases = json::array(), bars = json::array(), about = json::array();
   double left = 1;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const WaterfallPart& part = parts[i];
+  for (const WaterfallPart& part : parts) {
     if (part.is_loss()) left -= part.share;
     const double base = part.is_loss() ? std::max(0.0, left) : 0;
     const std::string text = share_text(part);
@@ -153,8 +152,7 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
   };
   if (price) table.columns.push_back({.title = "Rent", .numeric = true});
   table.columns.push_back({.title = "What attacks it"});
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const WaterfallPart& part = parts[i];
+  for (const WaterfallPart& part : parts) {
     const double sign = part.is_loss() ? -1 : 1;
     const std::string share = share_text(part);
     const double hours = part.share * result.gpu_hours();
