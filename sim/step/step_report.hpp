@@ -55,10 +55,10 @@ struct TimelineSlice {
   std::uint8_t stream;  ///< 0 compute, 1 send to the next rank, 2 to the previous, 3 data parallel,
                         ///< 4 copies to and from the host
   std::uint8_t kind;    ///< index into slice_kinds()
+  bool critical = false;     ///< a pass or the optimiser, on the path that the end waited for
   std::int32_t micro_batch;  ///< -1: none
   std::int32_t chunk;        ///< virtual stage of the rank; -1: none
   StepTime start, end;
-  bool critical = false;  ///< a pass or the optimiser, on the path that the end waited for
 };
 struct SliceKind {
   std::string_view name;    ///< "forward", "backward", "wait for message", ...

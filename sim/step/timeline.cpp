@@ -30,23 +30,23 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
       const ItemRecord& r = result.items[record];
       const bool critical = path.passes[record++];
       // Passes come first among the slices, in their order.
-      slices.push_back({a, compute, static_cast<std::uint8_t>(item.work.pass),
+      slices.push_back({a, compute, static_cast<std::uint8_t>(item.work.pass), critical,
                         static_cast<std::int32_t>(item.work.micro_batch), item.work.chunk, r.start,
-                        r.end, critical});
+                        r.end});
       if (item.copies == StepTime{}) continue;
-      slices.push_back({a, host, copy, static_cast<std::int32_t>(item.work.micro_batch),
+      slices.push_back({a, host, copy, false, static_cast<std::int32_t>(item.work.micro_batch),
                         item.work.chunk, r.start, std::min(r.end, r.start + item.copies)});
     }
     const StepTime start = result.optimiser_start + plan.synchronisation + plan.overhead;
     slices.push_back(
-        {a, compute, optimiser, -1, -1, start, start + stage.optimiser, a == path.last_actor});
+        {a, compute, optimiser, a == path.last_actor, -1, -1, start, start + stage.optimiser});
   }
   // A message keeps its channel until it has left; its latency overlaps the next one.
   std::vector<StepTime> free(2 * result.actors.size());
   for (const MessageRecord& m : result.messages) {
     StepTime& channel = free[2 * m.actor + m.direction];
     slices.push_back({m.actor, m.direction == 0 ? send_next : send_previous,
-                      m.forward ? forward_message : backward_message,
+                      m.forward ? forward_message : backward_message, false,
                       static_cast<std::int32_t>(m.number), -1, std::max(m.start, channel), m.end});
     channel = m.end;
   }
@@ -55,7 +55,7 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
     const StagePlan& stage = plan.stages[actors.front() % stages];
     const bool gathers = stage.collectives[c.collective].op == CollectiveOp::all_gather;
     for (const std::uint32_t a : actors) {
-      slices.push_back({a, data, gathers ? gather : reduce, -1, -1, c.start, c.end});
+      slices.push_back({a, data, gathers ? gather : reduce, false, -1, -1, c.start, c.end});
     }
   }
   std::ranges::sort(slices, [](const TimelineSlice& x, const TimelineSlice& y) {
