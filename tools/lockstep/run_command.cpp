@@ -490,7 +490,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   ScenarioFile file = read_scenario_file(parsed, presets, reading);
   const WrittenScenario written =
       std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
-  if (file.jobs) return run_shared(*file.jobs, written, options, console);
+  if (file.jobs) return run_shared(*file.jobs, written, presets, options, console);
   if (file.queue) return run_queue(*file.queue, written, presets, options, console);
   if (file.serving) {
     announce_work({.place = file.serving->file + "#/serving/load",

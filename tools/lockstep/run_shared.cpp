@@ -241,7 +241,7 @@ std::optional<HashAnswer> hash_of(const SharedScenario& scenario, const SharedRe
 }  // namespace
 
 Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
-                const ParsedOptions& options, Console& console) {
+                const PresetStore& presets, const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   if (!options.has("allow-oom")) require_memory(scenario);
@@ -267,7 +267,9 @@ Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
     if (hash) page.fabric += fmt::format(", draw {} of the paths' hashes", hash->draw);
     file.write(congestion_page(page, {.simulated = cluster_words(cluster),
                                       .written = written,
-                                      .assumptions = scenario.assumptions}));
+                                      .assumptions = scenario.assumptions,
+                                      .presets = &presets,
+                                      .named = presets_of(cluster, presets)}));
     file.commit();
   }
   warn_of_old_names(assertions, json, console);

@@ -11,6 +11,6 @@ namespace lockstep {
 /// Simulates, prints and writes --report. Throws InputError, and UsageError for options of `run`
 /// that say nothing about several jobs.
 Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
-                const ParsedOptions& options, Console& console);
+                const PresetStore& presets, const ParsedOptions& options, Console& console);
 
 }  // namespace lockstep

@@ -275,15 +275,18 @@ TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const Pre
   has_nodes_ = draft.nodes.has_value();
 }
 
-Cluster TraceClusterOptions::cluster(int ranks) const {
+JsonCursor TraceClusterOptions::written(int ranks) const {
   std::vector<std::string> sets = sets_;
-  const int nodes = (ranks + gpus_per_node_ - 1) / gpus_per_node_;
-  if (!has_nodes_) sets.push_back(fmt::format("cluster.nodes={}", nodes));
-  const JsonCursor root = JsonCursor::parse(file_, text_, JsonStyle::plain, sets);
+  if (!has_nodes_) sets.push_back(fmt::format("cluster.nodes={}", nodes_for(ranks)));
+  return JsonCursor::parse(file_, text_, JsonStyle::plain, sets);
+}
+
+Cluster TraceClusterOptions::cluster(int ranks) const {
+  const JsonCursor root = written(ranks);
   Cluster cluster = read_cluster(root.at("cluster"), presets_);
   if (cluster.gpus() < ranks) {
     root.at("cluster").at("nodes").fail(
-        fmt::format("at least {}, since the trace has {} ranks", nodes, ranks));
+        fmt::format("at least {}, since the trace has {} ranks", nodes_for(ranks), ranks));
   }
   return cluster;
 }

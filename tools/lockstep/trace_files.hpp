@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/trace/trace.hpp"
@@ -35,8 +36,14 @@ class TraceClusterOptions {
   /// A cluster with a GPU for each of `ranks`; as many nodes as that needs if nothing says. Throws
   /// InputError where it has fewer.
   [[nodiscard]] Cluster cluster(int ranks) const;
+  /// What says that cluster, with what the options change.
+  [[nodiscard]] JsonCursor written(int ranks) const;
 
  private:
+  [[nodiscard]] int nodes_for(int ranks) const {
+    return (ranks + gpus_per_node_ - 1) / gpus_per_node_;
+  }
+
   const PresetStore& presets_;
   std::string file_, text_;
   std::vector<std::string> sets_;

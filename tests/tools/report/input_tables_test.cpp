@@ -1,6 +1,7 @@
 // What pages say below their results: the machine, the inputs, the assumptions.
 #include "tools/lockstep/report/input_tables.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <memory>
 #include <regex>
@@ -176,6 +177,86 @@ TEST_CASE("add_basis: a section of each that says anything, and of nothing else"
   has_all(all, {"What was simulated", "Load", "<b>much", "Inputs", "cluster.nodes", "7", "Assumed",
                 "fabric: <i> (not given)"});
   CHECK_FALSE(contains(all, "none of it"));
+}
+
+TEST_CASE("add_basis: sources of the presets that are named, once each, and of those these name") {
+  Page page("Kind", "Title");
+  const auto written = std::make_shared<const nlohmann::ordered_json>(
+      nlohmann::ordered_json{{"cluster", {{"node", "dgx_h100"}}}});
+  add_basis(page,
+            {.written = written,
+             .presets = &test::presets(),
+             .named = {{"fabrics", "fat_tree"}, {"nodes", "dgx_h100"}, {"fabrics", "fat_tree"}}});
+  const std::string html = page.html({.script = "", .licences = ""});
+  CHECK(contains(html, ">Sources<"));
+  for (const char* row : {"|fat_treefabrics|kind|", "|dgx_h100nodes|gpu|h100_sxm5_80gb|",
+                          "|h100_sxm5_80gbgpus|hbm_bandwidth|"}) {
+    CAPTURE(row);
+    const std::string text = without_marks(html);
+    const std::size_t first = text.find(row);
+    CHECK(first != std::string::npos);
+    CHECK(text.find(row, first + 1) == std::string::npos);
+  }
+}
+
+TEST_CASE("presets_named: by keys, with changes, in lists, in another spelling, and in turn") {
+  const auto of = [](const char* text) {
+    return presets_named(nlohmann::ordered_json::parse(text), test::presets());
+  };
+  using Names = std::vector<NamedPreset>;
+  const Names node = of(R"({"cluster": {"node": {"preset": "dgx_h100", "nics": 4}}})");
+  REQUIRE(node.size() >= 2);
+  CHECK(node[0] == NamedPreset{"nodes", "dgx_h100"});
+  CHECK(std::ranges::count(node, NamedPreset{"gpus", "h100_sxm5_80gb"}) == 1);
+  CHECK(of(R"({"model": ["llama3_8b", "Llama3-70B", "no such", 7]})") ==
+        Names{{"models", "llama3_8b"}, {"models", "llama3_70b"}});
+  CHECK(of(R"({"stack": "mcore"})").front().first == "stacks");
+  // Neither a remark nor another key's value.
+  CHECK(of(R"({"about": "x", "expect": {"model": "llama3_8b"}, "name": "llama3_8b"})").empty());
+}
+
+TEST_CASE("pages of searches, differences, plans and weeks: inputs, assumptions and sources") {
+  if (!pages_can_be_made()) return;
+  const std::string step = kScenarioFolder + "llama3-8b-b200.json";
+  const std::vector<std::string> of_step{"Inputs", "cluster.node", "Assumed", "Sources",
+                                         "hbm_bandwidth"};
+  has_all(page_written({"tune", step, "--keep", "2"}), of_step);
+  has_all(page_written({"tune", step, "--vary", "batch.sequences=128,256", "--keep", "1"}),
+          {"What was varied", "batch.sequences", "128, 256", "Inputs", "Sources"});
+  has_all(page_written({"run", step, "--vary", "cluster.node=dgx_b200,dgx_h100", "--allow-oom"}),
+          {"What was varied", "dgx_b200, dgx_h100", "Inputs", "Assumed", "Sources"});
+  has_all(page_written({"run", step, "--scaling", "8,16"}), of_step);
+  has_all(page_written({"run", kScenarioFolder + "llama3-405b-54days.json", "--trajectories", "2"}),
+          {"What was simulated", "Inputs", "run.reliability", "Assumed", "Sources"});
+  has_all(page_written(
+              {"plan", kScenarioFolder + "plans/train-70b-15t-tokens.json", "--samples", "10"}),
+          {"What was simulated", "Inputs", "limits.time", "Assumed", "Sources", "hbm_bandwidth"});
+
+  const test::TemporaryFolder folder;
+  nlohmann::json other = nlohmann::json::parse(read_text_file(step));
+  other["batch"]["micro"] = 1;
+  has_all(page_written({"compare", step, folder.write("other.json", other.dump())}),
+          {"What was compared", "Inputs", "cluster.node", "Assumed", "Sources", "hbm_bandwidth"});
+  const std::string sweep = R"({"scenario": ")" + step +
+                            R"(", "axes": [{"at": "/batch/micro", "values": [1, 2]}],
+                                "objective": "mfu"})";
+  has_all(page_written(
+              {"sweep", folder.write("sweep.json", sweep), "-o", folder.path() + "/results.db"}),
+          {"What was swept", "micro", "1, 2", "Inputs", "Assumed", "Sources", "hbm_bandwidth"});
+  const std::string traces = folder.path() + "/traces";
+  REQUIRE(lockstep_with({"run", step, "--chakra", traces}).exit == Exit::ok);
+  has_all(page_written({"replay", traces, "--node", "dgx_b200", "--fabric", "ideal"}),
+          {"What was simulated", "Inputs", "cluster.nodes", "Sources", "hbm_bandwidth"});
+}
+
+TEST_CASE("pages of queues, services and RL have sources, those of the presets that they name") {
+  if (!pages_can_be_made()) return;
+  for (const char* name : {"queue/kueue-two-teams.json", "rl/ppo-llama3-8b-pools.json",
+                           "serving/llama3-70b-h100-conversations.json"}) {
+    CAPTURE(name);
+    has_all(page_written({"run", kScenarioFolder + name}),
+            {"What was simulated", "Inputs", "Sources", "hbm_bandwidth"});
+  }
 }
 
 TEST_CASE("pages of traffic, collectives and jobs: machine, inputs and assumptions are there") {

@@ -307,9 +307,9 @@ TEST_CASE("run page: sections are there for what the result has") {
     }
     return found;
   };
-  CHECK(headings(page_of(result)) == std::vector<std::string>{"From peak FLOPs to useful training",
-                                                              "Goodput by cause", "Cost",
-                                                              "How runs differ"});
+  CHECK(headings(page_of(result)) ==
+        std::vector<std::string>{"From peak FLOPs to useful training", "Goodput by cause", "Cost",
+                                 "How runs differ", "What was simulated"});
   result.typical = small_trajectory();
   result.optimum = small_optimum();
   result.grid = GoodputGrid{.axes = {{"run.spares.hot", {"0", "8"}}},
@@ -319,10 +319,11 @@ TEST_CASE("run page: sections are there for what the result has") {
   result.interrupted = true;
   const std::string html = page_of(result);
   CHECK(headings(html) ==
-        std::vector<std::string>{
-            "One run, from its first step to its last", "From peak FLOPs to useful training",
-            "Goodput by cause", "Checkpoint interval", "Goodput over run.spares.hot", "Cost",
-            "The same parts in jobs of other sizes", "How runs differ", "Assumptions"});
+        std::vector<std::string>{"One run, from its first step to its last",
+                                 "From peak FLOPs to useful training", "Goodput by cause",
+                                 "Checkpoint interval", "Goodput over run.spares.hot", "Cost",
+                                 "The same parts in jobs of other sizes", "How runs differ",
+                                 "What was simulated", "Assumed"});
   CHECK(contains(html, "<li>racks of &lt;4&gt; nodes</li>"));
   CHECK(contains(html, "Stopped early"));
   CHECK(rows_of(html, "Size") == std::vector<std::string>{"1,024 GPUs|60.0 min|24.0|"});

@@ -140,7 +140,8 @@ void add_draws(Page& page, const CollectiveStudy& study) {
 
 }  // namespace
 
-std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written) {
+std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written,
+                            const PresetStore* presets) {
   Page page("Collectives",
             fmt::format("{} among {}", fmt::join(ops_of(study), ", "),
                         counted(static_cast<double>(study.group.gpus.size()), "GPU")));
@@ -161,7 +162,10 @@ std::string collective_page(const CollectiveStudy& study, const WrittenScenario&
   simulated.push_back({"Group", collective_group_text(study)});
   add_basis(page, {.simulated = std::move(simulated),
                    .written = written,
-                   .assumptions = study.cluster.assumptions});
+                   .assumptions = study.cluster.assumptions,
+                   .presets = presets,
+                   .named = presets != nullptr ? presets_of(study.cluster, *presets)
+                                               : std::vector<NamedPreset>{}});
   if (!study.notes.empty()) {
     page.section("Notes");
     page.list(study.notes);

@@ -9,6 +9,7 @@
 namespace lockstep {
 
 /// `written`: the scenario, for its inputs; null leaves them out.
-std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written = {});
+std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written = {},
+                            const PresetStore* presets = nullptr);
 
 }  // namespace lockstep

@@ -1,7 +1,6 @@
 #include <array>
 #include <chrono>
 #include <fmt/format.h>
-#include <memory>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -22,6 +21,7 @@
 #include "tools/lockstep/comm/comm_traffic.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
@@ -240,21 +240,21 @@ Exit run_varied_comm(const std::string& file, const std::string& text, const Pre
     add_alone(scenario, report);
     return traffic_json(scenario, report, hash_of(scenario, report, options, console));
   };
-  return answer_varied(file, answer_to, kOfOnePoint, "comm", options, console);
-}
-
-WrittenScenario written_in(const JsonCursor& root) {
-  return std::make_shared<const nlohmann::ordered_json>(root.json());
+  return answer_varied({file, written_in(study_read(file, text, options.all("set"))), presets},
+                       answer_to, kOfOnePoint, "comm", options, console);
 }
 
 /// What the page of a traffic scenario says beside its report.
-AnswerBasis traffic_basis(const TrafficScenario& scenario, const JsonCursor& root) {
+AnswerBasis traffic_basis(const TrafficScenario& scenario, const JsonCursor& root,
+                          const PresetStore& presets) {
   std::vector<NamedWords> simulated = cluster_words(scenario.cluster);
   simulated.push_back(
       {"Links", percent_text(scenario.efficiency) + " of their rate is reached by payload"});
   return {.simulated = std::move(simulated),
           .written = written_in(root),
-          .assumptions = scenario.assumptions};
+          .assumptions = scenario.assumptions,
+          .presets = &presets,
+          .named = presets_of(scenario.cluster, presets)};
 }
 
 Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const ParsedOptions& options,
@@ -292,7 +292,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   }
   if (congestion) {
     write_file(options.get("report"),
-               congestion_page(congestion->report(report), traffic_basis(scenario, root)));
+               congestion_page(congestion->report(report), traffic_basis(scenario, root, presets)));
   }
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation).str());
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
@@ -324,7 +324,7 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   const nlohmann::ordered_json json =
       format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
-  if (reports) write_report(options, collective_page(study, written_in(root)));
+  if (reports) write_report(options, collective_page(study, written_in(root), &presets));
   write_output(format == "json" ? Answer(JsonText(json))
                : format == "csv"
                    ? Answer(collective_csv(study))

@@ -78,7 +78,7 @@ Exit run_compare(const ParsedOptions& options, Console& console) {
         presets);
   }
   if (!comparison) return Exit::interrupted;
-  if (reports) write_report(options, compare_page(*comparison));
+  if (reports) write_report(options, compare_page(*comparison, &presets));
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(comparison_json(*comparison)))
                : format == "csv" ? Answer(comparison_csv(*comparison))

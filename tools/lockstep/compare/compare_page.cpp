@@ -10,6 +10,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 
@@ -153,9 +154,25 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
   return table;
 }
 
+/// Inputs are the first's: what the second has instead is in the table of differences.
+AnswerBasis comparison_basis(const Comparison& c, const PresetStore* presets) {
+  AnswerBasis basis{.title = "What was compared",
+                    .simulated = {{"First, whose inputs are below", c.a},
+                                  {"Second, with the differences above", c.b}},
+                    .written = c.a_written,
+                    .assumptions = c.assumptions,
+                    .presets = presets};
+  if (presets != nullptr && c.a_written && c.b_written) {
+    basis.named = presets_named(*c.a_written, *presets);
+    const std::vector<NamedPreset> second = presets_named(*c.b_written, *presets);
+    basis.named.insert(basis.named.end(), second.begin(), second.end());
+  }
+  return basis;
+}
+
 }  // namespace
 
-std::string compare_page(const Comparison& c) {
+std::string compare_page(const Comparison& c, const PresetStore* presets) {
   Page page("Comparison", fmt::format("{} against {}", c.b, c.a));
   double largest = std::max(std::abs(c.from), std::abs(c.to));
   for (const ComparedChange& change : c.changes)
@@ -193,6 +210,7 @@ std::string compare_page(const Comparison& c) {
     page.section("Notes");
     page.list(c.notes);
   }
+  add_basis(page, comparison_basis(c, presets));
   page.foot(fmt::format("First: {}. Second: {}. Per cent are of the first's value.", c.a, c.b));
   return page.html(chart_library());
 }

@@ -9,6 +9,7 @@ namespace lockstep {
 
 /// The page of `lockstep compare --report`: a waterfall from the one answer to the other,
 /// difference by difference, and a table. Throws UsageError without a chart library (assets.hpp).
-std::string compare_page(const Comparison& comparison);
+/// Sources are of these presets; null: none are listed.
+std::string compare_page(const Comparison& comparison, const PresetStore* presets = nullptr);
 
 }  // namespace lockstep

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <memory>
 #include <utility>
 
 #include "models/base/input_error.hpp"
@@ -65,6 +66,8 @@ class Comparer {
     how_.folding = input_.folding;
     out_.metric = !input_.metric.empty() ? input_.metric : how_.is_run ? "goodput" : "step_s";
 
+    out_.a_written = std::make_shared<const Json>(a);
+    out_.b_written = std::make_shared<const Json>(b);
     const std::vector<Change> changes = steps_between(
         a, differences(a, b), [&](const Json& scenario) { return is_valid(scenario); });
     in_all_ = 1 + changes.size() + (changes.size() > 1 ? changes.size() - 1 : 0);
@@ -123,6 +126,22 @@ class Comparer {
                          words(from), words(to)));
   }
 
+  static std::vector<std::string> assumed_in(const Json& answer) {
+    const auto at = answer.find("assumptions");
+    return at != answer.end() ? at->get<std::vector<std::string>>() : std::vector<std::string>();
+  }
+  void assume(const std::vector<std::string>& first, const std::vector<std::string>& second) {
+    const auto has = [](const std::vector<std::string>& all, const std::string& one) {
+      return std::ranges::find(all, one) != all.end();
+    };
+    for (const std::string& one : first) {
+      out_.assumptions.push_back((has(second, one) ? "" : "first: ") + one);
+    }
+    for (const std::string& one : second) {
+      if (!has(first, one)) out_.assumptions.push_back("second: " + one);
+    }
+  }
+
   /// The step time with its interval, whatever is compared.
   static std::optional<ComparedStep> step_of(const Json& answer) {
     if (!answer.contains("step_s_low")) return std::nullopt;
@@ -138,6 +157,7 @@ class Comparer {
     out_.from = out_.to = metric_of(*before);
     out_.from_step = out_.to_step = step_of(*before);
     const double whole = total(*before);
+    const std::vector<std::string> first_assumed = assumed_in(*before);
     const std::optional<double> first_excess = excess_of(*before);
     Json now = a;
     for (std::size_t i = 0; i < changes.size(); ++i) {
@@ -156,6 +176,7 @@ class Comparer {
       before = std::move(after);
     }
     note_excess(first_excess, excess_of(*before));
+    assume(first_assumed, assumed_in(*before));
     std::vector<ComparedChange> moved, still;
     for (ComparedChange& row : out_.changes) {
       (row.change != 0 ? moved : still).push_back(std::move(row));

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/step_answer.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "tools/console/table.hpp"
@@ -39,6 +40,10 @@ struct Comparison {
   std::optional<ComparedStep> from_step{}, to_step{};  ///< where there are intervals
   std::vector<ComparedChange> changes;                 ///< those that move nothing last
   std::vector<std::string> notes;
+  /// What the reader filled in of either: "first: fabric: rail_optimised (not given)" where the
+  /// other has another line.
+  std::vector<std::string> assumptions{};
+  WrittenScenario a_written{}, b_written{};  ///< as they are compared; paths as of the first
 };
 
 struct ComparisonInput {

@@ -26,6 +26,7 @@
 #include "tools/lockstep/plan/plan_page.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
@@ -201,6 +202,13 @@ PlanSpec plan_of(const CommandInput& input, const PresetStore& presets,
   return spec;
 }
 
+/// The plan's document with what the options change.
+WrittenScenario written_plan(const CommandInput& input, const ParsedOptions& options) {
+  const auto& [path, text] = input;
+  return written_in(JsonCursor::parse(path, text, JsonStyle::plain,
+                                      changes_of_plan(options, JsonCursor::parse(path, text))));
+}
+
 /// What is chosen for each value of --vary.
 Exit answer_varied_plan(const CommandInput& input, const PresetStore& presets,
                         const ParsedOptions& options, Console& console) {
@@ -214,7 +222,8 @@ Exit answer_varied_plan(const CommandInput& input, const PresetStore& presets,
     if (!report.interrupted) return plan_json(PlanAnswer{spec, report});
     throw interruption_of(input.file);
   };
-  return answer_varied(input.file, answer_to, {}, "plan", options, console);
+  return answer_varied({input.file, written_plan(input, options), presets}, answer_to, {}, "plan",
+                       options, console);
 }
 
 Exit answer_plan(const CommandInput& input, const PresetStore& presets,
@@ -233,7 +242,7 @@ Exit answer_plan(const CommandInput& input, const PresetStore& presets,
   const PlanAnswer answer{spec, report};
   if (options.has("report")) {
     OutputFile file(options.get("report"));
-    file.write(plan_page(answer));
+    file.write(plan_page(answer, written_plan(input, options), &presets));
     file.commit();
   }
   write_output(formatted_plan(answer, format, output_style(options, console)), options, console);

@@ -11,6 +11,7 @@
 #include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -258,6 +259,31 @@ std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
   return verdicts;
 }
 
+/// The machine of each candidate, by its name.
+AnswerBasis plan_basis(const PlanAnswer& answer, const WrittenScenario& written,
+                       const PresetStore* presets) {
+  AnswerBasis basis{
+      .written = written, .assumptions = plan_assumptions(answer), .presets = presets};
+  for (const PlanCandidate& candidate : answer.spec.candidates) {
+    for (const NamedWords& line : job_words(candidate.scenario)) {
+      basis.simulated.push_back({candidate.name + ": " + line.name, line.words});
+    }
+    if (presets == nullptr) continue;
+    const std::vector<NamedPreset> named = presets_of(candidate.scenario, *presets);
+    basis.named.insert(basis.named.end(), named.begin(), named.end());
+  }
+  return basis;
+}
+
+void add_plan_foot(Page& page, const PlanAnswer& answer) {
+  page.foot(fmt::format("Plan: {}. {}, seed {}.", answer.spec.file,
+                        counted(answer.spec.samples, "sample"), answer.spec.seed));
+  page.foot(
+      "Each sample draws every uncertain input and a run with its failures; it is the same world "
+      "for "
+      "all candidates. A site's power is the highest reading of its meter.");
+}
+
 }  // namespace
 
 void add_plan(Page& page, const PlanAnswer& answer) {
@@ -290,19 +316,14 @@ void add_plan(Page& page, const PlanAnswer& answer) {
       page.table(money_table(answer));
     }
   }
-  page.section("Assumptions", "What nobody published, or the plan left open.");
-  page.list(plan_assumptions(answer));
-  page.foot(fmt::format("Plan: {}. {}, seed {}.", answer.spec.file,
-                        counted(answer.spec.samples, "sample"), answer.spec.seed));
-  page.foot(
-      "Each sample draws every uncertain input and a run with its failures; it is the same world "
-      "for "
-      "all candidates. A site's power is the highest reading of its meter.");
 }
 
-std::string plan_page(const PlanAnswer& answer) {
+std::string plan_page(const PlanAnswer& answer, const WrittenScenario& written,
+                      const PresetStore* presets) {
   Page page("Plan", plan_subject(answer));
   add_plan(page, answer);
+  add_basis(page, plan_basis(answer, written, presets));
+  add_plan_foot(page, answer);
   return page.html(chart_library());
 }
 

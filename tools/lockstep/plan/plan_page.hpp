@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/answer/step_answer.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 
 namespace lockstep {
@@ -11,8 +12,10 @@ class Page;
 
 /// The self-contained page. Same answer, same bytes. Throws UsageError where the program was built
 /// without the chart library.
-std::string plan_page(const PlanAnswer& answer);
-/// All of it but the frame, for a page that a test looks into.
+/// `written`: the plan's document; sources are of these presets, null: none are listed.
+std::string plan_page(const PlanAnswer& answer, const WrittenScenario& written = {},
+                      const PresetStore* presets = nullptr);
+/// All of it but the frame and what it rests on, for a page that a test looks into.
 void add_plan(Page& page, const PlanAnswer& answer);
 
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 
 namespace lockstep {
 namespace {
@@ -47,7 +48,7 @@ Exit answer_serving_plan(const JsonCursor& root, const PresetStore& presets,
   const ServingPlanAnswer answer{spec, report};
   if (options.has("report")) {
     OutputFile file(options.get("report"));
-    file.write(serving_plan_page(answer));
+    file.write(serving_plan_page(answer, written_in(root), &presets));
     file.commit();
   }
   write_output(formatted_service(answer, format, output_style(options, console)), options, console);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/answer/step_answer.hpp"
 #include "sim/search/serving_plan.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/table.hpp"
@@ -34,7 +35,9 @@ nlohmann::ordered_json serving_plan_json(const ServingPlanAnswer& answer);
 /// A header line, and a line for each candidate on one pool and on two.
 CsvText serving_plan_csv(const ServingPlanAnswer& answer);
 Markdown serving_plan_markdown(const ServingPlanAnswer& answer);
-std::string serving_plan_page(const ServingPlanAnswer& answer);
+/// `written`: the plan's document; sources are of these presets, null: none are listed.
+std::string serving_plan_page(const ServingPlanAnswer& answer, const WrittenScenario& written = {},
+                              const PresetStore* presets = nullptr);
 
 /// Reads, searches and prints the plan of `root`. Throws UsageError for options that are about
 /// plans of trainings.

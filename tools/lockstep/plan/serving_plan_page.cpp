@@ -9,6 +9,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 
@@ -149,9 +150,29 @@ void add_crossover_map(Page& page, const ServingPlanAnswer& a) {
   page.table(table);
 }
 
+AnswerBasis serving_plan_basis(const ServingPlanAnswer& a, const WrittenScenario& written,
+                               const PresetStore* presets) {
+  AnswerBasis basis{.written = written, .assumptions = a.spec.assumptions, .presets = presets};
+  for (const ServingCandidate& candidate : a.spec.candidates) {
+    for (const std::string& assumed : candidate.base.assumptions) {
+      if (std::ranges::find(basis.assumptions, assumed) == basis.assumptions.end())
+        basis.assumptions.push_back(assumed);
+    }
+    const Cluster& cluster = candidate.base.cluster;
+    for (const NamedWords& line : cluster_words(cluster)) {
+      basis.simulated.push_back({candidate.name + ": " + line.name, line.words});
+    }
+    if (presets == nullptr) continue;
+    const std::vector<NamedPreset> named = presets_of(cluster, *presets);
+    basis.named.insert(basis.named.end(), named.begin(), named.end());
+  }
+  return basis;
+}
+
 }  // namespace
 
-std::string serving_plan_page(const ServingPlanAnswer& a) {
+std::string serving_plan_page(const ServingPlanAnswer& a, const WrittenScenario& written,
+                              const PresetStore* presets) {
   const ServingSpec& first = a.spec.candidates.front().base;
   Page page("Plan", first.model.name + " to be served");
   if (!a.spec.about.empty()) page.about(a.spec.about);
@@ -162,16 +183,7 @@ std::string serving_plan_page(const ServingPlanAnswer& a) {
   page.table(options_page_table(a));
   add_capacity_curve(page, a);
   add_crossover_map(page, a);
-  std::vector<std::string> notes = a.spec.assumptions;
-  for (const ServingCandidate& candidate : a.spec.candidates) {
-    for (const std::string& assumed : candidate.base.assumptions) {
-      if (std::ranges::find(notes, assumed) == notes.end()) notes.push_back(assumed);
-    }
-  }
-  if (!notes.empty()) {
-    page.section("Assumed");
-    page.list(notes);
-  }
+  add_basis(page, serving_plan_basis(a, written, presets));
   page.foot(fmt::format("Plan: {}. {} simulations.", a.spec.file, grouped(a.report.trials)));
   return page.html(chart_library());
 }

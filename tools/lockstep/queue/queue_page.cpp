@@ -440,7 +440,8 @@ std::string queue_page(const QueueAnswer& a, const Behind* behind) {
   add_longest_waits(page, a);
   add_basis(page, {.simulated = cluster_words(a.spec.cluster),
                    .written = a.written,
-                   .assumptions = a.spec.assumptions});
+                   .assumptions = a.spec.assumptions,
+                   .presets = behind != nullptr ? &behind->presets() : nullptr});
   if (behind != nullptr) behind->add_to(page, kMoreOfQueue);
   page.foot(fmt::format("Scenario: {}.", a.spec.file));
   return page.html(chart_library());

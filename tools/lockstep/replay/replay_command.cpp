@@ -20,6 +20,7 @@
 #include "tools/lockstep/replay/replay_output.hpp"
 #include "tools/lockstep/replay/replay_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/trace_files.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
 
@@ -217,6 +218,21 @@ std::optional<StepTime> longest_of(const Trace& trace, const Cluster& cluster,
   return replay_trace(waits, match(waits), cluster, {.collectives = how.collectives}).end;
 }
 
+/// What the page of the replay says that it rests on. `recorded`: the card of --recorded-on.
+AnswerBasis replay_basis(const ReplayStudy& study, const TraceClusterOptions& where,
+                         const GpuSpec* recorded, const PresetStore& presets) {
+  AnswerBasis basis{.simulated = cluster_words(study.cluster),
+                    .written = written_in(where.written(study.trace.ranks)),
+                    .assumptions = study.cluster.assumptions,
+                    .presets = &presets,
+                    .named = presets_of(study.cluster, presets)};
+  basis.simulated.insert(basis.simulated.begin(), NamedWords{"Trace", study.trace.files.front()});
+  const std::string& card = recorded != nullptr ? recorded->name : study.trace.device;
+  if (!card.empty()) basis.simulated.push_back({"Recorded on", card});
+  if (recorded != nullptr) basis.named.emplace_back("gpus", recorded->name);
+  return basis;
+}
+
 Exit run_replay(const ParsedOptions& options, Console& console) {
   if (options.positionals.empty()) {
     throw UsageError(
@@ -273,7 +289,9 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
     write_replay_timeline(file, study);
     file.commit();
   }
-  if (reports) write_report(options, replay_page(study));
+  if (reports) {
+    write_report(options, replay_page(study, replay_basis(study, where, recorded, presets)));
+  }
   write_output(format == "json" ? Answer(JsonText(answer))
                : format == "csv"
                    ? Answer(replay_csv(study))

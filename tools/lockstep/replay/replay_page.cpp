@@ -122,7 +122,7 @@ void add_calls(Page& page, const TraceReplay& replay) {
 
 }  // namespace
 
-std::string replay_page(const ReplayStudy& study) {
+std::string replay_page(const ReplayStudy& study, const AnswerBasis& basis) {
   const TraceReplay& replay = study.replay;
   const double end = in_seconds(replay.end), recorded = in_seconds(study.trace.recorded);
   Page page("Replay", study.trace.files.front());
@@ -157,19 +157,18 @@ std::string replay_page(const ReplayStudy& study) {
   page.figures(figures);
   add_ranks(page, replay);
   add_calls(page, replay);
-  std::vector<std::string> notes = study.cluster.assumptions;
-  for (const auto* more : {&study.trace.notes, &study.trace.repaired}) {
-    notes.insert(notes.end(), more->begin(), more->end());
-  }
+  std::vector<std::string> notes = study.trace.notes;
+  notes.insert(notes.end(), study.trace.repaired.begin(), study.trace.repaired.end());
   if (replay.messages > 0) {
     notes.push_back(fmt::format(
         "{} messages, {} each", grouped(static_cast<double>(replay.messages)),
         page_duration(replay.messages_moving.base_units() / static_cast<double>(replay.messages))));
   }
   if (!notes.empty()) {
-    page.section("Notes and assumptions");
+    page.section("Notes");
     page.list(notes);
   }
+  add_basis(page, basis);
   page.foot("Trace: " + study.trace.files.front() + ".");
   return page.html(chart_library());
 }

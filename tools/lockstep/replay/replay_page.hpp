@@ -4,11 +4,13 @@
 #include <string>
 
 #include "tools/lockstep/replay/replay_output.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 
 namespace lockstep {
 
 /// The page of `lockstep replay --report`: against the recording, where each rank's time went, the
 /// collectives that took longest. Throws UsageError without a chart library (assets.hpp).
-std::string replay_page(const ReplayStudy& study);
+/// The sections of what it rests on are there where the basis is given.
+std::string replay_page(const ReplayStudy& study, const AnswerBasis& basis = {});
 
 }  // namespace lockstep

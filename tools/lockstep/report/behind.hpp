@@ -20,6 +20,8 @@ class Behind {
   Behind(std::string file, ScenarioAnswer answer, const PresetStore& presets)
       : file_(std::move(file)), answer_(std::move(answer)), presets_(presets) {}
 
+  [[nodiscard]] const PresetStore& presets() const { return presets_; }
+
   /// From here on figures of the page that name a number of the answer lead to the part about it.
   void open_figures(Page& page) const;
   /// A section with a part for each of these figures and for `more` numbers, closed until a figure

@@ -1,7 +1,9 @@
 #include "tools/lockstep/report/input_tables.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
+#include <memory>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -32,7 +34,69 @@ void flatten(const nlohmann::ordered_json& value, const std::string& path, PageT
   table.rows.push_back({PageCell::text(path), PageCell::text(text)});
 }
 
+/// A key of scenarios and presets that may name a preset, and of which kind.
+struct NamingKey {
+  std::string_view key, kind;
+};
+constexpr std::array kNamingKeys{NamingKey{"model", "models"},
+                                 NamingKey{"teacher", "models"},
+                                 NamingKey{"cluster", "clusters"},
+                                 NamingKey{"node", "nodes"},
+                                 NamingKey{"gpu", "gpus"},
+                                 NamingKey{"nvlink", "nvlinks"},
+                                 NamingKey{"chassis", "chassis"},
+                                 NamingKey{"stack", "stacks"},
+                                 NamingKey{"fabric", "fabrics"},
+                                 NamingKey{"transport", "transports"},
+                                 NamingKey{"engine", "engines"},
+                                 NamingKey{"facility", "facilities"},
+                                 NamingKey{"reliability", "reliability"},
+                                 NamingKey{"storage", "storages"}};
+
+bool has_preset(const std::vector<NamedPreset>& all, const NamedPreset& each) {
+  return std::ranges::find(all, each) != all.end();
+}
+
+void add_if_preset(const char* kind, const std::string& name, const PresetStore& presets,
+                   std::vector<NamedPreset>& out) {
+  NamedPreset each{kind, name};
+  if (name.empty() || !presets.has(kind, name) || has_preset(out, each)) return;
+  out.push_back(std::move(each));
+}
+
+/// The preset of the kind that the key names, with those that its own values name.
+void add_named(std::string_view key, const std::string& written, const PresetStore& presets,
+               std::vector<NamedPreset>& out) {
+  const auto* const naming = std::ranges::find(kNamingKeys, key, &NamingKey::key);
+  if (naming == kNamingKeys.end()) return;
+  const std::string name = presets.meant(naming->kind, written);
+  NamedPreset each{std::string(naming->kind), name};
+  if (name.empty() || has_preset(out, each)) return;
+  out.push_back(std::move(each));
+  for (const PresetRow& row : presets.show(naming->kind, name)) {
+    add_named(std::string_view(row.path).substr(row.path.rfind('.') + 1), row.value, presets, out);
+  }
+}
+
+/// `key`: under which the value stands; a preset with changes has its name under "preset".
+void add_all_named(const std::string& key, const nlohmann::ordered_json& value,
+                   const PresetStore& presets, std::vector<NamedPreset>& out) {
+  if (value.is_string()) {
+    add_named(key, value.get_ref<const std::string&>(), presets, out);
+  } else if (value.is_array()) {
+    for (const nlohmann::ordered_json& each : value) add_all_named(key, each, presets, out);
+  } else if (value.is_object()) {
+    for (const auto& [name, each] : value.items()) {
+      if (!is_remark(name)) add_all_named(name == "preset" ? key : name, each, presets, out);
+    }
+  }
+}
+
 }  // namespace
+
+WrittenScenario written_in(const JsonCursor& root) {
+  return std::make_shared<const nlohmann::ordered_json>(root.json());
+}
 
 void add_inputs(Page& page, const WrittenScenario& written) {
   if (!written || !written->is_object()) return;
@@ -62,6 +126,24 @@ std::vector<NamedWords> cluster_words(const Cluster& cluster) {
                                  cluster.transport.name)}};
 }
 
+std::vector<NamedWords> job_words(const Scenario& scenario) {
+  const TrainingJob& job = scenario.job;
+  const std::string& release = scenario.stack.release;
+  std::vector<NamedWords> out{
+      {"Model", job.model.name},
+      {"Batch", fmt::format("{} of {} tokens", counted(job.batch.sequences, "sequence"),
+                            grouped(job.batch.tokens))},
+      {"Software", scenario.stack.name + (release.empty() ? "" : " " + release)}};
+  const std::vector<NamedWords> machine = cluster_words({.node = scenario.node,
+                                                         .nodes = scenario.nodes,
+                                                         .fabric = scenario.fabric,
+                                                         .transport = scenario.transport,
+                                                         .assumptions = {},
+                                                         .pools = scenario.pools});
+  out.insert(out.end(), machine.begin(), machine.end());
+  return out;
+}
+
 void add_basis(Page& page, const AnswerBasis& basis) {
   if (!basis.simulated.empty()) {
     PageTable table{.columns = {{.title = "What"}, {.title = "Here"}}};
@@ -72,32 +154,53 @@ void add_basis(Page& page, const AnswerBasis& basis) {
     page.table(table);
   }
   add_inputs(page, basis.written);
-  if (basis.assumptions.empty()) return;
-  page.section("Assumed");
-  page.list(basis.assumptions);
+  if (!basis.assumptions.empty()) {
+    page.section("Assumed");
+    page.list(basis.assumptions);
+  }
+  if (basis.presets == nullptr) return;
+  std::vector<NamedPreset> named;
+  for (const NamedPreset& each : basis.named) {
+    if (!has_preset(named, each)) named.push_back(each);
+  }
+  if (basis.written) add_all_named("", *basis.written, *basis.presets, named);
+  add_sources(page, named, *basis.presets);
 }
 
-std::vector<std::pair<std::string, std::string>> presets_of(const Scenario& scenario,
-                                                            const PresetStore& presets) {
-  std::vector<std::pair<std::string, std::string>> out;
-  const auto add = [&](const char* kind, const std::string& name) {
-    const std::pair<std::string, std::string> each{kind, name};
-    if (name.empty() || !presets.has(kind, name)) return;
-    if (std::ranges::find(out, each) == out.end()) out.push_back(each);
-  };
-  add("models", scenario.job.model.name);
+std::vector<NamedPreset> presets_of(const Scenario& scenario, const PresetStore& presets) {
+  std::vector<NamedPreset> out;
+  add_if_preset("models", scenario.job.model.name, presets, out);
   for (std::size_t pool = 0; pool < scenario.pool_count(); ++pool) {
-    add("nodes", scenario.node_of(pool).name);
-    add("gpus", scenario.node_of(pool).gpu.name);
+    add_if_preset("nodes", scenario.node_of(pool).name, presets, out);
+    add_if_preset("gpus", scenario.node_of(pool).gpu.name, presets, out);
   }
-  add("stacks", scenario.stack.name);
-  add("fabrics", scenario.fabric.name);
-  add("transports", scenario.transport.name);
+  add_if_preset("stacks", scenario.stack.name, presets, out);
+  add_if_preset("fabrics", scenario.fabric.name, presets, out);
+  add_if_preset("transports", scenario.transport.name, presets, out);
   return out;
 }
 
-void add_sources(Page& page, const std::vector<std::pair<std::string, std::string>>& named,
-                 const PresetStore& presets) {
+std::vector<NamedPreset> presets_of(const Cluster& cluster, const PresetStore& presets) {
+  std::vector<NamedPreset> out;
+  const auto add_node = [&](const NodeSpec& node) {
+    add_if_preset("nodes", node.name, presets, out);
+    add_if_preset("gpus", node.gpu.name, presets, out);
+  };
+  add_node(cluster.node);
+  for (const NodePool& pool : cluster.pools) add_node(pool.node);
+  add_if_preset("fabrics", cluster.fabric.name, presets, out);
+  add_if_preset("transports", cluster.transport.name, presets, out);
+  return out;
+}
+
+std::vector<NamedPreset> presets_named(const nlohmann::ordered_json& written,
+                                       const PresetStore& presets) {
+  std::vector<NamedPreset> out;
+  add_all_named("", written, presets, out);
+  return out;
+}
+
+void add_sources(Page& page, const std::vector<NamedPreset>& named, const PresetStore& presets) {
   PageTable table{
       .columns = {{.title = "Preset"}, {.title = "Value"}, {.title = "Here"}, {.title = "Source"}},
       .first_rows = 15,

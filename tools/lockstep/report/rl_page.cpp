@@ -90,11 +90,9 @@ void add_rl_buckets(Page& page, const RlReport& r) {
   page.table(table);
 }
 
-void add_rl_facts(Page& page, const RlScenario& s, const RlReport& r) {
-  PageTable table{.columns = {{.title = "What"}, {.title = "Here"}}};
-  const auto add = [&](const char* what, const std::string& text) {
-    table.rows.push_back({PageCell::text(what), PageCell::text(text)});
-  };
+std::vector<NamedWords> rl_words(const RlScenario& s, const RlReport& r) {
+  std::vector<NamedWords> out;
+  const auto add = [&](const char* what, const std::string& text) { out.push_back({what, text}); };
   add("Algorithm", std::string(s.rl.algorithm->title));
   add("GPUs", r.generation_gpus > 0 ? fmt::format("{} train, {} generate", grouped(r.training_gpus),
                                                   grouped(r.generation_gpus))
@@ -116,8 +114,7 @@ void add_rl_facts(Page& page, const RlScenario& s, const RlReport& r) {
       fmt::format("{} x {} of {} of {} tokens", grouped(s.rl.epochs),
                   counted(s.rl.updates, "update"), counted(r.training_batch.sequences, "sequence"),
                   grouped(r.training_batch.tokens)));
-  page.section("What was simulated");
-  page.table(table);
+  return out;
 }
 
 }  // namespace
@@ -138,12 +135,13 @@ std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenari
   page.figures(rl_figures(s, r));
   add_phases(page, r);
   add_rl_buckets(page, r);
-  add_rl_facts(page, s, r);
-  add_inputs(page, written);
-  if (!s.training.assumptions.empty()) {
-    page.section("Assumed");
-    page.list(s.training.assumptions);
+  AnswerBasis basis{
+      .simulated = rl_words(s, r), .written = written, .assumptions = s.training.assumptions};
+  if (behind != nullptr) {
+    basis.presets = &behind->presets();
+    basis.named = presets_of(s.training, *basis.presets);
   }
+  add_basis(page, basis);
   if (behind != nullptr) behind->add_to(page);
   page.foot(fmt::format("Scenario: {}.", s.training.file));
   return page.html(chart_library());

@@ -6,6 +6,7 @@
 
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/data_section.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -25,6 +26,15 @@ std::vector<std::string> all_assumptions(const CampaignResult& result) {
   std::vector<std::string> all = result.scenario.assumptions;
   all.insert(all.end(), result.plan.assumptions.begin(), result.plan.assumptions.end());
   return all;
+}
+
+AnswerBasis run_basis(const CampaignResult& result, const PresetStore* presets) {
+  AnswerBasis basis{.simulated = job_words(result.scenario),
+                    .written = result.written,
+                    .assumptions = all_assumptions(result),
+                    .presets = presets};
+  if (presets != nullptr) basis.named = presets_of(result.scenario, *presets);
+  return basis;
 }
 
 void add_run_foot(Page& page, const CampaignResult& result) {
@@ -51,7 +61,7 @@ void add_run_headline(Page& page, const CampaignResult& result) {
   if (result.hash) page.paragraph(escaped("Hashed paths: " + run_hash_text(*result.hash) + "."));
 }
 
-void add_run_sections(Page& page, const CampaignResult& result) {
+void add_run_sections(Page& page, const CampaignResult& result, const PresetStore* presets) {
   if (result.summary.trajectories == 0) return;
   if (result.typical && !result.typical->phases.empty()) add_run_timeline(page, result);
   add_waterfall(page, result);
@@ -65,17 +75,14 @@ void add_run_sections(Page& page, const CampaignResult& result) {
   if (result.bill || result.rent_usd()) add_cost(page, result);
   if (!result.projections.empty()) add_projections(page, result);
   add_distributions(page, result);
-  const std::vector<std::string> assumptions = all_assumptions(result);
-  if (assumptions.empty()) return;
-  page.section("Assumptions", "What nobody published, or the scenario left open.");
-  page.list(assumptions);
+  add_basis(page, run_basis(result, presets));
 }
 
 std::string run_page(const CampaignResult& result, const Behind* behind) {
   Page page("Run report", run_title(result));
   if (behind != nullptr) behind->open_figures(page);
   add_run_headline(page, result);
-  add_run_sections(page, result);
+  add_run_sections(page, result, behind != nullptr ? &behind->presets() : nullptr);
   if (behind != nullptr) behind->add_to(page);
   add_run_foot(page, result);
   return page.html(chart_library());

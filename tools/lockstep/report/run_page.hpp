@@ -9,6 +9,7 @@ namespace lockstep {
 
 class Behind;
 class Page;
+class PresetStore;
 
 /// The self-contained page; sections for what the result has, and what stands `behind` its figures,
 /// where that is given. Same result, same bytes. Throws UsageError where the program was built
@@ -17,6 +18,8 @@ std::string run_page(const CampaignResult& result, const Behind* behind = nullpt
 
 /// Its parts, for a page of several subjects.
 void add_run_headline(Page& page, const CampaignResult& result);
-void add_run_sections(Page& page, const CampaignResult& result);
+/// The last of them are inputs, assumptions and, of `presets` where they are given, sources.
+void add_run_sections(Page& page, const CampaignResult& result,
+                      const PresetStore* presets = nullptr);
 
 }  // namespace lockstep

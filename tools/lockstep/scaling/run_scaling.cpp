@@ -12,6 +12,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
@@ -187,7 +188,19 @@ Exit run_scaling(const std::string& path, const std::string& text, const PresetS
                           .folding = folding_of(options),
                           .allow_oom = options.has("allow-oom")};
   const Scaling scaling = scale(path, text, presets, question, gpus);
-  if (reports) write_report(options, scaling_page(path, scaling));
+  if (reports) {
+    const ParsedScenario parsed = parse_scenario(path, text, question.set);
+    const Scenario base =
+        *read_scenario_file(parsed, presets,
+                            {.profiles = question.profiles, .folding = question.folding})
+             .job;
+    write_report(options, scaling_page(path, scaling,
+                                       {.simulated = job_words(base),
+                                        .written = written_in(parsed.root),
+                                        .assumptions = base.assumptions,
+                                        .presets = &presets,
+                                        .named = presets_of(base, presets)}));
+  }
   write_output(format == "json" ? Answer(JsonText(scaling_json(scaling)))
                : format == "csv"
                    ? Answer(scaling_csv(scaling))

@@ -8,6 +8,7 @@
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 
 namespace lockstep {
 
@@ -20,6 +21,8 @@ Exit run_scaling(const std::string& path, const std::string& text, const PresetS
 std::string exceeded_sizes(const std::vector<ScalingPoint>& points);
 std::string scaling_table(const Scaling& scaling, const TextStyle& style);
 CsvText scaling_csv(const Scaling& scaling);
-std::string scaling_page(const std::string& file, const Scaling& scaling);
+/// The sections of what it rests on are there where the basis is given.
+std::string scaling_page(const std::string& file, const Scaling& scaling,
+                         const AnswerBasis& basis = {});
 
 }  // namespace lockstep

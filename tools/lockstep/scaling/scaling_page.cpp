@@ -93,7 +93,8 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
 
 }  // namespace
 
-std::string scaling_page(const std::string& file, const Scaling& scaling) {
+std::string scaling_page(const std::string& file, const Scaling& scaling,
+                         const AnswerBasis& basis) {
   Page page("Scaling report", file);
   const auto add = [&](const char* title, const char* lead,
                        const std::vector<ScalingPoint>& points) {
@@ -112,6 +113,7 @@ std::string scaling_page(const std::string& file, const Scaling& scaling) {
   }
   add("Strong scaling", "The same batch on more GPUs.", scaling.strong);
   add("Weak scaling", "As many sequences a replica on more GPUs.", scaling.weak);
+  add_basis(page, basis);
   page.foot(
       "What a GPU does is its tokens a second. Losses are what a token takes more of each "
       "kind of GPU time than at the first size; they add up to what is missing.");

@@ -449,7 +449,8 @@ std::string serving_page(const ServingAnswer& a, const Behind* behind) {
   add_power_over_time(page, a);
   add_basis(page, {.simulated = serving_basis(a.spec),
                    .written = a.written,
-                   .assumptions = a.spec.assumptions});
+                   .assumptions = a.spec.assumptions,
+                   .presets = behind != nullptr ? &behind->presets() : nullptr});
   if (behind != nullptr) behind->add_to(page, kMoreOfService);
   page.foot(fmt::format("Scenario: {}.", a.spec.file));
   return page.html(chart_library());

@@ -248,13 +248,13 @@ std::vector<std::uint32_t> checked_points(const Sweep& sweep, int jobs) {
 }
 
 Exit show_summary(const SweepRun& run, const ParsedOptions& options, const std::string& format,
-                  const SweepObjective& objective) {
+                  const SweepObjective& objective, const PresetStore& presets) {
   constexpr int kTop = 10, kMostTop = 1'000'000;
   const SweepSummary summary =
       summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
                       whole_number(options, "top", kTop, kMostTop));
   if (wants_report(options) && summary.ok + summary.failed == summary.points) {
-    write_report(options, sweep_page(run.sweep, summary));
+    write_report(options, sweep_page(run.sweep, summary, sweep_basis(run.sweep, summary, presets)));
   }
   if (!run.quiet) {
     const Answer answer = format == "json"
@@ -308,7 +308,7 @@ Exit run_sweep(const ParsedOptions& options, Console& console) {
                     : engine_name == "slurm" ? sweep_by_slurm(all, options)
                                              : sweep_locally(all);
   if (exit == Exit::ok && options.has("csv")) write_csv(all.database, options.get("csv"));
-  const Exit useful = show_summary(all, options, format, objective);
+  const Exit useful = show_summary(all, options, format, objective, presets);
   return exit == Exit::ok ? useful : exit;
 }
 

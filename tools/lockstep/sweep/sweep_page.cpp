@@ -5,17 +5,24 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/sweep/points.hpp"
 
 namespace lockstep {
 namespace {
@@ -285,6 +292,36 @@ void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& sett
              options);
 }
 
+/// What a variable is set to, where that is listed: also those drawn from a list.
+nlohmann::ordered_json listed_values(const SweepAxis& axis, std::size_t variable) {
+  nlohmann::ordered_json out = axis.variables[variable].choices;
+  if (axis.kind != SweepAxis::Kind::list) return out;
+  out = nlohmann::ordered_json::array();
+  for (const auto& row : axis.rows) {
+    if (row[variable]) out.push_back(*row[variable]);
+  }
+  return out;
+}
+
+/// "1, 2, 4"; "12 samples from 0.5 to 2".
+std::string values_words(const SweepAxis& axis, std::size_t v) {
+  constexpr std::size_t kMostListed = 12;
+  const SweepVariable& variable = axis.variables[v];
+  if (axis.kind != SweepAxis::Kind::list && variable.law != SweepVariable::Law::choice) {
+    return fmt::format("{} from {} to {}{}{}", counted(axis.samples, "sample"),
+                       short_number(variable.low), short_number(variable.high),
+                       variable.unit.empty() ? "" : " ", variable.unit);
+  }
+  const nlohmann::ordered_json values = listed_values(axis, v);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(values.size(), kMostListed); ++i) {
+    const nlohmann::ordered_json& each = values[i];
+    out += (i > 0 ? ", " : "") + (each.is_string() ? each.get<std::string>() : write_json(each));
+  }
+  if (values.size() > kMostListed) out += fmt::format(" and {} more", values.size() - kMostListed);
+  return out;
+}
+
 PageTable best_rows(const SweepSummary& summary) {
   PageTable table{.first_rows = 20};
   for (const std::string& name : summary.columns) {
@@ -308,7 +345,36 @@ PageTable best_rows(const SweepSummary& summary) {
 
 }  // namespace
 
-std::string sweep_page(const Sweep& sweep, const SweepSummary& summary) {
+AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
+                        const PresetStore& presets) {
+  AnswerBasis basis{.title = "What was swept",
+                    .simulated = {{"Scenario", sweep.scenario_file}},
+                    .written = std::make_shared<const nlohmann::ordered_json>(sweep.scenario),
+                    .presets = &presets};
+  for (const SweepAxis& axis : sweep.axes) {
+    for (std::size_t v = 0; v < axis.variables.size(); ++v) {
+      const SweepVariable& variable = axis.variables[v];
+      basis.simulated.push_back({variable.name, values_words(axis, v)});
+      const std::string key = variable.at.substr(variable.at.rfind('/') + 1);
+      nlohmann::ordered_json of_key = nlohmann::ordered_json::object();
+      of_key[key] = listed_values(axis, v);
+      const std::vector<NamedPreset> named = presets_named(of_key, presets);
+      basis.named.insert(basis.named.end(), named.begin(), named.end());
+    }
+  }
+  if (summary.best.empty()) return basis;
+  const auto number = static_cast<std::uint32_t>(*as_number(summary.best.front()[0]));
+  const JobFile file = read_job_file(sweep.scenario_file,
+                                     write_json(PointMaker(sweep).make(number).scenario), presets);
+  basis.assumptions = complete_measured(file.draft, presets, {}).assumptions;
+  if (sweep.is_run && file.run) {
+    basis.assumptions.insert(basis.assumptions.end(), file.run->assumptions.begin(),
+                             file.run->assumptions.end());
+  }
+  return basis;
+}
+
+std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const AnswerBasis& basis) {
   Page page("Sweep", sweep.file);
   if (!sweep.about.empty()) page.about(sweep.about);
   const bool larger = summary.objective.larger_is_better;
@@ -353,6 +419,7 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary) {
     page.paragraph(escaped(fmt::format("{} points; the first, point {}: {}", count(summary.failed),
                                        summary.first_failed, summary.first_error)));
   }
+  add_basis(page, basis);
   page.foot(fmt::format("Sweep: {}. Scenario: {}. Results: {}.", sweep.file, sweep.scenario_file,
                         summary.database));
   return page.html(chart_library());

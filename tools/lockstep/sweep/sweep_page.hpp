@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/sweep/results_db.hpp"
 #include "tools/lockstep/sweep/summary.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
@@ -12,7 +13,14 @@ namespace lockstep {
 /// The page of `lockstep sweep --report`: parallel axes of all points (at most kSweepLines, evenly
 /// chosen), the front of the objective and what it costs, the objective over each axis, the best
 /// points. Throws UsageError without a chart library (assets.hpp), InputError for the database.
-std::string sweep_page(const Sweep& sweep, const SweepSummary& summary);
+/// The sections of what it rests on are there where the basis is given.
+std::string sweep_page(const Sweep& sweep, const SweepSummary& summary,
+                       const AnswerBasis& basis = {});
+
+/// What the page says that the answers rest on: the axes, the scenario, and what was assumed for
+/// the best point. Requires that the best point has an answer, or that there is none.
+AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
+                        const PresetStore& presets);
 
 inline constexpr std::size_t kSweepLines = 1500;
 

@@ -152,7 +152,15 @@ Exit answer_serving_tune(const JsonCursor& root, const std::string& path,
     file.commit();
   }
   const ServingTuneStudy study{spec, result, how.goal};
-  if (reports) write_report(options, serving_tune_page(study));
+  if (reports) {
+    AnswerBasis basis{.simulated = cluster_words(spec.cluster),
+                      .written = written_in(root),
+                      .assumptions = spec.assumptions,
+                      .presets = &presets,
+                      .named = presets_of(spec.cluster, presets)};
+    basis.simulated.push_back({"Load", spec.load});
+    write_report(options, serving_tune_page(study, basis));
+  }
   const Answer answer = format == "json" ? Answer(JsonText(serving_tune_json(study)))
                         : format == "csv"
                             ? Answer(serving_tune_csv(study))

@@ -10,6 +10,7 @@
 #include "sim/search/tune_serving.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 
 namespace lockstep {
 
@@ -25,7 +26,8 @@ std::string serving_tune_table(const ServingTuneStudy& study, const TextStyle& s
 nlohmann::ordered_json serving_tune_json(const ServingTuneStudy& study);
 /// A header line and a line for each of the best.
 CsvText serving_tune_csv(const ServingTuneStudy& study);
-std::string serving_tune_page(const ServingTuneStudy& study);
+/// The sections of what it rests on are there where the basis is given.
+std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& basis = {});
 
 /// Searches and prints; `root` is the scenario, of file `path`. Throws UsageError for options that
 /// are about a training.

@@ -170,7 +170,7 @@ CsvText serving_tune_csv(const ServingTuneStudy& study) {
   return out;
 }
 
-std::string serving_tune_page(const ServingTuneStudy& study) {
+std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& basis) {
   const ServingTune& r = study.result;
   Page page("Layouts",
             fmt::format("{} served by {}", study.base.model.name, counted(r.gpus, "GPU")));
@@ -217,10 +217,7 @@ std::string serving_tune_page(const ServingTuneStudy& study) {
     page.table(table);
   }
   page.section("What was searched", load_length_words(study) + " " + search_words(study));
-  if (!study.base.assumptions.empty()) {
-    page.section("Assumed");
-    page.list(study.base.assumptions);
-  }
+  add_basis(page, basis);
   page.foot(fmt::format("Scenario: {}.", study.base.file));
   return page.html(chart_library());
 }

@@ -25,6 +25,7 @@
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/serving_tune.hpp"
 #include "tools/lockstep/tune/tune_options.hpp"
@@ -251,6 +252,16 @@ TuneStudy studied(const std::string& path, const std::string& text, const Preset
   return study;
 }
 
+/// What the page of the search says that it rests on.
+AnswerBasis tune_basis(const CommandInput& input, const PresetStore& presets,
+                       const TuneStudy& study, const std::vector<std::string>& sets) {
+  return {.simulated = job_words(study.base),
+          .written = written_in(JsonCursor::parse(input.file, input.text, JsonStyle::plain, sets)),
+          .assumptions = study.base.assumptions,
+          .presets = &presets,
+          .named = presets_of(study.base, presets)};
+}
+
 /// The best layout for each value of --vary.
 Exit answer_varied_tune(const CommandInput& input, const PresetStore& presets,
                         const ParsedOptions& options, Console& console) {
@@ -265,7 +276,10 @@ Exit answer_varied_tune(const CommandInput& input, const PresetStore& presets,
     sets.insert(sets.end(), point.begin(), point.end());
     return tune_json(studied(input.file, input.text, presets, sets, options, console));
   };
-  return answer_varied(input.file, answer_to, kOfOneSearch, "tune", options, console);
+  const WrittenScenario written =
+      written_in(JsonCursor::parse(input.file, input.text, JsonStyle::plain, changes_of(options)));
+  return answer_varied({input.file, written, presets}, answer_to, kOfOneSearch, "tune", options,
+                       console);
 }
 
 Exit answer_tune(const CommandInput& input, const PresetStore& presets,
@@ -296,7 +310,7 @@ Exit answer_tune(const CommandInput& input, const PresetStore& presets,
         "\n");
     file.commit();
   }
-  if (reports) write_report(options, tune_page(study));
+  if (reports) write_report(options, tune_page(study, tune_basis(input, presets, study, sets)));
   const Answer answer = format == "json"  ? Answer(JsonText(tune_json(study)))
                         : format == "csv" ? Answer(tune_csv(study))
                                           : Answer::terminal(tune_table(study, console.style));

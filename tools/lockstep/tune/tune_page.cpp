@@ -225,7 +225,7 @@ Html tune_headline(const TuneStudy& study) {
 
 }  // namespace
 
-std::string tune_page(const TuneStudy& study) {
+std::string tune_page(const TuneStudy& study, const AnswerBasis& basis) {
   const TuneResult& r = study.result;
   Page page("Layouts",
             fmt::format("{} on {}", study.base.job.model.name, counted(study.base.gpus(), "GPU")));
@@ -258,10 +258,7 @@ std::string tune_page(const TuneStudy& study) {
     page.section("Notes");
     page.list(notes);
   }
-  if (!study.base.assumptions.empty()) {
-    page.section("Assumed");
-    page.list(study.base.assumptions);
-  }
+  add_basis(page, basis);
   page.foot(fmt::format("Scenario: {}.", study.base.file));
   return page.html(chart_library());
 }

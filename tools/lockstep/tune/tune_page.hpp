@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/tune/tune_output.hpp"
 
 namespace lockstep {
@@ -10,6 +11,7 @@ namespace lockstep {
 /// The page of `lockstep tune --report`: the best layouts with their intervals and ties, the front
 /// of time and memory (and money, where there is a price), where each one's time goes, what was
 /// left out and why. Throws UsageError without a chart library (assets.hpp).
-std::string tune_page(const TuneStudy& study);
+/// The sections of what it rests on are there where the basis is given.
+std::string tune_page(const TuneStudy& study, const AnswerBasis& basis = {});
 
 }  // namespace lockstep

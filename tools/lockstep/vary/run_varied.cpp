@@ -98,7 +98,7 @@ InputError interruption_of(const std::string& file) {
                      .nearest = {}});
 }
 
-Exit answer_varied(const std::string& path, const AskPoint& answer_to,
+Exit answer_varied(const VariedInput& input, const AskPoint& answer_to,
                    std::span<const std::string_view> of_one_point, std::string_view command,
                    const ParsedOptions& options, Console& console) {
   for (const std::string_view option : of_one_point) {
@@ -111,11 +111,13 @@ Exit answer_varied(const std::string& path, const AskPoint& answer_to,
   const bool reports = wants_report(options);
   const InterruptGuard guard;
   const std::optional<Varied> varied =
-      asked_for_each(path, answer_to, parse_axes(options.all("vary")), console);
+      asked_for_each(input.path, answer_to, parse_axes(options.all("vary")), console);
   const bool interrupted = InterruptGuard::interrupted();
   if (interrupted) console.err << fmt::format("lockstep {}: interrupted\n", command);
   if (!varied) return Exit::interrupted;
-  if (reports) write_report(options, vary_page(*varied));
+  if (reports) {
+    write_report(options, vary_page(*varied, varied_basis(*varied, input.written, input.presets)));
+  }
   write_output(format == "json" ? Answer(JsonText(varied_json(*varied)))
                : format == "csv"
                    ? Answer(varied_csv(*varied))
@@ -143,7 +145,8 @@ Exit run_varied(const std::string& path,
     if (!answer) throw interruption_of(path);
     return answer->json();
   };
-  return answer_varied(path, answer_to, kOfOnePoint, "run", options, console);
+  return answer_varied({.path = path, .presets = presets}, answer_to, kOfOnePoint, "run", options,
+                       console);
 }
 
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,

@@ -11,6 +11,7 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/answer/advice.hpp"
+#include "sim/answer/step_answer.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
@@ -22,10 +23,17 @@ namespace lockstep {
 using AskPoint = std::function<nlohmann::ordered_json(const std::vector<std::string>& changes,
                                                       const std::function<void(double)>& reached)>;
 
+/// What is asked about, and what a page says of it: `written`, null where the answers have it.
+struct VariedInput {
+  std::string path;
+  WrittenScenario written{};
+  const PresetStore& presets;
+};
+
 /// The answers over --vary as a table, JSON, CSV, and a page where --report asks for one; a line on
 /// standard error where a point has none. Ctrl-C ends the asking: the points that are left have no
 /// answer. Throws UsageError where an option of `of_one_point` is given too.
-Exit answer_varied(const std::string& path, const AskPoint& answer_to,
+Exit answer_varied(const VariedInput& input, const AskPoint& answer_to,
                    std::span<const std::string_view> of_one_point, std::string_view command,
                    const ParsedOptions& options, Console& console);
 

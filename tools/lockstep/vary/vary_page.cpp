@@ -5,7 +5,9 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -358,9 +360,62 @@ Html headline_of(const std::vector<Compared>& all) {
   return out.empty() ? escaped("No point has a number to compare.") : out;
 }
 
+/// The scenario that the first point with an answer was asked with; null: answers have none.
+nlohmann::ordered_json first_written(const Varied& varied) {
+  for (const VariedPoint& point : varied.points) {
+    if (point.ok() && point.answer.contains("scenario")) return point.answer.at("scenario");
+  }
+  return nullptr;
+}
+
+/// With the list of an axis's values in place of any value that it has there; null stays null.
+WrittenScenario with_all_values(const Varied& varied, nlohmann::ordered_json scenario) {
+  if (!scenario.is_object()) return nullptr;
+  for (const VaryAxis& axis : varied.axes) {
+    std::string pointer = axis.path;
+    if (!pointer.starts_with('/')) {
+      std::ranges::replace(pointer, '.', '/');
+      pointer.insert(0, 1, '/');
+    }
+    const nlohmann::ordered_json::json_pointer at(pointer);
+    if (scenario.contains(at)) scenario[at] = axis.values;
+  }
+  return std::make_shared<const nlohmann::ordered_json>(std::move(scenario));
+}
+
+std::vector<std::string> assumed_for_points(const Varied& varied) {
+  std::vector<std::string> out;
+  for (const VariedPoint& point : varied.points) {
+    const auto assumed = point.answer.find("assumptions");
+    if (!point.ok() || assumed == point.answer.end() || !assumed->is_array()) continue;
+    for (const nlohmann::ordered_json& each : *assumed) {
+      const auto text = each.get<std::string>();
+      if (std::ranges::find(out, text) == out.end()) out.push_back(text);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
-std::string vary_page(const Varied& varied) {
+AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
+                         const PresetStore& presets) {
+  AnswerBasis basis{.title = "What was varied",
+                    .simulated = {{"Scenario", varied.file}},
+                    .written = with_all_values(varied, written ? *written : first_written(varied)),
+                    .assumptions = assumed_for_points(varied),
+                    .presets = &presets};
+  for (const VaryAxis& axis : varied.axes) {
+    basis.simulated.push_back({axis.path, fmt::format("{}", fmt::join(axis.values, ", "))});
+    nlohmann::ordered_json of_key = nlohmann::ordered_json::object();
+    of_key[axis.path.substr(axis.path.find_last_of("./") + 1)] = axis.values;
+    const std::vector<NamedPreset> named = presets_named(of_key, presets);
+    basis.named.insert(basis.named.end(), named.begin(), named.end());
+  }
+  return basis;
+}
+
+std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
   Page page("What if", fmt::format("{} of {}", axes_words(varied), varied.file));
   const std::vector<Compared> all = compared_in(varied);
   page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
@@ -373,6 +428,7 @@ std::string vary_page(const Varied& varied) {
     page.section("Without an answer");
     page.list(errors);
   }
+  add_basis(page, basis);
   page.foot("Scenario: " + varied.file + ".");
   return page.html(chart_library());
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/vary/vary.hpp"
 
 namespace lockstep {
@@ -11,6 +12,12 @@ namespace lockstep {
 /// values, with its interval; for two axes a line for each value of the second; small charts of the
 /// other numbers; a table of all points. Of several collectives the same of each. Throws UsageError
 /// without a chart library (assets.hpp).
-std::string vary_page(const Varied& varied);
+/// The sections of what it rests on are there where the basis is given.
+std::string vary_page(const Varied& varied, const AnswerBasis& basis = {});
+
+/// What the page says that the answers rest on: the axes, the scenario with all values of these,
+/// and what was assumed for any point. `written`: the scenario; null: the first answer has it.
+AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
+                         const PresetStore& presets);
 
 }  // namespace lockstep
