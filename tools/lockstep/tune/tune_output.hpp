@@ -30,6 +30,9 @@ std::string layout_words(const TrainingJob& job);
 /// "The scenario's own layout"; where options stand for a scenario nobody wrote one: which it is.
 std::string own_layout_name(const TuneStudy& study);
 
+/// What "close" means beside a layout, and that the first may be slower than one of those; empty
+/// where none is close.
+std::string close_sentence(const TuneStudy& study);
 /// What the answers of the best layouts leave out, each sentence with the ranks that it is about.
 std::vector<std::string> tune_notes(const TuneStudy& study);
 

@@ -158,6 +158,19 @@ void add_time_parts(Page& page, const std::vector<ShownLayout>& shown) {
              stacked_bars(names, parts, "%"));
 }
 
+/// "ties with the fastest, close"; nothing for one that is neither.
+std::string standing(const ShownLayout& shown) {
+  const bool ties = shown.layout->ties && !shown.own;
+  const bool close = shown.layout->memory.close();
+  return fmt::format("{}{}{}", ties ? "ties with the fastest" : "", ties && close ? ", " : "",
+                     close ? "close" : "");
+}
+
+Html with_standing(const ShownLayout& shown) {
+  const std::string words = standing(shown);
+  return words.empty() ? escaped(shown.name) : with_detail(escaped(shown.name), words);
+}
+
 PageTable layout_rows(const TuneStudy& study, const std::vector<ShownLayout>& shown) {
   const bool money = money_of(study, *shown.front().layout).has_value();
   PageTable table{.columns = {{.title = "Layout"},
@@ -169,13 +182,11 @@ PageTable layout_rows(const TuneStudy& study, const std::vector<ShownLayout>& sh
   for (const ShownLayout& each : shown) {
     const TunedLayout& l = *each.layout;
     const double gib = gib_of(l.peak.needed());
-    table.rows.push_back(
-        {{.content = l.ties && !each.own ? with_detail(escaped(each.name), "ties with the fastest")
-                                         : escaped(each.name)},
-         PageCell::number(page_duration(l.step_s), l.step_s),
-         PageCell::number(range_of_step(each), l.step_s * each.interval->low),
-         PageCell::number(page_percent(l.mfu, 1), l.mfu),
-         PageCell::number(page_with(gib, "GiB"), gib)});
+    table.rows.push_back({{.content = with_standing(each)},
+                          PageCell::number(page_duration(l.step_s), l.step_s),
+                          PageCell::number(range_of_step(each), l.step_s * each.interval->low),
+                          PageCell::number(page_percent(l.mfu, 1), l.mfu),
+                          PageCell::number(page_with(gib, "GiB"), gib)});
     if (money) {
       const double usd = *money_of(study, l);
       table.rows.back().push_back(PageCell::number(page_usd(usd), usd));
@@ -240,7 +251,7 @@ std::string tune_page(const TuneStudy& study, const AnswerBasis& basis) {
          .label = fmt::format("memory, of {:.1f} GiB usable", gib_of(best.usable))},
         {.value = grouped(static_cast<double>(r.ties)), .label = "layouts as good, within 1 %"}});
     const std::vector<ShownLayout> shown = shown_layouts(study);
-    page.section("The best layouts");
+    page.section("The best layouts", close_sentence(study));
     add_step_bars(page, study, shown);
     page.table(layout_rows(study, shown));
     add_fronts(page, study, shown);

@@ -219,13 +219,7 @@ std::string notes(const TuneStudy& study) {
                        duration_text(r.fastest_s), grouped(static_cast<double>(r.ties)),
                        r.best.front().ties ? "; the plainest of them comes first" : "");
   }
-  const auto is_close = [](const TunedLayout& layout) { return layout.memory.close(); };
-  if (std::ranges::any_of(r.best, is_close)) {
-    out += fmt::format(
-        "close: may not fit, by what is assumed of its memory; one that surely fits comes first "
-        "where it takes at most {:g} % longer than the fastest. ",
-        100 * kSafer);
-  }
+  if (const std::string close = close_sentence(study); !close.empty()) out += close + " ";
   if (!study.intervals.empty()) {
     out += fmt::format("90 %: the interval that holds nine of ten runs ({}).",
                        words_of(study.intervals.front()));
@@ -266,6 +260,15 @@ std::string layout_words(const TrainingJob& job) {
   if (p.sharding != Sharding::none) out += fmt::format(" {}", name_of(p.sharding));
   if (job.recompute != Recompute::none) out += fmt::format(" {}", name_of(job.recompute));
   return out;
+}
+
+std::string close_sentence(const TuneStudy& study) {
+  const auto is_close = [](const TunedLayout& layout) { return layout.memory.close(); };
+  if (std::ranges::none_of(study.result.best, is_close)) return {};
+  return fmt::format(
+      "close: may not fit, by what is assumed of its memory; one that surely fits comes first "
+      "where it takes at most {:g} % longer than the fastest.",
+      100 * kSafer);
 }
 
 namespace {
