@@ -7,6 +7,8 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/answer/fields.hpp"
+#include "sim/step/step_report.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
@@ -43,6 +45,24 @@ MetricWords metric_words(const std::string& metric, double largest) {
     return {unit, page_usd};
   }
   return {count_unit(largest), plain_number};
+}
+
+/// "Step", "MFU", "Energy per step": the metric in words, as a sentence begins.
+std::string metric_title(const std::string& metric) {
+  std::string out = FieldInfo{.name = metric, .kind = FieldKind::number}.title();
+  if (out.starts_with("mfu") || out.starts_with("hfu")) {
+    return (out.front() == 'm' ? "MFU" : "HFU") + out.substr(3);
+  }
+  if (!out.empty() && out.front() >= 'a' && out.front() <= 'z') {
+    out.front() = static_cast<char>(out.front() - 'a' + 'A');
+  }
+  return out;
+}
+
+/// Of a part of the step its title, of another the name as it is.
+std::string bucket_title(const std::string& name) {
+  const auto found = std::ranges::find(buckets(), name, &BucketInfo::name);
+  return found == buckets().end() ? name : std::string(found->title);
 }
 
 std::string said_value(const nlohmann::ordered_json& value) {
@@ -124,7 +144,7 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
           {.title = "From"},
           {.title = "To"},
           {.title = "Change", .numeric = true},
-          {.title = c.metric, .numeric = true},
+          {.title = metric_title(c.metric), .numeric = true},
           {.title = "Alone", .numeric = true, .about = "made in the first scenario by itself"},
           {.title = "Mostly in"}}};
   const auto share = [&](double change) {
@@ -143,10 +163,10 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
         cells.push_back(PageCell::number(how.text(row.value), row.value));
         cells.push_back(row.alone ? PageCell::number(share(*row.alone), *row.alone)
                                   : PageCell::unknown());
-        cells.push_back(
-            row.bucket.empty()
-                ? PageCell::unknown()
-                : PageCell::text(fmt::format("{} {}", row.bucket, error_text(row.bucket_change))));
+        cells.push_back(row.bucket.empty()
+                            ? PageCell::unknown()
+                            : PageCell::text(fmt::format("{} {}", bucket_title(row.bucket),
+                                                         error_text(row.bucket_change))));
       }
       table.rows.push_back(std::move(cells));
     }
@@ -179,7 +199,7 @@ std::string compare_page(const Comparison& c, const PresetStore* presets) {
     largest = std::max(largest, std::abs(change.value));
   const MetricWords how = metric_words(c.metric, largest);
   page.headline(
-      escaped(c.metric + " goes from ") + strong(how.text(c.from)) + escaped(" to ") +
+      escaped(metric_title(c.metric) + " goes from ") + strong(how.text(c.from)) + escaped(" to ") +
       strong(how.text(c.to)) +
       escaped(c.from == 0 ? std::string(".")
                           : fmt::format(": {}.", error_text((c.to - c.from) / std::abs(c.from)))));
@@ -199,7 +219,7 @@ std::string compare_page(const Comparison& c, const PresetStore* presets) {
         c.changes, [](const ComparedChange& change) { return change.change != 0; });
     page.section("From the first to the second",
                  "Each difference is made on top of those above it, and simulated.");
-    page.chart({.title = c.metric + ", difference by difference",
+    page.chart({.title = metric_title(c.metric) + ", difference by difference",
                 .about = "Orange raises it, green lowers it. What moves nothing is in the table.",
                 .summary = "A waterfall; the table below has the same figures.",
                 .height_px = bars_height(static_cast<std::size_t>(moving) + 2)},
