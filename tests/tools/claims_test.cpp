@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "models/base/text_file.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -36,30 +38,38 @@ Ran answer_of(const std::string& file, const std::string& format) {
   return lockstep_with({traffic ? "comm" : "run", path, "--format", format});
 }
 
+Ran ran_with_page(std::vector<std::string> arguments, const std::string& page) {
+  if (!page.empty()) arguments.insert(arguments.end(), {"--report", page});
+  return lockstep_with(arguments);
+}
+
 /// A small job with this as its "expect".
-Ran small_job(const std::string& expect, const std::string& format = "table") {
+Ran small_job(const std::string& expect, const std::string& format = "table",
+              const std::string& page = {}) {
   const test::TemporaryFolder folder;
   const std::string file =
       folder.write("small.json", R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100"},
                         "stack": "megatron_core", "parallelism": {"tensor": 8},
                         "batch": {"sequences": 8, "tokens": 4096}, "expect": )" +
                                      expect + "}");
-  return lockstep_with({"run", file, "--format", format});
+  return ran_with_page({"run", file, "--format", format}, page);
 }
 
 /// Two jobs of an hour on one node, one after the other, with this as their "expect".
-Ran small_queue(const std::string& expect, const std::string& format = "table") {
+Ran small_queue(const std::string& expect, const std::string& format = "table",
+                const std::string& page = {}) {
   const test::TemporaryFolder folder;
   const std::string file =
       folder.write("queue.json", R"({"cluster": {"node": "dgx_h100", "nodes": 1},
         "queue": {"order": "fifo", "admission": "strict",
                   "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h", "tasks": 2}}]},
         "expect": )" + expect + "}");
-  return lockstep_with({"run", file, "--format", format});
+  return ran_with_page({"run", file, "--format", format}, page);
 }
 
 /// Fifty requests on one GPU with this as their "expect".
-Ran small_service(const std::string& expect, const std::string& format = "table") {
+Ran small_service(const std::string& expect, const std::string& format = "table",
+                  const std::string& page = {}) {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("service.json", R"({"model": "llama3_8b",
         "cluster": {"node": "dgx_h100", "nodes": 1},
@@ -67,7 +77,7 @@ Ran small_service(const std::string& expect, const std::string& format = "table"
                              "output": {"mean": 20}},
                     "pools": {"both": {"engine": "vllm"}}, "weights": "bf16"},
         "expect": )" + expect + "}");
-  return lockstep_with({"run", file, "--format", format});
+  return ran_with_page({"run", file, "--format", format}, page);
 }
 
 }  // namespace
@@ -121,6 +131,40 @@ TEST_CASE("claims: the figures that a reason names are those of the answer") {
     const std::string words =
         fmt::format(" {:.{}f}{}", value / told.unit, told.decimals, told.behind);
     CHECK_MESSAGE(because.find(words) != std::string::npos, because << " without" << words);
+  }
+}
+
+TEST_CASE("claims: the page says what is claimed, whether it holds, why, and the figures") {
+  const auto expect = [](const std::string& bound) {
+    return R"({"source": "hearsay", "claim": "One GPU <does> it all.", "holds": false,
+               "because": "It is shared & slow.", "that": [")" +
+           bound + "\"]}";
+  };
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/page.html";
+  const auto check = [&](const Ran& ran) {
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    const std::string html = read_text_file(page);
+    for (const char* words : {"One GPU &lt;does&gt; it all.", "This does not hold.", "hearsay",
+                              "It is shared &amp; slow.", ": it is "}) {
+      CHECK_MESSAGE(html.find(words) != std::string::npos, words);
+    }
+  };
+  check(small_job(expect("mfu<0.9"), "table", page));
+  check(small_queue(expect("makespan_s>=7200"), "table", page));
+  check(small_service(expect("served==50"), "table", page));
+}
+
+TEST_CASE("claims: the pages of a run of days and of traffic say them too") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/page.html";
+  for (const auto& [command, file] :
+       {std::pair{"run", "no-checkpoints"}, {"comm", "all-reduce-all-to-all"}}) {
+    CAPTURE(file);
+    const std::string path = std::string(LOCKSTEP_SOURCE_DIR) + "/" + kClaims + file + ".json";
+    const Ran ran = lockstep_with({command, path, "--report", page});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    CHECK(read_text_file(page).find("<h2>Claim</h2>") != std::string::npos);
   }
 }
 

@@ -133,10 +133,11 @@ IntervalOptimum find_optimum(const CampaignPlan& plan, SampleOptions sampling, C
   return optimise_interval(plan.campaign, sampling, plan.writes.front().least_interval());
 }
 
-void write_files(const CampaignResult& result, const ParsedOptions& options, const Behind* behind) {
+void write_files(const CampaignResult& result, const ParsedOptions& options, const Behind* behind,
+                 const ClaimCheck* claim) {
   if (options.has("report")) {
     OutputFile file(options.get("report"));
-    file.write(run_page(result, behind));
+    file.write(run_page(result, behind, claim));
     file.commit();
   }
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
@@ -200,7 +201,7 @@ Exit run_campaign(const CampaignInput& input, const RunWork& work, const Written
   if (reports && result.summary.trajectories > 0) {
     behind.emplace(scenario.file, ScenarioAnswer(AnswerKind::run, json), input.presets);
   }
-  write_files(result, options, behind ? &*behind : nullptr);
+  write_files(result, options, behind ? &*behind : nullptr, claim ? &*claim : nullptr);
   warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
   const auto table = [&] {

@@ -410,7 +410,7 @@ StepVerdict judge_step(const RunResult& result, const std::vector<Assertion>& as
 }
 
 void write_step_files(const ParsedOptions& options, const PresetStore& presets,
-                      const RunResult& result) {
+                      const RunResult& result, const ClaimCheck* claim) {
   if (exports_trace(options)) export_trace(options, result.scenario);
   if (options.has("power-trace")) write_power_trace(options.get("power-trace"), result);
   if (options.has("trace")) {
@@ -423,7 +423,8 @@ void write_step_files(const ParsedOptions& options, const PresetStore& presets,
     file.commit();
   }
   if (options.has("svg")) write_svg(options.get("svg"), result);
-  if (options.has("report")) write_report(options, step_page(result, {.presets = &presets}));
+  if (options.has("report"))
+    write_report(options, step_page(result, {.presets = &presets, .claim = claim}));
 }
 
 /// What options say of the answer to any scenario that is a job.
@@ -437,7 +438,7 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
   predict_step(options, presets, result, console);
   if (exports_trace(options)) note_trace(result.scenario);
   const StepVerdict verdict = judge_step(result, wanted.assertions, wanted.format == "json");
-  write_step_files(options, presets, result);
+  write_step_files(options, presets, result, verdict.claim ? &*verdict.claim : nullptr);
   warn_of_old_names(wanted.assertions, verdict.json, console);
   write_output(
       formatted(result, verdict.json, verdict.claim, wanted.format, output_style(options, console)),

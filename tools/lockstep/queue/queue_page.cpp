@@ -15,6 +15,7 @@
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -419,13 +420,14 @@ void add_longest_waits(Page& page, const QueueAnswer& a) {
 
 }  // namespace
 
-std::string queue_page(const QueueAnswer& a, const Behind* behind) {
+std::string queue_page(const QueueAnswer& a, const Behind* behind, const ClaimCheck* claim) {
   Page page("Queue",
             fmt::format("{} on {}", counted(static_cast<double>(a.spec.jobs.size()), "job"),
                         counted(a.spec.cluster.gpus(), "GPU")));
   if (behind != nullptr) behind->open_figures(page);
   if (!a.spec.about.empty()) page.about(a.spec.about);
   add_queue_headline(page, a);
+  add_claim_section(page, claim);
   add_queue_buckets(page, a);
   add_over_time(page, a);
   add_queue_gantt(page, a);

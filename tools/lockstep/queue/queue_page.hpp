@@ -8,8 +8,10 @@
 namespace lockstep {
 
 class Behind;
+class ClaimCheck;
 
 /// Draws the jobs' spans where they were kept and are few enough to be told apart.
-std::string queue_page(const QueueAnswer& answer, const Behind* behind = nullptr);
+std::string queue_page(const QueueAnswer& answer, const Behind* behind = nullptr,
+                       const ClaimCheck* claim = nullptr);
 
 }  // namespace lockstep

@@ -441,7 +441,7 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const PresetStore
   }
   if (reports) {
     const Behind behind(spec.file, ScenarioAnswer(AnswerKind::queue, json), presets);
-    write_report(options, queue_page(answer, &behind));
+    write_report(options, queue_page(answer, &behind, claim ? &*claim : nullptr));
   }
   write_option_file(options, "trace", [&] { return queue_timeline(answer); });
   write_option_file(options, "metrics", [&] { return queue_metrics(answer); });

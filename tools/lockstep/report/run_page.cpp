@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/lockstep/report/behind.hpp"
+#include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/data_section.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/money_section.hpp"
@@ -78,10 +79,11 @@ void add_run_sections(Page& page, const CampaignResult& result, const PresetStor
   add_basis(page, run_basis(result, presets));
 }
 
-std::string run_page(const CampaignResult& result, const Behind* behind) {
+std::string run_page(const CampaignResult& result, const Behind* behind, const ClaimCheck* claim) {
   Page page("Run report", run_title(result));
   if (behind != nullptr) behind->open_figures(page);
   add_run_headline(page, result);
+  add_claim_section(page, claim);
   add_run_sections(page, result, behind != nullptr ? &behind->presets() : nullptr);
   if (behind != nullptr) behind->add_to(page);
   add_run_foot(page, result);

@@ -12,6 +12,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "tools/lockstep/report/behind.hpp"
+#include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -170,6 +171,7 @@ std::string step_page(const RunResult& result, const StepPageExtras& extras) {
     behind->open_figures(page);
   }
   add_step_headline(page, result);
+  add_claim_section(page, extras.claim);
   if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);
   if (behind) {

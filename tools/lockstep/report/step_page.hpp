@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/answer/advice.hpp"
+#include "sim/answer/claim_check.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 
@@ -15,6 +16,7 @@ class Page;
 struct StepPageExtras {
   const PresetStore* presets = nullptr;  ///< the sources of all values
   const Advice* advice = nullptr;        ///< what would help
+  const ClaimCheck* claim = nullptr;     ///< what the scenario claims
 };
 
 /// The page. Throws UsageError where the program was built without its chart library (assets.hpp).

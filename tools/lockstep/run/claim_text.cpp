@@ -36,25 +36,33 @@ std::string figure_text(std::string_view field, double value) {
 
 }  // namespace
 
-std::string claim_text(const ClaimCheck& check, const TextStyle& style) {
+ClaimWords claim_words(const ClaimCheck& check) {
   const Claim& claim = check.claim();
-  const std::string& source = check.source();
-  constexpr int kIndent = 2;
-  const auto paragraph = [](const std::string& words) {
-    return "  " + wrap(words, kTextColumns - kIndent, kIndent) + "\n";
-  };
-  std::string out = "\n" + style.bold(claim.sentence.empty() ? "Expected" : "Claim") +
-                    (source.empty() ? "" : " (" + source + ")") + "\n";
+  ClaimWords out{.title = claim.sentence.empty() ? "Expected" : "Claim",
+                 .source = check.source(),
+                 .explanation = claim.explanation};
   if (!claim.sentence.empty()) {
-    out +=
-        paragraph('"' + claim.sentence + "\" This " + (claim.holds ? "holds." : "does not hold."));
+    out.verdict = '"' + claim.sentence + "\" This " + (claim.holds ? "holds." : "does not hold.");
   }
-  if (!claim.explanation.empty()) out += paragraph(claim.explanation);
   for (const ClaimCheck::Bound& bound : check.bounds()) {
-    out += paragraph(bound.miss ? "NOT met: " + *bound.miss
-                                : fmt::format("{}: it is {}", bound.assertion.text,
-                                              figure_text(bound.assertion.field, *bound.value)));
+    out.bounds.push_back(bound.miss
+                             ? "NOT met: " + *bound.miss
+                             : fmt::format("{}: it is {}", bound.assertion.text,
+                                           figure_text(bound.assertion.field, *bound.value)));
   }
+  return out;
+}
+
+std::string claim_text(const ClaimCheck& check, const TextStyle& style) {
+  const ClaimWords words = claim_words(check);
+  constexpr int kIndent = 2;
+  const auto paragraph = [](const std::string& text) {
+    return text.empty() ? "" : "  " + wrap(text, kTextColumns - kIndent, kIndent) + "\n";
+  };
+  std::string out = "\n" + style.bold(words.title) +
+                    (words.source.empty() ? "" : " (" + words.source + ")") + "\n";
+  out += paragraph(words.verdict) + paragraph(words.explanation);
+  for (const std::string& bound : words.bounds) out += paragraph(bound);
   return out;
 }
 

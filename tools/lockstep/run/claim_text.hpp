@@ -2,12 +2,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/answer/claim_check.hpp"
 #include "tools/console/table.hpp"
 
 namespace lockstep {
 
+/// Its sentences, for whatever shows them.
+struct ClaimWords {
+  std::string title;                  ///< "Claim"; "Expected" where there are only bounds
+  std::string source;                 ///< where it is from; may be empty
+  std::string verdict{};              ///< "... This does not hold."; empty where nothing is claimed
+  std::string explanation;            ///< may be empty
+  std::vector<std::string> bounds{};  ///< each with the answer's figure
+};
+ClaimWords claim_words(const ClaimCheck& check);
+
+/// Of the terminal: below the answer.
 std::string claim_text(const ClaimCheck& check, const TextStyle& style);
 
 }  // namespace lockstep

@@ -343,7 +343,7 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const PresetS
   }
   if (reports) {
     const Behind behind(spec.file, ScenarioAnswer(AnswerKind::serving, json), presets);
-    write_report(options, serving_page(answer, &behind));
+    write_report(options, serving_page(answer, &behind, claim ? &*claim : nullptr));
   }
   write_option_file(options, "trace", [&] { return serving_timeline(answer); });
   write_option_file(options, "metrics", [&] { return serving_metrics(answer); });

@@ -13,6 +13,7 @@
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
+#include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -432,12 +433,13 @@ std::vector<NamedWords> serving_basis(const ServingSpec& spec) {
 
 }  // namespace
 
-std::string serving_page(const ServingAnswer& a, const Behind* behind) {
+std::string serving_page(const ServingAnswer& a, const Behind* behind, const ClaimCheck* claim) {
   Page page("Serving",
             fmt::format("{} served by {}", a.spec.model.name, counted(a.spec.gpus(), "GPU")));
   if (behind != nullptr) behind->open_figures(page);
   if (!a.spec.about.empty()) page.about(a.spec.about);
   add_serving_headline(page, a);
+  add_claim_section(page, claim);
   add_served_times(page, a);
   add_objectives(page, a);
   add_distribution(page, a);

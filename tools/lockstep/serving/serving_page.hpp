@@ -8,7 +8,9 @@
 namespace lockstep {
 
 class Behind;
+class ClaimCheck;
 
-std::string serving_page(const ServingAnswer& answer, const Behind* behind = nullptr);
+std::string serving_page(const ServingAnswer& answer, const Behind* behind = nullptr,
+                         const ClaimCheck* claim = nullptr);
 
 }  // namespace lockstep
