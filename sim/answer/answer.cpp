@@ -130,24 +130,6 @@ std::optional<ScenarioAnswer> of_serving(ServingSpec& spec, const WrittenScenari
   return ScenarioAnswer(AnswerKind::serving, std::move(json));
 }
 
-/// The member that a dotted path ends at; elements of lists and of objects with keys of their own
-/// are skipped.
-const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view path) {
-  const std::size_t dot = path.find('.');
-  for (const FieldInfo& field : fields) {
-    if (field.name != path.substr(0, dot)) continue;
-    if (dot == std::string_view::npos) return &field;
-    std::string_view rest = path.substr(dot + 1);
-    if (field.kind == FieldKind::objects) {
-      const std::size_t next = rest.find('.');
-      if (next == std::string_view::npos) return nullptr;
-      rest = rest.substr(next + 1);
-    }
-    return field_at(field.members, rest);
-  }
-  return nullptr;
-}
-
 /// ": it is the mean over ended jobs of end less submission, and ended is 0"; what a number without
 /// a value would be, and which of what goes into it is nothing.
 std::string why_null(const Json& answer, std::string_view field) {

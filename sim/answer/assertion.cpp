@@ -50,18 +50,6 @@ const nlohmann::ordered_json* step_into(const nlohmann::ordered_json& from,
   return index < from.size() ? &from[index] : nullptr;
 }
 
-/// What a dotted path ends at; null if there is no such member.
-const nlohmann::ordered_json* member_at(const nlohmann::ordered_json& result,
-                                        std::string_view path) {
-  const nlohmann::ordered_json* at = &result;
-  while (!path.empty() && at != nullptr) {
-    const std::size_t dot = path.find('.');
-    at = step_into(*at, std::string(path.substr(0, dot)));
-    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
-  }
-  return at;
-}
-
 std::optional<double> parse_bound(std::string text) {
   const bool percent = !text.empty() && text.back() == '%';
   if (percent) text = std::string(trimmed(std::string_view(text).substr(0, text.size() - 1)));
@@ -91,6 +79,17 @@ bool holds(Assertion::Operator op, double value, double bound) {
 }
 
 }  // namespace
+
+const nlohmann::ordered_json* member_at(const nlohmann::ordered_json& result,
+                                        std::string_view path) {
+  const nlohmann::ordered_json* at = &result;
+  while (!path.empty() && at != nullptr) {
+    const std::size_t dot = path.find('.');
+    at = step_into(*at, std::string(path.substr(0, dot)));
+    path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
+  }
+  return at;
+}
 
 std::string_view assertion_form() {
   return "FIELD OPERATOR NUMBER with an operator of >=, <=, >, <, ==, such as \"mfu>=0.40\"";

@@ -25,6 +25,9 @@ struct Assertion {
 std::optional<Assertion> try_assertion(const std::string& text);
 /// What the form is, for messages.
 std::string_view assertion_form();
+/// What a dotted path ends at, an element of a list by its name or its index; null: there is none.
+const nlohmann::ordered_json* member_at(const nlohmann::ordered_json& result,
+                                        std::string_view path);
 /// The number at a dotted path, a truth value as 0 or 1; nothing if there is none.
 std::optional<double> number_at(const nlohmann::ordered_json& result, std::string_view path);
 /// Whether a dotted path ends at a member that has no value (null), such as the mean of no jobs.

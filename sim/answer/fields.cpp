@@ -110,6 +110,22 @@ std::string FieldInfo::title() const {
   return out;
 }
 
+const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  for (const FieldInfo& field : fields) {
+    if (field.name != path.substr(0, dot)) continue;
+    if (dot == std::string_view::npos) return &field;
+    std::string_view rest = path.substr(dot + 1);
+    if (field.kind == FieldKind::objects) {
+      const std::size_t next = rest.find('.');
+      if (next == std::string_view::npos) return nullptr;
+      rest = rest.substr(next + 1);
+    }
+    return field_at(field.members, rest);
+  }
+  return nullptr;
+}
+
 nlohmann::ordered_json object_schema(std::span<const FieldInfo> fields) {
   Json properties = Json::object(), required = Json::array();
   for (const FieldInfo& field : fields) {

@@ -237,6 +237,9 @@ class FieldTable {
   std::vector<Row> rows_;
 };
 
+/// The member that a dotted path ends at; elements of lists are skipped. Null: none has that name.
+const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view path);
+
 /// The schema of an object with these members and no others.
 nlohmann::ordered_json object_schema(std::span<const FieldInfo> fields);
 

@@ -24,6 +24,40 @@ constexpr std::string_view kRun = "step_s gpus trajectories";
 constexpr std::string_view kRollout =
     "replicas generation_gpus response_mean_tokens sequences_mean";
 
+// Of a service: what the times of its requests are made of.
+constexpr std::string_view kServedBy =
+    "requests input_tokens output_tokens gpus replicas=pools.0.replicas passes=pools.0.passes "
+    "busy_s=pools.0.busy_s cache_tokens=pools.0.cache_tokens";
+constexpr std::string_view kFirstToken =
+    "over served requests, first token less arrival: the wait for a place in a replica's passes "
+    "and "
+    "cache, then the passes with the prompt's parts. A pass takes its matrix products at what the "
+    "card reaches of peak and HBM bandwidth, attention over the cached tokens, exchanges within "
+    "the "
+    "replica and the host's time (waterfall)";
+constexpr std::string_view kPerToken =
+    "over served requests, (last token less first) over the tokens behind the first: the passes in "
+    "between, each as long as weights and cached keys and values take through HBM, or the products "
+    "of all tokens in it, whichever is longer, with exchanges and the host's time (waterfall); "
+    "prompts of others in the same pass make it longer";
+// Of a queue.
+constexpr std::string_view kQueued =
+    "jobs gpus simulated_s never_started utilisation evictions waiting=all.waiting";
+constexpr std::string_view kQueueWait =
+    "over jobs that have started or wait, the time between submission and end in which they held "
+    "no "
+    "GPU, as the queue was played event by event: who is next by the scenario's order, what may "
+    "start by its admission and backfill, on which nodes by its placement. Of those that still "
+    "wait "
+    "at the end, what has passed";
+constexpr std::string_view kQueueCompletion =
+    "over ended jobs, end less submission: wait, start, the job's own duration, and what "
+    "evictions, "
+    "failures and slower cards or links add to it";
+constexpr std::string_view kQueueSlowdown =
+    "over ended jobs, completion over duration, of which 10 s count at least, and 1 at least "
+    "(bounded slowdown): 1 of a job that neither waits nor is slowed";
+
 constexpr std::array kFormulas{
     Formula{"step_s", "s", false,
             "end of the last event of one training step: kernels at what the card and the software "
@@ -256,10 +290,14 @@ constexpr std::array kFormulas{
             "update_s training_gpus", kAgainstStep},
     Formula{"gpus", "q", false, "GPUs of the cluster's nodes", ""},
     Formula{"jobs", "q", false, "rows of the traces and drawn jobs", ""},
-    Formula{"ended", "q", false, "jobs whose end came within the simulated time",
+    Formula{"ended", "q", false,
+            "counted while the queue is played event by event: jobs whose work was done, or whose "
+            "limit of time was reached, within the simulated time",
             "jobs simulated_s"},
-    Formula{"never_started", "q", false, "jobs that got no GPU within the simulated time",
-            "jobs simulated_s"},
+    Formula{"never_started", "q", false,
+            "counted at the end: jobs for which the order, the admission and the placement left no "
+            "free GPUs within the simulated time",
+            "jobs simulated_s gpus utilisation"},
     Formula{"cut", "q", false,
             "ended jobs that run longer than their limit, or their reservation, allows", "ended"},
     Formula{"cancelled", "q", false,
@@ -299,46 +337,55 @@ constexpr std::array kFormulas{
             "owned_usd where the machines have a price, else rent_usd, else partial_usd, "
             "over the GPU hours that jobs held",
             "held=all.gpu_hours"},
-    Formula{"wait_mean_s", "q", false,
-            "mean over jobs that have started or wait of the time between submission and end in "
-            "which they held no GPU; of those that still wait at the end, of what has passed",
-            "jobs never_started waiting=all.waiting"},
-    Formula{"wait_p50_s", "q", false, "the least wait that half of the jobs do not exceed", "jobs"},
-    Formula{"wait_p90_s", "q", false, "the least wait that 90 % of the jobs do not exceed", "jobs"},
-    Formula{"wait_p99_s", "q", false, "the least wait that 99 % of the jobs do not exceed", "jobs"},
-    Formula{"completion_mean_s", "q", false, "mean over ended jobs of end less submission",
-            "ended"},
-    Formula{"completion_p99_s", "q", false, "the least that 99 % of the ended jobs do not exceed",
-            "ended"},
-    Formula{"slowdown_mean", "q", false,
-            "mean over ended jobs of completion over duration, of which 10 s count at least, and 1 "
-            "at least",
-            "ended"},
-    Formula{"slowdown_p99", "q", false, "the least that 99 % of the ended jobs do not exceed",
-            "ended"},
+    Formula{"wait_mean_s", "q", false, kQueueWait, kQueued},
+    Formula{"wait_p50_s", "q", false, kQueueWait, kQueued},
+    Formula{"wait_p90_s", "q", false, kQueueWait, kQueued},
+    Formula{"wait_p99_s", "q", false, kQueueWait, kQueued},
+    Formula{"completion_mean_s", "q", false, kQueueCompletion, kQueued},
+    Formula{"completion_p99_s", "q", false, kQueueCompletion, kQueued},
+    Formula{"slowdown_mean", "q", false, kQueueSlowdown, kQueued},
+    Formula{"slowdown_p99", "q", false, kQueueSlowdown, kQueued},
     Formula{"gpus", "v", false, "GPUs of all replicas of all pools", ""},
     Formula{"requests", "v", false, "rows of the trace, or as many as are drawn", ""},
-    Formula{"served", "v", false, "requests whose last token came", "requests"},
-    Formula{"refused", "v", false, "requests whose prompt and answer exceed a replica's cache",
-            "requests"},
-    Formula{"span_s", "v", false, "last token less first arrival", "served"},
-    Formula{"input_tokens", "v", false, "sum over the served requests", "served"},
-    Formula{"output_tokens", "v", false, "sum over the served requests", "served"},
-    Formula{"ttft_mean_s", "v", true, "mean", "mean=ttft_s.mean"},
-    Formula{"ttft_p99_s", "v", true, "most", "most=ttft_s.p99"},
-    Formula{"tpot_mean_s", "v", true, "mean", "mean=tpot_s.mean"},
-    Formula{"tpot_p99_s", "v", true, "most", "most=tpot_s.p99"},
+    Formula{"served", "v", false,
+            "counted while the load is played pass by pass: requests whose last token came",
+            "requests refused"},
+    Formula{"refused", "v", false,
+            "requests whose prompt and answer exceed a replica's cache, which is the memory beside "
+            "weights and reserve over the bytes of a token's keys and values",
+            "requests cache_tokens=pools.0.cache_tokens"},
+    Formula{"span_s", "v", false,
+            "last token less first arrival: the load's own length, and the time in which its last "
+            "answers are worked off",
+            kServedBy},
+    Formula{"input_tokens", "v", false,
+            "sum over the served requests of lengths that the trace has, or that the load's law "
+            "drew",
+            "served"},
+    Formula{"output_tokens", "v", false,
+            "sum over the served requests of lengths that the trace has, or that the load's law "
+            "drew",
+            "served"},
+    Formula{"ttft_mean_s", "v", false, kFirstToken, kServedBy},
+    Formula{"ttft_p99_s", "v", false, kFirstToken, kServedBy},
+    Formula{"tpot_mean_s", "v", false, kPerToken, kServedBy},
+    Formula{"tpot_p99_s", "v", false, kPerToken, kServedBy},
     Formula{"output_tokens_per_s", "v", true, "output_tokens / span_s", "output_tokens span_s"},
     Formula{"output_tokens_per_s_per_gpu", "v", true, "output_tokens / span_s / gpus",
             "output_tokens span_s gpus"},
     Formula{"tokens_per_s_per_user", "v", true, "1 / tpot", "tpot=tpot_s.mean"},
     Formula{"requests_per_s", "v", true, "served / span_s", "served span_s"},
     Formula{"in_system", "v", true, "served * e2e / span_s", "served e2e=e2e_s.mean span_s"},
-    Formula{"attained_share", "v", false, "requests within every objective, over all requests",
-            "requests"},
-    Formula{"replica_failures", "v", false, "replicas that failed before the last request ended",
-            ""},
-    Formula{"retried_requests", "v", false, "requests of replicas that failed", ""},
+    Formula{"attained_share", "v", false,
+            "requests whose times to the first token, per token and to the last are all within the "
+            "objectives, over all requests, refused ones included",
+            "requests served ttft_p99_s tpot_p99_s"},
+    Formula{"replica_failures", "v", false,
+            "exponential, drawn replica by replica at the given rate, until the last request ended",
+            "gpus span_s"},
+    Formula{"retried_requests", "v", false,
+            "requests that a failed replica held; another one begins with them again",
+            "replica_failures requests"},
     Formula{"prefix_found_share", "v", false,
             "tokens of prompts that a replica held, over all of prompts that were worked on",
             "input_tokens"},
@@ -421,6 +468,41 @@ class Reader {
   std::size_t at_ = 0;
 };
 
+std::size_t parts_in(std::string_view path) {
+  return 1 + static_cast<std::size_t>(std::ranges::count(path, '.'));
+}
+
+/// The first part of a dotted path, which it takes off.
+std::string_view take_part(std::string_view& path) {
+  const std::size_t dot = std::min(path.find('.'), path.size());
+  const std::string_view part = path.substr(0, dot);
+  path.remove_prefix(std::min(dot + 1, path.size()));
+  return part;
+}
+
+/// How many parts a pattern has, if all of them are the path's first; else 0.
+std::size_t parts_matched(std::string_view pattern, std::string_view path) {
+  std::size_t parts = 0;
+  while (!pattern.empty()) {
+    if (path.empty()) return 0;
+    const std::string_view wanted = take_part(pattern), found = take_part(path);
+    if (wanted != "*" && wanted != found) return 0;
+    ++parts;
+  }
+  return parts;
+}
+
+/// What an input's path means for the number at `path`: ".seconds" is beside it, "..layers" beside
+/// the member around it.
+std::string path_from(std::string_view path, std::string_view input) {
+  if (!input.starts_with('.')) return std::string(input);
+  while (input.starts_with('.')) {
+    input.remove_prefix(1);
+    path = path.substr(0, path.rfind('.') == std::string_view::npos ? 0 : path.rfind('.'));
+  }
+  return path.empty() ? std::string(input) : std::string(path) + "." + std::string(input);
+}
+
 char letter_of(AnswerKind kind) {
   constexpr std::string_view kLetters = "srjlqv";
   return kLetters[static_cast<std::size_t>(kind)];
@@ -437,7 +519,26 @@ const Formula* formula_of(AnswerKind kind, std::string_view field) {
   return found == kFormulas.end() ? nullptr : found;
 }
 
-std::vector<FormulaInput> inputs_of(const Formula& formula) {
+const Formula* formula_at(std::span<const Formula> among, char kind, std::string_view path) {
+  const Formula* best = nullptr;
+  std::size_t most = 0;
+  for (const Formula& each : among) {
+    if (each.kinds.find(kind) == std::string_view::npos) continue;
+    const std::size_t parts = parts_matched(each.field, path);
+    const bool whole = parts == parts_in(path);
+    if (parts <= most || (!whole && each.arithmetic)) continue;
+    best = &each;
+    most = parts;
+  }
+  return best;
+}
+
+const Formula* formula_at(AnswerKind kind, std::string_view path) {
+  if (path.find('.') == std::string_view::npos) return formula_of(kind, path);
+  return formula_at(path_formulas(), letter_of(kind), path);
+}
+
+std::vector<FormulaInput> inputs_of(const Formula& formula, std::string_view path) {
   std::vector<FormulaInput> out;
   std::string_view rest = formula.inputs;
   while (!rest.empty()) {
@@ -445,9 +546,11 @@ std::vector<FormulaInput> inputs_of(const Formula& formula) {
     const std::string_view word = rest.substr(0, blank);
     rest.remove_prefix(std::min(blank + 1, rest.size()));
     const std::size_t equals = word.find('=');
+    const std::string_view name = word.substr(0, equals);
+    const std::string_view of = equals == std::string_view::npos ? word : word.substr(equals + 1);
     out.push_back(
-        {.name = std::string(word.substr(0, equals)),
-         .path = std::string(equals == std::string_view::npos ? word : word.substr(equals + 1))});
+        {.name = std::string(name.substr(std::min(name.find_first_not_of('.'), name.size()))),
+         .path = path_from(path, of)});
   }
   return out;
 }

@@ -113,6 +113,15 @@ void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> ki
   root.at(name_of(kind)).fail(std::string(allowed));
 }
 
+std::string_view command_of(const JsonCursor& root) {
+  if (!root.is_object()) return "run";
+  const std::vector<std::string> keys = root.keys();
+  const auto found = std::ranges::find_if(kKeysOfCommands, [&keys](const auto& of) {
+    return std::ranges::find(keys, of.first) != keys.end();
+  });
+  return found == kKeysOfCommands.end() ? "run" : found->second;
+}
+
 void refuse_other_document(const JsonCursor& root, std::string_view command, std::string_view is) {
   refuse_rows(root);
   if (!root.is_object()) return;

@@ -58,6 +58,9 @@ ParsedScenario parse_scenario(const std::string& file, std::string text,
 void require_kind(const JsonCursor& root, std::initializer_list<ScenarioKind> kinds,
                   std::string_view allowed);
 
+/// The command that takes a document: "plan", "sweep", "comm", "queue fill"; "run" of a scenario.
+std::string_view command_of(const JsonCursor& root);
+
 /// Throws InputError for a document that another command than `command` ("plan", "sweep", "comm",
 /// "queue fill") takes, and names that; `is`: what the command reads, "a plan".
 void refuse_other_document(const JsonCursor& root, std::string_view command, std::string_view is);

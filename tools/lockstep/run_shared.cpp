@@ -20,6 +20,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
@@ -265,11 +266,14 @@ Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
     OutputFile file(options.get("report"));
     CongestionReport page = result.congestion;
     if (hash) page.fabric += fmt::format(", draw {} of the paths' hashes", hash->draw);
-    file.write(congestion_page(page, {.simulated = cluster_words(cluster),
-                                      .written = written,
-                                      .assumptions = scenario.assumptions,
-                                      .presets = &presets,
-                                      .named = presets_of(cluster, presets)}));
+    const Behind behind(scenario.file, ScenarioAnswer(AnswerKind::jobs, json), presets);
+    file.write(congestion_page(page,
+                               {.simulated = cluster_words(cluster),
+                                .written = written,
+                                .assumptions = scenario.assumptions,
+                                .presets = &presets,
+                                .named = presets_of(cluster, presets)},
+                               &behind));
     file.commit();
   }
   warn_of_old_names(assertions, json, console);

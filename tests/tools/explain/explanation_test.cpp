@@ -1,10 +1,14 @@
 // lockstep explain: what stands behind a number.
 #include "tools/lockstep/explain/explanation.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +17,7 @@
 #include "sim/answer/formulas.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/lockstep/explain/command_formulas.hpp"
 
 namespace lockstep::test {
 namespace {
@@ -31,6 +36,38 @@ std::optional<double> explained_input(const ScenarioAnswer& answer, const Formul
     if (input.name == name) return answer.number(input.path);
   }
   return std::nullopt;
+}
+
+/// Paths of all numbers of an answer's members, an element of a list as "0".
+std::vector<std::string> numbers_below(const std::vector<FieldInfo>& fields,
+                                       const std::string& around) {
+  std::vector<std::string> out;
+  for (const FieldInfo& field : fields) {
+    if (!field.successor.empty()) continue;
+    const std::string path = around.empty() ? field.name : around + "." + field.name;
+    if (field.is_number() && !around.empty()) out.push_back(path);
+    if (field.kind == FieldKind::named_numbers) out.push_back(path + ".name");
+    const std::vector<std::string> below =
+        numbers_below(field.members, field.kind == FieldKind::objects ? path + ".0" : path);
+    out.insert(out.end(), below.begin(), below.end());
+  }
+  return out;
+}
+
+/// Paths of all numbers of a JSON value, but of the scenario that it holds.
+std::vector<std::string> number_paths(const Json& value, const std::string& around) {
+  std::vector<std::string> out;
+  if (value.is_number()) out.push_back(around);
+  if (!value.is_structured()) return out;
+  std::size_t index = 0;
+  for (const auto& [name, member] : value.items()) {
+    if (around.empty() && name == "scenario") continue;
+    const std::string key = value.is_array() ? std::to_string(index++) : name;
+    const std::vector<std::string> below =
+        number_paths(member, around.empty() ? key : around + "." + key);
+    out.insert(out.end(), below.begin(), below.end());
+  }
+  return out;
 }
 
 }  // namespace
@@ -81,6 +118,70 @@ TEST_CASE("formulas: an expression of the inputs is the value, wherever all of t
   }
 }
 
+TEST_CASE("formulas: every number below the first level of every answer has one") {
+  for (const AnswerKind kind : kAnswerKinds) {
+    for (const std::string& path : numbers_below(answer_fields(kind), "")) {
+      CAPTURE(name_of(kind));
+      CAPTURE(path);
+      const Formula* const formula = formula_at(kind, path);
+      REQUIRE(formula != nullptr);
+      CHECK_FALSE(formula->text.empty());
+    }
+  }
+}
+
+TEST_CASE("formulas: below the first level too, an expression of the inputs is the value") {
+  std::set<std::string_view> tried;
+  for (const ScenarioAnswer& answer :
+       {explained_answer("power/llama3-405b-16k-power.json"),
+        explained_answer("gpt3-175b-selene.json"), explained_answer("queue/slurm-recorded.json"),
+        explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=500"}),
+        explained_answer("serving/beside-training.json"),
+        explained_answer("congestion/two-jobs-one-spine.json")}) {
+    for (const std::string& path : number_paths(answer.json(), "")) {
+      const Formula* const formula = formula_at(answer.kind(), path);
+      if (formula == nullptr || !formula->arithmetic || path.find('.') == std::string::npos)
+        continue;
+      const std::vector<FormulaInput> inputs = inputs_of(*formula, path);
+      const std::optional<double> worked_out = evaluate(formula->text, [&](std::string_view name) {
+        const auto input = std::ranges::find(inputs, name, &FormulaInput::name);
+        return input == inputs.end() ? std::nullopt : answer.number(input->path);
+      });
+      CAPTURE(path);
+      REQUIRE(worked_out.has_value());
+      const double shown = answer.number(path).value();
+      CHECK(std::abs(*worked_out - shown) <= 1e-9 * (1 + std::abs(shown)));
+      tried.insert(formula->field);
+    }
+  }
+  for (const Formula& formula : path_formulas()) {
+    CAPTURE(formula.field);
+    CHECK((!formula.arithmetic || tried.contains(formula.field)));
+  }
+}
+
+TEST_CASE("formula_at: the longest pattern that fits, words alone for members around") {
+  constexpr std::array kRows{Formula{"a", "x", false, "around", ""},
+                             Formula{"a.*.c", "x", false, "element", ""},
+                             Formula{"a.*.c.d", "x", true, "e / f", "e=.e f=..f g"},
+                             Formula{"a", "y", false, "other", ""}};
+  const auto text_of = [&](char kind, std::string_view path) {
+    const Formula* const found = formula_at(kRows, kind, path);
+    return found == nullptr ? std::string_view() : found->text;
+  };
+  CHECK(text_of('x', "a.b") == "around");
+  CHECK(text_of('x', "a.0.c.z") == "element");
+  CHECK(text_of('x', "a.0.c.d") == "e / f");
+  CHECK(text_of('x', "a.0.c.d.z") == "element");
+  CHECK(text_of('y', "a.0.c.d") == "other");
+  CHECK(text_of('x', "b.a").empty());
+  const std::vector<FormulaInput> inputs = inputs_of(kRows[2], "a.0.c.d");
+  REQUIRE(inputs.size() == 3);
+  CHECK(inputs[0].path == "a.0.c.e");
+  CHECK(inputs[1].path == "a.0.f");
+  CHECK(inputs[2].path == "g");
+}
+
 TEST_CASE("formulas: an expression without one of its values has none") {
   const auto of = [](std::string_view name) {
     return name == "a" ? std::optional(6.0) : std::nullopt;
@@ -110,6 +211,88 @@ TEST_CASE("lockstep explain: the nearest published run of a published job is tha
   CHECK(step.nearest.front().gpu == "a100_sxm4_80gb");
   CHECK(step.nearest.front().gpus == 1536);
   CHECK(step.nearest.front().distance <= step.nearest.back().distance);
+}
+
+TEST_CASE("lockstep explain: a number below the first level, with inputs beside it") {
+  const ScenarioAnswer answer = explained_answer("gpt3-175b-selene.json");
+  const FieldExplanation weights =
+      explain_field("f", answer, "stages.0.memory.weights_gib", presets());
+  CHECK(weights.unit == "GiB");
+  CHECK(weights.value > 0);
+  CHECK(weights.formula.starts_with("parameters of the stage's layers on a rank"));
+  const auto layers = std::ranges::find(weights.inputs, "stages.0.layers", &ExplainedInput::path);
+  REQUIRE(layers != weights.inputs.end());
+  CHECK(layers->value == answer.number("stages.0.layers"));
+  const FieldExplanation bubble =
+      explain_field("f", answer, "waterfall.pipeline_bubble.share", presets());
+  CHECK(bubble.arithmetic);
+  CHECK(bubble.inputs.front().path == "waterfall.pipeline_bubble.seconds");
+  CHECK(bubble.sentence ==
+        field_at(answer_fields(AnswerKind::step), "waterfall.0.share")->sentence);
+  const Ran wrong = lockstep_with({"explain", "gpt3-175b-selective", "stages.0.memory.weight_gib"});
+  CHECK(wrong.exit == Exit::bad_input);
+  CHECK(wrong.err.find("allowed: a number of its answer's \"stages.0.memory\": "
+                       "stages.0.memory.total_gib, ") != std::string::npos);
+  CHECK(wrong.err.ends_with("Did you mean \"stages.0.memory.weights_gib\"?\n"));
+}
+
+TEST_CASE("lockstep explain: of a service the model, its interval and the nearest services") {
+  const ScenarioAnswer answer =
+      explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=200"});
+  const FieldExplanation p99 = explain_field("f", answer, "ttft_s.p99", presets());
+  CHECK(p99.unit == "s");
+  CHECK(p99.formula.find("ttft_mean_s") != std::string::npos);
+  CHECK_FALSE(p99.low.has_value());
+  REQUIRE(p99.nearest.size() == 5);
+  for (const NearbyRun& service : p99.nearest) {
+    CHECK(service.figure == "ttft_s");
+    CHECK(service.measured > 0);
+    CHECK(service.predicted > 0);
+  }
+  CHECK(p99.nearest.front().gpu.find("H100") != std::string::npos);
+  CHECK(p99.nearest.front().distance <= p99.nearest.back().distance);
+  const FieldExplanation mean = explain_field("f", answer, "tpot_mean_s", presets());
+  CHECK(mean.low == answer.number("interval.tpot_low_s"));
+  CHECK(mean.high == answer.number("interval.tpot_high_s"));
+  CHECK(mean.formula.find("HBM") != std::string::npos);
+  CHECK(mean.nearest.front().figure == "tpot_s");
+  CHECK(explain_field("f", answer, "served", presets()).nearest.empty());
+}
+
+TEST_CASE("lockstep explain: collectives, traffic and plans") {
+  const std::string folder = LOCKSTEP_SOURCE_DIR "/scenarios/";
+  const auto explained = [&](const std::string& file, const std::string& field,
+                             const std::string& set = "about=tried") {
+    const Ran ran =
+        lockstep_with({"explain", folder + file, field, "--format", "json", "--set", set});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return Json::parse(ran.out);
+  };
+  const Json nic = explained("comm/alltoall-16-nodes.json", "nic_bytes_per_s");
+  CHECK(nic["inputs"][0]["from"].get<std::string>().starts_with("nodes/"));
+  CHECK(nic["about"] == "What a member has of its node's NICs.");
+  const Json row = explained("comm/alltoall-16-nodes.json", "rows.0.algbw_bytes_per_s");
+  CHECK(row["arithmetic"] == true);
+  CHECK(std::abs(row["inputs"][0]["value"].get<double>() / row["inputs"][1]["value"].get<double>() /
+                     row["value"].get<double>() -
+                 1) < 1e-9);
+  CHECK(explained("comm/incast-32.json", "end_s")["unit"] == "s");
+  const Json time = explained("plans/train-70b-15t-tokens.json", "choice_time_s", "samples=20");
+  CHECK(time["formula"].get<std::string>().find("expected.time_s") != std::string::npos);
+  const Json of_first =
+      explained("plans/train-70b-15t-tokens.json", "candidates.0.expected.time_s", "samples=20");
+  CHECK(of_first["inputs"][1]["path"] == "candidates.0.step_s");
+  const Ran sweep = lockstep_with({"explain", folder + "sweeps/ten-thousand.json", "mfu"});
+  CHECK(sweep.exit == Exit::bad_input);
+}
+
+TEST_CASE("formulas of commands: every one says what its number is") {
+  for (const Formula& formula : command_formulas()) {
+    CAPTURE(formula.field);
+    CHECK_FALSE(formula.about.empty());
+    CHECK_FALSE(formula.text.empty());
+    CHECK(formula.kinds.find_first_not_of("ctpw") == std::string_view::npos);
+  }
 }
 
 TEST_CASE("lockstep explain: names that are none, with the nearest") {

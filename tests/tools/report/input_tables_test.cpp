@@ -127,6 +127,38 @@ TEST_CASE("pages: a figure leads to the part about its number, on every kind of 
   }
 }
 
+TEST_CASE("pages of comm, jobs, plans, searches and sweeps: figures lead to the parts about them") {
+  if (!pages_can_be_made()) return;
+  const test::TemporaryFolder folder;
+  const std::string step = kScenarioFolder + "llama3-8b-b200.json";
+  const std::string sweep = folder.write("sweep.json", R"({"scenario": ")" + step + R"(",
+      "axes": [{"at": "/batch/micro", "values": [1, 2]}], "objective": "mfu"})");
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> cases{
+      {{"comm", kScenarioFolder + "comm/alltoall-16-nodes.json"},
+       {"largest_time_s", "best_busbw_bytes_per_s", "nic_bytes_per_s"}},
+      {{"comm", kScenarioFolder + "comm/incast-32.json"}, {"end_s", "simulation.links"}},
+      {{"run", kScenarioFolder + "congestion/two-jobs-one-spine.json"},
+       {"slowdown_max", "links_used", "links.0.mean_utilisation", "simulated_s"}},
+      {{"plan", kScenarioFolder + "plans/train-70b-15t-tokens.json", "--samples", "10"},
+       {"expected.time_s", "expected.usd", "peak_w.point", "chances.all"}},
+      {{"tune", step, "--keep", "2"}, {"step_s", "mfu", "needed_memory_gib"}},
+      {{"sweep", sweep, "-o", folder.path() + "/results.db"}, {"mfu"}}};
+  for (const auto& [words, fields] : cases) {
+    CAPTURE(words[0]);
+    CAPTURE(words[1]);
+    const std::string page = page_written(words);
+    for (const std::string& field : fields) {
+      CAPTURE(field);
+      // Of a plan's candidate, by its number.
+      const std::regex link("href=\"#(behind-(candidates\\.\\d+\\.)?" +
+                            std::regex_replace(field, std::regex("\\."), "\\.") + ")\"");
+      std::smatch found;
+      REQUIRE(std::regex_search(page, found, link));
+      CHECK(contains(page, "id=\"" + found[1].str() + "\""));
+    }
+  }
+}
+
 TEST_CASE("pages of what-ifs: every kind of answer has its numbers") {
   if (!pages_can_be_made()) return;
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases{

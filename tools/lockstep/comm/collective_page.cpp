@@ -8,6 +8,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -138,13 +139,33 @@ void add_draws(Page& page, const CollectiveStudy& study) {
   page.table(table);
 }
 
+/// `best`: the row of the most bus bandwidth.
+std::vector<PageFigure> collective_figures(const CollectiveStudy& study,
+                                           const CollectiveRow& best) {
+  const CollectiveRow& largest = *std::ranges::max_element(study.rows, {}, &CollectiveRow::size);
+  return {{.value = page_duration(largest.time.base_units()),
+           .label = fmt::format("time of {} of {}, the largest size", op_of(largest),
+                                page_bytes(largest.size.base_units())),
+           .field = "largest_time_s"},
+          {.value = page_rate(best.busbw_bytes_per_s),
+           .label = "of bus bandwidth, the best",
+           .field = "best_busbw_bytes_per_s"},
+          {.value = page_rate(study.group.nic_bandwidth.base_units()),
+           .label = "of NIC for each GPU",
+           .field = "nic_bytes_per_s"},
+          {.value = grouped(static_cast<double>(study.group.gpus.size())),
+           .label = "GPUs",
+           .field = "ranks"}};
+}
+
 }  // namespace
 
 std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written,
-                            const PresetStore* presets) {
+                            const Behind* behind) {
   Page page("Collectives",
             fmt::format("{} among {}", fmt::join(ops_of(study), ", "),
                         counted(static_cast<double>(study.group.gpus.size()), "GPU")));
+  if (behind != nullptr) behind->open_figures(page);
   if (!study.about.empty()) page.about(study.about);
   const CollectiveRow& best =
       *std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s);
@@ -152,6 +173,7 @@ std::string collective_page(const CollectiveStudy& study, const WrittenScenario&
       escaped(fmt::format("{} of {} takes ", op_of(best), page_bytes(best.size.base_units()))) +
       strong(page_duration(best.time.base_units())) +
       escaped(": " + page_rate(best.busbw_bytes_per_s) + " of bus bandwidth, the most."));
+  page.figures(collective_figures(study, best));
   page.section("Bandwidth and time", collective_group_text(study) + ".");
   add_charts(page, study);
   add_rows(page, study);
@@ -163,9 +185,10 @@ std::string collective_page(const CollectiveStudy& study, const WrittenScenario&
   add_basis(page, {.simulated = std::move(simulated),
                    .written = written,
                    .assumptions = study.cluster.assumptions,
-                   .presets = presets,
-                   .named = presets != nullptr ? presets_of(study.cluster, *presets)
-                                               : std::vector<NamedPreset>{}});
+                   .presets = behind != nullptr ? &behind->presets() : nullptr,
+                   .named = behind != nullptr ? presets_of(study.cluster, behind->presets())
+                                              : std::vector<NamedPreset>{}});
+  if (behind != nullptr) behind->add_to(page);
   if (!study.notes.empty()) {
     page.section("Notes");
     page.list(study.notes);

@@ -8,8 +8,11 @@
 
 namespace lockstep {
 
-/// `written`: the scenario, for its inputs; null leaves them out.
+class Behind;
+
+/// `written`: the scenario, for its inputs; null leaves them out. What stands `behind` its figures
+/// is there where that is given, and sources are of its presets.
 std::string collective_page(const CollectiveStudy& study, const WrittenScenario& written = {},
-                            const PresetStore* presets = nullptr);
+                            const Behind* behind = nullptr);
 
 }  // namespace lockstep

@@ -19,7 +19,9 @@
 #include "tools/lockstep/comm/collective_page.hpp"
 #include "tools/lockstep/comm/comm_collective.hpp"
 #include "tools/lockstep/comm/comm_traffic.hpp"
+#include "tools/lockstep/explain/command_formulas.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
@@ -281,9 +283,8 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   const std::optional<HashAnswer> hash = hash_of(scenario, report, options, console);
 
   const bool claims = scenario.expect && !scenario.expect->claim.empty();
-  nlohmann::ordered_json json = format == "json" || !assertions.empty() || claims
-                                    ? traffic_json(scenario, report, hash)
-                                    : nullptr;
+  const bool judged = format == "json" || !assertions.empty() || claims || congestion;
+  nlohmann::ordered_json json = judged ? traffic_json(scenario, report, hash) : nullptr;
   std::vector<std::string> misses = all_missed(assertions, json);
   std::optional<ClaimCheck> claim;
   if (claims) {
@@ -291,8 +292,13 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
     add_claim(*claim, json, misses);
   }
   if (congestion) {
+    const Behind behind(
+        scenario.file,
+        explained_command(CommandAnswer::traffic, json, root.json(), &scenario.cluster.node),
+        presets);
     write_file(options.get("report"),
-               congestion_page(congestion->report(report), traffic_basis(scenario, root, presets)));
+               congestion_page(congestion->report(report), traffic_basis(scenario, root, presets),
+                               &behind, claim ? &*claim : nullptr));
   }
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation).str());
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
@@ -322,9 +328,15 @@ Exit run_collectives(const JsonCursor& root, const PresetStore& presets,
   CollectiveStudy study = run_collective_study(root, presets, options.all("measured"));
   study.hash = hash_of(study, options, console);
   const nlohmann::ordered_json json =
-      format == "json" || !assertions.empty() ? collective_json(study) : nullptr;
+      format == "json" || !assertions.empty() || reports ? collective_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, json);
-  if (reports) write_report(options, collective_page(study, written_in(root), &presets));
+  if (reports) {
+    const Behind behind(
+        study.file,
+        explained_command(CommandAnswer::collectives, json, root.json(), &study.cluster.node),
+        presets);
+    write_report(options, collective_page(study, written_in(root), &behind));
+  }
   write_output(format == "json" ? Answer(JsonText(json))
                : format == "csv"
                    ? Answer(collective_csv(study))

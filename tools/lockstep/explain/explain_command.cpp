@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
@@ -8,6 +9,7 @@
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/explain/explained_document.hpp"
 #include "tools/lockstep/explain/explanation.hpp"
 
 namespace lockstep {
@@ -23,18 +25,24 @@ constexpr std::array kExplainOptions{
                "How to print: a table for people (the default), or JSON.", "--format json"},
     kStackOption, kPresetsOption, kOutputOption};
 
-constexpr std::array<std::string_view, 3> kExplainExamples{
+constexpr std::array<std::string_view, 5> kExplainExamples{
     "lockstep explain llama3-405b-16k mfu", "lockstep explain my.json price_usd --format json",
-    "lockstep explain llama3-405b-54days goodput"};
+    "lockstep explain llama3-405b-54days goodput",
+    "lockstep explain llama3-405b-16k stages.0.memory.weights_gib",
+    "lockstep explain scenarios/serving/llama3-70b-h100-chat.json ttft_s.p99"};
 
 constexpr CommandSpec kExplainSpec{
     .name = "explain",
     .usage = "explain FILE|NAME FIELD [options]",
     .summary = "Open a number of an answer: formula, inputs with sources, nearest measured runs.",
     .about =
-        "Answers the scenario as lockstep run does, and shows of one number of the answer's first\n"
-        "level how it comes about: its formula, what goes in and where each value is from, the\n"
-        "assumptions, the interval, and published runs nearest to the job, predicted and measured.",
+        "Answers the scenario as lockstep run does (collectives and traffic as comm, a plan as "
+        "plan),\n"
+        "and shows of one number of the answer how it comes about: its formula, what goes in and\n"
+        "where each value is from, the assumptions, the interval, and published runs or services\n"
+        "nearest to it, predicted and measured. A dotted path names a number below the first "
+        "level,\n"
+        "with an element's name or index.",
     .positionals = 2,
     .options = kExplainOptions,
     .examples = kExplainExamples,
@@ -67,8 +75,12 @@ std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
                    {"predicted"},
                    {"error"}});
   for (const NearbyRun& run : e.nearest) {
-    table.add({run.row, run.gpu, grouped(run.gpus), run.stack, duration_text(run.measured_s),
-               duration_text(run.predicted_s), error_text(run.predicted_s / run.measured_s - 1)});
+    const auto text = [&run](double value) {
+      return run.unit() == "s" ? duration_text(value)
+                               : explained_amount(std::round(value), run.unit());
+    };
+    table.add({run.row, run.gpu, grouped(run.gpus), run.stack, text(run.measured),
+               text(run.predicted), error_text(run.predicted / run.measured - 1)});
   }
   return table.text(style);
 }
@@ -89,8 +101,8 @@ std::string explanation_table(const FieldExplanation& e, const TextStyle& style)
   if (!e.assumptions.empty()) out += "\nAssumed\n";
   for (const std::string& each : e.assumptions) out += wrap("  " + each, kTextColumns, 4) + "\n";
   out += "\nNearest published runs\n";
-  return out + (e.nearest.empty() ? "  None: what was measured is step times, which it does not "
-                                    "follow.\n"
+  return out + (e.nearest.empty() ? "  None: what was measured is times of steps and of services, "
+                                    "which it does not follow.\n"
                                   : nearest_table(e, style));
 }
 
@@ -106,8 +118,7 @@ Exit run_explain(const ParsedOptions& options, Console& console) {
   const RowPlace place = row_place(path);
   std::string text = read_text_file(place.file);
   if (!place.row.empty()) text = row_scenario_text(place, text, presets);
-  const ScenarioAnswer answer =
-      answer_text(path, text, presets, {.set = changes_of(options), .allow_oom = true});
+  const ExplainedAnswer answer = answer_to_document(path, text, changes_of(options), presets);
   const FieldExplanation explanation = explain_field(path, answer, options.positionals[1], presets);
   write_output(format == "json" ? Answer(JsonText(field_explanation_json(explanation)))
                                 : Answer::terminal(explanation_table(

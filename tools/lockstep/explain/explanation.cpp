@@ -17,7 +17,9 @@
 #include "sim/answer/assertion.hpp"
 #include "sim/answer/fields.hpp"
 #include "sim/answer/formulas.hpp"
+#include "sim/measured/predict_serving.hpp"
 #include "sim/measured/reference_files.hpp"
+#include "sim/measured/serving_rows.hpp"
 #include "sim/scenario/read_residuals.hpp"
 
 namespace lockstep {
@@ -56,7 +58,14 @@ constexpr std::array kLeaves{
     Leaf{"training_tokens", "/training/tokens", "", "", ""},
     Leaf{"usd_per_gpu_hour", "/price/usd_per_gpu_hour", "gpus", "/job/gpu", "usd_per_gpu_hour"},
     Leaf{"site_limit_w", "/power/site_limit", "", "", ""},
-    Leaf{"trajectories", "/run/trajectories", "", "", ""}};
+    Leaf{"trajectories", "/run/trajectories", "", "", ""},
+    // Of collectives and traffic.
+    Leaf{"nic_bytes_per_s", "/cluster/node/nic_bandwidth", "nodes", "/job/node", "nic_bandwidth"},
+    Leaf{"scenario.cluster.nodes", "/cluster/nodes", "", "", ""},
+    // Of plans.
+    Leaf{"samples", "/samples", "", "", ""}, Leaf{"limits.time_s", "/limits/time", "", "", ""},
+    Leaf{"limits.power_w", "/limits/power", "", "", ""},
+    Leaf{"limits.usd", "/limits/usd", "", "", ""}};
 
 std::string text_at(const Json& object, std::string_view pointer) {
   const Json::json_pointer at{std::string(pointer)};
@@ -78,7 +87,7 @@ std::string from_preset(const Leaf& leaf, const Json& answer, const PresetStore&
   return {};
 }
 
-std::string from_of(const std::string& path, const ScenarioAnswer& answer,
+std::string from_of(const std::string& path, const ExplainedAnswer& answer,
                     const PresetStore& presets) {
   const Json& whole = answer.json();
   const auto* const leaf = std::ranges::find(kLeaves, path, &Leaf::path);
@@ -92,32 +101,46 @@ std::string from_of(const std::string& path, const ScenarioAnswer& answer,
     if (std::string preset = from_preset(*leaf, whole, presets); !preset.empty()) return preset;
     return "scenario: what it names or its defaults; see the assumptions";
   }
-  if (const Formula* const formula = formula_of(answer.kind(), path)) {
+  if (const Formula* const formula = answer.formula(path)) {
     return std::string(formula->arithmetic ? "= " : "simulated or counted: ") +
            std::string(formula->text);
   }
   return "member of the answer";
 }
 
-/// What ends of names say of the unit of a member that is no field of the first level.
+/// What the end of a member's name says of its unit, else that of the member around it: the 99 %
+/// quantile of "ttft_s" is called "p99".
 std::string unit_of(const std::string& path) {
-  const FieldInfo field{.name = path.substr(path.rfind('.') + 1), .kind = FieldKind::number};
-  return std::string(field.unit());
+  const auto unit_in = [](const std::string& name) {
+    return std::string(FieldInfo{.name = name, .kind = FieldKind::number}.unit());
+  };
+  const std::size_t dot = path.rfind('.');
+  const std::string own = unit_in(path.substr(dot + 1));
+  if (!own.empty() || dot == std::string::npos) return own;
+  const std::string around = path.substr(0, dot);
+  return unit_in(around.substr(around.rfind('.') + 1));
 }
 
-const FieldInfo& field_of(const std::vector<FieldInfo>& fields, const ScenarioAnswer& answer,
-                          const std::string& file, const std::string& name) {
-  const auto found = std::ranges::find(fields, name, &FieldInfo::name);
-  if (found != fields.end() && formula_of(answer.kind(), name) != nullptr && answer.number(name))
-    return *found;
-  std::vector<std::string> names;
-  for (const std::string& each : explained_fields(answer.kind())) {
-    if (answer.number(each)) names.push_back(each);
+/// The formula of a number that the answer has.
+const Formula& formula_in(const ExplainedAnswer& answer, const std::string& file,
+                          const std::string& name) {
+  const Formula* const formula = answer.formula(name);
+  if (formula != nullptr && answer.number(name)) return *formula;
+  // Of the deepest member that there is.
+  std::string around = name;
+  while (!around.empty() && answer.names(around).empty()) {
+    around.resize(around.rfind('.') == std::string::npos ? 0 : around.rfind('.'));
   }
+  const std::vector<std::string> names = answer.names(around);
   throw InputError({.file = file,
                     .pointer = {},
                     .found = in_quotes(name),
-                    .allowed = "a number of the first level of its answer: " + listed(names),
+                    .allowed = around.empty()
+                                   ? "a number of the first level of its answer, or a dotted path "
+                                     "to one below it: " +
+                                         listed(names)
+                                   : fmt::format("a number of its answer's {}: {}",
+                                                 in_quotes(around), listed(names)),
                     .nearest = nearest_name(name, names)});
 }
 
@@ -173,6 +196,30 @@ Traits traits_of_answer(const Json& answer, const PresetStore& presets) {
       .experts = number_at(answer, "job.active_parameters") < number_at(answer, "job.parameters")};
 }
 
+/// What a service's interval is of: "ttft" or "tpot"; empty: it says nothing of the number.
+std::string_view served_interval(std::string_view field) {
+  if (field == "ttft_mean_s" || field == "ttft_s.mean") return "ttft";
+  return field == "tpot_mean_s" || field == "tpot_s.mean" ? "tpot" : "";
+}
+
+void add_served_interval(const Json& answer, FieldExplanation& out) {
+  const std::string_view of = served_interval(out.field);
+  if (of.empty()) return;
+  out.low = number_at(answer, fmt::format("interval.{}_low_s", of));
+  out.high = number_at(answer, fmt::format("interval.{}_high_s", of));
+  out.why = text_at(answer, "/interval/basis");
+}
+
+/// What measured services print of a service's number, and near which points it is shown; empty:
+/// they say nothing of it.
+std::string_view measured_figure(std::string_view field) {
+  for (const std::string_view each : {"ttft_s", "tpot_s", "itl_s", "e2e_s"}) {
+    if (field.starts_with(each.substr(0, each.find('_') + 1))) return each;
+  }
+  if (field == "tokens_per_s_per_user") return "tpot_s";
+  return field.starts_with("output_tokens_per_s") ? "output_tokens_per_s" : "";
+}
+
 void add_interval(const Formula& formula, const Json& answer, FieldExplanation& out) {
   const std::optional<double> low = number_at(answer, "interval.low"),
                               high = number_at(answer, "interval.high");
@@ -193,7 +240,184 @@ Json explained_number(const std::optional<double>& number) {
   return number ? Json(twelve_digits(*number)) : Json();
 }
 
+/// What two services are compared by.
+struct ServedTraits {
+  std::string model{}, gpu{}, architecture{}, engine{};
+  double parameters = 1, gpus = 1, input = 1, output = 1;
+  bool experts = false, two_pools = false;
+};
+
+ServedTraits traits_of_row(const ServingRow& row) {
+  const ParameterCounts counts = parameter_counts(row.model);
+  return {.model = row.model.name,
+          .gpu = row.node.gpu.name,
+          .architecture = row.node.gpu.architecture,
+          .engine = row.engine,
+          .parameters = std::max(1.0, counts.total),
+          .gpus = std::max(1.0, static_cast<double>(row.gpus)),
+          .input = std::max(1.0, static_cast<double>(row.input)),
+          .output = std::max(1.0, static_cast<double>(row.output)),
+          .experts = counts.active < counts.total,
+          .two_pools = row.decoding.has_value()};
+}
+
+/// The node of the scenario that the answer holds: its name, or that of the preset it changes.
+std::string served_node(const Json& answer) {
+  const std::string name = text_at(answer, "/scenario/cluster/node");
+  return name.empty() ? text_at(answer, "/scenario/cluster/node/preset") : name;
+}
+
+ServedTraits traits_of_service(const Json& answer, const PresetStore& presets) {
+  const std::string node = served_node(answer), model = text_at(answer, "/model");
+  const double served = std::max(1.0, number_at(answer, "served").value_or(1));
+  ServedTraits out{.model = model,
+                   .gpus = std::max(1.0, number_at(answer, "gpus").value_or(1)),
+                   .input = std::max(1.0, number_at(answer, "input_tokens").value_or(1) / served),
+                   .output = std::max(1.0, number_at(answer, "output_tokens").value_or(1) / served),
+                   .two_pools = answer.contains("pools") && answer["pools"].size() > 1};
+  if (presets.has("nodes", node)) {
+    out.gpu = presets.node(node).gpu.name;
+    out.architecture = presets.node(node).gpu.architecture;
+  }
+  if (presets.has("models", model)) {
+    const ParameterCounts counts = parameter_counts(presets.model(model));
+    out.parameters = std::max(1.0, counts.total);
+    out.experts = counts.active < counts.total;
+  }
+  const Json::json_pointer pools("/scenario/serving/pools");
+  if (answer.contains(pools)) {
+    for (const Json& pool : answer.at(pools)) {
+      if (out.engine.empty() && pool.is_object()) out.engine = text_at(pool, "/engine");
+    }
+  }
+  return out;
+}
+
+/// With weights as those of distance_of(): how long prompts and answers are counts as the size
+/// does.
+double distance_of(const ServedTraits& a, const ServedTraits& b) {
+  double out = 0;
+  if (a.architecture != b.architecture) out += 3;
+  if (a.gpu != b.gpu) out += 1;
+  if (a.experts != b.experts) out += 3;
+  if (a.two_pools != b.two_pools) out += 1;
+  if (!a.engine.empty() && plain(a.engine) != plain(b.engine)) out += 0.5;
+  if (family(a.model) != family(b.model)) out += 0.5;
+  out += 0.5 * std::abs(std::log2(a.parameters / b.parameters));
+  out += 0.25 * std::abs(std::log2(a.gpus / b.gpus));
+  out += 0.25 * std::abs(std::log2(a.input / b.input));
+  return out + 0.25 * std::abs(std::log2(a.output / b.output));
+}
+
+/// The row's measurement of a figure, its mean where it has several; null: it has none.
+const ServingMeasure* measure_of(const ServingRow& row, std::string_view figure) {
+  const std::string wanted = figure.ends_with("_s") && !figure.ends_with("_per_s")
+                                 ? std::string(figure.substr(0, figure.size() - 2)) + "_ms"
+                                 : std::string(figure);
+  const ServingMeasure* found = nullptr;
+  for (const ServingMeasure& each : row.measured) {
+    if (each.name == wanted && !each.p99 && (found == nullptr || each.mean)) found = &each;
+  }
+  return found;
+}
+
+void add_nearest(const Formula& formula, const ExplainedAnswer& answer, const PresetStore& presets,
+                 FieldExplanation& out) {
+  if (answer.kind() == AnswerKind::serving) {
+    const std::string_view figure = measured_figure(out.field);
+    if (figure.empty()) return;
+    out.nearest = nearest_services(answer.json(), std::string(figure),
+                                   reference_file(presets, "serving.json"), presets, kNearestRuns);
+  } else if (formula.moves != WithStepTime::unmoved && answer.json().contains("job") &&
+             answer.kind()) {
+    const std::string rows = reference_file(presets, "training.json");
+    out.nearest = nearest_runs(answer.json(), parse_rows(rows, read_text_file(rows)),
+                               load_residuals(presets), presets, kNearestRuns);
+  }
+}
+
 }  // namespace
+
+ExplainedAnswer::ExplainedAnswer(const ScenarioAnswer& answer)
+    : kind_(answer.kind()),
+      fields_(answer_fields(answer.kind())),
+      json_(std::make_shared<const Json>(answer.json())) {}
+
+ExplainedAnswer::ExplainedAnswer(std::span<const Formula> formulas, char letter, Json json)
+    : formulas_(formulas), letter_(letter), json_(std::make_shared<const Json>(std::move(json))) {}
+
+std::optional<double> ExplainedAnswer::number(std::string_view path) const {
+  return number_at(*json_, path);
+}
+
+const Formula* ExplainedAnswer::formula(std::string_view path) const {
+  if (!kind_) return formula_at(formulas_, letter_, path);
+  // Truth values, and members that answers had by other names, have no formula.
+  if (const FieldInfo* const field = field_at(fields_, path);
+      field != nullptr && (field->kind == FieldKind::flag || !field->successor.empty()))
+    return nullptr;
+  return formula_at(*kind_, path);
+}
+
+std::string ExplainedAnswer::about(std::string_view path) const {
+  if (!kind_) {
+    const Formula* const own = formula(path);
+    return own != nullptr ? std::string(own->about) : std::string();
+  }
+  std::string around(path);
+  while (true) {
+    if (const FieldInfo* const field = field_at(fields_, around)) return field->sentence;
+    if (around.find('.') == std::string::npos) return {};
+    around.resize(around.rfind('.'));
+  }
+}
+
+std::vector<std::string> ExplainedAnswer::names(std::string_view around) const {
+  const Json* const at = around.empty() ? json_.get() : member_at(*json_, around);
+  std::vector<std::string> out;
+  if (at == nullptr || !at->is_structured() || at->empty()) return out;
+  const std::string before = around.empty() ? std::string() : std::string(around) + ".";
+  if (at->is_array()) return names(before + "0");
+  for (const auto& [name, value] : at->items()) {
+    if (value.is_number() && formula(before + name) != nullptr) out.push_back(before + name);
+  }
+  // Of a member that has members alone, those of the first.
+  for (const auto& [name, value] : at->items()) {
+    if (out.empty() && value.is_structured() && !around.empty()) out = names(before + name);
+  }
+  return out;
+}
+
+std::vector<NearbyRun> nearest_services(const Json& answer, const std::string& figure,
+                                        const std::string& rows_file, const PresetStore& presets,
+                                        std::size_t keep) {
+  const ServedTraits own = traits_of_service(answer, presets);
+  const std::vector<ServingRow> rows = read_serving_rows(rows_file, presets);
+  std::vector<std::pair<double, const ServingRow*>> by_distance;
+  for (const ServingRow& row : rows) {
+    if (!row.skipped.empty() || measure_of(row, figure) == nullptr) continue;
+    by_distance.emplace_back(distance_of(own, traits_of_row(row)), &row);
+  }
+  std::ranges::stable_sort(by_distance, {}, &std::pair<double, const ServingRow*>::first);
+  std::vector<NearbyRun> out;
+  for (const auto& [distance, row] : by_distance) {
+    if (out.size() == keep) break;
+    const ServedRow predicted = predict_serving(*row, presets);
+    if (!predicted.skipped.empty()) continue;
+    const ServingMeasure& measured = *measure_of(*row, figure);
+    const double unit = measured.name.ends_with("_ms") ? 1e-3 : 1;
+    out.push_back({.row = row->id,
+                   .source = row->source,
+                   .gpu = row->gpu,
+                   .stack = row->engine,
+                   .gpus = row->gpus,
+                   .measured = unit * measured.value,
+                   .predicted = unit * predicted_measure(measured, *row, predicted.figures),
+                   .distance = distance,
+                   .figure = figure});
+  }
+  return out;
+}
 
 std::vector<NearbyRun> nearest_runs(const Json& answer, const std::vector<ReferenceRow>& rows,
                                     const ResidualTable& residuals, const PresetStore& presets,
@@ -218,8 +442,8 @@ std::vector<NearbyRun> nearest_runs(const Json& answer, const std::vector<Refere
                    .gpu = traits.gpu,
                    .stack = traits.stack,
                    .gpus = row.gpus,
-                   .measured_s = *row.measured_step_s,
-                   .predicted_s = *row.measured_step_s * std::exp(error->second->fitted),
+                   .measured = *row.measured_step_s,
+                   .predicted = *row.measured_step_s * std::exp(error->second->fitted),
                    .distance = distance_of(own, other)});
   }
   std::ranges::stable_sort(out, {}, &NearbyRun::distance);
@@ -227,15 +451,13 @@ std::vector<NearbyRun> nearest_runs(const Json& answer, const std::vector<Refere
   return out;
 }
 
-FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& answer,
+FieldExplanation explain_field(const std::string& file, const ExplainedAnswer& answer,
                                const std::string& field, const PresetStore& presets) {
-  const std::vector<FieldInfo> fields = answer_fields(answer.kind());
-  const FieldInfo& info = field_of(fields, answer, file, field);
-  const Formula& formula = *formula_of(answer.kind(), field);
+  const Formula& formula = formula_in(answer, file, field);
   FieldExplanation out{.file = file,
                        .field = field,
-                       .sentence = info.sentence,
-                       .unit = std::string(info.unit()),
+                       .sentence = answer.about(field),
+                       .unit = unit_of(field),
                        .value = answer.number(field).value(),
                        .formula = std::string(formula.text),
                        .arithmetic = formula.arithmetic,
@@ -243,7 +465,7 @@ FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& an
                        .why = {},
                        .assumptions = {},
                        .nearest = {}};
-  for (const FormulaInput& input : inputs_of(formula)) {
+  for (const FormulaInput& input : inputs_of(formula, field)) {
     out.inputs.push_back({.name = input.name,
                           .path = input.path,
                           .unit = unit_of(input.path),
@@ -260,11 +482,8 @@ FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& an
   }
   add_interval(formula, answer.json(), out);
   add_assumptions(answer.json(), out);
-  if (formula.moves != WithStepTime::unmoved && answer.json().contains("job")) {
-    const std::string rows = reference_file(presets, "training.json");
-    out.nearest = nearest_runs(answer.json(), parse_rows(rows, read_text_file(rows)),
-                               load_residuals(presets), presets, kNearestRuns);
-  }
+  if (answer.kind() == AnswerKind::serving) add_served_interval(answer.json(), out);
+  add_nearest(formula, answer, presets, out);
   return out;
 }
 
@@ -295,8 +514,8 @@ Json field_explanation_json(const FieldExplanation& explanation) {
                        {"gpu", each.gpu},
                        {"gpus", each.gpus},
                        {"stack", each.stack},
-                       {"measured_step_s", twelve_digits(each.measured_s)},
-                       {"predicted_step_s", twelve_digits(each.predicted_s)},
+                       {"measured_" + each.figure, twelve_digits(each.measured)},
+                       {"predicted_" + each.figure, twelve_digits(each.predicted)},
                        {"distance", twelve_digits(each.distance)}});
   }
   return {{"file", explanation.file},

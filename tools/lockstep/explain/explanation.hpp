@@ -1,7 +1,9 @@
 /// What stands behind one number of an answer: `lockstep explain`.
 #pragma once
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 
 #include "models/accuracy/residuals.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/answer/formulas.hpp"
 #include "sim/measured/rows.hpp"
 #include "sim/scenario/preset_store.hpp"
 
@@ -24,13 +27,44 @@ struct ExplainedInput {
   std::string from;  ///< "scenario: batch.sequences", "gpus/h100_sxm5_80gb.json: peak_bf16, ..."
 };
 
-/// A published run near the scenario's job. Step times, s.
+/// A published run near the scenario's job, or a published service near its own.
 struct NearbyRun {
-  std::string row, source, gpu, stack;
+  std::string row, source, gpu;
+  std::string stack;  ///< of a service its engine
   int gpus = 0;
-  double measured_s = 0;
-  double predicted_s = 0;  ///< with constants fitted to this row among others
-  double distance = 0;     ///< 0: the same model, GPU, number of them and software
+  double measured = 0;
+  double predicted = 0;           ///< with constants fitted to this row among others
+  double distance = 0;            ///< 0: the same model, GPU, number of them and software
+  std::string figure = "step_s";  ///< what was measured: "ttft_s", "output_tokens_per_s"
+  [[nodiscard]] std::string unit() const { return figure.ends_with("_per_s") ? "tokens/s" : "s"; }
+};
+
+/// An answer whose numbers are explained: of `lockstep run`, or of another command.
+class ExplainedAnswer {
+ public:
+  // Wherever an answer is explained one of `run` is taken as it is. NOLINTNEXTLINE(*-explicit-*)
+  ExplainedAnswer(const ScenarioAnswer& answer);
+  /// `formulas`: those with this letter are of its numbers, and say what these are. "scenario" in
+  /// the JSON is what was written; "job" may name "node" and "gpu".
+  ExplainedAnswer(std::span<const Formula> formulas, char letter, nlohmann::ordered_json json);
+
+  [[nodiscard]] const nlohmann::ordered_json& json() const { return *json_; }
+  [[nodiscard]] std::optional<double> number(std::string_view path) const;
+  /// Null: the number is not explained.
+  [[nodiscard]] const Formula* formula(std::string_view path) const;
+  /// What the number is; below the first level what the member around it is, where nothing says
+  /// more.
+  [[nodiscard]] std::string about(std::string_view path) const;
+  [[nodiscard]] std::optional<AnswerKind> kind() const { return kind_; }
+  /// The numbers that are explained of the first level, or of the member at `around`.
+  [[nodiscard]] std::vector<std::string> names(std::string_view around = {}) const;
+
+ private:
+  std::optional<AnswerKind> kind_{};
+  std::vector<FieldInfo> fields_{};
+  std::span<const Formula> formulas_{};
+  char letter_ = 0;
+  std::shared_ptr<const nlohmann::ordered_json> json_;
 };
 
 struct FieldExplanation {
@@ -45,9 +79,9 @@ struct FieldExplanation {
   std::vector<NearbyRun> nearest;  ///< nearest first; none where runs say nothing of the number
 };
 
-/// Explains a number of the answer's first level. Throws InputError, with the nearest name, where
-/// it has none of that name.
-FieldExplanation explain_field(const std::string& file, const ScenarioAnswer& answer,
+/// Explains a number of the answer by its dotted path: "mfu", "stages.0.memory.weights_gib". Throws
+/// InputError, with the nearest name, where it has none of that name.
+FieldExplanation explain_field(const std::string& file, const ExplainedAnswer& answer,
                                const std::string& field, const PresetStore& presets);
 
 /// The `keep` published runs nearest to the job of an answer to a step or a run: by kind of GPU,
@@ -56,6 +90,13 @@ std::vector<NearbyRun> nearest_runs(const nlohmann::ordered_json& answer,
                                     const std::vector<ReferenceRow>& rows,
                                     const ResidualTable& residuals, const PresetStore& presets,
                                     std::size_t keep);
+
+/// The `keep` published services nearest to that of an answer which printed `figure` ("ttft_s",
+/// "tpot_s", "itl_s", "e2e_s", "output_tokens_per_s"), each predicted now: by kind of GPU, model,
+/// lengths, engine, pools and number of GPUs. `rows_file` is like tests/reference/serving.json.
+std::vector<NearbyRun> nearest_services(const nlohmann::ordered_json& answer,
+                                        const std::string& figure, const std::string& rows_file,
+                                        const PresetStore& presets, std::size_t keep);
 
 /// A value with its unit, as people read it: "450 GB/s", "16384", "989 TFLOP/s".
 std::string explained_amount(double value, const std::string& unit);

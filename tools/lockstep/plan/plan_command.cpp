@@ -22,10 +22,12 @@
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/ask/ask_plan_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/lockstep/explain/command_formulas.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
@@ -242,7 +244,10 @@ Exit answer_plan(const CommandInput& input, const PresetStore& presets,
   const PlanAnswer answer{spec, report};
   if (options.has("report")) {
     OutputFile file(options.get("report"));
-    file.write(plan_page(answer, written_plan(input, options), &presets));
+    const WrittenScenario written = written_plan(input, options);
+    const Behind behind(
+        spec.file, explained_command(CommandAnswer::plan, plan_json(answer), *written), presets);
+    file.write(plan_page(answer, written, &behind));
     file.commit();
   }
   write_output(formatted_plan(answer, format, output_style(options, console)), options, console);

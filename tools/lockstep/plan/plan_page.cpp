@@ -11,6 +11,7 @@
 #include "tools/lockstep/plan/plan_region_words.hpp"
 #include "tools/lockstep/plan/plan_words.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -22,22 +23,32 @@ namespace {
 
 std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
   const PlanResult& r = answer.result(*answer.shown());
-  std::vector<PageFigure> figures{
-      {.value = measure_text(0, r.expected.time_s), .label = "of training: " + plan_time_range(r)}};
+  const std::string path = fmt::format("candidates.{}.", *answer.shown());
+  std::vector<PageFigure> figures{{.value = measure_text(0, r.expected.time_s),
+                                   .label = "of training: " + plan_time_range(r),
+                                   .field = path + "expected.time_s"}};
   if (is_priced(answer.candidate(*answer.shown()))) {
-    figures.push_back({.value = page_usd(r.expected.usd), .label = plan_money_range(r)});
+    figures.push_back({.value = page_usd(r.expected.usd),
+                       .label = plan_money_range(r),
+                       .field = path + "expected.usd"});
   }
   if (const double capital = r.expected.capital.total_usd(); capital > 0) {
     figures.push_back({.value = page_usd(capital),
-                       .label = "of capital to be spent: machines, network, building"});
+                       .label = "of capital to be spent: machines, network, building",
+                       .field = path + "expected.capital_usd"});
   }
   figures.insert(figures.end(),
-                 {{.value = plan_energy(r.expected.energy_j), .label = plan_energy_range(r)},
+                 {{.value = plan_energy(r.expected.energy_j),
+                   .label = plan_energy_range(r),
+                   .field = path + "expected.energy_j"},
                   {.value = plan_power(r.expected.peak_w),
                    .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
                                         plan_power_range(r.peak_w),
-                                        plan_power(r.model.power.gpu_nameplate.base_units()))},
-                  {.value = page_percent(r.chances.all, 1), .label = "chance to keep all limits"}});
+                                        plan_power(r.model.power.gpu_nameplate.base_units())),
+                   .field = path + "peak_w.point"},
+                  {.value = page_percent(r.chances.all, 1),
+                   .label = "chance to keep all limits",
+                   .field = path + "chances.all"}});
   return figures;
 }
 
@@ -319,10 +330,12 @@ void add_plan(Page& page, const PlanAnswer& answer) {
 }
 
 std::string plan_page(const PlanAnswer& answer, const WrittenScenario& written,
-                      const PresetStore* presets) {
+                      const Behind* behind) {
   Page page("Plan", plan_subject(answer));
+  if (behind != nullptr) behind->open_figures(page);
   add_plan(page, answer);
-  add_basis(page, plan_basis(answer, written, presets));
+  add_basis(page, plan_basis(answer, written, behind != nullptr ? &behind->presets() : nullptr));
+  if (behind != nullptr) behind->add_to(page);
   add_plan_foot(page, answer);
   return page.html(chart_library());
 }

@@ -8,13 +8,15 @@
 
 namespace lockstep {
 
+class Behind;
 class Page;
 
 /// The self-contained page. Same answer, same bytes. Throws UsageError where the program was built
 /// without the chart library.
-/// `written`: the plan's document; sources are of these presets, null: none are listed.
+/// `written`: the plan's document. What stands `behind` its figures is there where that is given,
+/// and sources are of its presets.
 std::string plan_page(const PlanAnswer& answer, const WrittenScenario& written = {},
-                      const PresetStore* presets = nullptr);
+                      const Behind* behind = nullptr);
 /// All of it but the frame and what it rests on, for a page that a test looks into.
 void add_plan(Page& page, const PlanAnswer& answer);
 

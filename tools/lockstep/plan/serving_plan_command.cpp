@@ -8,7 +8,9 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/explain/command_formulas.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 
 namespace lockstep {
@@ -48,7 +50,11 @@ Exit answer_serving_plan(const JsonCursor& root, const PresetStore& presets,
   const ServingPlanAnswer answer{spec, report};
   if (options.has("report")) {
     OutputFile file(options.get("report"));
-    file.write(serving_plan_page(answer, written_in(root), &presets));
+    const Behind behind(
+        spec.file,
+        explained_command(CommandAnswer::serving_plan, serving_plan_json(answer), root.json()),
+        presets);
+    file.write(serving_plan_page(answer, written_in(root), &behind));
     file.commit();
   }
   write_output(formatted_service(answer, format, output_style(options, console)), options, console);

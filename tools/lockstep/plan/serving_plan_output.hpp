@@ -12,6 +12,8 @@
 
 namespace lockstep {
 
+class Behind;
+
 struct ServingPlanAnswer {
   const ServingPlanSpec& spec;
   const ServingPlanReport& report;
@@ -35,9 +37,10 @@ nlohmann::ordered_json serving_plan_json(const ServingPlanAnswer& answer);
 /// A header line, and a line for each candidate on one pool and on two.
 CsvText serving_plan_csv(const ServingPlanAnswer& answer);
 Markdown serving_plan_markdown(const ServingPlanAnswer& answer);
-/// `written`: the plan's document; sources are of these presets, null: none are listed.
+/// `written`: the plan's document. What stands `behind` its figures is there where that is given,
+/// and sources are of its presets.
 std::string serving_plan_page(const ServingPlanAnswer& answer, const WrittenScenario& written = {},
-                              const PresetStore* presets = nullptr);
+                              const Behind* behind = nullptr);
 
 /// Reads, searches and prints the plan of `root`. Throws UsageError for options that are about
 /// plans of trainings.

@@ -7,6 +7,7 @@
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
@@ -150,6 +151,30 @@ void add_crossover_map(Page& page, const ServingPlanAnswer& a) {
   page.table(table);
 }
 
+std::vector<PageFigure> chosen_service_figures(const ServingPlanAnswer& a, std::size_t choice) {
+  const ServingOption& o = a.report.options[choice];
+  const ServingFigures& f = o.sized.best.report.figures;
+  const std::string path = fmt::format("options.{}.", choice);
+  std::vector<PageFigure> out{
+      {.value = grouped(o.sized.best.gpus()), .label = "GPUs at least", .field = path + "gpus"},
+      {.value = page_duration(f.ttft_s.p99),
+       .label = "to the first token, 99 %",
+       .field = path + "ttft_p99_s"},
+      {.value = page_duration(f.tpot_s.p99),
+       .label = "per token, 99 %",
+       .field = path + "tpot_p99_s"}};
+  if (o.spare_gpus > 0) {
+    out.push_back(
+        {.value = grouped(o.spare_gpus), .label = "GPUs for spares", .field = path + "spare_gpus"});
+  }
+  if (o.usd_per_million) {
+    out.push_back({.value = significant(*o.usd_per_million) + " USD",
+                   .label = "per million tokens of answers",
+                   .field = path + "usd_per_million_output_tokens"});
+  }
+  return out;
+}
+
 AnswerBasis serving_plan_basis(const ServingPlanAnswer& a, const WrittenScenario& written,
                                const PresetStore* presets) {
   AnswerBasis basis{.written = written, .assumptions = a.spec.assumptions, .presets = presets};
@@ -172,18 +197,21 @@ AnswerBasis serving_plan_basis(const ServingPlanAnswer& a, const WrittenScenario
 }  // namespace
 
 std::string serving_plan_page(const ServingPlanAnswer& a, const WrittenScenario& written,
-                              const PresetStore* presets) {
+                              const Behind* behind) {
   const ServingSpec& first = a.spec.candidates.front().base;
   Page page("Plan", first.model.name + " to be served");
+  if (behind != nullptr) behind->open_figures(page);
   if (!a.spec.about.empty()) page.about(a.spec.about);
   page.headline(escaped(serving_recommendation(a)));
+  if (a.report.choice) page.figures(chosen_service_figures(a, *a.report.choice));
   const std::string judged = serving_judged_words(a);
   page.section("Machines", "Load: " + first.load + "." + (judged.empty() ? "" : " " + judged));
   add_service_bars(page, a);
   page.table(options_page_table(a));
   add_capacity_curve(page, a);
   add_crossover_map(page, a);
-  add_basis(page, serving_plan_basis(a, written, presets));
+  add_basis(page, serving_plan_basis(a, written, behind != nullptr ? &behind->presets() : nullptr));
+  if (behind != nullptr) behind->add_to(page);
   page.foot(fmt::format("Plan: {}. {} simulations.", a.spec.file, grouped(a.report.trials)));
   return page.html(chart_library());
 }

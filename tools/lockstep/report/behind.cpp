@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
-#include "tools/lockstep/explain/explanation.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
 
@@ -27,8 +26,8 @@ Html input_behind(const ExplainedInput& input) {
 Html run_behind(const NearbyRun& run) {
   return Html::markup("<li>") +
          escaped(fmt::format("{} ({} of {}): measured {}, predicted {}", run.row, grouped(run.gpus),
-                             run.gpu, page_duration(run.measured_s),
-                             page_duration(run.predicted_s))) +
+                             run.gpu, amount_behind(run.measured, run.unit()),
+                             amount_behind(run.predicted, run.unit()))) +
          Html::markup("</li>\n");
 }
 
@@ -57,13 +56,23 @@ Html part_behind(const FieldExplanation& e) {
 }  // namespace
 
 void Behind::open_figures(Page& page) const {
-  page.open_figures([this](std::string_view field) { return answer_.number(field).has_value(); });
+  page.open_figures([this](std::string_view field) { return opens(field); });
+}
+
+bool Behind::opens(std::string_view field) const {
+  return answer_.number(field).has_value() && answer_.formula(field) != nullptr;
+}
+
+std::string Behind::one_of(std::initializer_list<std::string_view> fields) const {
+  const auto* const found =
+      std::ranges::find_if(fields, [this](std::string_view field) { return opens(field); });
+  return found == fields.end() ? std::string() : std::string(*found);
 }
 
 void Behind::add_to(Page& page, std::span<const std::string_view> more) const {
   std::vector<std::string> fields = page.opened_figures();
   for (const std::string_view field : more) {
-    if (std::ranges::find(fields, field) == fields.end() && answer_.number(field)) {
+    if (std::ranges::find(fields, field) == fields.end() && opens(field)) {
       fields.emplace_back(field);
     }
   }

@@ -1,13 +1,14 @@
 /// What stands behind the figures of a page: what `lockstep explain` says of each.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "sim/answer/answer.hpp"
 #include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/explain/explanation.hpp"
 
 namespace lockstep {
 
@@ -17,10 +18,15 @@ class Page;
 /// `presets` to live as long.
 class Behind {
  public:
-  Behind(std::string file, ScenarioAnswer answer, const PresetStore& presets)
+  Behind(std::string file, ExplainedAnswer answer, const PresetStore& presets)
       : file_(std::move(file)), answer_(std::move(answer)), presets_(presets) {}
 
   [[nodiscard]] const PresetStore& presets() const { return presets_; }
+
+  /// Whether the answer has this number, and it is explained.
+  [[nodiscard]] bool opens(std::string_view field) const;
+  /// The first of these that it opens, for figures that answers have by several names; empty: none.
+  [[nodiscard]] std::string one_of(std::initializer_list<std::string_view> fields) const;
 
   /// From here on figures of the page that name a number of the answer lead to the part about it.
   void open_figures(Page& page) const;
@@ -31,7 +37,7 @@ class Behind {
 
  private:
   std::string file_;
-  ScenarioAnswer answer_;
+  ExplainedAnswer answer_;
   const PresetStore& presets_;
 };
 

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <initializer_list>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "models/base/number_text.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/report/behind.hpp"
+#include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/congestion_charts.hpp"
 #include "tools/lockstep/report/congestion_words.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
@@ -149,7 +153,10 @@ void add_transfers(Page& page, const CongestionReport& report) {
 
 }  // namespace
 
-void add_congestion_headline(Page& page, const CongestionReport& report) {
+void add_congestion_headline(Page& page, const CongestionReport& report, const Behind* behind) {
+  const auto field = [behind](std::initializer_list<std::string_view> names) {
+    return behind != nullptr ? behind->one_of(names) : std::string();
+  };
   page.headline(congestion_headline(report));
   std::vector<PageFigure> figures;
   const std::size_t jobs = report.jobs.size();
@@ -158,18 +165,23 @@ void add_congestion_headline(Page& page, const CongestionReport& report) {
         report.jobs, {}, [](const JobCongestion& job) { return job.slowdown(); });
     figures.push_back(
         {.value = page_times(most.slowdown()),
-         .label = jobs == 1 ? "slowdown of " + most.name : "largest slowdown, of " + most.name});
+         .label = jobs == 1 ? "slowdown of " + most.name : "largest slowdown, of " + most.name,
+         .field = field({"slowdown_max"})});
     figures.push_back({.value = fmt::format("{} of {}", slowed_jobs(report), jobs),
                        .label = jobs == 1 ? "job is slowed" : "jobs are slowed"});
   }
   if (!report.links.empty()) {
     figures.push_back({.value = page_percent(report.links.front().mean_utilisation),
-                       .label = "mean use of the fullest link, " + report.links.front().name});
+                       .label = "mean use of the fullest link, " + report.links.front().name,
+                       .field = field({"links.0.mean_utilisation"})});
     figures.push_back(
         {.value = grouped(static_cast<double>(report.links_used)),
-         .label = report.links_used == 1 ? "link carried traffic" : "links carried traffic"});
+         .label = report.links_used == 1 ? "link carried traffic" : "links carried traffic",
+         .field = field({"links_used", "simulation.links"})});
   }
-  figures.push_back({.value = page_duration(report.end_s), .label = "simulated"});
+  figures.push_back({.value = page_duration(report.end_s),
+                     .label = "simulated",
+                     .field = field({"simulated_s", "end_s"})});
   page.figures(figures);
 }
 
@@ -188,13 +200,17 @@ void add_congestion_sections(Page& page, const CongestionReport& report) {
   }
 }
 
-std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis) {
+std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis,
+                            const Behind* behind, const ClaimCheck* claim) {
   Page page("Congestion report", report.title);
+  if (behind != nullptr) behind->open_figures(page);
   if (!report.about.empty()) page.about(report.about);
   if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
-  add_congestion_headline(page, report);
+  add_congestion_headline(page, report, behind);
+  add_claim_section(page, claim);
   add_congestion_sections(page, report);
   add_basis(page, basis);
+  if (behind != nullptr) behind->add_to(page);
   if (knows_jobs_alone(report)) {
     page.foot("Slowdowns compare two simulations: all jobs on the fabric, and each one alone.");
   }

@@ -9,16 +9,21 @@
 
 namespace lockstep {
 
+class Behind;
+class ClaimCheck;
 class Page;
 
 inline constexpr std::size_t kPageTransfers = 200;  ///< rows of the table of transfers
 
 /// The page. Throws UsageError where the program was built without its chart library (assets.hpp).
-/// `basis` stands below the report.
-std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis = {});
+/// `basis` stands below the report, and what stands `behind` its figures and what the scenario
+/// claims, where they are given.
+std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis = {},
+                            const Behind* behind = nullptr, const ClaimCheck* claim = nullptr);
 
 /// The page's pieces: the headline with its figures goes to the top, the sections below.
-void add_congestion_headline(Page& page, const CongestionReport& report);
+void add_congestion_headline(Page& page, const CongestionReport& report,
+                             const Behind* behind = nullptr);
 void add_congestion_sections(Page& page, const CongestionReport& report);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
 #include <ostream>
 #include <thread>
 #include <unistd.h>
@@ -254,7 +255,9 @@ Exit show_summary(const SweepRun& run, const ParsedOptions& options, const std::
       summarise_sweep(run.sweep, run.database, run.numbers.size(), objective,
                       whole_number(options, "top", kTop, kMostTop));
   if (wants_report(options) && summary.ok + summary.failed == summary.points) {
-    write_report(options, sweep_page(run.sweep, summary, sweep_basis(run.sweep, summary, presets)));
+    const std::optional<Behind> behind = behind_best(run.sweep, summary, presets);
+    write_report(options, sweep_page(run.sweep, summary, sweep_basis(run.sweep, summary, presets),
+                                     behind ? &*behind : nullptr));
   }
   if (!run.quiet) {
     const Answer answer = format == "json"

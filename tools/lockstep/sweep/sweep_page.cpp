@@ -16,6 +16,7 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/answer/answer.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "tools/lockstep/report/assets.hpp"
@@ -322,6 +323,28 @@ std::string values_words(const SweepAxis& axis, std::size_t v) {
   return out;
 }
 
+/// The objective of the best point. Requires one.
+std::string best_text(const SweepSummary& summary) {
+  const auto at = static_cast<std::size_t>(
+      std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
+  const SqlValue& value = summary.best.front()[at];
+  const std::optional<double> number = as_number(value);
+  return number ? short_number(*number) : text_of(value);
+}
+
+PageFigure best_figure(const SweepSummary& summary) {
+  return {.value = best_text(summary),
+          .label = fmt::format("{}, of point {}", summary.objective.column,
+                               text_of(summary.best.front()[0])),
+          .field = summary.objective.column};
+}
+
+/// The scenario of the best point. Requires one.
+std::string best_scenario(const Sweep& sweep, const SweepSummary& summary) {
+  const auto number = static_cast<std::uint32_t>(as_number(summary.best.front()[0]).value_or(0));
+  return write_json(PointMaker(sweep).make(number).scenario);
+}
+
 PageTable best_rows(const SweepSummary& summary) {
   PageTable table{.first_rows = 20};
   for (const std::string& name : summary.columns) {
@@ -363,9 +386,7 @@ AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
     }
   }
   if (summary.best.empty()) return basis;
-  const auto number = static_cast<std::uint32_t>(*as_number(summary.best.front()[0]));
-  const JobFile file = read_job_file(sweep.scenario_file,
-                                     write_json(PointMaker(sweep).make(number).scenario), presets);
+  const JobFile file = read_job_file(sweep.scenario_file, best_scenario(sweep, summary), presets);
   basis.assumptions = complete_measured(file.draft, presets, {}).assumptions;
   if (sweep.is_run && file.run) {
     basis.assumptions.insert(basis.assumptions.end(), file.run->assumptions.begin(),
@@ -374,27 +395,38 @@ AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
   return basis;
 }
 
-std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const AnswerBasis& basis) {
+std::optional<Behind> behind_best(const Sweep& sweep, const SweepSummary& summary,
+                                  const PresetStore& presets) {
+  if (summary.best.empty()) return std::nullopt;
+  return Behind(
+      sweep.scenario_file,
+      answer_text(sweep.scenario_file, best_scenario(sweep, summary), presets,
+                  {.folding = sweep.folding, .allow_oom = sweep.allow_oom, .full_fabric = false}),
+      presets);
+}
+
+std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const AnswerBasis& basis,
+                       const Behind* behind) {
   Page page("Sweep", sweep.file);
+  if (behind != nullptr) behind->open_figures(page);
   if (!sweep.about.empty()) page.about(sweep.about);
   const bool larger = summary.objective.larger_is_better;
   if (summary.best.empty()) {
     page.headline(escaped("No point has an answer."));
   } else {
-    const auto at = static_cast<std::size_t>(
-        std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
-    const SqlValue& value = summary.best.front()[at];
-    const std::optional<double> number = as_number(value);
     page.headline(escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
                                       summary.objective.column)) +
-                  strong(number ? short_number(*number) : text_of(value)) +
+                  strong(best_text(summary)) +
                   escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
                   limit_sentence(summary.limit_warning));
   }
   const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
-  page.figures(std::vector<PageFigure>{{.value = count(summary.points), .label = "points"},
-                                       {.value = count(summary.ok), .label = "with an answer"},
-                                       {.value = count(summary.failed), .label = "without one"}});
+  std::vector<PageFigure> figures;
+  if (!summary.best.empty()) figures.push_back(best_figure(summary));
+  figures.insert(figures.end(), {{.value = count(summary.points), .label = "points"},
+                                 {.value = count(summary.ok), .label = "with an answer"},
+                                 {.value = count(summary.failed), .label = "without one"}});
+  page.figures(figures);
   if (!summary.best.empty()) {
     const SweepPoints points = read_points(sweep, summary);
     const std::vector<double> goodness = goodness_of(points, larger);
@@ -420,6 +452,7 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
                                        summary.first_failed, summary.first_error)));
   }
   add_basis(page, basis);
+  if (behind != nullptr) behind->add_to(page);
   page.foot(fmt::format("Sweep: {}. Scenario: {}. Results: {}.", sweep.file, sweep.scenario_file,
                         summary.database));
   return page.html(chart_library());

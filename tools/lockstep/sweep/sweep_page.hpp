@@ -1,8 +1,10 @@
 /// The results of a sweep as a page.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/sweep/results_db.hpp"
 #include "tools/lockstep/sweep/summary.hpp"
@@ -13,14 +15,20 @@ namespace lockstep {
 /// The page of `lockstep sweep --report`: parallel axes of all points (at most kSweepLines, evenly
 /// chosen), the front of the objective and what it costs, the objective over each axis, the best
 /// points. Throws UsageError without a chart library (assets.hpp), InputError for the database.
-/// The sections of what it rests on are there where the basis is given.
+/// The sections of what it rests on are there where the basis is given, and what stands `behind`
+/// the best point's objective, where that is.
 std::string sweep_page(const Sweep& sweep, const SweepSummary& summary,
-                       const AnswerBasis& basis = {});
+                       const AnswerBasis& basis = {}, const Behind* behind = nullptr);
 
 /// What the page says that the answers rest on: the axes, the scenario, and what was assumed for
 /// the best point. Requires that the best point has an answer, or that there is none.
 AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
                         const PresetStore& presets);
+
+/// What stands behind the numbers of the best point, which is simulated once more; nothing where no
+/// point has an answer.
+std::optional<Behind> behind_best(const Sweep& sweep, const SweepSummary& summary,
+                                  const PresetStore& presets);
 
 inline constexpr std::size_t kSweepLines = 1500;
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 #include <ostream>
 #include <string_view>
 
@@ -25,6 +26,7 @@
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/serving_tune.hpp"
@@ -262,6 +264,24 @@ AnswerBasis tune_basis(const CommandInput& input, const PresetStore& presets,
           .named = presets_of(study.base, presets)};
 }
 
+/// What stands behind the numbers of a step with the best layout; nothing where none was found.
+std::optional<Behind> behind_best(const CommandInput& input, const PresetStore& presets,
+                                  const TuneStudy& study, const std::vector<std::string>& sets,
+                                  const ParsedOptions& options) {
+  if (study.result.best.empty()) return std::nullopt;
+  const JsonCursor root = JsonCursor::parse(input.file, input.text, JsonStyle::plain, sets);
+  nlohmann::ordered_json best =
+      tuned_scenario(root, study.result.best.front().scenario, input.file, input.file);
+  best.erase("run");  // figures are of the step
+  return Behind(input.file,
+                answer_text(input.file, write_json(best), presets,
+                            {.profiles = options.all("profile"),
+                             .folding = folding_of(options),
+                             .allow_oom = true,
+                             .full_fabric = false}),
+                presets);
+}
+
 /// The best layout for each value of --vary.
 Exit answer_varied_tune(const CommandInput& input, const PresetStore& presets,
                         const ParsedOptions& options, Console& console) {
@@ -310,7 +330,11 @@ Exit answer_tune(const CommandInput& input, const PresetStore& presets,
         "\n");
     file.commit();
   }
-  if (reports) write_report(options, tune_page(study, tune_basis(input, presets, study, sets)));
+  if (reports) {
+    const std::optional<Behind> behind = behind_best(input, presets, study, sets, options);
+    write_report(options, tune_page(study, tune_basis(input, presets, study, sets),
+                                    behind ? &*behind : nullptr));
+  }
   const Answer answer = format == "json"  ? Answer(JsonText(tune_json(study)))
                         : format == "csv" ? Answer(tune_csv(study))
                                           : Answer::terminal(tune_table(study, console.style));

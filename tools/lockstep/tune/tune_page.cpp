@@ -6,6 +6,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -236,19 +237,21 @@ Html tune_headline(const TuneStudy& study) {
 
 }  // namespace
 
-std::string tune_page(const TuneStudy& study, const AnswerBasis& basis) {
+std::string tune_page(const TuneStudy& study, const AnswerBasis& basis, const Behind* behind) {
   const TuneResult& r = study.result;
   Page page("Layouts",
             fmt::format("{} on {}", study.base.job.model.name, counted(study.base.gpus(), "GPU")));
+  if (behind != nullptr) behind->open_figures(page);
   if (!study.base.about.empty()) page.about(study.base.about);
   page.headline(tune_headline(study));
   if (!r.best.empty()) {
     const TunedLayout& best = r.best.front();
     page.figures(std::vector<PageFigure>{
-        {.value = page_duration(best.step_s), .label = "step time"},
-        {.value = page_percent(best.mfu, 1), .label = "MFU"},
+        {.value = page_duration(best.step_s), .label = "step time", .field = "step_s"},
+        {.value = page_percent(best.mfu, 1), .label = "MFU", .field = "mfu"},
         {.value = page_with(gib_of(best.peak.needed()), "GiB"),
-         .label = fmt::format("memory, of {:.1f} GiB usable", gib_of(best.usable))},
+         .label = fmt::format("memory, of {:.1f} GiB usable", gib_of(best.usable)),
+         .field = "needed_memory_gib"},
         {.value = grouped(static_cast<double>(r.ties)), .label = "layouts as good, within 1 %"}});
     const std::vector<ShownLayout> shown = shown_layouts(study);
     page.section("The best layouts", close_sentence(study));
@@ -270,6 +273,7 @@ std::string tune_page(const TuneStudy& study, const AnswerBasis& basis) {
     page.list(notes);
   }
   add_basis(page, basis);
+  if (behind != nullptr) behind->add_to(page);
   page.foot(fmt::format("Scenario: {}.", study.base.file));
   return page.html(chart_library());
 }

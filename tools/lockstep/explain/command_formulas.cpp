@@ -1,0 +1,231 @@
+#include "tools/lockstep/explain/command_formulas.hpp"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace lockstep {
+namespace {
+
+constexpr WithStepTime kStill = WithStepTime::unmoved;
+
+constexpr std::string_view kCollectiveTime =
+    "of each algorithm and protocol that NCCL's own cost model knows, latencies of its steps and "
+    "bytes over the rate of its channels; of the fastest of them, with its links shared on the "
+    "cluster's fabric";
+constexpr std::string_view kBusBandwidth =
+    "size over time, times the part of it that crosses the busiest link of a ring, as nccl-tests "
+    "counts: 2 (n - 1) / n of all-reduce, (n - 1) / n of all-gather, reduce-scatter and "
+    "all-to-all, 1 of the others";
+constexpr std::string_view kGroup = "ranks nodes nic_bytes_per_s";
+constexpr std::string_view kFlows =
+    "nodes=scenario.nodes efficiency=scenario.efficiency flows=simulation.flows";
+constexpr std::string_view kRunOfPlan =
+    "tokens step_s=.step_s goodput=.goodput gpus=.gpus interruptions=.interruptions";
+constexpr std::string_view kPointOfPlan =
+    "tokens step_s=..step_s goodput=..goodput gpus=..gpus samples";
+
+constexpr std::array kCommandFormulas{
+    Formula{"ranks", "c", false, "GPUs of the group, as the scenario places it", "nodes", kStill,
+            "GPUs that take part."},
+    Formula{"nodes", "c", false, "NVLink domains that hold a member of the group", "ranks", kStill,
+            "NVLink domains that take part."},
+    Formula{"ranks_per_node_min", "c", false, "members in an NVLink domain, where there are least",
+            "ranks nodes", kStill, "The least members of a domain."},
+    Formula{"ranks_per_node_max", "c", false, "members in an NVLink domain, where there are most",
+            "ranks nodes", kStill, "The most members of a domain."},
+    Formula{"nic_bytes_per_s", "c", false,
+            "rates of a node's NICs over its GPUs; of a fabric from a file its slowest NIC's", "",
+            kStill, "What a member has of its node's NICs."},
+    Formula{"largest_time_s", "c", false, kCollectiveTime, kGroup, kStill,
+            "Time of the first operation at the largest size."},
+    Formula{"best_busbw_bytes_per_s", "c", false, kBusBandwidth, "ranks time=largest_time_s",
+            kStill, "The best bus bandwidth of all rows."},
+    Formula{"operations.*.time_s", "c", false, kCollectiveTime, kGroup, kStill,
+            "Time of the operation at its largest size."},
+    Formula{"operations.*.busbw_bytes_per_s", "c", false, kBusBandwidth,
+            "size_bytes=.size_bytes time_s=.time_s ranks", kStill,
+            "Bus bandwidth of the operation at its largest size."},
+    Formula{"operations", "c", false, "as the scenario says", "", kStill,
+            "The operation at its largest size."},
+    Formula{"rows.*.time_s", "c", false, kCollectiveTime,
+            "size_bytes=.size_bytes channels=.channels ranks nodes nic_bytes_per_s", kStill,
+            "Time of the operation at this size."},
+    Formula{"rows.*.full_fabric_time_s", "c", false,
+            "as time_s, on a fabric whose switches never limit",
+            "size_bytes=.size_bytes time_s=.time_s", kStill,
+            "Time where only the nodes' own links limit."},
+    Formula{"rows.*.algbw_bytes_per_s", "c", true, "size_bytes / time_s",
+            "size_bytes=.size_bytes time_s=.time_s", kStill,
+            "Algorithm bandwidth, as nccl-tests prints it."},
+    Formula{"rows.*.busbw_bytes_per_s", "c", false, kBusBandwidth,
+            "size_bytes=.size_bytes time_s=.time_s ranks", kStill,
+            "Bus bandwidth, as nccl-tests prints it."},
+    Formula{"rows.*.candidates", "c", false,
+            "NCCL's cost model of this algorithm and protocol: latencies of its steps, and bytes "
+            "over the rate of its channels",
+            "ranks nodes", kStill, "An algorithm and protocol that was compared."},
+    Formula{"rows", "c", false, "as the algorithm and protocol that are taken have it",
+            "size_bytes=.size_bytes ranks", kStill, "A row as nccl-tests prints it."},
+    Formula{"hashing", "ct", false,
+            "the same simulation with the paths' hashes drawn again, for each draw", "", kStill,
+            "What other draws of the hashes give."},
+
+    Formula{"end_s", "t", false,
+            "flows at their max-min fair shares of the links on their ways, each at the efficiency "
+            "of its rate, until the last byte has arrived",
+            kFlows, kStill, "When all traffic has ended."},
+    Formula{"scenario", "t", false, "as the scenario and the presets it names say", "", kStill,
+            "What was simulated."},
+    Formula{
+        "traffic", "t", false,
+        "messages of the entry, each at its share of the links on its way, from their starts to "
+        "their last bytes",
+        "messages=.messages bytes=.bytes", kStill, "An entry of the traffic."},
+    Formula{"links", "t", false, "bytes that crossed the link, over its capacity and the time",
+            "bytes=.bytes capacity=.capacity_bytes_per_s end_s", kStill, "A link by its use."},
+    Formula{"simulation", "t", false, "counted while it was simulated", "", kStill,
+            "What was simulated."},
+    Formula{"expectation", "t", false, "as the scenario says, held against end_s", "end_s", kStill,
+            "What the scenario expects."},
+
+    Formula{"tokens", "p", false, "as the plan says, or its scaling law for the model", "", kStill,
+            "Tokens of the training."},
+    Formula{"samples", "pw", false, "as the plan or --samples says", "", kStill,
+            "Samples of the uncertain inputs."},
+    Formula{"seed", "p", false, "as the plan says", "", kStill, "Seed of the samples."},
+    Formula{"choice_time_s", "p", false,
+            "candidates.*.expected.time_s of the candidate that is chosen", "tokens samples",
+            kStill, "Time of the choice, every input at its median."},
+    Formula{"choice_usd", "p", false, "candidates.*.expected.usd of the candidate that is chosen",
+            "tokens samples", kStill, "Money of the choice, every input at its median."},
+    Formula{"choice_chance", "p", false, "candidates.*.chances.all of the candidate that is chosen",
+            "samples", kStill, "In which share of the samples the choice keeps all limits."},
+    Formula{"limits", "p", false, "as the plan says", "", kStill, "A limit of the plan."},
+    Formula{"candidates", "p", false,
+            "the candidate simulated, one step and a run with failures, checkpoints and restarts, "
+            "at its power and prices",
+            "tokens samples", kStill, "A number of a candidate."},
+    Formula{"candidates.*.step_s", "p", false,
+            "one step of the candidate's layout, simulated as lockstep run does", "gpus=.gpus",
+            kStill, "Time of one training step."},
+    Formula{"candidates.*.mfu", "p", false,
+            "model FLOP of a step, attention in full, over step_s and the peak of all GPUs",
+            "step_s=.step_s gpus=.gpus", kStill, "Model FLOP/s over the datasheet peak."},
+    Formula{"candidates.*.goodput", "p", false,
+            "time that advances training over wall time, with failures, restarts and checkpoints, "
+            "every input at its median",
+            "interruptions=.interruptions gpus=.gpus", kStill,
+            "Share of the time that advances training."},
+    Formula{"candidates.*.time_s", "p", false,
+            "of all samples: steps for the tokens, at the step's time over the drawn efficiency, "
+            "over the goodput with the drawn failures",
+            kPointOfPlan, kStill, "Time of the training over the samples."},
+    Formula{"candidates.*.usd", "p", false,
+            "of all samples: rent for the drawn time at the drawn price, or what the machines lose "
+            "in value over it, energy at the drawn tariff, people and hosting",
+            kPointOfPlan, kStill, "Money of the training over the samples."},
+    Formula{"candidates.*.energy_j", "p", false,
+            "of all samples: mean power of the site, as drawn, over the drawn time", kPointOfPlan,
+            kStill, "Energy of the training over the samples."},
+    Formula{"candidates.*.peak_w", "p", false,
+            "of all samples: the highest reading of the site's meter, whose window smooths a step, "
+            "times the drawn factor of power",
+            kPointOfPlan, kStill, "Highest power of the site over the samples."},
+    Formula{"candidates.*.expected", "p", false,
+            "with every input at its median: what lockstep run gives for the tokens' time",
+            "tokens step_s=..step_s goodput=..goodput gpus=..gpus", kStill,
+            "With every input at its median."},
+    Formula{"candidates.*.expected.time_s", "p", false,
+            "tokens over those of a step, times step_s, over goodput; before and after it what "
+            "moving data and checkpoints takes",
+            "tokens step_s=..step_s goodput=..goodput", kStill,
+            "Time of the training, every input at its median."},
+    Formula{"candidates.*.expected.usd", "p", false,
+            "rent of all GPUs for time_s, or write-off, energy, people and hosting of owning them "
+            "for it, and moving data",
+            "time_s=.time_s gpus=..gpus energy_usd=.energy_usd write_off_usd=.write_off_usd "
+            "rent_usd=.rent_usd",
+            kStill, "Money of the training, every input at its median."},
+    Formula{"candidates.*.expected.capital_usd", "p", true, "machines + network + building",
+            "machines=.capital_machines_usd network=.capital_network_usd "
+            "building=.capital_building_usd",
+            kStill, "What has to be spent before the machines can run."},
+    Formula{"candidates.*.expected.energy_j", "p", false,
+            "mean power of the site in each state of the run, weighted by its time, over time_s",
+            "time_s=.time_s gpus=..gpus", kStill, "Energy at the site's meter."},
+    Formula{"candidates.*.chances", "p", false,
+            "samples in which the candidate keeps the limit, over all of them", "samples", kStill,
+            "In which share of the samples it keeps a limit."},
+    Formula{"candidates.*.best_share", "p", false,
+            "samples in which it is the best of all candidates, over all of them", "samples",
+            kStill, "In which share of the samples it is the best."},
+    Formula{"candidates.*.unfinished_share", "p", false,
+            "samples in which the training does not come to its end, over all of them", "samples",
+            kStill, "In which share of the samples it does not end."},
+    Formula{"candidates.*.interruptions", "p", false,
+            "failures that stop the job, over the run with every input at its median", kRunOfPlan,
+            kStill, "Failures that stop the job."},
+    Formula{"candidates.*.sensitivity", "p", false,
+            "the candidate with this input alone at its 5 % and its 95 % quantile", "samples",
+            kStill, "What one uncertain input moves."},
+
+    Formula{"choice", "w", false, "the first of the options by what the plan prefers", "", kStill,
+            "Which option is recommended, from 0."},
+    Formula{"simulations", "w", false, "counted in the search", "", kStill,
+            "How often the load was played."},
+    Formula{"options", "w", false,
+            "the option's best layout, with the load played on it pass by pass", "gpus=.gpus",
+            kStill, "A number of a machine and a way of serving."},
+    Formula{"options.*.gpus", "w", false,
+            "GPUs of the fewest replicas, over all layouts that fit, on which the load keeps every "
+            "objective",
+            "layouts=.layouts simulations=.simulations", kStill,
+            "The least GPUs that keep the objectives."},
+    Formula{"options.*.spare_gpus", "w", false,
+            "whole replicas beside, until enough of them are up as often as the plan asks",
+            "gpus=.gpus", kStill, "GPUs of spare replicas."},
+    Formula{"options.*.ttft_p99_s", "w", false,
+            "over served requests, first token less arrival: waiting for a place in a replica's "
+            "passes, then the passes with the prompt's parts; 99 % are not above",
+            "gpus=.gpus requests=.requests", kStill, "99 of 100 first tokens come no later."},
+    Formula{"options.*.tpot_p99_s", "w", false,
+            "over served requests, time of the passes behind the first token over their tokens; 99 "
+            "% are not above",
+            "gpus=.gpus requests=.requests", kStill, "99 of 100 requests see no longer."},
+    Formula{"options.*.usd_per_million_output_tokens", "w", false,
+            "owning the GPUs and their spares where the machines have a price, else renting them, "
+            "else what has a price, over the tokens of answers meanwhile",
+            "gpus=.gpus spare_gpus=.spare_gpus", kStill,
+            "Money of a million tokens of answers, spares included."},
+    Formula{"curve", "w", false, "the choice's layout with half to twice the replicas", "", kStill,
+            "The choice with other numbers of replicas."},
+    Formula{
+        "map", "w", false,
+        "the least GPUs for a drawn load of these lengths and this rate, of one pool and of two",
+        "", kStill, "One pool or two, for other loads."},
+};
+
+}  // namespace
+
+char letter_of(CommandAnswer which) {
+  constexpr std::string_view kLetters = "ctpw";
+  return kLetters[static_cast<std::size_t>(which)];
+}
+
+std::span<const Formula> command_formulas() { return kCommandFormulas; }
+
+ExplainedAnswer explained_command(CommandAnswer which, nlohmann::ordered_json answer,
+                                  const nlohmann::ordered_json& written, const NodeSpec* node) {
+  nlohmann::ordered_json& scenario = answer["scenario"];
+  if (!scenario.is_object()) scenario = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : written.items()) {
+    if (!scenario.contains(key)) scenario[key] = value;
+  }
+  if (node != nullptr) answer["job"] = {{"node", node->name}, {"gpu", node->gpu.name}};
+  return {command_formulas(), letter_of(which), std::move(answer)};
+}
+
+}  // namespace lockstep

@@ -1,0 +1,18 @@
+/// The answer to whatever a document asks, for its numbers to be explained.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/scenario/preset_store.hpp"
+#include "tools/lockstep/explain/explanation.hpp"
+
+namespace lockstep {
+
+/// Of a scenario as `lockstep run` answers it, of collectives and traffic as `comm`, of a plan as
+/// `plan`. `sets`: changes of the document. Throws InputError.
+ExplainedAnswer answer_to_document(const std::string& path, const std::string& text,
+                                   const std::vector<std::string>& sets,
+                                   const PresetStore& presets);
+
+}  // namespace lockstep
