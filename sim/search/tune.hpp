@@ -35,8 +35,10 @@ struct TuneOptions {
   std::size_t keep = 10;  ///< layouts to return, at least 1
   /// Replay every layout that fits in memory, whatever its bound.
   bool exhaustive = false;
-  /// Replay also all that may be faster than the scenario's own layout, so that its rank is exact.
+  /// Replay also all that may be faster than the scenario's own layout, so that its rank is exact:
+  /// until that many are replayed. One slower than all of these has its rank between two numbers.
   bool rank_own = false;
+  std::size_t most_for_rank = 2000;
   /// What is wrong with the layout of `base`, where that is known (search_base.hpp): then it is no
   /// candidate.
   std::string own_problem{};
