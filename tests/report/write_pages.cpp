@@ -45,11 +45,11 @@ constexpr std::uint32_t kTrajectories = 50;
 std::string whole_run() {
   const test::SampleRun sample = test::sample_run();
   CampaignResult result = test::simulate_sample(sample, kTrajectories);
-  test::add_optimum_and_grid(result, sample.run, kTrajectories);
+  test::add_optimum(result, kTrajectories);
   return run_page(result);
 }
 
-/// Sums alone: neither timeline, power, optimum nor grid; names that HTML has to escape.
+/// Sums alone: neither timeline, power nor optimum; names that HTML has to escape.
 std::string bare_run() {
   const test::SampleRun sample = test::sample_run();
   CampaignResult result = test::simulate_sample(sample, 1);

@@ -138,9 +138,9 @@ constexpr std::array kRunOptions{
         "--optimise run.checkpoint.interval"},
     OptionSpec{
         "vary", 0, "PATH=V1,V2,...", true,
-        "The answer with each of these values of the scenario; given twice, with each pair. With "
-        "--model, each has the layout that is fastest there. For a scenario with \"run\": "
-        "goodput, time, energy and money, all meeting the same random numbers.",
+        "The answer with each of these values of the scenario, as a table with bars; given twice, "
+        "with each pair. With --model, each has the layout that is fastest there. Runs of weeks "
+        "meet the same random numbers at every value.",
         "--vary cluster.node.nics=1,2,4,8"},
     OptionSpec{
         "jitter", 0, "TIME", false,
@@ -319,18 +319,24 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"allow-oom", kNoServing, true, true, true, true, true, false},
     SpecialOption{"jobs", kRunOnly, false, false, true, false, false, false}};
 
+/// `kind`: what the file has, which is asked what `asked` is.
+void check_options(const ParsedOptions& options, ScenarioKind asked, ScenarioKind kind,
+                   const std::string& file) {
+  for (const SpecialOption& option : kSpecialOptions) {
+    if (option.is_of(asked) || !options.has(option.name)) continue;
+    if (option.name == "jobs" && options.has("hash-seeds")) continue;
+    const std::string found =
+        kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(kind));
+    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
+                                 option.wanted, file, found));
+  }
+}
+
 void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
   // An iteration that is repeated for weeks is asked what a run is.
   const bool iterates = parsed.kind == ScenarioKind::rl && has_run(parsed.root);
-  const ScenarioKind kind = iterates ? ScenarioKind::run : parsed.kind;
-  for (const SpecialOption& option : kSpecialOptions) {
-    if (option.is_of(kind) || !options.has(option.name)) continue;
-    if (option.name == "jobs" && options.has("hash-seeds")) continue;
-    const std::string found =
-        parsed.kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(parsed.kind));
-    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
-                                 option.wanted, parsed.root.file(), found));
-  }
+  check_options(options, iterates ? ScenarioKind::run : parsed.kind, parsed.kind,
+                parsed.root.file());
 }
 
 /// What --jitter says; 0 without it. Throws UsageError.
@@ -474,7 +480,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
                {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue,
                 ScenarioKind::serving},
                "no such key: lockstep comm simulates traffic and collectives");
-  if (options.has("vary") && !has_run(parsed.root)) {
+  if (options.has("vary")) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
   }
   if (options.has("scaling")) return run_scaling(path, text, presets, options, console);
@@ -501,7 +507,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   }
   if (file.rl && file.run) {
     if (!options.has("allow-oom")) require_memory(*file.rl);
-    return run_campaign({parsed, presets, reading}, *file.rl, written, *file.run, options, console);
+    return run_campaign(presets, *file.rl, written, *file.run, options, console);
   }
   if (file.rl) return run_rl(*file.rl, written, presets, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
@@ -514,8 +520,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
   if (file.run) {
-    return run_campaign({parsed, presets, reading}, result.scenario, result.written, *file.run,
-                        options, console);
+    return run_campaign(presets, result.scenario, result.written, *file.run, options, console);
   }
   return run_step(options, wanted, presets, std::move(result), console);
 }
@@ -525,7 +530,9 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   if (!ask) return answer_first_word(run_command(), "scenario file", options, console);
   const PresetStore presets(options.all("presets"));
   const std::vector<std::string> sets = changes_of(options);
-  if (options.has("vary") && asked_kind(*ask, sets, presets) != ScenarioKind::run) {
+  if (options.has("vary")) {
+    const ScenarioKind kind = asked_kind(*ask, sets, presets);
+    check_options(options, kind, kind, std::string(kAskedFile));
     const auto text_of = [&](const std::vector<std::string>& point) {
       return asked_text(*ask, point, options, presets, console);
     };

@@ -254,6 +254,28 @@ TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty c
   CHECK(ran.out.find("\n3,error,") != std::string::npos);
 }
 
+TEST_CASE("lockstep run --vary: of a service both times per token have their interval") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-chat.json";
+  const std::vector<std::string> asked{"run",    file,
+                                       "--set",  "serving.load.requests=100",
+                                       "--vary", "serving.batching.pass_tokens=2048,8192"};
+  const Json points = json_of(asked).at("points");
+  const std::string table = lockstep_with(asked).out;
+  std::vector<std::string> csv = asked;
+  csv.insert(csv.end(), {"--format", "csv"});
+  CHECK(lockstep_with(csv).out.find(",interval.tpot_low_s,") != std::string::npos);
+  for (const Json& point : points) {
+    const Json& interval = point.at("answer").at("interval");
+    for (const char* number : {"tpot", "ttft"}) {
+      CAPTURE(number);
+      const auto end = [&](const char* of) {
+        return duration_text(interval.at(fmt::format("{}_{}_s", number, of)).get<double>());
+      };
+      CHECK(table.find(end("low") + " to " + end("high")) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("lockstep run --vary: options about one point are refused, before any work") {
   const TemporaryFolder folder;
   const std::string file = folder.write("s.json", kJob);
@@ -262,6 +284,8 @@ TEST_CASE("lockstep run --vary: options about one point are refused, before any 
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err.starts_with("lockstep run: found --assert beside --vary"));
   CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes"}).exit == Exit::bad_input);
+  CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes=2,2"}).err ==
+        "--vary: found \"cluster.nodes=2,2\", which has \"2\" twice; allowed: each value once\n");
   CHECK(lockstep_with({"run", file, "--vary", "a=1", "--vary", "b=1", "--vary", "c=1"}).exit ==
         Exit::bad_input);
 }
@@ -338,6 +362,11 @@ TEST_CASE("lockstep tune --vary: each point is the best that tune finds there") 
   }
   const Ran table = lockstep_with({"tune", file, "--vary", "cluster.nodes=1,2"});
   CHECK(table.out.find("layout") != std::string::npos);
+  const Json& first = varied["points"][0]["answer"];
+  CHECK(first["step_s_low"] == first["best"][0]["step_s_low"]);
+  CHECK(table.out.find("90 % interval") != std::string::npos);
+  CHECK(table.out.find(duration_text(first["step_s_low"].get<double>()) + " to " +
+                       duration_text(first["step_s_high"].get<double>())) != std::string::npos);
   const Ran wrong = lockstep_with({"tune", file, "--vary", "cluster.nodes=1,2", "-o", "best.json"});
   CHECK(wrong.exit == Exit::bad_input);
   CHECK(wrong.err.starts_with("lockstep tune: found --output beside --vary"));
@@ -368,6 +397,11 @@ TEST_CASE("lockstep plan --vary: each point is what the plan chooses there") {
   const Ran table = lockstep_with({"plan", file, axis[0], axis[1]});
   CHECK(table.out.find("choice") != std::string::npos);
   CHECK(table.out.find("rented") != std::string::npos);
+  const Json& late = varied["points"][1]["answer"];
+  const double low = late["choice_time_s_p05"].get<double>();
+  const double high = late["choice_time_s_p95"].get<double>();
+  CHECK(low < high);
+  CHECK(table.out.find(duration_text(low) + " to " + duration_text(high)) != std::string::npos);
 }
 
 }  // namespace lockstep::test

@@ -18,6 +18,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/vary.hpp"
 #include "tools/lockstep/vary/vary_page.hpp"
@@ -103,9 +104,8 @@ Exit answer_varied(const std::string& path, const AskPoint& answer_to,
                    const ParsedOptions& options, Console& console) {
   for (const std::string_view option : of_one_point) {
     if (!options.has(option)) continue;
-    throw UsageError(fmt::format("lockstep {}: found --{} beside --vary; allowed: one of them{}",
-                                 command, option,
-                                 command == "run" ? ", for a scenario without \"run\"" : ""));
+    throw UsageError(fmt::format("lockstep {}: found --{} beside --vary; allowed: one of them",
+                                 command, option));
   }
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
@@ -130,11 +130,15 @@ Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console) {
   const StepIntervals intervals(presets);
+  std::optional<int> trajectories;
+  if (options.has("trajectories")) trajectories = trajectories_of(options, 1);
   const AskPoint answer_to = [&](const auto& point, const auto& reached) {
     Question question{.set = changes_of(options),
                       .profiles = options.all("profile"),
                       .folding = folding_of(options),
                       .allow_oom = true,
+                      .trajectories = trajectories,
+                      .jobs = trajectory_jobs_of(options),
                       .go_on = [] { return !InterruptGuard::interrupted(); },
                       .reached = reached};
     question.set.insert(question.set.end(), point.begin(), point.end());
