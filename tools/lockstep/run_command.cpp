@@ -26,6 +26,7 @@
 #include "tools/lockstep/perfetto_trace.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/queue/run_queue.hpp"
+#include "tools/lockstep/report/advice_section.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
@@ -162,9 +163,11 @@ constexpr std::array kRunOptions{
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
     OptionSpec{"advise", 0, "", false,
-               "Simulate some twenty standard changes of a single step, each alone, instead of "
-               "the step's table: which gain how much, with the interval of each gain, and why "
-               "the others cannot be. Beside --explain-fabric with --report: the page has both.",
+               "Simulate some twenty standard changes, each alone, instead of the answer's table: "
+               "which gain how much, with the interval of each gain where there is one, and why "
+               "the others cannot be. Of a step, of weeks (with \"run\": failures and checkpoints "
+               "too), of a queue or of a service. Beside --explain-fabric with --report: a step's "
+               "page has both.",
                "--advise"},
     kAskModel,
     kAskNode,
@@ -183,7 +186,7 @@ constexpr std::array kRunOptions{
                "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 19> kRunExamples{
+constexpr std::array<std::string_view, 20> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
@@ -195,6 +198,7 @@ constexpr std::array<std::string_view, 19> kRunExamples{
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --set cluster.fabric.routing=ecmp "
     "--hash-seeds 20",
     "lockstep run scenarios/llama3-405b-16k.json --advise",
+    "lockstep run scenarios/llama3-405b-54days.json --advise --trajectories 20",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --vary "
     "cluster.node=dgx_h100,dgx_b200",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --set training.tokens=15T --set "
@@ -296,7 +300,8 @@ constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"
                            kNoServing = "without \"serving\"",
                            kNoQueueOrServing = R"(without "queue" or "serving")",
                            kQueueOrServing = R"(with "queue" or "serving")",
-                           kQueueOnly = "with \"queue\"";
+                           kQueueOnly = "with \"queue\"",
+                           kAdvised = R"(of one step, or with "run", "queue" or "serving")";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kNotJobs, true, false, false, false, true, true},
     SpecialOption{"metrics", kQueueOrServing, false, false, false, false, true, true},
@@ -310,7 +315,7 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"trajectories", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"optimise", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"vary", "", true, true, true, true, true, true},
-    SpecialOption{"advise", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"advise", kAdvised, true, false, true, false, true, true},
     SpecialOption{"scaling", kOneStep, true, false, false, false, false, false},
     SpecialOption{"jitter", kOneStep, true, false, false, false, false, false},
     SpecialOption{"explain-fabric", kOneStep, true, false, false, false, false, false},
@@ -486,6 +491,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   if (options.has("scaling")) return run_scaling(path, text, presets, options, console);
   if (options.has("advise")) {
     const auto page_of = [&](const Advice& advice) {
+      if (advice.goal->kind != AnswerKind::step) return advice_page(advice);
       RunResult result = step_read(path, text, presets, options);
       predict_step(options, presets, result, console);
       return step_page(result, {.presets = &presets, .advice = &advice});

@@ -333,6 +333,53 @@ TEST_CASE("lockstep run --advise: the best change first, refusals with their rea
   CHECK(ran.out.find(first) < ran.out.find("No help"));
 }
 
+TEST_CASE("lockstep run --advise: weeks and queues have table, JSON, CSV and a page") {
+  const TemporaryFolder folder;
+  const std::string queue =
+      folder.write("queue.json", R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+        "queue": {"order": "fifo", "admission": "strict",
+                  "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "2 h", "tasks": 2}},
+                           {"job": {"name": "b", "gpus": 1, "runs": "5 min", "tasks": 3}}]}})");
+  const Ran table = lockstep_with({"run", queue, "--advise"});
+  REQUIRE_MESSAGE(table.exit == Exit::ok, table.err);
+  CHECK(table.out.find("As it is, the mean job is done after ") != std::string::npos);
+  CHECK(table.out.find("order fifo -> sjf") != std::string::npos);
+  CHECK(table.out.find("90 % interval") == std::string::npos);  // nothing witnesses a gain
+  const Json json = json_of({"run", queue, "--advise"});
+  CHECK(json["kind"] == "queue");
+  CHECK(json["changes"][0]["gain"] > 0);
+  CHECK(json["changes"][0]["completion_mean_s"] < json["completion_mean_s"]);
+  const Ran csv = lockstep_with({"run", queue, "--advise", "--format", "csv"});
+  CHECK(csv.out.starts_with("change,set,completion_mean_s,wait_mean_s,utilisation,"));
+  const std::string weeks =
+      folder.write("weeks.json", kJob.substr(0, kJob.size() - 1) +
+                                     R"(, "run": {"duration": "5 d", "trajectories": 9,
+          "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "5 d"}]},
+          "checkpoint": {"interval": "1 h", "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
+  const std::string page = folder.path() + "/advice.html";
+  const Ran ran = lockstep_with({"run", weeks, "--advise", "--trajectories", "3"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.out.find("As it is, goodput is ") != std::string::npos);
+  CHECK(ran.out.find("tokens per GPU-hour held") != std::string::npos);
+  if (lockstep_with({"run", weeks, "--advise", "--trajectories", "2", "--report", page}).exit ==
+      Exit::ok) {
+    const std::string html = read_text_file(page);
+    CHECK(html.find("What would help") != std::string::npos);
+    CHECK(html.find("Gain: tokens per GPU-hour held") != std::string::npos);
+  }
+  CHECK(lockstep_with({"run", weeks, "--advise", "--jobs", "2"}).err ==
+        "lockstep run: found --jobs beside --advise; allowed: one of them\n");
+}
+
+TEST_CASE("lockstep run --report: a step's page says how to have the advice on it") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob), page = folder.path() + "/s.html";
+  if (lockstep_with({"run", file, "--report", page}).exit != Exit::ok) return;
+  CHECK(read_text_file(page).find("The same command with --advise") != std::string::npos);
+  REQUIRE(lockstep_with({"run", file, "--advise", "--report", page}).exit == Exit::ok);
+  CHECK(read_text_file(page).find("The same command with --advise") == std::string::npos);
+}
+
 TEST_CASE("lockstep run --advise: an option that would say nothing is refused") {
   const TemporaryFolder folder;
   const std::string file = folder.write("s.json", kJob);

@@ -11,12 +11,12 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/step_answer.hpp"
+#include "tools/lockstep/report/advice_section.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
-#include "tools/lockstep/report/step_advice.hpp"
 #include "tools/lockstep/report/step_stages.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 
@@ -172,6 +172,7 @@ std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   add_step_headline(page, result);
   if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);
+  if (extras.advice == nullptr) add_advice_hint(page);
   if (behind) {
     behind->add_to(page, kMoreOfStep);
     add_sources(page, presets_of(scenario, *extras.presets), *extras.presets);

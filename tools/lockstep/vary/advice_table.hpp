@@ -10,7 +10,8 @@ namespace lockstep {
 
 /// Changes that help, by gain, those that do not in a line, and why the others cannot be.
 std::string advice_table(const Advice& advice, const TextStyle& style);
-/// A header line and a line for each change, refused ones last.
+/// A header line and a line for each change: its words, what --set takes, numbers, the gain;
+/// refused ones last.
 CsvText advice_csv(const Advice& advice);
 
 }  // namespace lockstep

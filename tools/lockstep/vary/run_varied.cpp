@@ -32,8 +32,9 @@ constexpr std::array<std::string_view, 11> kOfOnePoint{
     "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
 
 /// Options that would say nothing beside --advise; those of the step's page say it there.
-constexpr std::array<std::string_view, 6> kNotAdvised{"trace", "svg",         "chakra",
-                                                      "goal",  "power-trace", "assert"};
+constexpr std::array<std::string_view, 10> kNotAdvised{
+    "trace",  "svg",      "chakra", "goal",    "power-trace",
+    "assert", "optimise", "jobs",   "metrics", "accounting"};
 constexpr std::array<std::string_view, 3> kOnAdvicePage{"explain-fabric", "jitter", "hash-seeds"};
 
 void refuse_beside_advice(const ParsedOptions& options) {
@@ -48,6 +49,12 @@ void refuse_beside_advice(const ParsedOptions& options) {
   if (!options.has("report")) {
     refuse(kOnAdvicePage, ", or --report FILE too, whose page has both");
   }
+}
+
+/// Of a run of weeks; nothing: as many as the scenario says.
+std::optional<int> asked_trajectories(const ParsedOptions& options) {
+  if (!options.has("trajectories")) return std::nullopt;
+  return trajectories_of(options, 1);
 }
 
 /// One line for the points that have no answer.
@@ -130,8 +137,7 @@ Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console) {
   const StepIntervals intervals(presets);
-  std::optional<int> trajectories;
-  if (options.has("trajectories")) trajectories = trajectories_of(options, 1);
+  const std::optional<int> trajectories = asked_trajectories(options);
   const AskPoint answer_to = [&](const auto& point, const auto& reached) {
     Question question{.set = changes_of(options),
                       .profiles = options.all("profile"),
@@ -162,7 +168,8 @@ Exit run_advice(const std::string& path, const std::string& text, const PresetSt
              {.set = changes_of(options),
               .profiles = options.all("profile"),
               .folding = folding_of(options),
-              .allow_oom = options.has("allow-oom")},
+              .allow_oom = options.has("allow-oom"),
+              .trajectories = asked_trajectories(options)},
              [&](std::size_t done, std::size_t most) { progress.update(done, most); });
   if (reports) write_report(options, page_of(advice));
   write_output(format == "json" ? Answer(JsonText(advice_json(advice)))

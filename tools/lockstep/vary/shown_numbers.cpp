@@ -124,6 +124,11 @@ constexpr std::array kShownNumbers{
                 .scale = kInMilliseconds,
                 .best = "the shortest time to the first token",
                 .interval = {.low = "interval.ttft_low_s", .high = "interval.ttft_high_s"}},
+    ShownNumber{.field = "e2e_s.mean",
+                .column = "request",
+                .title = "Time of the mean request",
+                .scale = kInSeconds,
+                .best = "the shortest time of the mean request"},
     ShownNumber{.field = "output_tokens_per_s_per_gpu",
                 .column = "tokens/s/GPU",
                 .title = "Output tokens/s per GPU",
@@ -371,6 +376,11 @@ std::vector<const ShownNumber*> shown_numbers(const Varied& varied) {
     if (is_shown(varied, number)) out.push_back(&number);
   }
   return out;
+}
+
+const ShownNumber* shown_number(std::string_view field) {
+  const auto at = std::ranges::find(kShownNumbers, field, &ShownNumber::field);
+  return at == kShownNumbers.end() ? nullptr : &*at;
 }
 
 const ShownNumber* leading_number(const std::vector<const ShownNumber*>& shown) {

@@ -50,6 +50,8 @@ struct ShownNumber {
 
 /// Those that the points have, in the order of the table.
 std::vector<const ShownNumber*> shown_numbers(const Varied& varied);
+/// The number of that path; null if no answer shows one.
+const ShownNumber* shown_number(std::string_view field);
 /// The first of these that leads, or else the first; null where there are none.
 const ShownNumber* leading_number(const std::vector<const ShownNumber*>& shown);
 
