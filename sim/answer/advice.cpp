@@ -286,8 +286,9 @@ Json advice_json(const Advice& advice) {
     refused.push_back(
         {{"change", each.change.words}, {"set", each.change.sets}, {"why", each.why}});
   }
-  Json out{
-      {"file", advice.file}, {"kind", name_of(advice.goal->kind)}, {"goal", advice.goal->name}};
+  Json out{{"file", advice.file},
+           {"answer_kind", name_of(advice.goal->kind)},
+           {"goal", advice.goal->name}};
   add_numbers(out, advice.numbers);
   out["changes"] = std::move(changes);
   out["refused"] = std::move(refused);

@@ -102,8 +102,8 @@ std::optional<double> number_named(const NamedNumbers& numbers, std::string_view
 Advice advise(const std::string& file, const std::string& text, const PresetStore& presets,
               const Question& question, const std::function<void(std::size_t, std::size_t)>& done);
 
-/// {"file", "kind", "goal", numbers, "changes": [{"change", "set", numbers, "gain", "gain_low",
-/// "gain_high"}], "refused": [{"change", "set", "why"}]}.
+/// {"file", "answer_kind", "goal", numbers, "changes": [{"change", "set", numbers, "gain",
+/// "gain_low", "gain_high"}], "refused": [{"change", "set", "why"}]}.
 nlohmann::ordered_json advice_json(const Advice& advice);
 
 }  // namespace lockstep

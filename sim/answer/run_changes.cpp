@@ -79,9 +79,9 @@ void add_spares(RunChanges& out, const RunSpec& run) {
   hot(std::max(1, 2 * run.spares.hot));
   if (run.spares.hot > 0) hot(run.spares.hot / 2);
   add_time(out, "repair of a node", "run.spares.repair", run.spares.repair, 0.5);
-  out.push_back({.words = fmt::format("goes on with {} replicas less at most -> {}", run.elastic,
+  out.push_back({.words = fmt::format("replicas that it may go on without {} -> {}", run.elastic,
                                       run.elastic + 1),
-                 .sets = {fmt::format("run.elastic={}", run.elastic + 1)}});
+                 .sets = {fmt::format("run.spares.elastic={}", run.elastic + 1)}});
 }
 
 }  // namespace

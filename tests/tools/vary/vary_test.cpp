@@ -346,7 +346,7 @@ TEST_CASE("lockstep run --advise: weeks and queues have table, JSON, CSV and a p
   CHECK(table.out.find("order fifo -> sjf") != std::string::npos);
   CHECK(table.out.find("90 % interval") == std::string::npos);  // nothing witnesses a gain
   const Json json = json_of({"run", queue, "--advise"});
-  CHECK(json["kind"] == "queue");
+  CHECK(json["answer_kind"] == "queue");
   CHECK(json["changes"][0]["gain"] > 0);
   CHECK(json["changes"][0]["completion_mean_s"] < json["completion_mean_s"]);
   const Ran csv = lockstep_with({"run", queue, "--advise", "--format", "csv"});
