@@ -283,6 +283,8 @@ TEST_CASE("lockstep run --vary: options about one point are refused, before any 
       lockstep_with({"run", file, "--vary", "cluster.nodes=2,4", "--assert", "mfu>0.1"});
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err.starts_with("lockstep run: found --assert beside --vary"));
+  CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes=2,4", "--scaling", "16,32"}).err ==
+        "lockstep run: found --scaling beside --vary; allowed: one of them\n");
   CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes"}).exit == Exit::bad_input);
   CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes=2,2"}).err ==
         "--vary: found \"cluster.nodes=2,2\", which has \"2\" twice; allowed: each value once\n");

@@ -27,9 +27,9 @@ namespace lockstep {
 namespace {
 
 /// Options whose answer is of one point, not of several.
-constexpr std::array<std::string_view, 11> kOfOnePoint{
-    "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
-    "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
+constexpr std::array<std::string_view, 14> kOfOnePoint{
+    "trace",  "svg",        "chakra",         "goal",     "power-trace", "assert",  "jitter",
+    "advise", "hash-seeds", "explain-fabric", "optimise", "scaling",     "metrics", "accounting"};
 
 /// Options that would say nothing beside --advise; those of the step's page say it there.
 constexpr std::array<std::string_view, 10> kNotAdvised{
