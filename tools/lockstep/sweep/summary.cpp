@@ -97,7 +97,7 @@ NumberInterval interval_of(const std::string& objective, double value,
   return {value / high, value / low};
 }
 
-std::optional<double> number_in(const SqlValue& value) {
+std::optional<double> sql_number(const SqlValue& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
   const auto* const number = std::get_if<double>(&value);
   return number ? std::optional(*number) : std::nullopt;
@@ -110,10 +110,10 @@ void take_intervals(SweepSummary& summary, std::size_t columns) {
   for (std::vector<SqlValue>& row : summary.best) {
     std::vector<double> from;
     for (std::size_t c = row.size() - columns; c < row.size(); ++c) {
-      if (const std::optional<double> number = number_in(row[c])) from.push_back(*number);
+      if (const std::optional<double> number = sql_number(row[c])) from.push_back(*number);
     }
     row.resize(row.size() - columns);
-    const std::optional<double> value = number_in(row[objective]);
+    const std::optional<double> value = sql_number(row[objective]);
     const bool known = value && columns > 0 && from.size() == columns;
     summary.intervals.push_back(
         known ? std::optional(interval_of(summary.objective.column, *value, from)) : std::nullopt);

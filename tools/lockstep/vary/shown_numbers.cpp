@@ -14,8 +14,8 @@ namespace {
 
 std::string money_text(double usd) { return compact(usd) + " USD"; }
 std::string draw_text(double watts) { return compact(watts) + "W"; }
-std::string energy_text(double joules) { return significant(joules / 3.6e9) + " MWh"; }
-std::string memory_text(double gib) { return fmt::format("{:.1f} GiB", gib); }
+std::string megawatt_hours_text(double joules) { return significant(joules / 3.6e9) + " MWh"; }
+std::string gib_memory_text(double gib) { return fmt::format("{:.1f} GiB", gib); }
 std::string page_memory(double gib) { return page_with(gib, "GiB"); }
 std::string ratio_text(double ratio) { return fmt::format("{:.3f}", ratio); }
 std::string bandwidth_text(double rate) { return fmt::format("{:.2f} GB/s", rate / 1e9); }
@@ -38,11 +38,11 @@ constexpr NumberScale kAsFineShare{fine_share, page_fine_share, "%", 0.01};
 constexpr NumberScale kAsRatio{ratio_text, page_times, "×"};
 constexpr NumberScale kAsCount{compact, page_count, ""};
 constexpr NumberScale kAsWhole{whole_text, whole_text, ""};
-constexpr NumberScale kInGib{memory_text, page_memory, "GiB"};
+constexpr NumberScale kInGib{gib_memory_text, page_memory, "GiB"};
 constexpr NumberScale kInUsd{money_text, page_usd, "M USD", 1e6};
 constexpr NumberScale kInFewUsd{dear_text, page_dear, "USD"};
 constexpr NumberScale kInWatts{draw_text, page_watts, "MW", 1e6};
-constexpr NumberScale kInJoules{energy_text, page_energy, "MWh", 3.6e9};
+constexpr NumberScale kInJoules{megawatt_hours_text, page_energy, "MWh", 3.6e9};
 constexpr NumberScale kInBytes{payload_text, page_bytes, "GB", 1e9};
 constexpr NumberScale kInRate{bandwidth_text, page_bandwidth, "GB/s", 1e9};
 
@@ -335,7 +335,7 @@ constexpr std::array kShownNumbers{
                 .best = "the shortest time of the largest size",
                 .leads = true}};
 
-bool any_has(const Varied& varied, std::string_view path) {
+bool some_point_has(const Varied& varied, std::string_view path) {
   return std::ranges::any_of(varied.points, [path](const VariedPoint& point) {
     return number_at_point(point, path).has_value();
   });
@@ -360,12 +360,12 @@ bool is_shown(const Varied& varied, const ShownNumber& number) {
     case ShownWhen::differing:
       return differs(varied, number.field);
     case ShownWhen::not_in_weeks:
-      if (any_has(varied, "goodput")) return differs(varied, number.field);
+      if (some_point_has(varied, "goodput")) return differs(varied, number.field);
       break;
     case ShownWhen::always:
       break;
   }
-  return any_has(varied, number.field);
+  return some_point_has(varied, number.field);
 }
 
 }  // namespace
@@ -417,7 +417,8 @@ std::vector<std::string> deeper_paths(const Varied& varied) {
   for (const ShownNumber* number : shown_numbers(varied)) {
     for (const std::string_view path : {number->field, number->interval.low, number->interval.high,
                                         number->interval.half_width}) {
-      if (path.find('.') != std::string_view::npos && any_has(varied, path)) out.emplace_back(path);
+      if (path.find('.') != std::string_view::npos && some_point_has(varied, path))
+        out.emplace_back(path);
     }
   }
   return out;
