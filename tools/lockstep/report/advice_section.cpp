@@ -10,6 +10,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/page.hpp"
+#include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/shown_numbers.hpp"
 
 namespace lockstep {
@@ -22,16 +23,6 @@ std::string gain_text(double gain) { return fmt::format("{:+.1f}\u00a0%", 100 * 
 std::string gain_range(const AdvisedChange& each) {
   if (!each.gain_low) return "nothing measured witnesses it";
   return fmt::format("{:+.1f} to {:+.1f}\u00a0%", 100 * *each.gain_low, 100 * *each.gain_high);
-}
-
-/// The goal's numbers that an advice shows beside the gain.
-std::vector<const ShownNumber*> shown_beside(const Advice& advice) {
-  std::vector<const ShownNumber*> out;
-  for (const std::string_view name : advice.goal->shown) {
-    const ShownNumber* const shown = shown_number(name);
-    if (shown != nullptr && number_named(advice.numbers, name)) out.push_back(shown);
-  }
-  return out;
 }
 
 std::vector<IntervalBar> gain_bars(const Advice& advice) {
@@ -48,7 +39,7 @@ std::vector<IntervalBar> gain_bars(const Advice& advice) {
       bar.high = 100 * *each.gain_high;
     }
     bar.words.push_back("90 % interval: " + gain_range(each));
-    for (const ShownNumber* shown : shown_beside(advice)) {
+    for (const ShownNumber* shown : numbers_beside(advice)) {
       if (const auto number = number_named(each.numbers, shown->field)) {
         bar.words.push_back(fmt::format("{}: {}", shown->title, shown->scale.page_text(*number)));
       }
@@ -59,7 +50,7 @@ std::vector<IntervalBar> gain_bars(const Advice& advice) {
 }
 
 PageTable advice_rows(const Advice& advice) {
-  const std::vector<const ShownNumber*> beside = shown_beside(advice);
+  const std::vector<const ShownNumber*> beside = numbers_beside(advice);
   PageTable table{.columns = {{.title = "Change"},
                               {.title = std::string(advice.goal->words), .numeric = true},
                               {.title = "90 % interval", .numeric = true}}};
@@ -83,11 +74,12 @@ PageTable advice_rows(const Advice& advice) {
 }
 
 /// "As it is, the step takes 6.92 s."
-std::string as_it_is(const Advice& advice) {
-  const ShownNumber* const first = shown_number(advice.goal->shown.front());
-  const std::optional<double> number = number_named(advice.numbers, advice.goal->shown.front());
-  if (first == nullptr || !number) return {};
-  return fmt::format("As it is, {} {}.", advice.goal->as_it_is, first->scale.page_text(*number));
+std::string as_it_is_sentence(const Advice& advice) {
+  const std::vector<const ShownNumber*> beside = numbers_beside(advice);
+  if (beside.empty()) return {};
+  const ShownNumber& first = *beside.front();
+  const double number = number_named(advice.numbers, first.field).value();
+  return fmt::format("As it is, {} {}.", advice.goal->as_it_is, first.scale.page_text(number));
 }
 
 void add_gains(Page& page, const Advice& advice) {
@@ -109,8 +101,8 @@ void add_gains(Page& page, const Advice& advice) {
 }  // namespace
 
 void add_advice(Page& page, const Advice& advice) {
-  page.section("What would help",
-               fmt::format("Each change is made alone and simulated. {}", as_it_is(advice)));
+  page.section("What would help", fmt::format("Each change is made alone and simulated. {}",
+                                              as_it_is_sentence(advice)));
   add_gains(page, advice);
   if (advice.refused.empty()) return;
   page.section("What cannot be changed so");
@@ -131,12 +123,12 @@ void add_advice_hint(Page& page) {
 std::string advice_page(const Advice& advice) {
   Page page("Advice", advice.file);
   if (advice.changes.empty() || advice.changes.front().gain <= 0) {
-    page.headline(escaped("None of the standard changes helps. " + as_it_is(advice)));
+    page.headline(escaped("None of the standard changes helps. " + as_it_is_sentence(advice)));
   } else {
     const AdvisedChange& best = advice.changes.front();
     page.headline(strong(best.change.words) +
                   escaped(fmt::format(" helps most: {} {}. {}", gain_text(best.gain),
-                                      advice.goal->words, as_it_is(advice))));
+                                      advice.goal->words, as_it_is_sentence(advice))));
   }
   add_advice(page, advice);
   page.foot("Scenario: " + advice.file + ".");

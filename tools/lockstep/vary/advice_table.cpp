@@ -29,16 +29,6 @@ bool some_witnessed(const Advice& advice) {
                              [](const AdvisedChange& each) { return each.gain_low.has_value(); });
 }
 
-/// The numbers beside the gain that the answer as it is has.
-std::vector<const ShownNumber*> numbers_beside(const Advice& advice) {
-  std::vector<const ShownNumber*> out;
-  for (const std::string_view name : advice.goal->shown) {
-    const ShownNumber* const shown = shown_number(name);
-    if (shown != nullptr && number_named(advice.numbers, name)) out.push_back(shown);
-  }
-  return out;
-}
-
 std::string helping_table(const Advice& advice, const TextStyle& style) {
   const bool intervals = some_witnessed(advice);
   const std::vector<const ShownNumber*> beside = numbers_beside(advice);
@@ -93,6 +83,15 @@ std::string exceeded_by(const Advice& advice) {
 }
 
 }  // namespace
+
+std::vector<const ShownNumber*> numbers_beside(const Advice& advice) {
+  std::vector<const ShownNumber*> out;
+  for (const std::string_view name : advice.goal->shown) {
+    const ShownNumber* const shown = shown_number(name);
+    if (shown != nullptr && number_named(advice.numbers, name)) out.push_back(shown);
+  }
+  return out;
+}
 
 std::string advice_table(const Advice& advice, const TextStyle& style) {
   const AdviceGoal& goal = *advice.goal;

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/answer/advice.hpp"
 #include "tools/console/table.hpp"
 
 namespace lockstep {
+
+struct ShownNumber;
+/// What tables and pages have beside the gain: of AdviceGoal::shown what the answer has.
+std::vector<const ShownNumber*> numbers_beside(const Advice& advice);
 
 /// Changes that help, by gain, those that do not in a line, and why the others cannot be.
 std::string advice_table(const Advice& advice, const TextStyle& style);
