@@ -490,6 +490,10 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   }
   if (options.has("scaling")) return run_scaling(path, text, presets, options, console);
   if (options.has("advise")) {
+    if (parsed.kind != ScenarioKind::step && options.has("hash-seeds")) {
+      throw UsageError(
+          "lockstep run: found --hash-seeds beside --advise; allowed: one of them, but for a step");
+    }
     const auto page_of = [&](const Advice& advice) {
       if (advice.goal->kind != AnswerKind::step) return advice_page(advice);
       RunResult result = step_read(path, text, presets, options);

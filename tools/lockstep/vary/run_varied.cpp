@@ -32,9 +32,8 @@ constexpr std::array<std::string_view, 14> kOfOnePoint{
     "advise", "hash-seeds", "explain-fabric", "optimise", "scaling",     "metrics", "accounting"};
 
 /// Options that would say nothing beside --advise; those of the step's page say it there.
-constexpr std::array<std::string_view, 10> kNotAdvised{
-    "trace",  "svg",      "chakra", "goal",    "power-trace",
-    "assert", "optimise", "jobs",   "metrics", "accounting"};
+constexpr std::array<std::string_view, 9> kNotAdvised{
+    "trace", "svg", "chakra", "goal", "power-trace", "assert", "optimise", "metrics", "accounting"};
 constexpr std::array<std::string_view, 3> kOnAdvicePage{"explain-fabric", "jitter", "hash-seeds"};
 
 void refuse_beside_advice(const ParsedOptions& options) {
@@ -46,6 +45,7 @@ void refuse_beside_advice(const ParsedOptions& options) {
     }
   };
   refuse(kNotAdvised, "");
+  if (!options.has("hash-seeds")) refuse(std::array{std::string_view("jobs")}, "");
   if (!options.has("report")) {
     refuse(kOnAdvicePage, ", or --report FILE too, whose page has both");
   }
