@@ -385,15 +385,10 @@ TEST_CASE("lockstep replay: recordings of a model on two cards" *
 
 TEST_CASE("lockstep replay --vary: each point is the replay on that cluster") {
   const TemporaryFolder folder;
-  const std::string goal = folder.write(
-      "plan.goal",
-      "num_ranks 16\nrank 0 { l1: calc 1000; l2: send 800000b to 15; l2 requires l1 }"
-      "\nrank 15 { recv 800000b from 0 }\n" +
-          [] {
-            std::string rest;
-            for (int r = 1; r < 15; ++r) rest += fmt::format("rank {} {{ calc 1 }}\n", r);
-            return rest;
-          }());
+  std::string text =
+      "num_ranks 16\nrank 0 { l1: calc 1000; l2: send 800000b to 15; l2 requires l1 }\n";
+  for (int r = 1; r < 15; ++r) text += fmt::format("rank {} {{ calc 1 }}\n", r);
+  const std::string goal = folder.write("plan.goal", text + "rank 15 { recv 800000b from 0 }\n");
   const std::vector<std::string> words{"replay", goal, "--vary",
                                        "cluster.node=dgx_a100_80gb,dgx_h100"};
   const auto with = [&](std::vector<std::string> more) {
