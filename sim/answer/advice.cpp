@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <fmt/format.h>
 #include <mutex>
 #include <tbb/parallel_for.h>
 #include <utility>
-#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -14,34 +14,83 @@
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
+#include "sim/scenario/queue_spec.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/scenario_file.hpp"
+#include "sim/scenario/serving_spec.hpp"
 
 namespace lockstep {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A step's numbers, or why there are none.
+/// An answer, or why there is none.
 struct Tried {
-  double step_s = 0, tokens_per_s_per_gpu = 0;
-  std::optional<double> site_limit_w{}, site_excess_w{};
+  std::optional<ScenarioAnswer> answer{};
   std::string error{};
 };
 
-Tried numbers_of(const ScenarioAnswer& answer) {
-  return {.step_s = answer.number("step_s").value(),
-          .tokens_per_s_per_gpu = answer.number("tokens_per_s_per_gpu").value(),
-          .site_limit_w = answer.number("site_limit_w"),
-          .site_excess_w = answer.number("site_excess_w")};
+std::optional<double> step_measure(const ScenarioAnswer& answer) {
+  return answer.number("tokens_per_s_per_gpu");
+}
+
+std::optional<double> run_measure(const ScenarioAnswer& answer) {
+  const auto tokens = answer.number("tokens_done"), hours = answer.number("held_gpu_hours");
+  if (!tokens || !hours || !(*hours > 0)) return std::nullopt;
+  return *tokens / *hours;
+}
+
+std::optional<double> pace(const std::optional<double>& seconds) {
+  if (!seconds || !(*seconds > 0)) return std::nullopt;
+  return 1 / *seconds;
+}
+std::optional<double> queue_measure(const ScenarioAnswer& answer) {
+  return pace(answer.number("completion_mean_s"));
+}
+std::optional<double> serving_measure(const ScenarioAnswer& answer) {
+  return pace(answer.number("e2e_s.mean"));
+}
+
+constexpr std::array kAdviceGoals{
+    AdviceGoal{.kind = AnswerKind::step,
+               .name = "tokens_per_s_per_gpu",
+               .words = "tokens/s per GPU",
+               .as_it_is = "the step takes",
+               .shown = {"step_s"},
+               .measure = step_measure},
+    AdviceGoal{.kind = AnswerKind::run,
+               .name = "tokens_per_held_gpu_hour",
+               .words = "tokens per GPU-hour held",
+               .as_it_is = "goodput is",
+               .shown = {"goodput", "step_s", "wall_s"},
+               .measure = run_measure},
+    AdviceGoal{.kind = AnswerKind::queue,
+               .name = "jobs_per_completion_s",
+               .words = "pace of the mean job",
+               .as_it_is = "the mean job is done after",
+               .shown = {"completion_mean_s", "wait_mean_s", "utilisation"},
+               .all = "ended",
+               .measure = queue_measure},
+    AdviceGoal{.kind = AnswerKind::serving,
+               .name = "requests_per_e2e_s",
+               .words = "pace of the mean request",
+               .as_it_is = "the mean request is done after",
+               .shown = {"e2e_s.mean", "ttft_mean_s", "tpot_mean_s"},
+               .all = "served",
+               .measure = serving_measure}};
+
+const AdviceGoal* goal_of(AnswerKind kind) {
+  const auto at = std::ranges::find(kAdviceGoals, kind, &AdviceGoal::kind);
+  return at == kAdviceGoals.end() ? nullptr : &*at;
 }
 
 Tried try_change(const std::string& file, const std::string& text, const PresetStore& presets,
                  Question question, const StandardChange& change) {
   question.set.insert(question.set.end(), change.sets.begin(), change.sets.end());
   try {
-    return numbers_of(answer_text(file, text, presets, question));
+    return {.answer = answer_text(file, text, presets, question)};
   } catch (const InputError& error) {
     return {.error = error.first_line()};
   }
@@ -51,74 +100,174 @@ Tried try_change(const std::string& file, const std::string& text, const PresetS
 ScenarioAnswer own_answer(const std::string& file, const std::string& text,
                           const PresetStore& presets, const Question& question) {
   ScenarioAnswer answer = answer_text(file, text, presets, question);
-  if (answer.kind() == AnswerKind::step) return answer;
-  throw InputError({.file = file,
-                    .pointer = "",
-                    .found = "a scenario with \"" + std::string(name_of(answer.kind())) + "\"",
-                    .allowed = "a single step: advice is about one",
-                    .nearest = {}});
+  const AdviceGoal* const goal = goal_of(answer.kind());
+  if (goal != nullptr && goal->measure(answer)) return answer;
+  throw InputError(
+      {.file = file,
+       .pointer = "",
+       .found = goal != nullptr ? "an answer without " + std::string(goal->shown.front())
+                                : "a scenario with \"" + std::string(name_of(answer.kind())) + "\"",
+       .allowed = "what has a pace: a single step, weeks of them, a queue whose jobs "
+                  "end or a service",
+       .nearest = {}});
 }
 
-Scenario scenario_of(const std::string& file, const std::string& text, const PresetStore& presets,
-                     const Question& question) {
-  const JsonCursor root = JsonCursor::parse(file, text, JsonStyle::plain, question.set);
+/// Of a step, or of weeks of them.
+Scenario scenario_of(const JsonCursor& root, const PresetStore& presets, const Question& question) {
   return complete_measured(read_job_file(root, presets).draft, presets,
                            {.profiles = question.profiles});
 }
 
-AdvisedChange advised(const StandardChange& change, const Tried& own, const Tried& tried,
-                      const std::optional<double>& error) {
+std::vector<StandardChange> changes_to_weeks(const ParsedScenario& parsed,
+                                             const PresetStore& presets, const Question& question) {
+  const ScenarioFile file = read_scenario_file(parsed, presets, {.profiles = question.profiles});
+  const auto run = parsed.root.find("run");
+  const auto checkpoint = run ? run->find("checkpoint") : run;
+  std::vector<StandardChange> out =
+      run_changes(*file.run, checkpoint && checkpoint->json().is_array());
+  if (!file.job) return out;
+  for (StandardChange& change : standard_changes(*file.job, presets)) {
+    out.push_back(std::move(change));
+  }
+  return out;
+}
+
+std::vector<StandardChange> changes_to(AnswerKind kind, const std::string& file,
+                                       const std::string& text, const PresetStore& presets,
+                                       const Question& question) {
+  const ParsedScenario parsed = parse_scenario(file, text, question.set);
+  switch (kind) {
+    case AnswerKind::run:
+      return changes_to_weeks(parsed, presets, question);
+    case AnswerKind::queue:
+      return queue_changes(*read_scenario_file(parsed, presets).queue, presets);
+    case AnswerKind::serving:
+      return serving_changes(*read_scenario_file(parsed, presets).serving, presets);
+    default:
+      return standard_changes(scenario_of(parsed.root, presets, question), presets);
+  }
+}
+
+NamedNumbers numbers_of(const AdviceGoal& goal, const ScenarioAnswer& answer) {
+  NamedNumbers out;
+  for (const std::string_view name : goal.shown) {
+    if (name.empty()) continue;
+    if (const auto number = answer.number(name)) out.emplace_back(name, *number);
+  }
+  out.emplace_back(goal.name, goal.measure(answer).value());
+  return out;
+}
+
+/// Errors of a gain that nine of ten stay within, as logarithms.
+struct GainErrors {
+  std::optional<double> same_card, other_card;  ///< of steps, by published pairs
+};
+
+/// Of goodput, as a share of it: from the half width of its 95 % interval to that of 90 %.
+double spread_of(const ScenarioAnswer& answer) {
+  constexpr double kNinetyOfNinetyFive = 1.645 / 1.960;  // of the normal law
+  const double half = answer.number("goodput_half_width_95").value_or(0);
+  const double goodput = answer.number("goodput").value_or(0);
+  return goodput > 0 ? kNinetyOfNinetyFive * half / goodput : 0;
+}
+
+/// Both answers meet the same random numbers, so that the spread of their means is the most that
+/// chance makes of a gain.
+std::optional<double> gain_error(const StandardChange& change, const ScenarioAnswer& own,
+                                 const ScenarioAnswer& other, const GainErrors& errors) {
+  const std::optional<double> of_step = change.other_gpu ? errors.other_card : errors.same_card;
+  if (own.kind() == AnswerKind::step) return of_step;
+  if (own.kind() != AnswerKind::run) return std::nullopt;
+  const double spread = std::hypot(spread_of(own), spread_of(other));
+  if (own.number("step_s") == other.number("step_s")) return spread;
+  if (!of_step) return std::nullopt;
+  return std::hypot(spread, *of_step);
+}
+
+/// Why an answer is no gain: its mean is over fewer jobs or requests. Empty where it may be one.
+std::string left_undone(const AdviceGoal& goal, const ScenarioAnswer& own,
+                        const ScenarioAnswer& other) {
+  if (!goal.measure(other)) return "it leaves nothing done";
+  if (goal.all.empty()) return {};
+  const double before = own.number(goal.all).value_or(0), now = other.number(goal.all).value_or(0);
+  if (now >= before) return {};
+  return fmt::format("{} {} instead of {}", grouped(now), goal.all, grouped(before));
+}
+
+AdvisedChange advised(const AdviceGoal& goal, const StandardChange& change,
+                      const ScenarioAnswer& own, const ScenarioAnswer& other,
+                      const GainErrors& errors) {
   AdvisedChange out{.change = change,
-                    .step_s = tried.step_s,
-                    .gain = tried.tokens_per_s_per_gpu / own.tokens_per_s_per_gpu - 1,
-                    .site_limit_w = tried.site_limit_w,
-                    .site_excess_w = tried.site_excess_w};
-  if (error) {
+                    .numbers = numbers_of(goal, other),
+                    .gain = *goal.measure(other) / *goal.measure(own) - 1,
+                    .site_limit_w = other.number("site_limit_w"),
+                    .site_excess_w = other.number("site_excess_w")};
+  if (const auto error = gain_error(change, own, other, errors)) {
     out.gain_low = (1 + out.gain) * std::exp(-*error) - 1;
     out.gain_high = (1 + out.gain) * std::exp(*error) - 1;
   }
   return out;
 }
 
-}  // namespace
-
-Advice advise(const std::string& file, const std::string& text, const PresetStore& presets,
-              const Question& question, const std::function<void(std::size_t, std::size_t)>& done) {
-  const Tried own = numbers_of(own_answer(file, text, presets, question));
-  const std::vector<StandardChange> changes =
-      standard_changes(scenario_of(file, text, presets, question), presets);
-  std::vector<Tried> tried(changes.size());
-  Question fitting = question;
-  fitting.allow_oom = false;
+std::vector<Tried> try_all(const std::string& file, const std::string& text,
+                           const PresetStore& presets, Question question,
+                           const std::vector<StandardChange>& changes,
+                           const std::function<void(std::size_t, std::size_t)>& done) {
+  question.allow_oom = false;
+  std::vector<Tried> out(changes.size());
   std::mutex mutex;
   std::size_t finished = 0;
   tbb::parallel_for(std::size_t{0}, changes.size(), [&](std::size_t i) {
-    tried[i] = try_change(file, text, presets, fitting, changes[i]);
+    out[i] = try_change(file, text, presets, question, changes[i]);
     const std::scoped_lock lock(mutex);
     done(++finished, changes.size());
   });
+  return out;
+}
 
+}  // namespace
+
+std::span<const AdviceGoal> advice_goals() { return kAdviceGoals; }
+
+std::optional<double> number_named(const NamedNumbers& numbers, std::string_view name) {
+  const auto found = std::ranges::find(numbers, name, &NamedNumbers::value_type::first);
+  return found == numbers.end() ? std::nullopt : std::optional(found->second);
+}
+
+Advice advise(const std::string& file, const std::string& text, const PresetStore& presets,
+              const Question& question, const std::function<void(std::size_t, std::size_t)>& done) {
+  const ScenarioAnswer own = own_answer(file, text, presets, question);
+  const AdviceGoal& goal = *goal_of(own.kind());
+  const std::vector<StandardChange> changes = changes_to(own.kind(), file, text, presets, question);
+  const std::vector<Tried> tried = try_all(file, text, presets, question, changes, done);
   const ResidualTable residuals = load_residuals(presets);
-  const std::optional<double> same = paired_error(residuals, true);
-  const std::optional<double> other = paired_error(residuals, false);
+  const GainErrors errors{.same_card = paired_error(residuals, true),
+                          .other_card = paired_error(residuals, false)};
   Advice advice{.file = file,
-                .step_s = own.step_s,
-                .tokens_per_s_per_gpu = own.tokens_per_s_per_gpu,
-                .site_limit_w = own.site_limit_w,
-                .site_excess_w = own.site_excess_w,
-                .changes = {},
-                .refused = {}};
+                .goal = &goal,
+                .numbers = numbers_of(goal, own),
+                .site_limit_w = own.number("site_limit_w"),
+                .site_excess_w = own.number("site_excess_w")};
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    if (tried[i].error.empty()) {
-      advice.changes.push_back(
-          advised(changes[i], own, tried[i], changes[i].other_gpu ? other : same));
+    const std::optional<ScenarioAnswer>& answer = tried[i].answer;
+    std::string why = answer ? left_undone(goal, own, *answer) : tried[i].error;
+    if (why.empty()) {
+      advice.changes.push_back(advised(goal, changes[i], own, *answer, errors));
     } else {
-      advice.refused.push_back({.change = changes[i], .why = tried[i].error});
+      advice.refused.push_back({.change = changes[i], .why = std::move(why)});
     }
   }
   std::ranges::stable_sort(advice.changes, std::greater{}, &AdvisedChange::gain);
   return advice;
 }
+
+namespace {
+
+void add_numbers(Json& out, const NamedNumbers& numbers) {
+  for (const auto& [name, number] : numbers) out[name] = twelve_digits(number);
+}
+
+}  // namespace
 
 Json advice_json(const Advice& advice) {
   Json changes = Json::array(), refused = Json::array();
@@ -126,22 +275,24 @@ Json advice_json(const Advice& advice) {
     return gain ? Json(twelve_digits(*gain)) : Json();
   };
   for (const AdvisedChange& each : advice.changes) {
-    changes.push_back({{"change", each.change.words},
-                       {"set", each.change.sets},
-                       {"step_s", twelve_digits(each.step_s)},
-                       {"gain", twelve_digits(each.gain)},
-                       {"gain_low", bound(each.gain_low)},
-                       {"gain_high", bound(each.gain_high)}});
+    Json change{{"change", each.change.words}, {"set", each.change.sets}};
+    add_numbers(change, each.numbers);
+    change.update({{"gain", twelve_digits(each.gain)},
+                   {"gain_low", bound(each.gain_low)},
+                   {"gain_high", bound(each.gain_high)}});
+    changes.push_back(std::move(change));
   }
   for (const RefusedChange& each : advice.refused) {
     refused.push_back(
         {{"change", each.change.words}, {"set", each.change.sets}, {"why", each.why}});
   }
-  return {{"file", advice.file},
-          {"step_s", twelve_digits(advice.step_s)},
-          {"tokens_per_s_per_gpu", twelve_digits(advice.tokens_per_s_per_gpu)},
-          {"changes", std::move(changes)},
-          {"refused", std::move(refused)}};
+  Json out{{"file", advice.file},
+           {"answer_kind", name_of(advice.goal->kind)},
+           {"goal", advice.goal->name}};
+  add_numbers(out, advice.numbers);
+  out["changes"] = std::move(changes);
+  out["refused"] = std::move(refused);
+  return out;
 }
 
 }  // namespace lockstep

@@ -1,18 +1,27 @@
-/// What would help a step most: standard changes to its scenario, each made alone and simulated.
+/// What would help most: standard changes to a scenario of a step, of weeks, of a queue of jobs or
+/// of a service, each made alone and simulated.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
 
 #include "sim/answer/answer.hpp"
+#include "sim/answer/value.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {
+
+struct QueueSpec;
+struct RunSpec;
+struct ServingSpec;
 
 /// A change that a person could make, as --set says it.
 struct StandardChange {
@@ -21,18 +30,48 @@ struct StandardChange {
   bool other_gpu = false;         ///< another card: errors of two cards do not cancel
 };
 
-/// Those that the scenario leaves room for, whether they can be run or not: micro and global batch,
+/// Those that a step leaves room for, whether they can be run or not: micro and global batch,
 /// tensor, context and pipeline width at the same number of GPUs, virtual stages, schedule,
 /// sharding, recomputation, precision, fusions of composed software, rate and number of NICs, full
 /// bisection, routing, the next card, a power cap lifted, stragglers replaced.
 std::vector<StandardChange> standard_changes(const Scenario& scenario, const PresetStore& presets);
+/// Of weeks: how often and how checkpoints are written, the storage's rate, how soon failures are
+/// found and the job restarts, spares, repair, going on with a replica less. `checkpoints`: whether
+/// the scenario has them as a list.
+std::vector<StandardChange> run_changes(const RunSpec& run, bool checkpoints);
+/// Of a queue: order, admission, preemption, placement, quotas, Slurm's cycles, a tenth more nodes,
+/// for trainings the next card.
+std::vector<StandardChange> queue_changes(const QueueSpec& queue, const PresetStore& presets);
+/// Of a service, at the same number of GPUs: widths, what a pass takes, formats of weights and
+/// cache, router, engine, the next card, NICs between two pools; and a replica more of each pool.
+std::vector<StandardChange> serving_changes(const ServingSpec& serving, const PresetStore& presets);
+
+/// The slowest card of the same maker and form that is clearly faster and falls behind in nothing.
+std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& presets);
+
+/// What advice about a kind of answer makes larger, and what it says beside.
+struct AdviceGoal {
+  AnswerKind kind;
+  std::string_view name;                    ///< "tokens_per_s_per_gpu"
+  std::string_view words;                   ///< "tokens/s per GPU"
+  std::string_view as_it_is;                ///< "the step takes", before the first of `shown`
+  std::array<std::string_view, 3> shown{};  ///< numbers of the answer; empty: fewer
+  std::string_view all{};  ///< a count that a change must not lower: of jobs that end
+  /// Nothing where an answer has no such number, as the mean over no jobs.
+  std::optional<double> (*measure)(const ScenarioAnswer&);
+};
+/// Steps: tokens a second and GPU. Weeks: tokens trained an hour of a GPU that is held, spares
+/// included. Queues and services: 1 over the mean time of a job from submission to end, of a
+/// request from arrival to its last token.
+std::span<const AdviceGoal> advice_goals();
 
 /// A change, and what it does.
 struct AdvisedChange {
   StandardChange change;
-  double step_s = 0;
-  double gain = 0;  ///< of tokens per second and GPU: 0.1 is 10 % more
-  /// Between which nine of ten measured gains lie; nothing where no published runs witness it.
+  NamedNumbers numbers{};  ///< AdviceGoal::shown, then the goal's own
+  double gain = 0;         ///< of the goal: 0.1 is 10 % more
+  /// Between which nine of ten gains lie: of what changes a step by pairs of published runs, of
+  /// weeks by the spread of the mean too; nothing where neither witnesses it.
   std::optional<double> gain_low{}, gain_high{};
   /// site_limit_w and site_excess_w of the answer; where there is a limit.
   std::optional<double> site_limit_w{}, site_excess_w{};
@@ -46,21 +85,24 @@ struct RefusedChange {
 
 struct Advice {
   std::string file;
-  double step_s = 0;                                      ///< as it is
-  double tokens_per_s_per_gpu = 0;                        ///< as it is
+  const AdviceGoal* goal = nullptr;
+  NamedNumbers numbers{};                                 ///< as it is, as those of a change
   std::optional<double> site_limit_w{}, site_excess_w{};  ///< as it is; where there is a limit
-  std::vector<AdvisedChange> changes;                     ///< largest gain first
-  std::vector<RefusedChange>
-      refused;  ///< do not fit in memory, break a rule, or beyond the software
+  std::vector<AdvisedChange> changes{};                   ///< largest gain first
+  /// Do not fit in memory, break a rule, beyond the software, or leave jobs or requests undone.
+  std::vector<RefusedChange> refused{};
 };
 
+/// A number of an AdvisedChange or of an Advice; nothing if there is none.
+std::optional<double> number_named(const NamedNumbers& numbers, std::string_view name);
+
 /// Simulates the scenario in a text, and each change to it. Throws InputError about the scenario
-/// itself, and where it is none of a single step. `done` is told after each simulation: how many,
-/// of how many.
+/// itself, and where advice_goals() has none of its kind. `done` is told after each simulation: how
+/// many, of how many.
 Advice advise(const std::string& file, const std::string& text, const PresetStore& presets,
               const Question& question, const std::function<void(std::size_t, std::size_t)>& done);
 
-/// {"file", "step_s", "tokens_per_s_per_gpu", "changes": [{"change", "set", "step_s", "gain",
+/// {"file", "answer_kind", "goal", numbers, "changes": [{"change", "set", numbers, "gain",
 /// "gain_low", "gain_high"}], "refused": [{"change", "set", "why"}]}.
 nlohmann::ordered_json advice_json(const Advice& advice);
 

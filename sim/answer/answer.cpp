@@ -1,5 +1,6 @@
 #include "sim/answer/answer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
 #include <utility>
@@ -46,6 +47,10 @@ std::optional<Json> of_run(const RunWork& work, const RunSpec& run, const Writte
   sampling.within = run.within;
   sampling.jobs = question.jobs;
   sampling.progress = question.go_on ? question.go_on : [] { return true; };
+  sampling.under_way = [&](double done) {
+    if (question.reached) question.reached(std::min(1.0, done / sampling.trajectories));
+    return sampling.progress();
+  };
   check_work(result.plan.campaign, run,
              {.trajectories = static_cast<double>(sampling.trajectories)}, work.scenario.file);
   const bool done = answer_run(run, sampling, false, intervals, result);

@@ -53,7 +53,8 @@ struct Question {
   std::string shown_file{};           ///< how a job's answer calls the file; else by its name
   /// Asked after each trajectory, and now and then in a queue or a service; false stops.
   std::function<bool()> go_on{};
-  /// Told now and then which share of a queue's jobs or of a service's requests has ended.
+  /// Told now and then which share of a run's trajectories, of a queue's jobs or of a service's
+  /// requests is done.
   std::function<void(double)> reached{};
 };
 

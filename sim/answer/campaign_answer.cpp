@@ -112,20 +112,6 @@ StepReport healthy_step(const CampaignResult& result, bool powered) {
 
 std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
 
-std::optional<double> GridPoint::number(std::string_view name) const {
-  const auto found = std::ranges::find(numbers, name, &NamedNumbers::value_type::first);
-  return found == numbers.end() ? std::nullopt : std::optional(found->second);
-}
-
-std::vector<std::string> values_at(const std::vector<GoodputGrid::Axis>& axes, std::size_t point) {
-  std::vector<std::string> out(axes.size());
-  for (std::size_t a = axes.size(); a-- > 0;) {
-    out[a] = axes[a].values[point % axes[a].values.size()];
-    point /= axes[a].values.size();
-  }
-  return out;
-}
-
 double CampaignResult::gpu_hours() const { return summary.wall_s.mean / 3600 * work().gpus(); }
 
 double CampaignResult::held_gpu_hours() const {

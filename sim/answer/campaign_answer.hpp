@@ -48,27 +48,6 @@ struct SiteAnswer {
   SiteBooks books;
 };
 
-/// The run with other values of its scenario.
-struct GridPoint {
-  SampleMean goodput;
-  NamedNumbers numbers{};  ///< campaign_numbers() of the answer to it
-
-  [[nodiscard]] std::optional<double> number(std::string_view name) const;
-};
-
-/// Points over one or two values of the scenario, each with all trajectories.
-struct GoodputGrid {
-  struct Axis {
-    std::string path;                 ///< "run.checkpoint.interval"
-    std::vector<std::string> values;  ///< as they were given
-  };
-  std::vector<Axis> axes;         ///< one or two
-  std::vector<GridPoint> points;  ///< the last axis fastest
-};
-
-/// The values of a point, one of each axis; those of the last axis change first.
-std::vector<std::string> values_at(const std::vector<GoodputGrid::Axis>& axes, std::size_t point);
-
 /// How often a job of that size is stopped by the same components: its mean time to failure.
 struct ProjectedMttf {
   int gpus = 0;
@@ -86,13 +65,12 @@ struct CampaignResult {
   std::optional<TrajectoryResult> typical{};
   std::uint32_t typical_number = 0;
   std::optional<IntervalOptimum> optimum{};
-  std::optional<GoodputGrid> grid{};
   std::optional<StepPower> power{};             ///< where the scenario says "power"
   std::optional<RunBill> bill{};                ///< with it
   std::shared_ptr<const SitePlan> site_plan{};  ///< where the run says "site"
   std::optional<SiteAnswer> site{};             ///< with it
   std::shared_ptr<const Fleet> fleet{};         ///< where the run says "purchase"
-  bool interrupted = false;  ///< by Ctrl-C: fewer trajectories, or no optimum or grid
+  bool interrupted = false;  ///< by Ctrl-C: fewer trajectories, or no optimum
   std::optional<PredictionInterval> interval{};  ///< of a healthy step's time
   /// Where hashes decide; its bands are of a healthy step, the wall time and goodput.
   std::optional<HashAnswer> hash{};

@@ -375,29 +375,6 @@ const FieldTable<StepPower>& run_level_fields() {
   return fields;
 }
 
-/// Of a point's numbers, what an answer has beside its goodput.
-constexpr std::array<const char*, 5> kGridNumbers{"wall_s", "energy_j", "price_usd", "owned_usd",
-                                                  "purchase.usd"};
-
-/// An object per point: its values, goodput, and what else moves.
-Value grid_value(const GoodputGrid& grid) {
-  Value::List points;
-  for (std::size_t i = 0; i < grid.points.size(); ++i) {
-    const GridPoint& each = grid.points[i];
-    const std::vector<std::string> values = values_at(grid.axes, i);
-    Value::Object point;
-    for (std::size_t a = grid.axes.size(); a-- > 0;)
-      point.emplace_back(grid.axes[a].path, values[a]);
-    point.emplace_back("goodput", each.goodput.mean);
-    point.emplace_back("half_width_95", each.goodput.half_width);
-    for (const char* name : kGridNumbers) {
-      if (const auto number = each.number(name)) point.emplace_back(name, *number);
-    }
-    points.emplace_back(std::move(point));
-  }
-  return points;
-}
-
 std::vector<std::string> all_assumptions(const Run& r) {
   std::vector<std::string> out = r.scenario.assumptions;
   out.insert(out.end(), r.plan.assumptions.begin(), r.plan.assumptions.end());
@@ -427,9 +404,6 @@ void add_run_lists(FieldTable<Run>& fields) {
               data_fields(), [](const Run& r) { return r.plan.data ? &r : nullptr; })
       .object("site", "What surrounds the racks, where the run says \"site\".", site_fields(),
               [](const Run& r) { return r.site ? &r : nullptr; })
-      .add("grid",
-           "A point for each combination of --vary: its values, goodput, time, energy and money.",
-           [](const Run& r) { return r.grid ? grid_value(*r.grid) : Value(); })
       .add("interrupted", "True after Ctrl-C: fewer runs, or parts of the answer are missing.",
            [](const Run& r) { return r.interrupted ? std::optional(true) : std::nullopt; })
       .add("assumptions", "What was assumed where the scenario says nothing.", all_assumptions);

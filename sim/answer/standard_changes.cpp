@@ -145,7 +145,21 @@ void add_network(const Scenario& s, Changes& out) {
   }
 }
 
-/// The slowest card of the same maker and form that is clearly faster and falls behind in nothing.
+void add_machine(const Scenario& s, const PresetStore& presets, Changes& out) {
+  if (const std::optional<std::string> card = next_card(s.node.gpu, presets)) {
+    add(out, fmt::format("{} -> {}, nodes as they are", s.node.gpu.name, *card),
+        {"cluster.node.gpu=" + *card});
+    out.back().other_gpu = true;
+  }
+  if (s.power && s.power->cap) {
+    add(out, "power cap lifted",
+        {fmt::format("power.cap={} W", s.power->gpu_nameplate / Watts{1})});
+  }
+  if (!s.stragglers.empty()) add(out, "stragglers replaced", {"stragglers=[]"});
+}
+
+}  // namespace
+
 std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& presets) {
   const auto amd = [](const GpuSpec& of) { return of.architecture.starts_with("cdna"); };
   const auto pcie = [](const GpuSpec& of) { return of.name.find("pcie") != std::string::npos; };
@@ -163,21 +177,6 @@ std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& pres
   }
   return best;
 }
-
-void add_machine(const Scenario& s, const PresetStore& presets, Changes& out) {
-  if (const std::optional<std::string> card = next_card(s.node.gpu, presets)) {
-    add(out, fmt::format("{} -> {}, nodes as they are", s.node.gpu.name, *card),
-        {"cluster.node.gpu=" + *card});
-    out.back().other_gpu = true;
-  }
-  if (s.power && s.power->cap) {
-    add(out, "power cap lifted",
-        {fmt::format("power.cap={} W", s.power->gpu_nameplate / Watts{1})});
-  }
-  if (!s.stragglers.empty()) add(out, "stragglers replaced", {"stragglers=[]"});
-}
-
-}  // namespace
 
 std::vector<StandardChange> standard_changes(const Scenario& scenario, const PresetStore& presets) {
   Changes out;

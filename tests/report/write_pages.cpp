@@ -45,11 +45,11 @@ constexpr std::uint32_t kTrajectories = 50;
 std::string whole_run() {
   const test::SampleRun sample = test::sample_run();
   CampaignResult result = test::simulate_sample(sample, kTrajectories);
-  test::add_optimum_and_grid(result, sample.run, kTrajectories);
+  test::add_optimum(result, kTrajectories);
   return run_page(result);
 }
 
-/// Sums alone: neither timeline, power, optimum nor grid; names that HTML has to escape.
+/// Sums alone: neither timeline, power nor optimum; names that HTML has to escape.
 std::string bare_run() {
   const test::SampleRun sample = test::sample_run();
   CampaignResult result = test::simulate_sample(sample, 1);
@@ -109,9 +109,10 @@ std::string step() {
   result.written = std::make_shared<const nlohmann::ordered_json>(
       nlohmann::ordered_json{{"about", "<b>"}, {"price", {{"usd_per_gpu_hour", 2}}}});
   const Advice advice{.file = file,
-                      .step_s = 2,
-                      .changes = {{{"<b>wider", {"a.b=2"}}, 1.5, 0.33, 0.1, 0.5},
-                                  {{"no witness", {"c=1"}}, 2.5, -0.2}},
+                      .goal = &advice_goals().front(),
+                      .numbers = {{"step_s", 2}},
+                      .changes = {{{"<b>wider", {"a.b=2"}}, {{"step_s", 1.5}}, 0.33, 0.1, 0.5},
+                                  {{"no witness", {"c=1"}}, {{"step_s", 2.5}}, -0.2}},
                       .refused = {{{"too wide", {"d=9"}}, "<b>does not divide"}}};
   return step_page(result, {.presets = &test::presets(), .advice = &advice});
 }

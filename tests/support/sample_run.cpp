@@ -62,24 +62,9 @@ CampaignResult simulate_sample(const SampleRun& sample, std::uint32_t trajectori
   return result;
 }
 
-void add_optimum_and_grid(CampaignResult& result, const RunSpec& run, std::uint32_t trajectories) {
-  const SampleOptions options{.trajectories = trajectories, .progress = {}};
-  result.optimum = optimise_interval(result.plan.campaign, options);
-  GoodputGrid grid{.axes = {{"run.checkpoint.interval", {"5 min", "10 min", "30 min", "1 h"}},
-                            {"run.recovery.restarts", {"1 min", "5 min", "15 min"}}},
-                   .points = {}};
-  Campaign campaign = result.plan.campaign;
-  const Seconds communicators = campaign.recovery.restarts - run.recovery.restarts;
-  for (const double interval : {300.0, 600.0, 1800.0, 3600.0}) {
-    for (const double restarts : {60.0, 300.0, 900.0}) {
-      campaign.tiers.front().interval = Seconds{interval};
-      campaign.recovery.restarts = Seconds{restarts} + communicators;
-      const RunSummary summary = summarise(campaign, lockstep::sample(campaign, options));
-      grid.points.push_back(
-          {.goodput = summary.goodput, .numbers = {{"wall_s", summary.wall_s.mean}}});
-    }
-  }
-  result.grid = std::move(grid);
+void add_optimum(CampaignResult& result, std::uint32_t trajectories) {
+  result.optimum =
+      optimise_interval(result.plan.campaign, {.trajectories = trajectories, .progress = {}});
 }
 
 }  // namespace lockstep::test

@@ -19,7 +19,7 @@ SampleRun sample_run(const std::vector<std::string>& set = {});
 
 /// That many trajectories of it, with a bill and the median trajectory's timeline.
 CampaignResult simulate_sample(const SampleRun& sample, std::uint32_t trajectories);
-/// Adds what takes longer: the best interval, and goodput over interval and restart time.
-void add_optimum_and_grid(CampaignResult& result, const RunSpec& run, std::uint32_t trajectories);
+/// Adds what takes longer: the best interval.
+void add_optimum(CampaignResult& result, std::uint32_t trajectories);
 
 }  // namespace lockstep::test

@@ -383,6 +383,35 @@ TEST_CASE("lockstep replay: recordings of a model on two cards" *
   }
 }
 
+TEST_CASE("lockstep replay --vary: each point is the replay on that cluster") {
+  const TemporaryFolder folder;
+  std::string text =
+      "num_ranks 16\nrank 0 { l1: calc 1000; l2: send 800000b to 15; l2 requires l1 }\n";
+  for (int r = 1; r < 15; ++r) text += fmt::format("rank {} {{ calc 1 }}\n", r);
+  const std::string goal = folder.write("plan.goal", text + "rank 15 { recv 800000b from 0 }\n");
+  const std::vector<std::string> words{"replay", goal, "--vary",
+                                       "cluster.node=dgx_a100_80gb,dgx_h100"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return lockstep_with(more);
+  };
+  const nlohmann::json points = json_of(with({"--format", "json"}))["points"];
+  REQUIRE(points.size() == 2);
+  for (const nlohmann::json& point : points) {
+    nlohmann::json alone = json_of(lockstep_with(
+        {"replay", goal, "--node", point["values"][0].get<std::string>(), "--format", "json"}));
+    CHECK(point["answer"]["step_s"] == alone["step_s"]);
+    CHECK(point["answer"]["cluster"] == alone["cluster"]);
+  }
+  CHECK(points[0]["answer"]["step_s"] > points[1]["answer"]["step_s"]);
+  CHECK(with({}).out.find("exposed comm.") != std::string::npos);
+  CHECK(with({"--assert", "step_s<1"}).err ==
+        "lockstep replay: found --assert beside --vary; allowed: one of them\n");
+  CHECK(lockstep_with({"replay", goal, "--node", "dgx_h100", "--vary", "batch.micro=1,2"}).err ==
+        "--vary: found \"batch.micro\"; allowed: a value of the cluster, such as "
+        "cluster.fabric=rail_optimised\n");
+}
+
 TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
   const TemporaryFolder folder;
   const std::string goal = folder.write("plan.goal", "num_ranks 9\nrank 0 { calc 1 }\n");

@@ -196,18 +196,41 @@ TEST_CASE("lockstep run, weeks: the power trace is the run, phase by phase") {
 TEST_CASE("lockstep run, weeks: --vary is --set for each point, with the same random numbers") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("weeks.json", kWeeks);
-  const auto grid =
+  const auto points =
       json_of({"run", file, "--format", "json", "--vary", "run.checkpoint.interval=10 min,1 h",
-               "--vary", "run.spares.hot=0,1,2"})["grid"];
-  REQUIRE(grid.size() == 6);
-  CHECK(grid[1]["run.checkpoint.interval"] == "10 min");
-  CHECK(grid[1]["run.spares.hot"] == "1");
-  const auto one = json_of({"run", file, "--format", "json", "--set",
-                            "run.checkpoint.interval=10 min", "--set", "run.spares.hot=2"});
-  CHECK(grid[2]["goodput"] == one["goodput"]);
-  CHECK(grid[2]["goodput"] >= grid[0]["goodput"]);
-  const std::string table = lockstep_with({"run", file, "--vary", "run.spares.hot=0,1"}).out;
-  CHECK(table.find("run.spares.hot  goodput") != std::string::npos);
+               "--vary", "run.spares.hot=0,1,2"})["points"];
+  REQUIRE(points.size() == 6);
+  CHECK(points[1]["values"] == nlohmann::json{"10 min", "1"});
+  auto one = json_of({"run", file, "--format", "json", "--set", "run.checkpoint.interval=10 min",
+                      "--set", "run.spares.hot=2"});
+  one.erase("lockstep_version");
+  CHECK(points[2]["answer"] == one);
+  CHECK(points[2]["answer"]["goodput"] >= points[0]["answer"]["goodput"]);
+  const auto few = json_of({"run", file, "--format", "json", "--trajectories", "2", "--vary",
+                            "run.spares.hot=0,1"})["points"];
+  for (const auto& point : few) CHECK(point["answer"]["trajectories"] == 2);
+}
+
+TEST_CASE("lockstep run, weeks: --vary of one or two values is one table with bars") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.write("weeks.json", kWeeks);
+  const std::string one =
+      lockstep_with({"run", file, "--trajectories", "4", "--vary", "run.spares.hot=0,1"}).out;
+  CHECK(one.find("run.spares.hot  goodput  ") != std::string::npos);
+  CHECK(one.find("95 % interval") != std::string::npos);
+  CHECK(one.find(bar(1, 20, {})) != std::string::npos);
+  CHECK(one.find("Goodput") == std::string::npos);  // the answer to no point stands before it
+  const std::string two =
+      lockstep_with({"run", file, "--trajectories", "4", "--vary", "run.spares.hot=0,1", "--vary",
+                     "run.checkpoint.interval=10 min,1 h"})
+          .out;
+  std::size_t titles = 0;
+  for (std::size_t at = two.find("run.spares.hot  "); at != std::string::npos;
+       at = two.find("run.spares.hot  ", at + 1)) {
+    ++titles;
+  }
+  CHECK(titles == 1);
+  CHECK(two.find("run.spares.hot  run.checkpoint.interval  goodput") != std::string::npos);
 }
 
 TEST_CASE("lockstep run, weeks: --vary shows the time, energy and money of each point") {
@@ -216,35 +239,34 @@ TEST_CASE("lockstep run, weeks: --vary shows the time, energy and money of each 
   scenario["run"].erase("duration");
   scenario["training"]["tokens"] = "20 B tokens";
   const std::string file = folder.write("tokens.json", scenario.dump());
-  const std::vector<std::string> names{"goodput", "wall_s", "energy_j", "price_usd"};
-  const auto grid =
-      json_of({"run", file, "--format", "json", "--vary", "power.cap=700 W,300 W"})["grid"];
-  const auto one = json_of({"run", file, "--format", "json", "--set", "power.cap=300 W"});
-  for (const std::string& name : names) {
-    CAPTURE(name);
-    CHECK(grid[1].at(name) == one.at(name));
-  }
-  CHECK(grid[1].at("wall_s") > grid[0].at("wall_s"));
-  CHECK(grid[1].at("price_usd").get<double>() / grid[0].at("price_usd").get<double>() ==
-        doctest::Approx(grid[1].at("wall_s").get<double>() / grid[0].at("wall_s").get<double>()));
-
   const std::vector<std::string> vary{"run", file, "--vary", "power.cap=700 W,300 W"};
+  const auto points = json_of({"run", file, "--format", "json", vary[2], vary[3]})["points"];
+  const auto &first = points[0]["answer"], &second = points[1]["answer"];
+  CHECK(second["wall_s"] > first["wall_s"]);
+  CHECK(second["price_usd"].get<double>() / first["price_usd"].get<double>() ==
+        doctest::Approx(second["wall_s"].get<double>() / first["wall_s"].get<double>()));
   const std::string table = lockstep_with(vary).out;
-  CHECK(table.find("Wall time   MWh  USD rented") != std::string::npos);
+  for (const char* column : {"wall time", "energy", "price"}) {
+    CAPTURE(column);
+    CHECK(table.find(column) != std::string::npos);
+  }
   const std::string csv = folder.write(
-      "grid.csv",
-      lockstep_with({"run", file, "--vary", "power.cap=700 W,300 W", "--format", "csv"}).out);
+      "points.csv", lockstep_with({"run", file, vary[2], vary[3], "--format", "csv"}).out);
   const auto rows = csv_of(csv);
   REQUIRE(rows.size() == 3);
   REQUIRE(rows[0][0] == "power.cap");
   for (std::size_t point = 0; point < 2; ++point) {
     CHECK(rows[point + 1][0] == (point == 0 ? "700 W" : "300 W"));
-    for (const std::string& name : names) {
-      CAPTURE(name);
+    const auto cell = [&](const std::string& name) {
       const auto column = std::ranges::find(rows[0], name) - rows[0].begin();
-      CHECK(std::stod(rows[point + 1].at(static_cast<std::size_t>(column))) ==
-            doctest::Approx(grid[point].at(name).get<double>()).epsilon(1e-9));
+      return std::stod(rows[point + 1].at(static_cast<std::size_t>(column)));
+    };
+    for (const char* name : {"goodput", "wall_s", "energy_j", "price_usd"}) {
+      CAPTURE(name);
+      CHECK(cell(name) ==
+            doctest::Approx(points[point]["answer"].at(name).get<double>()).epsilon(1e-9));
     }
+    CHECK(cell("productive_share") == doctest::Approx(cell("goodput")).epsilon(1e-9));
   }
 }
 
@@ -258,7 +280,7 @@ TEST_CASE("lockstep run, weeks: the curve of --optimise has no CSV") {
   CHECK(ran.err.find("allowed: table, json") != std::string::npos);
 }
 
-TEST_CASE("lockstep run, weeks: mistakes of --vary are named before anything is simulated") {
+TEST_CASE("lockstep run, weeks: mistakes of --vary are named, and nothing is printed") {
   const test::TemporaryFolder folder;
   const std::string file = folder.write("weeks.json", kWeeks);
   const auto error_of = [&](const std::string& option) {
@@ -269,11 +291,21 @@ TEST_CASE("lockstep run, weeks: mistakes of --vary are named before anything is 
   };
   CHECK(error_of("run.spares.hot").starts_with("--vary: found \"run.spares.hot\"; allowed: path="));
   CHECK(error_of("run.spares.hot=1,,2").find("no empty value") != std::string::npos);
+  CHECK(error_of("run.spares.hot=1,2,1") ==
+        "--vary: found \"run.spares.hot=1,2,1\", which has \"1\" twice; allowed: each value "
+        "once\n");
   CHECK(error_of("run.spares.hots=1").find("Did you mean \"hot\"?") != std::string::npos);
-  CHECK(error_of("run.spares.hot=1,-1").find("found -1") != std::string::npos);
   const std::string wrong = error_of("run.checkpoint.interval=30 minn");
   CHECK(wrong.find("(--vary run.checkpoint.interval=30 minn)") != std::string::npos);
   CHECK(wrong.find("--set") == std::string::npos);
+  const Ran twice =
+      lockstep_with({"run", file, "--vary", "run.spares.hot=1,2", "--vary", "run.spares.hot=3,4"});
+  CHECK(twice.err ==
+        "--vary: found two of \"run.spares.hot\"; allowed: all values in one of them\n");
+  const Ran part = lockstep_with({"run", file, "--vary", "run.spares.hot=1,-1"});
+  CHECK(part.exit == Exit::bad_input);
+  CHECK(part.err.find("1 of 2 points without an answer: ") != std::string::npos);
+  CHECK(part.err.find("found -1") != std::string::npos);
 }
 
 TEST_CASE("lockstep run: RSC-1's time between failures by its rate, and as large jobs saw it") {

@@ -21,7 +21,6 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
-#include "tools/lockstep/goodput_grid.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/behind.hpp"
@@ -64,12 +63,10 @@ void check_optimisable(const ParsedOptions& options, const CampaignPlan& plan,
 }
 
 SampleOptions sampling_options(const ParsedOptions& options, const RunSpec& run) {
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   SampleOptions sampling;
-  sampling.trajectories = static_cast<std::uint32_t>(
-      whole_number(options, "trajectories", run.trajectories, kMostTrajectories));
+  sampling.trajectories = static_cast<std::uint32_t>(trajectories_of(options, run.trajectories));
   sampling.within = run.within;
-  sampling.jobs = whole_number(options, "jobs", cores, kMostJobs);
+  sampling.jobs = trajectory_jobs_of(options);
   return sampling;
 }
 
@@ -145,7 +142,16 @@ void write_files(const CampaignResult& result, const ParsedOptions& options, con
 
 }  // namespace
 
-Exit run_campaign(const CampaignInput& input, const RunWork& work, const WrittenScenario& written,
+int trajectories_of(const ParsedOptions& options, int otherwise) {
+  return whole_number(options, "trajectories", otherwise, kMostTrajectories);
+}
+
+int trajectory_jobs_of(const ParsedOptions& options) {
+  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return whole_number(options, "jobs", cores, kMostJobs);
+}
+
+Exit run_campaign(const PresetStore& presets, const RunWork& work, const WrittenScenario& written,
                   const RunSpec& run, const ParsedOptions& options, Console& console) {
   const Scenario& scenario = work.scenario;
   const std::string format = options.choice("format", kFormats);
@@ -155,19 +161,14 @@ Exit run_campaign(const CampaignInput& input, const RunWork& work, const Written
   CampaignResult result = planned_run(work, run, written);
   const Campaign& campaign = result.plan.campaign;
   if (optimises) check_optimisable(options, result.plan, scenario.file);
-  const StepIntervals intervals(input.presets);
+  const StepIntervals intervals(presets);
   SampleOptions sampling = sampling_options(options, run);
   const HashDraws draws = hash_draws_of(options, scenario.file, scenario.fabric, scenario.nodes,
                                         nic_ports(scenario.node));
   const bool traced = reports || options.has("power-trace");
-  const PlannedWork planned{.trajectories = static_cast<double>(sampling.trajectories),
-                            .timeline = traced};
-  check_work(campaign, run,
-             {.trajectories = draws.count * planned.trajectories, .timeline = planned.timeline},
-             scenario.file);
-  const GridPlan grid(input, options.all("vary"), planned);
+  const double all = draws.count * static_cast<double>(sampling.trajectories);
+  check_work(campaign, run, {.trajectories = all, .timeline = traced}, scenario.file);
 
-  const double all = draws.count * planned.trajectories;
   const MostWork most = most_work(campaign, run, all);
   announce_work({.place = scenario.file + "#" + most.pointer,
                  .what = most.what,
@@ -181,13 +182,9 @@ Exit run_campaign(const CampaignInput& input, const RunWork& work, const Written
   if (optimises || (reports && is_optimisable(result.plan))) {
     result.optimum = find_optimum(result.plan, sampling, console);
   }
-  if (!grid.empty()) result.grid = grid.simulate(sampling, intervals, console);
   result.interrupted = InterruptGuard::interrupted();
-  if (result.interrupted) {
-    // Their points would not have met the same failures.
-    result.optimum.reset();
-    result.grid.reset();
-  }
+  // Its points would not have met the same failures.
+  if (result.interrupted) result.optimum.reset();
 
   nlohmann::ordered_json json = campaign_json(result);
   std::vector<std::string> misses = all_missed(assertions, json);
@@ -199,7 +196,7 @@ Exit run_campaign(const CampaignInput& input, const RunWork& work, const Written
   std::optional<Behind> behind;
   // Without a trajectory there are no figures.
   if (reports && result.summary.trajectories > 0) {
-    behind.emplace(scenario.file, ScenarioAnswer(AnswerKind::run, json), input.presets);
+    behind.emplace(scenario.file, ScenarioAnswer(AnswerKind::run, json), presets);
   }
   write_files(result, options, behind ? &*behind : nullptr, claim ? &*claim : nullptr);
   warn_of_old_names(assertions, json, console);

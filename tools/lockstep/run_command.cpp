@@ -26,6 +26,7 @@
 #include "tools/lockstep/perfetto_trace.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/queue/run_queue.hpp"
+#include "tools/lockstep/report/advice_section.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
@@ -138,9 +139,9 @@ constexpr std::array kRunOptions{
         "--optimise run.checkpoint.interval"},
     OptionSpec{
         "vary", 0, "PATH=V1,V2,...", true,
-        "The answer with each of these values of the scenario; given twice, with each pair. With "
-        "--model, each has the layout that is fastest there. For a scenario with \"run\": "
-        "goodput, time, energy and money, all meeting the same random numbers.",
+        "The answer with each of these values of the scenario, as a table with bars; given twice, "
+        "with each pair. With --model, each has the layout that is fastest there. Runs of weeks "
+        "meet the same random numbers at every value.",
         "--vary cluster.node.nics=1,2,4,8"},
     OptionSpec{
         "jitter", 0, "TIME", false,
@@ -162,9 +163,11 @@ constexpr std::array kRunOptions{
     OptionSpec{"allow-oom", 0, "", false,
                "Predict a job that does not fit in memory, instead of refusing it.", "--allow-oom"},
     OptionSpec{"advise", 0, "", false,
-               "Simulate some twenty standard changes of a single step, each alone, instead of "
-               "the step's table: which gain how much, with the interval of each gain, and why "
-               "the others cannot be. Beside --explain-fabric with --report: the page has both.",
+               "Simulate some twenty standard changes, each alone, instead of the answer's table: "
+               "which gain how much, with the interval of each gain where there is one, and why "
+               "the others cannot be. Of a step, of weeks (with \"run\": failures and checkpoints "
+               "too), of a queue or of a service. Beside --explain-fabric with --report: a step's "
+               "page has both.",
                "--advise"},
     kAskModel,
     kAskNode,
@@ -183,7 +186,7 @@ constexpr std::array kRunOptions{
                "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 19> kRunExamples{
+constexpr std::array<std::string_view, 20> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
@@ -195,6 +198,7 @@ constexpr std::array<std::string_view, 19> kRunExamples{
     "lockstep run scenarios/llama3-8b-fsdp2-torchtitan.json --set cluster.fabric.routing=ecmp "
     "--hash-seeds 20",
     "lockstep run scenarios/llama3-405b-16k.json --advise",
+    "lockstep run scenarios/llama3-405b-54days.json --advise --trajectories 20",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --vary "
     "cluster.node=dgx_h100,dgx_b200",
     "lockstep run --model llama3_70b --nodes 64 --node dgx_h100 --set training.tokens=15T --set "
@@ -296,7 +300,8 @@ constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"
                            kNoServing = "without \"serving\"",
                            kNoQueueOrServing = R"(without "queue" or "serving")",
                            kQueueOrServing = R"(with "queue" or "serving")",
-                           kQueueOnly = "with \"queue\"";
+                           kQueueOnly = "with \"queue\"",
+                           kAdvised = R"(of one step, or with "run", "queue" or "serving")";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kNotJobs, true, false, false, false, true, true},
     SpecialOption{"metrics", kQueueOrServing, false, false, false, false, true, true},
@@ -310,7 +315,7 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"trajectories", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"optimise", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"vary", "", true, true, true, true, true, true},
-    SpecialOption{"advise", kOneStep, true, false, false, false, false, false},
+    SpecialOption{"advise", kAdvised, true, false, true, false, true, true},
     SpecialOption{"scaling", kOneStep, true, false, false, false, false, false},
     SpecialOption{"jitter", kOneStep, true, false, false, false, false, false},
     SpecialOption{"explain-fabric", kOneStep, true, false, false, false, false, false},
@@ -319,18 +324,24 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"allow-oom", kNoServing, true, true, true, true, true, false},
     SpecialOption{"jobs", kRunOnly, false, false, true, false, false, false}};
 
+/// `kind`: what the file has, which is asked what `asked` is.
+void check_options(const ParsedOptions& options, ScenarioKind asked, ScenarioKind kind,
+                   const std::string& file) {
+  for (const SpecialOption& option : kSpecialOptions) {
+    if (option.is_of(asked) || !options.has(option.name)) continue;
+    if (option.name == "jobs" && options.has("hash-seeds")) continue;
+    const std::string found =
+        kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(kind));
+    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
+                                 option.wanted, file, found));
+  }
+}
+
 void check_options(const ParsedOptions& options, const ParsedScenario& parsed) {
   // An iteration that is repeated for weeks is asked what a run is.
   const bool iterates = parsed.kind == ScenarioKind::rl && has_run(parsed.root);
-  const ScenarioKind kind = iterates ? ScenarioKind::run : parsed.kind;
-  for (const SpecialOption& option : kSpecialOptions) {
-    if (option.is_of(kind) || !options.has(option.name)) continue;
-    if (option.name == "jobs" && options.has("hash-seeds")) continue;
-    const std::string found =
-        parsed.kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(parsed.kind));
-    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
-                                 option.wanted, parsed.root.file(), found));
-  }
+  check_options(options, iterates ? ScenarioKind::run : parsed.kind, parsed.kind,
+                parsed.root.file());
 }
 
 /// What --jitter says; 0 without it. Throws UsageError.
@@ -475,12 +486,17 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
                {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue,
                 ScenarioKind::serving},
                "no such key: lockstep comm simulates traffic and collectives");
-  if (options.has("vary") && !has_run(parsed.root)) {
+  if (options.has("vary")) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
   }
   if (options.has("scaling")) return run_scaling(path, text, presets, options, console);
   if (options.has("advise")) {
+    if (parsed.kind != ScenarioKind::step && options.has("hash-seeds")) {
+      throw UsageError(
+          "lockstep run: found --hash-seeds beside --advise; allowed: one of them, but for a step");
+    }
     const auto page_of = [&](const Advice& advice) {
+      if (advice.goal->kind != AnswerKind::step) return advice_page(advice);
       RunResult result = step_read(path, text, presets, options);
       predict_step(options, presets, result, console);
       return step_page(result, {.presets = &presets, .advice = &advice});
@@ -502,7 +518,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   }
   if (file.rl && file.run) {
     if (!options.has("allow-oom")) require_memory(*file.rl);
-    return run_campaign({parsed, presets, reading}, *file.rl, written, *file.run, options, console);
+    return run_campaign(presets, *file.rl, written, *file.run, options, console);
   }
   if (file.rl) return run_rl(*file.rl, written, presets, options, console);
   const AnswerOptions wanted{.format = options.choice("format", kFormats),
@@ -515,8 +531,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));
   }
   if (file.run) {
-    return run_campaign({parsed, presets, reading}, result.scenario, result.written, *file.run,
-                        options, console);
+    return run_campaign(presets, result.scenario, result.written, *file.run, options, console);
   }
   return run_step(options, wanted, presets, std::move(result), console);
 }
@@ -526,7 +541,9 @@ Exit run_run(const ParsedOptions& options, Console& console) {
   if (!ask) return answer_first_word(run_command(), "scenario file", options, console);
   const PresetStore presets(options.all("presets"));
   const std::vector<std::string> sets = changes_of(options);
-  if (options.has("vary") && asked_kind(*ask, sets, presets) != ScenarioKind::run) {
+  if (options.has("vary")) {
+    const ScenarioKind kind = asked_kind(*ask, sets, presets);
+    check_options(options, kind, kind, std::string(kAskedFile));
     const auto text_of = [&](const std::vector<std::string>& point) {
       return asked_text(*ask, point, options, presets, console);
     };

@@ -250,19 +250,23 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   return trace;
 }
 
-TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets)
+TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets,
+                                         const std::vector<std::string>& changes)
     : presets_(presets) {
   for (const auto& [option, key] : {std::pair{"node", "cluster.node"},
                                     {"nodes", "cluster.nodes"},
                                     {"fabric", "cluster.fabric"}}) {
     if (options.has(option)) sets_.push_back(fmt::format("{}={}", key, options.get(option)));
   }
+  sets_.insert(sets_.end(), changes.begin(), changes.end());
   file_ = "command line";
   text_ = R"({"cluster": {}})";
   if (options.has("cluster")) {
     file_ = options.get("cluster");
     text_ = read_text_file(file_);
-  } else if (!options.has("node")) {
+  } else if (!options.has("node") && std::ranges::none_of(changes, [](const std::string& change) {
+               return change.starts_with("cluster.node=");
+             })) {
     throw UsageError(
         "lockstep replay: no cluster to replay on; give --node NAME or --cluster FILE");
   }

@@ -28,8 +28,10 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks);
 /// What --cluster, --node, --nodes and --fabric say.
 class TraceClusterOptions {
  public:
-  /// Throws UsageError without a node.
-  TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets);
+  /// With `changes` after them ("cluster.fabric.leaf_oversubscription=4"). Throws UsageError
+  /// without a node.
+  TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets,
+                      const std::vector<std::string>& changes = {});
   [[nodiscard]] const GpuSpec& gpu() const { return gpu_; }
   /// GPUs of the cluster where its nodes are counted, else 0.
   [[nodiscard]] int ranks() const { return has_nodes_ ? nodes_ * gpus_per_node_ : 0; }

@@ -312,27 +312,21 @@ TEST_CASE("run page: sections are there for what the result has") {
                                  "How runs differ", "What was simulated"});
   result.typical = small_trajectory();
   result.optimum = small_optimum();
-  result.grid = GoodputGrid{.axes = {{"run.spares.hot", {"0", "8"}}},
-                            .points = {{.goodput = {.mean = 0.8999}}, {.goodput = {.mean = 0.9}}}};
   result.projections = {{.gpus = 1024, .mttf = Seconds{3600}}};
   result.plan.assumptions = {"racks of <4> nodes"};
   result.interrupted = true;
   const std::string html = page_of(result);
-  CHECK(headings(html) ==
-        std::vector<std::string>{"One run, from its first step to its last",
-                                 "From peak FLOPs to useful training", "Goodput by cause",
-                                 "Checkpoint interval", "Goodput over run.spares.hot", "Cost",
-                                 "The same parts in jobs of other sizes", "How runs differ",
-                                 "What was simulated", "Assumed"});
+  CHECK(headings(html) == std::vector<std::string>{"One run, from its first step to its last",
+                                                   "From peak FLOPs to useful training",
+                                                   "Goodput by cause", "Checkpoint interval",
+                                                   "Cost", "The same parts in jobs of other sizes",
+                                                   "How runs differ", "What was simulated",
+                                                   "Assumed"});
   CHECK(contains(html, "<li>racks of &lt;4&gt; nodes</li>"));
   CHECK(contains(html, "Stopped early"));
   CHECK(rows_of(html, "Size") == std::vector<std::string>{"1,024 GPUs|60.0 min|24.0|"});
   CHECK(rows_of(html, "Checkpoint interval").front() ==
         "best simulated|12 min|92.00 % ± 0.40 %|8.00 %|+2.00 points|");
-  // 0.8999 is shown as 90.0 %, but only what reaches it is marked.
-  CHECK(contains(html, "1 of 2 reach 90\u00a0%"));
-  CHECK(contains(html, "<span class=\"shade\" style=\"--shade:0%\">90.0"));
-  CHECK(contains(html, "<span class=\"shade marked\" style=\"--shade:100%\">90.0"));
 }
 
 TEST_CASE("run page: a dataset has its hops, and storage by month of each tier") {
@@ -369,41 +363,10 @@ TEST_CASE("run page: a run that was stopped before anything was drawn says so") 
   CHECK(charts_of(html).empty());
 }
 
-TEST_CASE("run page: a grid of one axis says what takes longer and costs more at equal goodput") {
-  CampaignResult result = small_result();
-  result.grid = GoodputGrid{.axes = {{"power.cap", {"700 W", "400 W"}}}, .points = {}};
-  for (const double days : {12.0, 15.0}) {
-    result.grid->points.push_back(
-        {.goodput = {.mean = 0.5},
-         .numbers = {
-             {"wall_s", 86'400 * days}, {"energy_j", 3.6e12}, {"owned_usd", 10'000 * days}}});
-  }
-  CHECK(rows_of(page_of(result), "power.cap") ==
-        std::vector<std::string>{"700 W|50.0 %|± 0.00 %|0.0 %|0.0 %|12.0 days|1.00 GWh|$120 k|",
-                                 "400 W|50.0 %|± 0.00 %|0.0 %|0.0 %|15.0 days|1.00 GWh|$150 k|"});
-}
-
-TEST_CASE("run page: a grid of two axes has a row for each value of the first") {
-  CampaignResult result = small_result();
-  result.grid = GoodputGrid{.axes = {{"a", {"1", "2"}}, {"b", {"x", "y", "z"}}}, .points = {}};
-  for (const double mean : {0.1, 0.2, 0.3, 0.4, 0.5, 0.6}) {
-    result.grid->points.push_back(
-        {.goodput = {.mean = mean}, .numbers = {{"wall_s", 86'400 * mean * 20}, {"price_usd", 7}}});
-  }
-  const std::string html = page_of(result);
-  CHECK(rows_of(html, "a ↓  b →") ==
-        std::vector<std::string>{"1|10.0 %|20.0 %|30.0 %|", "2|40.0 %|50.0 %|60.0 %|"});
-  CHECK(rows_of(html, "Wall time: a ↓  b →") ==
-        std::vector<std::string>{"1|2.00 days|4.00 days|6.00 days|",
-                                 "2|8.00 days|10.0 days|12.0 days|"});
-  CHECK_FALSE(contains(html, "Rent: a"));  // the same everywhere
-}
-
 TEST_CASE("run page: names are text wherever they stand") {
   CampaignResult result = small_result();
   result.typical = small_trajectory();
   result.optimum = small_optimum();
-  result.grid = GoodputGrid{.axes = {{kEvil, {kEvil}}}, .points = {{.goodput = {.mean = 0.5}}}};
   for (ModeSummary& mode : result.summary.modes) mode.name = kEvil;
   for (FailureMode& mode : result.plan.campaign.modes) mode.name = kEvil;
   result.plan.assumptions = {kEvil};
@@ -414,8 +377,7 @@ TEST_CASE("run page: names are text wherever they stand") {
                             .summary = result.summary,
                             .step = result.step,
                             .typical = result.typical,
-                            .optimum = result.optimum,
-                            .grid = result.grid};
+                            .optimum = result.optimum};
   const std::string html = page_of(evil);
   CHECK_FALSE(contains(html, "<script>alert"));
   CHECK(charts_of(html).front()["lockstep"]["causes"][0] == kEvil);

@@ -84,6 +84,37 @@ TEST_CASE("lockstep plan: of a service that nothing can serve in time it says so
         std::string::npos);
 }
 
+TEST_CASE("lockstep plan and tune --vary: of a service each point is what --set gives") {
+  const auto json_of = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--format", "json"});
+    const Ran ran = lockstep_with(words);
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    nlohmann::json answer = nlohmann::json::parse(ran.out);
+    answer.erase("lockstep_version");
+    return answer;
+  };
+  const std::string limit = "scenario.serving.objectives.ttft_p99=";
+  const nlohmann::json plans = json_of({"plan", kPlanOfService, "--vary", limit + "1 us,10 s"});
+  CHECK(plans["points"][0]["answer"]["choice_gpus"].is_null());
+  const nlohmann::json& planned = plans["points"][1]["answer"];
+  CHECK(planned == json_of({"plan", kPlanOfService, "--set", limit + "10 s"}));
+  const nlohmann::json& chosen = planned["options"][planned["choice"].get<std::size_t>()];
+  CHECK(planned["choice_gpus"] == chosen["gpus"]);
+  CHECK(planned["choice_spare_gpus"] == chosen["spare_gpus"]);
+  const Ran table = lockstep_with({"plan", kPlanOfService, "--vary", limit + "1 us,10 s"});
+  CHECK(table.out.find("GPUs") != std::string::npos);
+  CHECK(table.out.find(planned["choice_words"].get<std::string>()) != std::string::npos);
+  CHECK(table.out.find("none") != std::string::npos);
+  const Ran samples =
+      lockstep_with({"plan", kPlanOfService, "--samples", "9", "--vary", limit + "1 s"});
+  CHECK(samples.exit == Exit::bad_input);
+  const std::string load = "serving.load.requests=";
+  const nlohmann::json tuned = json_of(short_tune({"--vary", load + "200,400"}));
+  CHECK(tuned["points"][1]["answer"] == json_of(short_tune({})));
+  const Ran ways = lockstep_with(short_tune({"--vary", load + "200,400"}));
+  CHECK(ways.out.find("requests/s") != std::string::npos);
+}
+
 TEST_CASE("lockstep plan: of a service, bounds on an answer are no part of it") {
   const Ran ran =
       lockstep_with({"plan", kPlanOfService, "--set", R"(scenario.expect={"that": ["served>0"]})"});

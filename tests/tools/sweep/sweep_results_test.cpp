@@ -228,6 +228,39 @@ TEST_CASE("lockstep sweep: the summary has the best points first and fits its wi
   CHECK(files.run("a", {"--quiet"}).out.empty());
 }
 
+TEST_CASE("lockstep sweep: the best have the interval of what they are best by, on the page too") {
+  const SweepFolder files;
+  const auto best_by = [&files](const std::string& objective) {
+    const Ran ran = files.run("a", {"--format", "json", "--top", "1", "--objective", objective});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return Json::parse(ran.out).at("best").at(0);
+  };
+  const Json step = best_by("step_s");
+  const std::string point = number_text(step.at("point").get<double>());
+  for (const char* end : {"step_s_low", "step_s_high"}) {
+    CAPTURE(end);
+    CHECK(files.value("a", std::string("SELECT ") + end + " FROM points WHERE point = " + point) ==
+          number_text(step.at(end).get<double>()) + ";");
+  }
+  // MFU is against the step's time: the shortest step has the highest.
+  const Json mfu = best_by("mfu");
+  const double value = mfu.at("mfu").get<double>();
+  CHECK(mfu.at("mfu_low").get<double>() < value);
+  CHECK(mfu.at("mfu_high").get<double>() > value);
+  const Json price = best_by("price_usd");
+  const std::string ratio =
+      files.value("a", "SELECT step_s_high / step_s FROM points WHERE point = " +
+                           number_text(price.at("point").get<double>()));
+  CHECK(price.at("price_usd_high").get<double>() / price.at("price_usd").get<double>() ==
+        doctest::Approx(std::stod(ratio)));
+  CHECK(files.run("a", {"--objective", "mfu"}).out.find("90 % interval") != std::string::npos);
+  const std::string page = files.folder.path() + "/sweep.html";
+  if (files.run("a", {"--objective", "mfu", "--report", page}).exit != Exit::ok) return;
+  const std::string html = read_text_file(page);
+  CHECK(html.find("(90 % interval ") != std::string::npos);
+  CHECK(html.find("mfu of the best") != std::string::npos);
+}
+
 TEST_CASE("lockstep sweep: the README's queries find something in its example's results") {
   const SweepFolder files;
   REQUIRE(

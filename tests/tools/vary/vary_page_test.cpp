@@ -78,5 +78,27 @@ TEST_CASE("what-if page: what is about different sizes has no best, other number
             "<strong>1</strong> has the lowest price of 2 points: " + page_usd(3e6)));
 }
 
+TEST_CASE("what-if page: every number that has an interval shows it, in its own words") {
+  if (!draws_charts()) return;
+  const auto point = [](const std::string& value, double goodput, double tpot) {
+    return VariedPoint{.values = {value},
+                       .answer = {{"goodput", goodput},
+                                  {"goodput_half_width_95", 0.01},
+                                  {"tpot_mean_s", tpot},
+                                  {"interval", {{"tpot_low_s", tpot / 2}, {"tpot_high_s", 3.0}}}}};
+  };
+  const std::string page = vary_page({.file = "c.json",
+                                      .axes = {{"x", {"1", "2"}}},
+                                      .points = {point("1", 0.9, 0.5), point("2", 0.8, 0.25)}});
+  const auto has = [&page](const std::string& words) {
+    return page.find(words) != std::string::npos;
+  };
+  CHECK(has("<strong>1</strong> has the highest goodput of 2 points"));
+  CHECK(has("95 % interval"));
+  CHECK(has(page_percent(0.89, 2) + " to " + page_percent(0.91, 2)));
+  CHECK(has("90 % interval"));
+  CHECK(has(page_duration(0.125) + " to " + page_duration(3)));
+}
+
 }  // namespace
 }  // namespace lockstep

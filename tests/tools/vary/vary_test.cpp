@@ -254,6 +254,28 @@ TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty c
   CHECK(ran.out.find("\n3,error,") != std::string::npos);
 }
 
+TEST_CASE("lockstep run --vary: of a service both times per token have their interval") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-chat.json";
+  const std::vector<std::string> asked{"run",    file,
+                                       "--set",  "serving.load.requests=100",
+                                       "--vary", "serving.batching.pass_tokens=2048,8192"};
+  const Json points = json_of(asked).at("points");
+  const std::string table = lockstep_with(asked).out;
+  std::vector<std::string> csv = asked;
+  csv.insert(csv.end(), {"--format", "csv"});
+  CHECK(lockstep_with(csv).out.find(",interval.tpot_low_s,") != std::string::npos);
+  for (const Json& point : points) {
+    const Json& interval = point.at("answer").at("interval");
+    for (const char* number : {"tpot", "ttft"}) {
+      CAPTURE(number);
+      const auto end = [&](const char* of) {
+        return duration_text(interval.at(fmt::format("{}_{}_s", number, of)).get<double>());
+      };
+      CHECK(table.find(end("low") + " to " + end("high")) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("lockstep run --vary: options about one point are refused, before any work") {
   const TemporaryFolder folder;
   const std::string file = folder.write("s.json", kJob);
@@ -261,7 +283,11 @@ TEST_CASE("lockstep run --vary: options about one point are refused, before any 
       lockstep_with({"run", file, "--vary", "cluster.nodes=2,4", "--assert", "mfu>0.1"});
   CHECK(ran.exit == Exit::bad_input);
   CHECK(ran.err.starts_with("lockstep run: found --assert beside --vary"));
+  CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes=2,4", "--scaling", "16,32"}).err ==
+        "lockstep run: found --scaling beside --vary; allowed: one of them\n");
   CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes"}).exit == Exit::bad_input);
+  CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes=2,2"}).err ==
+        "--vary: found \"cluster.nodes=2,2\", which has \"2\" twice; allowed: each value once\n");
   CHECK(lockstep_with({"run", file, "--vary", "a=1", "--vary", "b=1", "--vary", "c=1"}).exit ==
         Exit::bad_input);
 }
@@ -309,6 +335,53 @@ TEST_CASE("lockstep run --advise: the best change first, refusals with their rea
   CHECK(ran.out.find(first) < ran.out.find("No help"));
 }
 
+TEST_CASE("lockstep run --advise: weeks and queues have table, JSON, CSV and a page") {
+  const TemporaryFolder folder;
+  const std::string queue =
+      folder.write("queue.json", R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+        "queue": {"order": "fifo", "admission": "strict",
+                  "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "2 h", "tasks": 2}},
+                           {"job": {"name": "b", "gpus": 1, "runs": "5 min", "tasks": 3}}]}})");
+  const Ran table = lockstep_with({"run", queue, "--advise"});
+  REQUIRE_MESSAGE(table.exit == Exit::ok, table.err);
+  CHECK(table.out.find("As it is, the mean job is done after ") != std::string::npos);
+  CHECK(table.out.find("order fifo -> sjf") != std::string::npos);
+  CHECK(table.out.find("90 % interval") == std::string::npos);  // nothing witnesses a gain
+  const Json json = json_of({"run", queue, "--advise"});
+  CHECK(json["answer_kind"] == "queue");
+  CHECK(json["changes"][0]["gain"] > 0);
+  CHECK(json["changes"][0]["completion_mean_s"] < json["completion_mean_s"]);
+  const Ran csv = lockstep_with({"run", queue, "--advise", "--format", "csv"});
+  CHECK(csv.out.starts_with("change,set,completion_mean_s,wait_mean_s,utilisation,"));
+  const std::string weeks =
+      folder.write("weeks.json", kJob.substr(0, kJob.size() - 1) +
+                                     R"(, "run": {"duration": "5 d", "trajectories": 9,
+          "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "5 d"}]},
+          "checkpoint": {"interval": "1 h", "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
+  const std::string page = folder.path() + "/advice.html";
+  const Ran ran = lockstep_with({"run", weeks, "--advise", "--trajectories", "3"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.out.find("As it is, goodput is ") != std::string::npos);
+  CHECK(ran.out.find("tokens per GPU-hour held") != std::string::npos);
+  if (lockstep_with({"run", weeks, "--advise", "--trajectories", "2", "--report", page}).exit ==
+      Exit::ok) {
+    const std::string html = read_text_file(page);
+    CHECK(html.find("What would help") != std::string::npos);
+    CHECK(html.find("Gain: tokens per GPU-hour held") != std::string::npos);
+  }
+  CHECK(lockstep_with({"run", weeks, "--advise", "--jobs", "2"}).err ==
+        "lockstep run: found --jobs beside --advise; allowed: one of them\n");
+}
+
+TEST_CASE("lockstep run --report: a step's page says how to have the advice on it") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob), page = folder.path() + "/s.html";
+  if (lockstep_with({"run", file, "--report", page}).exit != Exit::ok) return;
+  CHECK(read_text_file(page).find("The same command with --advise") != std::string::npos);
+  REQUIRE(lockstep_with({"run", file, "--advise", "--report", page}).exit == Exit::ok);
+  CHECK(read_text_file(page).find("The same command with --advise") == std::string::npos);
+}
+
 TEST_CASE("lockstep run --advise: an option that would say nothing is refused") {
   const TemporaryFolder folder;
   const std::string file = folder.write("s.json", kJob);
@@ -338,6 +411,11 @@ TEST_CASE("lockstep tune --vary: each point is the best that tune finds there") 
   }
   const Ran table = lockstep_with({"tune", file, "--vary", "cluster.nodes=1,2"});
   CHECK(table.out.find("layout") != std::string::npos);
+  const Json& first = varied["points"][0]["answer"];
+  CHECK(first["step_s_low"] == first["best"][0]["step_s_low"]);
+  CHECK(table.out.find("90 % interval") != std::string::npos);
+  CHECK(table.out.find(duration_text(first["step_s_low"].get<double>()) + " to " +
+                       duration_text(first["step_s_high"].get<double>())) != std::string::npos);
   const Ran wrong = lockstep_with({"tune", file, "--vary", "cluster.nodes=1,2", "-o", "best.json"});
   CHECK(wrong.exit == Exit::bad_input);
   CHECK(wrong.err.starts_with("lockstep tune: found --output beside --vary"));
@@ -368,6 +446,11 @@ TEST_CASE("lockstep plan --vary: each point is what the plan chooses there") {
   const Ran table = lockstep_with({"plan", file, axis[0], axis[1]});
   CHECK(table.out.find("choice") != std::string::npos);
   CHECK(table.out.find("rented") != std::string::npos);
+  const Json& late = varied["points"][1]["answer"];
+  const double low = late["choice_time_s_p05"].get<double>();
+  const double high = late["choice_time_s_p95"].get<double>();
+  CHECK(low < high);
+  CHECK(table.out.find(duration_text(low) + " to " + duration_text(high)) != std::string::npos);
 }
 
 }  // namespace lockstep::test

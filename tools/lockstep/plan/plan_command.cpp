@@ -214,11 +214,15 @@ WrittenScenario written_plan(const CommandInput& input, const ParsedOptions& opt
 /// What is chosen for each value of --vary.
 Exit answer_varied_plan(const CommandInput& input, const PresetStore& presets,
                         const ParsedOptions& options, Console& console) {
-  if (is_serving_plan(
-          JsonCursor::parse(input.file, input.text, JsonStyle::plain, options.all("set")))) {
-    throw UsageError("--vary: found the plan of a service; allowed: that of a training");
-  }
   const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
+    std::vector<std::string> sets = options.all("set");
+    sets.insert(sets.end(), point.begin(), point.end());
+    if (const JsonCursor root = JsonCursor::parse(input.file, input.text, JsonStyle::plain, sets);
+        is_serving_plan(root)) {
+      auto answer = serving_plan_point(root, presets, options, console);
+      if (answer) return *std::move(answer);
+      throw interruption_of(input.file);
+    }
     const PlanSpec spec = plan_of(input, presets, point, options);
     const PlanReport report = evaluated(spec, options, console);
     if (!report.interrupted) return plan_json(PlanAnswer{spec, report});

@@ -225,15 +225,23 @@ nlohmann::ordered_json plan_json(const PlanAnswer& answer) {
            {"choice", name_or_null(answer, answer.report.choice)},
            {"nearest", name_or_null(answer, answer.report.nearest)},
            {"choice_time_s", nullptr},
+           {"choice_time_s_p05", nullptr},
+           {"choice_time_s_p95", nullptr},
            {"choice_usd", nullptr},
+           {"choice_usd_p05", nullptr},
+           {"choice_usd_p95", nullptr},
            {"choice_chance", nullptr},
            {"recommendation", plan_recommendation(answer)},
            {"notes", plan_notes(answer)}};
   if (const auto& choice = answer.report.choice) {
     const PlanResult& chosen = answer.result(*choice);
-    out["choice_time_s"] = twelve_digits(chosen.expected.time_s);
-    if (is_priced(answer.candidate(*choice)))
-      out["choice_usd"] = twelve_digits(chosen.expected.usd);
+    const auto add = [&out](const std::string& name, double point, const SampleMean& spread) {
+      out[name] = twelve_digits(point);
+      out[name + "_p05"] = twelve_digits(spread.low);
+      out[name + "_p95"] = twelve_digits(spread.high);
+    };
+    add("choice_time_s", chosen.expected.time_s, chosen.time_s);
+    if (is_priced(answer.candidate(*choice))) add("choice_usd", chosen.expected.usd, chosen.usd);
     out["choice_chance"] = twelve_digits(chosen.chances.all);
   }
   out["limits"] = {

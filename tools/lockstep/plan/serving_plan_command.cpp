@@ -26,26 +26,43 @@ Answer formatted_service(const ServingPlanAnswer& answer, const std::string& for
   return Answer::terminal(serving_plan_table(answer, style));
 }
 
-}  // namespace
-
-Exit answer_serving_plan(const JsonCursor& root, const PresetStore& presets,
-                         const ParsedOptions& options, const std::string& format,
-                         Console& console) {
+void refuse_training_options(const ParsedOptions& options) {
   for (const std::string_view name : kOfTrainingPlans) {
     if (options.has(name)) {
       throw UsageError(fmt::format("--{}: no such option for the plan of a service", name));
     }
   }
+}
+
+ServingPlanReport sized_services(const ServingPlanSpec& spec, const ParsedOptions& options,
+                                 Console& console) {
+  const InterruptGuard guard;
+  Progress progress(console.err, "plan", 1, console.err_is_terminal && !options.has("quiet"));
+  return evaluate_serving_plan(
+      spec, {.jobs = options.has("jobs") ? whole_number(options, "jobs", 1, kMostJobs) : 0,
+             .progress = [&](std::size_t done, std::size_t most) { progress.update(done, most); },
+             .interrupted = [] { return InterruptGuard::interrupted(); }});
+}
+
+}  // namespace
+
+std::optional<nlohmann::ordered_json> serving_plan_point(const JsonCursor& root,
+                                                         const PresetStore& presets,
+                                                         const ParsedOptions& options,
+                                                         Console& console) {
+  refuse_training_options(options);
   const ServingPlanSpec spec = read_serving_plan(root, presets);
-  ServingPlanReport report;
-  {
-    const InterruptGuard guard;
-    Progress progress(console.err, "plan", 1, console.err_is_terminal && !options.has("quiet"));
-    report = evaluate_serving_plan(
-        spec, {.jobs = options.has("jobs") ? whole_number(options, "jobs", 1, kMostJobs) : 0,
-               .progress = [&](std::size_t done, std::size_t most) { progress.update(done, most); },
-               .interrupted = [] { return InterruptGuard::interrupted(); }});
-  }
+  const ServingPlanReport report = sized_services(spec, options, console);
+  if (report.interrupted) return std::nullopt;
+  return serving_plan_json({spec, report});
+}
+
+Exit answer_serving_plan(const JsonCursor& root, const PresetStore& presets,
+                         const ParsedOptions& options, const std::string& format,
+                         Console& console) {
+  refuse_training_options(options);
+  const ServingPlanSpec spec = read_serving_plan(root, presets);
+  const ServingPlanReport report = sized_services(spec, options, console);
   if (report.interrupted) return Exit::interrupted;
   const ServingPlanAnswer answer{spec, report};
   if (options.has("report")) {

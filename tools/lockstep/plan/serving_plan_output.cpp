@@ -234,6 +234,30 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   return out;
 }
 
+namespace {
+
+/// What is chosen, as numbers of the answer's first level; null where nothing is.
+Json choice_json(const ServingPlanAnswer& a) {
+  if (!a.report.choice) {
+    return {{"choice_words", nullptr},      {"choice_gpus", nullptr},
+            {"choice_spare_gpus", nullptr}, {"choice_ttft_p99_s", nullptr},
+            {"choice_tpot_p99_s", nullptr}, {"choice_usd_per_million_output_tokens", nullptr}};
+  }
+  const ServingOption& option = a.report.options[*a.report.choice];
+  const ServingTrial& best = option.sized.best;
+  const ServingFigures& f = best.report.figures;
+  const std::optional<double>& usd = option.usd_per_million;
+  return {{"choice_words",
+           fmt::format("{}: {}", a.candidate_of(option).name, serving_way_words(best.pools))},
+          {"choice_gpus", best.gpus()},
+          {"choice_spare_gpus", option.spare_gpus},
+          {"choice_ttft_p99_s", twelve_digits(f.ttft_s.p99)},
+          {"choice_tpot_p99_s", twelve_digits(f.tpot_s.p99)},
+          {"choice_usd_per_million_output_tokens", usd ? Json(twelve_digits(*usd)) : Json()}};
+}
+
+}  // namespace
+
 Json serving_plan_json(const ServingPlanAnswer& a) {
   Json options = Json::array();
   for (const ServingOption& option : a.report.options) options.push_back(option_json(a, option));
@@ -265,6 +289,7 @@ Json serving_plan_json(const ServingPlanAnswer& a) {
            {"map", std::move(map)},
            {"assumptions", assumptions_of(a)}};
   if (a.report.choice) out["choice"] = *a.report.choice;
+  out.update(choice_json(a));
   return out;
 }
 

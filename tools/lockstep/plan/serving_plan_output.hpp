@@ -1,6 +1,7 @@
 /// What `lockstep plan` says of a service, and its forms.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -41,6 +42,12 @@ Markdown serving_plan_markdown(const ServingPlanAnswer& answer);
 /// and sources are of its presets.
 std::string serving_plan_page(const ServingPlanAnswer& answer, const WrittenScenario& written = {},
                               const Behind* behind = nullptr);
+
+/// The answer to the plan of `root`, as JSON; nothing after Ctrl-C. Throws UsageError as below.
+std::optional<nlohmann::ordered_json> serving_plan_point(const JsonCursor& root,
+                                                         const PresetStore& presets,
+                                                         const ParsedOptions& options,
+                                                         Console& console);
 
 /// Reads, searches and prints the plan of `root`. Throws UsageError for options that are about
 /// plans of trainings.

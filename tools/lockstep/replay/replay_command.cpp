@@ -23,6 +23,8 @@
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/trace_files.hpp"
 #include "tools/lockstep/trace_what_if.hpp"
+#include "tools/lockstep/vary/axes.hpp"
+#include "tools/lockstep/vary/run_varied.hpp"
 
 namespace lockstep {
 namespace {
@@ -56,6 +58,10 @@ constexpr std::array kReplayOptions{
         "whose shapes are known by the roofline), other kernels by memory bandwidth, copies by "
         "PCIe; none below the shortest kernel of either card. The host keeps its time.",
         "--recorded-on a100_sxm4_80gb"},
+    OptionSpec{"vary", 0, "PATH=V1,V2,...", true,
+               "The replay with each of these values of the cluster, as a table with bars; given "
+               "twice, with each pair.",
+               "--vary cluster.fabric=rail_optimised,fat_tree_2_to_1"},
     OptionSpec{"algorithm", 0, "NAMES", false,
                "Choose collectives' algorithms among these only (NCCL_ALGO), or all but those "
                "after '^'.",
@@ -70,7 +76,7 @@ constexpr std::array kReplayOptions{
         "--trace replay.json.gz", PathUse::writes},
     OptionSpec{"report", 0, "FILE", false,
                "Write one self-contained HTML page: against the recording, where each rank's time "
-               "goes, the longest collectives.",
+               "goes, the longest collectives; with --vary all points.",
                "--report replay.html", PathUse::writes},
     OptionSpec{
         "assert", 0, "EXPR", true,
@@ -88,11 +94,12 @@ constexpr std::array kReplayOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 7> kReplayExamples{
+constexpr std::array<std::string_view, 8> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100",
     "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
     "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm5_80gb --format json",
     "lockstep replay et_0.json kineto_0.json --node dgx_b200 --recorded-on h100_sxm5_80gb",
+    "lockstep replay traces/ --node dgx_h100 --vary cluster.fabric=rail_optimised,fat_tree_2_to_1",
     "lockstep replay step.goal --cluster scenarios/llama3-405b-16k.json",
     "lockstep replay schedule.bin --node dgx_h100",
     "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
@@ -218,19 +225,94 @@ std::optional<StepTime> longest_of(const Trace& trace, const Cluster& cluster,
   return replay_trace(waits, match(waits), cluster, {.collectives = how.collectives}).end;
 }
 
-/// What the page of the replay says that it rests on. `recorded`: the card of --recorded-on.
-AnswerBasis replay_basis(const ReplayStudy& study, const TraceClusterOptions& where,
-                         const GpuSpec* recorded, const PresetStore& presets) {
+/// What the page of the replay says that it rests on.
+AnswerBasis replay_basis(const ReplayStudy& study, const ParsedOptions& options,
+                         const PresetStore& presets) {
+  const TraceClusterOptions where(options, presets);
   AnswerBasis basis{.simulated = cluster_words(study.cluster),
                     .written = written_in(where.written(study.trace.ranks)),
                     .assumptions = study.cluster.assumptions,
                     .presets = &presets,
                     .named = presets_of(study.cluster, presets)};
   basis.simulated.insert(basis.simulated.begin(), NamedWords{"Trace", study.trace.files.front()});
-  const std::string& card = recorded != nullptr ? recorded->name : study.trace.device;
+  const bool told = options.has("recorded-on");
+  const std::string card = told ? presets.gpu(options.get("recorded-on")).name : study.trace.device;
   if (!card.empty()) basis.simulated.push_back({"Recorded on", card});
-  if (recorded != nullptr) basis.named.emplace_back("gpus", recorded->name);
+  if (told) basis.named.emplace_back("gpus", card);
   return basis;
+}
+
+/// The trace on the card that it is replayed on, and what is to be known of that.
+void read_onto_card(const ParsedOptions& options, const PresetStore& presets,
+                    const TraceClusterOptions& where, ReplayStudy& study) {
+  if (!options.has("recorded-on")) {
+    study.trace = read_trace(options, where.gpu(), where.ranks());
+    note_other_card(study.trace, where.gpu());
+    return;
+  }
+  const GpuSpec& recorded = presets.gpu(options.get("recorded-on"));
+  study.trace = read_trace(options, recorded, where.ranks());
+  check_device(study.trace.files.front(), study.trace.device, recorded.name, "--recorded-on",
+               presets, study.trace.notes);
+  if (study.trace.device.empty()) {
+    study.trace.notes.push_back("the recording does not name its card; --recorded-on says " +
+                                recorded.name);
+  }
+  study.what_if = scale_to_gpu(study.trace, recorded, where.gpu());
+  if (recorded.name == where.gpu().name) return;
+  study.trace.notes.push_back(fmt::format(
+      "the step on {} has no interval: no step recorded on both cards says how far kernels "
+      "scaled from {} err",
+      where.gpu().name, recorded.name));
+  note_untold(study);
+}
+
+struct TimedStudy {
+  ReplayStudy study;
+  std::string profile;  ///< how long reading and replaying took
+};
+
+/// The replay on the cluster that options say, with `changes` to it.
+TimedStudy replayed(const ParsedOptions& options, const PresetStore& presets,
+                    const std::vector<std::string>& changes, Console& console) {
+  const TraceClusterOptions where(options, presets, changes);
+  const TraceReplayOptions how{.collectives = collective_options(options),
+                               .record_times = options.has("trace")};
+  Stopwatch watch;
+  TimedStudy out{.study = {}, .profile = {}};
+  ReplayStudy& study = out.study;
+  read_onto_card(options, presets, where, study);
+  study.cluster = where.cluster(study.trace.ranks);
+  out.profile = watch.lap("read", study.trace.size());
+  const TraceMatches matches = match(study.trace);
+  out.profile += watch.lap("match", study.trace.size());
+  study.replay = replay_trace(study.trace, matches, study.cluster, how);
+  study.longest = longest_of(study.trace, study.cluster, how);
+  out.profile += watch.lap("replay", study.trace.size());
+  study.hash = hash_of(study, matches, how, options, console);
+  return out;
+}
+
+/// The replay with each of the values of --vary.
+Exit answer_varied_replay(const ParsedOptions& options, const PresetStore& presets,
+                          Console& console) {
+  constexpr std::array<std::string_view, 5> kOfOneReplay{"trace", "assert", "hash-seeds", "jobs",
+                                                         "profile"};
+  for (const VaryAxis& axis : parse_axes(options.all("vary"))) {
+    if (axis.path.starts_with("cluster.") || axis.path.starts_with("/cluster/")) continue;
+    throw UsageError(fmt::format(
+        "--vary: found {}; allowed: a value of the cluster, such as cluster.fabric=rail_optimised",
+        in_quotes(axis.path)));
+  }
+  const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
+    return replay_json(replayed(options, presets, point, console).study);
+  };
+  // Without a count of nodes only the trace says how many there are.
+  const TraceClusterOptions where(options, presets);
+  const WrittenScenario written =
+      where.ranks() > 0 ? written_in(where.written(where.ranks())) : nullptr;
+  return answer_varied({options.positionals.front(), written, presets}, answer_to, kOfOneReplay,
+                       "replay", options, console);
 }
 
 Exit run_replay(const ParsedOptions& options, Console& console) {
@@ -238,59 +320,25 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
     throw UsageError(
         fmt::format("lockstep replay: no trace; usage: lockstep {}", kReplaySpec.usage));
   }
+  const PresetStore presets(options.all("presets"));
+  if (options.has("vary")) return answer_varied_replay(options, presets, console);
   if (options.has("jobs") && !options.has("hash-seeds")) {
     throw UsageError("lockstep replay: --jobs is for --hash-seeds");
   }
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
-  const PresetStore presets(options.all("presets"));
-  const TraceClusterOptions where(options, presets);
-  const TraceReplayOptions how{.collectives = collective_options(options),
-                               .record_times = options.has("trace")};
-  const GpuSpec* recorded =
-      options.has("recorded-on") ? &presets.gpu(options.get("recorded-on")) : nullptr;
-
-  Stopwatch watch;
-  ReplayStudy study;
-  study.trace = read_trace(options, recorded != nullptr ? *recorded : where.gpu(), where.ranks());
-  if (recorded != nullptr) {
-    check_device(study.trace.files.front(), study.trace.device, recorded->name, "--recorded-on",
-                 presets, study.trace.notes);
-    if (study.trace.device.empty()) {
-      study.trace.notes.push_back("the recording does not name its card; --recorded-on says " +
-                                  recorded->name);
-    }
-    study.what_if = scale_to_gpu(study.trace, *recorded, where.gpu());
-    if (recorded->name != where.gpu().name) {
-      study.trace.notes.push_back(fmt::format(
-          "the step on {} has no interval: no step recorded on both cards says how far kernels "
-          "scaled from {} err",
-          where.gpu().name, recorded->name));
-      note_untold(study);
-    }
-  } else {
-    note_other_card(study.trace, where.gpu());
-  }
-  study.cluster = where.cluster(study.trace.ranks);
-  std::string profile = watch.lap("read", study.trace.size());
-  const TraceMatches matches = match(study.trace);
-  profile += watch.lap("match", study.trace.size());
-  study.replay = replay_trace(study.trace, matches, study.cluster, how);
-  study.longest = longest_of(study.trace, study.cluster, how);
-  profile += watch.lap("replay", study.trace.size());
-  study.hash = hash_of(study, matches, how, options, console);
-
+  const auto [study, profile] = replayed(options, presets, {}, console);
   const nlohmann::ordered_json answer =
       format == "json" || !assertions.empty() ? replay_json(study) : nullptr;
   const std::vector<std::string> misses = all_missed(assertions, answer);
-  if (how.record_times) {
+  if (options.has("trace")) {
     OutputFile file(options.get("trace"));
     write_replay_timeline(file, study);
     file.commit();
   }
   if (reports) {
-    write_report(options, replay_page(study, replay_basis(study, where, recorded, presets)));
+    write_report(options, replay_page(study, replay_basis(study, options, presets)));
   }
   write_output(format == "json" ? Answer(JsonText(answer))
                : format == "csv"

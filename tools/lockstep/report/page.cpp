@@ -203,12 +203,6 @@ Html with_bar(std::string_view text, double share) {
                                   100 * std::clamp(share, 0.0, 1.0)));
 }
 
-Html shaded(std::string_view text, double share, bool marked) {
-  return Html::markup(fmt::format(R"(<span class="shade{}" style="--shade:{:.0f}%">)",
-                                  marked ? " marked" : "", 100 * std::clamp(share, 0.0, 1.0))) +
-         escaped(text) + Html::markup("</span>");
-}
-
 Html with_detail(const Html& text, std::string_view detail) {
   return text + Html::markup("<small>") + prose(detail) + Html::markup("</small>");
 }

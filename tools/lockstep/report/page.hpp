@@ -131,8 +131,6 @@ Html limit_sentence(std::string_view warning);
 Html coloured_name(std::string_view name, std::size_t colour);
 /// Text with a bar below that fills `share` of the cell's width (0 to 1).
 Html with_bar(std::string_view text, double share);
-/// Text on a ground that is the deeper the larger `share` (0 to 1), and a mark for what stands out.
-Html shaded(std::string_view text, double share, bool marked);
 /// Text with a smaller line below.
 Html with_detail(const Html& text, std::string_view detail);
 

@@ -130,95 +130,6 @@ PageTable interval_table(const IntervalOptimum& optimum) {
   return table;
 }
 
-Html goodput_cell(const SampleMean& goodput, double least, double most) {
-  const double share = most > least ? (goodput.mean - least) / (most - least) : 1;
-  return shaded(page_percent(goodput.mean, 1), share, goodput.mean >= kMarkedGoodput);
-}
-
-/// A number of a grid's points beside goodput.
-struct PageMeasure {
-  std::string_view name, title;
-  std::string (*text)(double);
-};
-constexpr std::array kPageMeasures{PageMeasure{"wall_s", "Wall time", page_duration},
-                                   PageMeasure{"energy_j", "Energy", page_energy},
-                                   PageMeasure{"price_usd", "Rent", page_usd},
-                                   PageMeasure{"owned_usd", "Cost of owning", page_usd},
-                                   PageMeasure{"purchase.usd", "Cost as bought", page_usd}};
-
-/// Those that any of the points has.
-std::vector<PageMeasure> measures_of(const GoodputGrid& grid) {
-  std::vector<PageMeasure> out;
-  std::ranges::copy_if(kPageMeasures, std::back_inserter(out), [&](const PageMeasure& each) {
-    return std::ranges::any_of(
-        grid.points, [&](const GridPoint& point) { return point.number(each.name).has_value(); });
-  });
-  return out;
-}
-
-PageCell measure_cell(const PageMeasure& of, const GridPoint& point) {
-  const std::optional<double> number = point.number(of.name);
-  return number ? PageCell::number(of.text(*number), *number) : PageCell::text("–");
-}
-
-PageTable grid_list(const GoodputGrid& grid, double least, double most) {
-  PageTable table{.columns = {{.title = grid.axes[0].path},
-                              {.title = "Goodput", .numeric = true},
-                              {.title = "95 % interval", .numeric = true},
-                              {.title = "5th percentile", .numeric = true},
-                              {.title = "95th percentile", .numeric = true}}};
-  const std::vector<PageMeasure> measures = measures_of(grid);
-  for (const PageMeasure& of : measures)
-    table.columns.push_back({.title = std::string(of.title), .numeric = true});
-  for (std::size_t i = 0; i < grid.points.size(); ++i) {
-    const SampleMean& each = grid.points[i].goodput;
-    std::vector<PageCell> cells{
-        PageCell::text(grid.axes[0].values[i]),
-        {.content = goodput_cell(each, least, most), .sort = each.mean},
-        PageCell::number("± " + page_percent(each.half_width, 2), each.half_width),
-        PageCell::number(page_percent(each.low, 1), each.low),
-        PageCell::number(page_percent(each.high, 1), each.high)};
-    for (const PageMeasure& of : measures) cells.push_back(measure_cell(of, grid.points[i]));
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
-/// The first axis down, the second across, of what `cell_of` makes of a point.
-template <class CellOf>
-PageTable grid_map(const GoodputGrid& grid, std::string_view title, CellOf cell_of) {
-  const std::vector<std::string>& columns = grid.axes[1].values;
-  PageTable table{.columns = {{.title = fmt::format("{}{} ↓  {} →", title, grid.axes[0].path,
-                                                    grid.axes[1].path)}}};
-  for (const std::string& value : columns)
-    table.columns.push_back({.title = value, .numeric = true});
-  for (std::size_t row = 0; row < grid.axes[0].values.size(); ++row) {
-    std::vector<PageCell> cells{PageCell::text(grid.axes[0].values[row])};
-    for (std::size_t column = 0; column < columns.size(); ++column) {
-      cells.push_back(cell_of(grid.points[row * columns.size() + column]));
-    }
-    table.rows.push_back(std::move(cells));
-  }
-  return table;
-}
-
-/// Of goodput, and of every other number that is not the same in all points.
-void add_grid_maps(Page& page, const GoodputGrid& grid, double least, double most) {
-  page.table(grid_map(grid, "", [&](const GridPoint& point) {
-    return PageCell{.content = goodput_cell(point.goodput, least, most),
-                    .sort = point.goodput.mean};
-  }));
-  for (const PageMeasure& of : measures_of(grid)) {
-    const auto number = [&](const GridPoint& point) { return point.number(of.name); };
-    const auto same = [&](const GridPoint& point) {
-      return number(point) == number(grid.points.front());
-    };
-    if (std::ranges::all_of(grid.points, same)) continue;
-    page.table(grid_map(grid, fmt::format("{}: ", of.title),
-                        [&](const GridPoint& point) { return measure_cell(of, point); }));
-  }
-}
-
 }  // namespace
 
 void add_interval_curve(Page& page, const CampaignResult& result) {
@@ -247,26 +158,6 @@ void add_interval_curve(Page& page, const CampaignResult& result) {
                               page_percent(optimum.best.goodput, 1))},
       options);
   page.table(interval_table(optimum));
-}
-
-void add_goodput_grid(Page& page, const CampaignResult& result) {
-  const GoodputGrid& grid = *result.grid;
-  assert(!grid.axes.empty() && grid.axes.size() <= 2 && !grid.points.empty());
-  const auto mean = [](const GridPoint& each) { return each.goodput.mean; };
-  const auto [first, last] = std::ranges::minmax_element(grid.points, {}, mean);
-  const double least = mean(*first), most = mean(*last);
-  const auto marked = std::ranges::count_if(
-      grid.points, [&](const GridPoint& each) { return mean(each) >= kMarkedGoodput; });
-  const bool list = grid.axes.size() == 1;
-  page.section(
-      list ? "Goodput over " + grid.axes[0].path
-           : fmt::format("Goodput over {} and {}", grid.axes[0].path, grid.axes[1].path),
-      fmt::format(
-          "Each cell with all trajectories, which meet the same failures. {} of {} reach {} "
-          "and are marked.",
-          marked, grid.points.size(), page_percent(kMarkedGoodput)));
-  if (!list) return add_grid_maps(page, grid, least, most);
-  page.table(grid_list(grid, least, most));
 }
 
 }  // namespace lockstep

@@ -68,7 +68,6 @@ void add_run_sections(Page& page, const CampaignResult& result, const PresetStor
   add_waterfall(page, result);
   if (!result.summary.modes.empty()) add_causes(page, result);
   if (result.optimum) add_interval_curve(page, result);
-  if (result.grid) add_goodput_grid(page, result);
   if (result.fleet) add_money_by_month(page, *result.fleet, months_of(result));
   if (result.plan.data) add_data(page, result);
   if (result.site) add_site(page, result);

@@ -11,13 +11,13 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/step_answer.hpp"
+#include "tools/lockstep/report/advice_section.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
-#include "tools/lockstep/report/step_advice.hpp"
 #include "tools/lockstep/report/step_stages.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 
@@ -174,6 +174,7 @@ std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   add_claim_section(page, extras.claim);
   if (extras.advice != nullptr) add_advice(page, *extras.advice);
   add_step_sections(page, result);
+  if (extras.advice == nullptr) add_advice_hint(page);
   if (behind) {
     behind->add_to(page, kMoreOfStep);
     add_sources(page, presets_of(scenario, *extras.presets), *extras.presets);

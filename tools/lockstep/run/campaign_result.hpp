@@ -20,8 +20,7 @@ std::string unsaved_text(const CampaignResult& result);
 /// Why there are more failures than interruptions; empty where there aren't.
 std::string more_failures_text(const RunSummary& summary);
 
-/// A header line and one of values: campaign_numbers(). With --vary a line for each point instead,
-/// which begins with its values.
+/// A header line and one of values: campaign_numbers().
 CsvText campaign_csv(const CampaignResult& result);
 /// For people, at most 100 columns wide.
 std::string campaign_table(const CampaignResult& result, const TextStyle& style);

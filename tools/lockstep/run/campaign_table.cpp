@@ -342,73 +342,6 @@ std::string optimum_text(const IntervalOptimum& optimum, const CheckpointWrites&
   return out;
 }
 
-/// A number of a grid's points beside goodput.
-struct GridColumn {
-  std::string_view name, title;
-  std::string (*text)(double);
-};
-constexpr std::array kGridColumns{
-    GridColumn{"wall_s", "Wall time", duration_text},
-    GridColumn{"energy_j", "MWh", [](double joules) { return significant(joules / 3.6e9); }},
-    GridColumn{"price_usd", "USD rented", compact}, GridColumn{"owned_usd", "USD owned", compact},
-    GridColumn{"purchase.usd", "USD as bought", compact}};
-
-std::string grid_cell(const GridColumn& column, const GridPoint& point) {
-  const std::optional<double> number = point.number(column.name);
-  return number ? column.text(*number) : "-";
-}
-
-/// One axis: a line for each value.
-std::string grid_list_text(const GoodputGrid& grid, const TextStyle& style) {
-  std::vector<TextTable::Column> columns{{grid.axes[0].path, Align::left}, {"goodput"}, {"+-"}};
-  std::vector<GridColumn> shown;
-  for (const GridColumn& each : kGridColumns) {
-    const auto has = [&](const GridPoint& point) { return point.number(each.name).has_value(); };
-    if (std::ranges::none_of(grid.points, has)) continue;
-    shown.push_back(each);
-    columns.push_back({std::string(each.title)});
-  }
-  TextTable table(columns);
-  for (std::size_t i = 0; i < grid.points.size(); ++i) {
-    const GridPoint& point = grid.points[i];
-    std::vector<std::string> cells{grid.axes[0].values[i], run_percent(point.goodput.mean, 2),
-                                   run_percent(point.goodput.half_width, 2)};
-    for (const GridColumn& each : shown) cells.push_back(grid_cell(each, point));
-    table.add(cells);
-  }
-  return table.text(style);
-}
-
-/// One axis down, the other across: a map of the texts.
-std::string grid_map_text(const GoodputGrid& grid, std::string_view title,
-                          const std::vector<std::string>& texts, const TextStyle& style) {
-  std::vector<TextTable::Column> columns{{grid.axes[0].path, Align::left}};
-  for (const std::string& value : grid.axes[1].values) columns.push_back({value});
-  TextTable table(columns);
-  const std::size_t width = grid.axes[1].values.size();
-  for (std::size_t row = 0; row < grid.axes[0].values.size(); ++row) {
-    std::vector<std::string> cells{grid.axes[0].values[row]};
-    for (std::size_t i = row * width; i < (row + 1) * width; ++i) cells.push_back(texts[i]);
-    table.add(cells);
-  }
-  return style.bold(title) + fmt::format(", {} across\n", grid.axes[1].path) + table.text(style);
-}
-
-std::string grid_text(const GoodputGrid& grid, const TextStyle& style) {
-  if (grid.axes.size() == 1) return grid_list_text(grid, style);
-  std::vector<std::string> texts;
-  for (const GridPoint& point : grid.points) texts.push_back(run_percent(point.goodput.mean));
-  std::string out = grid_map_text(grid, "Goodput", texts, style);
-  for (const GridColumn& each : kGridColumns) {
-    texts.clear();
-    for (const GridPoint& point : grid.points) texts.push_back(grid_cell(each, point));
-    // A map of what moves nowhere says nothing.
-    if (std::ranges::count(texts, texts.front()) == std::ssize(texts)) continue;
-    out += "\n" + grid_map_text(grid, each.title, texts, style);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string run_hash_text(const HashAnswer& hash) {
@@ -480,7 +413,6 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
   if (result.optimum) {
     out += "\n" + optimum_text(*result.optimum, result.plan.writes.front(), style);
   }
-  if (result.grid) out += "\n" + grid_text(*result.grid, style);
   if (result.interrupted) out += "\nInterrupted: what was done until then.\n";
   if (result.plan.assumptions.empty() && scenario.assumptions.empty()) return out;
   out += "\nAssumed\n";

@@ -1,4 +1,4 @@
-// CSV of steps and of runs: a header line and one line of values, or one for each point.
+// CSV of steps and of runs: a header line and one line of values.
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
@@ -23,28 +23,6 @@ CsvText two_lines(const NamedNumbers& columns) {
   return csv_line(names) + csv_line(values);
 }
 
-/// A line for each point: its values, then its numbers; what another point has alone is empty.
-CsvText grid_lines(const GoodputGrid& grid) {
-  std::vector<std::string> titles, names;
-  for (const GoodputGrid::Axis& axis : grid.axes) titles.push_back(axis.path);
-  for (const GridPoint& point : grid.points) {
-    for (const auto& [name, value] : point.numbers) {
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
-  }
-  titles.insert(titles.end(), names.begin(), names.end());
-  CsvText out = csv_line(titles);
-  for (std::size_t i = 0; i < grid.points.size(); ++i) {
-    std::vector<std::string> cells = values_at(grid.axes, i);
-    for (const std::string& name : names) {
-      const std::optional<double> number = grid.points[i].number(name);
-      cells.push_back(number ? number_text(*number) : "");
-    }
-    out += csv_line(cells);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string interval_text(double step_s, const PredictionInterval& interval) {
@@ -62,7 +40,7 @@ CsvText result_csv(const RunResult& result) {
 }
 
 CsvText campaign_csv(const CampaignResult& result) {
-  return result.grid ? grid_lines(*result.grid) : two_lines(campaign_numbers(result));
+  return two_lines(campaign_numbers(result));
 }
 
 }  // namespace lockstep

@@ -63,6 +63,64 @@ std::vector<std::size_t> fitting(const SweepSummary& summary, int columns) {
   return kept;
 }
 
+/// Numbers of a step's answer that are in proportion to its time, and those against it: their
+/// intervals are the step's.
+constexpr std::array<std::string_view, 4> kAsStep{"step_s", "time_to_train_s", "gpu_hours",
+                                                  "price_usd"};
+constexpr std::array<std::string_view, 7> kAgainstStep{"mfu",
+                                                       "mfu_causal",
+                                                       "hfu",
+                                                       "tokens_per_s",
+                                                       "tokens_per_s_per_gpu",
+                                                       "tflops_per_gpu",
+                                                       "tflops_per_gpu_causal"};
+
+/// Columns that an interval of the objective is made from; none where it has no interval.
+std::vector<std::string> interval_columns(const Sweep& sweep, const std::string& objective) {
+  if (sweep.is_run && objective == "goodput") return {"goodput_half_width_95"};
+  const auto has = [&objective](const auto& names) {
+    return std::ranges::find(names, objective) != names.end();
+  };
+  const bool of_step =
+      objective == "step_s" || (!sweep.is_run && (has(kAsStep) || has(kAgainstStep)));
+  if (!of_step) return {};
+  return {"step_s", "step_s_low", "step_s_high"};
+}
+
+/// `from`: the values of interval_columns().
+NumberInterval interval_of(const std::string& objective, double value,
+                           const std::vector<double>& from) {
+  if (from.size() == 1) return {value - from[0], value + from[0]};
+  const double low = from[1] / from[0], high = from[2] / from[0];
+  if (std::ranges::find(kAgainstStep, objective) == kAgainstStep.end())
+    return {value * low, value * high};
+  return {value / high, value / low};
+}
+
+std::optional<double> sql_number(const SqlValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  const auto* const number = std::get_if<double>(&value);
+  return number ? std::optional(*number) : std::nullopt;
+}
+
+/// Takes the values of interval_columns() off the end of each of the best rows.
+void take_intervals(SweepSummary& summary, std::size_t columns) {
+  const auto objective = static_cast<std::size_t>(
+      std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
+  for (std::vector<SqlValue>& row : summary.best) {
+    std::vector<double> from;
+    for (std::size_t c = row.size() - columns; c < row.size(); ++c) {
+      if (const std::optional<double> number = sql_number(row[c])) from.push_back(*number);
+    }
+    row.resize(row.size() - columns);
+    const std::optional<double> value = sql_number(row[objective]);
+    const bool known = value && columns > 0 && from.size() == columns;
+    summary.intervals.push_back(
+        known ? std::optional(interval_of(summary.objective.column, *value, from)) : std::nullopt);
+  }
+  summary.interval_words = columns == 1 ? "95 % interval" : "90 % interval";
+}
+
 /// How many points draw more than their site has; empty where none does.
 std::string exceeded_points(const ResultsReader& results) {
   for (const char* column : {"site_excess_w", "site_limit_w"}) {
@@ -102,15 +160,40 @@ SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, st
                  summary.first_error = text_of(row[1]);
                });
   summary.limit_warning = exceeded_points(results);
+  std::vector<std::string> from = interval_columns(sweep, objective.column);
+  const auto is_there = [&results](const std::string& name) {
+    return std::ranges::find(results.columns(), name) != results.columns().end();
+  };
+  if (!std::ranges::all_of(from, is_there)) from.clear();
   std::vector<std::string> quoted;
-  quoted.reserve(summary.columns.size());
   for (const std::string& name : summary.columns) quoted.push_back(quoted_name(name));
+  for (const std::string& name : from) quoted.push_back(quoted_name(name));
   const std::string column = quoted_name(objective.column);
   results.each(fmt::format("SELECT {} FROM points WHERE status = 'ok' AND {} IS NOT NULL "
                            "ORDER BY {} {}, point LIMIT {}",
                            fmt::join(quoted, ", "), column, column,
                            objective.larger_is_better ? "DESC" : "ASC", top),
                [&](const auto& row) { summary.best.push_back(row); });
+  take_intervals(summary, from.size());
+  return summary;
+}
+
+bool SweepSummary::has_intervals() const {
+  return std::ranges::any_of(intervals, [](const auto& each) { return each.has_value(); });
+}
+
+SweepSummary with_interval_column(SweepSummary summary) {
+  if (!summary.has_intervals()) return summary;
+  const auto behind =
+      std::ranges::find(summary.columns, summary.objective.column) + 1 - summary.columns.begin();
+  summary.columns.insert(summary.columns.begin() + behind, std::string(summary.interval_words));
+  for (std::size_t i = 0; i < summary.best.size(); ++i) {
+    const std::optional<NumberInterval>& each = summary.intervals[i];
+    summary.best[i].insert(summary.best[i].begin() + behind,
+                           each ? SqlValue(fmt::format("{} to {}", significant(each->low, 4),
+                                                       significant(each->high, 4)))
+                                : SqlValue());
+  }
   return summary;
 }
 
@@ -126,15 +209,21 @@ Json summary_json(const SweepSummary& summary) {
   out["objective"] = {{"column", summary.objective.column},
                       {"better", summary.objective.larger_is_better ? "max" : "min"}};
   out["best"] = Json::array();
-  for (const auto& row : summary.best) {
+  for (std::size_t i = 0; i < summary.best.size(); ++i) {
     Json best;
-    for (std::size_t c = 0; c < row.size(); ++c) best[summary.columns[c]] = json_of(row[c]);
+    for (std::size_t c = 0; c < summary.columns.size(); ++c)
+      best[summary.columns[c]] = json_of(summary.best[i][c]);
+    if (const std::optional<NumberInterval>& interval = summary.intervals[i]) {
+      best[summary.objective.column + "_low"] = twelve_digits(interval->low);
+      best[summary.objective.column + "_high"] = twelve_digits(interval->high);
+    }
     out["best"].push_back(std::move(best));
   }
   return out;
 }
 
-std::string summary_table(const SweepSummary& summary, const TextStyle& style) {
+std::string summary_table(const SweepSummary& plain, const TextStyle& style) {
+  const SweepSummary summary = with_interval_column(plain);
   const int columns = style.columns > 0 ? style.columns : kTextColumns;
   const std::size_t missing = summary.points - summary.ok - summary.failed;
   std::string text =

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -11,6 +13,7 @@
 #include "tools/lockstep/sweep/objective.hpp"
 #include "tools/lockstep/sweep/results_db.hpp"
 #include "tools/lockstep/sweep/sweep.hpp"
+#include "tools/lockstep/vary/shown_numbers.hpp"
 
 namespace lockstep {
 
@@ -25,7 +28,16 @@ struct SweepSummary {
   std::vector<std::string> columns;         ///< "point", axes, derived values, then metrics
   std::size_t settings = 0;                 ///< of them, those before the metrics
   std::vector<std::vector<SqlValue>> best;  ///< the best first; of equals the lower number
+  /// Of the objective, for each of `best`, where answers have one: of a step's time, and of what is
+  /// in or against proportion to it (MFU, tokens a second, the price of a training), that of the
+  /// step's answer; of goodput that of the mean.
+  std::vector<std::optional<NumberInterval>> intervals{};
+  std::string_view interval_words{};  ///< "90 % interval"
+
+  [[nodiscard]] bool has_intervals() const;
 };
+/// The best with a column behind the objective that says its interval; as they are where none has.
+SweepSummary with_interval_column(SweepSummary summary);
 
 SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, std::size_t points,
                              const SweepObjective& objective, int top);
@@ -33,6 +45,6 @@ SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, st
 nlohmann::ordered_json summary_json(const SweepSummary& summary);
 /// No wider than the terminal, or than kTextColumns: what does not fit is left out, the objective
 /// and the first axes last.
-std::string summary_table(const SweepSummary& summary, const TextStyle& style);
+std::string summary_table(const SweepSummary& plain, const TextStyle& style);
 
 }  // namespace lockstep

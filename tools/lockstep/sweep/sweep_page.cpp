@@ -28,7 +28,8 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostParallelAxes = 9, kMostMultiples = 8, kMostNames = 12;
+constexpr std::size_t kMostParallelAxes = 9, kMostMultiples = 8, kMostNames = 12,
+                      kMostBestBars = 12;
 
 /// A column of the points that are drawn.
 struct SweepColumn {
@@ -345,7 +346,40 @@ std::string best_scenario(const Sweep& sweep, const SweepSummary& summary) {
   return write_json(PointMaker(sweep).make(number).scenario);
 }
 
-PageTable best_rows(const SweepSummary& summary) {
+/// The best points with the intervals of their objective; nothing where none has one.
+void add_best_bars(Page& page, const SweepSummary& summary) {
+  if (!summary.has_intervals()) return;
+  const auto at = static_cast<std::size_t>(
+      std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
+  std::vector<IntervalBar> bars;
+  for (std::size_t i = 0; i < std::min(summary.best.size(), kMostBestBars); ++i) {
+    const std::optional<double> value = as_number(summary.best[i][at]);
+    if (!value) continue;
+    const std::string name = fmt::format("point {}", text_of(summary.best[i][0]));
+    IntervalBar bar{
+        .name = name,
+        .value = *value,
+        .words = {name, fmt::format("{}: {}", summary.objective.column, short_number(*value))},
+        .marked = i == 0};
+    if (const std::optional<NumberInterval>& interval = summary.intervals[i]) {
+      bar.low = interval->low;
+      bar.high = interval->high;
+      bar.words.push_back(fmt::format("{}: {} to {}", summary.interval_words,
+                                      short_number(interval->low), short_number(interval->high)));
+    }
+    bars.push_back(std::move(bar));
+  }
+  page.chart({.title = fmt::format("{} of the best", summary.objective.column),
+              .about = fmt::format("Whiskers: the {}; it is about all points together more than "
+                                   "about which is better.",
+                                   summary.interval_words),
+              .summary = "Bars of the best points; the table has the same.",
+              .height_px = bars_height(bars.size())},
+             interval_bars(bars, ""));
+}
+
+PageTable best_rows(const SweepSummary& plain) {
+  const SweepSummary summary = with_interval_column(plain);
   PageTable table{.first_rows = 20};
   for (const std::string& name : summary.columns) {
     table.columns.push_back({.title = name, .numeric = true});
@@ -414,11 +448,16 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
   if (summary.best.empty()) {
     page.headline(escaped("No point has an answer."));
   } else {
-    page.headline(escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
-                                      summary.objective.column)) +
-                  strong(best_text(summary)) +
-                  escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
-                  limit_sentence(summary.limit_warning));
+    const std::optional<NumberInterval>& interval = summary.intervals.front();
+    page.headline(
+        escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
+                            summary.objective.column)) +
+        strong(best_text(summary)) +
+        escaped(interval ? fmt::format(" ({} {} to {})", summary.interval_words,
+                                       short_number(interval->low), short_number(interval->high))
+                         : std::string()) +
+        escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
+        limit_sentence(summary.limit_warning));
   }
   const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
   std::vector<PageFigure> figures;
@@ -434,6 +473,7 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
         static_cast<std::size_t>(std::ranges::max_element(goodness) - goodness.begin());
     page.section("The points");
     add_parallel(page, points, goodness, best);
+    add_best_bars(page, summary);
     page.table(best_rows(summary));
     add_sweep_fronts(page, points, larger);
     if (!points.settings.empty()) {

@@ -126,24 +126,54 @@ void refuse_serving_options(const ParsedOptions& options) {
   refuse_options(options, kOfServices, "a training");
 }
 
+namespace {
+
+/// What a search found, with what it was asked.
+struct FoundServices {
+  ServingSpec spec;
+  ServingTune result;
+  ServingGoal goal = ServingGoal::goodput;
+
+  [[nodiscard]] ServingTuneStudy study() const { return {spec, result, goal}; }
+};
+
+FoundServices searched_services(const JsonCursor& root, const PresetStore& presets,
+                                const ParsedOptions& options, Console& console) {
+  refuse_options(options, kOfTrainings, "a service");
+  ServingTuneOptions how = serving_options(options);
+  FoundServices found{.spec = read_serving(root, presets, ServingLayouts::searched),
+                      .result = {},
+                      .goal = how.goal};
+  check_goal(root, found.spec, how.goal);
+  const InterruptGuard guard;
+  Progress progress(console.err, "layouts", 1, console.err_is_terminal && !options.has("quiet"));
+  how.interrupted = [] { return InterruptGuard::interrupted(); };
+  how.progress = [&](std::size_t done, std::size_t most) { progress.update(done, most); };
+  found.result = tune_serving(found.spec, how);
+  if (found.result.best.empty() && !found.result.interrupted) {
+    fail_without_way(found.spec, found.result);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<nlohmann::ordered_json> serving_tune_point(const JsonCursor& root,
+                                                         const PresetStore& presets,
+                                                         const ParsedOptions& options,
+                                                         Console& console) {
+  const FoundServices found = searched_services(root, presets, options, console);
+  if (found.result.interrupted) return std::nullopt;
+  return serving_tune_json(found.study());
+}
+
 Exit answer_serving_tune(const JsonCursor& root, const std::string& path,
                          const PresetStore& presets, const ParsedOptions& options,
                          Console& console) {
-  refuse_options(options, kOfTrainings, "a service");
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
-  ServingTuneOptions how = serving_options(options);
-  const ServingSpec spec = read_serving(root, presets, ServingLayouts::searched);
-  check_goal(root, spec, how.goal);
-  ServingTune result;
-  {
-    const InterruptGuard guard;
-    Progress progress(console.err, "layouts", 1, console.err_is_terminal && !options.has("quiet"));
-    how.interrupted = [] { return InterruptGuard::interrupted(); };
-    how.progress = [&](std::size_t done, std::size_t most) { progress.update(done, most); };
-    result = tune_serving(spec, how);
-  }
-  if (result.best.empty() && !result.interrupted) fail_without_way(spec, result);
+  const FoundServices found = searched_services(root, presets, options, console);
+  const ServingTune& result = found.result;
   if (options.has("output") && !result.best.empty()) {
     OutputFile file(options.get("output"));
     file.write(
@@ -151,7 +181,8 @@ Exit answer_serving_tune(const JsonCursor& root, const std::string& path,
         "\n");
     file.commit();
   }
-  const ServingTuneStudy study{spec, result, how.goal};
+  const ServingTuneStudy study = found.study();
+  const ServingSpec& spec = found.spec;
   if (reports) {
     AnswerBasis basis{.simulated = cluster_words(spec.cluster),
                       .written = written_in(root),

@@ -1,6 +1,7 @@
 /// `lockstep tune` of a scenario with "serving".
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -28,6 +29,12 @@ nlohmann::ordered_json serving_tune_json(const ServingTuneStudy& study);
 CsvText serving_tune_csv(const ServingTuneStudy& study);
 /// The sections of what it rests on are there where the basis is given.
 std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& basis = {});
+
+/// The answer to a search of `root`, as JSON; nothing after Ctrl-C. Throws UsageError as below.
+std::optional<nlohmann::ordered_json> serving_tune_point(const JsonCursor& root,
+                                                         const PresetStore& presets,
+                                                         const ParsedOptions& options,
+                                                         Console& console);
 
 /// Searches and prints; `root` is the scenario, of file `path`. Throws UsageError for options that
 /// are about a training.

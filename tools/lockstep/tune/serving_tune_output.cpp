@@ -77,6 +77,7 @@ Json service_json(const ServingTuneStudy& study, const TunedService& service) {
   return {{study.goal == ServingGoal::goodput ? "goodput_requests_per_s" : "output_tokens_per_s",
            twelve_digits(service.score)},
           {"gpus", service.trial.gpus()},
+          {"way", serving_way_words(service.trial.pools)},
           {"pools", std::move(pools)},
           {"speed", twelve_digits(service.trial.speed)},
           {"ttft_p99_s", twelve_digits(f.ttft_s.p99)},

@@ -285,15 +285,16 @@ std::optional<Behind> behind_best(const CommandInput& input, const PresetStore& 
 /// The best layout for each value of --vary.
 Exit answer_varied_tune(const CommandInput& input, const PresetStore& presets,
                         const ParsedOptions& options, Console& console) {
-  if (const JsonCursor root =
-          JsonCursor::parse(input.file, input.text, JsonStyle::plain, changes_of(options));
-      scenario_kind(root) == ScenarioKind::serving) {
-    throw UsageError("--vary: found a service; allowed: a training (lockstep run takes both)");
-  }
   constexpr std::array<std::string_view, 1> kOfOneSearch{"output"};
   const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
     std::vector<std::string> sets = changes_of(options);
     sets.insert(sets.end(), point.begin(), point.end());
+    if (const JsonCursor root = JsonCursor::parse(input.file, input.text, JsonStyle::plain, sets);
+        scenario_kind(root) == ScenarioKind::serving) {
+      auto answer = serving_tune_point(root, presets, options, console);
+      if (answer) return *std::move(answer);
+      throw interruption_of(input.file);
+    }
     return tune_json(studied(input.file, input.text, presets, sets, options, console));
   };
   const WrittenScenario written =

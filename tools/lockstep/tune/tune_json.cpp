@@ -63,9 +63,13 @@ nlohmann::ordered_json tune_json(const TuneStudy& study) {
     own = {{"rank_first", r.own_rank_first}, {"rank_last", r.own_rank_last}, {"fits", r.own_fits}};
     own.update(layout_json(*r.own, *study.own_interval));
   }
-  Json out{{"step_s", nullptr}, {"mfu", nullptr}};
+  Json out{
+      {"step_s", nullptr}, {"step_s_low", nullptr}, {"step_s_high", nullptr}, {"mfu", nullptr}};
   if (!r.best.empty()) {
-    out["step_s"] = twelve_digits(r.best.front().step_s);
+    const double step_s = r.best.front().step_s;
+    out["step_s"] = twelve_digits(step_s);
+    out["step_s_low"] = twelve_digits(step_s * study.intervals.front().low);
+    out["step_s_high"] = twelve_digits(step_s * study.intervals.front().high);
     out["mfu"] = twelve_digits(r.best.front().mfu);
   }
   out.update({{"file", study.base.file},

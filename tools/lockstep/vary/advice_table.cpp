@@ -1,13 +1,14 @@
 #include "tools/lockstep/vary/advice_table.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <vector>
 
 #include "models/base/number_text.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
+#include "tools/lockstep/vary/shown_numbers.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,22 +19,36 @@ constexpr double kLeastGain = 0.001;
 
 std::string interval_of_gain(const AdvisedChange& each) {
   if (!each.gain_low) return "no witness";
-  return fmt::format("{:+.0f} to {:+.0f} %", 100 * *each.gain_low, 100 * *each.gain_high);
+  return fmt::format("{:+.1f} to {:+.1f} %", 100 * *each.gain_low, 100 * *each.gain_high);
 }
 
 bool helps(const AdvisedChange& each) { return each.gain >= kLeastGain; }
 
+bool some_witnessed(const Advice& advice) {
+  return std::ranges::any_of(advice.changes,
+                             [](const AdvisedChange& each) { return each.gain_low.has_value(); });
+}
+
 std::string helping_table(const Advice& advice, const TextStyle& style) {
-  TextTable table({{"change", TextTable::Align::left},
-                   {"tokens/s/GPU"},
-                   {"90 % interval"},
-                   {"step"},
-                   {"", TextTable::Align::left}});
+  const bool intervals = some_witnessed(advice);
+  const std::vector<const ShownNumber*> beside = numbers_beside(advice);
+  std::vector<TextTable::Column> columns{{"change", TextTable::Align::left},
+                                         {std::string(advice.goal->words)}};
+  if (intervals) columns.push_back({"90 % interval"});
+  for (const ShownNumber* shown : beside) columns.push_back({std::string(shown->column)});
+  columns.push_back({"", TextTable::Align::left});
+  TextTable table(std::move(columns));
   const double most = advice.changes.front().gain;
   for (const AdvisedChange& each : advice.changes) {
     if (!helps(each)) continue;
-    table.add({each.change.words, error_text(each.gain), interval_of_gain(each),
-               duration_text(each.step_s), bar(each.gain / most, kGainBar, style)});
+    std::vector<std::string> cells{each.change.words, error_text(each.gain)};
+    if (intervals) cells.push_back(interval_of_gain(each));
+    for (const ShownNumber* shown : beside) {
+      const std::optional<double> number = number_named(each.numbers, shown->field);
+      cells.push_back(number ? shown->scale.text(*number) : "-");
+    }
+    cells.push_back(bar(each.gain / most, kGainBar, style));
+    table.add(std::move(cells));
   }
   return table.text(style);
 }
@@ -57,32 +72,40 @@ std::string reason_of(const RefusedChange& each, const std::string& file) {
   return why;
 }
 
-}  // namespace
-
-namespace {
-
 /// What draws more than the site has: the scenario as it is, and each change.
 std::string exceeded_by(const Advice& advice) {
   LimitTally limits;
   limits.add(advice.site_excess_w, advice.site_limit_w);
   for (const AdvisedChange& each : advice.changes)
     limits.add(each.site_excess_w, each.site_limit_w);
-  const std::string over = limits.warning("steps, as it is and with each change,");
+  const std::string over = limits.warning("answers, as it is and with each change,");
   return over.empty() ? "" : wrap(over + ".", kTextColumns, 0) + "\n";
 }
 
 }  // namespace
 
+std::vector<const ShownNumber*> numbers_beside(const Advice& advice) {
+  std::vector<const ShownNumber*> out;
+  for (const std::string_view name : advice.goal->shown) {
+    const ShownNumber* const shown = shown_number(name);
+    if (shown != nullptr && number_named(advice.numbers, name)) out.push_back(shown);
+  }
+  return out;
+}
+
 std::string advice_table(const Advice& advice, const TextStyle& style) {
-  std::string out = style.bold("What would help") + "\n" +
-                    wrap(fmt::format("Each change is made alone and simulated. As it is, the step "
-                                     "takes {}.",
-                                     duration_text(advice.step_s)),
-                         kTextColumns, 0) +
-                    "\n" + exceeded_by(advice) + "\n";
+  const AdviceGoal& goal = *advice.goal;
+  const std::vector<const ShownNumber*> beside = numbers_beside(advice);
+  std::string about = "Each change is made alone and simulated.";
+  if (!beside.empty()) {
+    about += fmt::format(
+        " As it is, {} {}.", goal.as_it_is,
+        beside.front()->scale.text(number_named(advice.numbers, beside.front()->field).value()));
+  }
+  std::string out = style.bold("What would help") + "\n" + wrap(about, kTextColumns, 0) + "\n" +
+                    exceeded_by(advice) + "\n";
   const bool some = std::ranges::any_of(advice.changes, helps);
-  out += some ? helping_table(advice, style)
-              : "  None of the changes that can be made makes it faster.\n";
+  out += some ? helping_table(advice, style) : "  None of the changes that can be made helps.\n";
   out += hindering_text(advice);
   if (advice.refused.empty()) return out;
   out += "\nCannot be:\n";
@@ -98,19 +121,24 @@ CsvText advice_csv(const Advice& advice) {
   const auto number = [](const std::optional<double>& value) {
     return value ? number_text(*value) : std::string();
   };
-  CsvText out = csv_line(std::vector<std::string>{"change", "set", "step_s", "gain", "gain_low",
-                                                  "gain_high", "refused"});
+  const auto line = [&](const StandardChange& change, const NamedNumbers& numbers,
+                        const std::array<std::optional<double>, 3>& gains, std::string why) {
+    std::vector<std::string> cells{change.words, fmt::format("{}", fmt::join(change.sets, " "))};
+    for (const auto& [name, value] : advice.numbers) {
+      cells.push_back(number(number_named(numbers, name)));
+    }
+    for (const std::optional<double>& gain : gains) cells.push_back(number(gain));
+    cells.push_back(std::move(why));
+    return csv_line(cells);
+  };
+  std::vector<std::string> titles{"change", "set"};
+  for (const auto& [name, value] : advice.numbers) titles.push_back(name);
+  titles.insert(titles.end(), {"gain", "gain_low", "gain_high", "refused"});
+  CsvText out = csv_line(titles);
   for (const AdvisedChange& each : advice.changes) {
-    out += csv_line(std::vector<std::string>{each.change.words,
-                                             fmt::format("{}", fmt::join(each.change.sets, " ")),
-                                             number_text(each.step_s), number_text(each.gain),
-                                             number(each.gain_low), number(each.gain_high), ""});
+    out += line(each.change, each.numbers, {each.gain, each.gain_low, each.gain_high}, "");
   }
-  for (const RefusedChange& each : advice.refused) {
-    out += csv_line(std::vector<std::string>{each.change.words,
-                                             fmt::format("{}", fmt::join(each.change.sets, " ")),
-                                             "", "", "", "", each.why});
-  }
+  for (const RefusedChange& each : advice.refused) out += line(each.change, {}, {}, each.why);
   return out;
 }
 

@@ -2,15 +2,21 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/answer/advice.hpp"
 #include "tools/console/table.hpp"
 
 namespace lockstep {
 
+struct ShownNumber;
+/// What tables and pages have beside the gain: of AdviceGoal::shown what the answer has.
+std::vector<const ShownNumber*> numbers_beside(const Advice& advice);
+
 /// Changes that help, by gain, those that do not in a line, and why the others cannot be.
 std::string advice_table(const Advice& advice, const TextStyle& style);
-/// A header line and a line for each change, refused ones last.
+/// A header line and a line for each change: its words, what --set takes, numbers, the gain;
+/// refused ones last.
 CsvText advice_csv(const Advice& advice);
 
 }  // namespace lockstep

@@ -28,6 +28,10 @@ VaryAxis parse_axis(const std::string& option) {
     if (value.empty()) {
       throw UsageError(fmt::format("--vary: found {}; allowed: no empty value", in_quotes(option)));
     }
+    if (std::ranges::find(axis.values, value) != axis.values.end()) {
+      throw UsageError(fmt::format("--vary: found {}, which has {} twice; allowed: each value once",
+                                   in_quotes(option), in_quotes(value)));
+    }
     axis.values.push_back(value);
     begin = end + 1;
   }
@@ -42,6 +46,10 @@ std::vector<VaryAxis> parse_axes(const std::vector<std::string>& options) {
   }
   std::vector<VaryAxis> axes;
   for (const std::string& option : options) axes.push_back(parse_axis(option));
+  if (axes.size() == kMostVaryAxes && axes.front().path == axes.back().path) {
+    throw UsageError(fmt::format("--vary: found two of {}; allowed: all values in one of them",
+                                 in_quotes(axes.front().path)));
+  }
   if (const std::size_t count = points_of(axes); count > kMostVaryPoints) {
     throw UsageError(
         fmt::format("--vary: found {} points; allowed: at most {}", count, kMostVaryPoints));
@@ -53,6 +61,15 @@ std::size_t points_of(const std::vector<VaryAxis>& axes) {
   std::size_t count = axes.empty() ? 0 : 1;
   for (const VaryAxis& axis : axes) count *= axis.values.size();
   return count;
+}
+
+std::vector<std::string> values_at(const std::vector<VaryAxis>& axes, std::size_t point) {
+  std::vector<std::string> out(axes.size());
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    out[a] = axes[a].values[point % axes[a].values.size()];
+    point /= axes[a].values.size();
+  }
+  return out;
 }
 
 std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t point) {

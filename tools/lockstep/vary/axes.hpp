@@ -6,19 +6,24 @@
 #include <vector>
 
 #include "models/base/input_error.hpp"
-#include "sim/answer/campaign_answer.hpp"
 
 namespace lockstep {
 
 /// A value of the scenario, and what to try in its place, as --set would have it.
-using VaryAxis = GoodputGrid::Axis;
+struct VaryAxis {
+  std::string path;                 ///< "run.checkpoint.interval"
+  std::vector<std::string> values;  ///< as they were given
+};
 
-/// One or two axes. Throws UsageError for another form, an empty value, a third axis, and more
-/// than 400 points.
+/// One or two axes. Throws UsageError for another form, an empty value, one that is given twice, a
+/// third axis, two of one path, and more than 400 points.
 std::vector<VaryAxis> parse_axes(const std::vector<std::string>& options);
 
 /// Points of the grid; 0 without axes.
 std::size_t points_of(const std::vector<VaryAxis>& axes);
+
+/// The values of a point, one of each axis; those of the last axis change first.
+std::vector<std::string> values_at(const std::vector<VaryAxis>& axes, std::size_t point);
 
 /// The point's changes as --set has them: "cluster.nodes=64".
 std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t point);

@@ -18,6 +18,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/report/assets.hpp"
+#include "tools/lockstep/run_campaign.hpp"
 #include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/vary.hpp"
 #include "tools/lockstep/vary/vary_page.hpp"
@@ -26,13 +27,13 @@ namespace lockstep {
 namespace {
 
 /// Options whose answer is of one point, not of several.
-constexpr std::array<std::string_view, 11> kOfOnePoint{
-    "trace",  "svg",    "chakra",     "goal",           "power-trace", "assert",
-    "jitter", "advise", "hash-seeds", "explain-fabric", "optimise"};
+constexpr std::array<std::string_view, 14> kOfOnePoint{
+    "trace",  "svg",        "chakra",         "goal",     "power-trace", "assert",  "jitter",
+    "advise", "hash-seeds", "explain-fabric", "optimise", "scaling",     "metrics", "accounting"};
 
 /// Options that would say nothing beside --advise; those of the step's page say it there.
-constexpr std::array<std::string_view, 6> kNotAdvised{"trace", "svg",         "chakra",
-                                                      "goal",  "power-trace", "assert"};
+constexpr std::array<std::string_view, 9> kNotAdvised{
+    "trace", "svg", "chakra", "goal", "power-trace", "assert", "optimise", "metrics", "accounting"};
 constexpr std::array<std::string_view, 3> kOnAdvicePage{"explain-fabric", "jitter", "hash-seeds"};
 
 void refuse_beside_advice(const ParsedOptions& options) {
@@ -44,9 +45,16 @@ void refuse_beside_advice(const ParsedOptions& options) {
     }
   };
   refuse(kNotAdvised, "");
+  if (!options.has("hash-seeds")) refuse(std::array{std::string_view("jobs")}, "");
   if (!options.has("report")) {
     refuse(kOnAdvicePage, ", or --report FILE too, whose page has both");
   }
+}
+
+/// Of a run of weeks; nothing: as many as the scenario says.
+std::optional<int> asked_trajectories(const ParsedOptions& options) {
+  if (!options.has("trajectories")) return std::nullopt;
+  return trajectories_of(options, 1);
 }
 
 /// One line for the points that have no answer.
@@ -103,9 +111,8 @@ Exit answer_varied(const VariedInput& input, const AskPoint& answer_to,
                    const ParsedOptions& options, Console& console) {
   for (const std::string_view option : of_one_point) {
     if (!options.has(option)) continue;
-    throw UsageError(fmt::format("lockstep {}: found --{} beside --vary; allowed: one of them{}",
-                                 command, option,
-                                 command == "run" ? ", for a scenario without \"run\"" : ""));
+    throw UsageError(fmt::format("lockstep {}: found --{} beside --vary; allowed: one of them",
+                                 command, option));
   }
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
@@ -132,11 +139,14 @@ Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console) {
   const StepIntervals intervals(presets);
+  const std::optional<int> trajectories = asked_trajectories(options);
   const AskPoint answer_to = [&](const auto& point, const auto& reached) {
     Question question{.set = changes_of(options),
                       .profiles = options.all("profile"),
                       .folding = folding_of(options),
                       .allow_oom = true,
+                      .trajectories = trajectories,
+                      .jobs = trajectory_jobs_of(options),
                       .go_on = [] { return !InterruptGuard::interrupted(); },
                       .reached = reached};
     question.set.insert(question.set.end(), point.begin(), point.end());
@@ -161,7 +171,8 @@ Exit run_advice(const std::string& path, const std::string& text, const PresetSt
              {.set = changes_of(options),
               .profiles = options.all("profile"),
               .folding = folding_of(options),
-              .allow_oom = options.has("allow-oom")},
+              .allow_oom = options.has("allow-oom"),
+              .trajectories = asked_trajectories(options)},
              [&](std::size_t done, std::size_t most) { progress.update(done, most); });
   if (reports) write_report(options, page_of(advice));
   write_output(format == "json" ? Answer(JsonText(advice_json(advice)))

@@ -47,7 +47,7 @@ Exit run_varied(const std::string& path,
                 const std::function<std::string(const std::vector<std::string>&)>& text_of,
                 const PresetStore& presets, const ParsedOptions& options, Console& console);
 
-/// What would help the step most; `page_of` makes the page of it that --report asks for. Throws
+/// What would help most; `page_of` makes the page of it that --report asks for. Throws
 /// UsageError for options that the advice would say nothing about.
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,
                 const ParsedOptions& options,

@@ -8,8 +8,9 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
-#include "models/base/quantity.hpp"
+#include "sim/answer/assertion.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
+#include "tools/lockstep/vary/shown_numbers.hpp"
 
 namespace lockstep {
 namespace {
@@ -18,79 +19,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kVaryBar = 20;  // columns
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-std::string gib(double number) { return fmt::format("{:.1f} GiB", number); }
-std::string times(double number) { return fmt::format("{:.3f}", number); }
-std::string usd(double number) { return compact(number) + " USD"; }
-std::string watts(double number) { return compact(number) + "W"; }
-std::string rate(double number) { return fmt::format("{:.2f} GB/s", number / 1e9); }
-std::string grouped_count(double number) { return grouped(number); }
-std::string size_text_of(double bytes) { return format_quantity(bytes, Dimension::data); }
-
-/// A number of answers that the table shows where they have it.
-struct ShownNumber {
-  std::string_view field, title;
-  std::string (*text)(double);
-  bool if_any = false;  ///< left out where it is 0 at all points
-};
-constexpr std::array kShown{ShownNumber{"step_s", "step", duration_text},
-                            ShownNumber{"mfu", "MFU", percent},
-                            ShownNumber{"training_mfu", "MFU", percent},
-                            ShownNumber{"generation_s", "generation", duration_text},
-                            ShownNumber{"training_s", "training", duration_text},
-                            ShownNumber{"tokens_per_s_per_gpu", "tokens/s/GPU", compact},
-                            ShownNumber{"needed_memory_gib", "memory", gib},
-                            ShownNumber{"facility_mean_w", "facility", watts},
-                            ShownNumber{"price_usd", "price", usd},
-                            ShownNumber{"wait_mean_s", "mean wait", duration_text},
-                            ShownNumber{"wait_p99_s", "99 % wait", duration_text},
-                            ShownNumber{"never_started", "never started", grouped_count, true},
-                            ShownNumber{"completion_mean_s", "mean completion", duration_text},
-                            ShownNumber{"ttft_mean_s", "first token", duration_text},
-                            ShownNumber{"tpot_mean_s", "per token", duration_text},
-                            ShownNumber{"output_tokens_per_s_per_gpu", "tokens/s/GPU", compact},
-                            ShownNumber{"attained_share", "attained", percent},
-                            ShownNumber{"utilisation", "utilisation", percent},
-                            ShownNumber{"slowdown_max", "worst slowdown", times},
-                            ShownNumber{"simulated_s", "simulated", duration_text},
-                            ShownNumber{"end_s", "end", duration_text},
-                            ShownNumber{"choice_time_s", "time", duration_text},
-                            ShownNumber{"choice_usd", "money", usd},
-                            ShownNumber{"choice_chance", "chance", percent},
-                            ShownNumber{"size_bytes", "size", size_text_of},
-                            ShownNumber{"busbw_bytes_per_s", "busbw", rate},
-                            ShownNumber{"time_s", "time", duration_text}};
-
-/// What the bars show: the first of these that the answers have.
-constexpr std::array<std::string_view, 7> kBarred{
-    "step_s", "completion_mean_s", "tpot_mean_s", "slowdown_max", "end_s",
-    "time_s", "choice_time_s"};
-
-std::optional<double> number_of(const VariedPoint& point, std::string_view field) {
-  if (!point.ok()) return std::nullopt;
-  const auto at = point.answer.find(std::string(field));
-  if (at == point.answer.end() || !at->is_number()) return std::nullopt;
-  return at->get<double>();
-}
-
 /// Whether the point has no answer, or one in which there is nothing to take the number of (null).
 bool is_missing(const VariedPoint& point, std::string_view field) {
-  if (!point.ok()) return true;
-  const auto at = point.answer.find(std::string(field));
-  return at != point.answer.end() && at->is_null();
-}
-
-bool some_have(const Varied& varied, std::string_view field) {
-  return std::ranges::any_of(varied.points, [field](const VariedPoint& point) {
-    return number_of(point, field).has_value();
-  });
-}
-
-bool is_shown(const Varied& varied, const ShownNumber& shown) {
-  if (!shown.if_any) return some_have(varied, shown.field);
-  return std::ranges::any_of(varied.points, [&shown](const VariedPoint& point) {
-    return number_of(point, shown.field).value_or(0) > 0;
-  });
+  return !point.ok() || is_null_at(point.answer, field);
 }
 
 /// What has the layout of an answer: its scenario, or the best of those that were searched.
@@ -142,29 +73,63 @@ bool some_have_op(const Varied& varied) {
   return !std::ranges::all_of(varied.points, &std::string::empty, &VariedPoint::op);
 }
 
+/// A column of CSV.
+struct CsvNumber {
+  std::string title;
+  std::string path;  ///< as number_at() takes it
+};
+
+void add_if_new(std::vector<CsvNumber>& out, CsvNumber number) {
+  if (std::ranges::find(out, number.title, &CsvNumber::title) == out.end())
+    out.push_back(std::move(number));
+}
+
+/// The shares of the time, as `lockstep run --format csv` has them.
+void add_shares(const Json& answer, std::vector<CsvNumber>& out) {
+  for (const char* list : {"waterfall", "wall_time"}) {
+    const auto shares = answer.find(list);
+    if (shares == answer.end() || !shares->is_array()) continue;
+    for (const Json& part : *shares) {
+      const std::string bucket = part.value("bucket", std::string());
+      add_if_new(out, {bucket + "_share", fmt::format("{}.{}.share", list, bucket)});
+    }
+  }
+}
+
+/// Every number of the answers' first level, then what the table shows beyond it, then shares.
+std::vector<CsvNumber> csv_numbers(const Varied& varied) {
+  std::vector<CsvNumber> out;
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok()) continue;
+    for (const auto& [name, value] : point.answer.items()) {
+      if (value.is_number()) add_if_new(out, {name, name});
+    }
+  }
+  for (const std::string& path : deeper_paths(varied)) add_if_new(out, {path, path});
+  for (const VariedPoint& point : varied.points) {
+    if (point.ok()) add_shares(point.answer, out);
+  }
+  return out;
+}
+
 /// What the table has beside the axes.
 struct TableParts {
   std::vector<const ShownNumber*> numbers;
   bool ops = false;
-  bool intervals = false;
   std::string_view layout;
-  std::string_view barred;
+  const ShownNumber* barred = nullptr;
   double most = 0;  ///< of `barred`
 };
 
 TableParts parts_of(const Varied& varied) {
   TableParts parts;
-  for (const ShownNumber& shown : kShown) {
-    if (is_shown(varied, shown)) parts.numbers.push_back(&shown);
-  }
+  parts.numbers = shown_numbers(varied);
   parts.ops = some_have_op(varied);
-  parts.intervals = has_intervals(varied);
   parts.layout = layout_column(varied);
-  for (const std::string_view field : kBarred) {
-    if (!parts.barred.empty() || !some_have(varied, field)) continue;
-    parts.barred = field;
-    for (const VariedPoint& point : varied.points)
-      parts.most = std::max(parts.most, number_of(point, field).value_or(0));
+  parts.barred = leading_number(parts.numbers);
+  if (parts.barred == nullptr) return parts;
+  for (const VariedPoint& point : varied.points) {
+    parts.most = std::max(parts.most, number_at_point(point, parts.barred->field).value_or(0));
   }
   return parts;
 }
@@ -174,8 +139,8 @@ std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts
   for (const VaryAxis& axis : varied.axes) columns.push_back({axis.path});
   if (parts.ops) columns.push_back({"op", TextTable::Align::left});
   for (const ShownNumber* shown : parts.numbers) {
-    columns.push_back({std::string(shown->title)});
-    if (shown->field == "step_s" && parts.intervals) columns.push_back({"90 % interval"});
+    columns.push_back({std::string(shown->column)});
+    if (has_interval(varied, *shown)) columns.push_back({std::string(shown->interval.words)});
   }
   if (!parts.layout.empty()) {
     columns.push_back({std::string(parts.layout), TextTable::Align::left});
@@ -184,21 +149,30 @@ std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts
   return columns;
 }
 
-std::vector<std::string> cells_of(const VariedPoint& point, const TableParts& parts,
-                                  const TextStyle& style) {
+std::string bar_of(const VariedPoint& point, const TableParts& parts, const TextStyle& style) {
+  if (parts.barred == nullptr || !(parts.most > 0)) return {};
+  const std::optional<double> barred = number_at_point(point, parts.barred->field);
+  return barred ? bar(*barred / parts.most, kVaryBar, style) : std::string();
+}
+
+std::vector<std::string> cells_of(const Varied& varied, const VariedPoint& point,
+                                  const TableParts& parts, const TextStyle& style) {
   std::vector<std::string> cells = point.values;
   if (parts.ops) cells.push_back(point.op);
   for (const ShownNumber* shown : parts.numbers) {
-    const std::optional<double> number = number_of(point, shown->field);
-    cells.push_back(number ? shown->text(*number) : is_missing(point, shown->field) ? "-" : "");
+    const std::optional<double> number = number_at_point(point, shown->field);
+    cells.push_back(number                            ? shown->scale.text(*number)
+                    : is_missing(point, shown->field) ? "-"
+                                                      : "");
     if (shown->field == "needed_memory_gib" && point.ok() &&
         !point.answer.value("memory_fits", true))
       cells.back() += "!";
-    if (shown->field == "step_s" && parts.intervals) cells.push_back(interval_words(point));
+    if (has_interval(varied, *shown)) {
+      cells.push_back(interval_words(point, *shown, shown->scale.text));
+    }
   }
   if (!parts.layout.empty()) cells.push_back(point.ok() ? layout_words(point) : "");
-  const std::optional<double> barred = number_of(point, parts.barred);
-  cells.push_back(barred && parts.most > 0 ? bar(*barred / parts.most, kVaryBar, style) : "");
+  cells.push_back(bar_of(point, parts, style));
   return cells;
 }
 
@@ -237,21 +211,22 @@ bool all_alike(const Varied& varied) {
 
 }  // namespace
 
-std::string interval_words(const VariedPoint& point) {
-  const auto low = number_of(point, "step_s_low"), high = number_of(point, "step_s_high");
-  if (!low || !high) return {};
-  return fmt::format("{} to {}", duration_text(*low), duration_text(*high));
+std::string interval_words(const VariedPoint& point, const ShownNumber& number,
+                           std::string (*text)(double)) {
+  const std::optional<NumberInterval> interval = interval_at_point(point, number);
+  return interval ? fmt::format("{} to {}", text(interval->low), text(interval->high)) : "";
 }
 
-bool has_intervals(const Varied& varied) { return some_have(varied, "step_s_low"); }
-
 std::string layout_words(const VariedPoint& point) {
-  const auto choice = point.answer.find("choice");
-  if (choice != point.answer.end()) {
+  // Of a service's plan "choice" is a number.
+  for (const char* key : {"choice_words", "choice"}) {
+    const auto choice = point.answer.find(key);
+    if (choice == point.answer.end()) continue;
     return choice->is_string() ? choice->get<std::string>() : std::string("none");
   }
   const Json* const holder = layout_holder(point.answer);
   if (holder == nullptr) return {};
+  if (const auto way = holder->find("way"); way != holder->end()) return way->get<std::string>();
   const auto layout = holder->find("parallelism");
   if (layout == holder->end() || !layout->is_object()) return {};
   std::string out;
@@ -306,7 +281,8 @@ std::vector<VariedPoint> points_by_operation(const VariedPoint& point) {
 std::string exceeded_rows(const Varied& varied) {
   LimitTally limits;
   for (const VariedPoint& point : varied.points) {
-    if (point.ok()) limits.add(number_of(point, "site_excess_w"), number_of(point, "site_limit_w"));
+    if (!point.ok()) continue;
+    limits.add(number_at_point(point, "site_excess_w"), number_at_point(point, "site_limit_w"));
   }
   return limits.warning();
 }
@@ -317,7 +293,7 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
   TextTable table(columns_of(varied, parts));
   std::string errors;
   for (const VariedPoint& point : varied.points) {
-    table.add(cells_of(point, parts, style));
+    table.add(cells_of(varied, point, parts, style));
     if (!point.ok()) errors += wrap(point.error, kTextColumns, 2) + "\n";
   }
   std::string out = style.bold(varied.file) + "\n";
@@ -348,27 +324,20 @@ Json varied_json(const Varied& varied) {
 CsvText varied_csv(const Varied& by_point) {
   const Varied varied = by_operation(by_point);
   const bool ops = some_have_op(varied);
-  std::vector<std::string> fields;
-  for (const VariedPoint& point : varied.points) {
-    if (!point.ok()) continue;
-    for (const auto& [name, value] : point.answer.items()) {
-      if (value.is_number() && std::ranges::find(fields, name) == fields.end())
-        fields.push_back(name);
-    }
-  }
+  const std::vector<CsvNumber> numbers = csv_numbers(varied);
   std::vector<std::string> titles;
   for (const VaryAxis& axis : varied.axes) titles.push_back(axis.path);
   if (ops) titles.emplace_back("op");
   titles.insert(titles.end(), {"status", "error"});
-  titles.insert(titles.end(), fields.begin(), fields.end());
+  for (const CsvNumber& number : numbers) titles.push_back(number.title);
   CsvText out = csv_line(titles);
   for (const VariedPoint& point : varied.points) {
     std::vector<std::string> cells = point.values;
     if (ops) cells.push_back(point.op);
     cells.insert(cells.end(), {point.ok() ? "ok" : "error", point.error});
-    for (const std::string& field : fields) {
-      const std::optional<double> number = number_of(point, field);
-      const bool without = point.ok() && is_missing(point, field);
+    for (const CsvNumber& each : numbers) {
+      const std::optional<double> number = number_at_point(point, each.path);
+      const bool without = point.ok() && is_missing(point, each.path);
       cells.push_back(number ? number_text(*number) : without ? "-" : "");
     }
     out += csv_line(cells);

@@ -1,5 +1,4 @@
-/// `--vary` of `lockstep run` (steps, several jobs, reinforcement learning), `comm`, `tune` and
-/// `plan`: the answer for each value.
+/// `--vary` of `lockstep run`, `comm`, `tune`, `plan` and `replay`: the answer for each value.
 #pragma once
 
 #include <functional>
@@ -39,9 +38,11 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
 /// numbers of the operation at its largest size in place of those over all rows.
 std::vector<VariedPoint> points_by_operation(const VariedPoint& point);
 
-/// "5.60 to 10.1 s": the step's; empty without one.
-std::string interval_words(const VariedPoint& point);
-bool has_intervals(const Varied& varied);
+struct ShownNumber;
+/// "5.60 s to 10.1 s": of that number (shown_numbers.hpp), in the form of `text`; empty without
+/// one.
+std::string interval_words(const VariedPoint& point, const ShownNumber& number,
+                           std::string (*text)(double));
 /// The layout of a point that was searched or changed: "TP 4 PP 2 DP 64"; of a plan the candidate
 /// that it chooses.
 std::string layout_words(const VariedPoint& point);
@@ -56,8 +57,8 @@ std::string exceeded_rows(const Varied& varied);
 std::string varied_table(const Varied& by_point, const TextStyle& style);
 /// {"file", "axes": [{"path", "values"}], "points": [{"values", "status", "error", "answer"}]}.
 nlohmann::ordered_json varied_json(const Varied& varied);
-/// The same rows: a column for each axis, of collectives "op", then status, error and every number
-/// of the answers' first level.
+/// The same rows: a column for each axis, of collectives "op", then status, error, every number
+/// of the answers' first level, what the table shows beyond it, and shares of the time.
 CsvText varied_csv(const Varied& by_point);
 
 }  // namespace lockstep

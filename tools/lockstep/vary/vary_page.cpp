@@ -1,7 +1,6 @@
 #include "tools/lockstep/vary/vary_page.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,94 +15,12 @@
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/vary/shown_numbers.hpp"
 
 namespace lockstep {
 namespace {
 
 using nlohmann::json;
-
-/// A number that answers may have, in the unit of its chart.
-struct VariedNumber {
-  std::string_view field, title;
-  std::string (*text)(double);
-  std::string_view unit;
-  double scale = 1;  ///< of the chart's unit in the field's
-  bool more_is_better = false;
-  std::string_view superlative{};  ///< what the best point has: "the lowest price"
-};
-
-std::string share_text_of(double value) { return page_percent(value, 1); }
-std::string gib_text_of(double value) { return page_with(value, "GiB"); }
-std::string times_text_of(double value) { return page_times(value); }
-std::string rate_text_of(double value) { return page_with(value / 1e9, "GB/s"); }
-
-constexpr std::array kVariedNumbers{
-    VariedNumber{"step_s", "Step time", page_duration, "s", 1, false, "the shortest step time"},
-    VariedNumber{"slowdown_max", "Worst slowdown", times_text_of, "×", 1, false,
-                 "the smallest worst slowdown"},
-    VariedNumber{"completion_mean_s", "Mean completion time", page_duration, "h", 3600, false,
-                 "the shortest mean completion time"},
-    VariedNumber{"wait_mean_s", "Mean wait", page_duration, "h", 3600, false,
-                 "the shortest mean wait"},
-    VariedNumber{"wait_p99_s", "99 % wait at most", page_duration, "h", 3600, false,
-                 "the shortest wait of 99 %"},
-    VariedNumber{"utilisation", "Utilisation", share_text_of, "%", 0.01, true,
-                 "the highest utilisation"},
-    VariedNumber{"tpot_mean_s", "Time per token", page_duration, "ms", 1e-3, false,
-                 "the shortest time per token"},
-    VariedNumber{"ttft_mean_s", "Time to the first token", page_duration, "ms", 1e-3, false,
-                 "the shortest time to the first token"},
-    VariedNumber{"output_tokens_per_s_per_gpu", "Output tokens/s per GPU", page_count, "", 1, true,
-                 "the most output tokens a second and GPU"},
-    VariedNumber{"attained_share", "Requests within the objectives", share_text_of, "%", 0.01, true,
-                 "the most requests within the objectives"},
-    VariedNumber{"choice_time_s", "Time of the choice", page_setting, "days", 86'400, false,
-                 "the shortest time"},
-    VariedNumber{"choice_usd", "Money of the choice", page_usd, "M USD", 1e6, false,
-                 "the least money"},
-    VariedNumber{"choice_chance", "Chance that it keeps the limits", share_text_of, "%", 0.01, true,
-                 "the best chance"},
-    VariedNumber{"mfu", "MFU", share_text_of, "%", 0.01, true, "the highest MFU"},
-    VariedNumber{"training_mfu", "MFU of training", share_text_of, "%", 0.01, true,
-                 "the highest MFU of training"},
-    VariedNumber{"goodput", "Goodput", share_text_of, "%", 0.01, true, "the highest goodput"},
-    VariedNumber{"generation_s", "Generation", page_duration, "s", 1, false,
-                 "the shortest generation"},
-    VariedNumber{"training_s", "Training", page_duration, "s", 1, false, "the shortest training"},
-    VariedNumber{"tokens_per_s_per_gpu", "Tokens/s per GPU", page_count, "", 1, true,
-                 "the most tokens a second and GPU"},
-    VariedNumber{"needed_memory_gib", "Memory", gib_text_of, "GiB", 1, false,
-                 "the smallest need of memory"},
-    VariedNumber{"facility_mean_w", "Power of the site", page_watts, "MW", 1e6, false,
-                 "the lowest power of the site"},
-    VariedNumber{"time_to_train_s", "Whole training", page_setting, "days", 86'400, false,
-                 "the shortest whole training"},
-    VariedNumber{"price_usd", "Price", page_usd, "M USD", 1e6, false, "the lowest price"},
-    VariedNumber{"end_s", "End of all traffic", page_duration, "ms", 1e-3, false,
-                 "the earliest end of all traffic"},
-    VariedNumber{"time_s", "Time of the largest size", page_duration, "ms", 1e-3, false,
-                 "the shortest time of the largest size"},
-    VariedNumber{"busbw_bytes_per_s", "Its bus bandwidth", rate_text_of, "GB/s", 1e9, true,
-                 "the highest bus bandwidth of the largest size"}};
-
-std::optional<double> varied_number(const VariedPoint& point, std::string_view field) {
-  if (!point.ok()) return std::nullopt;
-  const auto at = point.answer.find(std::string(field));
-  if (at == point.answer.end() || !at->is_number()) return std::nullopt;
-  return at->get<double>();
-}
-
-std::vector<const VariedNumber*> numbers_shown(const Varied& varied) {
-  std::vector<const VariedNumber*> out;
-  for (const VariedNumber& number : kVariedNumbers) {
-    if (std::ranges::any_of(varied.points, [&](const VariedPoint& point) {
-          return varied_number(point, number.field).has_value();
-        })) {
-      out.push_back(&number);
-    }
-  }
-  return out;
-}
 
 /// Points that are compared with one another: all, but of several operations those of each, since
 /// none of them is better than another. `op`: which; empty where all points are.
@@ -138,7 +55,7 @@ std::vector<Compared> compared_in(const Varied& varied) {
 }
 
 /// A line for each value of the second axis over those of the first.
-json lines_over(const Varied& varied, const VariedNumber& number) {
+json lines_over(const Varied& varied, const ShownNumber& number) {
   const std::vector<std::string>& along = varied.axes[0].values;
   const bool two = varied.axes.size() > 1;
   const std::size_t lines = two ? varied.axes[1].values.size() : 1;
@@ -147,8 +64,8 @@ json lines_over(const Varied& varied, const VariedNumber& number) {
     json data = json::array();
     for (std::size_t i = 0; i < along.size(); ++i) {
       const std::optional<double> value =
-          varied_number(varied.points[i * lines + line], number.field);
-      data.push_back(value ? json(four_digits(*value / number.scale)) : json("-"));
+          number_at_point(varied.points[i * lines + line], number.field);
+      data.push_back(value ? json(four_digits(*value / number.scale.size)) : json("-"));
     }
     series.push_back({{"type", "line"},
                       {"name", two ? varied.axes[1].values[line] : std::string(number.title)},
@@ -159,14 +76,14 @@ json lines_over(const Varied& varied, const VariedNumber& number) {
                       {"data", std::move(data)}});
   }
   json out{
-      {"lockstep", {{"unit", number.unit}}},
+      {"lockstep", {{"unit", number.scale.unit}}},
       {"grid", plot_grid(two ? 40 : 14, 4)},
       {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@amount"}, {"confine", true}}},
       {"xAxis", {{"type", "category"}, {"data", along}, {"axisLabel", {{"hideOverlap", true}}}}},
       {"yAxis",
        {{"type", "value"},
         {"scale", true},
-        {"axisLabel", {{"formatter", fmt::format("{{value}} {}", number.unit)}}}}},
+        {"axisLabel", {{"formatter", fmt::format("{{value}} {}", number.scale.unit)}}}}},
       {"series", std::move(series)}};
   if (two) out["legend"] = {{"type", "scroll"}, {"top", 0}, {"left", 0}};
   return out;
@@ -179,15 +96,15 @@ std::string point_name(const VariedPoint& point) {
 /// Whether a point's job can run where it is: it fits in memory and draws what its site has.
 bool can_be(const VariedPoint& point) {
   return point.ok() && point.answer.value("memory_fits", true) &&
-         varied_number(point, "site_excess_w").value_or(0) <= 0;
+         number_at_point(point, "site_excess_w").value_or(0) <= 0;
 }
 
 /// Whether several points all have the number, and the same.
-bool are_equal(const Varied& varied, const VariedNumber& main) {
-  const std::optional<double> first = varied_number(varied.points.front(), main.field);
+bool are_equal(const Varied& varied, const ShownNumber& main) {
+  const std::optional<double> first = number_at_point(varied.points.front(), main.field);
   return first && varied.points.size() > 1 &&
          std::ranges::all_of(varied.points, [&](const VariedPoint& point) {
-           return varied_number(point, main.field) == first;
+           return number_at_point(point, main.field) == first;
          });
 }
 
@@ -195,7 +112,7 @@ bool are_equal(const Varied& varied, const VariedNumber& main) {
 bool differ_in_size(const Varied& varied) {
   std::optional<double> first;
   for (const VariedPoint& point : varied.points) {
-    const std::optional<double> size = varied_number(point, "size_bytes");
+    const std::optional<double> size = number_at_point(point, "size_bytes");
     if (size && first && *size != *first) return true;
     if (size) first = size;
   }
@@ -204,16 +121,16 @@ bool differ_in_size(const Varied& varied) {
 
 /// The best of the points that can be, or, where none draws what its site has, of those that fit;
 /// null: none fits, all are equal, or they are not to be compared.
-const VariedPoint* best_point(const Varied& varied, const VariedNumber& main) {
+const VariedPoint* best_point(const Varied& varied, const ShownNumber& main) {
   if (are_equal(varied, main) || differ_in_size(varied)) return nullptr;
   const bool some_can = std::ranges::any_of(varied.points, can_be);
   const VariedPoint* best = nullptr;
   double least = 0;
   for (const VariedPoint& point : varied.points) {
-    const std::optional<double> value = varied_number(point, main.field);
+    const std::optional<double> value = number_at_point(point, main.field);
     if (!value || !point.answer.value("memory_fits", true)) continue;
     if (some_can && !can_be(point)) continue;
-    const double rank = main.more_is_better ? -*value : *value;
+    const double rank = main.better == Better::more ? -*value : *value;
     if (best != nullptr && rank >= least) continue;
     best = &point;
     least = rank;
@@ -223,39 +140,38 @@ const VariedPoint* best_point(const Varied& varied, const VariedNumber& main) {
 
 /// "all_reduce of 1.07 GB"; empty for what is no collective.
 std::string operation_text(const VariedPoint& point) {
-  const std::optional<double> size = varied_number(point, "size_bytes");
+  const std::optional<double> size = number_at_point(point, "size_bytes");
   return size ? fmt::format("{} of {}", point.op, page_bytes(*size)) : point.op;
 }
 
-void add_main_bars(Page& page, const Varied& varied, const VariedNumber& main,
+void add_main_bars(Page& page, const Varied& varied, const ShownNumber& main,
                    const VariedPoint* best) {
   std::vector<IntervalBar> bars;
   for (const VariedPoint& point : varied.points) {
-    const std::optional<double> value = varied_number(point, main.field);
+    const std::optional<double> value = number_at_point(point, main.field);
     if (!value) continue;
-    IntervalBar bar{
-        .name = point_name(point),
-        .value = *value / main.scale,
-        .words = {point_name(point), fmt::format("{}: {}", main.title, main.text(*value))},
-        .marked = &point == best};
+    IntervalBar bar{.name = point_name(point),
+                    .value = *value / main.scale.size,
+                    .words = {point_name(point),
+                              fmt::format("{}: {}", main.title, main.scale.page_text(*value))},
+                    .marked = &point == best};
     if (!point.op.empty()) bar.words.push_back(operation_text(point));
-    const auto low = varied_number(point, fmt::format("{}_low", main.field));
-    const auto high = varied_number(point, fmt::format("{}_high", main.field));
-    if (low && high) {
-      bar.low = *low / main.scale;
-      bar.high = *high / main.scale;
-      bar.words.push_back(
-          fmt::format("90 % interval: {} to {}", main.text(*low), main.text(*high)));
+    if (const std::optional<NumberInterval> interval = interval_at_point(point, main)) {
+      bar.low = interval->low / main.scale.size;
+      bar.high = interval->high / main.scale.size;
+      bar.words.push_back(fmt::format("{}: {}", main.interval.words,
+                                      interval_words(point, main, main.scale.page_text)));
     }
     bars.push_back(std::move(bar));
   }
   page.chart({.title = fmt::format("{} at each value", main.title),
-              .about = "Whiskers: the 90 % interval, where there is one; it is about all points "
-                       "together more than about which is better.",
+              .about = fmt::format("Whiskers: the {}, where there is one; it is about all points "
+                                   "together more than about which is better.",
+                                   main.interval.words),
               .summary = fmt::format("Bars of {}; the table has the same.",
                                      counted(static_cast<double>(bars.size()), "point")),
               .height_px = bars_height(bars.size())},
-             interval_bars(bars, std::string(main.unit)));
+             interval_bars(bars, std::string(main.scale.unit)));
 }
 
 /// The title of a section about these points.
@@ -264,14 +180,15 @@ std::string titled_for(std::string_view title, const Compared& of) {
 }
 
 void add_small_lines(Page& page, const Compared& of,
-                     const std::vector<const VariedNumber*>& numbers) {
+                     const std::vector<const ShownNumber*>& numbers) {
   const Varied& varied = of.varied;
   if (varied.axes[0].values.size() < 2) return;
   page.section(titled_for(fmt::format("Over {}", varied.axes[0].path), of),
                varied.axes.size() > 1 ? fmt::format("A line for each {}.", varied.axes[1].path)
                                       : std::string());
   page.begin_row();
-  for (const VariedNumber* number : numbers) {
+  for (const ShownNumber* number : numbers) {
+    if (number->better == Better::neither) continue;
     page.chart({.title = std::string(number->title),
                 .about = {},
                 .summary = fmt::format("{} over {}.", number->title, varied.axes[0].path),
@@ -281,15 +198,15 @@ void add_small_lines(Page& page, const Compared& of,
   page.end_row();
 }
 
-PageTable points_rows(const Varied& varied, const std::vector<const VariedNumber*>& numbers) {
+PageTable points_rows(const Varied& varied, const std::vector<const ShownNumber*>& numbers) {
   PageTable table{.first_rows = 40};
   for (const VaryAxis& axis : varied.axes) table.columns.push_back({.title = axis.path});
   const bool ops = !std::ranges::all_of(varied.points, &std::string::empty, &VariedPoint::op);
   if (ops) table.columns.push_back({.title = "Operation"});
-  const bool intervals = has_intervals(varied);
-  for (const VariedNumber* number : numbers) {
+  for (const ShownNumber* number : numbers) {
     table.columns.push_back({.title = std::string(number->title), .numeric = true});
-    if (intervals && number->field == "step_s") table.columns.push_back({.title = "90 % interval"});
+    if (has_interval(varied, *number))
+      table.columns.push_back({.title = std::string(number->interval.words)});
   }
   const std::string_view layout = layout_column(varied);
   if (!layout.empty()) table.columns.push_back({.title = std::string(layout)});
@@ -297,15 +214,16 @@ PageTable points_rows(const Varied& varied, const std::vector<const VariedNumber
     std::vector<PageCell> row;
     for (const std::string& value : point.values) row.push_back(PageCell::text(value));
     if (ops) row.push_back(PageCell::text(operation_text(point)));
-    for (const VariedNumber* number : numbers) {
-      const std::optional<double> value = varied_number(point, number->field);
+    for (const ShownNumber* number : numbers) {
+      const std::optional<double> value = number_at_point(point, number->field);
       const bool full = number->field == "needed_memory_gib" && point.ok() &&
                         !point.answer.value("memory_fits", true);
-      row.push_back(
-          value ? PageCell::number(number->text(*value) + (full ? " (too much)" : ""), *value)
-                : PageCell::unknown());
-      if (intervals && number->field == "step_s")
-        row.push_back(PageCell::text(interval_words(point)));
+      row.push_back(value
+                        ? PageCell::number(
+                              number->scale.page_text(*value) + (full ? " (too much)" : ""), *value)
+                        : PageCell::unknown());
+      if (has_interval(varied, *number))
+        row.push_back(PageCell::text(interval_words(point, *number, number->scale.page_text)));
     }
     if (!layout.empty()) row.push_back(PageCell::text(point.ok() ? layout_words(point) : ""));
     table.rows.push_back(std::move(row));
@@ -320,30 +238,31 @@ std::string axes_words(const Varied& varied) {
 }
 
 /// Which of these points has the best number, and which number that is.
-Html best_sentence(const Compared& of, const VariedNumber& main, const VariedPoint* best) {
+Html best_sentence(const Compared& of, const ShownNumber& main, const VariedPoint* best) {
   const std::string whose = of.op.empty() ? "" : " for " + of.op;
   if (are_equal(of.varied, main)) {
-    const double value = *varied_number(of.varied.points.front(), main.field);
+    const double value = *number_at_point(of.varied.points.front(), main.field);
     return escaped(fmt::format("All {} are equal{}: {} {}.",
                                counted(static_cast<double>(of.varied.points.size()), "point"),
-                               whose, main.title, main.text(value)));
+                               whose, main.title, main.scale.page_text(value)));
   }
   if (differ_in_size(of.varied)) {
     return escaped(fmt::format("The points{} are about different sizes: none is the best.", whose));
   }
   if (best == nullptr) return escaped("No point fits in memory" + whose + ".");
   return escaped(axes_words(of.varied) + " = ") + strong(point_name(*best)) +
-         escaped(fmt::format(" has {} of {}{}: {}.", main.superlative,
+         escaped(fmt::format(" has {} of {}{}: {}.", main.best,
                              counted(static_cast<double>(of.varied.points.size()), "point"), whose,
-                             main.text(*varied_number(*best, main.field))));
+                             main.scale.page_text(*number_at_point(*best, main.field))));
 }
 
 /// Bars, a table and lines; nothing where no point has a number.
 void add_compared(Page& page, const Compared& of) {
-  const std::vector<const VariedNumber*> numbers = numbers_shown(of.varied);
+  const std::vector<const ShownNumber*> numbers = shown_numbers(of.varied);
   if (numbers.empty()) return;
+  const ShownNumber& main = *leading_number(numbers);
   page.section(titled_for("All points", of));
-  add_main_bars(page, of.varied, *numbers.front(), best_point(of.varied, *numbers.front()));
+  add_main_bars(page, of.varied, main, best_point(of.varied, main));
   page.table(points_rows(of.varied, numbers));
   add_small_lines(page, of, numbers);
 }
@@ -352,10 +271,11 @@ void add_compared(Page& page, const Compared& of) {
 Html headline_of(const std::vector<Compared>& all) {
   Html out;
   for (const Compared& of : all) {
-    const std::vector<const VariedNumber*> numbers = numbers_shown(of.varied);
+    const std::vector<const ShownNumber*> numbers = shown_numbers(of.varied);
     if (numbers.empty()) continue;
+    const ShownNumber& main = *leading_number(numbers);
     if (!out.empty()) out += escaped(" ");
-    out += best_sentence(of, *numbers.front(), best_point(of.varied, *numbers.front()));
+    out += best_sentence(of, main, best_point(of.varied, main));
   }
   return out.empty() ? escaped("No point has a number to compare.") : out;
 }
