@@ -85,9 +85,14 @@ Json asked_step(const NewWish& wish, int nodes, const PresetStore& presets) {
   return step;
 }
 
+/// The model where a sentence names it.
+std::string model_words(const NewWish& wish) {
+  return wish.model.starts_with('{') ? "A model" : wish.model;
+}
+
 std::string new_about(const NewWish& wish, std::string_view what) {
-  return fmt::format("{} on {} {} of {}: {}.", wish.model, wish.nodes,
-                     wish.nodes == 1 ? "node" : "nodes", wish.node, what);
+  return fmt::format("{} on {} of {}: {}.", model_words(wish), counted(wish.nodes, "node"),
+                     wish.node, what);
 }
 
 Json new_step(const NewWish& wish, const PresetStore& presets) {
@@ -207,7 +212,7 @@ std::optional<FittingReplica> smallest_replica(ServingSpec spec) {
   }
   fail_option("--nodes", std::to_string(wish.nodes),
               fmt::format("at least {} of {}, which hold {} with weights of 8 bits",
-                          larger->pool.pipeline, wish.node, wish.model));
+                          larger->pool.pipeline, wish.node, model_words(wish)));
 }
 
 Json new_serving(const NewWish& wish, const PresetStore& presets) {

@@ -233,7 +233,9 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
   const TraceReplayOptions how{.collectives = collective_options(options),
                                .record_times = options.has("trace")};
   const GpuSpec* recorded =
-      options.has("recorded-on") ? &presets.gpu(options.get("recorded-on")) : nullptr;
+      options.has("recorded-on")
+          ? &presets.gpu(preset_option(options, "recorded-on", "gpus", presets))
+          : nullptr;
 
   Stopwatch watch;
   ReplayStudy study;
