@@ -51,7 +51,8 @@ std::optional<nlohmann::json> read_kineto_json(
 std::string no_json_words(std::string_view text) {
   using Json = nlohmann::json;
   try {
-    (void)Json::parse(text, [](int, Json::parse_event_t, const Json&) { return false; });
+    [[maybe_unused]] const Json kept =
+        Json::parse(text, [](int, Json::parse_event_t, const Json&) { return false; });
   } catch (const Json::parse_error& error) {
     // Its bytes are counted from 1.
     return "a text that is no JSON from " +
