@@ -440,7 +440,9 @@ bool JsonCursor::stands_for(const Json& value) const {
 
 void JsonCursor::require_object() const {
   if (is_object() || stands_for(Json::object())) return;
-  refuse("an object", {Json::object(), Json::object()});
+  const std::string_view example = object_example(pointer_);
+  refuse(example.empty() ? "an object" : "an object, such as " + write_json(Json::parse(example)),
+         {Json::object(), Json::object()});
 }
 
 std::vector<std::string> JsonCursor::keys() const {

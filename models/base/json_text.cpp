@@ -16,15 +16,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// "line 3, column 9" of a byte.
-std::string place_of(std::string_view text, std::size_t offset) {
-  const std::string_view before = text.substr(0, std::min(offset, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  return "line " + std::to_string(line) + ", column " +
-         std::to_string(before.size() - line_start + 1);
-}
-
 bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-' ||
          c == '+';
@@ -132,7 +123,7 @@ class Builder {
         is_word(text_[offset - 1])) {
       --offset;
     }
-    fail(token_at(text_, offset) + " at " + place_of(text_, offset), allowed_there(reason));
+    fail(token_at(text_, offset) + " at " + place_in_text(text_, offset), allowed_there(reason));
   }
 
  private:
@@ -200,6 +191,14 @@ std::string_view without_mark(std::string_view text) {
 }
 
 }  // namespace
+
+std::string place_in_text(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, std::min(offset, text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(before.size() - line_start + 1);
+}
 
 void require_json_text(const std::string& file, std::string_view text, std::string allowed) {
   const auto is_blank = [](char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; };

@@ -17,6 +17,9 @@ constexpr std::size_t kJsonDepth = 64;
 /// /* */). What begins as YAML does is called that. Takes time proportional to the text.
 nlohmann::ordered_json parse_json_text(const std::string& file, std::string_view text);
 
+/// "line 3, column 9" of a byte.
+std::string place_in_text(std::string_view text, std::size_t offset);
+
 /// Throws InputError for an empty text, or one of blanks alone; `allowed`: "a JSON object".
 void require_json_text(const std::string& file, std::string_view text, std::string allowed);
 

@@ -71,6 +71,26 @@ constexpr std::array kExamples{
     KeyExample{"least", "0.04", "stopping"},
 };
 
+/// Of objects that a scenario may do without, by their pointers.
+constexpr std::array kObjectExamples{
+    KeyExample{"/parallelism", R"({"tensor": 8, "pipeline": 1})"},
+    KeyExample{"/lora", R"({"rank": 16})"},
+    KeyExample{"/offload", R"({"optimiser": 1})"},
+    KeyExample{"/frozen", R"({"layers": 8})"},
+    KeyExample{"/routing", R"({"imbalance": 1.2})"},
+    KeyExample{"/training", R"({"tokens": "15 T tokens"})"},
+    KeyExample{"/price", R"({"usd_per_gpu_hour": 2.5})"},
+    KeyExample{"/power", R"({"facility": "air_chiller"})"},
+    KeyExample{"/cost", R"({"usd_per_gpu": 25000, "usd_per_kwh": 0.07})"},
+    KeyExample{"/expect", R"({"mfu": 0.4})"},
+    KeyExample{"/run/recovery", R"({"restarts": "5 min"})"},
+    KeyExample{"/run/spares", R"({"hot": 1, "repair": "2 d"})"},
+    KeyExample{"/serving/objectives", R"({"ttft": "1 s", "tpot": "50 ms"})"},
+    KeyExample{"/serving/cache_tiers", R"({"host": {"memory": "1 TB"}})"},
+    KeyExample{"/serving/batching", R"({"pass_tokens": 8192})"},
+    KeyExample{"/serving/speculation", R"({"drafts": 1, "acceptance": 0.8})"},
+};
+
 /// "/jobs/0" and "/a/jobs": "jobs".
 std::string_view last_name(std::string_view pointer) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -91,6 +111,15 @@ std::string_view key_example(std::string_view object, std::string_view key) {
     if (example.object.empty() || last_name(object) == example.object) return example.value;
   }
   return {};
+}
+
+std::string_view object_example(std::string_view pointer) {
+  const auto listed = std::ranges::find(kObjectExamples, pointer, &KeyExample::key);
+  if (listed != kObjectExamples.end()) return listed->value;
+  const std::size_t slash = pointer.rfind('/');
+  if (slash == std::string_view::npos) return {};
+  const std::string_view value = key_example(pointer.substr(0, slash), pointer.substr(slash + 1));
+  return value.starts_with('{') ? value : std::string_view{};
 }
 
 }  // namespace lockstep

@@ -69,6 +69,13 @@ KindShape complete_kind(const TransformerShape& m, KindShape k) {
   return k;
 }
 
+bool is_decoder(const TransformerShape& m) {
+  return !m.bidirectional && std::ranges::none_of(m.kinds, [](const KindShape& k) {
+    return k.bidirectional || k.cross || k.of_source || k.tokens > 0 || k.halvings > 0 ||
+           k.convolution.kernel > 0;
+  });
+}
+
 double layer_matrix_parameters(const TransformerShape& m, LayerKind kind) {
   double sum = 0;
   for_each_product(declare_layer(m, kind), [&](const Product& p) {

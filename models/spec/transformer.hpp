@@ -216,6 +216,10 @@ struct TransformerShape {
   }
 };
 
+/// Whether it can answer token by token: attention sees earlier tokens alone, and all layers work
+/// on the tokens of one sequence, not on an image's or on another sequence's.
+bool is_decoder(const TransformerShape& m);
+
 constexpr std::size_t kMostKinds = 100;
 /// All that a layer of this kind has, with the model's numbers where the kind has none of its own.
 KindShape shape_of(const TransformerShape& m, LayerKind kind);

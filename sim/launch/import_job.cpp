@@ -10,6 +10,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_override.hpp"
+#include "models/base/json_text.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "models/spec/hugging_face.hpp"
@@ -220,7 +221,23 @@ class Import {
     return error || out.empty() ? fs::absolute(path).string() : out.string();
   }
 
+  /// A config.json that can be read only once.
+  static Json written_out(const std::string& config) {
+    return {{"huggingface", JsonCursor::parse("config.json", quote_non_finite(config)).json()}};
+  }
+
+  /// What standard input held, which is read already.
+  [[nodiscard]] std::string standard_input() const {
+    if (files_.size() == 1) return launch_.texts;
+    throw InputError({.file = kStandardInput,
+                      .pointer = {},
+                      .found = "a config.json beside other files",
+                      .allowed = "its path, or --model -",
+                      .nearest = {}});
+  }
+
   Json choose_model() {
+    if (options_.model.starts_with('{')) return written_out(options_.model);
     if (!options_.model.empty()) {
       if (options_.model.ends_with(".json")) {
         config_ = options_.model;
@@ -237,6 +254,7 @@ class Import {
                         .nearest = nearest_name(options_.model, all)});
     }
     if (!job_.model.config.empty()) {
+      if (job_.model.config == kStandardInput) return written_out(standard_input());
       config_ = job_.model.config;
       return {{"huggingface", from_scenario(config_)}};
     }
@@ -251,6 +269,10 @@ class Import {
       return read_hugging_face(config, "model").shape.layers;
     }
     if (!model.is_object()) return 0;
+    if (model.contains("huggingface")) {
+      const std::string text = write_json(model["huggingface"]);
+      return read_hugging_face(JsonCursor::parse("config.json", text), "model").shape.layers;
+    }
     if (model.contains("preset")) return presets_.model(model["preset"].get<std::string>()).layers;
     return model.value("layers", 0);
   }

@@ -15,7 +15,7 @@ namespace lockstep {
 struct JobImportOptions {
   std::string node{};  ///< a node preset
   std::optional<int> nodes{};
-  std::string model{};          ///< a model preset, or a Hugging Face config.json
+  std::string model{};          ///< a model preset, a Hugging Face config.json, or the text of one
   std::optional<int> tokens{};  ///< of a sequence
   std::vector<std::string> set{};
   std::string scenario_file{};  ///< where it is written; empty: nowhere, paths start from here

@@ -111,13 +111,14 @@ void read_event(const TraceJson& event, KinetoTrace& out) {
 
 KinetoTrace parse_kineto(const std::string& file, std::string_view text) {
   KinetoTrace out;
-  const auto use = [&](const TraceJson& event) { read_event(event, out); };
+  const auto use = [&](const TraceJson& event, std::size_t) { read_event(event, out); };
   std::optional<TraceJson> head = read_kineto_json(file, text, use);
   if (!head) {
     out = {};  // once more, with the numbers that JSON lacks
-    head = read_kineto_json(file, quote_non_finite(text), use);
+    const std::string quoted = quote_non_finite(text);
+    head = read_kineto_json(file, quoted, use);
+    if (!head) fail_kineto(file, no_json_words(quoted));
   }
-  if (!head) fail_kineto(file, "a text that is no JSON");
   if (out.kernels.empty()) fail_kineto(file, "no kernel");
   out.device = kineto_device(*head);
   return out;

@@ -59,7 +59,28 @@ std::string copy_text(std::int64_t kind) {
   return kind == kToDevice ? "Memcpy HtoD" : kind == kToHost ? "Memcpy DtoH" : "Memcpy DtoD";
 }
 
-std::vector<NsysEvent> events_in(SQLite::Database& db) {
+/// Refuses a row whose times are none, and one so late that a step could not be counted.
+void check_times(const std::string& file, std::string_view table, SQLite::Statement& row) {
+  constexpr std::int64_t kLatest = 1'000'000'000'000'000'000;  // ns; 32 years
+  const auto is_time = [&row](int column) {
+    const SQLite::Column at = row.getColumn(column);
+    return at.isInteger() && at.getInt64() >= 0 && at.getInt64() <= kLatest;
+  };
+  if (is_time(3) && is_time(4)) return;
+  refuse_nsys(file, fmt::format("{} of {} without a start and an end in nanoseconds",
+                                in_quotes(row.getColumn(6).getString()), table));
+}
+
+/// Refuses what lasts too long for picoseconds.
+void check_span(const std::string& file, const std::vector<NsysEvent>& events) {
+  constexpr std::int64_t kLongest = 864'000'000'000'000;  // ns; ten days
+  for (const NsysEvent& event : events) {
+    if (event.end - events.front().start <= kLongest) continue;
+    refuse_nsys(file, in_quotes(event.name) + " more than ten days after the first event");
+  }
+}
+
+std::vector<NsysEvent> events_in(const std::string& file, SQLite::Database& db) {
   std::vector<NsysEvent> out;
   for (const GpuTable& of : kGpuTables) {
     if (!db.tableExists(std::string(of.table))) continue;
@@ -70,6 +91,7 @@ std::vector<NsysEvent> events_in(SQLite::Database& db) {
                         "IFNULL(k.correlationId, -1), IFNULL({}, 'kernel'), {} FROM {} k",
                         of.name, of.kind, of.table));
     while (rows.executeStep()) {
+      check_times(file, of.table, rows);
       NsysEvent event{.process = rows.getColumn(0).getInt64() >> kProcessShift,
                       .device = rows.getColumn(1).getInt64(),
                       .stream = rows.getColumn(2).getInt64(),
@@ -89,6 +111,7 @@ std::vector<NsysEvent> events_in(SQLite::Database& db) {
   std::ranges::stable_sort(out, {}, [](const NsysEvent& e) {
     return std::tuple(e.start, e.device, e.process, e.stream);
   });
+  check_span(file, out);
   return out;
 }
 
@@ -393,7 +416,7 @@ class GpuRecorder {
 };
 
 void read_gpus(SQLite::Database& db, NsysHost host, NsysExport& out) {
-  const std::vector<NsysEvent> events = events_in(db);
+  const std::vector<NsysEvent> events = events_in(out.file, db);
   const MachineGpus machine(db);
   // By the machine's number of the GPU, then process, then the process's number of it.
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> gpus;

@@ -370,10 +370,7 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   if (const auto samples = root.at("batch").find("sample_tokens")) {
     samples->fail(R"(no such key beside "rl", whose "responses" are packed)");
   }
-  const TransformerShape& model = out.training.job.model;
-  if (model.bidirectional || std::ranges::any_of(model.kinds, [](const KindShape& kind) {
-        return kind.bidirectional || kind.cross;
-      })) {
+  if (!is_decoder(out.training.job.model)) {
     root.at("model").fail(R"(a decoder alone beside "rl", which generates token by token)");
   }
   const JsonCursor from = root.at("rl");

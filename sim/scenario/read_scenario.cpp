@@ -6,9 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/json_text.hpp"
 #include "models/base/text_file.hpp"
+#include "models/base/write_json.hpp"
 #include "models/spec/checkpoint_format.hpp"
 #include "models/spec/hugging_face.hpp"
 #include "sim/scenario/capabilities.hpp"
@@ -30,21 +34,39 @@ std::string optional_text(const std::optional<JsonCursor>& from) {
   return from ? from->string() : std::string{};
 }
 
-/// The shape in a Hugging Face config.json.
-void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
-  namespace fs = std::filesystem;
-  const fs::path file = file_of_scenario(draft.file, from);
-  const std::string name = file.has_parent_path() && file.filename() == "config.json"
-                               ? file.parent_path().filename().string()
-                               : file.stem().string();
-  const std::string text = quote_non_finite(read_text_file(file.string()));  // Python wrote it
-  const JsonCursor config = JsonCursor::parse(file.string(), text);
+void take_hugging_face_model(const JsonCursor& config, const std::string& name,
+                             ScenarioDraft& draft) {
   HuggingFaceModel model = read_hugging_face(config, name);
   draft.model = std::move(model.shape);
   draft.checkpoint = checkpoint_format(config);
   for (std::string& assumption : model.assumptions) {
     draft.assumptions.push_back(std::move(assumption));
   }
+}
+
+/// The shape in what a config.json holds. It is a document of its own: its unknown keys are none of
+/// the scenario's mistakes.
+void read_written_out_config(const JsonCursor& from, ScenarioDraft& draft) try {
+  const JsonCursor config = JsonCursor::parse(from.file(), write_json(from.json()));
+  const auto said = config.find("_name_or_path");
+  const std::string path = said && said->is_string() ? said->string() : std::string{};
+  const std::string name = std::filesystem::path(path).filename().string();
+  take_hugging_face_model(config, name.empty() ? "model of a config.json" : name, draft);
+} catch (const InputError& error) {
+  throw retold(error,
+               [&](InputProblem& problem) { problem.pointer = from.pointer() + problem.pointer; });
+}
+
+/// The shape in a Hugging Face config.json, or in what one holds.
+void read_hugging_face_model(const JsonCursor& from, ScenarioDraft& draft) {
+  namespace fs = std::filesystem;
+  if (from.is_object()) return read_written_out_config(from, draft);
+  const fs::path file = file_of_scenario(draft.file, from);
+  const std::string name = file.has_parent_path() && file.filename() == "config.json"
+                               ? file.parent_path().filename().string()
+                               : file.stem().string();
+  const std::string text = quote_non_finite(read_text_file(file.string()));  // Python wrote it
+  take_hugging_face_model(JsonCursor::parse(file.string(), text), name, draft);
 }
 
 void read_cluster_into(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {

@@ -369,11 +369,8 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   draft.file = root.file();
   read_model_choice(root.at("model"), presets, draft);
   out.model = draft.model;
-  const auto sees = [](const KindShape& k) {
-    return k.convolution.kernel > 0 || k.halvings > 0 || k.tokens > 0;
-  };
-  if (std::ranges::any_of(out.model.kinds, sees)) {
-    root.at("model").fail("a decoder, which answers token by token");
+  if (!is_decoder(out.model)) {
+    root.at("model").fail("a decoder alone, which answers token by token");
   }
   out.assumptions.insert(out.assumptions.end(), draft.assumptions.begin(), draft.assumptions.end());
   MachinePower drawn =

@@ -33,9 +33,19 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// The model as a scenario says it. A file is a config.json of Hugging Face where it has what all
-/// of them have, else what a scenario has at "model".
+/// Whether it has what all config.json of Hugging Face have, of transformers or of diffusers.
+bool is_hugging_face(const Json& object) {
+  return object.contains("model_type") || object.contains("architectures") ||
+         object.contains("_class_name");
+}
+
+/// The model as a scenario says it. A file, or its text, is a config.json of Hugging Face, else
+/// what a scenario has at "model".
 Json model_of(const std::string& written, const PresetStore& presets) {
+  if (written.starts_with('{')) {
+    Json object = JsonCursor::parse("--model", written).json();
+    return is_hugging_face(object) ? Json{{"huggingface", std::move(object)}} : object;
+  }
   if (std::string preset = presets.meant("models", written); !preset.empty()) return preset;
   std::error_code none;
   fs::path path = written;
@@ -47,10 +57,7 @@ Json model_of(const std::string& written, const PresetStore& presets) {
   }
   const std::string file = path.generic_string();
   Json object = JsonCursor::parse(file, quote_non_finite(read_text_file(file))).json();
-  if (object.contains("model_type") || object.contains("architectures") ||
-      object.contains("_class_name")) {  // of diffusers
-    return {{"huggingface", file}};
-  }
+  if (is_hugging_face(object)) return {{"huggingface", file}};
   return object;
 }
 

@@ -25,7 +25,9 @@ inline constexpr std::string_view kAskedFile = "command line";
 
 /// Options of the command line by the same names, as they were typed; empty: not given.
 struct Ask {
-  std::string model{};      ///< a preset, a model in a JSON file, or a Hugging Face config.json
+  /// A preset, a model in a JSON file, or a Hugging Face config.json; or the text of such a file,
+  /// which is then written out in the scenario.
+  std::string model{};
   std::string cluster{};    ///< a preset, instead of `node`
   std::string node{};       ///< a preset
   std::string nodes{};      ///< how many; 1 if neither this nor `gpus` nor `cluster` is given
@@ -58,8 +60,8 @@ std::string ask_scenario(const Ask& ask, const std::vector<std::string>& sets,
                          const PresetStore& presets, const AskOptions& options = {});
 
 /// What a scenario in the current folder has at "model" for what --model was given: the preset's
-/// own name, {"huggingface": FILE}, or what the file holds. Throws InputError as ask_scenario()
-/// does.
+/// own name, {"huggingface": FILE or what it holds}, or what the file holds. Throws InputError as
+/// ask_scenario() does.
 nlohmann::ordered_json asked_model(const std::string& written, const PresetStore& presets);
 
 /// The JSON of a collective on a machine: `ops` and `sizes` are lists with commas, of which no

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -54,6 +55,18 @@ bool is_of_layout(const std::string& assumption) {
       "data: ", "virtual_stages: ", "sharding: ", "schedule: ", "recompute: "};
   return std::ranges::any_of(kDecided,
                              [&](std::string_view name) { return assumption.starts_with(name); });
+}
+
+/// Which of a site's two powers is which; empty where the grid gives all that is asked for.
+std::string hourly_limit_words(const SiteSpec& site) {
+  Watts least{std::numeric_limits<double>::infinity()};
+  for (const SiteHour& hour : site.hours) least = std::min(least, hour.limit);
+  if (!std::isfinite(least.base_units())) return {};
+  return fmt::format(
+      "run.site.limit: {:.3g} MW or more, which the mean of each hour keeps; the power of the "
+      "answer, which limits.power and power.site_limit hold, is what a meter reads at most, a "
+      "step's own swing included, and may be above it",
+      least.base_units() / 1e6);
 }
 
 /// Prices with the factors in force.
@@ -312,6 +325,9 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
   if (candidate.run.site) {
     assumptions.emplace_back(
         "run.site: power, energy, carbon and money of each run are taken hour by hour");
+    if (std::string limit = hourly_limit_words(*candidate.run.site); !limit.empty()) {
+      assumptions.push_back(std::move(limit));
+    }
   }
   site_candidate(candidate, out);
   if (!out.impossible.empty()) return out;

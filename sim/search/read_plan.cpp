@@ -147,11 +147,13 @@ void settle_money(const JsonCursor& root, PlanSpec& out) {
   if (goal && out.goal == PlanGoal::money) goal->fail("time, energy or gpus; money is " + rule);
   if (out.limits.usd) root.at("limits").at("usd").fail(rule);
   if (!goal) out.goal = out.limits.time ? PlanGoal::gpus : PlanGoal::time;
-  out.assumptions.push_back(fmt::format("money: left out of the choice, as {} has no prices ({}){}",
-                                        unpriced->name, missing,
-                                        goal              ? ""
-                                        : out.limits.time ? "; prefer: gpus, the fewest (not given)"
-                                                          : "; prefer: time (not given)"));
+  out.assumptions.push_back(
+      fmt::format("money: left out of the choice, as {} has no prices ({}; of one that is rented "
+                  "price.usd_per_gpu_hour, with --model --price USD){}",
+                  unpriced->name, missing,
+                  goal              ? ""
+                  : out.limits.time ? "; prefer: gpus, the fewest (not given)"
+                                    : "; prefer: time (not given)"));
 }
 
 /// A price of a GPU-hour that all share is one of those that rent. Throws where nobody does.

@@ -74,6 +74,35 @@ TEST_CASE("run and comm: an unknown key is an error in every object of a scenari
   }
 }
 
+TEST_CASE("run: what is no object is shown one, which runs") {
+  const auto shown = [](const std::string& scenario, const std::string& key) {
+    const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/" + scenario;
+    const Ran ran = lockstep_with({"run", file, "--set", key + "=true"});
+    CHECK(ran.exit == Exit::bad_input);
+    const std::string before =
+        ": found true (--set " + key + "=true); allowed: an object, such as ";
+    const std::size_t at = ran.err.find(before);
+    CAPTURE(ran.err);
+    REQUIRE(at != std::string::npos);
+    const std::string example = ran.err.substr(at + before.size());
+    const Ran with =
+        lockstep_with({"run", file, "--set", key + "=" + example.substr(0, example.find('\n'))});
+    CAPTURE(with.err);
+    CHECK(with.exit == Exit::ok);
+  };
+  for (const char* key :
+       {"parallelism", "batch", "power", "lora", "price", "training", "frozen", "expect"}) {
+    shown("llama3-8b-b200.json", key);
+  }
+  shown("qwen3-30b-experts-8-nodes.json", "routing");
+  shown("llama3-405b-54days.json", "run.recovery");
+  shown("llama3-405b-54days.json", "run.spares");
+  shown("power/llama3-405b-16k-power.json", "cost");
+  for (const char* key : {"objectives", "cache_tiers", "batching"}) {
+    shown("serving/llama3-70b-h100-chat.json", "serving." + std::string(key));
+  }
+}
+
 TEST_CASE("run: unknown keys come before missing ones, and missing ones together") {
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json";
   const auto error = [&](const std::string& set) {

@@ -255,6 +255,16 @@ TEST_CASE("lockstep replay: on another GPU a kernel keeps the floor of its launc
   CHECK_MESSAGE(whole.out.find("100.0 % " + untold) != std::string::npos, whole.out);
 }
 
+TEST_CASE("lockstep replay: --recorded-on takes the name of a card, and names itself") {
+  const TemporaryFolder folder;
+  const std::string file =
+      folder.write("rank0.json",
+                   made_kineto({{"gemm", 0, 5, 7}}, R"("deviceProperties": [{"name": "A100"}], )"));
+  const Ran ran = replayed_on(file, {"--node", "dgx_b200", "--recorded-on", "a100"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.starts_with("--recorded-on: found \"a100\"; allowed: a100_pcie_80gb, "));
+}
+
 TEST_CASE("lockstep replay: a recording of another card than --recorded-on is refused") {
   const TemporaryFolder folder;
   const std::string file = folder.write(

@@ -8,8 +8,11 @@
 
 #include <pugixml.hpp>
 
+#include "models/base/text_file.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/tools/ran.hpp"
 
 using namespace lockstep;
 
@@ -80,6 +83,20 @@ TEST_CASE("schedule drawing: passes that are alike are numbered all, or none of 
   CHECK(shown > 4 * 2 * 2);
   CHECK(small > 0);
   CHECK(drawn_schedule(schedule_svg(step_to_draw("1f1b", 400), "many")).numbers == 0);
+}
+
+TEST_CASE("schedule drawing: a file of its own has the title that the page's has") {
+  const test::TemporaryFolder folder;
+  const std::string svg = folder.path() + "/s.svg", page = folder.path() + "/s.html";
+  const test::Ran ran =
+      test::lockstep_with({"run", LOCKSTEP_SOURCE_DIR "/scenarios/llama3-8b-b200.json", "--svg",
+                           svg, "--report", page});
+  CHECK_MESSAGE(ran.exit == Exit::ok, ran.err);
+  pugi::xml_document document;
+  REQUIRE(document.load_file(svg.c_str()));
+  const std::string title = document.child("svg").child_value("title");
+  CHECK(title.starts_with("llama3_8b on 8 GPUs: "));
+  CHECK(read_text_file(page).find("<title>" + title + "</title>") != std::string::npos);
 }
 
 TEST_CASE("schedule drawing: says what is drawn, whatever it is called") {

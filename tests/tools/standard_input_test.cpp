@@ -17,6 +17,11 @@
 namespace lockstep {
 namespace {
 
+constexpr const char* kConfig = R"({"model_type": "llama", "hidden_size": 2048,
+  "_name_or_path": "someone/Small-1B", "intermediate_size": 8192, "num_hidden_layers": 16,
+  "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+  "tie_word_embeddings": true})";
+
 constexpr const char* kSmallStep = R"({
   "model": "llama2_7b",
   "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
@@ -86,6 +91,43 @@ TEST_CASE("commands: a scenario from a pipe or standard input is that of a file"
       CHECK_FALSE(ran.out.empty());
     }
   }
+}
+
+TEST_CASE("commands: --model takes a config.json from a pipe or standard input") {
+  const test::TemporaryFolder folder;
+  const std::string asked = folder.path() + "/asked.json";
+  const std::vector<std::vector<std::string>> all{
+      {"run", "--model", "PIPE", "--node", "dgx_h100", "-o", asked},
+      {"tune", "--model", "PIPE", "--node", "dgx_h100"},
+      {"plan", "--model", "PIPE", "--node", "dgx_h100", "--training", "1B", "--gpus", "8", "--time",
+       "9d"},
+      {"new", "weeks", "--model", "PIPE", "--nodes", "2"},
+      {"new", "serving", "--model", "PIPE", "--nodes", "2"},
+      {"import", "job",
+       folder.write("train.sh",
+                    "torchrun --nproc_per_node 8 pretrain_gpt.py "
+                    "--micro-batch-size 1 --global-batch-size 8 "
+                    "--seq-length 2048 --bf16\n"),
+       "--model", "PIPE"}};
+  for (const std::vector<std::string>& words : all) {
+    CAPTURE(words.front());
+    for (const bool as_standard : {false, true}) {
+      const test::Ran ran = run_with_pipe(words, kConfig, as_standard);
+      CHECK_MESSAGE(ran.exit == Exit::ok, ran.err);
+      CHECK_FALSE(ran.out.empty());
+    }
+  }
+  // What was asked is written out, so that it can be run again.
+  const test::Ran again = test::lockstep_with({"run", asked});
+  CHECK(again.exit == Exit::ok);
+  CHECK(again.out.find("Small-1B") != std::string::npos);
+
+  const auto error_of = [](const std::string& text) {
+    return run_with_pipe({"run", "--model", "PIPE", "--node", "dgx_h100"}, text, true).err;
+  };
+  CHECK(error_of("[1]") == "-: found an array; allowed: an object\n");
+  CHECK(error_of(R"({"model_type": "llama", "hidden_size": -1})").find("hidden_size") !=
+        std::string::npos);
 }
 
 }  // namespace lockstep

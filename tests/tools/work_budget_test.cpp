@@ -1,7 +1,10 @@
 #include "tools/lockstep/work_budget.hpp"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <ostream>
 #include <sstream>
 
 #include "models/base/input_error.hpp"
@@ -41,6 +44,52 @@ TEST_CASE("work budget: what nobody estimated is announced by how far it has com
   CHECK(out.str().empty());
   progress.say("a.json: 3 points take about 60.0 s");
   CHECK(out.str() == "a.json: 3 points take about 60.0 s\n");
+}
+
+TEST_CASE("work budget: one piece of work takes, several take") {
+  CHECK(work_announcement("a.json", "1 point", 60) == "a.json: 1 point takes about 60.0 s");
+  CHECK(work_announcement("a.json", "11 points", 60) == "a.json: 11 points take about 60.0 s");
+}
+
+namespace {
+
+/// Tells when a line has been written.
+class ToldLines : public std::stringbuf {
+ public:
+  void wait() { told_.wait(false); }
+
+ protected:
+  int sync() override {
+    told_ = true;
+    told_.notify_all();
+    return 0;
+  }
+
+ private:
+  std::atomic<bool> told_{false};
+};
+
+}  // namespace
+
+TEST_CASE(
+    "work budget: where no terminal is, a line says that the work goes on, and how far it is") {
+  ToldLines lines;
+  std::ostream out(&lines);
+  {
+    Progress progress(out, "points", 4, false);
+    progress.one_done();
+    const Heartbeat heartbeat(out, "lockstep sweep", Beats::lines, std::chrono::milliseconds{1});
+    lines.wait();
+  }
+  CHECK(lines.str().starts_with("lockstep sweep: running for 00:0"));
+  CHECK(lines.str().find("; points 1 of 4, 25 %, 00:0") != std::string::npos);
+  CHECK(lines.str().find("\r") == std::string::npos);
+  CHECK(lines.str().ends_with(" left\n"));
+  std::ostringstream quiet;
+  {
+    const Heartbeat none(quiet, "lockstep sweep", Beats::none, std::chrono::milliseconds{1});
+  }
+  CHECK(quiet.str().empty());
 }
 
 TEST_CASE("work budget: the limit of memory is no property of the machine") {

@@ -26,6 +26,7 @@ struct Console {
   std::ostream& err;
   TextStyle style;               ///< of `out`
   bool err_is_terminal = false;  ///< progress is drawn only there
+  bool err_is_log = false;       ///< long work says now and then that it goes on, a line each time
 };
 
 /// What a command reads beside its options: a scenario, a plan, measured steps.

@@ -9,7 +9,9 @@
 namespace lockstep {
 
 std::string work_announcement(const std::string& place, const std::string& what, double seconds) {
-  return terminal_text(fmt::format("{}: {} take about {}", place, what, duration_text(seconds)));
+  const bool one = what.starts_with("1 ");
+  return terminal_text(fmt::format("{}: {} {} about {}", place, what, one ? "takes" : "take",
+                                   duration_text(seconds)));
 }
 
 std::optional<double> foreseen_seconds(double elapsed, double share) {

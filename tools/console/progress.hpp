@@ -1,10 +1,12 @@
-/// A line that says how far a long command is, redrawn in place: on a terminal only.
+/// How far a long command is: a line that is redrawn in place on a terminal, and a line now and
+/// then where the output goes to a file.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <iosfwd>
 #include <mutex>
 #include <optional>
@@ -17,7 +19,7 @@
 namespace lockstep {
 
 /// Counts finished pieces of work from any thread; shows nothing in the first half second, and
-/// nothing ever when not `shown`.
+/// nothing by itself when not `shown`: a Heartbeat tells it then.
 class Progress {
  public:
   Progress(std::ostream& out, std::string what, std::size_t total, bool shown);
@@ -33,6 +35,8 @@ class Progress {
   void update(std::size_t done, std::size_t total);
   /// A line that stays, above that of the progress; shown even where the progress is not.
   void say(std::string_view line);
+  /// What the line says; empty before the first piece is done.
+  [[nodiscard]] std::string text() const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -41,7 +45,7 @@ class Progress {
 
   std::ostream& out_;
   std::string what_;
-  std::size_t total_;
+  std::atomic<std::size_t> total_;
   bool shown_;
   std::atomic<std::size_t> done_{0};
   std::mutex drawing_;
@@ -66,18 +70,27 @@ class ProgressInTurn {
   std::optional<Progress> line_;
 };
 
-/// A line that says for how long a command has been running, redrawn in place every second, from
-/// the tenth second on; while no Progress has a line to show. On a terminal only.
+/// How a Heartbeat shows.
+enum class Beats : std::uint8_t {
+  none,
+  redrawn,  ///< every second, from the tenth on, while no Progress has a line to show
+  lines,    ///< each a line of its own, with what a Progress counts: after 30 s, then more seldom
+};
+
+/// Says for how long a command has been running.
 class Heartbeat {
  public:
-  Heartbeat(std::ostream& out, std::string what, bool shown);
-  /// Clears the line.
+  /// `first`: until the first of the lines; each of the others takes twice as long, up to 10 min.
+  Heartbeat(std::ostream& out, std::string what, Beats beats,
+            std::chrono::milliseconds first = std::chrono::seconds{30});
+  /// Clears the line that is redrawn.
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
  private:
-  void beat(const std::stop_token& stop);
+  void redraw(const std::stop_token& stop);
+  void print_lines(const std::stop_token& stop, std::chrono::milliseconds pause);
 
   std::ostream& out_;
   std::string what_;

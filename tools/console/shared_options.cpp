@@ -55,6 +55,16 @@ Seconds time_option(const ParsedOptions& options, std::string_view name, Seconds
                                format_quantity(most.base_units(), Dimension::time)));
 }
 
+std::string preset_option(const ParsedOptions& options, std::string_view name,
+                          std::string_view kind, const PresetStore& presets) {
+  const std::string written = options.get(name);
+  std::string meant = presets.meant(kind, written);
+  if (!meant.empty()) return meant;
+  const std::vector<std::string> names = presets.names(kind);
+  throw UsageError(fmt::format("--{}: found {}; allowed: {}{}", name, in_quotes(written),
+                               listed(names), did_you_mean(written, names)));
+}
+
 Folding folding_of(const ParsedOptions& options) {
   const bool fold = options.has("fold"), unfold = options.has("unfold");
   if (fold && unfold) throw UsageError("--fold: found --unfold beside it; allowed: one of them");

@@ -78,6 +78,11 @@ int whole_number(const ParsedOptions& options, std::string_view name, int otherw
 /// one is missing or unknown. Requires that it is given.
 Seconds time_option(const ParsedOptions& options, std::string_view name, Seconds most);
 
+/// The preset whose name, or another word for it, the option gives. Throws UsageError where it is
+/// none. Requires that it is given.
+std::string preset_option(const ParsedOptions& options, std::string_view name,
+                          std::string_view kind, const PresetStore& presets);
+
 /// What --fold and --unfold say. Throws UsageError where both are given.
 Folding folding_of(const ParsedOptions& options);
 

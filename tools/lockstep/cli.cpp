@@ -105,6 +105,13 @@ bool asks_for_help(const std::vector<std::string>& args) {
   return args.size() == 2 && args[1] == "help" && !std::filesystem::exists("help", ignored);
 }
 
+/// A server goes on until it is stopped: that is nothing to be told.
+Beats beats_of(std::string_view command, const ParsedOptions& options, const Console& console) {
+  if (console.err_is_terminal) return Beats::redrawn;
+  const bool told = console.err_is_log && command != "explore" && !options.has("quiet");
+  return told ? Beats::lines : Beats::none;
+}
+
 Exit dispatch(const std::vector<std::string>& args, Console& console) {
   if (args.empty()) {
     console.out << general_help();
@@ -129,7 +136,7 @@ Exit dispatch(const std::vector<std::string>& args, Console& console) {
         parse_options(*command->spec, std::vector<std::string>(args.begin() + 1, args.end()));
     if (!options.has("help")) {
       check_written_files(*command->spec, options);
-      const Heartbeat heartbeat(console.err, "lockstep " + name, console.err_is_terminal);
+      const Heartbeat heartbeat(console.err, "lockstep " + name, beats_of(name, options, console));
       return command->run(options, console);
     }
     console.out << help_text(*command->spec);

@@ -148,20 +148,10 @@ constexpr CommandSpec kImportSpec{
     .examples = kImportExamples,
 };
 
-/// Name of a preset that an option gives. Throws UsageError.
-std::string preset_of(const ParsedOptions& options, std::string_view option, std::string_view kind,
-                      const PresetStore& presets) {
-  const std::string name = options.get(option);
-  if (presets.has(kind, name)) return name;
-  const std::vector<std::string> names = presets.names(kind);
-  throw UsageError(fmt::format("--{}: found {}; allowed: {}{}", option, in_quotes(name),
-                               listed(names), did_you_mean(name, names)));
-}
-
 ImportMachine machine_from(const ParsedOptions& options, const PresetStore& presets) {
   ImportMachine machine;
   if (options.has("node")) {
-    machine.node = &presets.node(preset_of(options, "node", "nodes", presets));
+    machine.node = &presets.node(preset_option(options, "node", "nodes", presets));
     machine.gpu = machine.node->gpu.name;
   }
   if (!options.has("gpu")) {
@@ -169,7 +159,7 @@ ImportMachine machine_from(const ParsedOptions& options, const PresetStore& pres
     throw UsageError(
         fmt::format("lockstep import: no --gpu; usage: lockstep {}", kImportSpec.usage));
   }
-  const std::string gpu = preset_of(options, "gpu", "gpus", presets);
+  const std::string gpu = preset_option(options, "gpu", "gpus", presets);
   if (machine.node != nullptr && gpu != machine.gpu) {
     throw UsageError(fmt::format("--gpu: found {}; allowed: the card of --node {}, {}",
                                  in_quotes(gpu), machine.node->name, machine.gpu));

@@ -29,7 +29,8 @@ int main(int argc, char** argv) try {
   lockstep::Console console{.out = std::cout,
                             .err = std::cerr,
                             .style = lockstep::style_of_terminal(::isatty(STDOUT_FILENO) == 1),
-                            .err_is_terminal = ::isatty(STDERR_FILENO) == 1};
+                            .err_is_terminal = ::isatty(STDERR_FILENO) == 1,
+                            .err_is_log = ::isatty(STDERR_FILENO) != 1};
   const std::vector<std::string> args(argv + 1, argv + argc);
   return static_cast<int>(lockstep::run_cli(args, console));
 } catch (const std::bad_alloc&) {

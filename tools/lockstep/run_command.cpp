@@ -75,7 +75,8 @@ constexpr std::array kRunOptions{
         "Of a scenario with \"serving\": write counters and histograms at the end of the run "
         "as OpenMetrics text, under the names that vLLM's servers have. Of one with \"queue\": "
         "GPUs held, free and broken, jobs that wait and power over time, with times from 0, "
-        "under the names of the Slurm exporter where it has one.",
+        "under the names of the Slurm exporter where it has one. Of a step or a run, whose power "
+        "is over time: --power-trace with a name that ends in .om.",
         "--metrics serving.prom", PathUse::writes},
     OptionSpec{"accounting", 0, "FILE", false,
                "Of a scenario with \"queue\": write what became of each job as `sacct -P` prints "
@@ -261,13 +262,8 @@ Answer formatted(const RunResult& result, const nlohmann::ordered_json& json,
 }
 
 void write_svg(const std::string& path, const RunResult& result) {
-  const TrainingJob& job = result.scenario.job;
   OutputFile file(path);
-  file.write(schedule_svg(
-      result.report,
-      fmt::format("{}: {}, {}, {}, step of {:.4g} s", result.scenario.file,
-                  name_of(job.parallelism.schedule), counted(job.parallelism.pipeline, "rank"),
-                  micro_batches_text(result.scenario), result.report.step_s)));
+  file.write(schedule_svg(result.report, schedule_title(result)));
   file.commit();
 }
 
@@ -332,8 +328,11 @@ void check_options(const ParsedOptions& options, ScenarioKind asked, ScenarioKin
     if (option.name == "jobs" && options.has("hash-seeds")) continue;
     const std::string found =
         kind == ScenarioKind::step ? "none" : fmt::format("\"{}\"", name_of(kind));
-    throw UsageError(fmt::format("lockstep run: --{} is for a scenario {}; {} has {}", option.name,
-                                 option.wanted, file, found));
+    const bool draws_power =
+        option.name == "metrics" && (asked == ScenarioKind::step || asked == ScenarioKind::run);
+    throw UsageError(fmt::format(
+        "lockstep run: --{} is for a scenario {}; {} has {}{}", option.name, option.wanted, file,
+        found, draws_power ? "; of a step or a run --power-trace FILE.om writes its power" : ""));
   }
 }
 
@@ -482,10 +481,12 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
   const auto& [path, text] = input;
   const ParsedScenario parsed = parse_scenario(path, text, changes_of(options));
   check_options(options, parsed);
-  require_kind(parsed.root,
-               {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue,
-                ScenarioKind::serving},
-               "no such key: lockstep comm simulates traffic and collectives");
+  require_kind(
+      parsed.root,
+      {ScenarioKind::run, ScenarioKind::jobs, ScenarioKind::rl, ScenarioKind::queue,
+       ScenarioKind::serving},
+      fmt::format("no such key in a scenario that is run: lockstep comm {} takes this file",
+                  parsed.root.file()));
   if (options.has("vary")) {
     return run_varied(path, [&](const auto&) { return text; }, presets, options, console);
   }

@@ -45,17 +45,18 @@ class GoalReader {
 
   /// The next word, number or sign.
   void next() {
+    taken_line_ = line_;
     skip();
     std::size_t end = at_;
     const auto is_word = [](char c) {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
     };
     while (end < text_.size() && is_word(text_[end])) ++end;
-    // "10b" is a number and its unit.
+    // "10b" is a number and its unit; "1e30" is no number.
     if (end > at_ && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
-      std::size_t digits = at_;
-      while (digits < end && std::isdigit(static_cast<unsigned char>(text_[digits])) != 0) ++digits;
-      end = digits;
+      const std::string_view digits = text_.substr(at_, end - 1 - at_);
+      const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+      if (text_[end - 1] == 'b' && std::ranges::all_of(digits, is_digit)) --end;
     }
     if (end == at_ && end < text_.size()) ++end;
     token_ = text_.substr(at_, end - at_);
@@ -121,6 +122,7 @@ class GoalReader {
       read_operation(rank);
       return;
     }
+    const std::size_t line = line_;
     const std::string label(word());
     if (take(":")) {
       if (!is_operation()) fail("calc, send or recv");
@@ -133,7 +135,10 @@ class GoalReader {
       return;
     }
     const bool starts = token_ == "irequires";
-    if (!starts && token_ != "requires") fail("\":\", requires or irequires");
+    if (!starts && token_ != "requires") {
+      fail_trace(fmt::format("{}:{}", file_, line), in_quotes(label),
+                 "calc, send or recv; or a label and then \":\", requires or irequires");
+    }
     next();
     const std::uint32_t node = labelled(label), other = labelled(std::string(word()));
     if (starts) {
@@ -156,7 +161,7 @@ class GoalReader {
   [[nodiscard]] std::uint32_t labelled(const std::string& label) const {
     const auto found = labels_.find(label);
     if (found == labels_.end()) {
-      fail_trace(fmt::format("{}:{}", file_, line_), "label " + in_quotes(label),
+      fail_trace(fmt::format("{}:{}", file_, taken_line_), "label " + in_quotes(label),
                  "labels of operations above, in the same rank");
     }
     return found->second;
@@ -197,7 +202,8 @@ class GoalReader {
   std::string_view text_;
   std::string_view token_;
   std::size_t at_ = 0;
-  std::size_t line_ = 1;
+  std::size_t line_ = 1;        ///< of the next word
+  std::size_t taken_line_ = 1;  ///< of the one before it
   std::optional<std::uint64_t> ranks_;
   std::vector<RankTrace> out_;
   std::unordered_map<std::string, std::uint32_t> labels_;

@@ -10,6 +10,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/trace/pytorch/kineto_json.hpp"
 #include "sim/trace/pytorch/operator_work.hpp"
 
 namespace lockstep {
@@ -81,7 +82,7 @@ class EtReader {
     try {
       if (!EtJson::parse(text, use).contains("nodes")) fail("no \"nodes\"");
     } catch (const EtJson::exception&) {
-      fail("a text that is no JSON");
+      fail(no_json_words(text));
     }
     if (out_.operators.empty()) fail("no node");
     std::ranges::stable_sort(out_.operators, {}, &ExecutionTrace::Operator::id);

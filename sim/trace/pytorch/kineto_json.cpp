@@ -1,10 +1,12 @@
 #include "sim/trace/pytorch/kineto_json.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/json_text.hpp"
 #include "sim/trace/trace_builder.hpp"
 
 namespace lockstep {
@@ -18,10 +20,10 @@ constexpr std::size_t kMostHeadValues = 1'000'000;
 
 std::optional<nlohmann::json> read_kineto_json(
     const std::string& file, std::string_view text,
-    const std::function<void(const nlohmann::json&)>& use) {
+    const std::function<void(const nlohmann::json&, std::size_t)>& use) {
   using Json = nlohmann::json;
   bool in_events = false;
-  std::size_t in_head = 0;
+  std::size_t in_head = 0, events = 0;
   const auto keep = [&](int depth, Json::parse_event_t what, Json& value) {
     if (depth > kDeepestEvent) {
       fail_trace(file, fmt::format("more than {} levels", kDeepestEvent),
@@ -37,12 +39,28 @@ std::optional<nlohmann::json> read_kineto_json(
         what == Json::parse_event_t::array_start) {
       return true;
     }
-    if (what == Json::parse_event_t::object_end && value.contains("ph")) use(value);
+    if (what == Json::parse_event_t::object_end && value.contains("ph")) use(value, events);
+    ++events;
     return false;
   };
   Json head = Json::parse(text, keep, false);
   if (head.is_discarded()) return std::nullopt;
   return head;
+}
+
+std::string no_json_words(std::string_view text) {
+  using Json = nlohmann::json;
+  try {
+    [[maybe_unused]] const Json kept =
+        Json::parse(text, [](int, Json::parse_event_t, const Json&) { return false; });
+  } catch (const Json::parse_error& error) {
+    // Its bytes are counted from 1.
+    return "a text that is no JSON from " +
+           place_in_text(text, std::max<std::size_t>(error.byte, 1) - 1);
+  } catch (const Json::exception&) {
+    return "a number beyond the range of JSON's";
+  }
+  return "a text that is no JSON";
 }
 
 std::string kineto_device(const nlohmann::json& head) {

@@ -1,6 +1,7 @@
 /// The JSON of a Kineto trace, event by event: traces have millions, and none is kept.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,13 +15,16 @@
 
 namespace lockstep {
 
-/// Calls `use` for each event (an object with "ph" in "traceEvents") and returns what is said of
-/// all of them: "distributedInfo" and "deviceProperties". Nothing for a text that is no JSON; the
-/// numbers that JSON lacks (quote_non_finite()) are for the caller. Throws InputError for more
-/// than 64 levels.
+/// Calls `use` for each event (an object with "ph" in "traceEvents", and its index there) and
+/// returns what is said of all of them: "distributedInfo" and "deviceProperties". Nothing for a
+/// text that is no JSON; the numbers that JSON lacks (quote_non_finite()) are for the caller.
+/// Throws InputError for more than 64 levels.
 std::optional<nlohmann::json> read_kineto_json(
     const std::string& file, std::string_view text,
-    const std::function<void(const nlohmann::json& event)>& use);
+    const std::function<void(const nlohmann::json& event, std::size_t index)>& use);
+
+/// What is wrong with such a text: "a text that is no JSON from line 3, column 9".
+std::string no_json_words(std::string_view text);
 
 /// Members of an event or its "args": text, or nothing; a number, also one in quotes; a number that
 /// names something, or kNoKinetoId.

@@ -43,7 +43,10 @@ class KinetoParser {
   /// Nothing for a text that is no JSON.
   std::optional<KinetoRecording> read(std::string_view text) {
     const auto head =
-        read_kineto_json(out_.file, text, [&](const KinetoJson& e) { read_event(e); });
+        read_kineto_json(out_.file, text, [&](const KinetoJson& event, std::size_t index) {
+          event_ = index;
+          read_event(event);
+        });
     if (!head) return std::nullopt;
     if (out_.gpu.empty()) fail("no kernel");
     read_head(*head);
@@ -68,7 +71,11 @@ class KinetoParser {
   }
   [[noreturn]] void fail_event(std::string_view name, std::string_view found,
                                std::string allowed) const {
-    fail_trace(out_.file, fmt::format("{} {}", in_quotes(name), found), std::move(allowed));
+    throw InputError({.file = out_.file,
+                      .pointer = fmt::format("/traceEvents/{}", event_),
+                      .found = fmt::format("{} {}", in_quotes(name), found),
+                      .allowed = std::move(allowed),
+                      .nearest = {}});
   }
 
   void read_event(const KinetoJson& json) {
@@ -297,8 +304,10 @@ class KinetoParser {
     for (std::size_t i = 0; i < events.size(); ++i) {
       const double after = spans[i].start - first;
       if (after > kLongestKineto) {
-        fail_event(out_.names[events[i].name], "more than ten days after the first event",
-                   "events of one run");
+        fail_trace(
+            out_.file,
+            in_quotes(out_.names[events[i].name]) + " more than ten days after the first event",
+            "events of one run");
       }
       events[i].start = std::llround(after * kPicosPerMicro);
       events[i].end = events[i].start + std::llround(spans[i].took * kPicosPerMicro);
@@ -306,6 +315,7 @@ class KinetoParser {
   }
 
   bool with_host_;
+  std::size_t event_ = 0;  ///< that is read, in "traceEvents"
   KinetoRecording out_;
   std::vector<Span> gpu_spans_, operator_spans_, runtime_spans_, mark_spans_;
   std::unordered_map<std::int64_t, Launch> launches_;  ///< by correlation; as in the file
@@ -320,11 +330,11 @@ class KinetoParser {
 
 KinetoRecording read_kineto_recording(const std::string& file, std::string_view text,
                                       bool with_host) {
-  auto out = KinetoParser(file, with_host).read(text);
+  if (auto out = KinetoParser(file, with_host).read(text)) return *std::move(out);
   // Once more, with the numbers that JSON lacks.
-  if (!out) out = KinetoParser(file, with_host).read(quote_non_finite(text));
-  if (!out) fail_trace(file, "a text that is no JSON", std::string(kKinetoForm));
-  return std::move(*out);
+  const std::string quoted = quote_non_finite(text);
+  if (auto out = KinetoParser(file, with_host).read(quoted)) return *std::move(out);
+  fail_trace(file, no_json_words(quoted), std::string(kKinetoForm));
 }
 
 KinetoRecording::Call kineto_call_named(std::string_view name) {

@@ -403,7 +403,8 @@ TEST_CASE("JsonCursor: bounds made of a missing key are not held against a value
     return root.at("levels").integer(1, 9);
   };
   CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
-        "p.json#/cluster: found 5; allowed: an object\n"
+        "p.json#/cluster: found 5; allowed: an object, such as "
+        "{\"node\":\"dgx_h100\",\"nodes\":4}\n"
         "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
 }
 
@@ -419,7 +420,8 @@ TEST_CASE("JsonCursor: what a wrong object would have had is not missed, nor hel
     return nodes;
   };
   CHECK(complaint_of([&] { (void)root.read_whole(read); }) ==
-        "p.json#/cluster: found 5; allowed: an object\n"
+        "p.json#/cluster: found 5; allowed: an object, such as "
+        "{\"node\":\"dgx_h100\",\"nodes\":4}\n"
         "p.json#/levels: found 0; allowed: a whole number from 1 to 9");
 }
 

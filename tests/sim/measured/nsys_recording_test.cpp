@@ -141,6 +141,33 @@ TEST_CASE("diagnose of Nsight Systems: ranges of emit_nvtx tell operators and th
   CHECK(recorded["unassigned"] == 0);
 }
 
+TEST_CASE("replay of Nsight Systems: a kernel without times, or years later, is one line") {
+  const test::TemporaryFolder folder;
+  const auto refused = [&](const std::string& name, const std::string& times) {
+    const std::string file = folder.path() + "/" + name + ".sqlite";
+    {
+      test::NsysDatabase(file).kernel("gemm", 0, 5, {});
+    }
+    SQLite::Database(file, SQLite::OPEN_READWRITE)
+        .exec(
+            "INSERT INTO StringIds VALUES (99, 'late'); "
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" +
+            times + ", 0, 7, 50331648, 98, 99)");
+    const test::Ran ran = test::lockstep_with({"replay", file, "--node", "dgx_h100"});
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    return ran.err.substr(std::min(ran.err.size(), file.size()));
+  };
+  const std::string no_times =
+      ": found \"late\" of CUPTI_ACTIVITY_KIND_KERNEL without a start and an end in nanoseconds; ";
+  CHECK(refused("null", "NULL, NULL").starts_with(no_times));
+  CHECK(refused("text", "'soon', 'later'").starts_with(no_times));
+  CHECK(refused("before", "-5, 5").starts_with(no_times));
+  CHECK(refused("overflow", "0, 4611686018427387904").starts_with(no_times));
+  CHECK(refused("late", "900000000000000, 900000000000005")
+            .starts_with(": found \"late\" more than ten days after the first event; "));
+}
+
 TEST_CASE("replay of Nsight Systems: a database of something else is one line") {
   const test::TemporaryFolder folder;
   const std::string file = folder.path() + "/x.sqlite";

@@ -134,6 +134,77 @@ TEST_CASE("new: what options say is in the file, and mistakes are one line") {
   CHECK(error_of({"step", "--scenario", "a.json"}).starts_with("--scenario: found \"a.json\""));
 }
 
+TEST_CASE("new: a service has replicas that hold its model, and runs") {
+  struct Case {
+    std::vector<std::string> args;
+    int replicas, tensor, pipeline;  // 0: not written
+    bool narrow;
+  };
+  // Weights of 16 bits of 671 B parameters take 1.34 TB, of 405 B 0.81 TB; a node has 0.64 TB.
+  const std::array cases{
+      Case{{"--model", "llama3_70b", "--nodes", "2"}, 2, 8, 0, false},
+      Case{{"--model", "llama3_405b", "--nodes", "4"}, 2, 8, 2, false},
+      Case{{"--model", "llama3_405b", "--nodes", "1"}, 1, 8, 0, true},
+      Case{{"--model", "deepseek_v3", "--nodes", "3"}, 1, 8, 3, false},
+      Case{{"--model", "deepseek_v3", "--nodes", "2"}, 1, 8, 2, true},
+  };
+  const TemporaryFolder folder;
+  for (const Case& each : cases) {
+    std::vector<std::string> args{"new", "serving", "-o", folder.path() + "/s.json"};
+    args.insert(args.end(), each.args.begin(), each.args.end());
+    CAPTURE(each.args[1]);
+    REQUIRE(lockstep_with(args).exit == Exit::ok);
+    const nlohmann::ordered_json serving =
+        parse_json_text("new", read_text_file(folder.path() + "/s.json"))["serving"];
+    const nlohmann::ordered_json& both = serving["pools"]["both"];
+    CHECK(both["replicas"] == each.replicas);
+    CHECK(both["tensor"] == each.tensor);
+    CHECK(both.value("pipeline", 0) == each.pipeline);
+    CHECK(serving.value("weights", "") == (each.narrow ? "fp8" : ""));
+    const Ran ran =
+        lockstep_with({"run", folder.path() + "/s.json", "--set", "serving.load.requests=20"});
+    CAPTURE(ran.err);
+    CHECK(ran.exit == Exit::ok);
+  }
+}
+
+TEST_CASE("new: what cannot be served, or has too few nodes, is one line") {
+  const auto error_of = [](std::vector<std::string> args) {
+    args.insert(args.begin(), "new");
+    const Ran ran = lockstep_with(args);
+    CHECK(ran.exit == Exit::bad_input);
+    CHECK(ran.out.empty());
+    return ran.err;
+  };
+  CHECK(error_of({"serving", "--model", "deepseek_v3", "--nodes", "1"}) ==
+        "--nodes: found \"1\"; allowed: at least 2 of dgx_h100, which hold deepseek_v3 with "
+        "weights of 8 bits\n");
+  for (const char* model : {"flux1_dev", "sdxl", "dit_xl_2", "bert_large", "t5_v1_1_xxl"}) {
+    CHECK(error_of({"serving", "--model", model})
+              .ends_with("allowed: a decoder alone, which answers token by token\n"));
+  }
+  CHECK(error_of({"jobs", "--nodes", "1"}) ==
+        "--nodes: found \"1\"; allowed: at least 2: one for each of the two jobs\n");
+  const nlohmann::ordered_json odd =
+      parse_json_text("new", lockstep_with({"new", "jobs", "--nodes", "3"}).out);
+  CHECK(odd["cluster"]["nodes"] == 3);
+  CHECK(odd["about"] == "llama3_8b on 3 nodes of dgx_h100: two trainings of 1 node each.");
+}
+
+TEST_CASE("new: each price of a plan is called an example") {
+  const std::string text = lockstep_with({"new", "plan"}).out;
+  for (const char* price : {"\"cost\": {", "\"price\": {"}) {
+    for (std::size_t at = text.find(price); at != std::string::npos;
+         at = text.find(price, at + 1)) {
+      const std::size_t line = text.rfind('\n', text.rfind('\n', at) - 1) + 1;
+      CAPTURE(text.substr(line, at - line));
+      CHECK(text.substr(line, at - line).find("// Example") +
+                text.substr(line, at - line).find("// An example") !=
+            2 * std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("new: a comment stands above its member, and the text reads back as the document") {
   const nlohmann::ordered_json document = nlohmann::ordered_json::parse(
       R"({"a": 1, "b": {"c": [1, 2], "d": "// no comment"}, "e": [{"f": 2}]})");

@@ -117,6 +117,19 @@ TEST_CASE("lockstep plan: its point is what lockstep run says about the same job
   check();
 }
 
+TEST_CASE("lockstep plan: at a site with a limit it says which power is held and which is told") {
+  const auto ran =
+      lockstep_with({"plan", LOCKSTEP_SOURCE_DIR "/scenarios/plans/train-70b-demand-charge.json",
+                     "--samples", "10", "--format", "json"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  int said = 0;
+  const Json answer = Json::parse(ran.out);
+  for (const Json& assumed : answer.at("assumptions")) {
+    said += assumed.get<std::string>().starts_with("run.site.limit: 1.3 MW or more");
+  }
+  CHECK(said == 1);
+}
+
 TEST_CASE("lockstep plan: at a site it pays, emits and peaks as lockstep run does, hour by hour") {
   Json scenario = Json::parse(R"({
     "model": "llama3_8b", "batch": {"sequences": 128, "micro": 1, "tokens": 8192},

@@ -284,6 +284,7 @@ TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") 
   CHECK(other.exit == Exit::bad_input);
   CHECK(other.err.find("--metrics is for a scenario with \"queue\" or \"serving\"") !=
         std::string::npos);
+  CHECK(other.err.find("--power-trace FILE.om") != std::string::npos);
 }
 
 TEST_CASE("lockstep run, serving: an option that a service would not follow is refused") {

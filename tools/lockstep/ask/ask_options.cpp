@@ -1,11 +1,16 @@
 #include "tools/lockstep/ask/ask_options.hpp"
 
 #include <array>
+#include <filesystem>
 #include <fmt/format.h>
+#include <system_error>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/json_cursor.hpp"
+#include "models/base/json_text.hpp"
 #include "models/base/output_file.hpp"
+#include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/search/rebase_files.hpp"
 #include "tools/console/progress.hpp"
@@ -34,11 +39,18 @@ bool asks_without_file(const ParsedOptions& options, std::string_view first,
                   sets_model ? ", or --set model=" + options.get("model") : std::string()));
 }
 
+std::string model_option(const ParsedOptions& options) {
+  const std::string written = options.get("model");
+  std::error_code none;
+  if (written != kStandardInput && !std::filesystem::is_fifo(written, none)) return written;
+  return write_json(JsonCursor::parse(written, quote_non_finite(read_text_file(written))).json());
+}
+
 std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first) {
   constexpr std::array<std::string_view, 8> kNames{"model", "node",   "cluster",   "nodes",
                                                    "gpus",  "fabric", "sequences", "tokens"};
   if (!asks_without_file(options, first, kNames)) return std::nullopt;
-  return Ask{.model = options.get("model"),
+  return Ask{.model = model_option(options),
              .cluster = options.get("cluster"),
              .node = options.get("node"),
              .nodes = options.get("nodes"),

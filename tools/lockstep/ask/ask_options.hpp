@@ -65,6 +65,10 @@ inline constexpr std::array kAskOptions{kAskModel, kAskNode,   kAskCluster,   kA
 bool asks_without_file(const ParsedOptions& options, std::string_view first,
                        std::span<const std::string_view> parts, std::string_view what = "scenario");
 
+/// --model as Ask::model takes it: what can be read only once, standard input ("-") or a pipe, is
+/// its text. Throws InputError where that is no JSON object.
+std::string model_option(const ParsedOptions& options);
+
 /// What the options ask; nothing where `first`, with which a question begins, is not given. Throws
 /// UsageError where a file is given beside it, or another of these options without it.
 std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first = "model");

@@ -11,7 +11,7 @@ std::optional<PlanAsk> plan_ask_of(const ParsedOptions& options) {
   constexpr std::array<std::string_view, 6> kPlanParts{"training", "node", "gpus",
                                                        "time",     "usd",  "price"};
   if (!asks_without_file(options, "model", kPlanParts, "plan")) return std::nullopt;
-  return PlanAsk{.model = options.get("model"),
+  return PlanAsk{.model = model_option(options),
                  .training = options.get("training"),
                  .node = options.get("node"),
                  .gpus = options.get("gpus"),

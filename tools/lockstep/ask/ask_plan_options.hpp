@@ -23,7 +23,9 @@ inline constexpr OptionSpec kPlanTraining{"training",
                                           0,
                                           "TOKENS",
                                           false,
-                                          "With --model: how many tokens it is trained on.",
+                                          "With --model: how many tokens it is trained on. "
+                                          "What that costs follows where there is a price: a "
+                                          "server's own, or --price.",
                                           "--training \"15 T tokens\""};
 inline constexpr OptionSpec kPlanNode{"node",
                                       0,
@@ -46,7 +48,12 @@ inline constexpr OptionSpec kPlanGpus{"gpus",
                                       "With --model: these sizes of each server, in GPUs.",
                                       "--gpus 2048,4096"};
 inline constexpr OptionSpec kPlanUsd{
-    "usd", 0, "USD", false, "With --model: what it may cost in all.", "--usd 25000000"};
+    "usd",
+    0,
+    "USD",
+    false,
+    "With --model: what it may cost in all. Every server needs a price: its own, or --price.",
+    "--usd 25000000"};
 inline constexpr OptionSpec kPlanPrice{
     "price",
     0,

@@ -18,6 +18,7 @@
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/ask.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/author/new_scenario.hpp"
 #include "tools/lockstep/author/questions.hpp"
 #include "tools/lockstep/cli.hpp"
@@ -139,7 +140,7 @@ Exit run_new(const ParsedOptions& options, Console& console) {
   std::string kind = options.positionals.empty() ? "" : options.positionals.front();
   if (!kind.empty()) (void)kind_named(kind);
   NewWish wish;
-  wish.model = options.get("model", wish.model);
+  if (options.has("model")) wish.model = model_option(options);
   wish.node = options.get("node", wish.node);
   wish.nodes = whole_number(options, "nodes", wish.nodes, kMostNewNodes);
   wish.scenario = options.get("scenario");

@@ -3,13 +3,21 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/scenario/read_serving.hpp"
 #include "sim/search/ask.hpp"
+#include "sim/search/ask_parts.hpp"
 #include "sim/search/rebase_files.hpp"
+#include "sim/search/serving_layouts.hpp"
 #include "tools/lockstep/author/commented_json.hpp"
 
 namespace lockstep {
@@ -41,6 +49,8 @@ constexpr std::array kNewComments{
     JsonComment{"/jobs/*/nodes", "Every second node, so that the jobs meet on leaves."},
     JsonComment{"/serving/load",
                 "Requests a second, how many, and how long prompts and answers are, in tokens."},
+    JsonComment{"/serving/weights",
+                "Format of the layers' products; those of 16 bits need more GPUs than these."},
     JsonComment{"/serving/pools",
                 "Replicas that do both; or \"prefill\" and \"decode\" apart. Engines: lockstep "
                 "list engines."},
@@ -56,9 +66,13 @@ constexpr std::array kNewComments{
     JsonComment{"/limits", "What a plan has to keep to, and how sure."},
     JsonComment{"/samples", "Draws of what is uncertain: errors of predictions, failures."},
     JsonComment{"/scenario", "What all candidates have."},
+    JsonComment{"/scenario/cost",
+                "Examples: ports and cables, the building, the years that pay for all, power."},
     JsonComment{"/candidates", "Machines that are compared; sizes are tried one by one."},
     JsonComment{"/candidates/*/layout", "tuned: searched for each size."},
     JsonComment{"/candidates/*/scenario", "What this candidate has beside it."},
+    JsonComment{"/candidates/*/scenario/cost", "Examples: what a GPU and the rest of a node cost."},
+    JsonComment{"/candidates/*/scenario/price", "An example: what a GPU costs an hour."},
     JsonComment{"/axes", "What is varied: a place in the scenario, and its values."},
     JsonComment{"/objective", "What the best point is best in: a number of the answer."},
 };
@@ -71,9 +85,14 @@ Json asked_step(const NewWish& wish, int nodes, const PresetStore& presets) {
   return step;
 }
 
+/// The model where a sentence names it.
+std::string model_words(const NewWish& wish) {
+  return wish.model.starts_with('{') ? "A model" : wish.model;
+}
+
 std::string new_about(const NewWish& wish, std::string_view what) {
-  return fmt::format("{} on {} {} of {}: {}.", wish.model, wish.nodes,
-                     wish.nodes == 1 ? "node" : "nodes", wish.node, what);
+  return fmt::format("{} on {} of {}: {}.", model_words(wish), counted(wish.nodes, "node"),
+                     wish.node, what);
 }
 
 Json new_step(const NewWish& wish, const PresetStore& presets) {
@@ -108,7 +127,8 @@ Json new_weeks(const NewWish& wish, const PresetStore& presets) {
 }
 
 Json new_jobs(const NewWish& wish, const PresetStore& presets) {
-  const int half = std::max(1, wish.nodes / 2);
+  if (wish.nodes < 2) fail_option("--nodes", "1", "at least 2: one for each of the two jobs");
+  const int half = wish.nodes / 2;
   const Json asked = asked_step(wish, half, presets);
   Json jobs = Json::array();
   for (const int first : {0, 1}) {
@@ -119,25 +139,97 @@ Json new_jobs(const NewWish& wish, const PresetStore& presets) {
                     {"batch", asked["batch"]}});
     if (asked.contains("recompute")) jobs.back()["recompute"] = asked["recompute"];
   }
-  return {{"about", new_about(wish, "two trainings of half of them each")},
-          {"cluster", {{"node", wish.node}, {"nodes", 2 * half}, {"fabric", "fat_tree_2_to_1"}}},
-          {"steps", 3},
-          {"jobs", std::move(jobs)}};
+  return {
+      {"about", new_about(wish, fmt::format("two trainings of {} each", counted(half, "node")))},
+      {"cluster", {{"node", wish.node}, {"nodes", wish.nodes}, {"fabric", "fat_tree_2_to_1"}}},
+      {"steps", 3},
+      {"jobs", std::move(jobs)}};
 }
 
-Json new_serving(const NewWish& wish, const PresetStore& presets) {
-  const int gpus = presets.node(presets.meant("nodes", wish.node)).gpus;
-  return {{"about", new_about(wish, "requests on one replica a node")},
-          {"model", asked_model(wish.model, presets)},
+/// A service of one pool, with the layout of its replicas.
+Json service_of(const NewWish& wish, const PresetStore& presets, const ServingPool& pool) {
+  Json layout{{"replicas", pool.replicas}, {"tensor", pool.tensor}};
+  if (pool.pipeline > 1) layout["pipeline"] = pool.pipeline;
+  layout["engine"] = "vllm";
+  return {{"model", asked_model(wish.model, presets)},
           {"cluster", {{"node", wish.node}, {"nodes", wish.nodes}}},
           {"serving",
            {{"load",
-             {{"rate", 2 * wish.nodes},
+             {{"rate", 2 * pool.replicas},
               {"requests", 2000},
               {"input", {{"mean", 1000}, {"sigma", 0.9}, {"most", 8000}}},
               {"output", {{"mean", 200}, {"sigma", 0.9}, {"most", 1000}}}}},
-            {"pools", {{"both", {{"replicas", wish.nodes}, {"tensor", gpus}, {"engine", "vllm"}}}}},
+            {"pools", {{"both", std::move(layout)}}},
             {"objectives", {{"ttft", "1 s"}, {"tpot", "50 ms"}}}}}};
+}
+
+/// The service that is asked for, before its layout is known. Throws InputError for models that
+/// cannot be served.
+ServingSpec service_to_fit(const NewWish& wish, const PresetStore& presets) {
+  try {
+    const std::string text = write_json(service_of(wish, presets, {}));
+    return read_serving(JsonCursor::parse(std::string(kAskedFile), text), presets,
+                        ServingLayouts::searched);
+  } catch (const InputError& error) {
+    throw told_of_option(error);
+  }
+}
+
+/// A replica that holds its model and the longest request.
+struct FittingReplica {
+  ServingPool pool;
+  bool narrow = false;  ///< with weights of 8 bits, which the scenario has to say
+};
+
+/// As wide as a node and the model allow, on as few nodes as will do. With the formats of `spec`
+/// where its nodes hold those, else with weights of 8 bits.
+std::optional<FittingReplica> smallest_replica(ServingSpec spec) {
+  const int gpus = spec.cluster.node.gpus;
+  std::vector<int> widths;
+  for (int width = 1; width <= gpus; ++width) {
+    if (gpus % width == 0) widths.push_back(width);
+  }
+  const ServingPool like = spec.pools.front();
+  for (const bool narrow : {false, true}) {
+    if (narrow) spec.weights = spec.experts = WeightFormat::fp8;
+    for (int stages = 1; stages <= std::min(spec.cluster.nodes, spec.model.layers); ++stages) {
+      const FoundLayouts found = serving_layouts(
+          spec, like,
+          {.tensor = widths, .pipeline = {stages}, .attention_data = {1}, .expert = {1}});
+      if (!found.pools.empty()) return FittingReplica{found.pools.back(), narrow};
+    }
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void fail_to_fit(const NewWish& wish, ServingSpec spec) {
+  spec.cluster.nodes = spec.model.layers;
+  spec.weights = spec.experts = WeightFormat::fp8;
+  const std::optional<FittingReplica> larger = smallest_replica(std::move(spec));
+  if (!larger) {
+    fail_option("--model", wish.model,
+                fmt::format("a model that the GPUs of {} can share out", wish.node));
+  }
+  fail_option("--nodes", std::to_string(wish.nodes),
+              fmt::format("at least {} of {}, which hold {} with weights of 8 bits",
+                          larger->pool.pipeline, wish.node, model_words(wish)));
+}
+
+Json new_serving(const NewWish& wish, const PresetStore& presets) {
+  const ServingSpec spec = service_to_fit(wish, presets);
+  std::optional<FittingReplica> fits = smallest_replica(spec);
+  if (!fits) fail_to_fit(wish, spec);
+  ServingPool& pool = fits->pool;
+  pool.replicas = spec.cluster.gpus() / pool.gpus();
+  Json out{{"about",
+            new_about(wish, fmt::format("requests on {} of {}", counted(pool.replicas, "replica"),
+                                        counted(pool.gpus(), "GPU")))}};
+  out.update(service_of(wish, presets, pool));
+  if (!fits->narrow) return out;
+  Json serving{{"weights", "fp8"}};
+  serving.update(out["serving"]);
+  out["serving"] = std::move(serving);
+  return out;
 }
 
 Json new_queue(const NewWish& wish, const PresetStore& presets) {

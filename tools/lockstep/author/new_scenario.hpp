@@ -13,7 +13,7 @@ namespace lockstep {
 
 /// What a new scenario is made for.
 struct NewWish {
-  std::string model = "llama3_8b";
+  std::string model = "llama3_8b";  ///< as Ask::model
   std::string node = "dgx_h100";
   int nodes = 4;
   std::string scenario{};  ///< of a sweep: the file whose values are varied

@@ -10,6 +10,7 @@
 
 #include "models/base/input_error.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/lockstep/ask/ask_options.hpp"
 
 namespace lockstep {
 namespace {
@@ -93,7 +94,7 @@ JobImportOptions job_options(const ParsedOptions& options) {
   out.node = options.get("node");
   if (options.has("nodes")) out.nodes = whole_number(options, "nodes", 1, kMostImportedNodes);
   if (options.has("tokens")) out.tokens = whole_number(options, "tokens", 1, kMostImportedTokens);
-  out.model = options.get("model");
+  out.model = model_option(options);
   out.set = options.all("set");
   const std::string file = options.get("output", "-");
   if (file != "-") out.scenario_file = file;

@@ -25,24 +25,11 @@ constexpr int kMostRecordedStep = 1'000'000'000;
 RecordedStackBase recorded_base(const ParsedOptions& options, const PresetStore& presets) {
   RecordedStackBase base{.stack = std::string(kDefaultStack)};
   if (options.has("like")) {
-    base.stack = presets.meant("stacks", options.get("like"));
+    base.stack = preset_option(options, "like", "stacks", presets);
     base.named = true;
-    if (base.stack.empty()) {
-      const std::vector<std::string> names = presets.names("stacks");
-      throw UsageError(fmt::format("--like: found {}; allowed: {}{}",
-                                   in_quotes(options.get("like")), listed(names),
-                                   did_you_mean(options.get("like"), names)));
-    }
   }
   if (options.has("node")) {
-    const std::string name = presets.meant("nodes", options.get("node"));
-    if (name.empty()) {
-      const std::vector<std::string> names = presets.names("nodes");
-      throw UsageError(fmt::format("--node: found {}; allowed: {}{}",
-                                   in_quotes(options.get("node")), listed(names),
-                                   did_you_mean(options.get("node"), names)));
-    }
-    const NodeSpec& node = presets.node(name);
+    const NodeSpec& node = presets.node(preset_option(options, "node", "nodes", presets));
     if (node.host) base.host_slowness = node.host->launch_slowness;
   }
   return base;

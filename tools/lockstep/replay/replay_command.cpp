@@ -236,7 +236,9 @@ AnswerBasis replay_basis(const ReplayStudy& study, const ParsedOptions& options,
                     .named = presets_of(study.cluster, presets)};
   basis.simulated.insert(basis.simulated.begin(), NamedWords{"Trace", study.trace.files.front()});
   const bool told = options.has("recorded-on");
-  const std::string card = told ? presets.gpu(options.get("recorded-on")).name : study.trace.device;
+  const std::string card =
+      told ? presets.gpu(preset_option(options, "recorded-on", "gpus", presets)).name
+           : study.trace.device;
   if (!card.empty()) basis.simulated.push_back({"Recorded on", card});
   if (told) basis.named.emplace_back("gpus", card);
   return basis;
@@ -250,7 +252,7 @@ void read_onto_card(const ParsedOptions& options, const PresetStore& presets,
     note_other_card(study.trace, where.gpu());
     return;
   }
-  const GpuSpec& recorded = presets.gpu(options.get("recorded-on"));
+  const GpuSpec& recorded = presets.gpu(preset_option(options, "recorded-on", "gpus", presets));
   study.trace = read_trace(options, recorded, where.ranks());
   check_device(study.trace.files.front(), study.trace.device, recorded.name, "--recorded-on",
                presets, study.trace.notes);

@@ -138,22 +138,27 @@ json dots_chart(std::span<const ChartDot> dots, std::span<const std::string> gro
                       {"data", std::move(line)}});
   }
   std::vector<json> data(groups.size(), json::array());
+  std::vector<bool> all_marked(groups.size(), true);
   for (const ChartDot& dot : dots) {
+    const std::size_t group = std::min(dot.colour, groups.size() - 1);
+    all_marked[group] = all_marked[group] && dot.marked;
     json point{{"value", {four_digits(dot.x), four_digits(dot.y), words.size()}}};
     if (dot.marked) {
       point["symbolSize"] = 16;
       point["itemStyle"] = {{"color", "@accent"}, {"opacity", 1}};
     }
-    data[std::min(dot.colour, groups.size() - 1)].push_back(std::move(point));
+    data[group].push_back(std::move(point));
     words.push_back(dot.words);
   }
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (data[g].empty()) continue;
-    series.push_back({{"type", "scatter"},
-                      {"name", groups[g]},
-                      {"symbolSize", dots.size() > 200 ? 6 : 11},
-                      {"itemStyle", {{"color", chart_colour(g)}, {"opacity", 0.8}}},
-                      {"data", std::move(data[g])}});
+    series.push_back(
+        {{"type", "scatter"},
+         {"name", groups[g]},
+         {"symbolSize", dots.size() > 200 ? 6 : 11},
+         {"itemStyle",
+          {{"color", all_marked[g] ? std::string("@accent") : chart_colour(g)}, {"opacity", 0.8}}},
+         {"data", std::move(data[g])}});
   }
   const bool legend = series.size() > 1;
   json out{{"lockstep", {{"words", words}}},

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
-#include "sim/scenario/names.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -48,15 +47,12 @@ void add_timeline(Page& page, const RunResult& result) {
                 "--trace writes it."));
     return;
   }
-  const std::string title =
-      fmt::format("{} on {}", name_of(result.scenario.job.parallelism.schedule),
-                  counted(static_cast<double>(report.stages.size()), "stage"));
   page.picture({.title = "Timeline",
                 .about = "Passes of the first replica from left to right, with their micro batch; "
                          "white is waiting.",
                 .summary = fmt::format("The pipeline schedule: {} rows of passes over {}.",
                                        report.stages.size(), page_duration(report.step_s))},
-               Html::markup(schedule_svg(report, title)), kTimelineLeast);
+               Html::markup(schedule_svg(report, schedule_title(result))), kTimelineLeast);
 }
 
 BarPart part_of_time(const std::vector<const StageReport*>& stages, const BucketInfo& info,

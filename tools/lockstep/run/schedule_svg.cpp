@@ -10,7 +10,10 @@
 #include <tuple>
 #include <utility>
 
+#include "models/base/number_text.hpp"
+#include "sim/scenario/names.hpp"
 #include "tools/console/written.hpp"
+#include "tools/lockstep/run/run_pools.hpp"
 
 namespace lockstep {
 namespace {
@@ -203,6 +206,15 @@ class Drawing {
 
 std::string schedule_svg(const StepReport& report, const std::string& title) {
   return Drawing{report}.text(title);
+}
+
+std::string schedule_title(const RunResult& result) {
+  const Scenario& scenario = result.scenario;
+  const Parallelism& layout = scenario.job.parallelism;
+  return fmt::format("{} on {}: {}, {}, {}, step of {}", scenario.job.model.name,
+                     counted(scenario.gpus(), "GPU"), name_of(layout.schedule),
+                     counted(layout.pipeline, "rank"), micro_batches_text(scenario),
+                     duration_text(result.report.step_s));
 }
 
 }  // namespace lockstep

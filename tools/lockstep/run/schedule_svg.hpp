@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "sim/answer/step_answer.hpp"
 #include "sim/step/step_report.hpp"
 
 namespace lockstep {
@@ -12,5 +13,9 @@ namespace lockstep {
 /// have their micro batch written on them where there is room. Requires a report that recorded its
 /// timeline and kept its actors.
 std::string schedule_svg(const StepReport& report, const std::string& title);
+
+/// The title of that picture: "llama3_405b on 16,384 GPUs: interleaved, 16 ranks, 16 micro batches
+/// of 1, step of 6.92 s".
+std::string schedule_title(const RunResult& result);
 
 }  // namespace lockstep

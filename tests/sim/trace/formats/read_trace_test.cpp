@@ -301,6 +301,14 @@ TEST_CASE("read_goal: a mistake names the line") {
   const std::vector<std::pair<std::string, std::string>> mistakes{
       {"num_ranks 1\nrank 0 {\nl1: wait 5\n}",
        R"(p.goal:3: found "wait"; allowed: calc, send or recv)"},
+      {"num_ranks 1\nrank 0 {\ncalc 1e30\ncalc 5\n}",
+       R"(p.goal:3: found "1e30"; allowed: the time in nanoseconds, a whole number up to )"
+       R"(864000000000000)"},
+      {"num_ranks 1\nrank 0 {\nl1\ncalc 5\n}",
+       R"(p.goal:3: found "l1"; allowed: calc, send or recv; or a label and then ":", requires or )"
+       "irequires"},
+      {"num_ranks 1\nrank 0 {\nl1: calc 5\nl1 requires l2\ncalc 5\n}",
+       R"(p.goal:4: found label "l2"; allowed: labels of operations above, in the same rank)"},
       {"num_ranks 1\nrank 0 {\nl1 requires l2\n}",
        R"(p.goal:3: found label "l1"; allowed: labels of operations above, in the same rank)"},
       {"num_ranks 2\nrank 0 {\n}", "p.goal: found 1 rank; allowed: the 2 that num_ranks says"},
@@ -381,8 +389,12 @@ TEST_CASE("read_kineto: a mistake names the kernel") {
        "t.0.json: found no kernel; allowed: a trace of the PyTorch profiler (export_chrome_trace) "
        "with GPU kernels"},
       {R"({"traceEvents": [)",
-       "t.0.json: found a text that is no JSON; allowed: a trace of the "
-       "PyTorch profiler (export_chrome_trace) with GPU kernels"}};
+       "t.0.json: found a text that is no JSON from line 1, column 18; allowed: a trace of the "
+       "PyTorch profiler (export_chrome_trace) with GPU kernels"},
+      {R"({"traceEvents": [{"ph": "M"}, {"name": "no event"})" + kineto_kernel("gemm", 0, -1, 7) +
+           "]}",
+       "t.0.json#/traceEvents/2: found \"gemm\" without times; allowed: \"ts\" and \"dur\" in "
+       "microseconds"}};
   for (const auto& [text, line] : mistakes) CHECK(read_mistake("t.0.json", text) == line);
 }
 
