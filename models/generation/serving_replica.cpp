@@ -73,11 +73,11 @@ ServingReplica::Kind ServingReplica::kind_of(LayerKind kind, int count) const {
   const KindShape shape = shape_of(spec_.model, kind);
   Kind out{.count = count,
            .sums = kind.sums(),
-           .attends = kind.mixer == Mixer::attention,
            .latent = kind.mixer == Mixer::attention && shape.latent,
            .keys = {},
            .products = {},
            .cache = LayerCache(spec_.model, kind, tensor)};
+  out.attends = out.cache.attends();
   const Layer layer = declare_layer(spec_.model, kind);
   out.small_bytes = kNormBytes * spec_.model.hidden;
   for_each_product(layer, [&](const Product& p) {

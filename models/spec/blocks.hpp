@@ -64,13 +64,15 @@ struct MixerKind {
   /// What "model_type" of config.json begins with where layers are of this type and attention.
   std::string_view family = {};
 };
-/// Other kinds of attention are made from it.
-extern const MixerKind kAttentionMixer;
+/// Other mixers are made from these.
+extern const MixerKind kAttentionMixer, kMambaMixer;
 std::span<const MixerKind* const> mixer_kinds();
 const MixerKind& info(Mixer mixer);
 /// The widest of all mixers that a model says numbers of.
 double mixer_columns(const TransformerShape& m);
 
+/// Blocks beside each other gather their input once, and scatter one sum.
+void join_exchanges(Layer& out);
 /// Attention over an encoder's result: another text, of its own length and width.
 void add_cross_attention(const TransformerShape& m, const KindShape& kind, Layer& out);
 /// What chooses the keys of a layer that has an index of its own.

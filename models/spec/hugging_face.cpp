@@ -231,7 +231,7 @@ std::vector<std::string> family_names() {
   for (const Family& family : kFamilies) names.emplace_back(family.type);
   for (const auto& types :
        {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested),
-        encoder_families(), recurrent_families(), mosaic_families()}) {
+        encoder_families(), recurrent_families(), mosaic_families(), varied_families()}) {
     for (const std::string_view type : types) {
       if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
     }
@@ -516,6 +516,15 @@ std::string family_of(const JsonCursor& config) {
   return grok ? "grok1" : type;
 }
 
+/// Families that a file of their own reads.
+struct OwnReader {
+  std::span<const std::string_view> (*families)();
+  void (*read)(const JsonCursor& config, std::string_view type, TransformerShape& m);
+};
+constexpr std::array kOwnReaders{OwnReader{recurrent_families, read_recurrent},
+                                 OwnReader{mosaic_families, read_mosaic},
+                                 OwnReader{varied_families, read_varied}};
+
 /// The decoder of a file, or of a `part` of one.
 HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name,
                               bool part = false) {
@@ -533,13 +542,10 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
     }
     return model;
   }
-  if (is_one_of(type, recurrent_families()) || is_one_of(type, mosaic_families())) {
+  for (const OwnReader& one : kOwnReaders) {
+    if (!is_one_of(type, one.families())) continue;
     HuggingFaceModel model;
-    if (is_one_of(type, recurrent_families())) {
-      read_recurrent(config, type, model.shape);
-    } else {
-      read_mosaic(config, type, model.shape);
-    }
+    one.read(config, type, model.shape);
     model.shape.name = std::move(name);
     return model;
   }

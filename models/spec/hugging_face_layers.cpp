@@ -411,10 +411,7 @@ class LayerReader {
   /// As many heads of keys and values as of queries; which layers have it says a list, or all but
   /// the last of each group and what is behind the last whole group have it (Ring).
   void read_linear() {
-    Mixer mixer{};
-    for (const MixerKind* kind : mixer_kinds()) {
-      if (kind->name == "linear_attention") mixer = kind->mixer;
-    }
+    const Mixer mixer = mixer_called("linear_attention");
     MixerNumbers& numbers = shape_.mixers[static_cast<std::size_t>(mixer)];
     numbers[0] = shape_.heads;
     numbers[1] = shape_.head_dim;
@@ -700,22 +697,7 @@ class LayerReader {
       }
       if (set_layout(marked, shape_.experts)) return;
     }
-    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    shape_.pattern.clear();
-    for (KindShape layer : layers_) {
-      auto same = std::ranges::find_if(shape_.kinds, [&](KindShape known) {
-        known.letter.clear();
-        return known == layer;
-      });
-      if (same == shape_.kinds.end()) {
-        if (shape_.kinds.size() == kLetters.size()) {
-          config_.fail("at most " + std::to_string(kLetters.size()) + " kinds of layers");
-        }
-        layer.letter = kLetters[shape_.kinds.size()];
-        same = shape_.kinds.insert(shape_.kinds.end(), layer);
-      }
-      shape_.pattern += same->letter;
-    }
+    set_kinds(config_, layers_, shape_);
   }
 
   const JsonCursor& config_;
@@ -726,6 +708,32 @@ class LayerReader {
 };
 
 }  // namespace
+
+Mixer mixer_called(std::string_view name) {
+  const auto kinds = mixer_kinds();
+  return (*std::ranges::find_if(kinds, [&](const MixerKind* kind) { return kind->name == name; }))
+      ->mixer;
+}
+
+void set_kinds(const JsonCursor& config, const std::vector<KindShape>& layers,
+               TransformerShape& shape) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  shape.pattern.clear();
+  for (KindShape layer : layers) {
+    auto same = std::ranges::find_if(shape.kinds, [&](KindShape known) {
+      known.letter.clear();
+      return known == layer;
+    });
+    if (same == shape.kinds.end()) {
+      if (shape.kinds.size() == kLetters.size()) {
+        config.fail("at most " + std::to_string(kLetters.size()) + " kinds of layers");
+      }
+      layer.letter = kLetters[shape.kinds.size()];
+      same = shape.kinds.insert(shape.kinds.end(), layer);
+    }
+    shape.pattern += same->letter;
+  }
+}
 
 const MixerKind* mixer_of_family(std::string_view type) {
   for (const MixerKind* kind : mixer_kinds()) {

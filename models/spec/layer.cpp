@@ -70,7 +70,8 @@ void save_stream(const TransformerShape& m, const KindShape& k, Layer& out) {
   save(AdapterModule::mlp_up, behind ? std::optional{Recomputed::projection} : std::nullopt);
 }
 
-/// Blocks beside each other gather their input once, and scatter one sum.
+}  // namespace
+
 void join_exchanges(Layer& out) {
   std::optional<PairExchange> joined;
   for (const Row& row : out.rows) {
@@ -81,8 +82,6 @@ void join_exchanges(Layer& out) {
   std::erase_if(out.rows, [](const Row& row) { return std::holds_alternative<PairExchange>(row); });
   if (joined) out.rows.emplace_back(*joined);
 }
-
-}  // namespace
 
 bool recomputes(const RecomputeModules& m, Recomputed what) {
   switch (what) {

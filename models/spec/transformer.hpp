@@ -105,7 +105,7 @@ using MixerNumbers = std::array<int, 6>;
 /// A kind of layer of a model whose layers differ by more than experts and windows. Numbers that
 /// are 0 are those of the model.
 struct KindShape {
-  std::string letter;  ///< in TransformerShape::pattern
+  std::string letter{};  ///< in TransformerShape::pattern
   Mixer mixer = Mixer::attention;
   int heads = 0;                ///< of queries
   int kv_heads = 0;             ///< of keys and values

@@ -222,6 +222,73 @@ constexpr std::array kCases{
         [](const Drawn& d) { return 5.0 * d.hidden * 8 * d.head_dim + d.mlp(); },
         [](const Drawn& d) { return 8.0 * (512.0 * d.head_dim + 4.0 * d.head_dim * d.head_dim); },
         false},
+    KindCase{"attention and Mamba-2 beside each other",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("mamba": {{"heads": 8, "head_dim": {}, "groups": 4, "state": 64}},
+                      "kinds": [{{"letter": "x", "mixer": "attention_and_mamba", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double inner = 8.0 * d.head_dim;
+               return d.attention(4, d.head_dim, d.head_dim) +
+                      d.hidden * (3 * inner + 2 * 4 * 64 + 8) + d.mlp();
+             },
+             [](const Drawn& d) {
+               const double inner = 8.0 * d.head_dim;
+               return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0) + 256 * (4 * 64 + inner) +
+                      4 * inner * 64;
+             },
+             false},
+    KindCase{"a gated recurrence",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("gated_recurrence": {{"width": {}, "blocks": 8}},
+                      "kinds": [{{"letter": "x", "mixer": "gated_recurrence", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   8 * d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               return 3.0 * d.hidden * 8 * d.rank + 2.0 * 8 * d.rank * d.rank + d.mlp();
+             },
+             [](const Drawn& d) { return 7.0 * 8 * d.rank; }, false},
+    KindCase{"RWKV of generation 4, whose state is one number for each column",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("rwkv": {{"generation": 4, "heads": {0}, "head_dim": 1}},
+                      "kinds": [{{"letter": "x", "mixer": "rwkv", "ffn": {1}}}, F],
+                      "pattern": "xxxf")",
+                   d.hidden, d.ffn);
+             },
+             [](const Drawn& d) { return 5.0 * d.hidden * d.hidden + d.mlp(); },
+             [](const Drawn& d) { return 7.0 * d.hidden; }, false},
+    KindCase{"RWKV of generation 6, with thin products and a gate behind the MLP",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("rwkv": {{"generation": 6, "heads": 8, "head_dim": {}, "low_rank": {}}},
+                      "kinds": [{{"letter": "x", "mixer": "rwkv", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double h = d.hidden, columns = 8.0 * d.head_dim;
+               return 5 * h * columns + d.rank * (h + columns) + h * h + d.mlp();
+             },
+             [](const Drawn& d) { return 7.0 * 8 * d.head_dim * d.head_dim; }, false},
+    KindCase{"RWKV of generation 7, whose state is corrected",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("rwkv": {{"generation": 7, "heads": 8, "head_dim": {}, "low_rank": {}}},
+                      "kinds": [{{"letter": "x", "mixer": "rwkv", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double h = d.hidden, columns = 8.0 * d.head_dim;
+               return 4 * h * columns + d.rank * (h + columns) + d.mlp();
+             },
+             [](const Drawn& d) { return 9.0 * 8 * d.head_dim * d.head_dim; }, false},
     KindCase{
         "Kimi Delta Attention",
         [](const Drawn& d) {

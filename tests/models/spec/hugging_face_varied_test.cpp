@@ -1,0 +1,158 @@
+// Families that say what their layers are with keys of their own, held against published counts and
+// against what their code has.
+#include <array>
+#include <doctest/doctest.h>
+#include <string>
+#include <string_view>
+
+#include "models/base/json_text.hpp"
+#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face.hpp"
+#include "models/spec/parameter_counts.hpp"
+
+namespace lockstep {
+namespace {
+
+HuggingFaceModel read_varied_config(std::string_view text) {
+  return read_hugging_face(JsonCursor::parse("config.json", text), "model");
+}
+std::string varied_complaint(std::string_view text) {
+  try {
+    (void)read_varied_config(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+struct VariedFamily {
+  std::string_view name, config;
+  double total;   ///< as published, in billions
+  double within;  ///< half of the last digit that is published, as a share
+};
+
+// The files' keys that matter; counts by names, model cards and reports: Black et al. 2021
+// (https://huggingface.co/EleutherAI/gpt-neo-2.7B), Mehta et al. 2024 (arXiv:2404.14619, table 9),
+// Botev et al. 2024 (arXiv:2404.07839, table 1), Falcon LLM Team 2025 (arXiv:2507.22448, table 1),
+// Peng et al. 2024 (arXiv:2404.05892, tables 1 and 2) and 2025 (arXiv:2503.14456, table 1).
+constexpr std::array kVariedFamilies{
+    VariedFamily{"GPT-Neo 2.7B, to the last parameter", R"({"model_type": "gpt_neo",
+        "activation_function": "gelu_new", "hidden_size": 2560, "intermediate_size": null,
+        "num_layers": 32, "num_heads": 20, "vocab_size": 50257, "max_position_embeddings": 2048,
+        "window_size": 256, "attention_types": [[["global", "local"], 16]]})",
+                 2.651307520, 1e-12},
+    VariedFamily{"OpenELM 270M, but for norms of queries and keys",
+                 R"({"model_type": "openelm", "model_dim": 1280, "head_dim": 64,
+        "num_transformer_layers": 16, "ffn_with_glu": true, "ffn_dim_divisor": 256,
+        "num_query_heads": [12, 12, 12, 12, 12, 16, 16, 16, 16, 16, 16, 16, 20, 20, 20, 20],
+        "num_kv_heads": [3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5],
+        "ffn_multipliers": [0.5, 0.73, 0.97, 1.2, 1.43, 1.67, 1.9, 2.13, 2.37, 2.6, 2.83, 3.07,
+          3.3, 3.53, 3.77, 4.0], "vocab_size": 32000, "share_input_output_layers": true})",
+                 0.271527168, 1e-5},
+    VariedFamily{"OpenELM 3B", R"({"model_type": "openelm", "model_dim": 3072, "head_dim": 128,
+        "num_transformer_layers": 36, "ffn_with_glu": true, "ffn_dim_divisor": 256,
+        "num_query_heads": [12, 12, 12, 12, 12, 12, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+          16, 16, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 24, 24, 24, 24, 24, 24],
+        "num_kv_heads": [3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5,
+          5, 5, 5, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6],
+        "ffn_multipliers": [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8,
+          1.9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9, 3.0, 3.1, 3.2, 3.3, 3.4, 3.5,
+          3.6, 3.7, 3.8, 3.9, 4.0], "vocab_size": 32000, "share_input_output_layers": true})",
+                 3.036647424, 1e-5},
+    VariedFamily{"RecurrentGemma 2B", R"({"model_type": "recurrent_gemma", "hidden_size": 2560,
+        "intermediate_size": 15360, "num_hidden_layers": 26, "num_attention_heads": 10,
+        "num_key_value_heads": 1, "head_dim": 256, "vocab_size": 256000, "lru_width": 2560,
+        "attention_window_size": 2048, "conv1d_width": 4,
+        "block_types": ["recurrent", "recurrent", "attention"]})",
+                 2.68, 0.002},
+    VariedFamily{"Falcon-H1 34B", R"({"model_type": "falcon_h1", "hidden_size": 5120,
+        "intermediate_size": 21504, "num_hidden_layers": 72, "num_attention_heads": 20,
+        "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 261120, "mamba_d_conv": 4,
+        "mamba_d_head": 128, "mamba_d_ssm": 4096, "mamba_d_state": 256, "mamba_n_groups": 2,
+        "mamba_n_heads": 32, "mamba_chunk_size": 128, "tie_word_embeddings": false})",
+                 33.6, 0.002},
+    VariedFamily{"RWKV-4 14B", R"({"model_type": "rwkv", "hidden_size": 5120,
+        "attention_hidden_size": 5120, "intermediate_size": 20480, "num_hidden_layers": 40,
+        "vocab_size": 50277, "context_length": 1024, "tie_word_embeddings": false})",
+                 14.15, 0.001},
+    VariedFamily{"Eagle 7B (RWKV-5)", R"({"model_type": "rwkv5", "hidden_size": 4096,
+        "attention_hidden_size": 4096, "head_size": 64, "intermediate_size": null,
+        "num_attention_heads": 64, "num_hidden_layers": 32, "vocab_size": 65536})",
+                 7.52, 0.001},
+    VariedFamily{"Finch 7B (RWKV-6)", R"({"model_type": "rwkv6", "hidden_size": 4096,
+        "attention_hidden_size": 4096, "head_size": 64, "intermediate_size": null,
+        "num_attention_heads": 64, "num_hidden_layers": 32, "vocab_size": 65536})",
+                 7.64, 0.001},
+    VariedFamily{"Goose 2.9B (RWKV-7)", R"({"model_type": "rwkv7", "hidden_size": 2560,
+        "head_dim": 64, "num_heads": 40, "intermediate_size": 10240, "num_hidden_layers": 32,
+        "vocab_size": 65536, "decay_low_rank_dim": 96, "gate_low_rank_dim": 320,
+        "a_low_rank_dim": 96, "v_low_rank_dim": 64, "attn": null})",
+                 2.95, 0.002},
+};
+
+std::string_view mixer_of(const TransformerShape& m, int layer) {
+  return info(m.kind(layer).mixer).name;
+}
+
+}  // namespace
+
+TEST_CASE("read_hugging_face: layers that differ have the weights that were published") {
+  for (const VariedFamily& one : kVariedFamilies) {
+    CAPTURE(one.name);
+    const HuggingFaceModel model = read_varied_config(one.config);
+    CHECK(parameter_counts(model.shape).total / 1e9 ==
+          doctest::Approx(one.total).epsilon(one.within));
+    CHECK(std::ssize(model.shape.pattern) == model.shape.layers);
+  }
+}
+
+TEST_CASE("read_hugging_face: layers that differ are of the kinds that their files say") {
+  const TransformerShape neo = read_varied_config(kVariedFamilies[0].config).shape;
+  CHECK(shape_of(neo, neo.kind(0)).window == 0);
+  CHECK(shape_of(neo, neo.kind(1)).window == 256);
+  CHECK(neo.learned_positions);
+  const TransformerShape elm = read_varied_config(kVariedFamilies[1].config).shape;
+  CHECK(shape_of(elm, elm.kind(0)).heads == 12);
+  CHECK(shape_of(elm, elm.kind(0)).ffn == 768);
+  CHECK(shape_of(elm, elm.kind(15)).kv_heads == 5);
+  CHECK(shape_of(elm, elm.kind(15)).ffn == 5120);
+  const TransformerShape griffin = read_varied_config(kVariedFamilies[3].config).shape;
+  CHECK(mixer_of(griffin, 0) == "gated_recurrence");
+  CHECK(mixer_of(griffin, 2) == "attention");
+  CHECK(shape_of(griffin, griffin.kind(2)).window == 2048);
+  CHECK(mixer_of(griffin, 25) == "gated_recurrence");
+  const TransformerShape falcon = read_varied_config(kVariedFamilies[4].config).shape;
+  CHECK(mixer_of(falcon, 71) == "attention_and_mamba");
+  CHECK(falcon.mamba.inner() == 4096);
+}
+
+TEST_CASE("read_hugging_face: what a family with keys of its own cannot have is said by its key") {
+  CHECK(varied_complaint(R"({"model_type": "gpt_neo", "hidden_size": 64, "num_layers": 3,
+          "num_heads": 4, "vocab_size": 100, "attention_layers": ["global", "local"]})") ==
+        "config.json#/attention_layers: found an array; allowed: 3 layers (num_layers)");
+  CHECK(varied_complaint(R"({"model_type": "rwkv6", "hidden_size": 2048, "num_hidden_layers": 24,
+          "vocab_size": 32000, "expand_k": 0.5})")
+            .find("config.json#/expand_k: found 0.5; allowed: a model without this key") == 0);
+  CHECK(varied_complaint(R"({"model_type": "falcon_h1", "hidden_size": 1024,
+          "intermediate_size": 2048, "num_hidden_layers": 2, "num_attention_heads": 8,
+          "head_dim": 64, "vocab_size": 100, "mamba_n_heads": 24, "mamba_d_head": 64,
+          "mamba_d_ssm": 1024})")
+            .find("config.json#/mamba_n_heads: found 24; allowed: a multiple of") == 0);
+  CHECK(varied_complaint(R"({"model_type": "openelm", "model_dim": 64, "vocab_size": 100,
+          "num_transformer_layers": 2, "num_query_heads": [4], "num_kv_heads": [2, 2],
+          "ffn_multipliers": [1, 2]})") ==
+        "config.json#/num_query_heads: found an array; allowed: an array of 2 "
+        "(num_transformer_layers)");
+}
+
+TEST_CASE("read_hugging_face: MiniCPM3's values are as wide as the stream over its heads") {
+  const HuggingFaceModel model = read_varied_config(R"({"model_type": "minicpm3",
+      "hidden_act": "silu", "hidden_size": 2560, "intermediate_size": 6400,
+      "num_hidden_layers": 62, "num_attention_heads": 40, "num_key_value_heads": 40,
+      "q_lora_rank": 768, "kv_lora_rank": 256, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32,
+      "vocab_size": 73448, "scale_depth": 1.4})");
+  CHECK(model.shape.latent.value_dim == 64);
+  CHECK(parameter_counts(model.shape).total / 1e9 == doctest::Approx(4.07).epsilon(0.002));
+}
+
+}  // namespace lockstep
