@@ -118,7 +118,8 @@ Bytes ServingReplica::weights() const {
     }
     bytes += kind.held() * each / spec_.pipeline;
   }
-  const double ends = (m.tied ? 1.0 : 2.0) * m.vocabulary * m.hidden / spec_.tensor;
+  const double words = (m.tied ? 1.0 : 2.0) * m.vocabulary * m.hidden;
+  const double ends = (words + m.other_parameters) / spec_.tensor;
   return Bytes{bytes + kHalfBytes * ends / std::min(spec_.pipeline, 2)};
 }
 

@@ -115,6 +115,7 @@ constexpr std::array kFamilies{
     ungated(llama_like("nemotron")),
     ungated(llama_like("arcee")),
     ungated(llama_like("apertus")),
+    ungated(llama_like("nanochat")),
     ungated(with_biases(llama_like("persimmon"))),
     side_by_side(Family{"codegen", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false,
                         true, true, false, false, 0, 0}),
@@ -147,7 +148,7 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 36> kLayered{
+constexpr std::array<std::string_view, 38> kLayered{
     "qwen3_next",
     "qwen3_5_text",
     "qwen3_5_moe_text",
@@ -184,6 +185,8 @@ constexpr std::array<std::string_view, 36> kLayered{
     "minimax_text_01",
     "minimax_m1",
     "bailing_moe_linear",
+    "hunyuan",
+    "gemma3n_text",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{

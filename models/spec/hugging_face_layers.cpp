@@ -90,13 +90,15 @@ class LayerReader {
     read_choices();
     read_gates();
     read_directions();
-    assign_layers();
+    read_shared_keys();
+    read_layer_inputs();
     shape_.residual_streams = integer_or(config_, "hc_mult", 1, 64, 1);
+    read_alternating();
+    assign_layers();
     constexpr int kMostPredicted = 64;
     shape_.predicted_tokens =
         first_or(config_, {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"},
                  0, kMostPredicted, 0);
-    refuse_shared_layers();
   }
 
  private:
@@ -659,6 +661,26 @@ class LayerReader {
     }
   }
 
+  /// Gemma 3n: four streams, of which a layer reads and writes one, a thin path beside attention,
+  /// and products between the streams at both ends. Layers that take keys from others have the
+  /// weights of their own all the same, which nobody uses.
+  void read_alternating() {
+    if (!type_.starts_with("gemma3n")) return;
+    constexpr int kStreams = 4, kRank = 64, kMostStreams = 64;
+    shape_.residual_streams = integer_or(config_, "altup_num_inputs", 1, kMostStreams, kStreams);
+    shape_.alternating = shape_.residual_streams > 1;
+    const int rank = integer_or(config_, "laurel_rank", 0, kMostWidth, kRank);
+    const double h = shape_.hidden, keys = 2.0 * shape_.kv_heads * shape_.head_dim;
+    for (KindShape& layer : layers_) {
+      layer.side_rank = rank;
+      if (layer.shared_keys) shape_.other_parameters += keys * h;
+    }
+    shape_.other_parameters += 2 * (shape_.residual_streams - 1) * h * h;
+    assumptions_.emplace_back(
+        "model: products between its streams before the first layer and behind the last one "
+        "(altup_num_inputs) compute nothing; their weights are counted");
+  }
+
   /// Encoders that were made of decoders (EmbeddingGemma), whose windows are around each token.
   void read_directions() {
     const std::optional<JsonCursor> both = first_of(config_, {"use_bidirectional_attention"});
@@ -667,12 +689,40 @@ class LayerReader {
     for (KindShape& layer : layers_) layer.bidirectional = true;
   }
 
-  /// Keys and values that layers take from others, or embeddings of their own.
-  void refuse_shared_layers() const {
-    for (const std::string_view key : {"num_kv_shared_layers", "hidden_size_per_layer_input"}) {
-      const std::optional<JsonCursor> value = first_of(config_, {key});
-      if (value && value->integer(0, kMostWidth) > 0) value->fail("0: others are not known");
+  /// Layers that take keys and values from a layer before them: all but the first of each few
+  /// (Hunyuan Large: Sun et al. 2024, arXiv:2411.02265, section 2.1.2), or so many at the end, each
+  /// from the last of its own type (Gemma 4).
+  void read_shared_keys() {
+    if (flag_or(config_, "use_cla", false)) {
+      const int of = integer_or(config_, "cla_share_factor", 1, kMostLayers, 1);
+      for (int i = 0; i < shape_.layers; ++i) {
+        layers_[static_cast<std::size_t>(i)].shared_keys = i % of != 0;
+      }
     }
+    const int last = integer_or(config_, "num_kv_shared_layers", 0, kMostLayers, 0);
+    if (last == 0) return;
+    if (last >= shape_.layers) {
+      config_.at("num_kv_shared_layers")
+          .fail("less than " + std::to_string(shape_.layers) + " (num_hidden_layers)");
+    }
+    const bool wide = flag_or(config_, "use_double_wide_mlp", false);
+    for (int i = shape_.layers - last; i < shape_.layers; ++i) {
+      KindShape& layer = layers_[static_cast<std::size_t>(i)];
+      layer.shared_keys = true;
+      if (wide) layer.ffn *= 2;
+    }
+  }
+  /// Embeddings of each layer's own, whose table no layer has (Gemma 3n and 4).
+  void read_layer_inputs() {
+    const int columns = integer_or(config_, "hidden_size_per_layer_input", 0, kMostWidth, 0);
+    if (columns == 0) return;
+    if (!type_.starts_with("gemma4") && !type_.starts_with("gemma3n")) {
+      config_.at("hidden_size_per_layer_input").fail("0: how others add it is not known");
+    }
+    for (KindShape& layer : layers_) layer.layer_input = columns;
+    const double words =
+        integer_or(config_, "vocab_size_per_layer_input", 1, kMostTokens, shape_.vocabulary);
+    shape_.other_parameters += (words * shape_.layers + 1) * columns;
   }
 
   /// Layers that are alike become one kind with a letter; a model of which all layers are alike, or

@@ -113,6 +113,7 @@ struct KindShape {
   int value_dim = 0;            ///< of a value, where it is not the same
   bool latent = false;          ///< attention is latent, as TransformerShape::latent says
   bool one_projection = false;  ///< keys are values too
+  bool shared_keys = false;     ///< keys and values are those of a layer before it
   bool output_gate = false;     ///< a gate for each column of what attention gives
   int window = 0;               ///< tokens that attention looks back; 0: all
   bool chunked = false;         ///< not back, but over a chunk of so many tokens
@@ -121,6 +122,8 @@ struct KindShape {
   int compression = 0;          ///< tokens of which one key is made, seen beside the window
   KeyIndex index{};
   int ffn = 0;              ///< width of an MLP; 0: none
+  int side_rank = 0;        ///< columns of two thin products beside the mixer; 0: none
+  int layer_input = 0;      ///< columns of an embedding of its own, added behind it; 0: none
   bool experts = false;     ///< in place of it
   bool parallel = false;    ///< mixer and MLP read the same input, and one sum takes both results
   int hidden = 0;           ///< width of its own stream
@@ -198,6 +201,9 @@ struct TransformerShape {
   /// Residual streams that blocks read from and write to by products of their own
   /// (hyper-connections: Zhu et al. 2024, arXiv:2409.19606; DeepSeek-V4).
   int residual_streams = 1;
+  /// Of these streams one goes through a layer, which predicts the others before it and corrects
+  /// them behind it by few numbers a token (AltUp: Baykal et al. 2023, arXiv:2301.13310).
+  bool alternating = false;
   /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained.
   /// Without images it computes nothing.
   double vision_parameters = 0;

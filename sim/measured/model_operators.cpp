@@ -44,6 +44,7 @@ struct OperationRow {
 
 constexpr std::array kOperationRows{
     OperationRow{"embedding", ModelOperator::embedding},
+    OperationRow{"layer_", ModelOperator::embedding, true},
     OperationRow{"norm_residual", ModelOperator::norm},
     OperationRow{"final_norm", ModelOperator::norm},
     OperationRow{"latent_norm", ModelOperator::norm},
@@ -60,6 +61,7 @@ constexpr std::array kOperationRows{
     OperationRow{"index", ModelOperator::attention, true},
     OperationRow{"compression", ModelOperator::attention},
     OperationRow{"output_gate", ModelOperator::projection},
+    OperationRow{"side_", ModelOperator::projection, true},
     OperationRow{"output_groups", ModelOperator::projection},
     OperationRow{"projection", ModelOperator::projection},
     OperationRow{"cross_projection", ModelOperator::projection},

@@ -1,6 +1,7 @@
 // Families that say what their layers are with keys of their own, held against published counts and
 // against what their code has.
 #include <array>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <string>
 #include <string_view>
@@ -49,11 +50,12 @@ constexpr std::array kVariedFamilies{
         "ffn_multipliers": [0.5, 0.73, 0.97, 1.2, 1.43, 1.67, 1.9, 2.13, 2.37, 2.6, 2.83, 3.07,
           3.3, 3.53, 3.77, 4.0], "vocab_size": 32000, "share_input_output_layers": true})",
                  0.271527168, 1e-5},
-    VariedFamily{"OpenELM 3B", R"({"model_type": "openelm", "model_dim": 3072, "head_dim": 128,
+    VariedFamily{"OpenELM 3B, the same",
+                 R"({"model_type": "openelm", "model_dim": 3072, "head_dim": 128,
         "num_transformer_layers": 36, "ffn_with_glu": true, "ffn_dim_divisor": 256,
-        "num_query_heads": [12, 12, 12, 12, 12, 12, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
+        "num_query_heads": [12, 12, 12, 12, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16,
           16, 16, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 24, 24, 24, 24, 24, 24],
-        "num_kv_heads": [3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5,
+        "num_kv_heads": [3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5,
           5, 5, 5, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6],
         "ffn_multipliers": [0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8,
           1.9, 2.0, 2.1, 2.2, 2.3, 2.4, 2.5, 2.6, 2.7, 2.8, 2.9, 3.0, 3.1, 3.2, 3.3, 3.4, 3.5,
@@ -143,6 +145,128 @@ TEST_CASE("read_hugging_face: what a family with keys of its own cannot have is 
           "ffn_multipliers": [1, 2]})") ==
         "config.json#/num_query_heads: found an array; allowed: an array of 2 "
         "(num_transformer_layers)");
+}
+
+namespace {
+
+/// Layers of Gemma 4, of which the last of every few attends to all.
+std::string gemma_4(int layers, int every, std::string_view keys) {
+  std::string types;
+  for (int i = 0; i < layers; ++i) {
+    types += std::string(i > 0 ? ", " : "") +
+             ((i + 1) % every == 0 ? "\"full_attention\"" : "\"sliding_attention\"");
+  }
+  return R"({"model_type": "gemma4", "text_config": {"model_type": "gemma4_text",
+      "hidden_activation": "gelu_pytorch_tanh", "num_attention_heads": 8, "head_dim": 256,
+      "global_head_dim": 512, "num_global_key_value_heads": null, "attention_k_eq_v": false,
+      "vocab_size": 262144, "vocab_size_per_layer_input": 262144, "sliding_window": 512,
+      "hidden_size_per_layer_input": 256, "enable_moe_block": false, "num_experts": null,
+      "tie_word_embeddings": true, )" +
+         std::string(keys) + R"(, "num_hidden_layers": )" + std::to_string(layers) +
+         R"(, "layer_types": [)" + types + "]}}";
+}
+
+}  // namespace
+
+// 5.1 and 8 billion with all embeddings, 2.3 and 4.5 without, by
+// https://huggingface.co/google/gemma-4-E2B; of these some 0.47 see and hear.
+TEST_CASE(
+    "read_hugging_face: Gemma 4's layers take keys from others and have inputs of their own") {
+  constexpr double kTowers = 0.47;
+  const TransformerShape small =
+      read_varied_config(gemma_4(35, 5, R"("hidden_size": 1536, "intermediate_size": 6144,
+          "num_key_value_heads": 1, "num_kv_shared_layers": 20, "use_double_wide_mlp": true)"))
+          .shape;
+  const TransformerShape large =
+      read_varied_config(gemma_4(42, 6, R"("hidden_size": 2560, "intermediate_size": 10240,
+          "num_key_value_heads": 2, "num_kv_shared_layers": 18, "use_double_wide_mlp": false)"))
+          .shape;
+  const auto billions = [](const TransformerShape& m) { return parameter_counts(m).total / 1e9; };
+  const auto words = [](const TransformerShape& m) { return embedding_parameters(m) / 1e9; };
+  CHECK(std::abs(billions(small) + kTowers - 5.1) < 0.05);
+  CHECK(std::abs(billions(large) + kTowers - 8) < 0.5);
+  CHECK(std::abs(billions(small) - words(small) + kTowers - 2.3) < 0.055);
+  CHECK(std::abs(billions(large) - words(large) + kTowers - 4.5) < 0.06);
+  const KindShape own = shape_of(small, small.kind(14)), shared = shape_of(small, small.kind(15));
+  CHECK_FALSE(own.shared_keys);
+  CHECK(shared.shared_keys);
+  CHECK(shared.ffn == 2 * own.ffn);
+  CHECK(own.head_dim == 512);
+  CHECK(shared.window == 512);
+  CHECK(varied_complaint(R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,
+          "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 100,
+          "hidden_size_per_layer_input": 16})") ==
+        "config.json#/hidden_size_per_layer_input: found 16; allowed: 0: how others add it is not "
+        "known");
+}
+
+namespace {
+
+std::string gemma_3n(int layers, int ffn, int shared) {
+  std::string types, widths;
+  for (int i = 0; i < layers; ++i) {
+    types += std::string(i > 0 ? ", " : "") +
+             (i % 5 == 4 ? "\"full_attention\"" : "\"sliding_attention\"");
+    widths += (i > 0 ? ", " : "") + std::to_string(ffn);
+  }
+  return R"({"model_type": "gemma3n", "text_config": {"model_type": "gemma3n_text",
+      "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2048, "num_attention_heads": 8,
+      "num_key_value_heads": 2, "head_dim": 256, "vocab_size": 262400, "sliding_window": 512,
+      "vocab_size_per_layer_input": 262144, "hidden_size_per_layer_input": 256,
+      "altup_num_inputs": 4, "laurel_rank": 64, "num_kv_shared_layers": )" +
+         std::to_string(shared) + R"(, "num_hidden_layers": )" + std::to_string(layers) +
+         R"(, "intermediate_size": [)" + widths + R"(], "layer_types": [)" + types + "]}}";
+}
+
+}  // namespace
+
+// 1.91 billion of E2B beside the embeddings, and 4 of E4B
+// (https://developers.googleblog.com/en/introducing-gemma-3n-developer-guide).
+TEST_CASE("read_hugging_face: Gemma 3n's layers alternate between streams") {
+  const auto beside = [](const HuggingFaceModel& model) {
+    const TransformerShape& m = model.shape;
+    const double tables = 262'400.0 * m.hidden + 262'144.0 * 256 * m.layers;
+    return (parameter_counts(m).total - tables) / 1e9;
+  };
+  const HuggingFaceModel small = read_varied_config(gemma_3n(30, 8192, 10));
+  CHECK(beside(small) == doctest::Approx(1.91).epsilon(0.003));
+  CHECK(beside(read_varied_config(gemma_3n(35, 16384, 15))) ==
+        doctest::Approx(4.0).epsilon(0.0125));
+  const TransformerShape& m = small.shape;
+  CHECK(m.alternating);
+  CHECK(m.residual_streams == 4);
+  CHECK(shape_of(m, m.kind(19)).side_rank == 64);
+  CHECK_FALSE(shape_of(m, m.kind(19)).shared_keys);
+  CHECK(shape_of(m, m.kind(20)).shared_keys);
+  CHECK(small.assumptions.back().find("products between its streams") != std::string::npos);
+}
+
+// 561 million (https://github.com/karpathy/nanochat/discussions/1), without learnt norms.
+TEST_CASE("read_hugging_face: nanochat's MLP has no gate") {
+  const TransformerShape m = read_varied_config(R"({"model_type": "nanochat",
+      "hidden_act": "relu2", "hidden_size": 1280, "intermediate_size": 5120,
+      "num_hidden_layers": 20, "num_attention_heads": 10, "num_key_value_heads": 10,
+      "vocab_size": 65536, "tie_word_embeddings": false})")
+                                 .shape;
+  CHECK(parameter_counts(m).total / 1e6 == doctest::Approx(561).epsilon(0.001));
+}
+
+// 389 billion, 52 at work (Sun et al. 2024, arXiv:2411.02265, abstract).
+TEST_CASE(
+    "read_hugging_face: every other layer of Hunyuan Large takes the keys of the one before") {
+  const TransformerShape m = read_varied_config(R"({"model_type": "hunyuan", "hidden_act": "silu",
+      "hidden_size": 6400, "intermediate_size": 18304, "num_hidden_layers": 64,
+      "num_attention_heads": 80, "num_key_value_heads": 8, "vocab_size": 128512,
+      "num_experts": 16, "moe_topk": 1, "num_shared_expert": 1, "use_mixed_mlp_moe": true,
+      "use_cla": true, "cla_share_factor": 2, "use_qk_norm": true,
+      "tie_word_embeddings": true})")
+                                 .shape;
+  const ParameterCounts counts = parameter_counts(m);
+  CHECK(std::abs(counts.total / 1e9 - 389) < 0.5);
+  CHECK(std::abs(counts.active / 1e9 - 52) < 0.8);
+  CHECK_FALSE(shape_of(m, m.kind(0)).shared_keys);
+  CHECK(shape_of(m, m.kind(1)).shared_keys);
+  CHECK(shape_of(m, m.kind(1)).experts);
 }
 
 TEST_CASE("read_hugging_face: MiniCPM3's values are as wide as the stream over its heads") {

@@ -222,6 +222,30 @@ constexpr std::array kCases{
         [](const Drawn& d) { return 5.0 * d.hidden * 8 * d.head_dim + d.mlp(); },
         [](const Drawn& d) { return 8.0 * (512.0 * d.head_dim + 4.0 * d.head_dim * d.head_dim); },
         false},
+    KindCase{"an embedding of each layer's own",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "layer_input": {}, "ffn": {}}}, F],
+                      "pattern": "xfxx")",
+                   d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               return d.attention(4, d.head_dim, d.head_dim) + d.mlp() + 3.0 * d.hidden * d.rank;
+             },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
+    KindCase{"streams that alternate, and a thin path beside attention",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("residual_streams": 4, "alternating": true,
+                      "kinds": [{{"letter": "x", "side_rank": {}, "ffn": {}}}, F],
+                      "pattern": "xfxx")",
+                   d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               return d.attention(4, d.head_dim, d.head_dim) + d.mlp() +
+                      2.0 * d.hidden * (d.rank + 4);
+             },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
     KindCase{"attention and Mamba-2 beside each other",
              [](const Drawn& d) {
                return fmt::format(
@@ -548,6 +572,59 @@ TEST_CASE("layer kinds: blocks beside each other save, sum and exchange once wha
   };
   CHECK(2 * exchanges(beside) == exchanges(after));
   CHECK(exchanges(beside) > 0);
+}
+
+namespace {
+
+/// Layers of "f", full attention, and of "s", whose keys are those of the one before.
+KindCase shared_keys_case() {
+  return {"keys and values of the layer before",
+          [](const Drawn& d) {
+            return fmt::format(
+                R"("kinds": [{{"letter": "s", "shared_keys": true, "ffn": {}}}, F],
+                   "pattern": "fsfs")",
+                d.ffn);
+          },
+          [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+          [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); },
+          true,
+          false};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "layer kinds: keys of another layer have no weights, are kept once and attended to twice") {
+  RandomStream random{{.seed = test::test_seed()}};
+  const Drawn d{random};
+  const KindCase one = shared_keys_case();
+  const Scenario s = scenario_of(one, d);
+  const TransformerShape& m = s.job.model;
+  const LayerKind own = m.kind(0), shared = m.kind(1);
+  const double keys = 2.0 * 4 * d.head_dim;
+  CHECK(layer_parameters(m, own) - layer_parameters(m, shared) == keys * d.hidden);
+  CHECK(layer_matrix_parameters(m, own) == doctest::Approx(one.weights(d)).epsilon(1e-12));
+  const Layer lends = declare_layer(m, own), takes = declare_layer(m, shared);
+  CHECK(lends.cache.entries == 1);
+  CHECK(takes.cache.entries == 0);
+  CHECK(takes.cache.entry.all() == lends.cache.entry.all());
+  // Keys and values are saved where they are made.
+  CHECK(saved_per_layer(s.job, s.stack, own) > saved_per_layer(s.job, s.stack, shared));
+  TrainingJob alone = s.job;
+  alone.model.layers = 2;
+  alone.model.pattern.resize(2);
+  const double tokens = 8 * Drawn::kTokens, head = 4096.0 * d.hidden;
+  const double weights = 2 * one.weights(d) - keys * d.hidden + head;
+  CHECK(step_flops(alone).causal.base_units() ==
+        doctest::Approx(tokens * (6 * weights + 6 * one.attention(d))).epsilon(1e-12));
+  const double folded = simulate_step(s).step_s;
+  CHECK(simulate_step(s, {.folding = Folding::unfolded}).step_s ==
+        doctest::Approx(folded).epsilon(1e-9));
+  CHECK(complaint(one, d, cut(1, 2, 4)).find("allowed: 1, as the model has layers that take") !=
+        std::string::npos);
+  CHECK(complaint(one, d, {R"(model.pattern="sfsf")"})
+            .find("allowed: a layer with as many keys and values of its own before s") !=
+        std::string::npos);
 }
 
 TEST_CASE("layer kinds: an attention core takes no longer for fewer keys") {
