@@ -97,6 +97,7 @@ constinit const MixerKind kJointAttentionMixer{
 constinit const MixerKind kClosingAttentionMixer{.mixer = kClosing,
                                                  .name = "closing_joint_attention",
                                                  .add = add_closing,
+                                                 .numbers_of = &kJointAttentionMixer,
                                                  .shared = joint_parts};
 
 constinit const MixerKind kModulatedAttentionMixer{

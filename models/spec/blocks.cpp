@@ -11,7 +11,7 @@ namespace lockstep {
 extern const MixerKind kDeltaMixer, kShortConvolutionMixer, kGatedRecurrenceMixer;
 extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
 extern const MixerKind kConvolutionMixer, kResidualMixer, kLinearAttentionMixer;
-extern const MixerKind kAttentionMambaMixer, kRwkvMixer;
+extern const MixerKind kAttentionMambaMixer, kRwkvMixer, kGatedMemoryMixer;
 // NOLINTEND(readability-redundant-declaration)
 
 namespace {
@@ -20,7 +20,7 @@ namespace {
 constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
 
 // In the order of Mixer.
-constexpr std::array<const MixerKind*, 14> kMixerKinds{
+constexpr std::array<const MixerKind*, 15> kMixerKinds{
     &kAttentionMixer,
     &kMambaMixer,
     &kNoMixer,
@@ -35,6 +35,7 @@ constexpr std::array<const MixerKind*, 14> kMixerKinds{
     &kGatedRecurrenceMixer,
     &kAttentionMambaMixer,
     &kRwkvMixer,
+    &kGatedMemoryMixer,
 };
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 

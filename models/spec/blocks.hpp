@@ -51,7 +51,8 @@ struct MixerKind {
   /// Whether a model says its numbers; null: it has none of its own.
   bool (*known)(const TransformerShape& m) = nullptr;
   std::optional<MixerFault> (*fault)(const TransformerShape& m) = nullptr;
-  bool convolves = false;  ///< it is all of its layer, of KindShape::convolution
+  const MixerKind* numbers_of = nullptr;  ///< another mixer, whose numbers it takes
+  bool convolves = false;                 ///< it is all of its layer, of KindShape::convolution
   /// Why context-parallel ranks cannot share a sequence; empty: they can.
   std::string_view whole_sequence = {};
   /// Why tensor-parallel ranks cannot share a layer, and why it is on one stage with all others.

@@ -148,7 +148,7 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 38> kLayered{
+constexpr std::array<std::string_view, 39> kLayered{
     "qwen3_next",
     "qwen3_5_text",
     "qwen3_5_moe_text",
@@ -187,6 +187,7 @@ constexpr std::array<std::string_view, 38> kLayered{
     "bailing_moe_linear",
     "hunyuan",
     "gemma3n_text",
+    "olmo_hybrid",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{
@@ -402,13 +403,13 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
 }
 
 /// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
-constexpr std::array<std::string_view, 31> kTellingParts{
+constexpr std::array<std::string_view, 34> kTellingParts{
     "mamba",     "ssm_",         "conv_",        "linear_num",   "linear_attn", "index_",
     "indexer",   "compress",     "hybrid",       "block_config", "cross_at",    "sparse_attent",
     "recurrent", "kv_shared",    "hc_mult",      "attn_type",    "use_cla",     "layer_group",
     "attn_mlp",  "use_residual", "residual_moe", "zero_expert",  "share_q_dim", "lru_width",
     "altup",     "laurel",       "relative_at",  "embd_layer",   "linear_silu", "cross_layer",
-    "ut_steps",
+    "ut_steps",  "shared_freq",  "loop_num",     "layer_shar",
 };
 
 bool says_something(const JsonCursor& value) {

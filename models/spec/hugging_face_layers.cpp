@@ -197,6 +197,13 @@ class LayerReader {
       layer.latent = shape_.latent.key_value_rank > 0;
       layer.ffn = shape_.ffn;
     }
+    // DeciLM's.
+    (void)for_each_layer(
+        config_, "num_key_value_heads_per_layer", [&](KindShape& layer, const JsonCursor& groups) {
+          layer.kv_heads = groups.integer(1, kMostHeads);
+          if (shape_.heads % layer.kv_heads == 0) return;
+          groups.fail("a divisor of " + std::to_string(shape_.heads) + " (num_attention_heads)");
+        });
     int widest = 0;
     const bool listed =
         for_each_layer(config_, "block_configs", [&](KindShape& layer, const JsonCursor& block) {
@@ -635,7 +642,8 @@ class LayerReader {
 
   /// Head by head, between their product and their rotation.
   [[nodiscard]] bool norms_queries() const {
-    constexpr std::array kNormed{"qwen3", "gemma3", "olmo2", "olmo3", "exaone4", "afmoe"};
+    constexpr std::array kNormed{"qwen3",       "gemma3",  "olmo2", "olmo3",
+                                 "olmo_hybrid", "exaone4", "afmoe"};
     const bool family = std::ranges::any_of(
         kNormed, [this](const char* prefix) { return type_.starts_with(prefix); });
     return family || flag_or(config_, "use_qk_norm", false) ||

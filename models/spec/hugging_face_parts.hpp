@@ -127,7 +127,7 @@ std::span<const std::string_view> recurrent_families();
 void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m);
 
 /// Families with other keys for layers that differ: GPT-Neo, OpenELM, RecurrentGemma, Falcon-H1,
-/// RWKV.
+/// Phi-4-mini-flash, RWKV.
 std::span<const std::string_view> varied_families();
 /// Sets all of `m` but its name.
 void read_varied(const JsonCursor& config, std::string_view type, TransformerShape& m);

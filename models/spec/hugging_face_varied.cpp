@@ -1,9 +1,10 @@
 // Decoders that say what their layers are with keys of their own. Sources: configuration_*.py and
 // modeling_*.py of gpt_neo, recurrent_gemma, falcon_h1 and rwkv in
 // https://github.com/huggingface/transformers, modeling_openelm.py beside the weights of
-// https://huggingface.co/apple/OpenELM-3B, modeling_rwkv5.py and modeling_rwkv6.py beside those of
-// https://huggingface.co/RWKV/v6-Finch-7B-HF, and fla/models/rwkv7 in
-// https://github.com/fla-org/flash-linear-attention.
+// https://huggingface.co/apple/OpenELM-3B, modeling_phi4flash.py beside those of
+// https://huggingface.co/microsoft/Phi-4-mini-flash-reasoning, modeling_rwkv5.py and
+// modeling_rwkv6.py beside those of https://huggingface.co/RWKV/v6-Finch-7B-HF, and
+// fla/models/rwkv7 in https://github.com/fla-org/flash-linear-attention.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -16,8 +17,9 @@
 namespace lockstep::hugging_face {
 namespace {
 
-constexpr std::array<std::string_view, 8> kVaried{
-    "gpt_neo", "openelm", "recurrent_gemma", "falcon_h1", "rwkv", "rwkv5", "rwkv6", "rwkv7",
+constexpr std::array<std::string_view, 9> kVaried{
+    "gpt_neo", "openelm", "recurrent_gemma", "falcon_h1", "phi4flash",
+    "rwkv",    "rwkv5",   "rwkv6",           "rwkv7",
 };
 
 MixerNumbers& mixer_numbers(TransformerShape& m, Mixer mixer) {
@@ -218,6 +220,68 @@ void read_falcon_h1(const JsonCursor& config, TransformerShape& m) {
   set_kinds(config, std::vector<KindShape>(static_cast<std::size_t>(m.layers), layer), m);
 }
 
+// --- Phi-4-mini-flash
+// -----------------------------------------------------------------------------
+
+/// Mamba and attention over a window in turns up to the middle; there a Mamba layer whose result
+/// later ones gate, and one of full attention whose keys the others of the rest take.
+KindShape sambay_layer(int layer, int middle, bool recurs, int window) {
+  const bool crosses = layer >= middle + 2;
+  KindShape out;
+  if (recurs) {
+    out.mixer = crosses ? mixer_called("gated_memory") : Mixer::mamba;
+  } else {
+    out.shared_keys = crosses;
+    out.window = layer < middle ? window : 0;
+  }
+  return out;
+}
+
+/// A number for all windows, or one for each layer, of which null is none.
+int sambay_window(const JsonCursor& config) {
+  constexpr int kUsual = 512;
+  const std::optional<JsonCursor> written = said(config, "sliding_window");
+  if (!written) return kUsual;
+  if (!written->is_array()) return written->integer(1, kMostTokens);
+  int window = 0;
+  for (const JsonCursor& one : written->elements(kMostLayers)) {
+    if (!one.is_null()) window = std::max(window, one.integer(1, kMostTokens));
+  }
+  return window;
+}
+
+void read_sambay(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kColumnsPerStep = 16;
+  m.layers = config.at("num_hidden_layers").integer(4, kMostLayers);
+  m.hidden = config.at("hidden_size").integer(1, kMostWidth / 64);
+  read_plain_heads(config, "num_attention_heads", m);
+  m.ffn = config.at("intermediate_size").integer(1, kMostWidth);
+  m.gated = true;
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  const JsonCursor every = config.at("mb_per_layer");
+  const int turns = every.integer(1, kMostLayers);
+  const int middle = m.layers / 2;
+  if (middle % turns != 0 || (middle + 1) % turns == 0) {
+    every.fail("a divisor of " + std::to_string(middle) +
+               " (half of num_hidden_layers) other than 1, so that a recurrence is in the middle");
+  }
+  MambaShape& mamba = m.mamba;
+  mamba.heads = m.hidden * integer_or(config, "mamba_expand", 1, 64, 2);
+  mamba.head_dim = 1;
+  mamba.state = integer_or(config, "mamba_d_state", 1, kMostWidth, 16);
+  mamba.kernel = integer_or(config, "mamba_d_conv", 1, 64, 4);
+  const std::optional<JsonCursor> rank = said(config, "mamba_dt_rank");
+  mamba.step_rank = rank && rank->is_number() ? rank->integer(1, kMostWidth)
+                                              : (m.hidden + kColumnsPerStep - 1) / kColumnsPerStep;
+  const int window = sambay_window(config);
+  std::vector<KindShape> layers;
+  for (int i = 0; i < m.layers; ++i) {
+    layers.push_back(sambay_layer(i, middle, i % turns == 0, window));
+    layers.back().ffn = m.ffn;
+  }
+  set_kinds(config, layers, m);
+}
+
 // --- RWKV --------------------------------------------------------------------------------------
 
 /// Columns of thin products: of generation 6 five mixtures and a decay, whose widths the code sets
@@ -295,6 +359,7 @@ void read_varied(const JsonCursor& config, std::string_view type, TransformerSha
   if (type == "openelm") return read_openelm(config, m);
   if (type == "recurrent_gemma") return read_recurrent_gemma(config, m);
   if (type == "falcon_h1") return read_falcon_h1(config, m);
+  if (type == "phi4flash") return read_sambay(config, m);
   read_rwkv(config, type, m);
 }
 

@@ -70,6 +70,7 @@ constexpr std::array kOperationRows{
     OperationRow{"delta_", ModelOperator::recurrence, true},
     OperationRow{"linear_", ModelOperator::recurrence, true},
     OperationRow{"mamba_", ModelOperator::recurrence, true},
+    OperationRow{"memory_", ModelOperator::recurrence, true},
     OperationRow{"recurrence_", ModelOperator::recurrence, true},
     OperationRow{"rwkv_", ModelOperator::recurrence, true},
     OperationRow{"convolution", ModelOperator::recurrence, true},

@@ -223,7 +223,8 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   const auto needs = [&](bool used, bool there, const char* key, const std::string& what) {
     if (used && !there) from.at(key).fail("no such kind, unless the model has " + what);
   };
-  const MixerKind& mixer = info(kind.mixer);
+  const MixerKind& own = info(kind.mixer);
+  const MixerKind& mixer = own.numbers_of != nullptr ? *own.numbers_of : own;
   needs(mixer.known != nullptr, mixer.known != nullptr && mixer.known(model), "mixer",
         "\"" + std::string(mixer.name) + "\"");
   needs(kind.latent, model.latent.key_value_rank > 0, "latent", "\"latent_attention\"");

@@ -35,6 +35,7 @@ struct VariedFamily {
 // The files' keys that matter; counts by names, model cards and reports: Black et al. 2021
 // (https://huggingface.co/EleutherAI/gpt-neo-2.7B), Mehta et al. 2024 (arXiv:2404.14619, table 9),
 // Botev et al. 2024 (arXiv:2404.07839, table 1), Falcon LLM Team 2025 (arXiv:2507.22448, table 1),
+// Ren et al. 2025 (arXiv:2507.06607: 3.8 billion; worked out by hand from the code of its layers),
 // Peng et al. 2024 (arXiv:2404.05892, tables 1 and 2) and 2025 (arXiv:2503.14456, table 1).
 constexpr std::array kVariedFamilies{
     VariedFamily{"GPT-Neo 2.7B, to the last parameter", R"({"model_type": "gpt_neo",
@@ -73,6 +74,21 @@ constexpr std::array kVariedFamilies{
         "mamba_d_head": 128, "mamba_d_ssm": 4096, "mamba_d_state": 256, "mamba_n_groups": 2,
         "mamba_n_heads": 32, "mamba_chunk_size": 128, "tie_word_embeddings": false})",
                  33.6, 0.002},
+    VariedFamily{"four layers of OLMo-Hybrid-7B, by hand from their code",
+                 R"({"model_type": "olmo_hybrid", "hidden_act": "silu", "hidden_size": 3840,
+        "intermediate_size": 11008, "num_hidden_layers": 4, "num_attention_heads": 30,
+        "num_key_value_heads": 30, "vocab_size": 100352, "tie_word_embeddings": false,
+        "linear_num_key_heads": 30, "linear_num_value_heads": 30, "linear_key_head_dim": 96,
+        "linear_value_head_dim": 192, "linear_conv_kernel_dim": 4, "linear_allow_neg_eigval": true,
+        "layer_types": ["linear_attention", "linear_attention", "linear_attention",
+          "full_attention"]})",
+                 1.603, 0.001},
+    VariedFamily{"Phi-4-mini-flash", R"({"model_type": "phi4flash", "hidden_act": "silu",
+        "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 32,
+        "num_attention_heads": 40, "num_key_value_heads": 20, "vocab_size": 200064,
+        "sliding_window": 512, "mb_per_layer": 2, "mamba_d_state": 16, "mamba_d_conv": 4,
+        "mamba_expand": 2, "mamba_dt_rank": "auto", "tie_word_embeddings": true})",
+                 3.85, 0.002},
     VariedFamily{"RWKV-4 14B", R"({"model_type": "rwkv", "hidden_size": 5120,
         "attention_hidden_size": 5120, "intermediate_size": 20480, "num_hidden_layers": 40,
         "vocab_size": 50277, "context_length": 1024, "tie_word_embeddings": false})",
@@ -126,6 +142,13 @@ TEST_CASE("read_hugging_face: layers that differ are of the kinds that their fil
   const TransformerShape falcon = read_varied_config(kVariedFamilies[4].config).shape;
   CHECK(mixer_of(falcon, 71) == "attention_and_mamba");
   CHECK(falcon.mamba.inner() == 4096);
+  const TransformerShape flash = read_varied_config(kVariedFamilies[6].config).shape;
+  CHECK(mixer_of(flash, 16) == "mamba");
+  CHECK(mixer_of(flash, 18) == "gated_memory");
+  CHECK(shape_of(flash, flash.kind(15)).window == 512);
+  CHECK(shape_of(flash, flash.kind(17)).window == 0);
+  CHECK_FALSE(shape_of(flash, flash.kind(17)).shared_keys);
+  CHECK(shape_of(flash, flash.kind(19)).shared_keys);
 }
 
 TEST_CASE("read_hugging_face: what a family with keys of its own cannot have is said by its key") {
@@ -267,6 +290,36 @@ TEST_CASE(
   CHECK_FALSE(shape_of(m, m.kind(0)).shared_keys);
   CHECK(shape_of(m, m.kind(1)).shared_keys);
   CHECK(shape_of(m, m.kind(1)).experts);
+}
+
+// DeciLM-7B has 67 heads of keys and values in its 32 layers, here in another order, and 7.04
+// billion weights (https://huggingface.co/Deci/DeciLM-7B).
+TEST_CASE("read_hugging_face: DeciLM says how many heads of keys each layer has") {
+  const std::string start = R"({"model_type": "deci", "hidden_act": "silu", "hidden_size": 4096,
+      "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+      "vocab_size": 32000, "tie_word_embeddings": false, "num_key_value_heads_per_layer": )";
+  const TransformerShape m = read_varied_config(start + R"([1, 1, 2, 4, 4, 4, 4, 2, 4, 2, 2, 2, 2,
+      2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 2, 1, 1, 1, 2]})")
+                                 .shape;
+  int groups = 0;
+  for (int i = 0; i < m.layers; ++i) groups += shape_of(m, m.kind(i)).kv_heads;
+  CHECK(groups == 67);
+  CHECK(parameter_counts(m).total / 1e9 == doctest::Approx(7.04).epsilon(0.001));
+  CHECK(varied_complaint(start + R"([1, 1]})").find("num_key_value_heads_per_layer") !=
+        std::string::npos);
+}
+
+TEST_CASE(
+    "read_hugging_face: weights that several layers or passes share are not taken for a layer's "
+    "own") {
+  for (const std::string_view key : {"experts_shared_frequency", "loop_num", "layer_sharing"}) {
+    CAPTURE(key);
+    const std::string at = "config.json#/" + std::string(key) + ": found 3; allowed: a decoder ";
+    CHECK(varied_complaint(R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,
+            "num_attention_heads": 4, "num_hidden_layers": 2, "vocab_size": 100, ")" +
+                           std::string(key) + "\": 3}")
+              .find(at) == 0);
+  }
 }
 
 TEST_CASE("read_hugging_face: MiniCPM3's values are as wide as the stream over its heads") {

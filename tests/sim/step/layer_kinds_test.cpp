@@ -246,6 +246,16 @@ constexpr std::array kCases{
                       2.0 * d.hidden * (d.rank + 4);
              },
              [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
+    KindCase{"a gate on an earlier layer's memory",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("mamba": {{"heads": 8, "head_dim": {0}, "groups": 4, "state": 64}},
+                      "kinds": [{{"letter": "x", "mixer": "gated_memory", "ffn": {1}}},
+                        {{"letter": "m", "mixer": "mamba", "ffn": {1}}}, F], "pattern": "xmxf")",
+                   d.head_dim, d.ffn);
+             },
+             [](const Drawn& d) { return 2.0 * d.hidden * 8 * d.head_dim + d.mlp(); },
+             [](const Drawn&) { return 0.0; }, false, false},
     KindCase{"attention and Mamba-2 beside each other",
              [](const Drawn& d) {
                return fmt::format(
