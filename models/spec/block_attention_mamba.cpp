@@ -31,9 +31,9 @@ constinit const MixerKind kAttentionMambaMixer{
     .mixer = kAttentionMamba,
     .name = "attention_and_mamba",
     .add = add_attention_mamba,
-    .numbers_of = &kMambaMixer,
     .whole_sequence = "Mamba layers pass their state along the sequence",
     .shared = attention_mamba_parts,
-    .capability = "mamba"};
+    .capability = "mamba",
+    .numbers_of = &kMambaMixer};
 
 }  // namespace lockstep

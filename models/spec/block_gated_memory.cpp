@@ -45,10 +45,9 @@ constinit const MixerKind kGatedMemoryMixer{
     .mixer = kGatedMemory,
     .name = "gated_memory",
     .add = add_gated_memory,
-    .numbers_of = &kMambaMixer,
     .one_stage = "layers gate what the recurrence of an earlier one gave",
-    .shared = [](const TransformerShape& m, const KindShape& kind) {
-      return kMambaMixer.shared(m, kind);
-    }};
+    .shared = [](const TransformerShape& m,
+                 const KindShape& kind) { return kMambaMixer.shared(m, kind); },
+    .numbers_of = &kMambaMixer};
 
 }  // namespace lockstep

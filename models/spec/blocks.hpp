@@ -51,8 +51,7 @@ struct MixerKind {
   /// Whether a model says its numbers; null: it has none of its own.
   bool (*known)(const TransformerShape& m) = nullptr;
   std::optional<MixerFault> (*fault)(const TransformerShape& m) = nullptr;
-  const MixerKind* numbers_of = nullptr;  ///< another mixer, whose numbers it takes
-  bool convolves = false;                 ///< it is all of its layer, of KindShape::convolution
+  bool convolves = false;  ///< it is all of its layer, of KindShape::convolution
   /// Why context-parallel ranks cannot share a sequence; empty: they can.
   std::string_view whole_sequence = {};
   /// Why tensor-parallel ranks cannot share a layer, and why it is on one stage with all others.
@@ -64,6 +63,7 @@ struct MixerKind {
   std::string_view layer_type = {};  ///< in "layer_types" of config.json
   /// What "model_type" of config.json begins with where layers are of this type and attention.
   std::string_view family = {};
+  const MixerKind* numbers_of = nullptr;  ///< another mixer, whose numbers it takes
 };
 /// Other mixers are made from these.
 extern const MixerKind kAttentionMixer, kMambaMixer;

@@ -113,8 +113,8 @@ struct KindShape {
   int value_dim = 0;            ///< of a value, where it is not the same
   bool latent = false;          ///< attention is latent, as TransformerShape::latent says
   bool one_projection = false;  ///< keys are values too
-  bool shared_keys = false;     ///< keys and values are those of a layer before it
   bool output_gate = false;     ///< a gate for each column of what attention gives
+  bool shared_keys = false;     ///< keys and values are those of a layer before it
   int window = 0;               ///< tokens that attention looks back; 0: all
   bool chunked = false;         ///< not back, but over a chunk of so many tokens
   bool bidirectional = false;   ///< attention sees later tokens too: a layer of an encoder
