@@ -139,7 +139,8 @@ class LayerReader {
         flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", ties_by_code()));
     shape_.kv_heads = first_or(config_, {"num_key_value_heads", "num_attention_groups"}, 1,
                                kMostHeads, shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
-    if (has("kv_lora_rank")) {
+    // Hunyuan's files have its ranks whether it is used or not.
+    if (has("kv_lora_rank") && flag_or(config_, "use_mla", true)) {
       read_latent_attention(config_, shape_);
       if (flag_or(config_, "mla_use_nope", false)) shape_.rotary = false;
     } else {
