@@ -53,8 +53,9 @@ constexpr std::array<std::string_view, 2> kSpans{"global", "local"};
 std::vector<bool> local_layers(const JsonCursor& config) {
   std::vector<bool> local;
   if (const std::optional<JsonCursor> each = said(config, "attention_layers")) {
-    for (const JsonCursor& one : each->elements(kMostLayers))
+    for (const JsonCursor& one : each->elements(kMostLayers)) {
       local.push_back(one.choice(kSpans) == 1);
+    }
     return local;
   }
   for (const JsonCursor& pair : config.at("attention_types").elements(kMostLayers)) {
@@ -62,6 +63,9 @@ std::vector<bool> local_layers(const JsonCursor& config) {
     if (parts.size() != 2) pair.fail("a list of layers, and how often it is repeated");
     const int times = parts[1].integer(0, kMostLayers);
     for (int i = 0; i < times; ++i) {
+      if (std::ssize(local) > kMostLayers) {
+        pair.fail("at most " + std::to_string(kMostLayers) + " layers");
+      }
       for (const JsonCursor& one : parts[0].elements(kMostLayers)) {
         local.push_back(one.choice(kSpans) == 1);
       }
@@ -212,7 +216,7 @@ void read_falcon_h1(const JsonCursor& config, TransformerShape& m) {
   mamba.state = integer_or(config, "mamba_d_state", 1, kMostWidth, 256);
   mamba.kernel = integer_or(config, "mamba_d_conv", 1, 64, 4);
   mamba.chunk = integer_or(config, "mamba_chunk_size", 1, kMostTokens, 256);
-  if (mamba.heads * mamba.head_dim != columns || mamba.heads % mamba.groups != 0) {
+  if (mamba.inner() != columns || mamba.heads % mamba.groups != 0) {
     heads.fail("a multiple of mamba_n_groups that with mamba_d_head makes " +
                std::to_string(columns) + " columns (mamba_d_ssm)");
   }
