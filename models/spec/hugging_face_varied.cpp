@@ -1,5 +1,5 @@
 // Decoders that say what their layers are with keys of their own. Sources: configuration_*.py and
-// modeling_*.py of gpt_neo, recurrent_gemma, falcon_h1 and rwkv in
+// modeling_*.py of gpt_neo, recurrent_gemma, falcon_h1, xlstm and rwkv in
 // https://github.com/huggingface/transformers, modeling_openelm.py beside the weights of
 // https://huggingface.co/apple/OpenELM-3B, modeling_phi4flash.py beside those of
 // https://huggingface.co/microsoft/Phi-4-mini-flash-reasoning, modeling_rwkv5.py and
@@ -7,6 +7,7 @@
 // fla/models/rwkv7 in https://github.com/fla-org/flash-linear-attention.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,9 +18,9 @@
 namespace lockstep::hugging_face {
 namespace {
 
-constexpr std::array<std::string_view, 9> kVaried{
+constexpr std::array<std::string_view, 10> kVaried{
     "gpt_neo", "openelm", "recurrent_gemma", "falcon_h1", "phi4flash",
-    "rwkv",    "rwkv5",   "rwkv6",           "rwkv7",
+    "xlstm",   "rwkv",    "rwkv5",           "rwkv6",     "rwkv7",
 };
 
 MixerNumbers& mixer_numbers(TransformerShape& m, Mixer mixer) {
@@ -286,6 +287,50 @@ void read_sambay(const JsonCursor& config, TransformerShape& m) {
   set_kinds(config, layers, m);
 }
 
+// --- xLSTM ---------------------------------------------------------------------------------------
+
+/// A share of the stream's width, up to whole units.
+int whole_units(const JsonCursor& config, std::string_view share_key, double usual, int hidden,
+                int unit) {
+  constexpr Interval kShare{0, 64, true};
+  const std::optional<JsonCursor> share = said(config, share_key);
+  const double width = (share ? share->number(kShare) : usual) * hidden;
+  return std::max(1, static_cast<int>(std::ceil(width / unit))) * unit;
+}
+
+/// A matrix memory for each head in every layer, with gates that take in and forget, and a gated
+/// MLP.
+void read_xlstm(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kUnit = 64, kUsualHeads = 8, kUsualChunk = 64, kGates = 2;
+  constexpr double kKeys = 0.5, kValues = 1, kMlp = 2.667;
+  m.layers = config.at(said(config, "num_blocks") ? "num_blocks" : "num_hidden_layers")
+                 .integer(1, kMostLayers);
+  m.hidden = config.at(said(config, "embedding_dim") ? "embedding_dim" : "hidden_size")
+                 .integer(1, kMostWidth / 64);
+  const int unit = integer_or(config, "mlstm_round_up_to_multiple_of", 1, kMostWidth, kUnit);
+  const int keys = whole_units(config, "qk_dim_factor", kKeys, m.hidden, unit);
+  const int values = whole_units(config, "v_dim_factor", kValues, m.hidden, unit);
+  const int heads = integer_or(config, "num_heads", 1, kMostHeads, kUsualHeads);
+  if (keys % heads != 0 || values % heads != 0) {
+    config.at("num_heads")
+        .fail("a divisor of " + std::to_string(keys) + " (qk_dim_factor) and " +
+              std::to_string(values) + " (v_dim_factor) columns");
+  }
+  m.ffn = whole_units(config, "ffn_proj_factor", kMlp, m.hidden,
+                      integer_or(config, "ffn_round_up_to_multiple_of", 1, kMostWidth, kUnit));
+  m.gated = true;
+  m.tied = flag_or(config, "tie_word_embeddings", false);
+  // No layer has heads of attention.
+  m.heads = m.kv_heads = 1;
+  m.head_dim = m.hidden;
+  const Mixer mixer = mixer_called("linear_attention");
+  MixerNumbers& numbers = mixer_numbers(m, mixer);
+  numbers = {heads, values / heads, integer_or(config, "chunk_size", 1, kMostTokens, kUsualChunk),
+             keys / heads, kGates};
+  const KindShape layer{.mixer = mixer, .ffn = m.ffn};
+  set_kinds(config, std::vector<KindShape>(static_cast<std::size_t>(m.layers), layer), m);
+}
+
 // --- RWKV --------------------------------------------------------------------------------------
 
 /// Columns of thin products: of generation 6 five mixtures and a decay, whose widths the code sets
@@ -364,6 +409,7 @@ void read_varied(const JsonCursor& config, std::string_view type, TransformerSha
   if (type == "recurrent_gemma") return read_recurrent_gemma(config, m);
   if (type == "falcon_h1") return read_falcon_h1(config, m);
   if (type == "phi4flash") return read_sambay(config, m);
+  if (type == "xlstm") return read_xlstm(config, m);
   read_rwkv(config, type, m);
 }
 

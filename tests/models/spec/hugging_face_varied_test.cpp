@@ -37,6 +37,7 @@ struct VariedFamily {
 // (https://huggingface.co/EleutherAI/gpt-neo-2.7B), Mehta et al. 2024 (arXiv:2404.14619, table 9),
 // Botev et al. 2024 (arXiv:2404.07839, table 1), Falcon LLM Team 2025 (arXiv:2507.22448, table 1),
 // Ren et al. 2025 (arXiv:2507.06607: 3.8 billion; worked out by hand from the code of its layers),
+// Beck et al. 2025 (https://huggingface.co/NX-AI/xLSTM-7b),
 // Peng et al. 2024 (arXiv:2404.05892, tables 1 and 2) and 2025 (arXiv:2503.14456, table 1).
 constexpr std::array kVariedFamilies{
     VariedFamily{"GPT-Neo 2.7B, to the last parameter", R"({"model_type": "gpt_neo",
@@ -90,6 +91,11 @@ constexpr std::array kVariedFamilies{
         "sliding_window": 512, "mb_per_layer": 2, "mamba_d_state": 16, "mamba_d_conv": 4,
         "mamba_expand": 2, "mamba_dt_rank": "auto", "tie_word_embeddings": true})",
                  3.85, 0.002},
+    VariedFamily{"xLSTM 7B", R"({"model_type": "xlstm", "embedding_dim": 4096, "num_blocks": 32,
+        "num_heads": 8, "qk_dim_factor": 0.5, "v_dim_factor": 1.0, "ffn_proj_factor": 2.667,
+        "ffn_round_up_to_multiple_of": 64, "mlstm_round_up_to_multiple_of": 64,
+        "vocab_size": 50304, "tie_word_embeddings": false, "chunk_size": 64})",
+                 6.87, 0.001},
     VariedFamily{"RWKV-4 14B", R"({"model_type": "rwkv", "hidden_size": 5120,
         "attention_hidden_size": 5120, "intermediate_size": 20480, "num_hidden_layers": 40,
         "vocab_size": 50277, "context_length": 1024, "tie_word_embeddings": false})",
@@ -282,7 +288,8 @@ TEST_CASE(
     "read_hugging_face: every other layer of Hunyuan Large takes the keys of the one before") {
   const TransformerShape m = read_varied_config(R"({"model_type": "hunyuan", "hidden_act": "silu",
       "hidden_size": 6400, "intermediate_size": 18304, "num_hidden_layers": 64,
-      "num_attention_heads": 80, "num_key_value_heads": 8, "vocab_size": 129024, "use_mla": false, "kv_lora_rank": 512,
+        "num_attention_heads": 80, "num_key_value_heads": 8, "vocab_size": 129024,
+      "use_mla": false, "kv_lora_rank": 512,
       "num_experts": 16, "moe_topk": 1, "num_shared_expert": 1, "use_mixed_mlp_moe": true,
       "use_cla": true, "cla_share_factor": 2, "use_qk_norm": true,
       "tie_word_embeddings": true})")

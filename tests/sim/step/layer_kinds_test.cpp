@@ -222,6 +222,23 @@ constexpr std::array kCases{
         [](const Drawn& d) { return 5.0 * d.hidden * 8 * d.head_dim + d.mlp(); },
         [](const Drawn& d) { return 8.0 * (512.0 * d.head_dim + 4.0 * d.head_dim * d.head_dim); },
         false},
+    KindCase{"linear attention with narrow keys and gates of each head",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("linear_attention": {{"heads": 8, "head_dim": {}, "key_dim": {},
+                        "head_gates": 2, "chunk": 64}},
+                      "kinds": [{{"letter": "x", "mixer": "linear_attention", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.index_dim, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double made = 8.0 * (2 * d.index_dim + 2 * d.head_dim + 2);
+               return d.hidden * (made + 8.0 * d.head_dim) + d.mlp();
+             },
+             [](const Drawn& d) {
+               return 8.0 * (64.0 * (d.index_dim + d.head_dim) + 4.0 * d.index_dim * d.head_dim);
+             },
+             false},
     KindCase{"an embedding of each layer's own",
              [](const Drawn& d) {
                return fmt::format(
