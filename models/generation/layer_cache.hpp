@@ -30,6 +30,8 @@ class LayerCache {
   LayerCache(const TransformerShape& model, LayerKind kind, double ranks)
       : cache_(declare_layer(model, kind).cache), ranks_(ranks) {}
 
+  /// Whether a query reads keys of earlier tokens.
+  [[nodiscard]] bool attends() const { return !cache_.keys.empty(); }
   /// Elements of one token.
   [[nodiscard]] double elements() const {
     return cache_.entries * cache_.entry.on(ranks_) + cache_.index_entry;

@@ -181,8 +181,8 @@ PassTime Replica::decode_step(int sequences, double context) {
   const EngineSpec& e = spec_.engine;
   const BytesPerSecond rate = e.cache_bandwidth * gpu.hbm_bandwidth;
   for (const auto& [kind, count] : layers_) {
-    if (kind.mixer != Mixer::attention) continue;
     const LayerCache cache{spec_.model, kind, 1.0 * spec_.tensor};
+    if (!cache.attends()) continue;
     const Seconds reading = Bytes{sequences * spec_.cache_bytes * cache.read(context)} / rate;
     const Seconds arithmetic = Flops{sequences * cache.flops(context)} /
                                (e.cache_arithmetic * std::max(gpu.peak_bf16, gpu.peak_fp16));

@@ -73,11 +73,11 @@ ServingReplica::Kind ServingReplica::kind_of(LayerKind kind, int count) const {
   const KindShape shape = shape_of(spec_.model, kind);
   Kind out{.count = count,
            .sums = kind.sums(),
-           .attends = kind.mixer == Mixer::attention,
            .latent = kind.mixer == Mixer::attention && shape.latent,
            .keys = {},
            .products = {},
            .cache = LayerCache(spec_.model, kind, tensor)};
+  out.attends = out.cache.attends();
   const Layer layer = declare_layer(spec_.model, kind);
   out.small_bytes = kNormBytes * spec_.model.hidden;
   for_each_product(layer, [&](const Product& p) {
@@ -118,7 +118,8 @@ Bytes ServingReplica::weights() const {
     }
     bytes += kind.held() * each / spec_.pipeline;
   }
-  const double ends = (m.tied ? 1.0 : 2.0) * m.vocabulary * m.hidden / spec_.tensor;
+  const double words = (m.tied ? 1.0 : 2.0) * m.vocabulary * m.hidden;
+  const double ends = (words + m.other_parameters) / spec_.tensor;
   return Bytes{bytes + kHalfBytes * ends / std::min(spec_.pipeline, 2)};
 }
 

@@ -79,8 +79,10 @@ void add_heads(const TransformerShape& m, const KindShape& k, Layer& out) {
   const double h = m.hidden, heads = k.heads;
   const double key_value = k.one_projection ? k.head_dim : k.head_dim + k.value_dim;
   const double queries = heads * k.head_dim;
-  const Width attended{
-      .shared = queries, .units = static_cast<double>(k.kv_heads), .unit = key_value};
+  const Width attended =
+      k.shared_keys
+          ? Width{.shared = queries}
+          : Width{.shared = queries, .units = static_cast<double>(k.kv_heads), .unit = key_value};
   const double rank = m.low_rank.query_rank;
   if (rank > 0) {
     add_compressed_queries(m, k, rank, k.kv_heads * key_value, out);
@@ -205,8 +207,9 @@ void add_attention(const TransformerShape& m, const KindShape& k, Layer& out) {
                        .product = AdapterModule::projection});
   out.saved.push_back({.columns = heads, .keep = Keep::scores});
   out.cache.keys = core.keys;
-  // Of compressed keys; the window beside them is a constant that is left out.
-  out.cache.entries = 1 / core.keys.back().ratio;
+  // Of compressed keys; the window beside them is a constant that is left out. Keys of another
+  // layer are read, but kept there.
+  out.cache.entries = k.shared_keys ? 0 : 1 / core.keys.back().ratio;
   add_output(m, k, out);
 }
 

@@ -97,7 +97,8 @@ constinit const MixerKind kJointAttentionMixer{
 constinit const MixerKind kClosingAttentionMixer{.mixer = kClosing,
                                                  .name = "closing_joint_attention",
                                                  .add = add_closing,
-                                                 .shared = joint_parts};
+                                                 .shared = joint_parts,
+                                                 .numbers_of = &kJointAttentionMixer};
 
 constinit const MixerKind kModulatedAttentionMixer{
     .mixer = kModulated,

@@ -1,6 +1,8 @@
 // Linear attention with a fixed decay for each head (lightning attention: MiniMax 2025,
 // arXiv:2501.08313, section 2.2): products of queries, keys, values and a gate, a state that grows
-// no longer than a head is wide, a norm and a product out.
+// no longer than a head is wide, a norm and a product out. Gates of each head that forget and take
+// in by the token (xLSTM's matrix memory: Beck et al. 2025, arXiv:2503.13427, section 2) are
+// columns of the same product.
 #include <array>
 
 #include "models/spec/blocks.hpp"
@@ -27,38 +29,57 @@ constexpr std::array kLinearMembers{
                 .required = true,
                 .low = 1,
                 .high = kMostMixerColumns,
-                .sentence = "Columns of a query, a key and a value",
+                .sentence = "Columns of a value, and of a query and a key unless key_dim is there",
                 .number = [](TransformerShape& m) -> int& { return m.mixers[kLinearPlace][1]; }},
     MixerMember{.key = "chunk",
                 .low = 1,
                 .high = kMostMixerTokens,
                 .sentence = "Tokens that the kernels take together; default: 256",
                 .number = [](TransformerShape& m) -> int& { return m.mixers[kLinearPlace][2]; }},
+    MixerMember{.key = "key_dim",
+                .low = 0,
+                .high = kMostMixerColumns,
+                .sentence = "Columns of a query and a key; default: 0, as many as of a value",
+                .number = [](TransformerShape& m) -> int& { return m.mixers[kLinearPlace][3]; }},
+    MixerMember{.key = "head_gates",
+                .low = 0,
+                .high = 64,
+                .sentence = "Gates of one column that each head has; default: 0",
+                .number = [](TransformerShape& m) -> int& { return m.mixers[kLinearPlace][4]; }},
 };
 
 double linear_columns(const TransformerShape& m) {
   const MixerNumbers& n = m.numbers(kLinear);
   return static_cast<double>(n[0]) * n[1];
 }
+double linear_key_dim(const TransformerShape& m) {
+  const MixerNumbers& n = m.numbers(kLinear);
+  return n[3] > 0 ? n[3] : n[1];
+}
+/// Queries and keys, values and the gate of the result, and gates of heads.
+double linear_made(const TransformerShape& m) {
+  const MixerNumbers& n = m.numbers(kLinear);
+  return n[0] * (2 * linear_key_dim(m) + 2.0 * n[1] + n[4]);
+}
 
 /// Of one token: scores inside a chunk and what they make of values, half of both as later tokens
-/// don't count; a state of d x d for each head that is added to and read. States of chunks go
-/// through memory in 32 bit, written and read (arXiv:2401.04658, algorithm 1).
+/// don't count; a state of keys x values for each head that is added to and read. States of chunks
+/// go through memory in 32 bit, written and read (arXiv:2401.04658, algorithm 1).
 Scan linear_scan(const TransformerShape& m) {
-  constexpr double kHalfWord = 2, kWord = 4, kColumns = 4;
+  constexpr double kHalfWord = 2, kWord = 4;
   const MixerNumbers& n = m.numbers(kLinear);
-  const double heads = n[0], d = n[1], chunk = n[2] > 0 ? n[2] : kUsualChunk;
-  return {.flops = heads * (2 * chunk * d + 4 * d * d),
-          .bytes = heads * (kColumns * kHalfWord * d + 2 * kWord * d * d / chunk),
+  const double heads = n[0], d = n[1], keys = linear_key_dim(m);
+  const double chunk = n[2] > 0 ? n[2] : kUsualChunk;
+  return {.flops = heads * (chunk * (keys + d) + 4 * keys * d),
+          .bytes = heads * (2 * kHalfWord * (keys + d) + 2 * kWord * keys * d / chunk),
           .kernels = 2};
 }
 
 void add_linear_attention(const TransformerShape& m, const KindShape&, Layer& out) {
-  constexpr double kMade = 4;  // queries, keys, values and the gate
-  const double h = m.hidden, columns = linear_columns(m);
+  const double h = m.hidden, columns = linear_columns(m), made = linear_made(m);
   out.rows.emplace_back(Product{.names = kLinearIn,
                                 .in = {.whole = h},
-                                .out = {.shared = kMade * columns},
+                                .out = {.shared = made},
                                 .in_pieces = true,
                                 .adapter = AdapterModule::qkv});
   out.rows.emplace_back(linear_scan(m));
@@ -74,12 +95,12 @@ void add_linear_attention(const TransformerShape& m, const KindShape&, Layer& ou
                                 .in_pieces = true,
                                 .adapter = AdapterModule::projection});
   out.rows.emplace_back(PairExchange{kLinearIn, kLinearOut});
-  out.small += columns + (m.biases ? kMade * columns + h : 0);
+  out.small += columns + (m.biases ? made + h : 0);
   // What the product in gives, what the recurrence makes of it, and the operand of the one out.
-  out.saved.push_back({.columns = (kMade + 1) * columns});
+  out.saved.push_back({.columns = made + columns});
   out.saved.push_back(
       {.columns = columns, .keep = Keep::operand, .product = AdapterModule::projection});
-  out.cache.state = columns * m.numbers(kLinear)[1];
+  out.cache.state = columns * linear_key_dim(m);
 }
 
 std::vector<SharedParts> linear_parts(const TransformerShape& m, const KindShape&) {
@@ -98,6 +119,6 @@ constinit const MixerKind kLinearAttentionMixer{
     .known = [](const TransformerShape& m) { return m.numbers(kLinear)[0] > 0; },
     .whole_sequence = "linear attention passes its state along the sequence",
     .shared = linear_parts,
-    .columns = [](const TransformerShape& m) { return 4 * linear_columns(m); }};
+    .columns = [](const TransformerShape& m) { return linear_made(m); }};
 
 }  // namespace lockstep

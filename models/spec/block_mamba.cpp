@@ -120,7 +120,6 @@ constexpr std::array kMambaMembers{
 }  // namespace
 
 /// Mamba of both generations; the state of a head stays on its tensor-parallel rank.
-extern const MixerKind kMambaMixer;
 constinit const MixerKind kMambaMixer{
     .mixer = Mixer::mamba,
     .name = "mamba",

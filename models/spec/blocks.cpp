@@ -8,9 +8,10 @@ namespace lockstep {
 
 // Each in a file of its own, block_*.cpp, which a unity source may hold above this one.
 // NOLINTBEGIN(readability-redundant-declaration)
-extern const MixerKind kMambaMixer, kDeltaMixer, kShortConvolutionMixer;
+extern const MixerKind kDeltaMixer, kShortConvolutionMixer, kGatedRecurrenceMixer;
 extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
 extern const MixerKind kConvolutionMixer, kResidualMixer, kLinearAttentionMixer;
+extern const MixerKind kAttentionMambaMixer, kRwkvMixer, kGatedMemoryMixer;
 // NOLINTEND(readability-redundant-declaration)
 
 namespace {
@@ -19,7 +20,7 @@ namespace {
 constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
 
 // In the order of Mixer.
-constexpr std::array<const MixerKind*, 11> kMixerKinds{
+constexpr std::array<const MixerKind*, 15> kMixerKinds{
     &kAttentionMixer,
     &kMambaMixer,
     &kNoMixer,
@@ -31,6 +32,10 @@ constexpr std::array<const MixerKind*, 11> kMixerKinds{
     &kConvolutionMixer,
     &kResidualMixer,
     &kLinearAttentionMixer,
+    &kGatedRecurrenceMixer,
+    &kAttentionMambaMixer,
+    &kRwkvMixer,
+    &kGatedMemoryMixer,
 };
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 

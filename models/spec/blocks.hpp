@@ -63,16 +63,25 @@ struct MixerKind {
   std::string_view layer_type = {};  ///< in "layer_types" of config.json
   /// What "model_type" of config.json begins with where layers are of this type and attention.
   std::string_view family = {};
+  const MixerKind* numbers_of = nullptr;  ///< another mixer, whose numbers it takes
 };
-/// Other kinds of attention are made from it.
-extern const MixerKind kAttentionMixer;
+/// Other mixers are made from these.
+extern const MixerKind kAttentionMixer, kMambaMixer;
 std::span<const MixerKind* const> mixer_kinds();
 const MixerKind& info(Mixer mixer);
 /// The widest of all mixers that a model says numbers of.
 double mixer_columns(const TransformerShape& m);
 
+/// Blocks beside each other gather their input once, and scatter one sum.
+void join_exchanges(Layer& out);
 /// Attention over an encoder's result: another text, of its own length and width.
 void add_cross_attention(const TransformerShape& m, const KindShape& kind, Layer& out);
+/// An embedding for this layer alone, made of the word and of the first layer's input, which the
+/// stream gates (Gemma 3n and 4: github:huggingface/transformers, gemma4/modular_gemma4.py).
+void add_layer_input(const TransformerShape& m, const KindShape& kind, Layer& out);
+/// Two thin products that read what the mixer reads and whose result is added to its own (LAuReL:
+/// Menghani et al. 2024, arXiv:2411.07501, section 2.2).
+void add_side_path(const TransformerShape& m, const KindShape& kind, Layer& out);
 /// What chooses the keys of a layer that has an index of its own.
 void add_index(const TransformerShape& m, const KindShape& kind, Layer& out);
 

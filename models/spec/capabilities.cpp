@@ -102,7 +102,10 @@ bool has_mixer(const TransformerShape& model, Mixer mixer) {
 std::vector<std::string_view> model_feature_names() {
   std::vector<std::string_view> names{"experts", "latent_attention"};
   for (const MixerKind* kind : mixer_kinds()) {
-    if (!kind->capability.empty()) names.push_back(kind->capability);
+    if (kind->capability.empty()) continue;
+    if (std::ranges::find(names, kind->capability) == names.end()) {
+      names.push_back(kind->capability);
+    }
   }
   return names;
 }

@@ -115,6 +115,7 @@ constexpr std::array kFamilies{
     ungated(llama_like("nemotron")),
     ungated(llama_like("arcee")),
     ungated(llama_like("apertus")),
+    ungated(llama_like("nanochat")),
     ungated(with_biases(llama_like("persimmon"))),
     side_by_side(Family{"codegen", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false,
                         true, true, false, false, 0, 0}),
@@ -147,7 +148,7 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 36> kLayered{
+constexpr std::array<std::string_view, 39> kLayered{
     "qwen3_next",
     "qwen3_5_text",
     "qwen3_5_moe_text",
@@ -184,6 +185,9 @@ constexpr std::array<std::string_view, 36> kLayered{
     "minimax_text_01",
     "minimax_m1",
     "bailing_moe_linear",
+    "hunyuan",
+    "gemma3n_text",
+    "olmo_hybrid",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{
@@ -231,7 +235,7 @@ std::vector<std::string> family_names() {
   for (const Family& family : kFamilies) names.emplace_back(family.type);
   for (const auto& types :
        {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested),
-        encoder_families(), recurrent_families(), mosaic_families()}) {
+        encoder_families(), recurrent_families(), mosaic_families(), varied_families()}) {
     for (const std::string_view type : types) {
       if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
     }
@@ -399,13 +403,13 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
 }
 
 /// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
-constexpr std::array<std::string_view, 31> kTellingParts{
+constexpr std::array<std::string_view, 34> kTellingParts{
     "mamba",     "ssm_",         "conv_",        "linear_num",   "linear_attn", "index_",
     "indexer",   "compress",     "hybrid",       "block_config", "cross_at",    "sparse_attent",
     "recurrent", "kv_shared",    "hc_mult",      "attn_type",    "use_cla",     "layer_group",
     "attn_mlp",  "use_residual", "residual_moe", "zero_expert",  "share_q_dim", "lru_width",
     "altup",     "laurel",       "relative_at",  "embd_layer",   "linear_silu", "cross_layer",
-    "ut_steps",
+    "ut_steps",  "shared_freq",  "loop_num",     "layer_shar",
 };
 
 bool says_something(const JsonCursor& value) {
@@ -516,6 +520,15 @@ std::string family_of(const JsonCursor& config) {
   return grok ? "grok1" : type;
 }
 
+/// Families that a file of their own reads.
+struct OwnReader {
+  std::span<const std::string_view> (*families)();
+  void (*read)(const JsonCursor& config, std::string_view type, TransformerShape& m);
+};
+constexpr std::array kOwnReaders{OwnReader{recurrent_families, read_recurrent},
+                                 OwnReader{mosaic_families, read_mosaic},
+                                 OwnReader{varied_families, read_varied}};
+
 /// The decoder of a file, or of a `part` of one.
 HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name,
                               bool part = false) {
@@ -533,13 +546,10 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
     }
     return model;
   }
-  if (is_one_of(type, recurrent_families()) || is_one_of(type, mosaic_families())) {
+  for (const OwnReader& one : kOwnReaders) {
+    if (!is_one_of(type, one.families())) continue;
     HuggingFaceModel model;
-    if (is_one_of(type, recurrent_families())) {
-      read_recurrent(config, type, model.shape);
-    } else {
-      read_mosaic(config, type, model.shape);
-    }
+    one.read(config, type, model.shape);
     model.shape.name = std::move(name);
     return model;
   }

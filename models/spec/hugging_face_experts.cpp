@@ -239,7 +239,10 @@ void read_latent_attention(const JsonCursor& config, TransformerShape& shape) {
   latent.key_value_rank = config.at("kv_lora_rank").integer(1, kMostWidth);
   latent.nope_dim = config.at("qk_nope_head_dim").integer(1, kMostWidth);
   latent.rope_dim = config.at("qk_rope_head_dim").integer(0, kMostWidth);
-  latent.value_dim = config.at("v_head_dim").integer(1, kMostWidth);
+  // MiniCPM3's code takes the stream's width over the heads.
+  const bool derived = !config.find("v_head_dim") && config.find("scale_depth");
+  latent.value_dim = derived ? config.at("hidden_size").integer(1, kMostWidth) / shape.heads
+                             : config.at("v_head_dim").integer(1, kMostWidth);
   shape.head_dim = (latent.nope_dim + latent.rope_dim + latent.value_dim) / 2;
   shape.kv_heads = shape.heads;
 }

@@ -90,13 +90,15 @@ class LayerReader {
     read_choices();
     read_gates();
     read_directions();
-    assign_layers();
+    read_shared_keys();
+    read_layer_inputs();
     shape_.residual_streams = integer_or(config_, "hc_mult", 1, 64, 1);
+    read_alternating();
+    assign_layers();
     constexpr int kMostPredicted = 64;
     shape_.predicted_tokens =
         first_or(config_, {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules"},
                  0, kMostPredicted, 0);
-    refuse_shared_layers();
   }
 
  private:
@@ -137,7 +139,8 @@ class LayerReader {
         flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", ties_by_code()));
     shape_.kv_heads = first_or(config_, {"num_key_value_heads", "num_attention_groups"}, 1,
                                kMostHeads, shape_.kv_heads > 0 ? shape_.kv_heads : shape_.heads);
-    if (has("kv_lora_rank")) {
+    // Hunyuan's files have its ranks whether it is used or not.
+    if (has("kv_lora_rank") && flag_or(config_, "use_mla", true)) {
       read_latent_attention(config_, shape_);
       if (flag_or(config_, "mla_use_nope", false)) shape_.rotary = false;
     } else {
@@ -195,6 +198,13 @@ class LayerReader {
       layer.latent = shape_.latent.key_value_rank > 0;
       layer.ffn = shape_.ffn;
     }
+    // DeciLM's.
+    (void)for_each_layer(
+        config_, "num_key_value_heads_per_layer", [&](KindShape& layer, const JsonCursor& groups) {
+          layer.kv_heads = groups.integer(1, kMostHeads);
+          if (shape_.heads % layer.kv_heads == 0) return;
+          groups.fail("a divisor of " + std::to_string(shape_.heads) + " (num_attention_heads)");
+        });
     int widest = 0;
     const bool listed =
         for_each_layer(config_, "block_configs", [&](KindShape& layer, const JsonCursor& block) {
@@ -411,10 +421,7 @@ class LayerReader {
   /// As many heads of keys and values as of queries; which layers have it says a list, or all but
   /// the last of each group and what is behind the last whole group have it (Ring).
   void read_linear() {
-    Mixer mixer{};
-    for (const MixerKind* kind : mixer_kinds()) {
-      if (kind->name == "linear_attention") mixer = kind->mixer;
-    }
+    const Mixer mixer = mixer_called("linear_attention");
     MixerNumbers& numbers = shape_.mixers[static_cast<std::size_t>(mixer)];
     numbers[0] = shape_.heads;
     numbers[1] = shape_.head_dim;
@@ -636,7 +643,8 @@ class LayerReader {
 
   /// Head by head, between their product and their rotation.
   [[nodiscard]] bool norms_queries() const {
-    constexpr std::array kNormed{"qwen3", "gemma3", "olmo2", "olmo3", "exaone4", "afmoe"};
+    constexpr std::array kNormed{"qwen3",       "gemma3",  "olmo2", "olmo3",
+                                 "olmo_hybrid", "exaone4", "afmoe"};
     const bool family = std::ranges::any_of(
         kNormed, [this](const char* prefix) { return type_.starts_with(prefix); });
     return family || flag_or(config_, "use_qk_norm", false) ||
@@ -662,6 +670,26 @@ class LayerReader {
     }
   }
 
+  /// Gemma 3n: four streams, of which a layer reads and writes one, a thin path beside attention,
+  /// and products between the streams at both ends. Layers that take keys from others have the
+  /// weights of their own all the same, which nobody uses.
+  void read_alternating() {
+    if (!type_.starts_with("gemma3n")) return;
+    constexpr int kStreams = 4, kRank = 64, kMostStreams = 64;
+    shape_.residual_streams = integer_or(config_, "altup_num_inputs", 1, kMostStreams, kStreams);
+    shape_.alternating = shape_.residual_streams > 1;
+    const int rank = integer_or(config_, "laurel_rank", 0, kMostWidth, kRank);
+    const double h = shape_.hidden, keys = 2.0 * shape_.kv_heads * shape_.head_dim;
+    for (KindShape& layer : layers_) {
+      layer.side_rank = rank;
+      if (layer.shared_keys) shape_.other_parameters += keys * h;
+    }
+    shape_.other_parameters += 2 * (shape_.residual_streams - 1) * h * h;
+    assumptions_.emplace_back(
+        "model: products between its streams before the first layer and behind the last one "
+        "(altup_num_inputs) compute nothing; their weights are counted");
+  }
+
   /// Encoders that were made of decoders (EmbeddingGemma), whose windows are around each token.
   void read_directions() {
     const std::optional<JsonCursor> both = first_of(config_, {"use_bidirectional_attention"});
@@ -670,12 +698,40 @@ class LayerReader {
     for (KindShape& layer : layers_) layer.bidirectional = true;
   }
 
-  /// Keys and values that layers take from others, or embeddings of their own.
-  void refuse_shared_layers() const {
-    for (const std::string_view key : {"num_kv_shared_layers", "hidden_size_per_layer_input"}) {
-      const std::optional<JsonCursor> value = first_of(config_, {key});
-      if (value && value->integer(0, kMostWidth) > 0) value->fail("0: others are not known");
+  /// Layers that take keys and values from a layer before them: all but the first of each few
+  /// (Hunyuan Large: Sun et al. 2024, arXiv:2411.02265, section 2.1.2), or so many at the end, each
+  /// from the last of its own type (Gemma 4).
+  void read_shared_keys() {
+    if (flag_or(config_, "use_cla", false)) {
+      const int of = integer_or(config_, "cla_share_factor", 1, kMostLayers, 1);
+      for (int i = 0; i < shape_.layers; ++i) {
+        layers_[static_cast<std::size_t>(i)].shared_keys = i % of != 0;
+      }
     }
+    const int last = integer_or(config_, "num_kv_shared_layers", 0, kMostLayers, 0);
+    if (last == 0) return;
+    if (last >= shape_.layers) {
+      config_.at("num_kv_shared_layers")
+          .fail("less than " + std::to_string(shape_.layers) + " (num_hidden_layers)");
+    }
+    const bool wide = flag_or(config_, "use_double_wide_mlp", false);
+    for (int i = shape_.layers - last; i < shape_.layers; ++i) {
+      KindShape& layer = layers_[static_cast<std::size_t>(i)];
+      layer.shared_keys = true;
+      if (wide) layer.ffn *= 2;
+    }
+  }
+  /// Embeddings of each layer's own, whose table no layer has (Gemma 3n and 4).
+  void read_layer_inputs() {
+    const int columns = integer_or(config_, "hidden_size_per_layer_input", 0, kMostWidth, 0);
+    if (columns == 0) return;
+    if (!type_.starts_with("gemma4") && !type_.starts_with("gemma3n")) {
+      config_.at("hidden_size_per_layer_input").fail("0: how others add it is not known");
+    }
+    for (KindShape& layer : layers_) layer.layer_input = columns;
+    const double words =
+        integer_or(config_, "vocab_size_per_layer_input", 1, kMostTokens, shape_.vocabulary);
+    shape_.other_parameters += (words * shape_.layers + 1) * columns;
   }
 
   /// Layers that are alike become one kind with a letter; a model of which all layers are alike, or
@@ -700,22 +756,7 @@ class LayerReader {
       }
       if (set_layout(marked, shape_.experts)) return;
     }
-    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    shape_.pattern.clear();
-    for (KindShape layer : layers_) {
-      auto same = std::ranges::find_if(shape_.kinds, [&](KindShape known) {
-        known.letter.clear();
-        return known == layer;
-      });
-      if (same == shape_.kinds.end()) {
-        if (shape_.kinds.size() == kLetters.size()) {
-          config_.fail("at most " + std::to_string(kLetters.size()) + " kinds of layers");
-        }
-        layer.letter = kLetters[shape_.kinds.size()];
-        same = shape_.kinds.insert(shape_.kinds.end(), layer);
-      }
-      shape_.pattern += same->letter;
-    }
+    set_kinds(config_, layers_, shape_);
   }
 
   const JsonCursor& config_;
@@ -726,6 +767,32 @@ class LayerReader {
 };
 
 }  // namespace
+
+Mixer mixer_called(std::string_view name) {
+  const auto kinds = mixer_kinds();
+  return (*std::ranges::find_if(kinds, [&](const MixerKind* kind) { return kind->name == name; }))
+      ->mixer;
+}
+
+void set_kinds(const JsonCursor& config, const std::vector<KindShape>& layers,
+               TransformerShape& shape) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  shape.pattern.clear();
+  for (KindShape layer : layers) {
+    auto same = std::ranges::find_if(shape.kinds, [&](KindShape known) {
+      known.letter.clear();
+      return known == layer;
+    });
+    if (same == shape.kinds.end()) {
+      if (shape.kinds.size() == kLetters.size()) {
+        config.fail("at most " + std::to_string(kLetters.size()) + " kinds of layers");
+      }
+      layer.letter = kLetters[shape.kinds.size()];
+      same = shape.kinds.insert(shape.kinds.end(), layer);
+    }
+    shape.pattern += same->letter;
+  }
+}
 
 const MixerKind* mixer_of_family(std::string_view type) {
   for (const MixerKind* kind : mixer_kinds()) {

@@ -58,6 +58,11 @@ HuggingFaceModel read_diffusers(const JsonCursor& config);
 /// its name.
 void read_unet(const JsonCursor& config, TransformerShape& m);
 
+/// The mixer that scenarios call so.
+Mixer mixer_called(std::string_view name);
+/// Gives layers that are alike one letter; `layers` have none yet.
+void set_kinds(const JsonCursor& config, const std::vector<KindShape>& layers,
+               TransformerShape& shape);
 /// The mixer of a family whose layers have that or attention; null where others decide.
 const MixerKind* mixer_of_family(std::string_view type);
 
@@ -120,6 +125,12 @@ void say_other_towers(const JsonCursor& config, HuggingFaceModel& model);
 std::span<const std::string_view> recurrent_families();
 /// Sets all of `m` but its name.
 void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m);
+
+/// Families with other keys for layers that differ: GPT-Neo, OpenELM, RecurrentGemma, Falcon-H1,
+/// Phi-4-mini-flash, RWKV.
+std::span<const std::string_view> varied_families();
+/// Sets all of `m` but its name.
+void read_varied(const JsonCursor& config, std::string_view type, TransformerShape& m);
 
 /// MosaicML's families, which have keys of their own.
 std::span<const std::string_view> mosaic_families();

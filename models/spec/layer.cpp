@@ -24,6 +24,18 @@ void add_stream(const TransformerShape& m, LayerKind kind, Layer& out) {
                                .traffic = Traffic::norm_residual});
   out.small += (m.biases ? 2.0 : 1.0) * blocks * h;
   if (streams == 1) return;
+  if (m.alternating) {
+    // A router for either step; norm, scale and coefficients.
+    out.rows.emplace_back(Product{.names = kStreams,
+                                  .in = {.whole = h},
+                                  .out = {.whole = streams},
+                                  .rows = Rows::residual,
+                                  .ways = Ways::none,
+                                  .matrices = 2,
+                                  .half = true});
+    out.small += 2 * h + streams * streams * (streams + 1);
+    return;
+  }
   const double mixes = (2 + streams) * streams;
   out.rows.emplace_back(Product{.names = kStreams,
                                 .in = {.whole = streams * h},
@@ -70,7 +82,8 @@ void save_stream(const TransformerShape& m, const KindShape& k, Layer& out) {
   save(AdapterModule::mlp_up, behind ? std::optional{Recomputed::projection} : std::nullopt);
 }
 
-/// Blocks beside each other gather their input once, and scatter one sum.
+}  // namespace
+
 void join_exchanges(Layer& out) {
   std::optional<PairExchange> joined;
   for (const Row& row : out.rows) {
@@ -81,8 +94,6 @@ void join_exchanges(Layer& out) {
   std::erase_if(out.rows, [](const Row& row) { return std::holds_alternative<PairExchange>(row); });
   if (joined) out.rows.emplace_back(*joined);
 }
-
-}  // namespace
 
 bool recomputes(const RecomputeModules& m, Recomputed what) {
   switch (what) {
@@ -151,8 +162,12 @@ Layer declare_layer(const TransformerShape& m, LayerKind kind) {
   add_stream(m, kind, out);
   save_stream(m, k, out);
   if (mixer.add != nullptr) mixer.add(m, k, out);
+  if (k.side_rank > 0) add_side_path(m, k, out);
   if (k.cross) add_cross_attention(m, k, out);
-  if (!kind.feed_forward) return out;
+  if (!kind.feed_forward) {
+    if (k.layer_input > 0) add_layer_input(m, k, out);
+    return out;
+  }
   const double ffn = k.experts ? m.experts.shared_ffn : k.ffn;
   if (m.biases) out.small += (m.gated ? 2.0 : 1.0) * ffn + m.hidden;
   if (k.experts) {
@@ -161,6 +176,7 @@ Layer declare_layer(const TransformerShape& m, LayerKind kind) {
     add_mlp(m, ffn, out);
   }
   if (k.parallel) join_exchanges(out);
+  if (k.layer_input > 0) add_layer_input(m, k, out);
   return out;
 }
 

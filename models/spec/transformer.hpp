@@ -105,7 +105,7 @@ using MixerNumbers = std::array<int, 6>;
 /// A kind of layer of a model whose layers differ by more than experts and windows. Numbers that
 /// are 0 are those of the model.
 struct KindShape {
-  std::string letter;  ///< in TransformerShape::pattern
+  std::string letter{};  ///< in TransformerShape::pattern
   Mixer mixer = Mixer::attention;
   int heads = 0;                ///< of queries
   int kv_heads = 0;             ///< of keys and values
@@ -114,6 +114,7 @@ struct KindShape {
   bool latent = false;          ///< attention is latent, as TransformerShape::latent says
   bool one_projection = false;  ///< keys are values too
   bool output_gate = false;     ///< a gate for each column of what attention gives
+  bool shared_keys = false;     ///< keys and values are those of a layer before it
   int window = 0;               ///< tokens that attention looks back; 0: all
   bool chunked = false;         ///< not back, but over a chunk of so many tokens
   bool bidirectional = false;   ///< attention sees later tokens too: a layer of an encoder
@@ -121,6 +122,8 @@ struct KindShape {
   int compression = 0;          ///< tokens of which one key is made, seen beside the window
   KeyIndex index{};
   int ffn = 0;              ///< width of an MLP; 0: none
+  int side_rank = 0;        ///< columns of two thin products beside the mixer; 0: none
+  int layer_input = 0;      ///< columns of an embedding of its own, added behind it; 0: none
   bool experts = false;     ///< in place of it
   bool parallel = false;    ///< mixer and MLP read the same input, and one sum takes both results
   int hidden = 0;           ///< width of its own stream
@@ -198,6 +201,9 @@ struct TransformerShape {
   /// Residual streams that blocks read from and write to by products of their own
   /// (hyper-connections: Zhu et al. 2024, arXiv:2409.19606; DeepSeek-V4).
   int residual_streams = 1;
+  /// Of these streams one goes through a layer, which predicts the others before it and corrects
+  /// them behind it by few numbers a token (AltUp: Baykal et al. 2023, arXiv:2301.13310).
+  bool alternating = false;
   /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained.
   /// Without images it computes nothing.
   double vision_parameters = 0;

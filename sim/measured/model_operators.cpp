@@ -44,6 +44,7 @@ struct OperationRow {
 
 constexpr std::array kOperationRows{
     OperationRow{"embedding", ModelOperator::embedding},
+    OperationRow{"layer_", ModelOperator::embedding, true},
     OperationRow{"norm_residual", ModelOperator::norm},
     OperationRow{"final_norm", ModelOperator::norm},
     OperationRow{"latent_norm", ModelOperator::norm},
@@ -60,6 +61,7 @@ constexpr std::array kOperationRows{
     OperationRow{"index", ModelOperator::attention, true},
     OperationRow{"compression", ModelOperator::attention},
     OperationRow{"output_gate", ModelOperator::projection},
+    OperationRow{"side_", ModelOperator::projection, true},
     OperationRow{"output_groups", ModelOperator::projection},
     OperationRow{"projection", ModelOperator::projection},
     OperationRow{"cross_projection", ModelOperator::projection},
@@ -68,6 +70,9 @@ constexpr std::array kOperationRows{
     OperationRow{"delta_", ModelOperator::recurrence, true},
     OperationRow{"linear_", ModelOperator::recurrence, true},
     OperationRow{"mamba_", ModelOperator::recurrence, true},
+    OperationRow{"memory_", ModelOperator::recurrence, true},
+    OperationRow{"recurrence_", ModelOperator::recurrence, true},
+    OperationRow{"rwkv_", ModelOperator::recurrence, true},
     OperationRow{"convolution", ModelOperator::recurrence, true},
     OperationRow{"short_convolution", ModelOperator::recurrence},
     OperationRow{"shortcut", ModelOperator::recurrence},

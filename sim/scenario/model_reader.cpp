@@ -163,6 +163,9 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
                   "Width of a value; default: that of a key");
   member.optional("latent", out.latent, "Attention is latent, as latent_attention says");
   member.optional("one_projection", out.one_projection, "Keys are values too");
+  member.optional("shared_keys", out.shared_keys,
+                  "Keys and values are those of the last layer before it that has its own and as "
+                  "wide ones");
   member.optional("output_gate", out.output_gate, "A gate for each column of what attention gives");
   member.optional("window", out.window, 1, kMaxTokens,
                   "Tokens that attention looks back; default: all");
@@ -177,6 +180,12 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
   member.optional("index", out.index, out.index.keys > 0,
                   "Attention goes over the keys that an index chooses", declare_index);
   member.optional("ffn", out.ffn, 0, kMaxWidth, "Width of its MLP; default: 0, none");
+  member.optional("side_rank", out.side_rank, 0, kMaxWidth,
+                  "Columns of two thin products beside the mixer, whose result is added to its own "
+                  "(LAuReL); default: 0, none");
+  member.optional("layer_input", out.layer_input, 0, kMaxWidth,
+                  "Columns of an embedding of its own that is gated and added behind it (Gemma 4); "
+                  "default: 0, none");
   member.optional("experts", out.experts, "Experts in place of an MLP");
   member.optional("parallel", out.parallel,
                   "Mixer and MLP read the same input, and one sum takes both results");
@@ -214,7 +223,8 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   const auto needs = [&](bool used, bool there, const char* key, const std::string& what) {
     if (used && !there) from.at(key).fail("no such kind, unless the model has " + what);
   };
-  const MixerKind& mixer = info(kind.mixer);
+  const MixerKind& own = info(kind.mixer);
+  const MixerKind& mixer = own.numbers_of != nullptr ? *own.numbers_of : own;
   needs(mixer.known != nullptr, mixer.known != nullptr && mixer.known(model), "mixer",
         "\"" + std::string(mixer.name) + "\"");
   needs(kind.latent, model.latent.key_value_rank > 0, "latent", "\"latent_attention\"");
@@ -229,6 +239,13 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   }
   if (kind.cross && (kind.latent || kind.mixer == Mixer::none)) {
     from.at("cross").fail("false, unless plain attention or another mixer is before it");
+  }
+  if (kind.shared_keys && (kind.latent || kind.index.keys > 0 || kind.compression > 0 ||
+                           model.low_rank.query_rank > 0 || kind.mixer != Mixer::attention)) {
+    from.at("shared_keys").fail("false, unless the kind is plain attention");
+  }
+  if (kind.side_rank > 0 && kind.mixer == Mixer::none) {
+    from.at("side_rank").fail("0, where the kind has no mixer");
   }
   if (kind.parallel && (kind.ffn == 0 || kind.mixer == Mixer::none || kind.cross)) {
     from.at("parallel").fail("false, unless the kind is one mixer and an MLP");
@@ -277,6 +294,25 @@ Alphabet alphabet_of(const TransformerShape& model) {
   return out;
 }
 
+/// A layer that has keys of its own is before each that takes them from another.
+void require_lenders(const JsonCursor& from, const TransformerShape& model) {
+  if (model.kinds.empty()) return;
+  std::vector<KindShape> lenders;
+  for (int layer = 0; layer < model.layers; ++layer) {
+    const KindShape one = shape_of(model, model.kind(layer));
+    if (one.mixer == Mixer::attention && !one.shared_keys) lenders.push_back(one);
+    if (!one.shared_keys) continue;
+    const bool lent = std::ranges::any_of(lenders, [&](const KindShape& lender) {
+      return lender.kv_heads == one.kv_heads && lender.head_dim == one.head_dim &&
+             lender.value_dim == one.value_dim;
+    });
+    if (!lent) {
+      from.fail("a layer with as many keys and values of its own before " + one.letter +
+                ", whose keys are shared");
+    }
+  }
+}
+
 /// A letter for each layer.
 void read_pattern(const JsonCursor& from, TransformerShape& out) {
   const std::string text = from.string();
@@ -295,6 +331,7 @@ void read_pattern(const JsonCursor& from, TransformerShape& out) {
   needs('M', out.mamba.heads > 0, "mamba");
   needs('E', out.experts.count > 0, "experts");
   out.pattern = text;
+  require_lenders(from, out);
 }
 
 void declare_attention(const DeclaredMembers& member, TransformerShape& out) {
@@ -354,6 +391,9 @@ void declare_blocks(const DeclaredMembers& member, TransformerShape& out) {
   member.optional("residual_streams", out.residual_streams, 1, 64,
                   "Residual streams that blocks read from and write to (hyper-connections); "
                   "default: 1");
+  member.optional("alternating", out.alternating,
+                  "Of the residual streams one goes through a layer, the others are predicted and "
+                  "corrected (AltUp)");
   member.optional("vision_parameters", out.vision_parameters, kWeightsBeside,
                   "Weights of a tower that turns images into tokens, stored and trained; without "
                   "batch.images it computes nothing; default: 0");
@@ -385,6 +425,9 @@ void check_model(const JsonCursor& from, const TransformerShape& model) {
   if (model.chunked && model.window == 0) (void)from.at("window");
   if (model.bidirectional && model.predicted_tokens > 0) {
     at("predicted_tokens").fail("0, as an encoder predicts no further tokens");
+  }
+  if (model.alternating && model.residual_streams == 1) {
+    from.at("alternating").fail("false, unless the model has \"residual_streams\"");
   }
   if (model.parallel && model.experts.count > 0) {
     at("parallel").fail("false, where the model has experts");

@@ -94,6 +94,12 @@ constexpr std::array kPublishedSizes{
     PublishedSize{"megatron_530b", 529.6e9, 0.05e9},
     PublishedSize{"megatron_1t", 1008.0e9, 0.05e9},
     PublishedSize{"gpt3_175b", 174.6e9, 0.05e9},
+    // arXiv:2507.22448, table 1; arXiv:2411.02265, abstract; arXiv:2404.05892, table 2.
+    PublishedSize{"falcon_h1_34b", 33.6e9, 0.05e9},
+    PublishedSize{"hunyuan_large", 389e9, 0.5e9},
+    PublishedSize{"finch_7b", 7.64e9, 0.005e9},
+    // Model card: 8 B, of which some 0.47 B see and hear.
+    PublishedSize{"gemma_4_e4b", 8e9 - 0.47e9, 0.5e9},
     // arXiv:2406.11704, section 2: 9.4 B of embeddings and 331.6 B others.
     PublishedSize{"nemotron4_340b", 341.0e9, 0.1e9},
 };

@@ -36,6 +36,8 @@ const Json& full_scenario() {
       "joint_attention": {"vectors": 6},
       "modulated_attention": {"vectors": 3},
       "linear_attention": {"heads": 8, "head_dim": 64},
+      "gated_recurrence": {"width": 64, "blocks": 8},
+      "rwkv": {"generation": 6, "heads": 8, "head_dim": 64},
       "low_rank": {"query_rank": 64, "output_groups": 8, "output_rank": 64},
       "vision_parameters": 1e9,
       "tower": {"layers": 1, "hidden": 64, "heads": 4, "ffn": 64, "patches": 16},

@@ -222,6 +222,124 @@ constexpr std::array kCases{
         [](const Drawn& d) { return 5.0 * d.hidden * 8 * d.head_dim + d.mlp(); },
         [](const Drawn& d) { return 8.0 * (512.0 * d.head_dim + 4.0 * d.head_dim * d.head_dim); },
         false},
+    KindCase{"linear attention with narrow keys and gates of each head",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("linear_attention": {{"heads": 8, "head_dim": {}, "key_dim": {},
+                        "head_gates": 2, "chunk": 64}},
+                      "kinds": [{{"letter": "x", "mixer": "linear_attention", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.index_dim, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double made = 8.0 * (2 * d.index_dim + 2 * d.head_dim + 2);
+               return d.hidden * (made + 8.0 * d.head_dim) + d.mlp();
+             },
+             [](const Drawn& d) {
+               return 8.0 * (64.0 * (d.index_dim + d.head_dim) + 4.0 * d.index_dim * d.head_dim);
+             },
+             false},
+    KindCase{"an embedding of each layer's own",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "layer_input": {}, "ffn": {}}}, F],
+                      "pattern": "xfxx")",
+                   d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               return d.attention(4, d.head_dim, d.head_dim) + d.mlp() + 3.0 * d.hidden * d.rank;
+             },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
+    KindCase{"streams that alternate, and a thin path beside attention",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("residual_streams": 4, "alternating": true,
+                      "kinds": [{{"letter": "x", "side_rank": {}, "ffn": {}}}, F],
+                      "pattern": "xfxx")",
+                   d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               return d.attention(4, d.head_dim, d.head_dim) + d.mlp() +
+                      2.0 * d.hidden * (d.rank + 4);
+             },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
+    KindCase{"a gate on an earlier layer's memory",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("mamba": {{"heads": 8, "head_dim": {0}, "groups": 4, "state": 64}},
+                      "kinds": [{{"letter": "x", "mixer": "gated_memory", "ffn": {1}}},
+                        {{"letter": "m", "mixer": "mamba", "ffn": {1}}}, F], "pattern": "xmxf")",
+                   d.head_dim, d.ffn);
+             },
+             [](const Drawn& d) { return 2.0 * d.hidden * 8 * d.head_dim + d.mlp(); },
+             [](const Drawn&) { return 0.0; }, false, false},
+    KindCase{"attention and Mamba-2 beside each other",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("mamba": {{"heads": 8, "head_dim": {}, "groups": 4, "state": 64}},
+                      "kinds": [{{"letter": "x", "mixer": "attention_and_mamba", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double inner = 8.0 * d.head_dim;
+               return d.attention(4, d.head_dim, d.head_dim) +
+                      d.hidden * (3 * inner + 2 * 4 * 64 + 8) + d.mlp();
+             },
+             [](const Drawn& d) {
+               const double inner = 8.0 * d.head_dim;
+               return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0) + 256 * (4 * 64 + inner) +
+                      4 * inner * 64;
+             },
+             false},
+    KindCase{"a gated recurrence",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("gated_recurrence": {{"width": {}, "blocks": 8}},
+                      "kinds": [{{"letter": "x", "mixer": "gated_recurrence", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   8 * d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               return 3.0 * d.hidden * 8 * d.rank + 2.0 * 8 * d.rank * d.rank + d.mlp();
+             },
+             [](const Drawn& d) { return 7.0 * 8 * d.rank; }, false},
+    KindCase{"RWKV of generation 4, whose state is one number for each column",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("rwkv": {{"generation": 4, "heads": {0}, "head_dim": 1}},
+                      "kinds": [{{"letter": "x", "mixer": "rwkv", "ffn": {1}}}, F],
+                      "pattern": "xxxf")",
+                   d.hidden, d.ffn);
+             },
+             [](const Drawn& d) { return 5.0 * d.hidden * d.hidden + d.mlp(); },
+             [](const Drawn& d) { return 7.0 * d.hidden; }, false},
+    KindCase{"RWKV of generation 6, with thin products and a gate behind the MLP",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("rwkv": {{"generation": 6, "heads": 8, "head_dim": {}, "low_rank": {}}},
+                      "kinds": [{{"letter": "x", "mixer": "rwkv", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double h = d.hidden, columns = 8.0 * d.head_dim;
+               return 5 * h * columns + d.rank * (h + columns) + h * h + d.mlp();
+             },
+             [](const Drawn& d) { return 7.0 * 8 * d.head_dim * d.head_dim; }, false},
+    KindCase{"RWKV of generation 7, whose state is corrected",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("rwkv": {{"generation": 7, "heads": 8, "head_dim": {}, "low_rank": {}}},
+                      "kinds": [{{"letter": "x", "mixer": "rwkv", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.rank, d.ffn);
+             },
+             [](const Drawn& d) {
+               const double h = d.hidden, columns = 8.0 * d.head_dim;
+               return 4 * h * columns + d.rank * (h + columns) + d.mlp();
+             },
+             [](const Drawn& d) { return 9.0 * 8 * d.head_dim * d.head_dim; }, false},
     KindCase{
         "Kimi Delta Attention",
         [](const Drawn& d) {
@@ -481,6 +599,59 @@ TEST_CASE("layer kinds: blocks beside each other save, sum and exchange once wha
   };
   CHECK(2 * exchanges(beside) == exchanges(after));
   CHECK(exchanges(beside) > 0);
+}
+
+namespace {
+
+/// Layers of "f", full attention, and of "s", whose keys are those of the one before.
+KindCase shared_keys_case() {
+  return {"keys and values of the layer before",
+          [](const Drawn& d) {
+            return fmt::format(
+                R"("kinds": [{{"letter": "s", "shared_keys": true, "ffn": {}}}, F],
+                   "pattern": "fsfs")",
+                d.ffn);
+          },
+          [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+          [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); },
+          true,
+          false};
+}
+
+}  // namespace
+
+TEST_CASE(
+    "layer kinds: keys of another layer have no weights, are kept once and attended to twice") {
+  RandomStream random{{.seed = test::test_seed()}};
+  const Drawn d{random};
+  const KindCase one = shared_keys_case();
+  const Scenario s = scenario_of(one, d);
+  const TransformerShape& m = s.job.model;
+  const LayerKind own = m.kind(0), shared = m.kind(1);
+  const double keys = 2.0 * 4 * d.head_dim;
+  CHECK(layer_parameters(m, own) - layer_parameters(m, shared) == keys * d.hidden);
+  CHECK(layer_matrix_parameters(m, own) == doctest::Approx(one.weights(d)).epsilon(1e-12));
+  const Layer lends = declare_layer(m, own), takes = declare_layer(m, shared);
+  CHECK(lends.cache.entries == 1);
+  CHECK(takes.cache.entries == 0);
+  CHECK(takes.cache.entry.all() == lends.cache.entry.all());
+  // Keys and values are saved where they are made.
+  CHECK(saved_per_layer(s.job, s.stack, own) > saved_per_layer(s.job, s.stack, shared));
+  TrainingJob alone = s.job;
+  alone.model.layers = 2;
+  alone.model.pattern.resize(2);
+  const double tokens = 8 * Drawn::kTokens, head = 4096.0 * d.hidden;
+  const double weights = 2 * one.weights(d) - keys * d.hidden + head;
+  CHECK(step_flops(alone).causal.base_units() ==
+        doctest::Approx(tokens * (6 * weights + 6 * one.attention(d))).epsilon(1e-12));
+  const double folded = simulate_step(s).step_s;
+  CHECK(simulate_step(s, {.folding = Folding::unfolded}).step_s ==
+        doctest::Approx(folded).epsilon(1e-9));
+  CHECK(complaint(one, d, cut(1, 2, 4)).find("allowed: 1, as the model has layers that take") !=
+        std::string::npos);
+  CHECK(complaint(one, d, {R"(model.pattern="sfsf")"})
+            .find("allowed: a layer with as many keys and values of its own before s") !=
+        std::string::npos);
 }
 
 TEST_CASE("layer kinds: an attention core takes no longer for fewer keys") {
