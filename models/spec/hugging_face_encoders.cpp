@@ -1,5 +1,6 @@
-// Encoders, alone and with a decoder behind them. Sources: configuration_*.py and modeling_*.py of
-// each family in https://github.com/huggingface/transformers.
+// Encoders of text and images; those with a decoder behind them: hugging_face_pairs.cpp. Sources:
+// configuration_*.py and modeling_*.py of each family in
+// https://github.com/huggingface/transformers.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -161,102 +162,6 @@ void read_clip(const JsonCursor& config, HuggingFaceModel& model) {
   add_words(text, false, model);
 }
 
-/// An encoder's layers and a decoder's, each of which attends to the encoder's result too.
-struct Stacks {
-  int encoder = 0, decoder = 0, encoder_ffn = 0, decoder_ffn = 0;
-};
-void set_stacks(const Stacks& stacks, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  m.layers = stacks.encoder + stacks.decoder;
-  m.ffn = std::max(stacks.encoder_ffn, stacks.decoder_ffn);
-  KindShape encoder, decoder;
-  encoder.letter = "e";
-  encoder.bidirectional = true;
-  encoder.of_source = true;
-  encoder.ffn = stacks.encoder_ffn;
-  decoder.letter = "d";
-  decoder.cross = true;
-  decoder.ffn = stacks.decoder_ffn;
-  m.kinds = {encoder, decoder};
-  m.pattern = std::string(static_cast<std::size_t>(stacks.encoder), 'e') +
-              std::string(static_cast<std::size_t>(stacks.decoder), 'd');
-  model.assumptions.emplace_back(
-      "model: an encoder and a decoder; batch.tokens are the decoder's, batch.source_tokens the "
-      "encoder's");
-}
-
-void read_t5(const JsonCursor& config, std::string_view type, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  m.hidden = config.at("d_model").integer(1, kMostWidth);
-  m.heads = m.kv_heads = config.at("num_heads").integer(1, kMostHeads);
-  m.head_dim = config.at("d_kv").integer(1, kMostWidth);
-  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
-  m.tied = flag_or(config, "tie_word_embeddings", type == "t5");
-  const std::optional<JsonCursor> activation = config.find("feed_forward_proj");
-  m.gated = type == "umt5" || type == "mt5";
-  if (activation && !activation->is_null()) m.gated = activation->string().starts_with("gated");
-  const int ffn = config.at("d_ff").integer(1, kMostWidth);
-  const int layers = config.at("num_layers").integer(1, kMostLayers);
-  const int decoders = integer_or(config, "num_decoder_layers", 1, kMostLayers, layers);
-  // A table of distances for each stack, of umt5 for each layer, and the encoder's last norm.
-  const double buckets = integer_or(config, "relative_attention_num_buckets", 1, kMostTokens, 32);
-  const double tables = type == "umt5" ? layers + decoders : 2;
-  m.other_parameters = tables * buckets * m.heads + m.hidden;
-  set_stacks({layers, decoders, ffn, ffn}, model);
-}
-
-/// Width, heads and words of an encoder and a decoder, which have the same.
-void read_equal_stacks(const JsonCursor& config, TransformerShape& m) {
-  m.hidden = config.at("d_model").integer(1, kMostWidth);
-  const JsonCursor heads = config.at("encoder_attention_heads");
-  m.heads = m.kv_heads = heads.integer(1, m.hidden);
-  const int others = config.at("decoder_attention_heads").integer(1, m.hidden);
-  if (others != m.heads) heads.fail(std::to_string(others) + " (decoder_attention_heads)");
-  m.head_dim = m.hidden / m.heads;
-  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
-}
-
-void read_bart(const JsonCursor& config, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  read_equal_stacks(config, m);
-  m.biases = true;
-  m.tied = flag_or(config, "tie_word_embeddings", true);
-  m.learned_positions = true;
-  // A table for each stack, with two rows more (BartLearnedPositionalEmbedding).
-  m.max_positions = 2 * (config.at("max_position_embeddings").integer(1, kMostTokens / 4) + 2);
-  m.other_parameters = 2.0 * m.hidden;
-  set_stacks({.encoder = config.at("encoder_layers").integer(1, kMostLayers),
-              .decoder = config.at("decoder_layers").integer(1, kMostLayers),
-              .encoder_ffn = config.at("encoder_ffn_dim").integer(1, kMostWidth),
-              .decoder_ffn = config.at("decoder_ffn_dim").integer(1, kMostWidth)},
-             model);
-}
-
-/// Sound in, words out: two convolutions before the encoder, positions for both, and no biases of
-/// keys.
-void read_whisper(const JsonCursor& config, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  read_equal_stacks(config, m);
-  m.biases = m.learned_positions = true;
-  m.tied = flag_or(config, "tie_word_embeddings", true);
-  m.max_positions = integer_or(config, "max_target_positions", 1, kMostTokens, 448);
-  const int moments = integer_or(config, "max_source_positions", 1, kMostTokens, 1500);
-  const Stacks stacks{.encoder = config.at("encoder_layers").integer(1, kMostLayers),
-                      .decoder = config.at("decoder_layers").integer(1, kMostLayers),
-                      .encoder_ffn = config.at("encoder_ffn_dim").integer(1, kMostWidth),
-                      .decoder_ffn = config.at("decoder_ffn_dim").integer(1, kMostWidth)};
-  set_stacks(stacks, model);
-  // Convolutions, positions and a last norm, beside layers; keys of all attentions.
-  const double beside = audio_encoder_weights(
-      {.layers = 0,
-       .hidden = static_cast<double>(m.hidden),
-       .mels = static_cast<double>(integer_or(config, "num_mel_bins", 1, kMostWidth, 80)),
-       .positions = static_cast<double>(moments)});
-  m.other_parameters = beside - (stacks.encoder + 2.0 * stacks.decoder) * m.hidden;
-  model.assumptions.push_back("model: 30 s of sound are batch.source_tokens of " +
-                              std::to_string(moments));
-}
-
 /// SigLIP: an image encoder that pools its patches by attention, and a text encoder beside it,
 /// neither of which is causal.
 void read_siglip(const JsonCursor& config, HuggingFaceModel& model) {
@@ -292,17 +197,26 @@ void read_dino(const JsonCursor& config, TransformerShape& m) {
   m.other_parameters += h + h + 2 * h * m.layers;
 }
 
-constexpr std::array<std::string_view, 14> kEncoders{
-    "bert", "roberta", "xlm-roberta", "distilbert", "modernbert", "vit",  "dinov2",
-    "clip", "siglip",  "t5",          "mt5",        "umt5",       "bart", "whisper"};
+constexpr std::array<std::string_view, 9> kAlone{
+    "bert", "roberta", "xlm-roberta", "distilbert", "modernbert", "vit", "dinov2", "clip", "siglip",
+};
 
 }  // namespace
 
-std::span<const std::string_view> encoder_families() { return kEncoders; }
+std::span<const std::string_view> encoder_families() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names(kAlone.begin(), kAlone.end());
+    names.insert(names.end(), pair_families().begin(), pair_families().end());
+    return names;
+  }();
+  return kNames;
+}
 
 HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type) {
   HuggingFaceModel model;
-  if (type == "clip") {
+  if (std::ranges::find(pair_families(), type) != pair_families().end()) {
+    read_pair(config, type, model);
+  } else if (type == "clip") {
     read_clip(config, model);
   } else if (type == "vit") {
     read_image_encoder(config, model.shape, true);
@@ -314,12 +228,6 @@ HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type) {
     model.assumptions.push_back(patches_line(model.shape));
   } else if (type == "modernbert") {
     read_modern(config, model.shape);
-  } else if (type == "whisper") {
-    read_whisper(config, model);
-  } else if (type == "bart") {
-    read_bart(config, model);
-  } else if (type.ends_with("t5")) {
-    read_t5(config, type, model);
   } else {
     read_text_encoder(config, type, model.shape);
   }
