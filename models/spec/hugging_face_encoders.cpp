@@ -100,38 +100,64 @@ void read_protein(const JsonCursor& config, TransformerShape& m) {
   m.other_parameters = before + with_bias(h, h) + 2 * h + m.vocabulary + m.layers * heads + 1;
 }
 
-/// ELECTRA: a table of words that may be narrower than the layers, with a product behind it. The
-/// discriminator says of each word whether it was replaced, so that its table is weights alone.
+/// Tables of words, places and kinds of sentences that may be narrower than the layers, their norm,
+/// and a product behind it; what the shape counts by itself is left out.
+double narrow_tables(const JsonCursor& config, TransformerShape& m) {
+  const int words = config.at("vocab_size").integer(1, kMostTokens);
+  const int table = integer_or(config, "embedding_size", 1, kMostWidth, 128);
+  m.bidirectional = m.learned_positions = true;
+  m.vocabulary = words;
+  m.max_positions = integer_or(config, "max_position_embeddings", 1, kMostTokens, 512);
+  const double types = integer_or(config, "type_vocab_size", 0, kMostTokens, 2);
+  if (table != m.hidden) m.table_width = table;
+  const double h = m.hidden, t = table;
+  // Their norm in place of one before the output.
+  return (types + 2) * t - 2 * h + (table == m.hidden ? 0 : with_bias(t, h));
+}
+
+/// ELECTRA: a generator that predicts words, or a discriminator that says of each whether it was
+/// replaced and whose table is therefore weights alone.
 void read_electra(const JsonCursor& config, HuggingFaceModel& model) {
   TransformerShape& m = model.shape;
   read_widths(config, {}, m);
-  m.bidirectional = m.tied = true;
-  const int words = config.at("vocab_size").integer(1, kMostTokens);
-  const int places = integer_or(config, "max_position_embeddings", 1, kMostTokens, 512);
-  const double types = integer_or(config, "type_vocab_size", 0, kMostTokens, 2);
-  const double h = m.hidden, table = integer_or(config, "embedding_size", 1, kMostWidth, 128);
-  const double product = table == h ? 0 : with_bias(table, h);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  m.other_parameters = narrow_tables(config, m);
+  const double h = m.hidden, table = m.table_width > 0 ? m.table_width : h;
   if (is_class_of(config, "ForMaskedLM")) {
-    if (table != h) {
-      config.at("embedding_size")
-          .fail(std::to_string(m.hidden) +
-                " (hidden_size): a generator that predicts words by a table of another width is "
-                "not known");
-    }
-    m.vocabulary = words;
-    m.learned_positions = true;
-    m.max_positions = places;
-    m.other_parameters = types * h + with_bias(h, h) + 2 * h + words;
+    m.other_parameters += with_bias(h, table) + 2 * table + m.vocabulary;
     return;
   }
+  m.other_parameters += (m.vocabulary + static_cast<double>(m.max_positions)) * table - h +
+                        with_bias(h, h) + with_bias(h, 1);
   m.vocabulary = 1;
-  m.max_positions = places;
-  // The norm behind the table in place of one before an output.
-  m.other_parameters =
-      (words + places + types + 2) * table + product + with_bias(h, h) + with_bias(h, 1) - 3 * h;
+  m.tied = true;
+  m.learned_positions = false;
+  m.table_width = 0;
   model.assumptions.emplace_back(
       "model: the discriminator, which says of each word whether it was replaced; a generator "
       "beside it is a model of its own");
+}
+
+/// ALBERT: one layer's weights for all of them.
+void read_albert(const JsonCursor& config, TransformerShape& m) {
+  for (const std::string_view key : {"num_hidden_groups", "inner_group_num"}) {
+    if (integer_or(config, key, 1, kMostLayers, 1) > 1) {
+      config.at(key).fail("1: several layers that take turns are not known");
+    }
+  }
+  read_widths(config, {}, m);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  m.other_parameters = narrow_tables(config, m);
+  KindShape layer;
+  layer.letter = "a";
+  layer.ffn = m.ffn;
+  layer.shared_by = m.layers;
+  m.kinds = {layer};
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'a');
+  const double h = m.hidden, table = m.table_width > 0 ? m.table_width : h;
+  // What predicts words, and what tells a pair of sentences from another.
+  m.other_parameters +=
+      with_bias(h, table) + 2 * table + m.vocabulary + with_bias(h, h) + with_bias(h, 2);
 }
 
 /// ModernBERT: words in, words out, positions by rotation. All but every n-th layer attend to a
@@ -362,6 +388,7 @@ constexpr std::array kAlone{
     EncoderFamily{"modernbert", shape_alone<read_modern>},
     EncoderFamily{"esm", shape_alone<read_protein>},
     EncoderFamily{"electra", read_electra},
+    EncoderFamily{"albert", shape_alone<read_albert>},
     EncoderFamily{"vit", read_vit},
     EncoderFamily{"vit_msn", read_vit},
     EncoderFamily{"deit", read_deit},

@@ -372,7 +372,7 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   }
   const TransformerShape& model = out.training.job.model;
   if (model.bidirectional || std::ranges::any_of(model.kinds, [](const KindShape& kind) {
-        return kind.bidirectional || kind.cross;
+        return kind.bidirectional || kind.cross || kind.shared_by > 1;
       })) {
     root.at("model").fail(R"(a decoder alone beside "rl", which generates token by token)");
   }
