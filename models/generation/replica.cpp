@@ -56,8 +56,7 @@ void add(const std::vector<Operation>& operations, double times, bool attention,
 }
 
 double end_parameters(const TransformerShape& model) {
-  return embedding_parameters(model) +
-         (model.tied ? 0 : static_cast<double>(model.vocabulary) * model.hidden);
+  return embedding_parameters(model) + (model.tied ? 0 : table_parameters(model));
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TokenWork token_work(const TrainingJob& job, AttentionKernel attention, LayerKin
 
 StepFlops step_flops(const TrainingJob& job, AttentionKernel attention) {
   const TransformerShape& m = job.model;
-  const double head = static_cast<double>(m.vocabulary) * m.hidden;
+  const double head = table_parameters(m);
   const double extra = m.predicted_tokens;
   const double joined = 2.0 * m.hidden * m.hidden;  // a further token's product, norms apart
   double matrices = head + extra * (head + joined);

@@ -237,7 +237,7 @@ StageShape stage_shape(const TrainingJob& job, int stage) {
   if (has_embedding) add_outside(embedding_parameters(m), job.frozen.embedding);
   // A tied output projection is a copy unless the embedding is on the same stage.
   if (out.has_head && !(m.tied && has_embedding)) {
-    add_outside(static_cast<double>(m.vocabulary) * m.hidden, job.frozen.output);
+    add_outside(table_parameters(m), job.frozen.output);
   }
   for (int i = 0; out.has_head && i < m.predicted_tokens; ++i) {
     add_layer(job, job.kind(m.layers - 1), known, out);
@@ -538,7 +538,7 @@ std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpe
   const bool whole =
       std::ranges::any_of(kinds, [](const KindShape& kind) { return kind.convolution.kernel > 0; });
   const bool one_stage = whole || std::ranges::any_of(kinds, [](const KindShape& kind) {
-                           return kind.cross || kind.tokens > 0;
+                           return kind.cross || kind.tokens > 0 || kind.shared_by > 1;
                          });
   for (const int ways : {2, 4, 8}) {
     if (!whole) add_wider_tensor(job, stack, ways, out);

@@ -44,7 +44,8 @@ std::vector<Operation> embedding_operations(const WorkloadContext& c) {
   Recorder record{c};
   // Look-up: read a row, write it; the gradient scatters into the table in 32 bit.
   const double backward_ratio = c.job.adapters.any() || c.job.frozen.embedding ? 0 : 2;
-  record.elementwise("embedding", 4 * w.tokens * w.hidden, backward_ratio, 2, false);
+  record.elementwise("embedding", 4 * w.tokens * embedding_width(c.job.model), backward_ratio, 2,
+                     false);
   const CollectiveOp op =
       c.job.parallelism.sequence ? CollectiveOp::reduce_scatter : CollectiveOp::all_reduce;
   record.collective("embedding_reduce", Phase::forward, op, Bytes{2 * w.tokens * w.hidden});
@@ -58,8 +59,11 @@ std::vector<Operation> head_operations(const WorkloadContext& c) {
   const Precision p = is_quantised(c.job.precision) ? Precision::bf16 : c.job.precision;
   Recorder record{c, c.job.frozen.output ? Gradients::inputs : Gradients::all};
   record.elementwise("final_norm", 4 * w.residual_tokens * w.hidden, 1.5, 1, false);
-  Recorder::Linear head{
-      {"head", "head.input_gradient", "head.weight_gradient"}, w.tokens, w.hidden, vocabulary, p};
+  Recorder::Linear head{{"head", "head.input_gradient", "head.weight_gradient"},
+                        w.tokens,
+                        embedding_width(c.job.model),
+                        vocabulary,
+                        p};
   head.in_layer = false;
   record.linear(head);
   // Loss: maximum, sum of exponentials and target logit cross the group, 4 bytes a token each.

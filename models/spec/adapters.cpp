@@ -15,13 +15,14 @@ double parameters_of(const Adapters& a, const Product& p) {
   if (!p.adapter || !a.on(*p.adapter)) return 0;
   return a.rank * (p.adapters * p.in.all() + p.out.all());
 }
-/// Of the products of routed experts, or of all others.
+/// Of the products of routed experts, or of all others; of layers that have their weights together,
+/// a part.
 double parameters_of(const Adapters& a, const TransformerShape& m, LayerKind kind, bool experts) {
   double sum = 0;
   for_each_product(declare_layer(m, kind), [&](const Product& p) {
     if (p.of_experts() == experts) sum += parameters_of(a, p);
   });
-  return sum;
+  return sum / layers_together(m, kind);
 }
 
 /// What adapters of all layers have, by a function of a layer's kind.

@@ -18,27 +18,37 @@ namespace {
 constexpr Mixer kJoint{5}, kClosing{6}, kModulated{7};
 constexpr int kMostVectors = 64;
 
-int vectors_of(const TransformerShape& m, Mixer mixer) {
-  return m.mixers[static_cast<std::size_t>(mixer)][0];
+MixerNumbers& mixer_numbers(TransformerShape& m, Mixer mixer) {
+  return m.mixers[static_cast<std::size_t>(mixer)];
 }
+int vectors_of(const TransformerShape& m, Mixer mixer) { return m.numbers(mixer)[0]; }
+// NOLINTBEGIN(google-readability-casting): how the analyser writes kOf, which has no name
 template <Mixer kOf>
-constexpr MixerMember kVectors{
-    .key = "vectors",
-    .required = true,
-    .low = 1,
-    .high = kMostVectors,
-    .sentence = "As wide as the residual stream, that modulation makes for each stream of a layer",
-    .number = [](TransformerShape& m) -> int& {
-      // NOLINTNEXTLINE(google-readability-casting): how the analyser writes kOf, which has no name
-      return m.mixers[static_cast<std::size_t>(kOf)][0];
-    }};
-constexpr std::array kJointMembers{kVectors<kJoint>};
-constexpr std::array kModulatedMembers{kVectors<kModulated>};
+constexpr std::array kModulation{
+    MixerMember{
+        .key = "vectors",
+        .required = true,
+        .low = 1,
+        .high = kMostVectors,
+        .sentence =
+            "As wide as the residual stream, that modulation makes for each stream of a layer",
+        .number = [](TransformerShape& m) -> int& { return mixer_numbers(m, kOf)[0]; }},
+    MixerMember{.key = "shared_modulation",
+                .low = 0,
+                .high = 1,
+                .sentence =
+                    "1: one product modulates all layers, whose weights are among the model's "
+                    "other_parameters (FLUX.2); default: 0",
+                .number = [](TransformerShape& m) -> int& { return mixer_numbers(m, kOf)[1]; }}};
+// NOLINTEND(google-readability-casting)
+constexpr std::array kJointMembers = kModulation<kJoint>;
+constexpr std::array kModulatedMembers = kModulation<kModulated>;
 
-/// A product with its biases: `vectors` of the residual stream out of one that says time and text.
-double modulation(const TransformerShape& m, int vectors) {
+/// A product with its biases: `vectors` of the residual stream out of one that says time and text,
+/// for each layer of `mixer`.
+double modulation(const TransformerShape& m, Mixer mixer, int vectors) {
   const double h = m.hidden;
-  return vectors * h * (h + 1);
+  return m.numbers(mixer)[1] > 0 ? 0 : vectors * h * (h + 1);
 }
 
 /// Attention of one stream over all tokens. Its norms have no weights: modulation scales them.
@@ -57,7 +67,8 @@ void add_joint(const TransformerShape& m, const KindShape& k, Layer& out) {
   add_stream_attention(m, k, out);
   const double h = m.hidden, f = k.ffn, gates = m.gated ? 2 : 1;
   const double mlp = f > 0 ? (gates + 1) * h * f + (m.biases ? gates * f + h : 0) : 0;
-  out.small += product_weights(out) + out.small + mlp + modulation(m, 2 * vectors_of(m, kJoint));
+  out.small +=
+      product_weights(out) + out.small + mlp + modulation(m, kJoint, 2 * vectors_of(m, kJoint));
 }
 
 /// The last layer, behind which nobody reads the text: it gives queries, keys and values alone, and
@@ -67,13 +78,13 @@ void add_closing(const TransformerShape& m, const KindShape& k, Layer& out) {
   constexpr int kOfText = 2;
   const double h = m.hidden, projection = static_cast<double>(k.heads) * k.value_dim * h;
   out.small += product_weights(out) - projection + out.small - (m.biases ? h : 0) +
-               modulation(m, vectors_of(m, kJoint) + kOfText);
+               modulation(m, kJoint, vectors_of(m, kJoint) + kOfText);
 }
 
 void add_modulated(const TransformerShape& m, const KindShape& k, Layer& out) {
   add_stream_attention(m, k, out);
   // One product, with one bias, gives what attention and MLP give beside each other.
-  out.small += modulation(m, vectors_of(m, kModulated)) -
+  out.small += modulation(m, kModulated, vectors_of(m, kModulated)) -
                (k.parallel && m.biases ? static_cast<double>(m.hidden) : 0);
 }
 

@@ -1,7 +1,9 @@
 // Diffusion models, whose files say a class in place of a family: transformers here, UNets in
 // hugging_face_unet.cpp. Sources:
-// transformer_sd3.py, transformer_flux.py, transformer_qwenimage.py, transformer_wan.py,
-// pixart_transformer_2d.py and transformer_ltx.py in https://github.com/huggingface/diffusers.
+// transformer_sd3.py, transformer_flux.py, transformer_flux2.py, transformer_qwenimage.py,
+// transformer_hunyuan_video.py, cogvideox_transformer_3d.py, transformer_wan.py,
+// pixart_transformer_2d.py, transformer_ltx.py and dit_transformer_2d.py in
+// https://github.com/huggingface/diffusers.
 #include <array>
 #include <optional>
 #include <string>
@@ -22,6 +24,10 @@ void read_qwen_image(const JsonCursor& config, TransformerShape& m);
 void read_wan(const JsonCursor& config, TransformerShape& m);
 void read_pixart(const JsonCursor& config, TransformerShape& m);
 void read_ltx(const JsonCursor& config, TransformerShape& m);
+void read_flux2(const JsonCursor& config, TransformerShape& m);
+void read_hunyuan_video(const JsonCursor& config, TransformerShape& m);
+void read_cogvideox(const JsonCursor& config, TransformerShape& m);
+void read_dit(const JsonCursor& config, TransformerShape& m);
 
 /// A class of transformers, and what its tokens are.
 struct DiffusersClass {
@@ -31,19 +37,27 @@ struct DiffusersClass {
 };
 constexpr std::string_view kTogether =
     "an image's patches and the text's words together, and what encodes the text is not part of it";
+constexpr std::string_view kVideoTogether =
+    "a video's patches and the text's words together, and what encodes the text is not part of it";
 constexpr std::array kTransformers{
     DiffusersClass{"SD3Transformer2DModel", read_sd3, kTogether},
     DiffusersClass{"FluxTransformer2DModel", read_flux, kTogether},
     DiffusersClass{"QwenImageTransformer2DModel", read_qwen_image, kTogether},
     DiffusersClass{"WanTransformer3DModel", read_wan,
-                   "a video's patches, beside the 512 words of its text, and what encodes the text "
-                   "is not part of it"},
+                   "a video's patches, beside the 512 words of its text and, where a video begins "
+                   "with an image, that image's 257 vectors, and what encodes both is not part of "
+                   "it"},
     DiffusersClass{"PixArtTransformer2DModel", read_pixart,
                    "an image's patches, beside the 300 words of its text, and what encodes the "
                    "text is not part of it"},
     DiffusersClass{"LTXVideoTransformer3DModel", read_ltx,
                    "a video's patches, beside the 128 words of its text, and what encodes the text "
                    "is not part of it"},
+    DiffusersClass{"Flux2Transformer2DModel", read_flux2, kTogether},
+    DiffusersClass{"HunyuanVideoTransformer3DModel", read_hunyuan_video, kVideoTogether},
+    DiffusersClass{"CogVideoXTransformer3DModel", read_cogvideox, kVideoTogether},
+    DiffusersClass{"DiTTransformer2DModel", read_dit, "an image's patches"},
+    DiffusersClass{"Transformer2DModel", read_dit, "an image's patches"},
 };
 constexpr std::array<std::string_view, 2> kUnetClasses{"UNet2DConditionModel",
                                                        "FlaxUNet2DConditionModel"};
@@ -86,31 +100,60 @@ double beside(const JsonCursor& config, const TransformerShape& m, double patch,
          embedder(pooled, h) + with_bias(h, 2 * h) + with_bias(h, out * patch * patch) - counted;
 }
 
-void set_vectors(TransformerShape& m, const KindShape& kind, int vectors) {
-  m.mixers[static_cast<std::size_t>(kind.mixer)][0] = vectors;
+void set_vectors(TransformerShape& m, const KindShape& kind, int vectors, bool shared = false) {
+  MixerNumbers& numbers = m.mixers[static_cast<std::size_t>(kind.mixer)];
+  numbers[0] = vectors;
+  numbers[1] = shared ? 1 : 0;
 }
 
 constexpr int kOfDouble = 6, kOfSingle = 3;  ///< vectors of a stream
 
-void read_sd3(const JsonCursor& config, TransformerShape& m) {
-  m.layers = config.at("num_layers").integer(2, kMostLayers);
+/// Which layers have a second attention, over the image alone (Stable Diffusion 3.5 medium).
+std::vector<bool> dual_layers(const JsonCursor& config, int layers) {
+  std::vector<bool> out(static_cast<std::size_t>(layers));
   const std::optional<JsonCursor> dual = config.find("dual_attention_layers");
-  if (dual && dual->is_array() && !dual->elements(kMostLayers).empty()) {
-    dual->fail("none: layers with a second attention over the image (SD 3.5 medium) are not known");
+  if (!dual || dual->is_null()) return out;
+  for (const JsonCursor& layer : dual->elements(kMostLayers)) {
+    out[static_cast<std::size_t>(layer.integer(0, layers - 1))] = true;
   }
+  return out;
+}
+
+/// A second attention is a block of its own before the layer's others: a norm that three more
+/// vectors modulate, an attention with products of its own, and a sum.
+void read_sd3(const JsonCursor& config, TransformerShape& m) {
+  const int layers = config.at("num_layers").integer(2, kMostLayers);
   const KindShape joint = block("j", "joint_attention", m.ffn);
+  const KindShape second = block("a", "modulated_attention", 0);
   m.kinds = {joint, block("c", "closing_joint_attention", m.ffn)};
   set_vectors(m, joint, kOfDouble);
-  m.pattern = std::string(static_cast<std::size_t>(m.layers - 1), 'j') + "c";
+  int seconds = 0;
+  const std::vector<bool> dual = dual_layers(config, layers);
+  for (int i = 0; i < layers; ++i) {
+    if (dual[static_cast<std::size_t>(i)]) {
+      m.pattern += 'a';
+      ++seconds;
+    }
+    m.pattern += i < layers - 1 ? 'j' : 'c';
+  }
+  if (seconds > 0) {
+    m.kinds.push_back(second);
+    set_vectors(m, second, kOfSingle);
+  }
+  m.layers = layers + seconds;
   const double patch = integer_or(config, "patch_size", 1, kMostSide, 2);
   const int text = integer_or(config, "caption_projection_dim", 1, kMostWidth, m.hidden);
   m.other_parameters = beside(config, m, patch, text);
   const std::optional<JsonCursor> norm = config.find("qk_norm");
-  // Queries and keys of both streams.
-  if (norm && !norm->is_null()) m.other_parameters += 4.0 * m.layers * m.head_dim;
+  // Queries and keys of both streams, and of the second attention.
+  if (norm && !norm->is_null()) {
+    m.other_parameters += (4.0 * layers + 2.0 * seconds) * m.head_dim;
+  }
 }
 
-void read_flux(const JsonCursor& config, TransformerShape& m) {
+/// Layers over two streams, then layers over one, and their norms of queries and keys; `shared`:
+/// one product modulates all of a kind.
+void set_joined(const JsonCursor& config, bool shared, TransformerShape& m) {
   const int both = config.at("num_layers").integer(1, kMostLayers);
   const int single = config.at("num_single_layers").integer(1, kMostLayers);
   m.layers = both + single;
@@ -119,16 +162,116 @@ void read_flux(const JsonCursor& config, TransformerShape& m) {
   KindShape modulated = block("s", "modulated_attention", m.ffn);
   modulated.parallel = true;
   m.kinds = {joint, modulated};
-  set_vectors(m, joint, kOfDouble);
-  set_vectors(m, modulated, kOfSingle);
+  set_vectors(m, joint, kOfDouble, shared);
+  set_vectors(m, modulated, kOfSingle, shared);
   m.pattern = std::string(static_cast<std::size_t>(both), 'j') +
               std::string(static_cast<std::size_t>(single), 's');
+  m.other_parameters += (4.0 * both + 2.0 * single) * m.head_dim;
+}
+
+void read_flux(const JsonCursor& config, TransformerShape& m) {
   const double patch = integer_or(config, "patch_size", 1, kMostSide, 1);
-  m.other_parameters =
-      beside(config, m, patch, m.hidden) + (4.0 * both + 2.0 * single) * m.head_dim;
+  const double outside = beside(config, m, patch, m.hidden);
+  set_joined(config, false, m);
+  m.other_parameters += outside;
   if (flag_or(config, "guidance_embeds", false)) {
     m.other_parameters += embedder(kTimeColumns, m.hidden);
   }
+}
+
+/// Gated MLPs, no biases, and one product for the modulation of all layers of a kind.
+void read_flux2(const JsonCursor& config, TransformerShape& m) {
+  constexpr int kUsualRatio = 3;
+  m.biases = false;
+  m.gated = true;
+  const std::optional<JsonCursor> ratio = config.find("mlp_ratio");
+  const double wider = ratio ? ratio->number({0.01, 64}) : kUsualRatio;
+  m.ffn = static_cast<int>(m.hidden * wider);
+  const double h = m.hidden, in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  const double patch = integer_or(config, "patch_size", 1, kMostSide, 1);
+  const double words = config.at("joint_attention_dim").integer(1, kMostWidth);
+  const double time = integer_or(config, "timestep_guidance_channels", 1, kMostWidth, 256);
+  const double said = flag_or(config, "guidance_embeds", true) ? 2 : 1;
+  // Of both streams, of one, and of the last norm.
+  constexpr double kVectors = 2 * kOfDouble + kOfSingle + 2;
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  set_joined(config, true, m);
+  m.other_parameters += kVectors * h * h + said * (time * h + h * h) +
+                        h * (in + words + patch * patch * out) - counted;
+}
+
+/// FLUX.1's layers over a video's patches and a text, whose words two layers of their own refine
+/// first: next to no work beside a video's, so that they are weights alone.
+void read_hunyuan_video(const JsonCursor& config, TransformerShape& m) {
+  const std::optional<JsonCursor> ratio = config.find("mlp_ratio");
+  if (ratio) m.ffn = static_cast<int>(m.hidden * ratio->number({0.01, 64}));
+  const double h = m.hidden, patch = integer_or(config, "patch_size", 1, kMostSide, 2);
+  const double volume = patch * patch * integer_or(config, "patch_size_t", 1, kMostSide, 1);
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  const double words = config.at("text_embed_dim").integer(1, kMostWidth);
+  const double pooled = config.at("pooled_projection_dim").integer(1, kMostWidth);
+  const double refiners = integer_or(config, "num_refiner_layers", 0, kMostLayers, 2);
+  const double moments = flag_or(config, "guidance_embeds", false) ? 2 : 1;
+  const double refiner =
+      4 * with_bias(h, h) + with_bias(h, m.ffn) + with_bias(m.ffn, h) + 4 * h + with_bias(h, 2 * h);
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  set_joined(config, false, m);
+  m.other_parameters += with_bias(in * volume, h) + with_bias(h, out * volume) +
+                        with_bias(h, 2 * h) + moments * embedder(kTimeColumns, h) +
+                        embedder(pooled, h) + embedder(kTimeColumns, h) + embedder(words, h) +
+                        with_bias(words, h) + refiners * refiner - counted;
+}
+
+/// One stream of a video's patches and a text's words; each of them has vectors of its own for
+/// every norm, out of a narrow one that says the moment.
+void read_cogvideox(const JsonCursor& config, TransformerShape& m) {
+  const std::optional<JsonCursor> weighed = config.find("norm_elementwise_affine");
+  if (weighed && !weighed->boolean()) weighed->fail("true: norms without weights are not known");
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  m.rotary = flag_or(config, "use_rotary_positional_embeddings", false);
+  m.kinds = {block("x", "attention", m.ffn)};
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'x');
+  const double h = m.hidden, moment = integer_or(config, "time_embed_dim", 1, kMostWidth, 512);
+  const double patch = integer_or(config, "patch_size", 1, kMostSide, 2);
+  const double volume = patch * patch * integer_or(config, "patch_size_t", 1, kMostSide, 1);
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, 16);
+  const double words = integer_or(config, "text_embed_dim", 1, kMostWidth, 4096);
+  const double offset = integer_or(config, "ofs_embed_dim", 0, kMostWidth, 0);
+  const double biases = flag_or(config, "attention_bias", true) ? 0 : 3 * h;
+  // The newer class's patches of several images have one in any case.
+  const bool images = config.find("patch_size_t") && !config.at("patch_size_t").is_null();
+  const double patch_bias = images || flag_or(config, "patch_bias", true) ? h : 0;
+  const double layer = 2 * with_bias(moment, kOfDouble * h) + 4.0 * m.head_dim - biases;
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  m.other_parameters = m.layers * layer + in * volume * h + patch_bias + with_bias(words, h) +
+                       embedder(h, moment) + 4 * h + with_bias(moment, 2 * h) +
+                       with_bias(h, out * volume) - counted;
+  if (offset > 0) m.other_parameters += embedder(offset, offset);
+}
+
+/// DiT: an image's class in place of a text. Diffusers gives each layer a table of classes and
+/// what says the moment.
+void read_dit(const JsonCursor& config, TransformerShape& m) {
+  constexpr std::array<std::string_view, 1> kNorms{"ada_norm_zero"};
+  (void)config.at("norm_type").choice(kNorms);
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  const KindShape modulated = block("s", "modulated_attention", m.ffn);
+  m.kinds = {modulated};
+  set_vectors(m, modulated, kOfDouble);
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 's');
+  const double h = m.hidden, patch = config.at("patch_size").integer(1, kMostSide);
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  // A class more stands for none.
+  const double classes = config.at("num_embeds_ada_norm").integer(1, kMostTokens) + 1.0;
+  const double biases = flag_or(config, "attention_bias", false) ? 0 : 3 * h;
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  m.other_parameters = m.layers * (embedder(kTimeColumns, h) + classes * h - biases) +
+                       with_bias(in * patch * patch, h) + with_bias(h, 2 * h) +
+                       with_bias(h, out * patch * patch) - counted;
 }
 
 /// Two streams to the end, the text's too; nothing beside words and moment modulates.
@@ -168,14 +311,28 @@ double beside_cross(const TransformerShape& m, double patch, double out, double 
          embedder(kTimeColumns, h) + with_bias(h, kOfDouble * h) - counted;
 }
 
+/// Weights of an image that a video begins with: two products and two norms make vectors of what
+/// encodes it; each layer makes keys and values of those by products of its own and attends to
+/// them beside the words, which costs as much as that many words more.
+double first_image(const JsonCursor& config, TransformerShape& m) {
+  const int width = integer_or(config, "image_dim", 0, kMostWidth, 0);
+  const int added = integer_or(config, "added_kv_proj_dim", 0, kMostWidth, 0);
+  if (width == 0 && added == 0) return 0;
+  if (width == 0 || added != m.hidden) {
+    config.at(width == 0 ? "image_dim" : "added_kv_proj_dim")
+        .fail(width == 0 ? "a width, as added_kv_proj_dim has one"
+                         : std::to_string(m.hidden) + ", the width of its layers");
+  }
+  constexpr int kVectors = 257;  // of CLIP's image encoder
+  const int places = integer_or(config, "pos_embed_seq_len", 0, kMostTokens / 2, 0);
+  m.kinds.front().source_tokens += places > 0 ? places : kVectors;
+  const double h = m.hidden, in = width;
+  return with_bias(in, in) + with_bias(in, h) + 2 * in + 2 * h + places * in +
+         m.layers * (2 * with_bias(h, h) + h);
+}
+
 void read_wan(const JsonCursor& config, TransformerShape& m) {
   constexpr int kWords = 512;
-  for (const std::string_view key : {"image_dim", "added_kv_proj_dim"}) {
-    const std::optional<JsonCursor> image = config.find(key);
-    if (image && !image->is_null()) {
-      image->fail("null: attention over an image that a video begins with is not known");
-    }
-  }
   m.layers = config.at("num_layers").integer(1, kMostLayers);
   m.ffn = config.at("ffn_dim").integer(1, kMostWidth);
   m.rotary = true;
@@ -187,20 +344,17 @@ void read_wan(const JsonCursor& config, TransformerShape& m) {
   const double in = config.at("in_channels").integer(1, kMostWidth);
   const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
   const double h = m.hidden;
+  const double image = first_image(config, m);
   // Norms of queries and keys in both attentions over all heads; of the others only the one before
   // the text has weights.
   m.other_parameters =
+      image +
       beside_cross(m, in * patch, out * patch, config.at("text_dim").integer(1, kMostWidth)) +
       m.layers * (4 * h - (flag_or(config, "cross_attn_norm", true) ? 4 * h : 6 * h) + 6 * h);
 }
 
 void read_pixart(const JsonCursor& config, TransformerShape& m) {
-  constexpr int kWords = 300;
-  if (const std::optional<JsonCursor> sizes = config.find("use_additional_conditions")) {
-    if (!sizes->is_null() && sizes->boolean()) {
-      sizes->fail("false: sizes and aspects that modulate (PixArt-alpha 1024) are not known");
-    }
-  }
+  constexpr int kWords = 300, kLarge = 128, kOfSize = 3;
   m.layers = config.at("num_layers").integer(1, kMostLayers);
   set_cross_layers(kWords, m);
   m.kinds.front().source_width = integer_or(config, "cross_attention_dim", 1, kMostWidth, m.hidden);
@@ -209,6 +363,11 @@ void read_pixart(const JsonCursor& config, TransformerShape& m) {
   const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
   m.other_parameters = beside_cross(m, in * patch * patch, out * patch * patch,
                                     config.at("caption_channels").integer(1, kMostWidth));
+  // The size of an image and its aspect say a third of a vector each (two of the former).
+  const bool large = integer_or(config, "sample_size", 1, kMostSide, kLarge) == kLarge;
+  if (flag_or(config, "use_additional_conditions", large)) {
+    m.other_parameters += 2 * embedder(kTimeColumns, m.hidden / kOfSize);
+  }
 }
 
 void read_ltx(const JsonCursor& config, TransformerShape& m) {
@@ -245,6 +404,11 @@ HuggingFaceModel read_diffusers(const JsonCursor& config) {
   kTransformers[which].read(config, model.shape);
   model.assumptions.emplace_back("model: a diffusion transformer; batch.tokens are " +
                                  std::string(kTransformers[which].tokens));
+  if (model.shape.pattern.find('a') != std::string::npos) {
+    model.assumptions.emplace_back(
+        "model: a second attention over the image alone (dual_attention_layers) is a block of its "
+        "own, and taken for one over the text's words too");
+  }
   return model;
 }
 

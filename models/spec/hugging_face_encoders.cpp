@@ -1,5 +1,6 @@
-// Encoders, alone and with a decoder behind them. Sources: configuration_*.py and modeling_*.py of
-// each family in https://github.com/huggingface/transformers.
+// Encoders of text and images; those with a decoder behind them: hugging_face_pairs.cpp. Sources:
+// configuration_*.py and modeling_*.py of each family in
+// https://github.com/huggingface/transformers.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,14 +14,40 @@
 namespace lockstep::hugging_face {
 namespace {
 
-/// How much there is beside a text encoder's layers: what predicts masked words, and for BERT what
-/// tells a pair of sentences from another.
-double text_extras(const JsonCursor& config, std::string_view type, double h) {
-  const double words = config.at("vocab_size").integer(1, kMostTokens);
+/// How much there is beside a text encoder's layers: what predicts masked words, and for BERT and
+/// those that do as it does what tells a pair of sentences from another.
+double text_extras(const JsonCursor& config, std::string_view type, const TransformerShape& m) {
+  const double h = m.hidden, words = config.at("vocab_size").integer(1, kMostTokens);
   const double masked = with_bias(h, h) + 2 * h + words;
   if (type == "distilbert") return masked;
-  const double types = integer_or(config, "type_vocab_size", 0, kMostTokens, 2) * h;
-  return masked + types + (type == "bert" ? with_bias(h, h) + with_bias(h, 2) : 0);
+  // A table of distances for all layers.
+  if (type == "mpnet") {
+    return masked +
+           m.heads * integer_or(config, "relative_attention_num_buckets", 1, kMostTokens, 32);
+  }
+  double beside = masked + integer_or(config, "type_vocab_size", 0, kMostTokens, 2) * h;
+  if (type == "ernie" && flag_or(config, "use_task_id", false)) {
+    beside += integer_or(config, "task_type_vocab_size", 0, kMostTokens, 3) * h;
+  }
+  if (type == "roberta-prelayernorm") beside += 2 * h;  // norms behind words and the last layer
+  const bool pairs = type == "bert" || type == "ernie" || type == "megatron-bert";
+  return beside + (pairs ? with_bias(h, h) + with_bias(h, 2) : 0);
+}
+
+/// Weights of what tells classes from another, where a file names them.
+double class_weights(const JsonCursor& config, double h) {
+  const std::optional<JsonCursor> labels = config.find("id2label");
+  if (!labels || !labels->is_object()) return 0;
+  return with_bias(h, static_cast<double>(labels->keys().size()));
+}
+
+/// Whether one of the classes that a file is for has `part` in its name.
+bool is_class_of(const JsonCursor& config, std::string_view part) {
+  const std::optional<JsonCursor> classes = config.find("architectures");
+  if (!classes || !classes->is_array()) return false;
+  return std::ranges::any_of(classes->elements(kMostLayers), [&](const JsonCursor& one) {
+    return one.is_string() && one.string().find(part) != std::string::npos;
+  });
 }
 
 /// The keys of an encoder's widths.
@@ -52,7 +79,85 @@ void read_text_encoder(const JsonCursor& config, std::string_view type, Transfor
   m.tied = flag_or(config, "tie_word_embeddings", true);
   m.learned_positions = true;
   m.max_positions = integer_or(config, "max_position_embeddings", 1, kMostTokens, 512);
-  m.other_parameters = text_extras(config, type, m.hidden);
+  m.other_parameters = text_extras(config, type, m);
+}
+
+/// ESM: amino acids in, amino acids out, and a number for each head that says which of them touch.
+void read_protein(const JsonCursor& config, TransformerShape& m) {
+  if (flag_or(config, "is_folding_model", false)) {
+    config.at("is_folding_model").fail("false: what folds a protein (ESMFold) is not known");
+  }
+  constexpr std::array<std::string_view, 2> kPlaces{"rotary", "absolute"};
+  read_widths(config, {}, m);
+  m.bidirectional = true;
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  m.rotary = config.at("position_embedding_type").choice(kPlaces) == 0;
+  m.learned_positions = !m.rotary;
+  m.max_positions = integer_or(config, "max_position_embeddings", 1, kMostTokens, 1026);
+  const double h = m.hidden, heads = m.heads;
+  const double before = flag_or(config, "emb_layer_norm_before", false) ? 2 * h : 0;
+  m.other_parameters = before + with_bias(h, h) + 2 * h + m.vocabulary + m.layers * heads + 1;
+}
+
+/// Tables of words, places and kinds of sentences that may be narrower than the layers, their norm,
+/// and a product behind it; what the shape counts by itself is left out.
+double narrow_tables(const JsonCursor& config, TransformerShape& m) {
+  const int words = config.at("vocab_size").integer(1, kMostTokens);
+  const int table = integer_or(config, "embedding_size", 1, kMostWidth, 128);
+  m.bidirectional = m.learned_positions = true;
+  m.vocabulary = words;
+  m.max_positions = integer_or(config, "max_position_embeddings", 1, kMostTokens, 512);
+  const double types = integer_or(config, "type_vocab_size", 0, kMostTokens, 2);
+  if (table != m.hidden) m.table_width = table;
+  const double h = m.hidden, t = table;
+  // Their norm in place of one before the output.
+  return (types + 2) * t - 2 * h + (table == m.hidden ? 0 : with_bias(t, h));
+}
+
+/// ELECTRA: a generator that predicts words, or a discriminator that says of each whether it was
+/// replaced and whose table is therefore weights alone.
+void read_electra(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_widths(config, {}, m);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  m.other_parameters = narrow_tables(config, m);
+  const double h = m.hidden, table = m.table_width > 0 ? m.table_width : h;
+  if (is_class_of(config, "ForMaskedLM")) {
+    m.other_parameters += with_bias(h, table) + 2 * table + m.vocabulary;
+    return;
+  }
+  m.other_parameters += (m.vocabulary + static_cast<double>(m.max_positions)) * table - h +
+                        with_bias(h, h) + with_bias(h, 1);
+  m.vocabulary = 1;
+  m.tied = true;
+  m.learned_positions = false;
+  m.table_width = 0;
+  model.assumptions.emplace_back(
+      "model: the discriminator, which says of each word whether it was replaced; a generator "
+      "beside it is a model of its own");
+}
+
+/// ALBERT: one layer's weights for all of them.
+void read_albert(const JsonCursor& config, TransformerShape& m) {
+  for (const std::string_view key : {"num_hidden_groups", "inner_group_num"}) {
+    if (integer_or(config, key, 1, kMostLayers, 1) > 1) {
+      config.at(key).fail("1: several layers that take turns are not known");
+    }
+  }
+  read_widths(config, {}, m);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  m.other_parameters = narrow_tables(config, m);
+  KindShape layer;
+  layer.letter = "a";
+  layer.ffn = m.ffn;
+  layer.shared_by = m.layers;
+  m.kinds = {layer};
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'a');
+  const double h = m.hidden, table = m.table_width > 0 ? m.table_width : h;
+  // What predicts words, and what tells a pair of sentences from another.
+  m.other_parameters +=
+      with_bias(h, table) + 2 * table + m.vocabulary + with_bias(h, h) + with_bias(h, 2);
 }
 
 /// ModernBERT: words in, words out, positions by rotation. All but every n-th layer attend to a
@@ -102,16 +207,16 @@ void read_image_encoder(const JsonCursor& config, TransformerShape& m, bool patc
   m.learned_positions = true;
   m.max_positions = patches + 1;
   m.other_parameters = kColours * side * side * h + (patch_bias ? h : 0);
-  const std::optional<JsonCursor> labels = config.find("id2label");
-  if (patch_bias && labels && labels->is_object()) {
-    m.other_parameters += with_bias(h, static_cast<double>(labels->keys().size()));
-  }
+  if (patch_bias) m.other_parameters += class_weights(config, h);
 }
 
-std::string patches_line(const TransformerShape& m, bool own_token = true) {
-  return std::string("model: an encoder of images; batch.tokens are the patches of one") +
-         (own_token ? " and a token beside them" : "") + ", of the file's images " +
-         std::to_string(m.max_positions);
+/// `own` tokens beside an image's patches; of them all there are `tokens`.
+std::string patches_line(int tokens, int own) {
+  const std::string beside = own == 0   ? ""
+                             : own == 1 ? " and a token beside them"
+                                        : " and " + std::to_string(own) + " tokens beside them";
+  return "model: an encoder of images; batch.tokens are the patches of one" + beside +
+         ", of the file's images " + std::to_string(tokens);
 }
 
 /// A layer of a tower, beside or before others.
@@ -128,7 +233,7 @@ KindShape tower_kind(std::string_view letter, const TransformerShape& tower) {
 /// A text encoder's layers beside those of the image encoder that `model` is.
 void add_words(const TransformerShape& text, bool bidirectional, HuggingFaceModel& model) {
   TransformerShape& m = model.shape;
-  model.assumptions.push_back(patches_line(m, !bidirectional));
+  model.assumptions.push_back(patches_line(m.max_positions, bidirectional ? 0 : 1));
   KindShape image = tower_kind("i", m), word = tower_kind("w", text);
   image.bidirectional = true;
   word.bidirectional = bidirectional;
@@ -159,102 +264,6 @@ void read_clip(const JsonCursor& config, HuggingFaceModel& model) {
   m.other_parameters += 2 * h + projected * (h + text.hidden) + 1 + embedding_parameters(text) +
                         output_parameters(text);
   add_words(text, false, model);
-}
-
-/// An encoder's layers and a decoder's, each of which attends to the encoder's result too.
-struct Stacks {
-  int encoder = 0, decoder = 0, encoder_ffn = 0, decoder_ffn = 0;
-};
-void set_stacks(const Stacks& stacks, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  m.layers = stacks.encoder + stacks.decoder;
-  m.ffn = std::max(stacks.encoder_ffn, stacks.decoder_ffn);
-  KindShape encoder, decoder;
-  encoder.letter = "e";
-  encoder.bidirectional = true;
-  encoder.of_source = true;
-  encoder.ffn = stacks.encoder_ffn;
-  decoder.letter = "d";
-  decoder.cross = true;
-  decoder.ffn = stacks.decoder_ffn;
-  m.kinds = {encoder, decoder};
-  m.pattern = std::string(static_cast<std::size_t>(stacks.encoder), 'e') +
-              std::string(static_cast<std::size_t>(stacks.decoder), 'd');
-  model.assumptions.emplace_back(
-      "model: an encoder and a decoder; batch.tokens are the decoder's, batch.source_tokens the "
-      "encoder's");
-}
-
-void read_t5(const JsonCursor& config, std::string_view type, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  m.hidden = config.at("d_model").integer(1, kMostWidth);
-  m.heads = m.kv_heads = config.at("num_heads").integer(1, kMostHeads);
-  m.head_dim = config.at("d_kv").integer(1, kMostWidth);
-  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
-  m.tied = flag_or(config, "tie_word_embeddings", type == "t5");
-  const std::optional<JsonCursor> activation = config.find("feed_forward_proj");
-  m.gated = type == "umt5" || type == "mt5";
-  if (activation && !activation->is_null()) m.gated = activation->string().starts_with("gated");
-  const int ffn = config.at("d_ff").integer(1, kMostWidth);
-  const int layers = config.at("num_layers").integer(1, kMostLayers);
-  const int decoders = integer_or(config, "num_decoder_layers", 1, kMostLayers, layers);
-  // A table of distances for each stack, of umt5 for each layer, and the encoder's last norm.
-  const double buckets = integer_or(config, "relative_attention_num_buckets", 1, kMostTokens, 32);
-  const double tables = type == "umt5" ? layers + decoders : 2;
-  m.other_parameters = tables * buckets * m.heads + m.hidden;
-  set_stacks({layers, decoders, ffn, ffn}, model);
-}
-
-/// Width, heads and words of an encoder and a decoder, which have the same.
-void read_equal_stacks(const JsonCursor& config, TransformerShape& m) {
-  m.hidden = config.at("d_model").integer(1, kMostWidth);
-  const JsonCursor heads = config.at("encoder_attention_heads");
-  m.heads = m.kv_heads = heads.integer(1, m.hidden);
-  const int others = config.at("decoder_attention_heads").integer(1, m.hidden);
-  if (others != m.heads) heads.fail(std::to_string(others) + " (decoder_attention_heads)");
-  m.head_dim = m.hidden / m.heads;
-  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
-}
-
-void read_bart(const JsonCursor& config, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  read_equal_stacks(config, m);
-  m.biases = true;
-  m.tied = flag_or(config, "tie_word_embeddings", true);
-  m.learned_positions = true;
-  // A table for each stack, with two rows more (BartLearnedPositionalEmbedding).
-  m.max_positions = 2 * (config.at("max_position_embeddings").integer(1, kMostTokens / 4) + 2);
-  m.other_parameters = 2.0 * m.hidden;
-  set_stacks({.encoder = config.at("encoder_layers").integer(1, kMostLayers),
-              .decoder = config.at("decoder_layers").integer(1, kMostLayers),
-              .encoder_ffn = config.at("encoder_ffn_dim").integer(1, kMostWidth),
-              .decoder_ffn = config.at("decoder_ffn_dim").integer(1, kMostWidth)},
-             model);
-}
-
-/// Sound in, words out: two convolutions before the encoder, positions for both, and no biases of
-/// keys.
-void read_whisper(const JsonCursor& config, HuggingFaceModel& model) {
-  TransformerShape& m = model.shape;
-  read_equal_stacks(config, m);
-  m.biases = m.learned_positions = true;
-  m.tied = flag_or(config, "tie_word_embeddings", true);
-  m.max_positions = integer_or(config, "max_target_positions", 1, kMostTokens, 448);
-  const int moments = integer_or(config, "max_source_positions", 1, kMostTokens, 1500);
-  const Stacks stacks{.encoder = config.at("encoder_layers").integer(1, kMostLayers),
-                      .decoder = config.at("decoder_layers").integer(1, kMostLayers),
-                      .encoder_ffn = config.at("encoder_ffn_dim").integer(1, kMostWidth),
-                      .decoder_ffn = config.at("decoder_ffn_dim").integer(1, kMostWidth)};
-  set_stacks(stacks, model);
-  // Convolutions, positions and a last norm, beside layers; keys of all attentions.
-  const double beside = audio_encoder_weights(
-      {.layers = 0,
-       .hidden = static_cast<double>(m.hidden),
-       .mels = static_cast<double>(integer_or(config, "num_mel_bins", 1, kMostWidth, 80)),
-       .positions = static_cast<double>(moments)});
-  m.other_parameters = beside - (stacks.encoder + 2.0 * stacks.decoder) * m.hidden;
-  model.assumptions.push_back("model: 30 s of sound are batch.source_tokens of " +
-                              std::to_string(moments));
 }
 
 /// SigLIP: an image encoder that pools its patches by attention, and a text encoder beside it,
@@ -292,36 +301,131 @@ void read_dino(const JsonCursor& config, TransformerShape& m) {
   m.other_parameters += h + h + 2 * h * m.layers;
 }
 
-constexpr std::array<std::string_view, 14> kEncoders{
-    "bert", "roberta", "xlm-roberta", "distilbert", "modernbert", "vit",  "dinov2",
-    "clip", "siglip",  "t5",          "mt5",        "umt5",       "bart", "whisper"};
+/// DINOv2 with registers: tokens that have no place in an image.
+void read_dino_with_registers(const JsonCursor& config, HuggingFaceModel& model) {
+  read_dino(config, model.shape);
+  const int registers = integer_or(config, "num_register_tokens", 0, kMostTokens, 4);
+  model.shape.other_parameters += static_cast<double>(registers) * model.shape.hidden;
+  model.assumptions.push_back(patches_line(model.shape.max_positions + registers, 1 + registers));
+}
+
+/// DINOv3: places by rotation, registers, and a flag for each bias.
+void read_dino3(const JsonCursor& config, HuggingFaceModel& model) {
+  constexpr int kMostPixels = 1 << 14;
+  TransformerShape& m = model.shape;
+  read_widths(config, {}, m);
+  m.bidirectional = m.rotary = m.tied = true;
+  m.gated = flag_or(config, "use_gated_mlp", false);
+  m.vocabulary = 1;  // the token that stands for the image
+  const int side = config.at("patch_size").integer(1, kMostPixels);
+  const int image = integer_or(config, "image_size", side, kMostPixels, 224);
+  const int registers = integer_or(config, "num_register_tokens", 0, kMostTokens, 0);
+  m.max_positions = (image / side) * (image / side) + 1 + registers;
+  const double h = m.hidden, f = m.ffn;
+  double biases = 0;  // that layers do not have
+  for (const auto& [key, usual] : {std::pair{"query_bias", true}, std::pair{"key_bias", false},
+                                   std::pair{"value_bias", true}, std::pair{"proj_bias", true}}) {
+    biases += flag_or(config, key, usual) ? 0 : h;
+  }
+  if (!flag_or(config, "mlp_bias", true)) biases += (m.gated ? 2 : 1) * f + h;
+  // Patches, a token for hidden ones, registers, and a scale for each column of a block's result.
+  m.other_parameters =
+      with_bias(kColours * side * side, h) + (1.0 + registers) * h + m.layers * (2 * h - biases);
+  model.assumptions.push_back(patches_line(m.max_positions, 1 + registers));
+}
+
+/// DeiT: a token more, which learns from a teacher.
+void read_deit(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_image_encoder(config, m, true);
+  ++m.max_positions;
+  m.other_parameters += m.hidden;
+  if (is_class_of(config, "WithTeacher")) m.other_parameters += class_weights(config, m.hidden);
+  model.assumptions.push_back(patches_line(m.max_positions, 2));
+}
+
+/// BEiT: tables of distances for each layer or all, keys without biases, and results that are
+/// scaled column by column.
+void read_beit(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_image_encoder(config, m, true);
+  m.learned_positions = flag_or(config, "use_absolute_position_embeddings", false);
+  const double h = m.hidden;
+  const int side = config.at("patch_size").integer(1, kMostWidth);
+  const int image = integer_or(config, "image_size", side, kMostWidth, 224);
+  const double distances = 2.0 * (image / side) - 1;
+  // The image's token has three of its own.
+  const double table = (distances * distances + 3) * m.heads;
+  const std::optional<JsonCursor> scale = config.find("layer_scale_init_value");
+  const bool scaled = !scale || (!scale->is_null() && scale->number({-1e30, 1e30}) > 0);
+  m.other_parameters += m.layers * ((scaled ? 2 * h : 0) - h);
+  if (flag_or(config, "use_mask_token", false)) m.other_parameters += h;
+  if (flag_or(config, "use_relative_position_bias", false)) m.other_parameters += m.layers * table;
+  if (flag_or(config, "use_shared_relative_position_bias", false)) m.other_parameters += table;
+  model.assumptions.push_back(patches_line(m.max_positions, 1));
+}
+
+void read_vit(const JsonCursor& config, HuggingFaceModel& model) {
+  read_image_encoder(config, model.shape, true);
+  model.assumptions.push_back(patches_line(model.shape.max_positions, 1));
+}
+
+void read_plain_dino(const JsonCursor& config, HuggingFaceModel& model) {
+  read_dino(config, model.shape);
+  model.assumptions.push_back(patches_line(model.shape.max_positions, 1));
+}
+
+/// A family whose encoder stands alone, or beside another.
+struct EncoderFamily {
+  std::string_view type;
+  void (*read)(const JsonCursor& config, HuggingFaceModel& model);
+};
+template <void (*kRead)(const JsonCursor& config, TransformerShape& m)>
+void shape_alone(const JsonCursor& config, HuggingFaceModel& model) {
+  kRead(config, model.shape);
+}
+constexpr std::array kAlone{
+    EncoderFamily{"modernbert", shape_alone<read_modern>},
+    EncoderFamily{"esm", shape_alone<read_protein>},
+    EncoderFamily{"electra", read_electra},
+    EncoderFamily{"albert", shape_alone<read_albert>},
+    EncoderFamily{"vit", read_vit},
+    EncoderFamily{"vit_msn", read_vit},
+    EncoderFamily{"deit", read_deit},
+    EncoderFamily{"beit", read_beit},
+    EncoderFamily{"dinov2", read_plain_dino},
+    EncoderFamily{"dinov2_with_registers", read_dino_with_registers},
+    EncoderFamily{"dinov3_vit", read_dino3},
+    EncoderFamily{"clip", read_clip},
+    EncoderFamily{"siglip", read_siglip},
+};
+/// Those that read_text_encoder() reads.
+constexpr std::array<std::string_view, 10> kLikeBert{
+    "bert",  "roberta",       "xlm-roberta",    "distilbert",           "camembert",
+    "ernie", "megatron-bert", "xlm-roberta-xl", "roberta-prelayernorm", "mpnet",
+};
 
 }  // namespace
 
-std::span<const std::string_view> encoder_families() { return kEncoders; }
+std::span<const std::string_view> encoder_families() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names(kLikeBert.begin(), kLikeBert.end());
+    for (const EncoderFamily& family : kAlone) names.push_back(family.type);
+    names.insert(names.end(), pair_families().begin(), pair_families().end());
+    return names;
+  }();
+  return kNames;
+}
 
 HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type) {
   HuggingFaceModel model;
-  if (type == "clip") {
-    read_clip(config, model);
-  } else if (type == "vit") {
-    read_image_encoder(config, model.shape, true);
-    model.assumptions.push_back(patches_line(model.shape));
-  } else if (type == "siglip") {
-    read_siglip(config, model);
-  } else if (type == "dinov2") {
-    read_dino(config, model.shape);
-    model.assumptions.push_back(patches_line(model.shape));
-  } else if (type == "modernbert") {
-    read_modern(config, model.shape);
-  } else if (type == "whisper") {
-    read_whisper(config, model);
-  } else if (type == "bart") {
-    read_bart(config, model);
-  } else if (type.ends_with("t5")) {
-    read_t5(config, type, model);
-  } else {
+  const auto* alone = std::ranges::find(kAlone, type, &EncoderFamily::type);
+  if (alone != kAlone.end()) {
+    alone->read(config, model);
+  } else if (std::ranges::find(kLikeBert, type) != kLikeBert.end()) {
     read_text_encoder(config, type, model.shape);
+  } else {
+    read_pair(config, type, model);
   }
   return model;
 }

@@ -81,7 +81,10 @@ inline double with_bias(double in, double out) { return in * out + out; }
 
 /// Families of encoders, alone or with a decoder.
 std::span<const std::string_view> encoder_families();
-/// Reads one of them; of CLIP and SigLIP the image encoder, and the text encoder beside it.
+/// Those of them with a decoder, and how one is read. Sets all of the model but its name.
+std::span<const std::string_view> pair_families();
+void read_pair(const JsonCursor& config, std::string_view type, HuggingFaceModel& model);
+/// Reads one of all encoders; of CLIP and SigLIP the image encoder, and the text encoder beside it.
 HuggingFaceModel read_encoder(const JsonCursor& config, std::string_view type);
 
 /// Weights of a tower and of what brings its result to the decoder, and its layers.

@@ -9,7 +9,7 @@ namespace lockstep {
 namespace {
 
 std::vector<int> split_by_cost(const TransformerShape& model, std::size_t stages) {
-  double whole = static_cast<double>(model.vocabulary) * model.hidden;
+  double whole = table_parameters(model);
   PerKind<double> known;
   const auto weights = [&](int layer) {
     return known.at(model.kind(layer),

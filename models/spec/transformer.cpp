@@ -88,7 +88,11 @@ double layer_parameters(const TransformerShape& m, LayerKind kind) {
   const Layer layer = declare_layer(m, kind);
   double sum = layer.small;
   for_each_product(layer, [&](const Product& p) { sum += p.of_experts() ? 0 : p.weights(); });
-  return sum;
+  return sum / layers_together(m, kind);
+}
+
+int layers_together(const TransformerShape& m, LayerKind kind) {
+  return kind.declared > 0 ? std::max(1, m.kinds[kind.declared - 1U].shared_by) : 1;
 }
 
 double expert_parameters(const TransformerShape& m) {
@@ -101,10 +105,16 @@ double prediction_parameters(const TransformerShape& m) {
   return 2 * h * h + 3 * h;
 }
 
+double embedding_width(const TransformerShape& m) {
+  return m.table_width > 0 ? m.table_width : m.hidden;
+}
+
+double table_parameters(const TransformerShape& m) { return m.vocabulary * embedding_width(m); }
+
 double embedding_parameters(const TransformerShape& m) {
   const double positions = m.learned_positions ? static_cast<double>(m.max_positions) : 0.0;
-  return (static_cast<double>(m.vocabulary) + positions) * m.hidden + m.vision_parameters +
-         m.other_parameters;
+  return (static_cast<double>(m.vocabulary) + positions) * embedding_width(m) +
+         m.vision_parameters + m.other_parameters;
 }
 
 double total_parameters(const TransformerShape& m) {
@@ -120,7 +130,7 @@ double total_parameters(const TransformerShape& m) {
 }
 
 double output_parameters(const TransformerShape& m) {
-  const double projection = m.tied ? 0.0 : static_cast<double>(m.vocabulary) * m.hidden;
+  const double projection = m.tied ? 0.0 : table_parameters(m);
   return projection + (m.biases ? 2.0 : 1.0) * m.hidden;
 }
 

@@ -134,6 +134,7 @@ struct KindShape {
   int source_width = 0;     ///< of each of them
   bool plain_mlp = false;   ///< two matrices, whatever TransformerShape::gated says
   bool bare_heads = false;  ///< queries, keys and values have no biases, whatever else has
+  int shared_by = 0;        ///< layers that have one set of weights together; 0: each its own
   ConvolutionShape convolution{};
 
   friend bool operator==(const KindShape&, const KindShape&) = default;
@@ -211,6 +212,10 @@ struct TransformerShape {
   /// Weights beside the embedding that no layer has and that compute next to nothing: an
   /// embedding's norm, an encoder's pooler, biases of the output.
   double other_parameters = 0;
+  /// Columns of the tables of words and positions, which products among other_parameters bring to
+  /// the width of the layers and back (ALBERT: Lan et al. 2019, arXiv:1909.11942, section 3.1); 0:
+  /// h.
+  int table_width = 0;
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
                              ///< the output projection again each (DeepSeek-V3's MTP)
 
@@ -239,12 +244,18 @@ double running_tower_parameters(const TransformerShape& m);
 /// Weights of the matrix products of one layer that a token meets: attention and MLP, of experts
 /// those that it goes to; no norms and biases.
 double layer_matrix_parameters(const TransformerShape& m, LayerKind kind = {});
-/// Weights of one layer that every rank of an expert-parallel group has: all but routed experts.
+/// Weights of one layer that every rank of an expert-parallel group has: all but routed experts. Of
+/// those that several layers have together, its part.
 double layer_parameters(const TransformerShape& m, LayerKind kind = {});
+/// How many layers have the weights of one of this kind together.
+int layers_together(const TransformerShape& m, LayerKind kind);
 /// Weights of all routed experts of one layer that has experts.
 double expert_parameters(const TransformerShape& m);
 /// Products and norms by which a further token is predicted, beside its layer.
 double prediction_parameters(const TransformerShape& m);
+/// Columns of the table of words, and all of it.
+double embedding_width(const TransformerShape& m);
+double table_parameters(const TransformerShape& m);
 /// Input embedding, learned positions, a vision tower and other weights, which are on the first
 /// stage.
 double embedding_parameters(const TransformerShape& m);

@@ -147,7 +147,7 @@ void add_model(const Scenario& scenario, LeftOut& left, KeyValues& out) {
   const bool other = !model.kinds.empty() || model.window > 0 || model.parallel ||
                      model.bidirectional || model.residual_streams > 1 ||
                      model.low_rank.query_rank > 0 || model.vision_parameters > 0 ||
-                     (model.rotary && model.learned_positions);
+                     model.table_width > 0 || (model.rotary && model.learned_positions);
   left.when(other, "model", model.name,
             "layers of other kinds than attention, MLP, experts, Mamba");
 }

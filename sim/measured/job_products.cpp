@@ -71,7 +71,7 @@ JobProducts::JobProducts(const TrainingJob& job)
     add_kind(job, kind);
   }
   add({.of = ModelOperator::head,
-       .in = static_cast<double>(job.model.hidden),
+       .in = embedding_width(job.model),
        .out = job.model.vocabulary / tensor_});
 }
 

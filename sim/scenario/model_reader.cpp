@@ -144,6 +144,9 @@ void declare_own_stream(const DeclaredMembers& member, KindShape& out) {
                   "Tokens that \"cross\" attends to; default: batch.source_tokens");
   member.optional("source_width", out.source_width, 1, kMaxWidth,
                   "Width of each of them; default: that of the stream");
+  member.optional("shared_by", out.shared_by, 1, kMaxLayers,
+                  "Layers of this kind that have one set of weights together; default: each has "
+                  "its own");
   member.optional("bare_heads", out.bare_heads,
                   "Queries, keys and values have no biases, where other products have");
   member.optional("convolution", out.convolution, out.convolution.kernel > 0,
@@ -230,6 +233,9 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   needs(kind.latent, model.latent.key_value_rank > 0, "latent", "\"latent_attention\"");
   needs(kind.experts, model.experts.count > 0, "experts", "\"experts\"");
   if (kind.experts && kind.ffn > 0) from.at("ffn").fail("0, where the kind has experts");
+  if (kind.experts && kind.shared_by > 1) {
+    from.at("shared_by").fail("1, where the kind has experts");
+  }
   if ((kind.compression > 0 || kind.chunked) && kind.window == 0) (void)from.at("window");
   if (kind.chunked && (kind.compression > 0 || kind.index.keys > 0)) {
     from.at("chunked").fail("false beside compressed or chosen keys");
@@ -419,6 +425,19 @@ void declare_kinds(const DeclaredMembers& member, TransformerShape& out) {
       [&] { return std::string_view(out.pattern); });
 }
 
+/// Layers that have their weights together are there in full.
+void check_shared_layers(const JsonCursor& from, const TransformerShape& model) {
+  for (std::size_t i = 0; i < model.kinds.size(); ++i) {
+    const KindShape& kind = model.kinds[i];
+    const auto layers = std::ranges::count(model.pattern, kind.letter.front());
+    if (kind.shared_by <= 1 || layers % kind.shared_by == 0) continue;
+    from.at("kinds")
+        .elements(kMostKinds)[i]
+        .at("shared_by")
+        .fail("a divisor of " + std::to_string(layers) + ", its letters in \"pattern\"");
+  }
+}
+
 /// Rules across members.
 void check_model(const JsonCursor& from, const TransformerShape& model) {
   const auto at = [&](std::string_view key) { return from.find(key).value_or(from); };
@@ -436,6 +455,7 @@ void check_model(const JsonCursor& from, const TransformerShape& model) {
     at("separate_norms").fail("false, unless attention and MLP are parallel");
   }
   if (!model.kinds.empty() && model.pattern.empty()) (void)from.at("pattern");
+  if (from.find("kinds")) check_shared_layers(from, model);
   if (!model.pattern.empty() && std::ssize(model.pattern) != model.layers) {
     from.at("layers").fail(std::to_string(model.pattern.size()) + " (letters of its pattern)");
   }
@@ -466,6 +486,10 @@ void declare_model(const DeclaredMembers& member, TransformerShape& out) {
   member.required("ffn", out.ffn, 1, kMaxWidth, "Width of the MLP");
   member.required("vocabulary", out.vocabulary, 1, kMaxVocabulary,
                   "Rows of the embedding, after padding");
+  member.optional("table_width", out.table_width, 1, kMaxWidth,
+                  "Columns of the tables of words and positions, where products among "
+                  "other_parameters bring them to the width of the layers (ALBERT); default: that "
+                  "width");
   member.optional("gated", out.gated, "SwiGLU or GeGLU: three MLP matrices instead of two");
   member.optional("tied", out.tied, "Input embedding and output projection share weights");
   member.optional("learned_positions", out.learned_positions, "A learned position table");

@@ -370,7 +370,9 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   if (const auto samples = root.at("batch").find("sample_tokens")) {
     samples->fail(R"(no such key beside "rl", whose "responses" are packed)");
   }
-  if (!is_decoder(out.training.job.model)) {
+  const TransformerShape& model = out.training.job.model;
+  if (!is_decoder(model) ||
+      std::ranges::any_of(model.kinds, [](const KindShape& kind) { return kind.shared_by > 1; })) {
     root.at("model").fail(R"(a decoder alone beside "rl", which generates token by token)");
   }
   const JsonCursor from = root.at("rl");

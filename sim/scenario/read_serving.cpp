@@ -372,6 +372,11 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   if (!is_decoder(out.model)) {
     root.at("model").fail("a decoder alone, which answers token by token");
   }
+  const auto shares = [](const KindShape& k) { return k.shared_by > 1; };
+  if (out.model.table_width > 0 || std::ranges::any_of(out.model.kinds, shares)) {
+    root.at("model").fail(
+        "layers with weights of their own, and a table of words as wide as they are");
+  }
   out.assumptions.insert(out.assumptions.end(), draft.assumptions.begin(), draft.assumptions.end());
   MachinePower drawn =
       read_machine_power(root, presets, out.cluster, SiteLimit::unsaid, out.assumptions);

@@ -104,8 +104,7 @@ double arithmetic_seconds(const Scenario& scenario, const Sizes& s) {
   const double slowest_tile = std::min({1.0, gpu.gemm.efficiency_128x128, gpu.gemm.efficiency_x64});
   const double quantised = std::min({1.0, gpu.gemm.fp8_efficiency, gpu.gemm.fp4_efficiency});
   const double products =
-      kPasses * 2 * s.micro_tokens *
-      (s.met_weights + static_cast<double>(s.model.vocabulary) * s.model.hidden) / s.cut.tensor;
+      kPasses * 2 * s.micro_tokens * (s.met_weights + table_parameters(s.model)) / s.cut.tensor;
   const double peak = gpu.peak(scenario.job.precision).base_units() * gpu.gemm.efficiency *
                       gpu.gemm.sustained * gpu.gemm.quantised_sustained * slowest_tile * quantised;
   const double peak_16_bit =

@@ -445,6 +445,10 @@ void check_one_stage(const ScenarioDraft& draft, const Parallelism& cut, const K
            "1, as the model has layers that take their keys and values from others, which no stage "
            "passes on");
   }
+  if (kind.shared_by > 1) {
+    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
+           "1, as layers on every stage would need the weights that they have together");
+  }
   if (kind.tokens > 0 || kind.hidden != draft.model.hidden || kind.halvings > 0) {
     refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
            "1, as the model has layers with tokens or a width of their own, which no stage passes "

@@ -142,7 +142,7 @@ bool ends_meet(const PipelineShape& shape) {
 
 Pieces make_pieces(const WorkloadContext& c) {
   const TransformerShape& m = c.job.model;
-  const double head = static_cast<double>(m.vocabulary) * m.hidden;
+  const double head = table_parameters(m);
   const bool shared = m.tied && ends_meet(pipeline_shape(c.job.parallelism));
   Pieces out;
   std::vector<bool> made;

@@ -689,8 +689,7 @@ void plan_exchanges(const Scenario& s, const std::vector<std::uint32_t>& pools, 
     }
   } else if (s.job.model.tied && !ends_meet(plan.shape) && !s.job.adapters.any() &&
              !s.job.frozen.embedding) {
-    add_exchange(s, pools, {0, ranks - 1},
-                 static_cast<double>(s.job.model.vocabulary) * s.job.model.hidden / par.tensor,
+    add_exchange(s, pools, {0, ranks - 1}, table_parameters(s.job.model) / par.tensor,
                  "embedding gradients", plan);
   }
 }

@@ -76,7 +76,75 @@ constexpr std::array kDiffusion{
         4096, "qk_norm": "rms_norm_across_heads", "norm_elementwise_affine": false,
         "attention_bias": true, "activation_fn": "gelu-approximate"})",
                      1'923'385'472.0},
+    CountedDiffusion{"PixArt-XL-2-1024-MS",
+                     R"({"_class_name": "PixArtTransformer2DModel", "attention_head_dim": 72,
+        "num_attention_heads": 16, "num_layers": 28, "in_channels": 4, "out_channels": 8,
+        "patch_size": 2, "caption_channels": 4096, "cross_attention_dim": 1152, "sample_size":
+        128, "use_additional_conditions": null})",
+                     611'349'152.0},
+    CountedDiffusion{"Wan2.1-I2V-14B-480P",
+                     R"({"_class_name": "WanTransformer3DModel", "attention_head_dim": 128,
+        "num_attention_heads": 40, "num_layers": 40, "ffn_dim": 13824, "in_channels": 36,
+        "out_channels": 16, "patch_size": [1, 2, 2], "text_dim": 4096, "freq_dim": 256,
+        "cross_attn_norm": true, "qk_norm": "rms_norm_across_heads", "added_kv_proj_dim": 5120,
+        "image_dim": 1280})",
+                     16'394'878'784.0},
+    CountedDiffusion{"stable-diffusion-3.5-medium",
+                     R"({"_class_name": "SD3Transformer2DModel", "attention_head_dim": 64,
+        "caption_projection_dim": 1536, "dual_attention_layers": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+        10, 11, 12], "in_channels": 16, "joint_attention_dim": 4096, "num_attention_heads": 24,
+        "num_layers": 24, "out_channels": 16, "patch_size": 2, "pooled_projection_dim": 2048,
+        "pos_embed_max_size": 384, "qk_norm": "rms_norm", "sample_size": 128})",
+                     2'243'171'520.0},
+    CountedDiffusion{"FLUX.2-dev",
+                     R"({"_class_name": "Flux2Transformer2DModel", "attention_head_dim": 128,
+        "axes_dims_rope": [32, 32, 32, 32], "in_channels": 128, "joint_attention_dim": 15360,
+        "mlp_ratio": 3.0, "num_attention_heads": 48, "num_layers": 8, "num_single_layers": 48,
+        "out_channels": null, "patch_size": 1, "timestep_guidance_channels": 256})",
+                     32'223'281'152.0},
+    CountedDiffusion{"FLUX.2-klein-4B",
+                     R"({"_class_name": "Flux2Transformer2DModel", "attention_head_dim": 128,
+        "axes_dims_rope": [32, 32, 32, 32], "guidance_embeds": false, "in_channels": 128,
+        "joint_attention_dim": 7680, "mlp_ratio": 3.0, "num_attention_heads": 24,
+        "num_layers": 5, "num_single_layers": 20, "out_channels": null, "patch_size": 1,
+        "timestep_guidance_channels": 256})",
+                     3'875'544'576.0},
+    CountedDiffusion{"HunyuanVideo",
+                     R"({"_class_name": "HunyuanVideoTransformer3DModel", "attention_head_dim":
+        128, "guidance_embeds": true, "in_channels": 16, "mlp_ratio": 4.0,
+        "num_attention_heads": 24, "num_layers": 20, "num_refiner_layers": 2,
+        "num_single_layers": 40, "out_channels": 16, "patch_size": 2, "patch_size_t": 1,
+        "pooled_projection_dim": 768, "qk_norm": "rms_norm", "rope_axes_dim": [16, 56, 56],
+        "text_embed_dim": 4096})",
+                     12'821'012'544.0},
+    CountedDiffusion{"CogVideoX-2b",
+                     R"({"_class_name": "CogVideoXTransformer3DModel", "attention_bias": true,
+        "attention_head_dim": 64, "in_channels": 16, "num_attention_heads": 30, "num_layers":
+        30, "out_channels": 16, "patch_size": 2, "text_embed_dim": 4096, "time_embed_dim": 512,
+        "use_rotary_positional_embeddings": false})",
+                     1'693'783'872.0},
+    CountedDiffusion{"CogVideoX1.5-5B",
+                     R"({"_class_name": "CogVideoXTransformer3DModel", "attention_bias": true,
+        "attention_head_dim": 64, "in_channels": 16, "num_attention_heads": 48, "num_layers":
+        42, "ofs_embed_dim": null, "out_channels": 16, "patch_bias": false, "patch_size": 2,
+        "patch_size_t": 2, "text_embed_dim": 4096, "time_embed_dim": 512,
+        "use_rotary_positional_embeddings": true})",
+                     5'570'676'352.0},
+    // 675,129,632 with one table of classes, what says the moment once, and a table of places.
+    CountedDiffusion{"DiT-XL-2-256",
+                     R"({"_class_name": "DiTTransformer2DModel", "attention_bias": true,
+        "attention_head_dim": 72, "in_channels": 4, "norm_type": "ada_norm_zero",
+        "num_attention_heads": 16, "num_embeds_ada_norm": 1000, "num_layers": 28,
+        "out_channels": 8, "patch_size": 2, "sample_size": 32})",
+                     749'826'464.0},
 };
+std::string_view diffusion_file(std::string_view name) {
+  for (const CountedDiffusion& one : kDiffusion) {
+    if (one.name == name) return one.text;
+  }
+  FAIL("no such file");
+  return {};
+}
 
 }  // namespace
 
@@ -112,8 +180,7 @@ TEST_CASE("joint attention: FLOP of a step are 6 for each weight met and the who
   CHECK(step_flops(job).causal == step_flops(job).full);
 }
 
-TEST_CASE(
-    "read_hugging_face: Qwen-Image, Wan, PixArt and LTX have the weights of their checkpoints") {
+TEST_CASE("read_hugging_face: diffusion models have the weights of their checkpoints") {
   for (const CountedDiffusion& row : kDiffusion) {
     CAPTURE(row.name);
     CHECK(total_parameters(read_transformer(row.text).shape) == row.parameters);
@@ -135,11 +202,56 @@ TEST_CASE("read_hugging_face: Wan's layers attend to a video's patches, then to 
   const double cores = tokens * layers * 2 * h * (tokens + words);
   CHECK(step_flops(job).full.base_units() ==
         doctest::Approx(6 * products + 6 * cores).epsilon(1e-12));
-  std::string image{kDiffusion[1].text};
-  image.replace(image.find("\"image_dim\": null"), 17, "\"image_dim\": 1280");
-  CHECK(diffusers_complaint(image) ==
-        "config.json#/image_dim: found 1280; allowed: null: attention over an image that a video "
-        "begins with is not known");
+}
+
+TEST_CASE("read_hugging_face: where a Wan video begins with an image, layers attend to it too") {
+  const TransformerShape m = read_transformer(diffusion_file("Wan2.1-I2V-14B-480P")).shape;
+  CHECK(shape_of(m, m.kind(0)).source_tokens == 512 + 257);
+  std::string places{diffusion_file("Wan2.1-I2V-14B-480P")};
+  places.insert(1, R"("pos_embed_seq_len": 514, )");
+  const TransformerShape two = read_transformer(places).shape;
+  CHECK(shape_of(two, two.kind(0)).source_tokens == 512 + 514);
+  CHECK(total_parameters(two) == total_parameters(m) + 514.0 * 1280);
+  std::string alone{kDiffusion[1].text};
+  alone.replace(alone.find("\"image_dim\": null"), 17, "\"image_dim\": 1280");
+  CHECK(diffusers_complaint(alone) ==
+        "config.json#/added_kv_proj_dim: found null; allowed: 1536, the width of its layers");
+}
+
+TEST_CASE(
+    "read_hugging_face: a second attention of Stable Diffusion 3.5 is a block before others") {
+  const HuggingFaceModel model = read_transformer(diffusion_file("stable-diffusion-3.5-medium"));
+  const TransformerShape& m = model.shape;
+  CHECK(m.pattern == "ajajajajajajajajajajajajaj" + std::string(10, 'j') + "c");
+  const double h = m.hidden;
+  CHECK(layer_matrix_parameters(m, m.kind(0)) == 4 * h * h);
+  CHECK(layer_parameters(m, m.kind(0)) == 7 * h * h + 7 * h);
+  REQUIRE(model.assumptions.size() == 2);
+  CHECK(model.assumptions[1].find("dual_attention_layers") != std::string::npos);
+}
+
+TEST_CASE("read_hugging_face: of FLUX.2 no layer holds what modulates it, and MLPs are gated") {
+  TrainingJob job;
+  job.model = read_transformer(diffusion_file("FLUX.2-dev")).shape;
+  const TransformerShape& m = job.model;
+  const double h = m.hidden, tokens = 4096 + 512;
+  CHECK(layer_parameters(m, m.kind(0)) == 26 * h * h);
+  CHECK(layer_parameters(m, m.kind(8)) == 13 * h * h);
+  job.batch = {.sequences = 2, .micro_sequences = 1, .tokens = 4096 + 512};
+  const double closed = 2 * tokens * (6 * (56 * 13 * h * h + h) + 12 * 56 * h * tokens);
+  CHECK(step_flops(job).full.base_units() == doctest::Approx(closed).epsilon(1e-12));
+}
+
+TEST_CASE("read_hugging_face: a CogVideoX layer has one stream, a DiT's a product of modulation") {
+  const TransformerShape cog = read_transformer(diffusion_file("CogVideoX-2b")).shape;
+  const double h = cog.hidden;
+  CHECK(cog.layers == 30);
+  CHECK(shape_of(cog, cog.kind(0)).bidirectional);
+  CHECK(layer_parameters(cog, cog.kind(0)) == 12 * h * h + 13 * h);
+  const TransformerShape dit = read_transformer(diffusion_file("DiT-XL-2-256")).shape;
+  const double w = dit.hidden;
+  CHECK(layer_matrix_parameters(dit, dit.kind(0)) == 12 * w * w);
+  CHECK(layer_parameters(dit, dit.kind(0)) == 18 * w * w + 15 * w);
 }
 
 TEST_CASE("read_hugging_face: classes and layers of diffusers that are not known are refused") {
@@ -147,13 +259,17 @@ TEST_CASE("read_hugging_face: classes and layers of diffusers that are not known
         "config.json#/_class_name: found \"UNet2DModel\"; allowed: "
         "SD3Transformer2DModel, FluxTransformer2DModel, QwenImageTransformer2DModel, "
         "WanTransformer3DModel, PixArtTransformer2DModel, LTXVideoTransformer3DModel, "
-        "UNet2DConditionModel, FlaxUNet2DConditionModel. Did you mean \"UNet2DConditionModel\"?");
+        "Flux2Transformer2DModel, HunyuanVideoTransformer3DModel, CogVideoXTransformer3DModel, "
+        "DiTTransformer2DModel, Transformer2DModel, UNet2DConditionModel, "
+        "FlaxUNet2DConditionModel. Did you mean \"Transformer2DModel\"?");
   std::string dual{kSd3};
   dual.replace(dual.find("\"in_channels\""), 13,
-               "\"dual_attention_layers\": [0, 1], \"in_channels\"");
-  CHECK(diffusers_complaint(dual).starts_with(
-      "config.json#/dual_attention_layers: found an array; allowed: "
-      "none: layers with a second attention"));
+               "\"dual_attention_layers\": [0, 24], \"in_channels\"");
+  CHECK(diffusers_complaint(dual).starts_with("config.json#/dual_attention_layers/1: found 24"));
+  std::string norm{diffusion_file("DiT-XL-2-256")};
+  norm.replace(norm.find("ada_norm_zero"), 13, "ada_norm_single");
+  CHECK(diffusers_complaint(norm).starts_with(
+      "config.json#/norm_type: found \"ada_norm_single\"; allowed: ada_norm_zero"));
 }
 
 }  // namespace lockstep

@@ -160,6 +160,28 @@ constexpr std::array kCases{
              },
              [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
              [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true},
+    KindCase{"two streams that one product of the model modulates",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("joint_attention": {{"vectors": 6, "shared_modulation": 1}}, "kinds": [
+                        {{"letter": "x", "mixer": "joint_attention", "bidirectional": true,
+                          "ffn": {0}}}],
+                      "pattern": "xxxx")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true},
+    KindCase{"layers that have their weights together",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "bidirectional": true, "shared_by": 3,
+                        "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true,
+             false},
     KindCase{"modulated attention beside its MLP",
              [](const Drawn& d) {
                return fmt::format(
@@ -662,6 +684,52 @@ TEST_CASE("layer kinds: an attention core takes no longer for fewer keys") {
     for (KindShape& kind : more.job.model.kinds) kind.index.keys *= 2;
     CHECK(simulate_step(more).step_s >= simulate_step(s).step_s);
   });
+}
+
+TEST_CASE("layer kinds: weights that layers have together count once, and the work in each") {
+  const auto* const together = std::ranges::find(
+      kCases, std::string_view{"layers that have their weights together"}, &KindCase::name);
+  REQUIRE(together != kCases.end());
+  RandomStream random{{.seed = test::test_seed()}};
+  const Drawn d{random};
+  const TransformerShape& m = scenario_of(*together, d).job.model;
+  TransformerShape apart = m;
+  apart.kinds.front().shared_by = 0;
+  const double one = layer_parameters(apart, apart.kind(0));
+  CHECK(total_parameters(m) == doctest::Approx(total_parameters(apart) - 2 * one).epsilon(1e-12));
+  KindCase uneven = *together;
+  uneven.json = [](const Drawn& drawn) {
+    return fmt::format(R"("kinds": [{{"letter": "x", "shared_by": 2, "ffn": {}}}, F],
+                          "pattern": "xxxf")",
+                       drawn.ffn);
+  };
+  CHECK(complaint(uneven, d, {}) ==
+        "kinds.json#/model/kinds/0/shared_by: found 2; allowed: a divisor of 3, its letters in "
+        "\"pattern\"");
+}
+
+TEST_CASE("layer kinds: a narrow table of words counts and computes as wide as it is") {
+  KindCase narrow = *std::ranges::find(
+      kCases, std::string_view{"layers that have their weights together"}, &KindCase::name);
+  narrow.json = [](const Drawn& drawn) {
+    return fmt::format(
+        R"("table_width": 128, "tied": true,
+           "kinds": [{{"letter": "x", "ffn": {}}}], "pattern": "xxxx")",
+        drawn.ffn);
+  };
+  RandomStream random{{.seed = test::test_seed()}};
+  const Drawn d{random};
+  const Scenario s = scenario_of(narrow, d);
+  CHECK(embedding_parameters(s.job.model) == 4096.0 * 128);
+  const double layers = 4 * (d.attention(4, d.head_dim, d.head_dim) + d.mlp());
+  const double cores = 4 * 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0);
+  CHECK(step_flops(s.job).causal.base_units() ==
+        doctest::Approx(8 * Drawn::kTokens * (6 * (layers + 4096.0 * 128) + 3 * cores))
+            .epsilon(1e-12));
+  const WorkloadContext c{s.job, s.node, s.stack, s.transport, 1, 1, 1};
+  Flops head;
+  for (const Operation& o : head_operations(c)) head += o.useful;
+  CHECK(head.base_units() == doctest::Approx(6 * Drawn::kTokens * 4096.0 * 128).epsilon(1e-12));
 }
 
 }  // namespace lockstep
