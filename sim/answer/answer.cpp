@@ -92,8 +92,7 @@ std::optional<ScenarioAnswer> of_rl(const ScenarioFile& file, const WrittenScena
     return ScenarioAnswer(AnswerKind::run, *std::move(json));
   }
   const std::optional<HashAnswer> draw = draw_of(training.fabric, training.nodes, training.node);
-  return ScenarioAnswer(AnswerKind::rl,
-                        rl_json(scenario, simulate_rl_step(scenario), draw, written));
+  return ScenarioAnswer(AnswerKind::rl, rl_json(scenario, answer_rl(scenario), draw, written));
 }
 
 /// What is told and asked on the way through a queue or a service.

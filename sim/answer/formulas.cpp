@@ -20,6 +20,8 @@ constexpr std::string_view kMemory =
     "parameters=job.parameters micro=job.batch.micro tokens=job.batch.tokens gpus "
     "capacity=hardware.hbm_bytes";
 constexpr std::string_view kPower = "gpu=power.gpu.mean_w node=power.node.mean_w nodes step_s";
+constexpr std::string_view kIterationPower =
+    "gpu=power.gpu.mean_w node=power.node.mean_w gpus step_s";
 constexpr std::string_view kRun = "step_s gpus trajectories";
 constexpr std::string_view kRollout =
     "replicas generation_gpus response_mean_tokens sequences_mean";
@@ -117,35 +119,43 @@ constexpr std::array kFormulas{
             "power of GPUs in each phase of the step, and of what is around them, through power "
             "supplies, cooling and transformers; mean over the step",
             kPower},
+    Formula{
+        "facility_mean_w", "l", false,
+        "power of GPUs in each phase of the iteration (\"power.phases\"), and of what is around "
+        "them, through power supplies, cooling and transformers; mean over step_s",
+        kIterationPower},
     Formula{"facility_mean_w", "r", false,
             "power of the site in each state of the run, weighted by its time", "step_s gpus"},
     Formula{"facility_peak_w", "s", false, "the same at the instant of the most", kPower},
-    Formula{"energy_per_step_j", "s", true, "facility_mean_w * step_s", "facility_mean_w step_s"},
-    Formula{"energy_j", "s", false, "facility_mean_w over the time that power.bill is of",
+    Formula{"facility_peak_w", "l", false, "the same at the instant of the most", kIterationPower},
+    Formula{"energy_per_step_j", "sl", true, "facility_mean_w * step_s", "facility_mean_w step_s"},
+    Formula{"energy_j", "sl", false, "facility_mean_w over the time that power.bill is of",
             "facility_mean_w"},
     Formula{"energy_j", "r", false, "facility_mean_w over the wall time", "facility_mean_w wall_s"},
-    Formula{"joules_per_token", "s", true, "energy_per_step_j / tokens_per_step",
+    Formula{"joules_per_token", "sl", true, "energy_per_step_j / tokens_per_step",
             "energy_per_step_j tokens_per_step"},
     Formula{"joules_per_token", "r", false, "energy_j over the tokens that the run trains on",
             "energy_j"},
-    Formula{"tonnes_co2", "sr", false,
+    Formula{"tonnes_co2", "srl", false,
             "energy_j at the grid's carbon intensity, hour by hour where "
             "the scenario has hours",
             "energy_j"},
     Formula{"capital_usd", "s", false, "machines, network and building at the scenario's prices",
             "gpus nodes"},
+    Formula{"capital_usd", "l", false, "machines, network and building at the scenario's prices",
+            "gpus"},
     Formula{"capital_usd", "r", true,
             "capital_machines_usd + capital_network_usd + capital_building_usd",
             "capital_machines_usd capital_network_usd capital_building_usd"},
-    Formula{"owned_usd", "s", false,
+    Formula{"owned_usd", "sl", false,
             "what the capital loses in value meanwhile, and energy, people and hosting",
             "capital_usd energy_j"},
     Formula{"owned_usd", "r", true, "write_off_usd + running_usd", "write_off_usd running_usd"},
-    Formula{"site_limit_w", "sr", false, "power.site_limit, else the cluster preset's", ""},
-    Formula{"site_peak_w", "sr", false,
+    Formula{"site_limit_w", "srl", false, "power.site_limit, else the cluster preset's", ""},
+    Formula{"site_peak_w", "srl", false,
             "the most that a meter at the site reads, whose window smooths the swing of a step",
             "step_s"},
-    Formula{"site_excess_w", "sr", true, "site_peak_w - site_limit_w", "site_peak_w site_limit_w"},
+    Formula{"site_excess_w", "srl", true, "site_peak_w - site_limit_w", "site_peak_w site_limit_w"},
     Formula{"goodput", "r", false,
             "time that advances training over wall time, of all random runs together, with "
             "failures, restarts and checkpoints",
