@@ -76,7 +76,9 @@ ScenarioAnswer of_jobs(const SharedScenario& scenario, const WrittenScenario& wr
   if (!question.allow_oom) require_memory(scenario);
   const Cluster& cluster = scenario.cluster;
   const std::optional<HashAnswer> draw = draw_of(cluster.fabric, cluster.nodes, cluster.node);
-  return {AnswerKind::jobs, shared_json(scenario, simulate_shared(scenario), draw, written)};
+  const SharedResult result = simulate_shared(scenario);
+  return {AnswerKind::jobs,
+          shared_json(scenario, result, power_of(scenario, result), draw, written)};
 }
 
 /// Nothing where `question.go_on` stopped it.

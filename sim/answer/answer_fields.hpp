@@ -30,6 +30,7 @@ struct RlAnswer {
 struct SharedAnswer {
   const SharedScenario& scenario;
   const SharedResult& result;
+  const std::optional<SharedPower>& power;
   const std::optional<HashAnswer>& hash;
   const WrittenScenario& written;
 };
