@@ -7,6 +7,7 @@
 
 #include "models/generation/layer_cache.hpp"
 #include "models/layer/operations.hpp"
+#include "models/power/operation_work.hpp"
 
 namespace lockstep {
 namespace {
@@ -46,9 +47,20 @@ StackSpec engine_stack() {
   return stack;
 }
 
-void add(const std::vector<Operation>& operations, double times, bool attention, PassTime& out) {
+/// Energy above the fixed part of `times` times the work.
+void add_drawn(const EngineWork& work, double times, const GpuSpec& gpu, PassTime& out) {
+  if (!gpu.power) return;
+  const ByGpuPart<Joules> spent = gpu_energy(work, Seconds{}, gpu);
+  for (std::size_t p = 0; p < kGpuParts; ++p) out.drawn[p] += times * spent[p];
+}
+
+void add(const std::vector<Operation>& operations, double times, bool attention, const GpuSpec& gpu,
+         PassTime& out) {
   for (const Operation& o : operations) {
     if (o.phase != Phase::forward || o.kind == OperationKind::collective) continue;
+    if (attention || o.kind != OperationKind::attention) {
+      add_drawn(engine_work(o), times, gpu, out);
+    }
     if (o.kind == OperationKind::memory) out.memory += times * o.time;
     if (o.kind == OperationKind::product) out.products += times * o.time;
     if (o.kind == OperationKind::attention && attention) out.attention += times * o.time;
@@ -67,10 +79,13 @@ PassTime& PassTime::operator+=(const PassTime& o) {
   memory += o.memory;
   exchange += o.exchange;
   host += o.host;
+  for (std::size_t p = 0; p < kGpuParts; ++p) drawn[p] += o.drawn[p];
   return *this;
 }
 PassTime operator*(double k, const PassTime& t) {
-  return {k * t.products, k * t.attention, k * t.memory, k * t.exchange, k * t.host};
+  PassTime out{k * t.products, k * t.attention, k * t.memory, k * t.exchange, k * t.host};
+  for (std::size_t p = 0; p < kGpuParts; ++p) out.drawn[p] = k * t.drawn[p];
+  return out;
 }
 
 Replica::Replica(ReplicaSpec spec) : spec_(std::move(spec)), layers_(layer_kinds(spec_.model)) {
@@ -137,10 +152,10 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
   PassTime time;
   int sums = 0;
   for (const auto& [kind, count] : layers_) {
-    add(layer_operations(context, kind), count, prefill, time);
+    add(layer_operations(context, kind), count, prefill, spec_.node.gpu, time);
     sums += count * kind.sums();
   }
-  add(embedding_operations(context), 1, false, time);
+  add(embedding_operations(context), 1, false, spec_.node.gpu, time);
   // Of a prompt only the last token goes on to be sampled.
   const TrainingJob last = pass_of(spec_, sequences, 1);
   const WorkloadContext ends{.job = last,
@@ -148,12 +163,15 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
                              .stack = stack,
                              .transport = spec_.transport,
                              .tensor_groups = near};
-  add(head_operations(ends), 1, false, time);
+  add(head_operations(ends), 1, false, spec_.node.gpu, time);
   if (spec_.tensor > 1) {
     const Bytes rows{kTwoBytes * sequences * tokens * spec_.model.hidden};
     time.exchange = static_cast<double>(sums) *
                     collective_time({CollectiveOp::all_reduce, rows, spec_.tensor, near},
                                     spec_.node.gpu, spec_.transport, nic_share(spec_.node));
+    const Bytes sent = sums * (2 * (spec_.tensor - 1.0) / spec_.tensor) * rows;
+    add_drawn({.flops_16 = {}, .flops_8 = {}, .flops_4 = {}, .hbm = 2 * sent, .link = sent}, 1,
+              spec_.node.gpu, time);
   }
   const EngineSpec& e = spec_.engine;
   time.host = e.step_host + static_cast<double>(sequences) * e.sequence_host;
@@ -166,7 +184,19 @@ PassTime Replica::without_attention(int sequences, int tokens, bool prefill) con
 
 PassTime Replica::prefill_pass(int prompts, int tokens) {
   assert(prompts >= 1 && tokens >= 1);
-  return without_attention(prompts, tokens, true);
+  return held(without_attention(prompts, tokens, true));
+}
+
+PassTime Replica::held(PassTime pass) const {
+  const GpuSpec& gpu = spec_.node.gpu;
+  const Seconds time = pass.total();
+  if (!gpu.power || time <= Seconds{}) return pass;
+  ByGpuPart<Watts> asked{};
+  for (std::size_t p = 0; p < kGpuParts; ++p) asked[p] = pass.drawn[p] / time;
+  asked[static_cast<std::size_t>(GpuPart::fixed)] = gpu.power->active;
+  const ByGpuPart<Watts> drawn = clipped(asked, gpu.power_limit);
+  for (std::size_t p = 0; p < kGpuParts; ++p) pass.drawn[p] = drawn[p] * time;
+  return pass;
 }
 
 PassTime Replica::decode_step(int sequences, double context) {
@@ -186,10 +216,19 @@ PassTime Replica::decode_step(int sequences, double context) {
     const Seconds arithmetic = Flops{sequences * cache.flops(context)} /
                                (e.cache_arithmetic * std::max(gpu.peak_bf16, gpu.peak_fp16));
     time.attention += count * (gpu.memory.launch + std::max(reading, arithmetic));
+    add_drawn({.flops_16 = Flops{sequences * cache.flops(context)},
+               .flops_8 = {},
+               .flops_4 = {},
+               .hbm = reading * rate,
+               .link = {}},
+              count, gpu, time);
   }
   // States of recurrent layers are read and written whole.
-  time.attention += 2.0 * sequences * state_per_sequence() / rate;
-  return time;
+  const Bytes states = 2.0 * sequences * state_per_sequence();
+  time.attention += states / rate;
+  add_drawn({.flops_16 = {}, .flops_8 = {}, .flops_4 = {}, .hbm = states, .link = {}}, 1, gpu,
+            time);
+  return held(time);
 }
 
 }  // namespace lockstep

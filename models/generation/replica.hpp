@@ -11,6 +11,7 @@
 /// attention is decoded on compressed vectors (DeepSeek-AI 2024, arXiv:2405.04434, section 2.1.2):
 /// the cache of a token is one vector, which every tensor-parallel rank keeps. Tensor-parallel
 /// ranks sum up after every block; experts are cut like the rest, or stand whole on a rank each.
+/// A GPU draws what its kernels do (models/power/gpu_power.hpp).
 /// Leaves out: speculative decoding, data-parallel attention, pipelines of stages.
 #pragma once
 
@@ -19,6 +20,7 @@
 
 #include "models/collectives/collectives.hpp"
 #include "models/generation/engine.hpp"
+#include "models/power/gpu_power.hpp"
 #include "models/spec/hardware.hpp"
 #include "models/spec/software.hpp"
 #include "models/spec/transformer.hpp"
@@ -36,13 +38,16 @@ struct ReplicaSpec {
   double cache_bytes = 2;               ///< of an element of keys and values
 };
 
-/// Where the time of a pass goes, on each GPU of the replica.
+/// Where the time of a pass goes, on each GPU of the replica, and what the GPU draws in it.
 struct PassTime {
   Seconds products;   ///< matrix products: their weights or their arithmetic
   Seconds attention;  ///< reading keys and values
   Seconds memory;     ///< norms, activations, sampling
   Seconds exchange;   ///< sums over tensor-parallel ranks
   Seconds host;       ///< launching, scheduling
+  /// `active` over the whole pass and what each FLOP and byte takes, the card's limit at most; all
+  /// 0 of a card whose constants nobody knows.
+  ByGpuPart<Joules> drawn{};
 
   [[nodiscard]] Seconds total() const { return products + attention + memory + exchange + host; }
   PassTime& operator+=(const PassTime& o);
@@ -77,6 +82,8 @@ class Replica {
 
  private:
   [[nodiscard]] PassTime without_attention(int sequences, int tokens, bool prefill) const;
+  /// The pass with the fixed part of what it draws, held to the limit.
+  [[nodiscard]] PassTime held(PassTime pass) const;
 
   ReplicaSpec spec_;
   std::vector<std::pair<LayerKind, int>> layers_;  ///< of each kind, in the order of their first

@@ -81,7 +81,9 @@ ScenarioAnswer of_jobs(const SharedScenario& scenario, const WrittenScenario& wr
   if (!question.allow_oom) require_memory(scenario);
   const Cluster& cluster = scenario.cluster;
   const std::optional<HashAnswer> draw = draw_of(cluster.fabric, cluster.nodes, cluster.node);
-  return {AnswerKind::jobs, shared_json(scenario, simulate_shared(scenario), draw, written)};
+  const SharedResult result = simulate_shared(scenario);
+  return {AnswerKind::jobs,
+          shared_json(scenario, result, power_of(scenario, result), draw, written)};
 }
 
 /// Nothing where `question.go_on` stopped it.
@@ -97,8 +99,7 @@ std::optional<ScenarioAnswer> of_rl(const ScenarioFile& file, const WrittenScena
     return ScenarioAnswer(AnswerKind::run, *std::move(json));
   }
   const std::optional<HashAnswer> draw = draw_of(training.fabric, training.nodes, training.node);
-  return ScenarioAnswer(AnswerKind::rl,
-                        rl_json(scenario, simulate_rl_step(scenario), draw, written));
+  return ScenarioAnswer(AnswerKind::rl, rl_json(scenario, answer_rl(scenario), draw, written));
 }
 
 /// What is told and asked on the way through a queue or a service.

@@ -1,6 +1,9 @@
 /// The tables of the members of all answers, and of the parts that several of them share.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/layer/memory.hpp"
 #include "sim/answer/campaign_answer.hpp"
@@ -19,6 +22,7 @@ namespace lockstep {
 struct RlAnswer {
   const RlScenario& scenario;
   const RlReport& report;
+  const std::optional<RlPower>& power;
   const std::optional<HashAnswer>& hash;
   const WrittenScenario& written;
 };
@@ -26,6 +30,7 @@ struct RlAnswer {
 struct SharedAnswer {
   const SharedScenario& scenario;
   const SharedResult& result;
+  const std::optional<SharedPower>& power;
   const std::optional<HashAnswer>& hash;
   const WrittenScenario& written;
 };
@@ -50,8 +55,21 @@ const FieldTable<HashAnswer>& hash_fields();
 const FieldTable<HashAnswer>& run_hash_fields();
 /// Bands of a job's step and slowdown.
 const FieldTable<JobBands>& job_band_fields();
-/// The "power" of a step. Requires RunResult::power.
-const FieldTable<RunResult>& power_fields();
+/// The "power" of a step.
+const FieldTable<PoweredStep>& power_fields();
+/// A phase of an iteration, and the energy of all of them.
+struct PhaseOfEnergy {
+  const RlPhasePower* phase = nullptr;
+  Joules all;
+};
+std::vector<PhaseOfEnergy> phases_of_energy(const std::vector<RlPhasePower>& phases);
+const FieldTable<PhaseOfEnergy>& phase_power_fields();
+/// The "power" of an iteration of reinforcement learning, phase by phase.
+struct PoweredIteration {
+  PoweredStep step;
+  const std::vector<RlPhasePower>& phases;
+};
+const FieldTable<PoweredIteration>& iteration_power_fields();
 /// The "site" of a run. Requires CampaignResult::site.
 const FieldTable<CampaignResult>& site_fields();
 /// The "purchase" of a run. Requires CampaignResult::fleet.
@@ -103,6 +121,46 @@ void add_site_limit_fields(FieldTable<Of>& fields, Power power, Spec spec) {
       .add("site_excess_w", Better::less,
            "By how much that is above the limit; above 0 the limit is exceeded.",
            where_limited([](const StepPower& p, Watts limit) { return p.above(limit); }));
+}
+
+/// Energy and money of a step, or of the training where the scenario says training.tokens, under
+/// the names that they have in the answer to a run. `step` gives a PoweredStep, where the scenario
+/// says "power".
+template <class Of, class Get>
+void add_energy_fields(FieldTable<Of>& fields, Get step) {
+  const auto powered = [step](auto get) {
+    return [step, get](const Of& of) -> std::optional<double> {
+      const std::optional<PoweredStep> drawn = step(of);
+      if (!drawn) return std::nullopt;
+      return get(*drawn);
+    };
+  };
+  const auto owning = [step](double (*get)(const CostReport&)) {
+    return [step, get](const Of& of) -> std::optional<double> {
+      const std::optional<PoweredStep> drawn = step(of);
+      if (!drawn || !prices_machines(drawn->scenario.power->cost)) return std::nullopt;
+      return get(energy_bill(*drawn).cost);
+    };
+  };
+  using Step = const PoweredStep&;
+  fields
+      .add("facility_mean_w", Better::less, "Power of the site; mean of the step.",
+           powered([](Step s) { return mean_power(s.power.facility).base_units(); }))
+      .add("facility_peak_w", Better::less, "The most that the site draws at any instant.",
+           powered([](Step s) { return peak_power(s.power.facility).base_units(); }))
+      .add("energy_per_step_j", Better::less, "Energy of a step at the site's meter.",
+           powered([](Step s) { return s.power.energy().base_units(); }))
+      .add("energy_j", Better::less, "Energy of what power.bill is of, at the site's meter.",
+           powered([](Step s) { return energy_bill(s).usage.energy.base_units(); }))
+      .add("joules_per_token", Better::less, "Energy per token at the site's meter.",
+           powered([](Step s) { return s.power.energy().base_units() / s.tokens; }))
+      .add("tonnes_co2", Better::less,
+           "Carbon dioxide that the grid emits for energy_j; where its intensity is given.",
+           powered([](Step s) { return energy_bill(s).cost.tonnes_co2; }))
+      .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
+           owning([](const CostReport& c) { return c.capital.total_usd(); }))
+      .add("owned_usd", Better::less, "Cost of owning the machines meanwhile.",
+           owning([](const CostReport& c) { return c.total_usd(); }));
 }
 
 }  // namespace lockstep

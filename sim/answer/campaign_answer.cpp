@@ -108,6 +108,14 @@ StepReport healthy_step(const CampaignResult& result, bool powered) {
   return simulate_step(result.scenario, {.record_timeline = powered, .keep_actors = powered});
 }
 
+/// Of what the run repeats.
+StepPower power_of_repeated(CampaignResult& result) {
+  if (!result.plan.iteration) return step_power(result.scenario, result.step);
+  RlPower power = rl_power(*result.rl, *result.plan.iteration);
+  result.phases = std::move(power.phases);
+  return std::move(power.site);
+}
+
 }  // namespace
 
 std::span<const RunBucketName, kRunBuckets> run_bucket_names() { return kRunBucketNames; }
@@ -206,9 +214,9 @@ void add_step(CampaignResult& result, const RunSpec& run) {
   result.projections = project(scenario, run);
   if (!powered) return;
   // With the nodes that it holds in reserve, as a plan has them.
-  result.power =
-      held_power(scenario, result.step, reserved_nodes(result.plan.campaign.spares),
-                 {.fleet = result.fleet.get(), .run = Seconds{result.summary.wall_s.mean}});
+  result.power = held_power(
+      power_of_repeated(result), result.work().nodes(), reserved_nodes(result.plan.campaign.spares),
+      {.fleet = result.fleet.get(), .run = Seconds{result.summary.wall_s.mean}});
   if (result.site_plan && result.typical) {
     result.site =
         SiteAnswer{.plan = result.site_plan,

@@ -17,6 +17,7 @@
 #include "sim/answer/hash_answer.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "sim/answer/value.hpp"
+#include "sim/power/rl_power.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/run/optimum.hpp"
 #include "sim/run/plan_campaign.hpp"
@@ -66,6 +67,7 @@ struct CampaignResult {
   std::uint32_t typical_number = 0;
   std::optional<IntervalOptimum> optimum{};
   std::optional<StepPower> power{};             ///< where the scenario says "power"
+  std::vector<RlPhasePower> phases{};           ///< with it, of "rl": of an iteration
   std::optional<RunBill> bill{};                ///< with it
   std::shared_ptr<const SitePlan> site_plan{};  ///< where the run says "site"
   std::optional<SiteAnswer> site{};             ///< with it

@@ -400,6 +400,10 @@ void add_run_lists(FieldTable<Run>& fields) {
               purchase_fields(), [](const Run& r) { return r.fleet ? &r : nullptr; })
       .object("iteration", "Of \"rl\": a healthy step, phase by phase.", iteration_fields(),
               [](const Run& r) -> const auto& { return r.plan.iteration; })
+      .list_if_any("iteration_phases",
+                   "Of \"rl\" with \"power\": what each phase of an iteration draws, without nodes "
+                   "in reserve.",
+                   phase_power_fields(), [](const Run& r) { return phases_of_energy(r.phases); })
       .object("data", "Its dataset on its way, where the run's \"data\" has one or a loader.",
               data_fields(), [](const Run& r) { return r.plan.data ? &r : nullptr; })
       .object("site", "What surrounds the racks, where the run says \"site\".", site_fields(),

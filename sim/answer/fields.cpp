@@ -30,6 +30,7 @@ constexpr std::array kNameEnds{
     NameEnd{"joules_per_token", "J"},
     NameEnd{"joules", "J"},
     NameEnd{"usd_per_gpu_hour", "USD/h"},
+    NameEnd{"usd_per_hour", "USD/h"},
     NameEnd{"usd_per_trillion_tokens", "USD"},
     NameEnd{"usd_per_eflop", "USD"},
     NameEnd{"gpu_hours", "h"},

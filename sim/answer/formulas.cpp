@@ -20,6 +20,8 @@ constexpr std::string_view kMemory =
     "parameters=job.parameters micro=job.batch.micro tokens=job.batch.tokens gpus "
     "capacity=hardware.hbm_bytes";
 constexpr std::string_view kPower = "gpu=power.gpu.mean_w node=power.node.mean_w nodes step_s";
+constexpr std::string_view kIterationPower =
+    "gpu=power.gpu.mean_w node=power.node.mean_w gpus step_s";
 constexpr std::string_view kRun = "step_s gpus trajectories";
 constexpr std::string_view kRollout =
     "replicas generation_gpus response_mean_tokens sequences_mean";
@@ -151,35 +153,44 @@ constexpr std::array kFormulas{
             "power of GPUs in each phase of the step, and of what is around them, through power "
             "supplies, cooling and transformers; mean over the step",
             kPower},
+    Formula{
+        "facility_mean_w", "l", false,
+        "power of GPUs in each phase of the iteration (\"power.phases\"), and of what is around "
+        "them, through power supplies, cooling and transformers; mean over step_s",
+        kIterationPower},
     Formula{"facility_mean_w", "r", false,
             "power of the site in each state of the run, weighted by its time", "step_s gpus"},
     Formula{"facility_peak_w", "s", false, "the same at the instant of the most", kPower},
-    Formula{"energy_per_step_j", "s", true, "facility_mean_w * step_s", "facility_mean_w step_s"},
-    Formula{"energy_j", "s", false, "facility_mean_w over the time that power.bill is of",
+    Formula{"facility_peak_w", "l", false, "the same at the instant of the most", kIterationPower},
+    Formula{"energy_per_step_j", "sl", true, "facility_mean_w * step_s", "facility_mean_w step_s"},
+    Formula{"energy_j", "sl", false, "facility_mean_w over the time that power.bill is of",
             "facility_mean_w"},
     Formula{"energy_j", "r", false, "facility_mean_w over the wall time", "facility_mean_w wall_s"},
-    Formula{"joules_per_token", "s", true, "energy_per_step_j / tokens_per_step",
+    Formula{"joules_per_token", "sl", true, "energy_per_step_j / tokens_per_step",
             "energy_per_step_j tokens_per_step"},
     Formula{"joules_per_token", "r", false, "energy_j over the tokens that the run trains on",
             "energy_j"},
-    Formula{"tonnes_co2", "sr", false,
+    Formula{"tonnes_co2", "srl", false,
             "energy_j at the grid's carbon intensity, hour by hour where "
             "the scenario has hours",
             "energy_j"},
     Formula{"capital_usd", "s", false, "machines, network and building at the scenario's prices",
             "gpus nodes"},
+    Formula{"capital_usd", "l", false, "machines, network and building at the scenario's prices",
+            "gpus"},
     Formula{"capital_usd", "r", true,
             "capital_machines_usd + capital_network_usd + capital_building_usd",
             "capital_machines_usd capital_network_usd capital_building_usd"},
-    Formula{"owned_usd", "s", false,
+    Formula{"owned_usd", "sl", false,
             "what the capital loses in value meanwhile, and energy, people and hosting",
             "capital_usd energy_j"},
     Formula{"owned_usd", "r", true, "write_off_usd + running_usd", "write_off_usd running_usd"},
-    Formula{"site_limit_w", "sr", false, "power.site_limit, else the cluster preset's", ""},
-    Formula{"site_peak_w", "sr", false,
+    Formula{"site_limit_w", "srlj", false, "power.site_limit, else the cluster preset's", ""},
+    Formula{"site_peak_w", "srl", false,
             "the most that a meter at the site reads, whose window smooths the swing of a step",
             "step_s"},
-    Formula{"site_excess_w", "sr", true, "site_peak_w - site_limit_w", "site_peak_w site_limit_w"},
+    Formula{"site_excess_w", "srlj", true, "site_peak_w - site_limit_w",
+            "site_peak_w site_limit_w"},
     Formula{"goodput", "r", false,
             "time that advances training over wall time, of all random runs together, with "
             "failures, restarts and checkpoints",
@@ -229,6 +240,20 @@ constexpr std::array kFormulas{
     Formula{"simulated_s", "j", false, "time of the fabric until what was asked for is over", ""},
     Formula{"slowdown_max", "j", false,
             "step beside the others over step alone, of the job that is slowed most", ""},
+    Formula{"facility_mean_w", "j", false,
+            "of each job the energy of its step alone, and while others make it wait the power of "
+            "GPUs that spin, over its step; of all jobs, and idle_w",
+            "idle_w"},
+    Formula{"idle_w", "j", false,
+            "nodes that no job has, at rest, with their share of switches and of what cools and "
+            "feeds them",
+            ""},
+    Formula{"owned_usd_per_hour", "j", false,
+            "what all machines lose in value in an hour, and energy, people and hosting",
+            "facility_mean_w"},
+    Formula{"rent_usd_per_hour", "j", false, "GPUs of all nodes at the price of a GPU-hour", ""},
+    Formula{"site_peak_w", "j", false,
+            "the most that a meter of each job alone reads, of all at once, and idle_w", "idle_w"},
     Formula{"links_used", "j", false, "links over which at least one byte went", ""},
     Formula{
         "peak_memory_gib", "l", false,

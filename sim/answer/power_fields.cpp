@@ -10,7 +10,7 @@
 namespace lockstep {
 namespace {
 
-using Step = RunResult;
+using Powered = PoweredStep;
 
 constexpr double kJoulesPerKwh = 3.6e6;
 
@@ -27,56 +27,56 @@ const FieldTable<MeterReading>& meter_fields() {
 }
 
 template <class Get>
-void add_series(FieldTable<Step>& fields, Get series) {
+void add_series(FieldTable<Powered>& fields, Get series) {
   fields
       .add("mean_w", Better::less, "Mean over the step.",
-           [series](const Step& r) { return mean_power(series(r)); })
+           [series](const Powered& r) { return mean_power(series(r)); })
       .add("peak_w", Better::less, "The most at any instant.",
-           [series](const Step& r) { return peak_power(series(r)); })
+           [series](const Powered& r) { return peak_power(series(r)); })
       .add("trough_w", "The least at any instant.",
-           [series](const Step& r) { return trough_power(series(r)); });
+           [series](const Powered& r) { return trough_power(series(r)); });
 }
 
-const FieldTable<Step>& gpu_fields() {
-  static const FieldTable<Step> fields =
-      FieldTable<Step>()
+const FieldTable<Powered>& gpu_fields() {
+  static const FieldTable<Powered> fields =
+      FieldTable<Powered>()
           .add("mean_w", Better::less, "Mean over GPUs and the step.",
-               [](const Step& r) { return r.power->gpu_mean; })
+               [](const Powered& r) { return r.power.gpu_mean; })
           .add("peak_w", Better::less, "The most of any GPU at any instant.",
-               [](const Step& r) { return r.power->gpu_peak; })
+               [](const Powered& r) { return r.power.gpu_peak; })
           .add("trough_w", "The least of any GPU at any instant.",
-               [](const Step& r) { return r.power->gpu_trough; })
+               [](const Powered& r) { return r.power.gpu_trough; })
           .add("limit_w", "Power limit of the card; of the first kind of node.",
-               [](const Step& r) { return r.scenario.node.gpu.power_limit; })
+               [](const Powered& r) { return r.scenario.node.gpu.power_limit; })
           .add("nameplate_w",
                "Power of the card by its datasheet; mean where there are several kinds.",
-               [](const Step& r) { return r.scenario.power->gpu_nameplate; });
+               [](const Powered& r) { return r.scenario.power->gpu_nameplate; });
   return fields;
 }
 
-const FieldTable<Step>& node_fields() {
-  static const FieldTable<Step> fields = [] {
-    FieldTable<Step> out;
-    add_series(out, [](const Step& r) -> const PowerSeries& { return r.power->node; });
+const FieldTable<Powered>& node_fields() {
+  static const FieldTable<Powered> fields = [] {
+    FieldTable<Powered> out;
+    add_series(out, [](const Powered& r) -> const PowerSeries& { return r.power.node; });
     out.object("meter", "What a meter of meter_s reads.", meter_fields(),
-               [](const Step& r) -> const MeterReading& { return r.power->node_meter; });
+               [](const Powered& r) -> const MeterReading& { return r.power.node_meter; });
     return out;
   }();
   return fields;
 }
 
-const FieldTable<Step>& facility_fields() {
-  static const FieldTable<Step> fields = [] {
-    FieldTable<Step> out;
-    add_series(out, [](const Step& r) -> const PowerSeries& { return r.power->facility; });
+const FieldTable<Powered>& facility_fields() {
+  static const FieldTable<Powered> fields = [] {
+    FieldTable<Powered> out;
+    add_series(out, [](const Powered& r) -> const PowerSeries& { return r.power.facility; });
     out.object("meter", "What a meter of meter_s reads.", meter_fields(),
-               [](const Step& r) -> const MeterReading& { return r.power->facility_meter; })
+               [](const Powered& r) -> const MeterReading& { return r.power.facility_meter; })
         .add("pue", Better::less, "Power usage effectiveness: all power over that of machines.",
-             [](const Step& r) { return r.power->pue; })
+             [](const Powered& r) { return r.power.pue; })
         .add("ramp_w_per_s", Better::less, "Steepest change of power over ramp_window_s.",
-             [](const Step& r) { return r.power->ramp_w_per_s; })
+             [](const Powered& r) { return r.power.ramp_w_per_s; })
         .old_value("ramp_mw_per_s", "ramp_w_per_s",
-                   [](const Step& r) { return r.power->ramp_w_per_s * 1e-6; });
+                   [](const Powered& r) { return r.power.ramp_w_per_s * 1e-6; });
     return out;
   }();
   return fields;
@@ -102,10 +102,10 @@ struct ShareOfEnergy {
   Joules energy;
   double share = 0;
 };
-std::vector<ShareOfEnergy> energy_shares(const Step& r) {
+std::vector<ShareOfEnergy> energy_shares(const Powered& r) {
   std::vector<ShareOfEnergy> out;
-  const double all = r.power->energy().base_units();
-  for (const PowerShare& share : r.power->shares) {
+  const double all = r.power.energy().base_units();
+  for (const PowerShare& share : r.power.shares) {
     if (share.energy <= Joules{}) continue;
     out.push_back({share.name, share.energy, share.energy.base_units() / all});
   }
@@ -224,85 +224,136 @@ const FieldTable<PricedBill>& bill_fields() {
   return fields;
 }
 
-void add_site(FieldTable<Step>& fields) {
+void add_site(FieldTable<Powered>& fields) {
   fields
       .add("chassis", "Server around the GPUs; the first where there are several kinds of node.",
-           [](const Step& r) { return r.scenario.node.chassis->name; })
+           [](const Powered& r) { return r.scenario.node.chassis->name; })
       .add("facility_preset", "Site around the machines.",
-           [](const Step& r) { return r.scenario.power->facility.name; })
+           [](const Powered& r) { return r.scenario.power->facility.name; })
       .add("outside_celsius", "Temperature outside.",
-           [](const Step& r) { return r.scenario.power->outside_celsius; })
+           [](const Powered& r) { return r.scenario.power->outside_celsius; })
       .add("meter_s", "Window of the meters.",
-           [](const Step& r) { return r.scenario.power->meter; })
+           [](const Powered& r) { return r.scenario.power->meter; })
       .add("ramp_window_s", "Window of the ramp.",
-           [](const Step& r) { return r.scenario.power->ramp_window; });
+           [](const Powered& r) { return r.scenario.power->ramp_window; });
+}
+
+/// `stages`: with what each pipeline stage draws.
+FieldTable<Powered> power_table(bool stages) {
+  constexpr std::identity itself;
+  FieldTable<Powered> out;
+  add_site(out);
+  out.object("gpu", "A GPU.", gpu_fields(), itself)
+      .add("gpu_nameplate_w", "All GPUs by their datasheet.",
+           [](const Powered& r) { return r.power.gpu_nameplate; })
+      .object("node",
+              "A node at its power supply's input; the mean one where there are several kinds.",
+              node_fields(), itself)
+      .add("rack_mean_w", Better::less,
+           "A full rack, mean over the step; of the first kind of node.",
+           [](const Powered& r) {
+             const Watts node =
+                 r.power.pools.empty() ? mean_power(r.power.node) : r.power.pools[0].node;
+             return r.scenario.node.chassis->nodes_per_rack * node;
+           })
+      .add("fabric_w", Better::less, "The network between nodes.",
+           [](const Powered& r) { return r.power.fabric.total(); })
+      .object("facility", "The whole site.", facility_fields(), itself)
+      .add("energy_per_step_j", Better::less, "Energy of a step at the site's meter.",
+           [](const Powered& r) { return r.power.energy(); })
+      .add("joules_per_token", Better::less, "Energy per token at the site's meter.",
+           [](const Powered& r) { return r.power.energy().base_units() / r.tokens; })
+      .object("levels", "What the site draws in each state of a run.", level_fields(),
+              [](const Powered& r) -> const PowerLevels& { return r.power.levels; })
+      .list("shares", "Where the energy of a step goes.", share_fields(), energy_shares);
+  if (stages) {
+    out.list("stages", "Each pipeline stage.", stage_power_fields(),
+             [](const Powered& r) -> const auto& { return r.power.stages; });
+  }
+  out.object("bill", "Energy, carbon and money.", bill_fields(),
+             [](const Powered& r) { return PricedBill{energy_bill(r), r.scenario.power->cost}; })
+      .add("site_limit_w", "Power limit of the site.",
+           [](const Powered& r) {
+             return r.power.site_nodes ? r.scenario.power->site_limit : std::nullopt;
+           })
+      .add("site_nodes", Better::more, "Nodes that fit under it.",
+           [](const Powered& r) { return r.power.site_nodes; });
+  return out;
 }
 
 }  // namespace
 
-const FieldTable<RunResult>& power_fields() {
-  static const FieldTable<Step> fields = [] {
-    constexpr std::identity itself;
-    FieldTable<Step> out;
-    add_site(out);
-    out.object("gpu", "A GPU.", gpu_fields(), itself)
-        .add("gpu_nameplate_w", "All GPUs by their datasheet.",
-             [](const Step& r) { return r.power->gpu_nameplate; })
-        .object("node",
-                "A node at its power supply's input; the mean one where there are several kinds.",
-                node_fields(), itself)
-        .add("rack_mean_w", Better::less,
-             "A full rack, mean over the step; of the first kind of node.",
-             [](const Step& r) {
-               const Watts node =
-                   r.power->pools.empty() ? mean_power(r.power->node) : r.power->pools[0].node;
-               return r.scenario.node.chassis->nodes_per_rack * node;
-             })
-        .add("fabric_w", Better::less, "The network between nodes.",
-             [](const Step& r) { return r.power->fabric.total(); })
-        .object("facility", "The whole site.", facility_fields(), itself)
-        .add("energy_per_step_j", Better::less, "Energy of a step at the site's meter.",
-             [](const Step& r) { return r.power->energy(); })
-        .add(
-            "joules_per_token", Better::less, "Energy per token at the site's meter.",
-            [](const Step& r) { return r.power->energy().base_units() / r.report.tokens_per_step; })
-        .object("levels", "What the site draws in each state of a run.", level_fields(),
-                [](const Step& r) -> const PowerLevels& { return r.power->levels; })
-        .list("shares", "Where the energy of a step goes.", share_fields(), energy_shares)
-        .list("stages", "Each pipeline stage.", stage_power_fields(),
-              [](const Step& r) -> const auto& { return r.power->stages; })
-        .object("bill", "Energy, carbon and money.", bill_fields(),
-                [](const Step& r) { return PricedBill{energy_bill(r), r.scenario.power->cost}; })
-        .add("site_limit_w", "Power limit of the site.",
-             [](const Step& r) {
-               return r.power->site_nodes ? r.scenario.power->site_limit : std::nullopt;
-             })
-        .add("site_nodes", Better::more, "Nodes that fit under it.",
-             [](const Step& r) { return r.power->site_nodes; });
-    return out;
-  }();
+const FieldTable<PhaseOfEnergy>& phase_power_fields() {
+  using Of = PhaseOfEnergy;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("phase", "What its GPUs do.", [](const Of& p) { return p.phase->name; })
+          .add("gpu_s", Better::less, "GPU-seconds of it in a step.",
+               [](const Of& p) { return p.phase->gpu_seconds; })
+          .add("gpu_mean_w", Better::less, "Mean of one of its GPUs.",
+               [](const Of& p) { return p.phase->gpu_mean(); })
+          .add("gpu_energy_j", Better::less, "Energy of its GPUs.",
+               [](const Of& p) { return p.phase->gpus; })
+          .add("energy_j", Better::less,
+               "Energy at the site's meter: of its GPUs through their supplies, and of the rest of "
+               "the site by GPU-seconds.",
+               [](const Of& p) { return p.phase->site; })
+          .add("share", Better::less, "Its share of the step's energy.",
+               [](const Of& p) { return p.phase->site / p.all; });
+  return fields;
+}
+
+std::vector<PhaseOfEnergy> phases_of_energy(const std::vector<RlPhasePower>& phases) {
+  Joules all;
+  for (const RlPhasePower& phase : phases) all += phase.site;
+  std::vector<PhaseOfEnergy> out;
+  for (const RlPhasePower& phase : phases) out.push_back({&phase, all});
+  return out;
+}
+
+const FieldTable<PoweredStep>& power_fields() {
+  static const FieldTable<Powered> fields = power_table(true);
+  return fields;
+}
+
+const FieldTable<PoweredIteration>& iteration_power_fields() {
+  using Of = PoweredIteration;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .all_of(power_table(false), [](const Of& a) -> const Powered& { return a.step; })
+          .list("phases", "Each phase; their energies add up to energy_per_step_j.",
+                phase_power_fields(), [](const Of& a) { return phases_of_energy(a.phases); });
   return fields;
 }
 
 nlohmann::ordered_json power_json(const RunResult& result) {
-  return Value(power_fields().values(result)).json();
+  return Value(power_fields().values(powered_step(result))).json();
 }
 
-EnergyBill energy_bill(const RunResult& result) {
-  const StepPower& power = *result.power;
-  const CostSpec& prices = result.scenario.power->cost;
+PoweredStep powered_step(const RunResult& result) {
+  return {.scenario = result.scenario,
+          .power = *result.power,
+          .step_s = result.report.step_s,
+          .tokens = result.report.tokens_per_step,
+          .model_flops = Flops{result.report.model_flops_full}};
+}
+
+EnergyBill energy_bill(const RunResult& result) { return energy_bill(powered_step(result)); }
+
+EnergyBill energy_bill(const PoweredStep& step) {
+  const StepPower& power = step.power;
+  const CostSpec& prices = step.scenario.power->cost;
   EnergyBill bill;
-  bill.whole_training = result.scenario.training_tokens.has_value();
-  const double steps =
-      bill.whole_training ? *result.scenario.training_tokens / result.report.tokens_per_step : 1.0;
+  bill.whole_training = step.scenario.training_tokens.has_value();
+  const double steps = bill.whole_training ? *step.scenario.training_tokens / step.tokens : 1.0;
   const Watts mean = mean_power(power.facility);
   const double kw = mean.base_units() * 1e-3;
-  bill.usage = {.time = steps * Seconds{result.report.step_s},
+  bill.usage = {.time = steps * Seconds{step.step_s},
                 .energy = steps * power.energy(),
                 .energy_usd = 0,
                 .grams = {},
-                .tokens = steps * result.report.tokens_per_step,
-                .model_flops = steps * Flops{result.report.model_flops_full}};
+                .tokens = steps * step.tokens,
+                .model_flops = steps * step.model_flops};
   constexpr double kHour = 3600;
   bill.usage.energy_usd = kw * prices.usd_per_kwh.integral(Seconds{}, bill.usage.time) / kHour;
   if (prices.grams_per_kwh) {

@@ -49,6 +49,22 @@ void require_memory(const RlScenario& s) {
        .nearest = {}});
 }
 
+RlResult answer_rl(const RlScenario& s) {
+  const bool powered = s.training.power.has_value();
+  RlResult out{.report = simulate_rl_step(s, {.power = powered}), .power = {}};
+  if (powered) out.power = rl_power(s, out.report);
+  return out;
+}
+
+PoweredStep powered_step(const RlScenario& s, const RlReport& r, const RlPower& power) {
+  const RlFlops flops = rl_flops(s, r.training_batch);
+  return {.scenario = s.training,
+          .power = power.site,
+          .step_s = r.step.base_units(),
+          .tokens = r.tokens,
+          .model_flops = flops.training + flops.critic};
+}
+
 std::vector<double> rl_shares(const RlReport& report) {
   const double all = report.step.base_units() * report.gpus();
   std::vector<double> shares;

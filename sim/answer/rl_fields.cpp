@@ -153,6 +153,11 @@ void add_whole_training(FieldTable<Rl>& fields) {
            });
 }
 
+std::optional<PoweredStep> power_of_iteration(const Rl& a) {
+  if (!a.power) return std::nullopt;
+  return powered_step(a.scenario, a.report, *a.power);
+}
+
 std::optional<double> of_band(const Rl& a, double StepBand::* end) {
   if (!a.report.band) return std::nullopt;
   return (*a.report.band).*end;
@@ -198,7 +203,16 @@ const FieldTable<RlAnswer>& rl_fields() {
         .old_name("training_mfu_full", "training_mfu");
     add_account(out);
     add_whole_training(out);
+    add_energy_fields(out, power_of_iteration);
+    add_site_limit_fields(
+        out, [](const Rl& a) { return a.power ? &a.power->site : nullptr; },
+        [](const Rl& a) -> const PowerSpec& { return *a.scenario.training.power; });
     add_rl_spread(out);
+    out.object("power", "Power and energy, where the scenario says \"power\".",
+               iteration_power_fields(), [](const Rl& a) -> std::optional<PoweredIteration> {
+                 if (!a.power) return std::nullopt;
+                 return PoweredIteration{*power_of_iteration(a), a.power->phases};
+               });
     out.add("buckets", "GPU-seconds and share of each bucket; every one in exactly one.",
             rl_bucket_values)
         .add("assumptions", "What was assumed where the scenario says nothing.",
@@ -209,10 +223,10 @@ const FieldTable<RlAnswer>& rl_fields() {
   return fields;
 }
 
-nlohmann::ordered_json rl_json(const RlScenario& s, const RlReport& r,
+nlohmann::ordered_json rl_json(const RlScenario& s, const RlResult& r,
                                const std::optional<HashAnswer>& hash,
                                const WrittenScenario& written) {
-  return Value(rl_fields().values({s, r, hash, written})).json();
+  return Value(rl_fields().values({s, r.report, r.power, hash, written})).json();
 }
 
 }  // namespace lockstep

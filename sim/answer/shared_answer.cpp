@@ -23,6 +23,11 @@ void require_memory(const SharedScenario& scenario) {
   }
 }
 
+std::optional<SharedPower> power_of(const SharedScenario& scenario, const SharedResult& result) {
+  if (!scenario.power) return std::nullopt;
+  return shared_power(scenario, result);
+}
+
 JobBands bands_of(const HashAnswer& hash, std::size_t jobs, std::size_t index) {
   return {hash.bands[index], hash.bands[jobs + index]};
 }

@@ -9,6 +9,7 @@
 #include "sim/answer/hash_answer.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "sim/congestion/shared_run.hpp"
+#include "sim/power/shared_power.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 
 namespace lockstep {
@@ -23,8 +24,12 @@ struct JobBands {
 /// Those of job `index`. Requires several draws.
 JobBands bands_of(const HashAnswer& hash, std::size_t jobs, std::size_t index);
 
+/// Where the scenario says "power".
+std::optional<SharedPower> power_of(const SharedScenario& scenario, const SharedResult& result);
+
 /// With units in the names, at most 12 significant digits, in a fixed order.
 nlohmann::ordered_json shared_json(const SharedScenario& scenario, const SharedResult& result,
+                                   const std::optional<SharedPower>& power,
                                    const std::optional<HashAnswer>& hash,
                                    const WrittenScenario& written = {});
 

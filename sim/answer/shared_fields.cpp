@@ -13,7 +13,10 @@ namespace {
 struct JobOfSeveral {
   const JobCongestion* job = nullptr;
   const SharedJobResult* training = nullptr;
-  std::optional<JobBands> bands{};  ///< over several draws of the hashes
+  std::optional<JobBands> bands{};        ///< over several draws of the hashes
+  const SharedJobPower* power = nullptr;  ///< of a training, where the scenario says "power"
+  const CostSpec* prices = nullptr;       ///< with it
+  std::optional<double> rent{};           ///< of a training, an hour
 };
 std::vector<JobOfSeveral> jobs_of(const SharedAnswer& a) {
   std::vector<JobOfSeveral> out;
@@ -21,6 +24,12 @@ std::vector<JobOfSeveral> jobs_of(const SharedAnswer& a) {
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     out.push_back({&jobs[j], j < a.result.jobs.size() ? &a.result.jobs[j] : nullptr});
     if (a.hash && a.hash->draws > 1) out.back().bands = bands_of(*a.hash, jobs.size(), j);
+    if (j >= a.scenario.jobs.size()) continue;
+    if (a.power) out.back().power = &a.power->jobs[j];
+    if (a.power) out.back().prices = &a.scenario.power->cost;
+    if (a.scenario.usd_per_gpu_hour) {
+      out.back().rent = rent_per_hour(a.scenario, a.scenario.jobs[j]);
+    }
   }
   return out;
 }
@@ -29,6 +38,33 @@ std::optional<double> if_over(double time_s, double done_share) {
 }
 std::optional<double> unless_over(double done_share) {
   return done_share < 1 ? std::optional(done_share) : std::nullopt;
+}
+
+const FieldTable<JobOfSeveral>& shared_job_power_fields() {
+  using Of = JobOfSeveral;
+  const auto owned = [](double SharedJobPower::* which) {
+    return [which](const Of& j) -> std::optional<double> {
+      if (!prices_machines(*j.prices)) return std::nullopt;
+      return j.power->*which;
+    };
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("gpu_mean_w", Better::less, "A GPU of the job; mean of its steps.",
+               [](const Of& j) { return j.power->gpu; })
+          .add("facility_mean_w", Better::less, "Its nodes with their share of the site; mean.",
+               [](const Of& j) { return j.power->facility; })
+          .add("facility_peak_w", Better::less, "The most that a meter of that reads.",
+               [](const Of& j) { return j.power->peak; })
+          .add("energy_per_step_j", Better::less, "Energy of a step at the site's meter.",
+               [](const Of& j) { return j.power->energy(); })
+          .add("joules_per_token", Better::less, "Energy per token at the site's meter.",
+               [](const Of& j) { return j.power->energy().base_units() / j.power->tokens; })
+          .add("owned_usd_per_hour", Better::less, "Cost of owning its part of the machines.",
+               owned(&SharedJobPower::owned_usd_per_hour))
+          .add("owned_usd_per_trillion_tokens", Better::less, "Cost of owning per 1e12 tokens.",
+               owned(&SharedJobPower::usd_per_trillion_tokens));
+  return fields;
 }
 
 const FieldTable<JobOfSeveral>& job_fields() {
@@ -68,6 +104,11 @@ const FieldTable<JobOfSeveral>& job_fields() {
                  if (j.training == nullptr || j.training->steps_s.empty()) return std::nullopt;
                  return j.training->steps_s;
                })
+          .object("power", "Of a training, where the scenario says \"power\".",
+                  shared_job_power_fields(),
+                  [](const Of& j) { return j.power != nullptr ? &j : nullptr; })
+          .add("rent_usd_per_hour", Better::less, "What a cloud asks for its GPUs.",
+               [](const Of& j) { return j.rent; })
           .object("hash", "Its step and slowdown over the draws of --hash-seeds.",
                   job_band_fields(), [](const Of& j) { return j.bands; });
   return fields;
@@ -150,6 +191,46 @@ const FieldTable<LinkCongestion>& link_fields() {
   return fields;
 }
 
+template <class Get>
+auto of_shared_power(Get get) {
+  return [get](const SharedAnswer& a) -> std::optional<double> {
+    if (!a.power) return std::nullopt;
+    return get(a);
+  };
+}
+template <class Get>
+auto of_shared_limit(Get get) {
+  return [get](const SharedAnswer& a) -> std::optional<double> {
+    if (!a.power || !a.scenario.power->site_limit) return std::nullopt;
+    return get(*a.power, *a.scenario.power->site_limit).base_units();
+  };
+}
+void add_shared_power(FieldTable<SharedAnswer>& fields) {
+  using Of = SharedAnswer;
+  fields
+      .add("facility_mean_w", Better::less, "Power of the site: of all jobs, and idle_w.",
+           of_shared_power([](const Of& a) { return a.power->facility.base_units(); }))
+      .add("idle_w", Better::less, "Of it nodes that no job has.",
+           of_shared_power([](const Of& a) { return a.power->idle.base_units(); }))
+      .add("owned_usd_per_hour", Better::less, "Cost of owning all of the machines.",
+           [](const Of& a) -> std::optional<double> {
+             if (!a.power || !prices_machines(a.scenario.power->cost)) return std::nullopt;
+             return a.power->owned_usd_per_hour;
+           })
+      .add("rent_usd_per_hour", Better::less, "What a cloud asks for all of the GPUs.",
+           [](const Of& a) -> std::optional<double> {
+             if (!a.scenario.usd_per_gpu_hour) return std::nullopt;
+             return rent_per_hour(a.scenario);
+           })
+      .add("site_limit_w", "Power limit of the site.",
+           of_shared_limit([](const SharedPower&, Watts limit) { return limit; }))
+      .add("site_peak_w", Better::less, "The most that a meter at the site reads.",
+           of_shared_limit([](const SharedPower& p, Watts) { return p.peak; }))
+      .add("site_excess_w", Better::less,
+           "By how much that is above the limit; above 0 the limit is exceeded.",
+           of_shared_limit([](const SharedPower& p, Watts limit) { return p.above(limit); }));
+}
+
 double most_slowed(const SharedAnswer& a) {
   double most = 1;
   for (const JobCongestion& job : a.result.congestion.jobs) most = std::max(most, job.slowdown());
@@ -168,8 +249,9 @@ const FieldTable<SharedAnswer>& shared_fields() {
              [](const Of& a) { return a.result.congestion.fabric; })
         .add("simulated_s", "Time that was simulated.",
              [](const Of& a) { return a.result.congestion.end_s; })
-        .add("slowdown_max", Better::less, "Slowdown of the job that is slowed most.", most_slowed)
-        .list("jobs", "Each job and other traffic.", job_fields(), jobs_of)
+        .add("slowdown_max", Better::less, "Slowdown of the job that is slowed most.", most_slowed);
+    add_shared_power(out);
+    out.list("jobs", "Each job and other traffic.", job_fields(), jobs_of)
         .list("transfers", "Transfers, the most slowed first.", transfer_fields(), transfers_of)
         .add("links_used", "Links that carried anything.",
              [](const Of& a) { return a.result.congestion.links_used; })
@@ -190,9 +272,10 @@ const FieldTable<SharedAnswer>& shared_fields() {
 }
 
 nlohmann::ordered_json shared_json(const SharedScenario& scenario, const SharedResult& result,
+                                   const std::optional<SharedPower>& power,
                                    const std::optional<HashAnswer>& hash,
                                    const WrittenScenario& written) {
-  return Value(shared_fields().values({scenario, result, hash, written})).json();
+  return Value(shared_fields().values({scenario, result, power, hash, written})).json();
 }
 
 }  // namespace lockstep

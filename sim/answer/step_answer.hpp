@@ -90,13 +90,26 @@ struct ExpectationCheck {
 };
 std::vector<ExpectationCheck> check_expectation(const RunResult& result);
 
+/// A step and what it draws: of training, or an iteration of reinforcement learning.
+struct PoweredStep {
+  const Scenario& scenario;
+  const StepPower& power;
+  double step_s = 0;
+  double tokens = 0;
+  Flops model_flops;
+};
+/// Requires result.power.
+PoweredStep powered_step(const RunResult& result);
+
 /// Energy, carbon and money of a stretch of training at the step's pace: of training.tokens where
-/// the scenario has them, else of one step. Requires result.power.
+/// the scenario has them, else of one step.
 struct EnergyBill {
   Usage usage;
   CostReport cost;
   bool whole_training = false;
 };
+EnergyBill energy_bill(const PoweredStep& step);
+/// Requires result.power.
 EnergyBill energy_bill(const RunResult& result);
 
 /// The JSON's "power". Requires result.power.

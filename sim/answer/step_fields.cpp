@@ -372,41 +372,9 @@ const FieldTable<StepReport>& simulation_fields() {
   return fields;
 }
 
-/// Energy and money of a step, or of the training where the scenario says training.tokens, under
-/// the names that they have in the answer to a run.
-void add_step_power(FieldTable<Step>& fields) {
-  const auto powered = [](auto get) {
-    return [get](const Step& r) -> std::optional<double> {
-      if (!r.power) return std::nullopt;
-      return get(r);
-    };
-  };
-  const auto owning = [](double (*get)(const CostReport&)) {
-    return [get](const Step& r) -> std::optional<double> {
-      if (!r.power || !prices_machines(r.scenario.power->cost)) return std::nullopt;
-      return get(energy_bill(r).cost);
-    };
-  };
-  fields
-      .add("facility_mean_w", Better::less, "Power of the site; mean of the step.",
-           powered([](const Step& r) { return mean_power(r.power->facility).base_units(); }))
-      .add("facility_peak_w", Better::less, "The most that the site draws at any instant.",
-           powered([](const Step& r) { return peak_power(r.power->facility).base_units(); }))
-      .add("energy_per_step_j", Better::less, "Energy of a step at the site's meter.",
-           powered([](const Step& r) { return r.power->energy().base_units(); }))
-      .add("energy_j", Better::less, "Energy of what power.bill is of, at the site's meter.",
-           powered([](const Step& r) { return energy_bill(r).usage.energy.base_units(); }))
-      .add("joules_per_token", Better::less, "Energy per token at the site's meter.",
-           powered([](const Step& r) {
-             return r.power->energy().base_units() / r.report.tokens_per_step;
-           }))
-      .add("tonnes_co2", Better::less,
-           "Carbon dioxide that the grid emits for energy_j; where its intensity is given.",
-           powered([](const Step& r) { return energy_bill(r).cost.tonnes_co2; }))
-      .add("capital_usd", Better::less, "What has to be spent before the machines can run.",
-           owning([](const CostReport& c) { return c.capital.total_usd(); }))
-      .add("owned_usd", Better::less, "Cost of owning the machines meanwhile.",
-           owning([](const CostReport& c) { return c.total_usd(); }));
+std::optional<PoweredStep> power_of_step(const Step& r) {
+  if (!r.power) return std::nullopt;
+  return powered_step(r);
 }
 
 void add_details(FieldTable<Step>& fields) {
@@ -422,7 +390,7 @@ void add_details(FieldTable<Step>& fields) {
       .object("hardware", "What the machine can do at most, by its presets.", hardware_fields(),
               std::identity())
       .object("power", "Power and energy, where the scenario says \"power\".", power_fields(),
-              [](const Step& r) { return r.power ? &r : nullptr; })
+              power_of_step)
       .list("waterfall", "Every GPU-second of the step, in exactly one bucket.", waterfall_fields(),
             waterfall)
       .list_if_any("pools", "Each kind of node, where there are several.", pool_fields(),
@@ -462,7 +430,7 @@ const FieldTable<RunResult>& step_fields() {
     add_times(out);
     add_throughput(out);
     add_training(out);
-    add_step_power(out);
+    add_energy_fields(out, power_of_step);
     add_site_limit_fields(
         out, [](const Step& r) { return r.power ? &*r.power : nullptr; },
         [](const Step& r) -> const PowerSpec& { return *r.scenario.power; });

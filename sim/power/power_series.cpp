@@ -82,6 +82,18 @@ PowerSeries scaled(PowerSeries series, Watts a, double b) {
   return series;
 }
 
+PowerSeries sum_of(const PowerSeries& a, const PowerSeries& b) {
+  PowerSeries out;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Seconds until = std::min(a.until(i), b.until(j));
+    // Ends that are the same but for rounding leave no time between them.
+    out.add(std::max(Seconds{}, until - out.end), a.power[i] + b.power[j]);
+    if (a.until(i) <= until) ++i;
+    if (b.until(j) <= until) ++j;
+  }
+  return out;
+}
+
 MeterReading metered(const PowerSeries& series, Seconds window) {
   MeterReading out{.low = trough_power(series), .high = peak_power(series), .steepest = {}};
   out.steepest = out.high - out.low;

@@ -28,6 +28,9 @@ Watts trough_power(const PowerSeries& series);
 /// a + b x power, at every instant.
 PowerSeries scaled(PowerSeries series, Watts a, double b);
 
+/// What both draw together, as long as the shorter.
+PowerSeries sum_of(const PowerSeries& a, const PowerSeries& b);
+
 /// What a meter reads that averages over `window`, of a series that repeats: a polygon.
 struct MeterReading {
   Watts low, high;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/layer/operations.hpp"
+#include "models/power/operation_work.hpp"
 #include "sim/power/switch_ports.hpp"
 #include "sim/step/plan.hpp"
 #include "sim/step/site.hpp"
@@ -31,19 +32,10 @@ struct PieceEnergy {
   Energies forward{}, input{}, weight{};
 };
 
-EngineWork work_of(const Operation& o) {
-  EngineWork work;
-  work.hbm = o.traffic;
-  work.link = o.nvlink + o.network;
-  (is_quantised(o.format) ? (o.format == Precision::nvfp4 ? work.flops_4 : work.flops_8)
-                          : work.flops_16) = o.arithmetic;
-  return work;
-}
-
 PieceEnergy piece_energy(const std::vector<Operation>& operations, const GpuSpec& gpu) {
   PieceEnergy out;
   for (const Operation& o : operations) {
-    Energies spent = gpu_energy(work_of(o), o.time, gpu);
+    Energies spent = gpu_energy(engine_work(o), o.time, gpu);
     spent[at(GpuPart::fixed)] = {};
     Energies& part = o.phase == Phase::forward ? out.forward
                      : is_weight_gradient(o)   ? out.weight
@@ -74,11 +66,27 @@ class SliceEnergy {
   /// `stage`: the part of the plan that the slice's actor does.
   [[nodiscard]] Energies of(const TimelineSlice& s, const StagePlan& stage) const {
     const std::string_view name = slice_kinds()[s.kind].name;
-    if (is_pass(s)) return pass(s, stage);
+    if (is_pass(s)) return pass(static_cast<Pass>(s.kind), s.chunk, stage);
     if (name == "optimiser") return optimiser(s);
     if (is_collective(s)) return collective(s, stage);
     if (s.stream == kHostStream) return {};
     return transfer(plan_.message);
+  }
+
+  /// One forward pass through all chunks of a stage.
+  [[nodiscard]] Energies forward(const StagePlan& stage) const {
+    Energies sum{};
+    for (std::size_t chunk = 0; chunk < stage.layers.size(); ++chunk) {
+      sum += pass(Pass::forward, static_cast<int>(chunk), stage);
+    }
+    return sum;
+  }
+  /// Bytes out of the GPU, read once and written once where they arrive.
+  [[nodiscard]] Energies transfer(Bytes out) const {
+    Energies sum{};
+    sum[at(GpuPart::link)] = gpu_.power->link * out;
+    sum[at(GpuPart::hbm)] = gpu_.power->hbm * (2 * out);
+    return sum;
   }
 
  private:
@@ -115,9 +123,8 @@ class SliceEnergy {
   static bool is_pass(const TimelineSlice& s) {
     return s.kind <= static_cast<std::uint8_t>(Pass::backward_weight);
   }
-  [[nodiscard]] Energies pass(const TimelineSlice& s, const StagePlan& stage) const {
-    const auto done = static_cast<Pass>(s.kind);
-    const ChunkPlace place{stage.stage, s.chunk};
+  [[nodiscard]] Energies pass(Pass done, int chunk, const StagePlan& stage) const {
+    const ChunkPlace place{stage.stage, chunk};
     Energies sum{};
     const auto add_part = [&](const Energies& one, double count) {
       for (std::size_t i = 0; i < kGpuParts; ++i) sum[i] += count * one[i];
@@ -127,7 +134,7 @@ class SliceEnergy {
       if (done != Pass::backward_weight) add_part(piece.input, count);
       if (ends_micro_batch(done)) add_part(piece.weight, count);
     };
-    add(layer_, stage.layers[static_cast<std::size_t>(s.chunk)]);
+    add(layer_, stage.layers[static_cast<std::size_t>(chunk)]);
     if (plan_.shape.is_first(place)) add(embedding_, 1);
     if (plan_.shape.is_last(place)) add(head_, 1);
     return sum;
@@ -139,13 +146,6 @@ class SliceEnergy {
     Energies sum{};
     const Bytes traffic = Seconds{length(s)} * (gpu_.memory.efficiency * gpu_.hbm_bandwidth);
     sum[at(GpuPart::hbm)] = (1 - offloaded_) * (gpu_.power->hbm * traffic);
-    return sum;
-  }
-  /// Bytes out of the GPU, read once and written once where they arrive.
-  [[nodiscard]] Energies transfer(Bytes out) const {
-    Energies sum{};
-    sum[at(GpuPart::link)] = gpu_.power->link * out;
-    sum[at(GpuPart::hbm)] = gpu_.power->hbm * (2 * out);
     return sum;
   }
   /// All collectives of the stage, in proportion to their time.
@@ -293,14 +293,6 @@ void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& r
   }
 }
 
-/// The nodes of one kind, and the GPUs of the job on them.
-struct PowerPool {
-  const NodeSpec& node;
-  double nodes = 0, gpus = 0;
-
-  /// Of GPUs that the job leaves alone.
-  [[nodiscard]] Watts unused() const { return (nodes * node.gpus - gpus) * node.gpu.power_idle; }
-};
 using PowerPools = std::vector<PowerPool>;
 
 PowerPools power_pools(const Scenario& s, const StepReport& report) {
@@ -313,6 +305,17 @@ PowerPools power_pools(const Scenario& s, const StepReport& report) {
                    static_cast<double>(report.pools[i].gpus)});
   }
   return out;
+}
+
+double nodes_of(const PowerPools& pools) {
+  double sum = 0;
+  for (const PowerPool& pool : pools) sum += pool.nodes;
+  return sum;
+}
+double gpus_of(const PowerPools& pools) {
+  double sum = 0;
+  for (const PowerPool& pool : pools) sum += pool.gpus;
+  return sum;
 }
 
 Watts unused_power(const PowerPools& pools) {
@@ -353,7 +356,7 @@ Surroundings surroundings(const Scenario& s, const PowerPools& pools, BytesPerSe
   Surroundings out;
   for (std::size_t i = 0; i < pools.size(); ++i) {
     const NodePower node = node_power(pools[i].node, gpus[i] / pools[i].nodes, busy);
-    out.node += pools[i].nodes / s.nodes * node;
+    out.node += pools[i].nodes / nodes_of(pools) * node;
     out.kinds.push_back(node.ac());
     out.it += pools[i].nodes * node.ac();
   }
@@ -371,16 +374,15 @@ PowerLevel level(const Scenario& s, const PowerPools& pools, BytesPerSecond port
   Watts mean;
   for (const PowerPool& pool : pools) {
     const Watts each = gpu(pool.node.gpu);
-    mean += pool.gpus / s.gpus() * each;
+    mean += pool.gpus / gpus_of(pools) * each;
     gpus.push_back(pool.gpus * each + pool.unused());
   }
   const Surroundings around = surroundings(s, pools, ports, gpus, busy);
   return {mean, around.node.ac(), around.pue * around.it};
 }
 
-void add_shares(const Scenario& s, Watts unused, const Energies& gpus, StepPower& out) {
+void add_shares(double nodes, Watts unused, const Energies& gpus, StepPower& out) {
   const Seconds step{out.step_s};
-  const double nodes = s.nodes;
   constexpr std::array<std::string_view, kGpuParts> kNames{"gpu_fixed", "gpu_tensor", "gpu_hbm",
                                                            "gpu_link", "gpu_ballast"};
   for (std::size_t p = 0; p < kGpuParts; ++p) out.shares.push_back({kNames[p], gpus[p]});
@@ -402,74 +404,155 @@ void add_shares(const Scenario& s, Watts unused, const Energies& gpus, StepPower
   add("cooling_and_distribution", out.overhead);
 }
 
-}  // namespace
-
-StepPower step_power(const Scenario& s, const StepReport& report) {
-  assert(s.power && s.node.chassis && s.node.gpu.power);
-  assert(!report.timeline.empty() && !report.actors.empty());
-  const PowerSpec& spec = *s.power;
-  const StepPlan plan = plan_step(s);
-  const BytesPerSecond ports = s.nodes < 2 ? BytesPerSecond{} : switch_ports(own_fabric(s, plan));
-  const PowerPools pools = power_pools(s, report);
-  const Watts unused = unused_power(pools);
-  StepPower out;
-  out.step_s = report.step_s;
-  Collector collector(s, report.step_s);
-  collect(s, plan, report, collector, out.stages);
-  out.gpu_peak = collector.peak;
-  out.gpu_trough = collector.trough;
-  const double gpus = s.gpus();
-  out.gpus = smoothed(collector.series(unused), gpus * spec.smoothing.capacitor);
-  const Watts all_gpus = mean_power(out.gpus);
-  out.gpu_mean = (all_gpus - unused) / gpus;
-
-  // What smoothing takes is shared out as the pools draw.
-  std::vector<Watts> of_pools;
+/// The GPUs' mean, behind the smoothing, by pool; and AC over DC of the power that they draw.
+struct SuppliedPools {
+  std::vector<Watts> gpus;
+  double supply = 0;
+};
+/// What smoothing takes is shared out as the pools draw.
+SuppliedPools supplied(const PowerPools& pools, const std::vector<Watts>& means, Watts all_gpus) {
+  SuppliedPools out;
   Watts drawn;
-  for (std::size_t i = 0; i < pools.size(); ++i) drawn += collector.mean_of(i) + pools[i].unused();
-  double supply = 0;  // AC over DC of the power that GPUs draw
+  for (std::size_t i = 0; i < pools.size(); ++i) drawn += means[i] + pools[i].unused();
   for (std::size_t i = 0; i < pools.size(); ++i) {
-    const double share = (collector.mean_of(i) + pools[i].unused()) / drawn;
-    of_pools.push_back(share * all_gpus);
-    supply += share * (1 / pools[i].node.chassis->supply_efficiency);
+    const double share = (means[i] + pools[i].unused()) / drawn;
+    out.gpus.push_back(share * all_gpus);
+    out.supply += share * (1 / pools[i].node.chassis->supply_efficiency);
   }
-  const Surroundings around = surroundings(s, pools, ports, of_pools, true);
-  out.node_parts = around.node;
-  out.fabric = around.fabric;
-  out.pue = around.pue;
-  out.overhead = (around.pue - 1) * around.it;
-  out.node = scaled(out.gpus, around.node.ac() - supply * (all_gpus / s.nodes), supply / s.nodes);
-  const Watts rest = static_cast<double>(s.nodes) * around.node.ac() - supply * all_gpus +
-                     around.fabric.total() + out.overhead;
-  out.facility = scaled(out.gpus, rest, supply);
-  add_shares(s, unused, collector.energy, out);
-  for (std::size_t i = 0; !s.pools.empty() && i < pools.size(); ++i) {
-    out.pools.push_back(
-        {.gpu = (of_pools[i] - pools[i].unused()) / pools[i].gpus, .node = around.kinds[i]});
-  }
+  return out;
+}
 
+PowerLevels levels_of(const Scenario& s, const PowerPools& pools, BytesPerSecond ports,
+                      const StepPower& power) {
+  const auto at_level = [&](auto gpu, bool busy) { return level(s, pools, ports, gpu, busy); };
+  const auto waiting = [&](const GpuSpec& gpu) {
+    return std::max(gpu.power->active, s.power->smoothing.floor);
+  };
+  return {.training = {power.gpu_mean, mean_power(power.node), mean_power(power.facility)},
+          .waiting = at_level(waiting, true),
+          .starting = at_level([](const GpuSpec& gpu) { return gpu.power->awake; }, true),
+          .idle = at_level([](const GpuSpec& gpu) { return gpu.power_idle; }, false)};
+}
+
+/// What meters read, and what is held of machines.
+void add_readings(const PowerSpec& spec, double gpus, double nodes, BytesPerSecond ports,
+                  StepPower& out) {
   out.node_meter = metered(out.node, spec.meter);
   out.facility_meter = metered(out.facility, spec.meter);
   out.site_peak = out.facility_meter.high;
   out.ramp_w_per_s = steepest_ramp(out.facility, spec.ramp_window);
-  const auto at_level = [&](auto gpu, bool busy) { return level(s, pools, ports, gpu, busy); };
-  const auto waiting = [&](const GpuSpec& gpu) {
-    return std::max(gpu.power->active, spec.smoothing.floor);
-  };
-  out.levels = {.training = {out.gpu_mean, mean_power(out.node), mean_power(out.facility)},
-                .waiting = at_level(waiting, true),
-                .starting = at_level([](const GpuSpec& gpu) { return gpu.power->awake; }, true),
-                .idle = at_level([](const GpuSpec& gpu) { return gpu.power_idle; }, false)};
   out.holdings = {.gpus = gpus,
-                  .nodes = static_cast<double>(s.nodes),
+                  .nodes = nodes,
                   .ports_100g = ports / gigabits_per_second(100),
                   .facility_peak = peak_power(out.facility)};
   out.gpu_nameplate = gpus * spec.gpu_nameplate;
   if (spec.site_limit) {
     // Held to what the limit is held to, or as many nodes as exceed it would fit under it.
-    out.site_nodes = nodes_under(*spec.site_limit, out.facility_meter.high / s.nodes);
+    out.site_nodes = nodes_under(*spec.site_limit, out.facility_meter.high / nodes);
   }
+}
+
+GpuDraw draw_of_plan(const Scenario& s, const StepPlan& plan, const StepReport& report) {
+  assert(s.power && s.node.gpu.power);
+  assert(!report.timeline.empty() && !report.actors.empty());
+  GpuDraw out;
+  out.step_s = report.step_s;
+  Collector collector(s, report.step_s);
+  collect(s, plan, report, collector, out.stages);
+  out.peak = collector.peak;
+  out.trough = collector.trough;
+  out.energy = collector.energy;
+  out.series = collector.series(unused_power(power_pools(s, report)));
+  for (std::size_t i = 0; i < s.pool_count(); ++i) out.pools.push_back(collector.mean_of(i));
   return out;
+}
+
+/// Of the scenario's own fabric; none of a single node.
+BytesPerSecond ports_of_plan(const Scenario& s, const StepPlan& plan) {
+  return s.nodes < 2 ? BytesPerSecond{} : switch_ports(own_fabric(s, plan));
+}
+
+}  // namespace
+
+GpuDraw gpu_draw(const Scenario& s, const StepReport& report) {
+  return draw_of_plan(s, plan_step(s), report);
+}
+
+ByGpuPart<Watts> forward_draw(const Scenario& s, Seconds time) {
+  assert(s.power && s.node.gpu.power && s.pools.empty() && time > Seconds{});
+  const StepPlan plan = plan_step(s);
+  const SliceEnergy energies(s, plan, StepReport{}, 0);
+  const GpuSpec& gpu = s.node.gpu;
+  Rates mean{};
+  mean[at(GpuPart::fixed)] = gpu.power->active;
+  for (const StagePlan& stage : plan.stages) {
+    const Seconds pass = to_seconds(stage.forward);
+    if (pass <= Seconds{}) continue;
+    const Energies spent = energies.forward(stage);
+    Rates asked{};
+    for (std::size_t p = 0; p < kGpuParts; ++p) asked[p] = spent[p] / pass;
+    asked[at(GpuPart::fixed)] = gpu.power->active;
+    asked = clipped(asked, gpu.power_limit);
+    Bytes gathered;
+    for (const DataCollective& c : stage.collectives) {
+      const CollectiveCost& cost = stage.channels[c.channel].cost;
+      const bool gathers =
+          s.job.parallelism.sharding == Sharding::zero3 && c.op == CollectiveOp::all_gather;
+      if (gathers) gathered += (cost.nvlink_coefficient + cost.network_coefficient) * c.payload;
+    }
+    // Gathered again for the backward pass, unless weights are kept.
+    const Energies moved = energies.transfer((s.job.parallelism.reshard ? 0.5 : 1.0) * gathered);
+    const double busy = plan.micro_batches * pass / time;
+    const double share = 1.0 / static_cast<double>(plan.stages.size());
+    for (std::size_t p = 1; p < kGpuParts; ++p) {
+      mean[p] += share * (busy * asked[p] + moved[p] / time);
+    }
+  }
+  return clipped(mean, gpu.power_limit);
+}
+
+StepPower site_power(const Scenario& s, GpuDraw drawn, const PowerPools& pools,
+                     BytesPerSecond ports) {
+  assert(s.power && s.node.chassis);
+  const PowerSpec& spec = *s.power;
+  const double gpus = gpus_of(pools), nodes = nodes_of(pools);
+  const Watts unused = unused_power(pools);
+  StepPower out;
+  out.step_s = drawn.step_s;
+  out.stages = std::move(drawn.stages);
+  out.gpu_peak = drawn.peak;
+  out.gpu_trough = drawn.trough;
+  out.gpus = smoothed(drawn.series, gpus * spec.smoothing.capacitor);
+  const Watts all_gpus = mean_power(out.gpus);
+  out.gpu_mean = (all_gpus - unused) / gpus;
+
+  const SuppliedPools of = supplied(pools, drawn.pools, all_gpus);
+  const Surroundings around = surroundings(s, pools, ports, of.gpus, true);
+  out.node_parts = around.node;
+  out.fabric = around.fabric;
+  out.pue = around.pue;
+  out.overhead = (around.pue - 1) * around.it;
+  out.node = scaled(out.gpus, around.node.ac() - of.supply * (all_gpus / nodes), of.supply / nodes);
+  const Watts rest =
+      nodes * around.node.ac() - of.supply * all_gpus + around.fabric.total() + out.overhead;
+  out.facility = scaled(out.gpus, rest, of.supply);
+  out.supply = of.supply;
+  add_shares(nodes, unused, drawn.energy, out);
+  for (std::size_t i = 0; !s.pools.empty() && i < pools.size(); ++i) {
+    out.pools.push_back(
+        {.gpu = (of.gpus[i] - pools[i].unused()) / pools[i].gpus, .node = around.kinds[i]});
+  }
+  add_readings(spec, gpus, nodes, ports, out);
+  out.levels = levels_of(s, pools, ports, out);
+  return out;
+}
+
+BytesPerSecond own_ports(const Scenario& s) { return ports_of_plan(s, plan_step(s)); }
+
+StepPower step_power(const Scenario& s, const StepReport& report) {
+  const StepPlan plan = plan_step(s);
+  return site_power(s, draw_of_plan(s, plan, report), power_pools(s, report),
+                    ports_of_plan(s, plan));
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/base/units.hpp"
 #include "models/power/gpu_power.hpp"
 #include "models/power/site_power.hpp"
 #include "sim/power/power_series.hpp"
@@ -54,6 +55,7 @@ struct StepPower {
   PowerSeries facility;                  ///< everything
   NodePower node_parts;                  ///< at the mean
   FabricPower fabric;
+  double supply = 1;  ///< AC over DC of what GPUs draw
   double pue = 1;
   Watts overhead;                  ///< cooling and distribution; follows the mean, not the step
   std::vector<PowerShare> shares;  ///< together energy()
@@ -72,6 +74,42 @@ struct StepPower {
   [[nodiscard]] Watts above(Watts site_limit) const { return site_peak - site_limit; }
   [[nodiscard]] Joules energy() const { return lockstep::energy(facility); }
 };
+
+/// What GPUs draw over a step, before any store evens it out.
+struct GpuDraw {
+  double step_s = 0;
+  PowerSeries series;          ///< all of the nodes', those that the job leaves alone too
+  ByGpuPart<Joules> energy{};  ///< of those that work
+  Watts peak, trough;          ///< of one GPU that works, at any instant
+  std::vector<StagePower> stages;
+  std::vector<Watts> pools;  ///< mean of all GPUs of each PowerPool that work
+};
+
+/// The nodes of one kind, and the GPUs of the job on them.
+struct PowerPool {
+  const NodeSpec& node;
+  double nodes = 0, gpus = 0;
+
+  /// Of GPUs that the job leaves alone.
+  [[nodiscard]] Watts unused() const { return (nodes * node.gpus - gpus) * node.gpu.power_idle; }
+};
+
+/// The GPUs' part of step_power(). Requires what that requires.
+GpuDraw gpu_draw(const Scenario& scenario, const StepReport& report);
+
+/// A GPU of the scenario's nodes, mean over its stages, while `time` of forward passes over the
+/// batch goes by: what its kernels take, and `active` in between. Where each pass gathers weights
+/// (zero3), these transfers too; what stages send each other is left out. On nodes of one kind.
+ByGpuPart<Watts> forward_draw(const Scenario& scenario, Seconds time);
+
+/// The site of nodes whose GPUs draw that: hosts, switches of `ports` and cooling at the mean,
+/// power supplies at the instant. What evens out the swing, meters and prices are
+/// `scenario.power`'s.
+StepPower site_power(const Scenario& scenario, GpuDraw gpus, const std::vector<PowerPool>& pools,
+                     BytesPerSecond ports);
+
+/// Rates of the switch ports of the scenario's own fabric; none of a single node.
+BytesPerSecond own_ports(const Scenario& scenario);
 
 /// Power of a step from its timeline. In a pass, the kernels' energy (models/power/gpu_power.hpp)
 /// is spread evenly over the pass, waits within it too, since a timeline has no finer grain, and

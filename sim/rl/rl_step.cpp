@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <set>
+#include <utility>
 
 #include "models/base/input_error.hpp"
 #include "sim/rl/rl_account.hpp"
@@ -46,8 +47,9 @@ Seconds over(Bytes bytes, BytesPerSecond rate) { return bytes / rate; }
 
 class RlStep {
  public:
-  explicit RlStep(const RlScenario& scenario)
+  RlStep(const RlScenario& scenario, const RlQuestion& question)
       : scenario_(scenario),
+        powered_(question.power),
         training_(scenario.training),
         rl_(scenario.rl),
         replica_({.model = training_.job.model,
@@ -136,8 +138,7 @@ class RlStep {
       own.push_back(lengths[i]);
     }
     if (own.empty()) return;
-    const Rollout step =
-        rl_.schedule == RlSchedule::in_flight ? in_the_long_run(own) : batches(own, 1);
+    Rollout step = rl_.schedule == RlSchedule::in_flight ? in_the_long_run(own) : batches(own, 1);
     all.time = std::max(all.time, step.time);
     all.prefill += step.prefill;
     all.decode += step.decode;
@@ -145,6 +146,7 @@ class RlStep {
     all.decoded += step.tokens - static_cast<double>(own.size());
     out_.sequences_most = std::max(out_.sequences_most, step.most_sequences);
     out_.preempted += step.preempted;
+    if (powered_) out_.rollouts.push_back(std::move(step.stretches));
   }
 
   /// `count` batches of the responses, new ones as old ones end, no more of them at once than are
@@ -159,7 +161,8 @@ class RlStep {
                      .responses = responses,
                      .prefills = rl_.generation.engine.shared_prompts ? 1.0 / rl_.generations : 1.0,
                      .cache_tokens = out_.cache_tokens,
-                     .most_sequences = std::min(at_once, static_cast<int>(own.size()))});
+                     .most_sequences = std::min(at_once, static_cast<int>(own.size())),
+                     .keep_stretches = powered_ && count == 1});
   }
 
   /// What a batch adds when the first ones, which start together, are over.
@@ -177,6 +180,12 @@ class RlStep {
     step.tokens = kEach * (step.tokens - fewer.tokens);
     step.preempted = (step.preempted - std::min(step.preempted, fewer.preempted)) /
                      static_cast<std::uint64_t>(kMore - kFewer);
+    if (powered_) {
+      step.stretches = {{.prefill = step.prefill.total(),
+                         .decode = step.decode.total(),
+                         .prefill_drawn = step.prefill.drawn,
+                         .decode_drawn = step.decode.drawn}};
+    }
     return step;
   }
 
@@ -201,12 +210,15 @@ class RlStep {
       out_.scores += trainers(RlBucket::teacher, parts * forward_time(with_batch(*rl_.teacher)));
     }
     if (rl_.log_probabilities) out_.scores += trainers(RlBucket::log_probabilities, forward);
-    out_.update = simulate_step(actor);
+    const StepOptions how{.record_timeline = powered_, .keep_actors = powered_};
+    out_.update = simulate_step(actor, how);
     train(RlBucket::training, out_.update);
     if (!rl_.critic) return;
     const Scenario critic = with_batch(*rl_.critic);
     out_.scores += trainers(RlBucket::values, parts * forward_time(critic));
-    train(RlBucket::critic_training, simulate_step(critic));
+    StepReport update = simulate_step(critic, how);
+    train(RlBucket::critic_training, update);
+    if (powered_) out_.critic_update = std::move(update);
   }
 
   /// All updates of a step, each of which takes as long as that one.
@@ -232,6 +244,7 @@ class RlStep {
 
   void change_weights() {
     const EngineSpec& engine = rl_.generation.engine;
+    out_.engine_weights = replica_.weights();
     out_.weight_sync = engine.refit_overhead +
                        over(replica_.model_bytes(), std::min(engine.refit_rate, widest_rate()));
     bucket(RlBucket::weight_sync) = out_.weight_sync.base_units() * out_.gpus();
@@ -265,6 +278,7 @@ class RlStep {
   }
 
   const RlScenario& scenario_;
+  bool powered_;
   const Scenario& training_;
   const RlSpec& rl_;
   Replica replica_;
@@ -277,7 +291,9 @@ class RlStep {
 
 const std::array<RlBucketInfo, kRlBuckets>& rl_buckets() { return kRlTitles; }
 
-RlReport simulate_rl_step(const RlScenario& scenario) { return RlStep{scenario}.run(); }
+RlReport simulate_rl_step(const RlScenario& scenario, const RlQuestion& question) {
+  return RlStep{scenario, question}.run();
+}
 
 int packed_rows(std::vector<int> tokens, int row_tokens) {
   std::ranges::sort(tokens, std::greater<>());

@@ -61,6 +61,10 @@ struct RlReport {
   std::uint64_t preempted = 0;
   Batch training_batch;  ///< of one update, as it was simulated
   StepReport update;     ///< one optimiser step of the actor
+  // What power is worked out of, where RlQuestion asks for it; the actor's timeline too.
+  std::optional<StepReport> critic_update;            ///< where there is a critic
+  std::vector<std::vector<RolloutStretch>> rollouts;  ///< of each replica that generated
+  Bytes engine_weights;                               ///< on a GPU that generates
   /// Between which the step lies where replicas of the actor's or the critic's step are a sample;
   /// `step` twice where both are exact; none where one was folded as asked.
   std::optional<StepBand> band;
@@ -72,6 +76,10 @@ struct RlReport {
   }
 };
 
+struct RlQuestion {
+  bool power = false;  ///< keep what rl_power() needs
+};
+
 /// Where nothing is generated (RlAlgorithm::offline) a step is scores and training.
 ///
 /// Training is the step engine's, `updates` x `epochs` times, of rows that are packed with samples
@@ -80,7 +88,7 @@ struct RlReport {
 /// or NVLink's if that is less. Leaves out: how uneven packed rows are, several turns with an
 /// environment, validation, checkpoints. Throws InputError where the cache of a replica does not
 /// hold the longest response. The same scenario gives the same report, bit for bit.
-RlReport simulate_rl_step(const RlScenario& scenario);
+RlReport simulate_rl_step(const RlScenario& scenario, const RlQuestion& question = {});
 
 /// Rows of `row_tokens` that hold the samples, each whole: the tightest row that has room, longest
 /// sample first. Requires samples of at most `row_tokens`.

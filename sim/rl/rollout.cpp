@@ -84,7 +84,16 @@ class ReplicaRun {
       ends_.push({step_ + static_cast<std::uint64_t>(s.length - s.done), index, s.visit});
     }
     out_.most_sequences = std::max(out_.most_sequences, running_);
-    if (prompts > 0) out_.prefill += prefill(prompts);
+    if (prompts > 0) {
+      const PassTime passes = prefill(prompts);
+      out_.prefill += passes;
+      if (load_.keep_stretches) {
+        out_.stretches.push_back({.prefill = passes.total(),
+                                  .decode = {},
+                                  .prefill_drawn = passes.drawn,
+                                  .decode_drawn = {}});
+      }
+    }
     while (!alive(ends_.top())) ends_.pop();
   }
 
@@ -113,7 +122,14 @@ class ReplicaRun {
     const double steps = std::min(wanted, std::max(1.0, room));
     if (steps == 0) return;
     const double mean = used_ / running_ + (steps - 1) / 2;  // the token at hand is counted
-    out_.decode += steps * replica_.decode_step(running_, mean);
+    const PassTime passes = steps * replica_.decode_step(running_, mean);
+    out_.decode += passes;
+    if (load_.keep_stretches) {
+      out_.stretches.push_back({.prefill = {},
+                                .decode = passes.total(),
+                                .prefill_drawn = {},
+                                .decode_drawn = passes.drawn});
+    }
     out_.steps += steps;
     step_ += static_cast<std::uint64_t>(steps);
     used_ += steps * running_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "models/generation/replica.hpp"
 
@@ -17,15 +18,23 @@ struct RolloutLoad {
   double prefills = 1;             ///< of its prompt for each response; below 1 where they share it
   double cache_tokens = 0;         ///< that the cache holds
   int most_sequences = 1;          ///< at once
+  bool keep_stretches = false;
+};
+
+/// A stretch of a rollout on a GPU of the replica: prefill or decoding, or both in their shares.
+struct RolloutStretch {
+  Seconds prefill, decode;
+  ByGpuPart<Joules> prefill_drawn{}, decode_drawn{};
 };
 
 struct Rollout {
   Seconds time;  ///< until the last response ends
   PassTime prefill, decode;
-  double tokens = 0;            ///< of responses
-  double steps = 0;             ///< of decoding
-  int most_sequences = 0;       ///< that were there at once
-  std::uint64_t preempted = 0;  ///< times that a sequence had to leave
+  double tokens = 0;                      ///< of responses
+  double steps = 0;                       ///< of decoding
+  int most_sequences = 0;                 ///< that were there at once
+  std::uint64_t preempted = 0;            ///< times that a sequence had to leave
+  std::vector<RolloutStretch> stretches;  ///< one after the other; where asked for
 };
 
 /// Requires a cache that holds the longest sequence, and at least one response.

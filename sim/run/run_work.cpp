@@ -22,7 +22,7 @@ RepeatedStep training_step(const Scenario& scenario) {
 }
 
 RepeatedStep iteration_of(const RlScenario& rl) {
-  const RlReport report = simulate_rl_step(rl);
+  const RlReport report = simulate_rl_step(rl, {.power = rl.training.power.has_value()});
   Scenario update = rl.training;
   update.job.batch = report.training_batch;
   const RlFlops flops = rl_flops(rl, report.training_batch);

@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, 18> kFeatureNames{"cluster.pools",
 constexpr std::string_view kOneStepOfEach = "each of \"jobs\" repeats one training step";
 constexpr std::string_view kManyJobs = "\"queue\" has jobs of its own, by their durations";
 constexpr std::string_view kOnlyServes = "a pool that serves trains nothing";
+constexpr std::string_view kServiceAlone =
+    "power and money of a service are those of its pools, not of trainings beside it";
 constexpr std::string_view kNoJob = "only the network is simulated";
 
 constexpr std::array kFeatureConflicts{
@@ -46,17 +48,15 @@ constexpr std::array kFeatureConflicts{
                     "who answers the prompts on fewer machines is not said"},
     FeatureConflict{Feature::run_elastic, Feature::rl,
                     "who takes the responses of a missing replica is not said"},
-    FeatureConflict{Feature::power, Feature::rl,
-                    "what engines draw while they generate is not modelled"},
-    FeatureConflict{Feature::cost, Feature::rl,
-                    "what engines draw while they generate is not modelled"},
     FeatureConflict{Feature::stragglers, Feature::rl, "rollouts are on GPUs of one speed"},
     FeatureConflict{Feature::pools, Feature::jobs, "several jobs run on nodes of one kind"},
     FeatureConflict{Feature::rl, Feature::jobs, kOneStepOfEach},
-    FeatureConflict{Feature::run, Feature::jobs, kOneStepOfEach},
-    FeatureConflict{Feature::power, Feature::jobs, "power is worked out of one job's timeline"},
-    FeatureConflict{Feature::cost, Feature::jobs, "power is worked out of one job's timeline"},
-    FeatureConflict{Feature::price, Feature::jobs, kOneStepOfEach},
+    FeatureConflict{Feature::run, Feature::jobs,
+                    "each of \"jobs\" repeats one training step; when one of them is down, others "
+                    "have the fabric to themselves, and a run of weeks has one speed"},
+    FeatureConflict{Feature::power, Feature::jobs, kServiceAlone, Feature::serving},
+    FeatureConflict{Feature::cost, Feature::jobs, kServiceAlone, Feature::serving},
+    FeatureConflict{Feature::price, Feature::jobs, kServiceAlone, Feature::serving},
     FeatureConflict{Feature::training, Feature::jobs, kOneStepOfEach},
     FeatureConflict{Feature::pools, Feature::queue, "a queue is for nodes of one kind"},
     FeatureConflict{Feature::run, Feature::queue, kManyJobs},
@@ -108,6 +108,7 @@ void check_features(const JsonCursor& root, bool pools, bool uneven_batch) {
   };
   for (const FeatureConflict& conflict : kFeatureConflicts) {
     if (!has(conflict.key) || !has(conflict.beside)) continue;
+    if (conflict.with && !has(*conflict.with)) continue;
     cursor_at(root, name_of(conflict.key))
         .fail(fmt::format("no such key beside \"{}\": {}", name_of(conflict.beside),
                           conflict.reason));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -36,7 +37,8 @@ std::string_view name_of(Feature feature);
 
 struct FeatureConflict {
   Feature key, beside;
-  std::string_view reason;  ///< why both together are not simulated
+  std::string_view reason;        ///< why both together are not simulated
+  std::optional<Feature> with{};  ///< only where this part is there too
 };
 std::span<const FeatureConflict> feature_conflicts();
 

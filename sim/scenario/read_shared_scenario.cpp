@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/scenario/feature_rules.hpp"
+#include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/shared_scenario.hpp"
@@ -124,6 +125,18 @@ void check_events(const JsonCursor& root, const SharedScenario& shared) {
   }
 }
 
+/// "power", "cost" and "price" of the machines.
+void take_power(const JsonCursor& root, const PresetStore& presets, SharedScenario& shared) {
+  const bool priced = root.find("price").has_value();
+  MachinePower machines =
+      read_machine_power(root, presets, shared.cluster, SiteLimit::said, shared.assumptions);
+  shared.power = std::move(machines.power);
+  if (priced || shared.power) shared.usd_per_gpu_hour = machines.usd_per_gpu_hour;
+  if (!shared.power) return;
+  shared.power->gpu_nameplate = shared.cluster.node.gpu.power_limit;
+  shared.power->cost.usd_per_gpu_hour = shared.usd_per_gpu_hour;
+}
+
 SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& presets,
                                   std::span<const std::string> profiles) {
   SharedScenario shared;
@@ -153,8 +166,10 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
       shared.events.push_back(read_event(event));
     }
   }
+  take_power(root, presets, shared);
   root.finish();
   complete_jobs(std::move(drafts), presets, measured, shared);
+  for (SharedJob& job : shared.jobs) job.scenario.power = shared.power;
   check_overlap(jobs, shared);
   check_events(root, shared);
   root.tell_unitless_sets(shared.assumptions);

@@ -2,6 +2,7 @@
 /// JSON, shared_run.hpp simulates it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ struct SharedScenario {
   std::vector<SharedJob> jobs;
   std::vector<BackgroundTraffic> background;
   std::vector<FabricEvent> events;
+  std::optional<PowerSpec> power;          ///< asked for; that of every job too
+  std::optional<double> usd_per_gpu_hour;  ///< asked for, or known beside "power"
   std::vector<std::string> assumptions;
 };
 

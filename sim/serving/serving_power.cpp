@@ -32,18 +32,6 @@ PowerSeries pool_series(const ServingPool& pool, const PassBins& of, Watts awake
   return out;
 }
 
-/// Two series over the same time.
-PowerSeries sum_of(const PowerSeries& a, const PowerSeries& b) {
-  PowerSeries out;
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    const Seconds until = std::min(a.until(i), b.until(j));
-    out.add(until - out.end, a.power[i] + b.power[j]);
-    if (a.until(i) <= until) ++i;
-    if (b.until(j) <= until) ++j;
-  }
-  return out;
-}
-
 const PoolAccount& account_of(const ServeResult& result, std::size_t pool) {
   assert(pool < 2);
   return pool == 0 ? result.serving : result.decoding;

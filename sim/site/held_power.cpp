@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/power/run_power.hpp"
 
@@ -64,12 +65,16 @@ FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
   return out;
 }
 
+StepPower held_power(StepPower step, int nodes, int reserved, const HeldAt& at) {
+  const double share = reserved / static_cast<double>(nodes);
+  StepPower out = with_reserve(std::move(step), share);
+  if (at.fleet != nullptr) take_peak(highest_of(*at.fleet, at.run, out, nodes), out);
+  return out;
+}
+
 StepPower held_power(const Scenario& scenario, const StepReport& step, int reserved,
                      const HeldAt& at) {
-  const double share = reserved / static_cast<double>(scenario.nodes);
-  StepPower out = with_reserve(step_power(scenario, step), share);
-  if (at.fleet != nullptr) take_peak(highest_of(*at.fleet, at.run, out, scenario.nodes), out);
-  return out;
+  return held_power(step_power(scenario, step), scenario.nodes, reserved, at);
 }
 
 PeakDraw peak_draw(const HighestDraw& highest, const StepPower& held, double draw) {

@@ -22,6 +22,7 @@
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
@@ -75,6 +76,43 @@ std::string jobs_table(const SharedResult& result, const TextStyle& style) {
                trains ? percent_text(result.jobs[j].mfu_full) : "-"});
   }
   return table.text(style);
+}
+
+/// What each job draws and costs, and all of them.
+std::string shared_power_text(const SharedScenario& scenario,
+                              const std::optional<SharedPower>& power, const TextStyle& style) {
+  if (!power && !scenario.usd_per_gpu_hour) return {};
+  const bool owned = power && prices_machines(scenario.power->cost);
+  std::vector<TextTable::Column> columns{{"power and money", Align::left}};
+  for (const char* title : {"GPU", "site", "J/token"}) {
+    if (power) columns.push_back({title});
+  }
+  if (owned) columns.push_back({"USD/h owned"});
+  if (scenario.usd_per_gpu_hour) columns.push_back({"USD/h rented"});
+  TextTable table(columns);
+  for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {
+    std::vector<std::string> row{scenario.jobs[j].name};
+    if (power) {
+      const SharedJobPower& job = power->jobs[j];
+      row.push_back(power_text(job.gpu));
+      row.push_back(power_text(job.facility));
+      row.push_back(significant(job.energy().base_units() / job.tokens));
+      if (owned) row.push_back(compact(job.owned_usd_per_hour));
+    }
+    if (scenario.usd_per_gpu_hour)
+      row.push_back(compact(rent_per_hour(scenario, scenario.jobs[j])));
+    table.add(std::move(row));
+  }
+  std::vector<std::string> all{"all nodes"};
+  if (power) {
+    all.emplace_back();
+    all.push_back(power_text(power->facility));
+    all.emplace_back();
+  }
+  if (owned) all.push_back(compact(power->owned_usd_per_hour));
+  if (scenario.usd_per_gpu_hour) all.push_back(compact(rent_per_hour(scenario)));
+  table.add(std::move(all));
+  return table.text(style) + "\n";
 }
 
 /// Which step a failure of the fabric hit.
@@ -183,14 +221,19 @@ std::string hash_lines(const SharedResult& result, const std::optional<HashAnswe
 }
 
 std::string table_text(const SharedScenario& scenario, const SharedResult& result,
+                       const std::optional<SharedPower>& power,
                        const std::optional<HashAnswer>& hash, const TextStyle& style) {
   const CongestionReport& report = result.congestion;
   std::string out = style.bold(scenario.file) + "\n";
+  if (power) {
+    const std::string warning = limit_warning(power->peak, *scenario.power);
+    if (!warning.empty()) out += "  " + wrap("Power limit " + warning, 98, 2) + "\n";
+  }
   if (!scenario.about.empty()) out += "  " + wrap(scenario.about, 98, 2) + "\n";
   out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" +
-         hash_lines(result, hash, style) + events_text(report) +
-         steps_table(scenario, result, style) + transfers_table(report, style) + "\n" +
-         links_table(report, style);
+         shared_power_text(scenario, power, style) + hash_lines(result, hash, style) +
+         events_text(report) + steps_table(scenario, result, style) +
+         transfers_table(report, style) + "\n" + links_table(report, style);
   for (const std::string& note : report.notes) out += "\n  " + wrap("Note: " + note, 98, 2);
   if (!report.notes.empty()) out += "\n";
   for (const std::string& assumed : scenario.assumptions) {
@@ -260,7 +303,8 @@ Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
   const SharedResult result =
       simulate_shared(scenario, {.draw = options.has("report"), .limits = {}});
   const std::optional<HashAnswer> hash = hash_of(scenario, result, draws, console);
-  const Json json = shared_json(scenario, result, hash, written);
+  const std::optional<SharedPower> power = power_of(scenario, result);
+  const Json json = shared_json(scenario, result, power, hash, written);
   const std::vector<std::string> misses = all_missed(assertions, json);
   if (options.has("report")) {
     OutputFile file(options.get("report"));
@@ -278,9 +322,10 @@ Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
   }
   warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
-  write_output(format == "json"  ? Answer(JsonText(json))
-               : format == "csv" ? Answer(shared_csv(result, hash))
-                                 : Answer::terminal(table_text(scenario, result, hash, style)),
+  write_output(format == "json" ? Answer(JsonText(json))
+               : format == "csv"
+                   ? Answer(shared_csv(result, hash))
+                   : Answer::terminal(table_text(scenario, result, power, hash, style)),
                options, console);
   return report_misses(misses, console);
 }

@@ -83,6 +83,7 @@ Json with_both_parts(Feature one, Feature other) {
 
 std::optional<FeatureConflict> conflict_of(Feature one, Feature other) {
   for (const FeatureConflict& conflict : feature_conflicts()) {
+    if (conflict.with) continue;
     if (std::pair(conflict.key, conflict.beside) == std::pair(one, other)) return conflict;
     if (std::pair(conflict.key, conflict.beside) == std::pair(other, one)) return conflict;
   }
@@ -119,8 +120,8 @@ TEST_CASE("composition: two parts of a scenario are answered, or refused by thei
       }
     }
   }
-  CHECK(answered > 20);
-  CHECK(refused > 10);
+  CHECK(answered > 30);
+  CHECK(refused == 7);
 }
 
 TEST_CASE("composition: parts of a run that an iteration of rl refuses, at their key") {

@@ -290,6 +290,41 @@ TEST_CASE("waterfall: a bar stands where the one above it ends") {
   }
 }
 
+TEST_CASE("waterfall: an iteration of rl is split by its phases, training by its buckets") {
+  CampaignResult result = small_result();
+  RlReport iteration;
+  iteration.step = Seconds{10};
+  iteration.training_gpus = 8;
+  iteration.generation = Seconds{6};
+  iteration.training = Seconds{4};
+  iteration.gpu_seconds[static_cast<std::size_t>(RlBucket::decode_products)] = 40;
+  iteration.gpu_seconds[static_cast<std::size_t>(RlBucket::drain)] = 8;
+  iteration.gpu_seconds[static_cast<std::size_t>(RlBucket::training)] = 32;
+  const std::vector<WaterfallPart> plain = waterfall(result);
+  result.plan.iteration = iteration;
+  const std::vector<WaterfallPart> parts = waterfall(result);
+  const auto share_of = [&](std::string_view name) {
+    for (const WaterfallPart& part : parts) {
+      if (part.name == name) return part.share;
+    }
+    return -1.0;
+  };
+  const double healthy = result.summary.shares[0];
+  CHECK(share_of("Decode: weights") == test::near(0.5 * healthy));
+  CHECK(share_of("Wait for last response") == test::near(0.1 * healthy));
+  REQUIRE(parts.back().kind == WaterfallPart::Kind::useful);
+  CHECK(parts.back().share == test::near(0.4 * plain.back().share));
+  double sum = 0, printed = 0;
+  for (const WaterfallPart& part : parts) {
+    if (!part.is_loss() && part.kind != WaterfallPart::Kind::useful) continue;
+    sum += part.share;
+    printed += part.printed;
+  }
+  CHECK(sum == test::near(1));
+  CHECK(printed == test::near(100));
+  CHECK(contains(page_of(result), "How long each takes"));
+}
+
 TEST_CASE("waterfall: without a step it ends at the steps") {
   CampaignResult result = small_result();
   result.step = {};

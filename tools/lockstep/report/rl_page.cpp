@@ -13,6 +13,8 @@
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/run_facts.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -117,10 +119,48 @@ std::vector<NamedWords> rl_words(const RlScenario& s, const RlReport& r) {
   return out;
 }
 
+void add_rl_power(Page& page, const RlScenario& s, const RlReport& r, const RlPower& power) {
+  PageTable facts{.columns = {{.title = "What"}, {.title = "Here"}}};
+  for (const Fact& fact : power_facts(powered_step(s, r, power))) {
+    facts.rows.push_back({PageCell::text(fact.label), PageCell::text(fact.text)});
+  }
+  page.section("Power",
+               "Of an iteration. What surrounds the GPUs follows its mean, and each phase "
+               "has its share of that by GPU-seconds.");
+  page.table(facts);
+  PageTable phases{.columns = {{.title = "Phase"},
+                               {.title = "of the energy", .numeric = true},
+                               {.title = "Energy", .numeric = true},
+                               {.title = "Mean GPU", .numeric = true}}};
+  std::vector<double> shares;
+  for (const RlPhasePower& phase : power.phases) {
+    shares.push_back(phase.site / power.site.energy());
+  }
+  const std::vector<double> printed = percentages_that_add_up(shares);
+  const double longest = *std::ranges::max_element(shares);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const RlPhasePower& phase = power.phases[i];
+    const double joules = phase.site.base_units(), watts = phase.gpu_mean().base_units();
+    phases.rows.push_back(
+        {PageCell::text(phase.title),
+         {.content = with_bar(page_percent(printed[i] / 100, 1), shares[i] / longest),
+          .sort = shares[i]},
+         PageCell::number(page_energy(joules), joules),
+         PageCell::number(page_watts(watts), watts)});
+  }
+  page.table(phases);
+}
+
 }  // namespace
 
-std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenario& written,
+void add_iteration(Page& page, const RlReport& r) {
+  add_phases(page, r);
+  add_rl_buckets(page, r);
+}
+
+std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenScenario& written,
                     const Behind* behind) {
+  const RlReport& r = result.report;
   Page page("Reinforcement learning",
             fmt::format("{} of {} on {}", s.rl.algorithm->title, s.training.job.model.name,
                         counted(r.gpus(), "GPU")));
@@ -128,13 +168,18 @@ std::string rl_page(const RlScenario& s, const RlReport& r, const WrittenScenari
   if (!s.training.about.empty()) page.about(s.training.about);
   const std::vector<double> shares = rl_shares(r);
   const auto largest = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
-  page.headline(escaped("A step takes ") + strong(page_duration(base(r.step))) +
+  Html warning;
+  if (result.power) {
+    const std::string words = limit_warning(result.power->site, *s.training.power);
+    if (!words.empty()) warning = escaped("Power limit ") + strong(words) + escaped(". ");
+  }
+  page.headline(warning + escaped("A step takes ") + strong(page_duration(base(r.step))) +
                 escaped(". Most GPU time goes into ") + strong(rl_buckets()[largest].title) +
                 escaped(fmt::format(
                     ": {}.", page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
   page.figures(rl_figures(s, r));
-  add_phases(page, r);
-  add_rl_buckets(page, r);
+  add_iteration(page, r);
+  if (result.power) add_rl_power(page, s, r, *result.power);
   AnswerBasis basis{
       .simulated = rl_words(s, r), .written = written, .assumptions = s.training.assumptions};
   if (behind != nullptr) {

@@ -3,16 +3,21 @@
 
 #include <string>
 
+#include "sim/answer/rl_answer.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "sim/rl/rl_step.hpp"
 
 namespace lockstep {
 
 class Behind;
+class Page;
+
+/// Sections: how long each phase of an iteration takes, and where its GPU time goes.
+void add_iteration(Page& page, const RlReport& report);
 
 /// The page of `lockstep run --report` for a scenario with "rl": phases, where the GPU time goes,
 /// the engine, the update. Throws UsageError without a chart library (assets.hpp).
-std::string rl_page(const RlScenario& scenario, const RlReport& report,
+std::string rl_page(const RlScenario& scenario, const RlResult& result,
                     const WrittenScenario& written, const Behind* behind = nullptr);
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include "tools/lockstep/report/money_section.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/report/rl_page.hpp"
 #include "tools/lockstep/report/run_charts.hpp"
 #include "tools/lockstep/report/run_power_charts.hpp"
 #include "tools/lockstep/report/run_tables.hpp"
@@ -66,6 +67,7 @@ void add_run_sections(Page& page, const CampaignResult& result, const PresetStor
   if (result.summary.trajectories == 0) return;
   if (result.typical && !result.typical->phases.empty()) add_run_timeline(page, result);
   add_waterfall(page, result);
+  if (result.plan.iteration) add_iteration(page, *result.plan.iteration);
   if (!result.summary.modes.empty()) add_causes(page, result);
   if (result.optimum) add_interval_curve(page, result);
   if (result.fleet) add_money_by_month(page, *result.fleet, months_of(result));

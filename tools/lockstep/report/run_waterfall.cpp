@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/rl_answer.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/chart_options.hpp"
 #include "tools/lockstep/report/page.hpp"
@@ -168,6 +169,20 @@ PageTable waterfall_table(const CampaignResult& result, std::span<const Waterfal
   return table;
 }
 
+/// Phases of an iteration but the actor's training, whose own step says what it loses. Returns the
+/// share of GPU time that training takes.
+double add_other_phases(const RlReport& iteration, double healthy,
+                        std::vector<WaterfallPart>& losses) {
+  const std::vector<double> shares = rl_shares(iteration);
+  const auto training = static_cast<std::size_t>(RlBucket::training);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (i == training) continue;
+    losses.push_back(
+        {Kind::step_loss, std::string(rl_buckets()[i].title), {}, healthy * shares[i]});
+  }
+  return shares[training];
+}
+
 }  // namespace
 
 std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
@@ -182,20 +197,21 @@ std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
   add_losses(parts, losses, "All other wall time");
   parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0], printed[0]});
   const StepReport& step = result.step;
-  // Of an iteration an update is a part: its losses are not those of the whole.
-  if (step.step_s <= 0 || result.plan.iteration) return parts;
+  if (step.step_s <= 0) return parts;
   losses.clear();
+  double trains = s.shares[0];
+  if (result.plan.iteration) trains *= add_other_phases(*result.plan.iteration, trains, losses);
+  WaterfallPart useful{Kind::useful, "Useful model FLOPs", {}};
+  const std::string of = result.plan.iteration ? "Training: " : "";
   for (const BucketInfo& info : buckets()) {
-    const double share =
-        s.shares[0] * step.seconds[static_cast<std::size_t>(info.bucket)] / step.step_s;
+    const double share = trains * step.seconds[static_cast<std::size_t>(info.bucket)] / step.step_s;
     if (info.bucket == Bucket::model_flops) {
-      parts.push_back({Kind::useful, "Useful model FLOPs", {}, share});
+      useful.share = share;
     } else {
-      losses.push_back({Kind::step_loss, std::string(info.title), std::string(info.remedy), share});
+      losses.push_back(
+          {Kind::step_loss, of + std::string(info.title), std::string(info.remedy), share});
     }
   }
-  WaterfallPart useful = parts.back();
-  parts.pop_back();
   const std::size_t first = parts.size();
   add_losses(parts, losses, "All other losses of a step");
   print_steps(std::span(parts).subspan(first), useful, printed[0]);
@@ -209,8 +225,15 @@ void add_waterfall(Page& page, const CampaignResult& result) {
       "All GPUs at their peak for the whole wall time are 100 %. First goes wall time that does "
       "not "
       "advance training";
-  lead += result.plan.iteration ? "." : ", then what a healthy step loses.";
-  if (parts.back().kind == Kind::useful) {
+  lead += result.plan.iteration
+              ? ", then each phase of an iteration but the actor's training, then "
+                "what that loses."
+              : ", then what a healthy step loses.";
+  if (parts.back().kind == Kind::useful && result.plan.iteration) {
+    lead += fmt::format(
+        " What remains are FLOPs that the actor's updates need, attention counted causally: {}.",
+        page_percent(parts.back().share, 1));
+  } else if (parts.back().kind == Kind::useful) {
     lead += fmt::format(
         " What remains are FLOPs that the model needs, attention counted causally: {}. With "
         "attention counted in full, as most papers do, it is {} (MFU {} × goodput {}).",

@@ -22,6 +22,8 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/rl_page.hpp"
+#include "tools/lockstep/run/run_facts.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -51,12 +53,17 @@ std::string pools_text(const RlScenario& s, const RlReport& r) {
                      kRlScheduleNames[static_cast<std::size_t>(s.rl.schedule)], layout);
 }
 
-std::string title(const RlScenario& s, const RlReport& r, const TextStyle& style) {
+std::string title(const RlScenario& s, const RlResult& result, const TextStyle& style) {
   const Scenario& t = s.training;
+  const RlReport& r = result.report;
   std::string out = style.bold(fmt::format("{} of {} on {}", s.rl.algorithm->title,
                                            t.job.model.name, counted(r.gpus(), "GPU"))) +
                     fmt::format(" ({} x {}, {})\n", grouped(t.nodes + s.rl.generation.nodes),
                                 t.node.name, t.node.gpu.name);
+  if (result.power) {
+    const std::string warning = limit_warning(result.power->site, *t.power);
+    if (!warning.empty()) out += labelled_line("Power limit", kLabels, style.bold(warning));
+  }
   if (!t.about.empty()) out += wrap(t.about, kTextColumns, 0) + "\n";
   out += "\n" + labelled_line("Models", kLabels, scorers_text(s.rl));
   const bool offline = s.rl.algorithm->offline;
@@ -177,9 +184,39 @@ std::string waterfall(const RlReport& r, const TextStyle& style) {
                            duration_text(r.step.base_units()));
 }
 
-std::string table_text(const RlScenario& s, const RlReport& r,
+/// What an iteration draws, in all and phase by phase.
+std::string power_text_of(const RlScenario& s, const RlReport& r, const RlPower& power,
+                          const TextStyle& style) {
+  std::string out = "\n" + style.bold("Power") + " (mean of a step, and its extremes)\n";
+  for (const Fact& fact : power_facts(powered_step(s, r, power))) {
+    out += labelled_line(fact.label, kLabels, fact.text);
+  }
+  std::vector<double> shares;
+  std::size_t width = 0;
+  for (const RlPhasePower& phase : power.phases) {
+    shares.push_back(phase.site / power.site.energy());
+    width = std::max(width, phase.title.size());
+  }
+  const std::vector<double> percentages = percentages_that_add_up(shares);
+  const double longest = *std::ranges::max_element(shares);
+  out += "\n" + style.bold("Where the energy goes") + " (and what a GPU draws)\n";
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const RlPhasePower& phase = power.phases[i];
+    out += fmt::format("  {:<{}}{:>7.1f} % {:>9} {:>9}  {}", phase.title, width, percentages[i],
+                       energy_text(phase.site), power_text(phase.gpu_mean()),
+                       bar(shares[i] / longest, kBarColumns, style));
+    out.erase(out.find_last_not_of(' ') + 1);
+    out += "\n";
+  }
+  return out + fmt::format("  {:<{}}{:>7.1f} % {:>9} {:>9}\n", "Together", width, 100.0,
+                           energy_text(power.site.energy()), power_text(power.site.gpu_mean));
+}
+
+std::string table_text(const RlScenario& s, const RlResult& result,
                        const std::optional<HashAnswer>& hash, const TextStyle& style) {
-  std::string out = title(s, r, style) + headline(s, r, hash, style) + waterfall(r, style);
+  const RlReport& r = result.report;
+  std::string out = title(s, result, style) + headline(s, r, hash, style) + waterfall(r, style);
+  if (result.power) out += power_text_of(s, r, *result.power, style);
   if (s.training.assumptions.empty()) return out;
   out += "\n";
   for (const std::string& assumed : s.training.assumptions) {
@@ -223,19 +260,20 @@ Exit run_rl(const RlScenario& scenario, const WrittenScenario& written, const Pr
   const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   if (!options.has("allow-oom")) require_memory(scenario);
-  const RlReport report = simulate_rl_step(scenario);
+  const RlResult result = answer_rl(scenario);
+  const RlReport& report = result.report;
   const std::optional<HashAnswer> hash = hash_of(scenario, report, options, console);
-  const Json json = rl_json(scenario, report, hash, written);
+  const Json json = rl_json(scenario, result, hash, written);
   const std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
   if (reports) {
     const Behind behind(scenario.training.file, ScenarioAnswer(AnswerKind::rl, json), presets);
-    write_report(options, rl_page(scenario, report, written, &behind));
+    write_report(options, rl_page(scenario, result, written, &behind));
   }
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(rl_csv(report))
-                                 : Answer::terminal(table_text(scenario, report, hash, style)),
+                                 : Answer::terminal(table_text(scenario, result, hash, style)),
                options, console);
   return report_misses(misses, console);
 }

@@ -24,8 +24,12 @@ std::vector<Fact> job_facts(const RunResult& result);
 /// Step time and its interval, MFU, throughput, memory, the whole training.
 std::vector<Fact> answer_facts(const RunResult& result);
 
-/// Mean power of a step and its extremes, energy and money. Requires result.power.
+/// Mean power of a step and its extremes, energy and money.
+std::vector<Fact> power_facts(const PoweredStep& step);
+/// Requires result.power.
 std::vector<Fact> power_facts(const RunResult& result);
+/// "1.23 kWh", "45 kJ".
+std::string energy_text(Joules energy);
 
 /// Of a bucket in the step, in per cent with one decimal: those of all buckets add up to 100.0.
 double bucket_percentage(const StepReport& report, const BucketInfo& bucket);

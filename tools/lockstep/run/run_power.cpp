@@ -15,14 +15,6 @@ namespace {
 constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::size_t kSharesShown = 6;
 
-std::string energy_text(Joules e) {
-  const double kwh = e.base_units() / kJoulesPerKwh;
-  if (kwh >= 1e6) return significant(kwh * 1e-6) + " GWh";
-  if (kwh >= 1e3) return significant(kwh * 1e-3) + " MWh";
-  if (kwh >= 1) return significant(kwh) + " kWh";
-  return significant(e.base_units() * 1e-3) + " kJ";
-}
-
 /// "cooling_and_distribution" -> "cooling and distribution".
 std::string words(std::string_view name) {
   std::string text(name);
@@ -76,15 +68,25 @@ std::string bill_text(const EnergyBill& bill, const CostSpec& prices) {
 
 }  // namespace
 
+std::string energy_text(Joules e) {
+  const double kwh = e.base_units() / kJoulesPerKwh;
+  if (kwh >= 1e6) return significant(kwh * 1e-6) + " GWh";
+  if (kwh >= 1e3) return significant(kwh * 1e-3) + " MWh";
+  if (kwh >= 1) return significant(kwh) + " kWh";
+  return significant(e.base_units() * 1e-3) + " kJ";
+}
+
 std::string capital_text(const CapitalReport& capital) {
   return fmt::format("{} USD to be spent (machines {}, network {}, building {})",
                      compact(capital.total_usd()), compact(capital.machines_usd),
                      compact(capital.network_usd), compact(capital.building_usd));
 }
 
-std::vector<Fact> power_facts(const RunResult& result) {
-  const StepPower& power = *result.power;
-  const Scenario& s = result.scenario;
+std::vector<Fact> power_facts(const RunResult& result) { return power_facts(powered_step(result)); }
+
+std::vector<Fact> power_facts(const PoweredStep& step) {
+  const StepPower& power = step.power;
+  const Scenario& s = step.scenario;
   const auto range = [](const PowerSeries& series) {
     return fmt::format("{} (from {} to {})", power_text(mean_power(series)),
                        power_text(trough_power(series)), power_text(peak_power(series)));
@@ -114,11 +116,10 @@ std::vector<Fact> power_facts(const RunResult& result) {
                    power_text(power.gpu_nameplate), power_text(mean_power(power.facility))));
   line("Ramp", fmt::format("{} MW/s over {}", significant(power.ramp_w_per_s * 1e-6),
                            duration_text(s.power->ramp_window.base_units())));
-  line("Energy",
-       fmt::format("{} a step, {} J per token", energy_text(power.energy()),
-                   significant(power.energy().base_units() / result.report.tokens_per_step)));
+  line("Energy", fmt::format("{} a step, {} J per token", energy_text(power.energy()),
+                             significant(power.energy().base_units() / step.tokens)));
   line("Goes into", shares_text(power));
-  const EnergyBill bill = energy_bill(result);
+  const EnergyBill bill = energy_bill(step);
   line("Bill", bill_text(bill, s.power->cost));
   if (bill.cost.capital.total_usd() > 0) line("Capital", capital_text(bill.cost.capital));
   if (power.site_nodes) {

@@ -1,0 +1,142 @@
+// Power and money of several jobs on one fabric: a job alone is the scenario by itself, and the
+// parts add up to the whole.
+#include <doctest/doctest.h>
+#include <initializer_list>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/input_error.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/answer/answer.hpp"
+#include "sim/scenario/feature_rules.hpp"
+#include "tests/support/presets.hpp"
+
+namespace lockstep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json drawing_job() {
+  return Json::parse(R"({"model": "llama3_8b", "stack": "megatron_core",
+    "parallelism": {"data": 32, "sharding": "zero1"}, "recompute": "full",
+    "batch": {"sequences": 32, "micro": 1, "tokens": 8192}})");
+}
+Json drawing_cluster(int nodes) {
+  return {{"node", "dgx_h100"},
+          {"nodes", nodes},
+          {"fabric",
+           {{"kind", "fat_tree"},
+            {"routing", "spray"},
+            {"leaf_ports_down", 16},
+            {"leaf_oversubscription", 4}}}};
+}
+Json priced() {
+  return {{"usd_per_gpu", 30000},
+          {"usd_per_node", 100000},
+          {"usd_per_kwh", 0.1},
+          {"people_usd_per_hour", 50},
+          {"years", 4}};
+}
+/// A job on every other node of a cluster, from each of `firsts`.
+Json shared_drawing(int nodes, std::initializer_list<int> firsts, int stride) {
+  Json out = {{"cluster", drawing_cluster(nodes)}, {"steps", 2}, {"power", Json::object()}};
+  out["cost"] = priced();
+  out["price"] = {{"usd_per_gpu_hour", 2}};
+  for (const int first : firsts) {
+    Json job = drawing_job();
+    job["name"] = "job" + std::to_string(first);
+    job["nodes"] = {{"first", first}, {"count", 4}, {"stride", stride}};
+    out["jobs"].push_back(job);
+  }
+  return out;
+}
+ScenarioAnswer answer_of_drawing(const Json& scenario) {
+  return answer_text("t.json", write_json(scenario), test::presets());
+}
+double drawn(const ScenarioAnswer& answer, const std::string& name) {
+  CAPTURE(name);
+  const std::optional<double> number = answer.number(name);
+  REQUIRE(number);
+  return *number;
+}
+
+}  // namespace
+
+TEST_CASE("shared power: a job alone draws and costs what its scenario by itself does") {
+  const ScenarioAnswer shared = answer_of_drawing(shared_drawing(4, {0}, 1));
+  Json alone = drawing_job();
+  alone["cluster"] = drawing_cluster(4);
+  alone["power"] = Json::object();
+  alone["cost"] = priced();
+  const ScenarioAnswer step = answer_of_drawing(alone);
+  const auto same = [&](const char* of_job, double by_itself) {
+    CAPTURE(of_job);
+    CHECK(drawn(shared, of_job) == doctest::Approx(by_itself).epsilon(1e-6));
+  };
+  same("jobs.job0.power.energy_per_step_j", drawn(step, "energy_per_step_j"));
+  same("jobs.job0.power.facility_mean_w", drawn(step, "facility_mean_w"));
+  same("jobs.job0.power.gpu_mean_w", drawn(step, "power.gpu.mean_w"));
+  same("jobs.job0.power.joules_per_token", drawn(step, "joules_per_token"));
+  same("jobs.job0.power.owned_usd_per_hour",
+       drawn(step, "owned_usd") / drawn(step, "step_s") * 3600);
+  same("facility_mean_w", drawn(step, "facility_mean_w"));
+  CHECK(drawn(shared, "idle_w") == 0);
+  CHECK(drawn(shared, "rent_usd_per_hour") == 64);
+}
+
+TEST_CASE("shared power: jobs and idle nodes add up; who waits draws less for longer") {
+  const ScenarioAnswer both = answer_of_drawing(shared_drawing(12, {0, 1}, 2));
+  const ScenarioAnswer one = answer_of_drawing(shared_drawing(12, {0}, 2));
+  const auto sum = [&](const std::string& name) {
+    return drawn(both, "jobs.job0." + name) + drawn(both, "jobs.job1." + name);
+  };
+  CHECK(drawn(both, "idle_w") > 0);
+  CHECK(drawn(both, "facility_mean_w") ==
+        doctest::Approx(sum("power.facility_mean_w") + drawn(both, "idle_w")));
+  // Four of twelve nodes are nobody's, and cost too.
+  CHECK(sum("power.owned_usd_per_hour") < drawn(both, "owned_usd_per_hour"));
+  CHECK(sum("power.owned_usd_per_hour") > 0.6 * drawn(both, "owned_usd_per_hour"));
+  CHECK(sum("rent_usd_per_hour") == 2 * 64);
+  CHECK(drawn(both, "rent_usd_per_hour") == 2 * 96);
+  REQUIRE(drawn(both, "jobs.job0.step_s") > 1.01 * drawn(one, "jobs.job0.step_s"));
+  CHECK(drawn(both, "jobs.job0.power.gpu_mean_w") < drawn(one, "jobs.job0.power.gpu_mean_w"));
+  CHECK(drawn(both, "jobs.job0.power.energy_per_step_j") >
+        drawn(one, "jobs.job0.power.energy_per_step_j"));
+  CHECK(drawn(one, "idle_w") == doctest::Approx(2 * drawn(both, "idle_w")));
+}
+
+TEST_CASE("shared power: a site's limit is held against all jobs at once") {
+  Json scenario = shared_drawing(12, {0, 1}, 2);
+  scenario["power"] = {{"site_limit", "10 kW"}};
+  const ScenarioAnswer answer = answer_of_drawing(scenario);
+  CHECK(drawn(answer, "site_limit_w") == 10e3);
+  CHECK(drawn(answer, "site_peak_w") >= drawn(answer, "facility_mean_w"));
+  CHECK(drawn(answer, "site_excess_w") == doctest::Approx(drawn(answer, "site_peak_w") - 10e3));
+}
+
+TEST_CASE("shared power: without power and price a mix has none of it, beside a service neither") {
+  Json plain = shared_drawing(4, {0}, 1);
+  for (const char* key : {"power", "cost", "price"}) plain.erase(key);
+  const ScenarioAnswer answer = answer_of_drawing(plain);
+  for (const char* name : {"facility_mean_w", "idle_w", "rent_usd_per_hour", "site_peak_w"}) {
+    CAPTURE(name);
+    CHECK_FALSE(answer.number(name));
+  }
+  Json serves = plain;
+  serves["serving"] = Json::object();
+  serves["power"] = Json::object();
+  const JsonCursor root = JsonCursor::parse("t.json", write_json(serves));
+  try {
+    check_features(root, false, false);
+    FAIL_CHECK("was allowed");
+  } catch (const InputError& error) {
+    CHECK(error.problem().pointer == "/power");
+    CHECK(error.problem().allowed ==
+          "no such key beside \"jobs\": power and money of a service are those of its pools, not of "
+          "trainings beside it");
+  }
+}
+
+}  // namespace lockstep
