@@ -25,6 +25,7 @@ const std::string kChatScenario = kServingFolder + "llama3-70b-h100-chat.json";
 const std::string kTwoPools = kServingFolder + "deepseek-r1-b200-pools.json";
 const std::string kScaling = kServingFolder + "llama3-8b-h100-scaling.json";
 const std::string kConversations = kServingFolder + "llama3-70b-h100-conversations.json";
+const std::string kDocuments = kServingFolder + "llama3-70b-h100-documents.json";
 const std::string kBeside = kServingFolder + "beside-training.json";
 const std::string kClosedLoop = kServingFolder + "llama3-70b-b200-clients.json";
 
@@ -65,6 +66,29 @@ TEST_CASE("lockstep run: what the conversations' scenario expects of its cache, 
       lockstep_with({"run", kConversations, "--set", "serving.batching.prefix_cache=false"});
   CHECK(without.exit == Exit::assertion_missed);
   CHECK(without.err.starts_with("expectation missed: prefix_found_share>0.9: "));
+}
+
+TEST_CASE("lockstep run: long documents are found in all tiers, and nothing replaces these") {
+  const nlohmann::json answer = served({kDocuments});
+  for (const nlohmann::json& bound : answer.at("claim").at("bounds")) {
+    CHECK(bound.at("kept") == true);
+  }
+  const nlohmann::json& tiers = answer.at("cache_tiers").at("tiers");
+  REQUIRE(tiers.size() == 3);
+  double found = number(answer, "/cache_tiers/gpu_found_share");
+  for (const nlohmann::json& tier : tiers) {
+    CHECK(number(tier, "/found_share") > 0.01);
+    found += number(tier, "/found_share");
+  }
+  CHECK(tiers[1]["name"] == "disk");
+  CHECK(found == doctest::Approx(number(answer, "/prefix_found_share")));
+  for (const char* change : {"serving.cache_tiers.reuse=recompute",
+                             R"(serving.cache_tiers={"host": {"memory": "1 TB"}})"}) {
+    CAPTURE(change);
+    const Ran ran = lockstep_with({"run", kDocuments, "--set", change});
+    CHECK(ran.exit == Exit::assertion_missed);
+    CHECK(ran.err.starts_with("expectation missed: prefix_found_share>0.9: "));
+  }
 }
 
 TEST_CASE("lockstep run: prompts on one kind of GPU, decoding on another, each by its name") {
