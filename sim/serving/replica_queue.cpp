@@ -113,6 +113,7 @@ void ReplicaQueue::begin_work(std::uint32_t request, const HeldPrompt& held, Run
   if (r.scheduled >= 0) return;
   r.scheduled = now;
   r.found = static_cast<std::int32_t>(prefixes_.blocks(held.node) * rules_.block);
+  r.loaded = static_cast<std::int32_t>(held.behind() * rules_.block);
   if (tiers_) tiers_->count(held);
 }
 

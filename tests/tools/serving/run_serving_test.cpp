@@ -310,6 +310,53 @@ TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") 
         std::string::npos);
 }
 
+TEST_CASE("lockstep run: what a scrape of vLLM and LMCache would read of the cache tiers") {
+  const test::TemporaryFolder folder;
+  const std::string metrics = folder.path() + "/m.prom";
+  const std::vector<std::string> args{"run", kDocuments, "--metrics", metrics, "--format"};
+  std::vector<std::string> json = args, csv = args;
+  json.emplace_back("json");
+  csv.emplace_back("csv");
+  const Ran ran = lockstep_with(json);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const nlohmann::json answer = nlohmann::json::parse(ran.out);
+  const std::string text = read_text_file(metrics);
+  const auto read = [&](const std::string& name, const std::string& labels = {}) {
+    const std::string line = "\n" + name + "{model_name=\"llama3_70b\"" + labels + "} ";
+    const std::size_t at = text.find(line);
+    REQUIRE_MESSAGE(at != std::string::npos, line);
+    return std::stod(text.substr(at + line.size()));
+  };
+  const auto source = [&](const std::string& name) {
+    return read("vllm:prompt_tokens_by_source_total", ",source=\"" + name + "\"");
+  };
+  const double asked = read("vllm:prefix_cache_queries_total");
+  CHECK(source("local_compute") + source("local_cache_hit") + source("external_kv_transfer") ==
+        asked);
+  CHECK(source("local_cache_hit") == read("vllm:prefix_cache_hits_total"));
+  CHECK(source("external_kv_transfer") == read("vllm:external_prefix_cache_hits_total"));
+  CHECK(read("lmcache:num_hit_tokens_total") == read("vllm:external_prefix_cache_hits_total"));
+  CHECK(read("vllm:prompt_tokens_cached_total") / asked ==
+        doctest::Approx(number(answer, "/prefix_found_share")));
+  const nlohmann::json& tiers = answer.at("cache_tiers").at("tiers");
+  double hits = 0;
+  for (const nlohmann::json& tier : tiers) {
+    const std::string label = ",tier=\"" + tier.at("name").get<std::string>() + "\"";
+    hits += read("lockstep:cache_tier_hit_tokens_total", label);
+    CHECK(read("lockstep:cache_tier_load_bytes_total", label) ==
+          doctest::Approx(number(tier, "/loaded_bytes")));
+  }
+  CHECK(hits == source("external_kv_transfer"));
+  CHECK(read("vllm:kv_offload_load_bytes_total") ==
+        doctest::Approx(number(tiers[0], "/loaded_bytes")));
+  CHECK(read("lmcache:local_cache_usage") == doctest::Approx(number(tiers[0], "/held_bytes")));
+  CHECK(read("lmcache:local_storage_usage") == doctest::Approx(number(tiers[1], "/held_bytes")));
+  CHECK(read("lmcache:num_remote_read_bytes_total") ==
+        doctest::Approx(number(tiers[2], "/loaded_bytes")));
+  const Ran rows = lockstep_with(csv);
+  CHECK(rows.out.find(",found_tokens,external_computed_tokens\n") != std::string::npos);
+}
+
 TEST_CASE("lockstep run, serving: an option that a service would not follow is refused") {
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"--profile", "h100_sxm5_measured"},
