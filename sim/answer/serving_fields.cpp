@@ -57,7 +57,7 @@ const FieldTable<ServingPoolReport>& serving_pool_fields() {
                [](const Of& p) { return p.fullest; })
           .add("passes", "Passes of all replicas.", [](const Of& p) { return p.passes; })
           .add("preemptions", Better::less,
-               "How often a request had to leave a full cache and was computed again.",
+               "How often a request had to leave a full cache and was computed again, or swapped.",
                [](const Of& p) { return p.preempted; })
           .add("replicas_on", "Replicas that were switched on, on average.",
                [](const Of& p) { return p.on; })
@@ -121,7 +121,7 @@ const FieldTable<ServingTier>& serving_tier_fields() {
   using Of = ServingTier;
   static const FieldTable<Of> fields =
       FieldTable<Of>()
-          .add("name", "Which it is: host or remote.", [](const Of& t) { return t.name; })
+          .add("name", "Which it is: host, disk or remote.", [](const Of& t) { return t.name; })
           .add("capacity_bytes", "Of all replicas together.",
                [](const Of& t) { return t.capacity_bytes; })
           .add("found_share", Better::more,
@@ -144,14 +144,25 @@ const FieldTable<ServingTierReport>& serving_tiers_fields() {
           .add("gpu_found_share", Better::more,
                "Of the tokens of prompts those whose keys and values the GPUs held.",
                [](const Of& t) { return t.gpu_found_share; })
+          .add(
+              "recomputed_share", Better::less,
+              "Of these tokens those that slower memory held and that were computed again, as that "
+              "was sooner done.",
+              [](const Of& t) { return t.recomputed_share; })
           .add("loads", "Requests for which anything was loaded, each time.",
                [](const Of& t) { return t.loads; })
           .add("load_s", Better::less,
                "From when a load is asked for until all is there, on average.",
                [](const Of& t) { return t.load_s; })
-          .add("stall_s", Better::less, "That passes waited for loads, of all replicas together.",
+          .add("stall_s", Better::less,
+               "That passes waited for loads and swaps, of all replicas together.",
                [](const Of& t) { return t.stall_s; })
-          .list("tiers", "Host memory and the remote pool, where there are such.",
+          .add("swaps",
+               "How often a sequence went to host memory, as the cache was full; of both pools.",
+               [](const Of& t) { return t.swaps; })
+          .add("swapped_bytes", "Keys and values of these, out and back.",
+               [](const Of& t) { return t.swapped_bytes; })
+          .list("tiers", "Host memory, drives and the remote pool, where there are such.",
                 serving_tier_fields(), [](const Of& t) -> const auto& { return t.tiers; });
   return fields;
 }

@@ -17,6 +17,7 @@ struct ServedRequest {
   std::int32_t whole = -1;   ///< its prompt and answer there, where a later one begins with both
   std::int32_t next = -1;    ///< sent when this one has ended and its user has thought
   std::int32_t found = 0;    ///< tokens of the prompt that a replica held already
+  std::int32_t loaded = 0;   ///< of these: from memory behind its GPUs
   RunTime think = 0;         ///< of the user before this one, where it follows another
   RunTime scheduled = -1;    ///< first pass that worked on it began
   RunTime first = -1;        ///< its first token was there

@@ -13,6 +13,7 @@
 
 #include "models/generation/engine.hpp"
 #include "models/spec/transformer.hpp"
+#include "sim/scenario/cache_policy.hpp"
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/prefix_tree.hpp"
@@ -87,14 +88,22 @@ struct ServingTiers {
     Bytes memory;                               ///< of a node; a replica has the part of its GPUs
     std::optional<BytesPerSecond> bandwidth{};  ///< of a GPU; else what copies reach
   };
+  struct Disk {
+    Bytes memory;              ///< of a node's drives; a replica has the part of its GPUs
+    BytesPerSecond bandwidth;  ///< out of them, all replicas of the node together
+    Seconds latency{1e-4};     ///< of each load
+  };
   struct Remote {
     Bytes memory;              ///< of the pool that all replicas share
     BytesPerSecond bandwidth;  ///< out of it, all replicas together
     Seconds latency{1e-3};     ///< of each load
   };
   std::optional<Host> host{};
+  std::optional<Disk> disk{};
   std::optional<Remote> remote{};
   std::optional<CacheLoad> load{};  ///< else as the engine does
+  CacheReuse reuse = CacheReuse::fastest;
+  CachePreemption preemption = CachePreemption::fastest;  ///< recompute, without a host
 };
 
 /// What is measured of a request, or between its tokens.

@@ -16,15 +16,21 @@ void declare_host_tier(const DeclaredMembers& member, ServingTiers::Host& out) {
                   "the host's memory bandwidth");
 }
 
+void declare_disk_tier(const DeclaredMembers& member, ServingTiers::Disk& out) {
+  member.required("memory", out.memory, kTierMemory,
+                  "Of the drives of each node; a replica has the part of its GPUs for itself");
+  member.required("bandwidth", out.bandwidth, kTierRate,
+                  "Read from the drives of a node, all its replicas together");
+  member.optional("latency", out.latency, Interval{0, 10}, "Of each load; default: 0.1 ms");
+}
+
 void declare_remote_tier(const DeclaredMembers& member, ServingTiers::Remote& out) {
   member.required("memory", out.memory, kTierMemory, "Of the pool, which all replicas share");
   member.required("bandwidth", out.bandwidth, kTierRate, "Out of it, all replicas together");
   member.optional("latency", out.latency, Interval{0, 10}, "Of each load; default: 1 ms");
 }
 
-void check_host_tier(const JsonCursor& host, const ServingSpec& spec) {
-  const ServingTiers::Host& tier = *spec.tiers->host;
-  const NodeSpec& node = spec.node_of(spec.pools[0]);
+void check_host_tier(const JsonCursor& host, const NodeSpec& node, const ServingTiers::Host& tier) {
   if (!node.host) {
     if (!tier.bandwidth) {
       host.fail(fmt::format(R"("bandwidth" beside "memory": nobody said what the host of {} has)",
@@ -42,19 +48,35 @@ void check_host_tier(const JsonCursor& host, const ServingSpec& spec) {
 void declare_cache_tiers(const DeclaredMembers& member, ServingTiers& out) {
   member.optional("host", out.host, "Memory of the nodes that hold the replicas",
                   declare_host_tier);
+  member.optional("disk", out.disk, "Drives of these nodes (NVMe)", declare_disk_tier);
   member.optional("remote", out.remote, "A pool that replicas reach over their NICs",
                   declare_remote_tier);
   member.optional("load", out.load, kCacheLoadNames,
                   "asynchronous: beside passes of others; by_layer: beside the pass that needs "
                   "them; blocking: before it; default: as the engine does");
+  member.optional("reuse", out.reuse, kCacheReuseNames,
+                  "Of what a tier holds of a prompt: fastest: loaded where the first token comes "
+                  "sooner so, else computed again; default: fastest");
+  member.optional("preemption", out.preemption, kCachePreemptionNames,
+                  "Of a sequence that has to leave a full cache: swap: to host memory, while that "
+                  "has room; fastest: swapped where that takes less time than to compute it again; "
+                  "default: fastest; recompute without \"host\"");
 }
 
 void settle_cache_tiers(const JsonCursor& serving, ServingSpec& out) {
   if (!out.tiers) return;
   const JsonCursor at = serving.at("cache_tiers");
-  if (!out.tiers->host && !out.tiers->remote) at.fail(R"("host", "remote" or both)");
+  if (!out.tiers->host && !out.tiers->disk && !out.tiers->remote) {
+    at.fail(R"("host", "disk", "remote" or several of them)");
+  }
   if (!out.prefix_cache) at.fail(R"(no such key where "batching" has "prefix_cache": false)");
-  if (out.tiers->host) check_host_tier(at.at("host"), out);
+  if (out.tiers->host) {
+    for (const ServingPool& pool : out.pools) {
+      check_host_tier(at.at("host"), out.node_of(pool), *out.tiers->host);
+    }
+  } else if (out.tiers->preemption == CachePreemption::swap) {
+    at.at("preemption").fail(R"("host" beside "swap": sequences go to host memory)");
+  }
   if (out.tiers->load) return;
   out.tiers->load = out.pools[0].engine.serving->cache_load;
   out.assumptions.push_back(fmt::format("cache_tiers: load {} (not given; as {} does)",

@@ -1,6 +1,7 @@
 #include "sim/serving/cache_tiers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <ranges>
 
@@ -13,7 +14,37 @@ RunTime after_others(RunTime& until, Seconds takes, RunTime now) {
   return until;
 }
 
+/// Through what the loads of a replica's groups of ranks come, all of which `until` then has.
+std::vector<std::vector<PortLoad>> loads_of(const std::vector<std::vector<PortLoad>>& all,
+                                            std::size_t first, std::size_t groups,
+                                            std::vector<RunTime>& until) {
+  std::vector<std::vector<PortLoad>> out;
+  for (std::size_t group = first; group < first + groups; ++group) {
+    out.push_back(all.empty() ? std::vector{PortLoad{.port = group}} : all[group]);
+    for (const PortLoad& load : out.back()) {
+      if (load.port >= until.size()) until.resize(load.port + 1, 0);
+    }
+  }
+  return out;
+}
+
+/// The group through whose ports all that was asked for is there first.
+const std::vector<PortLoad>& free_first(const std::vector<std::vector<PortLoad>>& groups,
+                                        const std::vector<RunTime>& until) {
+  const auto busy = [&](const std::vector<PortLoad>& group) {
+    RunTime latest = 0;
+    for (const PortLoad& load : group) latest = std::max(latest, until[load.port]);
+    return latest;
+  };
+  return *std::ranges::min_element(groups, {}, busy);
+}
+
 }  // namespace
+
+Seconds TierPlan::added(Seconds load_time, Seconds work) const {
+  const double parts = load == CacheLoad::by_layer ? layers : 1;
+  return std::max(load_time / parts, load_time + work / parts - work);
+}
 
 std::int64_t tier_blocks(double tokens, int block) {
   constexpr double kWithoutEnd = 1e15;
@@ -31,11 +62,16 @@ TierFlow& TierFlow::operator+=(const TierFlow& o) {
 TierAccount& TierAccount::operator+=(const TierAccount& o) {
   gpu += o.gpu;
   host += o.host;
+  disk += o.disk;
   remote += o.remote;
+  recomputed += o.recomputed;
   loads += o.loads;
   loading += o.loading;
   stalled += o.stalled;
+  swaps += o.swaps;
+  moved += o.moved;
   of_host += o.of_host;
+  of_disk += o.of_disk;
   return *this;
 }
 
@@ -44,12 +80,23 @@ void TierStore::write(const PrefixPiece& piece) {
     order_.splice(order_.end(), order_, at->second);
     return;
   }
-  if (capacity_ == 0 || piece.blocks > capacity_) return;
+  if (capacity_ == 0 || piece.blocks > capacity_ - reserved_) return;
   order_.push_back(piece);
   held_.emplace(piece.node, std::prev(order_.end()));
   flow_.written += piece.blocks;
   flow_.held += piece.blocks;
-  while (flow_.held > capacity_) {
+  make_room();
+}
+
+bool TierStore::reserve(std::int64_t blocks) {
+  if (blocks > capacity_ - reserved_) return false;
+  reserved_ += blocks;
+  make_room();
+  return true;
+}
+
+void TierStore::make_room() {
+  while (flow_.held > capacity_ - reserved_) {
     const PrefixPiece oldest = order_.front();
     order_.pop_front();
     held_.erase(oldest.node);
@@ -61,6 +108,7 @@ void TierStore::write(const PrefixPiece& piece) {
 void TierStore::clear() {
   flow_.left += flow_.held;
   flow_.held = 0;
+  reserved_ = 0;
   held_.clear();
   order_.clear();
 }
@@ -70,34 +118,39 @@ ReplicaTiers::ReplicaTiers(const TierPlan& plan, std::size_t replica, int block,
       block_(block),
       remote_(&remote),
       host_(tier_blocks(plan.host_tokens, block)),
-      links_(static_cast<std::size_t>(plan.groups), 0) {
-  const std::size_t first = replica * links_.size();
-  for (std::size_t group = first; group < first + links_.size(); ++group) {
-    ports_.push_back(plan.ports.empty() ? std::vector{PortLoad{.port = group}} : plan.ports[group]);
-    for (const PortLoad& load : ports_.back()) {
-      if (load.port >= remote.ports.size()) remote.ports.resize(load.port + 1, 0);
-    }
-  }
-}
+      disk_(tier_blocks(plan.disk_tokens, block)),
+      links_(static_cast<std::size_t>(plan.groups), 0),
+      out_links_(links_.size(), 0),
+      ports_(loads_of(plan.ports, replica * links_.size(), links_.size(), remote.ports)),
+      drives_(loads_of(plan.drives, replica * links_.size(), links_.size(), remote.drives)) {}
 
-HeldPrompt ReplicaTiers::find(const PrefixCache& gpu, std::int32_t node,
-                              std::int64_t most_tokens) const {
-  HeldPrompt out;
-  out.node = gpu.longest(node, most_tokens);
-  out.gpu = gpu.blocks(out.node);
+std::vector<HeldPrompt> ReplicaTiers::find(const PrefixCache& gpu, std::int32_t node,
+                                           std::int64_t most_tokens) const {
+  struct Tier {
+    const TierStore* store;
+    std::int64_t HeldPrompt::* blocks;
+  };
+  // In the order in which LMCache looks: memory, drives, remote.
+  const std::array tiers{Tier{&host_, &HeldPrompt::host}, Tier{&disk_, &HeldPrompt::disk},
+                         Tier{&remote_->store, &HeldPrompt::remote}};
+  HeldPrompt held;
+  held.node = gpu.longest(node, most_tokens);
+  held.gpu = gpu.blocks(held.node);
   std::vector<std::int32_t> behind;  // what the GPUs hold, the longest first
-  for (; node != out.node; node = gpu.parent(node)) {
+  for (; node != held.node; node = gpu.parent(node)) {
     if (gpu.blocks(node) * block_ <= most_tokens) behind.push_back(node);
   }
+  std::vector<HeldPrompt> out{held};
+  auto before = tiers.end();
   for (const std::int32_t next : behind | std::views::reverse) {
-    if (host_.holds(next)) {
-      out.host += gpu.own_blocks(next);
-    } else if (remote_->store.holds(next)) {
-      out.remote += gpu.own_blocks(next);
-    } else {
-      break;
-    }
-    out.node = next;
+    const auto tier = std::ranges::find_if(
+        tiers, [next](const TierStore* store) { return store->holds(next); }, &Tier::store);
+    if (tier == tiers.end()) break;
+    held.*(tier->blocks) += gpu.own_blocks(next);
+    held.node = next;
+    if (tier != before) out.emplace_back();
+    out.back() = held;
+    before = tier;
   }
   return out;
 }
@@ -105,58 +158,102 @@ HeldPrompt ReplicaTiers::find(const PrefixCache& gpu, std::int32_t node,
 void ReplicaTiers::write(std::vector<PrefixPiece>& pieces) {
   for (const PrefixPiece& piece : pieces) {
     host_.write(piece);
+    disk_.write(piece);
     remote_->store.write(piece);
   }
   pieces.clear();
 }
 
-/// To the group whose ports are free first.
-RunTime ReplicaTiers::load_remote(double tokens, RunTime now) {
-  const auto busy = [&](const std::vector<PortLoad>& group) {
-    RunTime until = 0;
-    for (const PortLoad& load : group) until = std::max(until, remote_->ports[load.port]);
-    return until;
-  };
-  RunTime there = after_others(remote_->until, tokens * plan_->pool_token, now);
-  for (const PortLoad& load : *std::ranges::min_element(ports_, {}, busy)) {
-    const Seconds takes = load.share * tokens * plan_->remote_token;
-    there = std::max(there, after_others(remote_->ports[load.port], takes, now));
+Seconds ReplicaTiers::host_time(std::int64_t blocks) const {
+  return static_cast<double>(blocks * block_) * plan_->host_token;
+}
+
+/// Each tier's part comes to the group that is free first; what drives read goes to the GPUs over
+/// the host's link too.
+std::vector<ReplicaTiers::Claim> ReplicaTiers::claims(const HeldPrompt& held) {
+  const auto tokens = [&](std::int64_t blocks) { return static_cast<double>(blocks * block_); };
+  std::vector<Claim> out;
+  if (held.host + held.disk > 0) {
+    out.push_back({&*std::ranges::min_element(links_), host_time(held.host + held.disk)});
   }
-  return there + to_run_time(plan_->remote_latency);
+  if (held.disk > 0) {
+    for (const PortLoad& load : free_first(drives_, remote_->drives)) {
+      const Seconds takes = load.share * tokens(held.disk) * plan_->disk_token;
+      out.push_back({&remote_->drives[load.port], takes, plan_->disk_latency});
+    }
+  }
+  if (held.remote > 0) {
+    const Seconds pool = tokens(held.remote) * plan_->pool_token;
+    out.push_back({&remote_->until, pool, plan_->remote_latency});
+    for (const PortLoad& load : free_first(ports_, remote_->ports)) {
+      const Seconds takes = load.share * tokens(held.remote) * plan_->remote_token;
+      out.push_back({&remote_->ports[load.port], takes, plan_->remote_latency});
+    }
+  }
+  return out;
+}
+
+Seconds ReplicaTiers::load_time(const HeldPrompt& held, RunTime now) {
+  Seconds out{};
+  for (const Claim& claim : claims(held)) {
+    const Seconds others = to_seconds(std::max<RunTime>(0, *claim.until - now));
+    out = std::max(out, others + claim.takes + claim.latency);
+  }
+  return out;
 }
 
 RunTime ReplicaTiers::load(const HeldPrompt& held, RunTime now) {
-  if (held.host + held.remote == 0) return now;
-  const auto tokens = [&](std::int64_t blocks) { return static_cast<double>(blocks * block_); };
+  if (held.behind() == 0) return now;
   RunTime there = now;
-  if (held.host > 0) {
-    RunTime& link = *std::ranges::min_element(links_);
-    there = after_others(link, tokens(held.host) * plan_->host_token, now);
-    host_.load(held.host);
+  for (const Claim& claim : claims(held)) {
+    const RunTime passed = after_others(*claim.until, claim.takes, now);
+    there = std::max(there, passed + to_run_time(claim.latency));
   }
-  if (held.remote > 0) {
-    there = std::max(there, load_remote(tokens(held.remote), now));
-    remote_->store.load(held.remote);
-  }
+  host_.load(held.host);
+  disk_.load(held.disk);
+  remote_->store.load(held.remote);
   ++account_.loads;
   account_.loading += there - now;
   return there;
 }
 
+Seconds ReplicaTiers::swap_time(std::int64_t blocks, RunTime now) const {
+  const RunTime until = *std::ranges::min_element(out_links_);
+  return to_seconds(std::max<RunTime>(0, until - now)) + 2 * host_time(blocks);
+}
+
+RunTime ReplicaTiers::swap_out(std::int64_t blocks, RunTime now) {
+  if (!host_.reserve(blocks)) return -1;
+  ++account_.swaps;
+  account_.moved += blocks;
+  return after_others(*std::ranges::min_element(out_links_), host_time(blocks), now);
+}
+
+RunTime ReplicaTiers::swap_in(std::int64_t blocks, std::int64_t held, RunTime now) {
+  host_.free(blocks);
+  account_.moved += blocks - held;
+  return after_others(*std::ranges::min_element(links_), host_time(blocks - held), now);
+}
+
 void ReplicaTiers::count(const HeldPrompt& held) {
   account_.gpu += held.gpu;
   account_.host += held.host;
+  account_.disk += held.disk;
   account_.remote += held.remote;
+  account_.recomputed += held.recomputed;
 }
 
 void ReplicaTiers::lose() {
   host_.clear();
+  disk_.clear();
   std::ranges::fill(links_, 0);
+  std::ranges::fill(out_links_, 0);
 }
 
 TierAccount ReplicaTiers::account() const {
   TierAccount out = account_;
   out.of_host = host_.flow();
+  out.of_disk = disk_.flow();
   return out;
 }
 

@@ -16,7 +16,7 @@ ReplicaQueue::ReplicaQueue(const ReplicaRules& rules, PassClock& clock,
       prefixes_(rules.prefixes, rules.block),
       capacity_(static_cast<std::int64_t>(std::min(rules.cache_tokens / rules.block, 1e15))) {
   assert(rules.block >= 1 && rules.pass_tokens >= 1 && rules.most_sequences >= 1);
-  if (rules.tiers == nullptr || rules.prefixes == nullptr) return;
+  if (rules.tiers == nullptr) return;
   tiers_.emplace(*rules.tiers, rules.replica, rules.block, *rules.remote);
 }
 
@@ -45,15 +45,56 @@ void ReplicaQueue::work_on(Piece& piece, std::int64_t& budget) {
 }
 
 /// The last token of a prompt is always worked on: the answer's first one comes of it.
-HeldPrompt ReplicaQueue::held_of(const ServedRequest& r) const {
+HeldPrompt ReplicaQueue::on_gpus(const ServedRequest& r) const {
   if (rules_.prefixes == nullptr) return {};
-  if (tiers_) return tiers_->find(prefixes_, r.prefix, r.input - 1);
   const std::int32_t node = prefixes_.longest(r.prefix, r.input - 1);
   return {.node = node, .gpu = prefixes_.blocks(node)};
 }
 
+/// By how much so many tokens of a prompt behind those that are done make a pass longer.
+Seconds ReplicaQueue::time_of_prompt(std::int64_t done, std::int64_t tokens) {
+  PassLoad load;
+  if (rules_.order == PassOrder::mixed && running_ > 0) {
+    load.sequences = static_cast<int>(running_);
+    load.context = static_cast<double>(context_);
+  }
+  const Seconds without = load.sequences > 0 ? clock_.pass(load).total() : Seconds{};
+  load.prompts = 1;
+  load.prompt_tokens = static_cast<double>(tokens);
+  load.prompt_pairs =
+      load.prompt_tokens * (static_cast<double>(done) + 0.5 * (load.prompt_tokens + 1));
+  return clock_.pass(load).total() - without;
+}
+
+/// What its work begins behind: all that is held of it, or, where that is sooner done, only as much
+/// as is worth a load. The estimate has the loads that are under way and the sequences that run.
+HeldPrompt ReplicaQueue::chosen_of(const ServedRequest& r, std::int32_t target, RunTime now) {
+  if (!tiers_ || rules_.prefixes == nullptr) return on_gpus(r);
+  const TierPlan& plan = tiers_->plan();
+  const std::vector<HeldPrompt> cuts = tiers_->find(prefixes_, r.prefix, r.input - 1);
+  std::size_t best = plan.reuse == CacheReuse::recompute ? 0 : cuts.size() - 1;
+  if (plan.reuse == CacheReuse::fastest && cuts.size() > 1) {
+    const auto ends = [&](const HeldPrompt& held) {
+      const std::int64_t done = prefixes_.blocks(held.node) * rules_.block;
+      const Seconds work = time_of_prompt(done, target - done);
+      return work + plan.added(tiers_->load_time(held, now), work);
+    };
+    Seconds least = ends(cuts[best]);
+    for (std::size_t shorter = cuts.size() - 1; shorter-- > 0;) {
+      const Seconds time = ends(cuts[shorter]);
+      if (time >= least) continue;
+      least = time;
+      best = shorter;
+    }
+  }
+  HeldPrompt out = cuts[best];
+  out.recomputed = cuts.back().behind() - out.behind();
+  return out;
+}
+
 std::int64_t ReplicaQueue::found_of(const ServedRequest& r) const {
-  const HeldPrompt held = held_of(r);
+  if (!tiers_ || rules_.prefixes == nullptr) return on_gpus(r).gpu * rules_.block;
+  const HeldPrompt held = tiers_->find(prefixes_, r.prefix, r.input - 1).back();
   return (held.gpu + held.host) * rules_.block;
 }
 
@@ -72,6 +113,7 @@ void ReplicaQueue::begin_work(std::uint32_t request, const HeldPrompt& held, Run
   if (r.scheduled >= 0) return;
   r.scheduled = now;
   r.found = static_cast<std::int32_t>(prefixes_.blocks(held.node) * rules_.block);
+  r.loaded = static_cast<std::int32_t>(held.behind() * rules_.block);
   if (tiers_) tiers_->count(held);
 }
 
@@ -87,20 +129,22 @@ RunTime ReplicaQueue::next_loaded() const {
 void ReplicaQueue::take_loaded(RunTime now) {
   for (const Loading& each : loading_) {
     if (each.there > now) continue;
+    if (each.whole) {
+      join(each.piece.request, each.piece.target, now);
+      continue;
+    }
     begin_work(each.piece.request, each.held, now);
     partial_.push_back(each.piece);
   }
   std::erase_if(loading_, [&](const Loading& each) { return each.there <= now; });
 }
 
-/// Of a load of time t and a pass of time p with L layers, of which the first waits for its own
-/// part and the last is worked on when all is there: max(p + t / L, t + p / L); t + p, where the
-/// pass waits for all.
+/// Of keys and values that a pass works with, and of swapped ones that leave it room.
 void ReplicaQueue::wait_for_loads() {
   const TierPlan& plan = tiers_->plan();
   const double parts = plan.load == CacheLoad::by_layer ? plan.layers : 1;
-  const Seconds load = to_seconds(awaited_), work = pass_.total();
-  const Seconds longer = std::max(load / parts, load + work / parts - work);
+  const Seconds load = to_seconds(awaited_);
+  const Seconds longer = plan.added(load, pass_.total());
   stall_ = to_run_time(longer);
   first_stall_ = to_run_time(load / parts);
   pass_.host += longer;
@@ -148,34 +192,36 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   const ServedRequest& r = requests_[id];
   const std::int32_t target = r.input + s.generated;
   const double later = rules_.decodes ? rules_.reserved * (r.output - s.generated) : 0;
-  const bool comes_whole = s.cached && s.visit == 0;
-  const HeldPrompt held = comes_whole ? HeldPrompt{} : held_of(r);
+  const bool swapped = s.swapped > 0, sent = s.cached && s.visit == 0;
+  const bool comes_whole = swapped || sent;
+  const HeldPrompt held = swapped ? on_gpus(r) : sent ? HeldPrompt{} : chosen_of(r, target, now);
   const std::int64_t shared = prefixes_.blocks(held.node);
   const std::int64_t asked = blocks(target + std::max(1.0, later)) - shared;
   const std::int64_t taken =
-      asked + prefixes_.unused_of(held.node) + held.host + held.remote + prefixes_.used();
+      asked + prefixes_.unused_of(held.node) + held.behind() + prefixes_.used();
   const bool alone = running_ == 0 && partial_.empty() && loading_.empty();
   if (!alone && std::max(used_, promised_) + taken > capacity_) return false;
   waiting_.pop_front();
-  const RunTime there = take_held(held, now);
+  RunTime there = take_held(held, now);
+  if (swapped) there = std::max(there, swap_in(id, shared, now));
   s.held = held.node;
   s.shared = static_cast<std::int32_t>(shared);
   s.promised = static_cast<std::int32_t>(asked);
   promised_ += asked;
-  // What comes from another pool has its first token: the next one takes a block of its own.
+  // What comes whole has its last token: the next one takes a block of its own.
   used_ += blocks(target + (comes_whole ? 0 : 1)) - shared;
   const Piece piece{
       .request = id, .done = static_cast<std::int32_t>(shared * rules_.block), .target = target};
   if (there > now && tiers_->plan().load == CacheLoad::asynchronous) {
-    loading_.push_back({there, piece, held});
+    loading_.push_back({there, piece, held, comes_whole});
     return true;
   }
+  awaited_ = std::max(awaited_, there - now);
   begin_work(id, held, now);
   if (comes_whole) {
     join(id, target, now);  // keys and values are there
     return true;
   }
-  awaited_ = std::max(awaited_, there - now);
   partial_.push_back(piece);
   work_on(partial_.back(), budget);
   return true;
@@ -217,31 +263,57 @@ void ReplicaQueue::release(std::uint32_t request) {
   s.running = false;
 }
 
-void ReplicaQueue::preempt_last() {
+void ReplicaQueue::preempt_last(RunTime now) {
   while (!alive(order_.back())) order_.pop_back();
   const std::uint32_t id = order_.back().request;
   order_.pop_back();
-  release(id);
   RequestState& s = states_[id];
+  const std::int64_t length = s.context + step_ - s.joined, shared = s.shared;
+  release(id);
   s.generated += static_cast<std::int32_t>(step_ - s.joined);
   ++requests_[id].preempted;
   ++preempted_;
   waiting_.push_front(id);
+  if (tiers_) swap_out(id, length, shared, now);
+}
+
+/// To host memory, where that has room and, unless it must be, is faster than to compute it again.
+/// The pass that needs its blocks waits until they are out.
+void ReplicaQueue::swap_out(std::uint32_t request, std::int64_t length, std::int64_t shared,
+                            RunTime now) {
+  const CachePreemption how = tiers_->plan().preemption;
+  if (how == CachePreemption::recompute) return;
+  const std::int64_t all = blocks(static_cast<double>(length)), done = shared * rules_.block;
+  if (how == CachePreemption::fastest &&
+      tiers_->swap_time(all, now) >= time_of_prompt(done, length - done)) {
+    return;
+  }
+  const RunTime there = tiers_->swap_out(all, now);
+  if (there < 0) return;
+  states_[request].swapped = static_cast<std::int32_t>(all);
+  awaited_ = std::max(awaited_, there - now);
+}
+
+/// When it will be there, of which the GPUs have the shared blocks.
+RunTime ReplicaQueue::swap_in(std::uint32_t request, std::int64_t shared, RunTime now) {
+  const std::int64_t all = states_[request].swapped;
+  states_[request].swapped = 0;
+  return tiers_->swap_in(all, shared, now);
 }
 
 /// Whether all that runs has room for its next tokens without anybody leaving.
-bool ReplicaQueue::make_room() {
+bool ReplicaQueue::make_room(RunTime now) {
   const std::int64_t before = preempted_;
-  while (running_ > 1 && used_ + prefixes_.used() > capacity_) preempt_last();
+  while (running_ > 1 && used_ + prefixes_.used() > capacity_) preempt_last(now);
   trim();
   return preempted_ == before;
 }
 
 RunTime ReplicaQueue::start(RunTime now) {
   assert(!busy_);
-  const bool roomy = make_room();
-  if (!loading_.empty()) take_loaded(now);
   awaited_ = stall_ = first_stall_ = 0;
+  const bool roomy = make_room(now);
+  if (!loading_.empty()) take_loaded(now);
   const bool mixed = rules_.order == PassOrder::mixed;
   std::int64_t budget = rules_.pass_tokens - (mixed ? running_ : 0);
   for (Piece& piece : partial_) work_on(piece, budget);
@@ -295,16 +367,19 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
     s.generated += static_cast<std::int32_t>(step_ - s.joined);
     out.push_back(end.request);
   }
-  const auto lose = [&](const Piece& piece) {
-    used_ -= blocks(piece.target + 1.0) - states_[piece.request].shared;
+  const auto lose = [&](const Piece& piece, int next) {
+    used_ -= blocks(piece.target + next) - states_[piece.request].shared;
     promised_ -= states_[piece.request].promised;
     give_back(piece.request);
     out.push_back(piece.request);
   };
-  for (const Piece& piece : partial_) lose(piece);
-  for (const Loading& each : loading_) lose(each.piece);
+  for (const Piece& piece : partial_) lose(piece, 1);
+  for (const Loading& each : loading_) lose(each.piece, each.whole ? 0 : 1);
   out.insert(out.end(), waiting_.begin(), waiting_.end());
-  for (const std::uint32_t id : out) states_[id].cached = false;
+  for (const std::uint32_t id : out) {
+    states_[id].cached = false;
+    states_[id].swapped = 0;
+  }
   order_.clear();
   partial_.clear();
   loading_.clear();

@@ -4,12 +4,13 @@
 /// A pass moves every running sequence one token ahead and takes in pieces of prompts, up to the
 /// tokens that the engine allows. A prompt's blocks are taken when it is let in. Where the next
 /// tokens of the running sequences do not fit, the one that came last leaves and is computed again
-/// later, before all that wait (Kwon et al. 2023, arXiv:2309.06180, section 4.5); nobody is let in
-/// then. A pass costs O(1), whoever joins or ends O(log n): sums of contexts and of blocks are
-/// kept, not lists (a block begins for those sequences whose length has the pass's remainder).
-/// Beginnings that prompts share are kept once, and after their last user until their room is
-/// needed (prefix_cache.hpp): a prompt's work begins behind what is held of it. What slower memory
-/// holds is loaded back into blocks that are taken when the request is let in (cache_tiers.hpp).
+/// later, or swapped to host memory where there is such (cache_tiers.hpp), before all that wait
+/// (Kwon et al. 2023, arXiv:2309.06180, section 4.5); nobody is let in then. A pass costs O(1),
+/// whoever joins or ends O(log n): sums of contexts and of blocks are kept, not lists (a block
+/// begins for those sequences whose length has the pass's remainder). Beginnings that prompts share
+/// are kept once, and after their last user until their room is needed (prefix_cache.hpp): a
+/// prompt's work begins behind what is held of it. What slower memory holds is loaded back into
+/// blocks that are taken when the request is let in (cache_tiers.hpp).
 #pragma once
 
 #include <deque>
@@ -54,6 +55,7 @@ struct RequestState {
   std::int32_t promised = 0;   ///< blocks that it was let in with, without shared ones
   std::int32_t shared = 0;     ///< blocks of its prompt that are held for others too
   std::int32_t held = -1;      ///< the beginning that these are of
+  std::int32_t swapped = 0;    ///< blocks that host memory keeps of it; 0: none
   bool running = false;
   bool cached = false;        ///< its prompt came from another pool, with its first token
   std::int32_t sending = -1;  ///< of its keys and values to another pool; below 0: none
@@ -123,10 +125,14 @@ class ReplicaQueue {
     RunTime there;
     Piece piece;
     HeldPrompt held;
+    bool whole = false;  ///< nothing of it is worked on: it was swapped
   };
 
   [[nodiscard]] std::int64_t blocks(double tokens) const;
-  [[nodiscard]] HeldPrompt held_of(const ServedRequest& request) const;
+  [[nodiscard]] HeldPrompt on_gpus(const ServedRequest& request) const;
+  [[nodiscard]] Seconds time_of_prompt(std::int64_t done, std::int64_t tokens);
+  [[nodiscard]] HeldPrompt chosen_of(const ServedRequest& request, std::int32_t target,
+                                     RunTime now);
   RunTime take_held(const HeldPrompt& held, RunTime now);
   void begin_work(std::uint32_t request, const HeldPrompt& held, RunTime now);
   void take_loaded(RunTime now);
@@ -135,8 +141,10 @@ class ReplicaQueue {
   [[nodiscard]] std::size_t remainder(const RequestState& s) const;
   bool admit_one(std::int64_t& budget, RunTime now);
   void work_on(Piece& piece, std::int64_t& budget);
-  bool make_room();
-  void preempt_last();
+  bool make_room(RunTime now);
+  void preempt_last(RunTime now);
+  void swap_out(std::uint32_t request, std::int64_t length, std::int64_t shared, RunTime now);
+  RunTime swap_in(std::uint32_t request, std::int64_t shared, RunTime now);
   void step_on();
   void join(std::uint32_t request, std::int32_t context, RunTime now);
   void release(std::uint32_t request);

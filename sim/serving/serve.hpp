@@ -42,6 +42,8 @@ struct ServePlan {
   PoolPlan decoding{{}, nullptr, 0};
   TransferPlan transfer;
   std::optional<TierPlan> tiers;  ///< behind the caches of the pool that works on prompts
+  /// Of the pool that decodes: where sequences go that leave a full cache.
+  std::optional<TierPlan> decoding_tiers{};
   ServingRouter router = ServingRouter::round_robin;
   int clients = 0;  ///< closed loop: each sends its next request when its last one has ended;
                     ///< 0: requests arrive when they say

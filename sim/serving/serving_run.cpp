@@ -22,7 +22,14 @@ ServingRun::ServingRun(const ServePlan& plan, std::vector<ServedRequest>& reques
     rules.remote = &*remote_;
   }
   add_pool(plan.serving, rules);
-  if (!rules.decodes) add_pool(plan.decoding, plan.decoding.rules);
+  if (!rules.decodes) {
+    ReplicaRules decoding = plan.decoding.rules;
+    if (plan.decoding_tiers) {
+      decoding.tiers = &*plan.decoding_tiers;
+      decoding.remote = &nothing_remote_;
+    }
+    add_pool(plan.decoding, decoding);
+  }
   sent_until_.assign(static_cast<std::size_t>(plan.serving.replicas), 0);
   loads_.assign(replicas_.size(), 0);
   epochs_.assign(replicas_.size(), 0);

@@ -104,7 +104,8 @@ class ServingRun {
   std::vector<ServedRequest>& requests_;
   KvFlows* flows_;
   std::vector<RequestState> states_;
-  std::optional<RemotePool> remote_;  ///< behind the caches of replicas
+  std::optional<RemotePool> remote_;                  ///< behind the caches of replicas
+  RemotePool nothing_remote_{.store = TierStore(0)};  ///< behind those that only decode
   std::vector<ReplicaQueue> replicas_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<std::uint32_t> touched_, ended_, leaving_;

@@ -137,6 +137,7 @@ ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas)
     plan.decoding = {rules_of(replicas[1]), &replicas[1], spec.pools[1].replicas,
                      life_of(spec, 1, replicas[1])};
     plan.transfer = transfer_of(spec, replicas[0]);
+    plan.decoding_tiers = decoding_tier_plan(spec, replicas[1]);
   }
   if (spec.prefix_cache && !spec.prefixes.empty()) plan.serving.rules.prefixes = &spec.prefixes;
   plan.tiers = tier_plan(spec, replicas[0]);

@@ -63,7 +63,7 @@ struct ServingLink {
 
 /// Memory behind the caches of replicas, all of its kind together.
 struct ServingTier {
-  std::string name;  ///< host or remote
+  std::string name;  ///< host, disk or remote
   double capacity_bytes = 0;
   double found_share = 0;  ///< of the tokens of prompts
   double loaded_bytes = 0, written_bytes = 0;
@@ -71,11 +71,14 @@ struct ServingTier {
   double held_bytes = 0;  ///< and what is, in the end
 };
 struct ServingTierReport {
-  double gpu_found_share = 0;  ///< of the tokens of prompts
+  double gpu_found_share = 0;   ///< of the tokens of prompts
+  double recomputed_share = 0;  ///< of them: held behind the GPUs, and worked on again
   std::vector<ServingTier> tiers{};
   double loads = 0;
-  double load_s = 0;   ///< from when one is asked for, on average
-  double stall_s = 0;  ///< that passes waited for loads, of all replicas
+  double load_s = 0;         ///< from when one is asked for, on average
+  double stall_s = 0;        ///< that passes waited for loads and swaps, of all replicas
+  double swaps = 0;          ///< of sequences that left a full cache
+  double swapped_bytes = 0;  ///< of them, out and back, each copied once
 };
 
 /// A training beside the service.

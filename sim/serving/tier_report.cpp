@@ -1,6 +1,7 @@
 #include "sim/serving/tier_report.hpp"
 
 #include <array>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -12,11 +13,17 @@
 namespace lockstep {
 namespace {
 
-/// Of a replica: the part of its GPUs.
-Bytes host_memory(const ServingSpec& spec) {
-  if (!spec.tiers->host) return Bytes{};
-  const double nodes = static_cast<double>(spec.pools[0].gpus()) / spec.cluster.node.gpus;
-  return nodes * spec.tiers->host->memory;
+/// A replica's part of what each of its nodes has.
+Bytes part_of(const Bytes& of_node, const ServingSpec& spec, const ServingPool& pool) {
+  return static_cast<double>(pool.gpus()) / spec.cluster.node.gpus * of_node;
+}
+
+Bytes host_memory(const ServingSpec& spec, const ServingPool& pool) {
+  return spec.tiers->host ? part_of(spec.tiers->host->memory, spec, pool) : Bytes{};
+}
+
+Bytes disk_memory(const ServingSpec& spec) {
+  return spec.tiers->disk ? part_of(spec.tiers->disk->memory, spec, spec.pools[0]) : Bytes{};
 }
 
 Bytes remote_memory(const ServingSpec& spec) {
@@ -27,18 +34,19 @@ double tokens_in(Bytes memory, Bytes token) {
   return memory > Bytes{} ? double{memory / token} : 0;
 }
 
-/// Ranks of a group load equal parts, each through the port of its GPU.
-std::vector<std::vector<PortLoad>> port_loads(const ServingSpec& spec) {
+/// Ranks of a group load equal parts, each through what `place` says of its GPU: of each group,
+/// replica by replica.
+std::vector<std::vector<PortLoad>> rank_loads(
+    const ServingSpec& spec, const std::function<std::size_t(const FabricMember&)>& place) {
   const KvCut cut = kv_cut(spec.pools[0]);
   const NodeSpec& node = spec.node_of(spec.pools[0]);
   const std::array<std::vector<int>, 2> placed = place_replicas(spec);
   std::vector<std::vector<PortLoad>> out;
   for (const int first : placed[0]) {
     for (int group = 0; group < cut.groups; ++group) {
-      std::map<std::size_t, int> ranks;  // by port
+      std::map<std::size_t, int> ranks;  // by place
       for (int rank = 0; rank < cut.ranks(); ++rank) {
-        const FabricMember at = fabric_member(node, first + cut.gpu(group, rank));
-        ++ranks[static_cast<std::size_t>(at.node * nic_ports(node).count + at.nic)];
+        ++ranks[place(fabric_member(node, first + cut.gpu(group, rank)))];
       }
       std::vector<PortLoad>& loads = out.emplace_back();
       for (const auto& [port, count] : ranks) {
@@ -47,6 +55,13 @@ std::vector<std::vector<PortLoad>> port_loads(const ServingSpec& spec) {
     }
   }
   return out;
+}
+
+Seconds host_token(const ServingTiers& tiers, const NodeSpec& node, const ServingReplica& replica) {
+  if (tiers.host && tiers.host->bandwidth) {
+    return replica.cache_per_token() / *tiers.host->bandwidth;
+  }
+  return node.host ? replica.cache_per_token() / host_copy_rate(node) : Seconds{};
 }
 
 /// Of what was written to a tier and so on.
@@ -79,18 +94,25 @@ std::optional<TierPlan> tier_plan(const ServingSpec& spec, const ServingReplica&
   const NodeSpec& node = spec.node_of(spec.pools[0]);
   const Bytes token = replica.moved_per_token();
   TierPlan out{.load = tiers.load.value_or(CacheLoad::blocking),
+               .reuse = tiers.reuse,
+               .preemption = tiers.preemption,
                .layers = spec.model.layers,
                .groups = spec.pools[0].attention_data,
-               .host_tokens = tokens_in(host_memory(spec), token),
+               .host_tokens = tokens_in(host_memory(spec, spec.pools[0]), token),
+               .disk_tokens = tokens_in(disk_memory(spec), token),
                .remote_tokens = tokens_in(remote_memory(spec), token)};
-  if (tiers.host) {
-    const BytesPerSecond link =
-        tiers.host->bandwidth ? *tiers.host->bandwidth : host_copy_rate(node);
-    out.host_token = replica.cache_per_token() / link;
+  if (tiers.host || tiers.disk) out.host_token = host_token(tiers, node, replica);
+  if (tiers.disk) {
+    out.drives =
+        rank_loads(spec, [](const FabricMember& at) { return static_cast<std::size_t>(at.node); });
+    out.disk_token = token / tiers.disk->bandwidth;
+    out.disk_latency = tiers.disk->latency;
   }
   if (tiers.remote) {
     const NicPorts ports = nic_ports(node);
-    out.ports = port_loads(spec);
+    out.ports = rank_loads(spec, [&](const FabricMember& at) {
+      return static_cast<std::size_t>(at.node * ports.count + at.nic);
+    });
     out.remote_token = token / (spec.transfer.efficiency * ports.bandwidth);
     out.pool_token = token / tiers.remote->bandwidth;
     out.remote_latency = tiers.remote->latency;
@@ -98,22 +120,43 @@ std::optional<TierPlan> tier_plan(const ServingSpec& spec, const ServingReplica&
   return out;
 }
 
+std::optional<TierPlan> decoding_tier_plan(const ServingSpec& spec, const ServingReplica& replica) {
+  if (spec.pools.size() < 2 || !spec.tiers || !spec.tiers->host) return std::nullopt;
+  const ServingPool& pool = spec.pools[1];
+  return TierPlan{.load = spec.tiers->load.value_or(CacheLoad::blocking),
+                  .preemption = spec.tiers->preemption,
+                  .layers = spec.model.layers,
+                  .groups = pool.attention_data,
+                  .host_tokens = tokens_in(host_memory(spec, pool), replica.moved_per_token()),
+                  .host_token = host_token(*spec.tiers, spec.node_of(pool), replica)};
+}
+
 std::optional<ServingTierReport> tier_report(const ServingSpec& spec, const ServingReplica& replica,
                                              const ServeResult& result) {
   if (!spec.tiers) return std::nullopt;
   const TierAccount& books = result.serving.tiers;
+  const TierAccount& decoding = result.decoding.tiers;
   const int block = spec.pools[0].engine.serving->block;
   const Bytes bytes = static_cast<double>(block) * replica.moved_per_token();
   const double asked = prompt_tokens(spec);
+  const auto replicas = static_cast<double>(spec.pools[0].replicas);
   const auto share = [&](std::int64_t blocks) {
     return asked > 0 ? static_cast<double>(blocks * block) / asked : 0;
   };
-  ServingTierReport out{.gpu_found_share = share(books.gpu),
-                        .loads = static_cast<double>(books.loads),
-                        .stall_s = to_seconds(books.stalled).base_units()};
+  ServingTierReport out{
+      .gpu_found_share = share(books.gpu),
+      .recomputed_share = share(books.recomputed),
+      .loads = static_cast<double>(books.loads),
+      .stall_s = to_seconds(books.stalled + decoding.stalled).base_units(),
+      .swaps = static_cast<double>(books.swaps + decoding.swaps),
+      .swapped_bytes = static_cast<double>(books.moved + decoding.moved) * bytes.base_units()};
   if (spec.tiers->host) {
-    const Bytes all = static_cast<double>(spec.pools[0].replicas) * host_memory(spec);
+    const Bytes all = replicas * host_memory(spec, spec.pools[0]);
     out.tiers.push_back(tier_of("host", all, share(books.host), books.of_host, bytes));
+  }
+  if (spec.tiers->disk) {
+    const Bytes all = replicas * disk_memory(spec);
+    out.tiers.push_back(tier_of("disk", all, share(books.disk), books.of_disk, bytes));
   }
   if (spec.tiers->remote) {
     out.tiers.push_back(

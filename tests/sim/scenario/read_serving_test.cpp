@@ -351,7 +351,24 @@ TEST_CASE(
     const std::string message = served_message(scenario);
     CHECK_MESSAGE(message.find(text) != std::string::npos, message);
   };
-  refuses(with_served("/cache_tiers", Json::object()), "allowed: \"host\", \"remote\" or both");
+  const Json drives{{"memory", "30 TB"}, {"bandwidth", "40 GB/s"}};
+  CHECK(spec.tiers->reuse == CacheReuse::fastest);
+  CHECK(spec.tiers->preemption == CachePreemption::fastest);
+  const ServingSpec disk = read_served(
+      with_served("/cache_tiers",
+                  {{"host", host}, {"disk", drives}, {"reuse", "load"}, {"preemption", "swap"}}));
+  CHECK(disk.tiers->disk->memory == Bytes{3e13});
+  CHECK(disk.tiers->disk->bandwidth == gigabytes_per_second(40));
+  CHECK(disk.tiers->disk->latency == Seconds{1e-4});
+  CHECK(disk.tiers->reuse == CacheReuse::load);
+  CHECK(disk.tiers->preemption == CachePreemption::swap);
+  refuses(with_served("/cache_tiers", Json::object()),
+          "allowed: \"host\", \"disk\", \"remote\" or several of them");
+  refuses(with_served("/cache_tiers", {{"disk", drives}, {"preemption", "swap"}}),
+          "s.json#/serving/cache_tiers/preemption: ");
+  refuses(with_served("/cache_tiers", {{"disk", {{"memory", "3 TB"}}}}), "bandwidth");
+  refuses(with_served("/cache_tiers", {{"disk", drives}, {"reuse", "always"}}),
+          "fastest, load, recompute");
   const Json large = with_served("/cache_tiers", {{"host", {{"memory", "3 TB"}}}});
   refuses(large, "s.json#/serving/cache_tiers/host/memory: ");
   refuses(large, "allowed: at most the 2000 GB of a node's host");

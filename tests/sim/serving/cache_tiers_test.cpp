@@ -1,9 +1,11 @@
-// Host memory and a remote pool behind the caches of replicas: closed forms, and books that
+// Host memory, drives and a remote pool behind the caches of replicas: closed forms, and books that
 // balance.
 #include "sim/serving/cache_tiers.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
+#include <limits>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -203,17 +205,16 @@ TEST_CASE("cache tiers: of size 0 they change nothing, whatever the load") {
 
 TEST_CASE("cache tiers: over links without end a hit is as one on the GPUs") {
   for (const CacheLoad load : {CacheLoad::asynchronous, CacheLoad::by_layer, CacheLoad::blocking}) {
-    for (const bool on_host : {true, false}) {
+    for (const auto tier :
+         {&TierPlan::host_tokens, &TierPlan::disk_tokens, &TierPlan::remote_tokens}) {
       TierClock clock;
       const std::vector<PrefixNode> nodes = beginnings(20);
       std::vector<ServedRequest> large = zipf_requests(300, 20, 10), tiers = large;
       ServePlan plan = tiered(clock, nodes, 1e6, {});
       plan.tiers.reset();
       (void)serve(plan, large);
-      const TierPlan behind{.load = load,
-                            .layers = 10,
-                            .host_tokens = on_host ? 1e6 : 0,
-                            .remote_tokens = on_host ? 0 : 1e6};
+      TierPlan behind{.load = load, .layers = 10};
+      behind.*tier = 1e6;
       (void)serve(tiered(clock, nodes, kRoomForOne, behind), tiers);
       for (std::size_t i = 0; i < tiers.size(); ++i) {
         CHECK(tiers[i].found == large[i].found);
@@ -224,28 +225,328 @@ TEST_CASE("cache tiers: over links without end a hit is as one on the GPUs") {
   }
 }
 
+TEST_CASE("cache tiers: what drives hold comes after their latency, in its bytes over their rate") {
+  struct DiskRow {
+    double host_token_s, ttft_s;
+  };
+  // 1 ms, 32 ms out of the drives, the copy to the GPUs beside it unless it takes longer, 1 ms of
+  // work.
+  for (const DiskRow& row : {DiskRow{0, 0.034}, DiskRow{1e-5, 0.034}, DiskRow{4e-5, 0.065}}) {
+    CAPTURE(row.host_token_s);
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(3);
+    std::vector<ServedRequest> requests = one_by_one({0, 1, 2, 0});
+    // Host memory has room for one beginning: the one that left last, which is 1.
+    const TierPlan tiers{.host_tokens = kBeginning,
+                         .disk_tokens = 1e6,
+                         .host_token = Seconds{row.host_token_s},
+                         .disk_token = Seconds{2e-5},
+                         .disk_latency = Seconds{0.001}};
+    const ServeResult result = serve(tiered(clock, nodes, kRoomForOne, tiers), requests);
+    CHECK(requests[3].found == kBeginning);
+    CHECK(seconds_to_first(requests[3]) == test::near(row.ttft_s));
+    const TierAccount& books = result.serving.tiers;
+    CHECK(books.host == 0);
+    CHECK(books.disk == kBeginning / kTierBlock);
+    CHECK(books.of_disk.loaded == books.disk);
+    CHECK(books.of_disk.written == 3 * kBeginning / kTierBlock);
+    CHECK(books.recomputed == 0);
+  }
+}
+
+TEST_CASE("cache tiers: drives of a node are read for all its replicas one after the other") {
+  struct DriveRow {
+    int tensor, groups;
+  };
+  for (const DriveRow& row : {DriveRow{1, 1}, DriveRow{2, 1}, DriveRow{8, 1}, DriveRow{2, 4}}) {
+    CAPTURE(row.tensor);
+    CAPTURE(row.groups);
+    ServingSpec spec = behind_nics(8, row.tensor, row.groups);
+    spec.tiers->remote.reset();
+    spec.tiers->disk = ServingTiers::Disk{
+        .memory = Bytes{3e13}, .bandwidth = gigabytes_per_second(20), .latency = Seconds{0.001}};
+    const ServingReplica replica(replica_spec(spec.pools[0], spec));
+    const std::optional<TierPlan> plan = tier_plan(spec, replica);
+    REQUIRE(plan);
+    const double bytes = kBeginning * replica.moved_per_token().base_units();
+    const double share = row.tensor * row.groups / 8.0;
+    CHECK(plan->disk_tokens * replica.moved_per_token().base_units() == test::near(share * 3e13));
+    RemotePool pool{.store = TierStore(0)};
+    double last = 0;
+    for (int r = 0; r < spec.pools[0].replicas; ++r) {
+      ReplicaTiers tiers(*plan, static_cast<std::size_t>(r), kTierBlock, pool);
+      for (int group = 0; group < row.groups; ++group) {
+        const RunTime there = tiers.load({.node = 0, .disk = kBeginning / kTierBlock}, 0);
+        last = std::max(last, to_seconds(there).base_units());
+      }
+    }
+    const int loads = spec.pools[0].replicas * row.groups;
+    CHECK(last == test::near(0.001 + loads * bytes / 20e9).epsilon(1e-6));
+  }
+}
+
+TEST_CASE(
+    "cache tiers: over links that carry nothing all is computed again, as if none were there") {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  for (const CacheLoad load : {CacheLoad::asynchronous, CacheLoad::by_layer, CacheLoad::blocking}) {
+    for (const CacheReuse reuse : {CacheReuse::fastest, CacheReuse::recompute}) {
+      TierClock clock;
+      const std::vector<PrefixNode> nodes = beginnings(20);
+      std::vector<ServedRequest> without = zipf_requests(300, 20, 1), with = without;
+      for (std::size_t i = 0; i < with.size(); i += 3) with[i].output = without[i].output = 400;
+      ServePlan plan = tiered(clock, nodes, 2.2 * kRoomForOne, {});
+      plan.tiers.reset();
+      const ServeResult plain = serve(plan, without);
+      TierPlan tiers{.load = load,
+                     .reuse = reuse,
+                     .layers = 10,
+                     .host_tokens = 1e6,
+                     .disk_tokens = 1e6,
+                     .remote_tokens = 1e6};
+      tiers.preemption =
+          reuse == CacheReuse::recompute ? CachePreemption::recompute : CachePreemption::fastest;
+      if (reuse == CacheReuse::fastest) {
+        tiers.host_token = tiers.disk_token = tiers.pool_token = Seconds{kNever};
+      }
+      const ServeResult result = serve(tiered(clock, nodes, 2.2 * kRoomForOne, tiers), with);
+      for (std::size_t i = 0; i < with.size(); ++i) {
+        CHECK(with[i].found == without[i].found);
+        CHECK(with[i].first == without[i].first);
+        CHECK(with[i].last == without[i].last);
+      }
+      CHECK(plain.serving.preempted > 0);
+      CHECK(result.serving.preempted == plain.serving.preempted);
+      CHECK(result.serving.tiers.loads == 0);
+      CHECK(result.serving.tiers.swaps == 0);
+      CHECK(result.serving.tiers.recomputed > 0);
+    }
+  }
+}
+
+TEST_CASE("cache tiers: what is loaded and what is computed are the tokens of all prompts") {
+  for (const CacheReuse reuse : {CacheReuse::fastest, CacheReuse::load, CacheReuse::recompute}) {
+    TierClock clock;
+    const std::vector<PrefixNode> nodes = beginnings(20);
+    std::vector<ServedRequest> requests = zipf_requests(500, 20, 1);
+    // The pool is fast, unless others ask it too.
+    const TierPlan tiers{.reuse = reuse,
+                         .host_tokens = 3 * kBeginning,
+                         .disk_tokens = 8 * kBeginning,
+                         .remote_tokens = 1e6,
+                         .host_token = Seconds{1e-5},
+                         .disk_token = Seconds{1.2e-3},
+                         .pool_token = Seconds{9e-4}};
+    ServePlan plan = tiered(clock, nodes, 1.5 * kRoomForOne, tiers);
+    plan.serving.replicas = 4;
+    const ServeResult result = serve(plan, requests);
+    double asked = 0;
+    for (const ServedRequest& r : requests) asked += r.input;
+    const double computed = 1000 * result.serving.busy.prompts.base_units();
+    CHECK(computed + tokens_found(requests) == test::near(asked));
+    const TierAccount& books = result.serving.tiers;
+    CHECK((books.loads > 0) == (reuse != CacheReuse::recompute));
+    CHECK((books.recomputed > 0) == (reuse != CacheReuse::load));
+  }
+}
+
+TEST_CASE("cache tiers: loaded or computed again, whichever is done first") {
+  // A token is worked on in 1 ms.
+  for (const double token_s : {1e-5, 0.9e-3, 1.1e-3, 0.1}) {
+    CAPTURE(token_s);
+    const bool loads = token_s < 1e-3;
+    for (const auto tier : {&TierPlan::host_token, &TierPlan::disk_token, &TierPlan::pool_token}) {
+      TierClock clock;
+      const std::vector<PrefixNode> nodes = beginnings(2);
+      std::vector<ServedRequest> requests = one_by_one({0, 1, 0});
+      TierPlan tiers;
+      tiers.*tier = Seconds{token_s};
+      const double room = 1e6;
+      tiers.host_tokens = tier == &TierPlan::host_token ? room : 0;
+      tiers.disk_tokens = tier == &TierPlan::disk_token ? room : 0;
+      tiers.remote_tokens = tier == &TierPlan::pool_token ? room : 0;
+      const ServeResult result = serve(tiered(clock, nodes, kRoomForOne, tiers), requests);
+      CHECK(requests[2].found == (loads ? kBeginning : 0));
+      CHECK(seconds_to_first(requests[2]) ==
+            test::near(std::min(1.601, kBeginning * token_s + 0.001)));
+      CHECK(result.serving.tiers.recomputed == (loads ? 0 : kBeginning / kTierBlock));
+    }
+  }
+  // Two replicas ask the pool at once: the second one would wait longer than its own work takes.
+  TierClock clock;
+  const std::vector<PrefixNode> nodes = beginnings(2);
+  std::vector<ServedRequest> requests{request_at(0, 0),  request_at(1, 0),  request_at(10, 1),
+                                      request_at(11, 1), request_at(20, 0), request_at(20, 0)};
+  const TierPlan tiers{.remote_tokens = 1e6, .pool_token = Seconds{6e-4}};
+  ServePlan plan = tiered(clock, nodes, kRoomForOne, tiers);
+  plan.serving.replicas = 2;
+  (void)serve(plan, requests);
+  CHECK(seconds_to_first(requests[4]) == test::near(0.961));
+  CHECK(seconds_to_first(requests[5]) == test::near(1.601));
+}
+
+TEST_CASE("cache tiers: a prompt's beginning is loaded from memory, its end computed again") {
+  TierClock clock;
+  // 1 begins with 0; 2 drives both out, end first, so that host memory has the beginning.
+  const std::vector<PrefixNode> nodes{{.parent = -1, .tokens = kBeginning},
+                                      {.parent = 0, .tokens = 2 * kBeginning},
+                                      {.parent = -1, .tokens = 2 * kBeginning}};
+  std::vector<ServedRequest> requests = one_by_one({1, 2, 1});
+  for (ServedRequest& r : requests) r.input = 2 * kBeginning + 1;
+  const TierPlan tiers{.host_tokens = kBeginning,
+                       .remote_tokens = 1e6,
+                       .host_token = Seconds{1e-5},
+                       .pool_token = Seconds{2e-3}};
+  const ServeResult result =
+      serve(tiered(clock, nodes, 2 * kBeginning + kTierBlock, tiers), requests);
+  CHECK(requests[2].found == kBeginning);
+  CHECK(seconds_to_first(requests[2]) == test::near(0.016 + 1.601));
+  CHECK(result.serving.tiers.host == kBeginning / kTierBlock);
+  CHECK(result.serving.tiers.remote == 0);
+  CHECK(result.serving.tiers.recomputed == kBeginning / kTierBlock);
+}
+
+TEST_CASE("cache tiers: independent references find what Che's approximation says of each") {
+  // Che, Tung and Wang 2002, IEEE J. Sel. Areas Commun. 20(7), 1305-1314. GPUs hold the request
+  // under way only, so that a tier sees all references.
+  constexpr std::size_t kOf = 500;
+  const auto hits = [](double holds) {
+    double sum = 0, found = 0, low = 0, high = 1e9;
+    for (std::size_t k = 1; k <= kOf; ++k) sum += 1 / static_cast<double>(k);
+    const auto held = [&](std::size_t k, double t) {
+      return 1 - std::exp(-t / (sum * static_cast<double>(k)));
+    };
+    for (int i = 0; i < 200; ++i) {
+      double all = 0;
+      for (std::size_t k = 1; k <= kOf; ++k) all += held(k, (low + high) / 2);
+      (all < holds ? low : high) = (low + high) / 2;
+    }
+    for (std::size_t k = 1; k <= kOf; ++k) found += held(k, low) / (sum * static_cast<double>(k));
+    return found;
+  };
+  constexpr int kHost = 50, kDisk = 150, kCount = 150'000, kWarm = 10'000;
+  TierClock clock;
+  const std::vector<PrefixNode> nodes = beginnings(kOf);
+  std::vector<ServedRequest> requests = zipf_requests(kCount, kOf, 10);
+  const TierPlan tiers{.host_tokens = kHost * kBeginning, .disk_tokens = kDisk * kBeginning};
+  const ServeResult result = serve(tiered(clock, nodes, kRoomForOne, tiers), requests);
+  double found = 0;
+  for (std::size_t i = kWarm; i < requests.size(); ++i) found += requests[i].found;
+  CHECK(found / kBeginning / (kCount - kWarm) == test::near(hits(kDisk)).epsilon(0.01));
+  const TierAccount& books = result.serving.tiers;
+  const auto share = [&](std::int64_t blocks) {
+    return static_cast<double>(blocks * kTierBlock) / kBeginning / kCount;
+  };
+  CHECK(share(books.gpu + books.host) == test::near(hits(kHost)).epsilon(0.01));
+}
+
+namespace {
+
+/// Two answers of 200 tokens that one cache of 320 has no room for to the end.
+std::vector<ServedRequest> two_long_answers() {
+  return {request_at(0, -1, 200), request_at(0, -1, 200)};
+}
+constexpr double kRoomForBoth = 20 * kTierBlock;
+
+ServePlan swapping(PassClock& clock, const std::vector<PrefixNode>& nodes, const TierPlan& tiers) {
+  return tiered(clock, nodes, kRoomForBoth, tiers);
+}
+
+double computed_tokens(const PoolAccount& account) {
+  return 1000 * account.busy.prompts.base_units();
+}
+
+}  // namespace
+
+TEST_CASE("preemption: a swapped sequence is back after its bytes, out and in, over the link") {
+  const std::vector<PrefixNode> nodes;
+  for (const CacheLoad load : {CacheLoad::asynchronous, CacheLoad::blocking}) {
+    double at_once = 0;
+    for (const double token_s : {0.0, 1e-4, 1e-2}) {
+      TierClock clock;
+      std::vector<ServedRequest> requests = two_long_answers();
+      const TierPlan tiers{.load = load,
+                           .preemption = CachePreemption::swap,
+                           .host_tokens = 1e6,
+                           .host_token = Seconds{token_s}};
+      const ServeResult result = serve(swapping(clock, nodes, tiers), requests);
+      const TierAccount& books = result.serving.tiers;
+      CHECK(result.serving.preempted == 1);
+      CHECK(books.swaps == 1);
+      CHECK(computed_tokens(result.serving) == test::near(2.0 * kTierBlock));
+      const double last = to_seconds(requests[1].last).base_units();
+      if (token_s == 0) at_once = last;
+      const double moved = static_cast<double>(books.moved * kTierBlock);
+      CHECK(moved > 2 * 100);
+      CHECK(last - at_once == test::near(moved * token_s));
+    }
+  }
+}
+
+TEST_CASE("preemption: swapped or computed again, whichever takes less") {
+  const std::vector<PrefixNode> nodes;
+  const auto last = [&](CachePreemption preemption, double token_s, double holds = 1e6) {
+    TierClock clock;
+    std::vector<ServedRequest> requests = two_long_answers();
+    const TierPlan tiers{
+        .preemption = preemption, .host_tokens = holds, .host_token = Seconds{token_s}};
+    const ServeResult result = serve(swapping(clock, nodes, tiers), requests);
+    CHECK(result.serving.preempted == 1);
+    const double again = computed_tokens(result.serving) - 2.0 * kTierBlock;
+    CHECK((again > 0.5) == (result.serving.tiers.swaps == 0));
+    return requests[1].last;
+  };
+  using enum CachePreemption;
+  // A token is worked on in 1 ms, and goes out and back in twice that of the link.
+  CHECK(last(fastest, 4e-4) == last(swap, 4e-4));
+  CHECK(last(fastest, 6e-4) == last(recompute, 6e-4));
+  CHECK(last(fastest, 4e-4) < last(recompute, 4e-4));
+  CHECK(last(swap, 6e-4) > last(recompute, 6e-4));
+  // No room for it in host memory.
+  CHECK(last(swap, 4e-4, 5 * kTierBlock) == last(recompute, 4e-4));
+}
+
+TEST_CASE("preemption: of two pools the one that decodes swaps to its own nodes' memory") {
+  for (const bool swaps : {true, false}) {
+    TierClock clock;
+    const std::vector<PrefixNode> nodes;
+    std::vector<ServedRequest> requests = two_long_answers();
+    ServePlan plan = swapping(clock, nodes, {});
+    plan.tiers.reset();
+    plan.decoding = plan.serving;
+    if (swaps) plan.decoding_tiers = TierPlan{.host_tokens = 1e6, .host_token = Seconds{1e-5}};
+    const ServeResult result = serve(plan, requests);
+    CHECK(result.decoding.preempted == 1);
+    CHECK(result.decoding.tiers.swaps == (swaps ? 1 : 0));
+    CHECK((computed_tokens(result.decoding) > 0) == !swaps);
+    CHECK(std::ranges::all_of(requests, &ServedRequest::served));
+  }
+}
+
 TEST_CASE("cache tiers: a larger one finds no less, and blocks that went in are there or left") {
   TierClock clock;
   const std::vector<PrefixNode> nodes = beginnings(50);
-  for (const bool on_host : {true, false}) {
+  for (const auto tier :
+       {&TierPlan::host_tokens, &TierPlan::disk_tokens, &TierPlan::remote_tokens}) {
     double before = -1, first = 0;
     for (const int holds : {0, 1, 2, 5, 10, 20, 40, 60}) {
       CAPTURE(holds);
       std::vector<ServedRequest> requests = zipf_requests(3000, 50, 10);
       TierPlan tiers;
-      (on_host ? tiers.host_tokens : tiers.remote_tokens) = holds * kBeginning;
+      tiers.*tier = holds * kBeginning;
       const ServeResult result = serve(tiered(clock, nodes, 3 * kRoomForOne, tiers), requests);
       const double found = tokens_found(requests);
       CHECK(found >= before);
       if (before < 0) first = found;
       before = found;
       const TierAccount& books = result.serving.tiers;
-      CHECK(found == kTierBlock * static_cast<double>(books.gpu + books.host + books.remote));
-      for (const TierFlow& flow : {books.of_host, result.remote}) {
+      CHECK(found ==
+            kTierBlock * static_cast<double>(books.gpu + books.host + books.disk + books.remote));
+      for (const TierFlow& flow : {books.of_host, books.of_disk, result.remote}) {
         CHECK(flow.written == flow.left + flow.held);
         CHECK(flow.held * kTierBlock <= holds * kBeginning);
       }
       CHECK(books.of_host.loaded == books.host);
+      CHECK(books.of_disk.loaded == books.disk);
       CHECK(result.remote.loaded == books.remote);
     }
     CHECK(before > 1.5 * first);
@@ -335,22 +636,27 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "cache tiers: with a replica that dies its part of host memory is lost, the pool is not") {
-  for (const bool on_host : {true, false}) {
+    "cache tiers: with a replica that dies its part of its nodes' memory is lost, the pool is "
+    "not") {
+  for (const auto tier :
+       {&TierPlan::host_tokens, &TierPlan::disk_tokens, &TierPlan::remote_tokens}) {
+    const bool of_nodes = tier != &TierPlan::remote_tokens;
     TierClock clock;
     const std::vector<PrefixNode> nodes = beginnings(2);
     std::vector<ServedRequest> requests = one_by_one({0, 1, 0, 1});
     TierPlan tiers;
-    (on_host ? tiers.host_tokens : tiers.remote_tokens) = 1e6;
+    tiers.*tier = 1e6;
     ServePlan plan = tiered(clock, nodes, kRoomForOne, tiers);
     plan.serving.life.planned = {{to_run_time(Seconds{15}), 0}};
     plan.serving.life.down = to_run_time(Seconds{1});
     const ServeResult result = serve(plan, requests);
     CHECK(result.failures == 1);
-    CHECK(requests[2].found == (on_host ? 0 : kBeginning));
+    CHECK(requests[2].found == (of_nodes ? 0 : kBeginning));
     CHECK(requests[3].found == 0);  // it was on the GPUs when they died
-    const TierFlow& flow = on_host ? result.serving.tiers.of_host : result.remote;
-    CHECK(flow.written == flow.left + flow.held);
+    const TierAccount& books = result.serving.tiers;
+    for (const TierFlow& flow : {books.of_host, books.of_disk, result.remote}) {
+      CHECK(flow.written == flow.left + flow.held);
+    }
   }
 }
 
@@ -415,23 +721,38 @@ TEST_CASE("cache tiers: a replica that was switched off starts with nothing") {
 TEST_CASE(
     "cache tiers: under load every token comes out once, with prompts that load and preempt") {
   for (const CacheLoad load : {CacheLoad::asynchronous, CacheLoad::by_layer, CacheLoad::blocking}) {
-    TierClock clock;
-    const std::vector<PrefixNode> nodes = beginnings(8);
-    std::vector<ServedRequest> requests = zipf_requests(400, 8, 0.2);
-    RandomStream random({.seed = 5, .purpose = 2});
-    for (ServedRequest& r : requests) r.output = 1 + static_cast<int>(300 * random.uniform());
-    const TierPlan tiers{.load = load,
-                         .layers = 10,
-                         .host_tokens = 3 * kBeginning,
-                         .remote_tokens = 5 * kBeginning,
-                         .host_token = Seconds{1e-5},
-                         .remote_token = Seconds{1e-4},
-                         .pool_token = Seconds{1e-5}};
-    const ServeResult result = serve(tiered(clock, nodes, 3 * kRoomForOne, tiers), requests);
-    CHECK(result.serving.tiers.host > 0);
-    CHECK(result.serving.tiers.remote > 0);
-    CHECK(result.serving.preempted > 0);
-    CHECK(std::ranges::all_of(requests, &ServedRequest::served));
+    for (const CachePreemption preemption :
+         {CachePreemption::fastest, CachePreemption::swap, CachePreemption::recompute}) {
+      TierClock clock;
+      const std::vector<PrefixNode> nodes = beginnings(8);
+      std::vector<ServedRequest> requests = zipf_requests(400, 8, 0.2);
+      RandomStream random({.seed = 5, .purpose = 2});
+      for (ServedRequest& r : requests) r.output = 1 + static_cast<int>(300 * random.uniform());
+      const TierPlan tiers{.load = load,
+                           .preemption = preemption,
+                           .layers = 10,
+                           .host_tokens = 3 * kBeginning,
+                           .disk_tokens = 4 * kBeginning,
+                           .remote_tokens = 5 * kBeginning,
+                           .host_token = Seconds{1e-5},
+                           .disk_token = Seconds{5e-5},
+                           .disk_latency = Seconds{1e-4},
+                           .remote_token = Seconds{1e-4},
+                           .pool_token = Seconds{1e-5}};
+      ServePlan plan = tiered(clock, nodes, 3 * kRoomForOne, tiers);
+      plan.serving.life.planned = {{to_run_time(Seconds{40}), 0}};
+      plan.serving.life.down = to_run_time(Seconds{1});
+      const ServeResult result = serve(plan, requests);
+      const TierAccount& books = result.serving.tiers;
+      CHECK(books.host > 0);
+      CHECK(books.disk > 0);
+      CHECK(books.remote > 0);
+      CHECK(result.serving.preempted > 0);
+      if (preemption == CachePreemption::swap) CHECK(books.swaps > 0);
+      if (preemption == CachePreemption::recompute) CHECK(books.swaps == 0);
+      CHECK(result.failures == 1);
+      CHECK(std::ranges::all_of(requests, &ServedRequest::served));
+    }
   }
 }
 
@@ -449,8 +770,18 @@ TEST_CASE("tier store: the longest unwritten leaves first, and what is too large
   CHECK_FALSE(store.holds(3));
   CHECK(store.flow().held == 7);
   CHECK(store.flow().written == 13);
+  // A sequence that is swapped has room before all of them.
+  CHECK(store.reserve(5));
+  CHECK_FALSE(store.holds(0));
+  CHECK(store.flow().held == 3);
+  CHECK_FALSE(store.reserve(6));
+  store.write({.node = 4, .blocks = 6});
+  CHECK_FALSE(store.holds(4));
+  store.free(5);
+  store.write({.node = 4, .blocks = 6});
+  CHECK(store.flow().held == 9);
   store.clear();
-  CHECK(store.flow().left == 13);
+  CHECK(store.flow().left == 19);
 }
 
 }  // namespace lockstep

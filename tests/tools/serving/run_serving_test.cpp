@@ -25,6 +25,7 @@ const std::string kChatScenario = kServingFolder + "llama3-70b-h100-chat.json";
 const std::string kTwoPools = kServingFolder + "deepseek-r1-b200-pools.json";
 const std::string kScaling = kServingFolder + "llama3-8b-h100-scaling.json";
 const std::string kConversations = kServingFolder + "llama3-70b-h100-conversations.json";
+const std::string kDocuments = kServingFolder + "llama3-70b-h100-documents.json";
 const std::string kBeside = kServingFolder + "beside-training.json";
 const std::string kClosedLoop = kServingFolder + "llama3-70b-b200-clients.json";
 
@@ -65,6 +66,29 @@ TEST_CASE("lockstep run: what the conversations' scenario expects of its cache, 
       lockstep_with({"run", kConversations, "--set", "serving.batching.prefix_cache=false"});
   CHECK(without.exit == Exit::assertion_missed);
   CHECK(without.err.starts_with("expectation missed: prefix_found_share>0.9: "));
+}
+
+TEST_CASE("lockstep run: long documents are found in all tiers, and nothing replaces these") {
+  const nlohmann::json answer = served({kDocuments});
+  for (const nlohmann::json& bound : answer.at("claim").at("bounds")) {
+    CHECK(bound.at("kept") == true);
+  }
+  const nlohmann::json& tiers = answer.at("cache_tiers").at("tiers");
+  REQUIRE(tiers.size() == 3);
+  double found = number(answer, "/cache_tiers/gpu_found_share");
+  for (const nlohmann::json& tier : tiers) {
+    CHECK(number(tier, "/found_share") > 0.01);
+    found += number(tier, "/found_share");
+  }
+  CHECK(tiers[1]["name"] == "disk");
+  CHECK(found == doctest::Approx(number(answer, "/prefix_found_share")));
+  for (const char* change : {"serving.cache_tiers.reuse=recompute",
+                             R"(serving.cache_tiers={"host": {"memory": "1 TB"}})"}) {
+    CAPTURE(change);
+    const Ran ran = lockstep_with({"run", kDocuments, "--set", change});
+    CHECK(ran.exit == Exit::assertion_missed);
+    CHECK(ran.err.starts_with("expectation missed: prefix_found_share>0.9: "));
+  }
 }
 
 TEST_CASE("lockstep run: prompts on one kind of GPU, decoding on another, each by its name") {
@@ -285,6 +309,53 @@ TEST_CASE("lockstep run: a timeline of requests, and what a scrape would read") 
   CHECK(other.err.find("--metrics is for a scenario with \"queue\" or \"serving\"") !=
         std::string::npos);
   CHECK(other.err.find("--power-trace FILE.om") != std::string::npos);
+}
+
+TEST_CASE("lockstep run: what a scrape of vLLM and LMCache would read of the cache tiers") {
+  const test::TemporaryFolder folder;
+  const std::string metrics = folder.path() + "/m.prom";
+  const std::vector<std::string> args{"run", kDocuments, "--metrics", metrics, "--format"};
+  std::vector<std::string> json = args, csv = args;
+  json.emplace_back("json");
+  csv.emplace_back("csv");
+  const Ran ran = lockstep_with(json);
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const nlohmann::json answer = nlohmann::json::parse(ran.out);
+  const std::string text = read_text_file(metrics);
+  const auto read = [&](const std::string& name, const std::string& labels = {}) {
+    const std::string line = "\n" + name + "{model_name=\"llama3_70b\"" + labels + "} ";
+    const std::size_t at = text.find(line);
+    REQUIRE_MESSAGE(at != std::string::npos, line);
+    return std::stod(text.substr(at + line.size()));
+  };
+  const auto source = [&](const std::string& name) {
+    return read("vllm:prompt_tokens_by_source_total", ",source=\"" + name + "\"");
+  };
+  const double asked = read("vllm:prefix_cache_queries_total");
+  CHECK(source("local_compute") + source("local_cache_hit") + source("external_kv_transfer") ==
+        asked);
+  CHECK(source("local_cache_hit") == read("vllm:prefix_cache_hits_total"));
+  CHECK(source("external_kv_transfer") == read("vllm:external_prefix_cache_hits_total"));
+  CHECK(read("lmcache:num_hit_tokens_total") == read("vllm:external_prefix_cache_hits_total"));
+  CHECK(read("vllm:prompt_tokens_cached_total") / asked ==
+        doctest::Approx(number(answer, "/prefix_found_share")));
+  const nlohmann::json& tiers = answer.at("cache_tiers").at("tiers");
+  double hits = 0;
+  for (const nlohmann::json& tier : tiers) {
+    const std::string label = ",tier=\"" + tier.at("name").get<std::string>() + "\"";
+    hits += read("lockstep:cache_tier_hit_tokens_total", label);
+    CHECK(read("lockstep:cache_tier_load_bytes_total", label) ==
+          doctest::Approx(number(tier, "/loaded_bytes")));
+  }
+  CHECK(hits == source("external_kv_transfer"));
+  CHECK(read("vllm:kv_offload_load_bytes_total") ==
+        doctest::Approx(number(tiers[0], "/loaded_bytes")));
+  CHECK(read("lmcache:local_cache_usage") == doctest::Approx(number(tiers[0], "/held_bytes")));
+  CHECK(read("lmcache:local_storage_usage") == doctest::Approx(number(tiers[1], "/held_bytes")));
+  CHECK(read("lmcache:num_remote_read_bytes_total") ==
+        doctest::Approx(number(tiers[2], "/loaded_bytes")));
+  const Ran rows = lockstep_with(csv);
+  CHECK(rows.out.find(",found_tokens,external_computed_tokens\n") != std::string::npos);
 }
 
 TEST_CASE("lockstep run, serving: an option that a service would not follow is refused") {

@@ -285,13 +285,14 @@ CsvText serving_csv(const ServingAnswer& a) {
     return time < 0 ? std::string() : number_text(to_seconds(time).base_units());
   };
   const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
-  CsvText out = line({"arrival_s", "input_tokens", "output_tokens", "scheduled_s", "first_token_s",
-                      "last_token_s", "replica", "preempted", "found_tokens"});
+  CsvText out =
+      line({"arrival_s", "input_tokens", "output_tokens", "scheduled_s", "first_token_s",
+            "last_token_s", "replica", "preempted", "found_tokens", "external_computed_tokens"});
   for (const ServedRequest& r : a.spec.requests) {
     out += line({cell(r.arrival), std::to_string(r.input), std::to_string(r.output),
                  cell(r.scheduled), cell(r.first), cell(r.last),
                  r.replica < 0 ? std::string() : std::to_string(r.replica),
-                 std::to_string(r.preempted), std::to_string(r.found)});
+                 std::to_string(r.preempted), std::to_string(r.found), std::to_string(r.loaded)});
   }
   return out;
 }

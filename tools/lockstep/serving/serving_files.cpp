@@ -2,8 +2,11 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "models/base/number_text.hpp"
 
@@ -45,11 +48,29 @@ std::string metric_histogram(std::string_view name, std::string_view help, const
   return out;
 }
 
+/// One value of a metric, and what tells it from others: "" or ",source=\"local_compute\"".
+struct MetricValue {
+  std::string labels;
+  double value = 0;
+};
+
+enum class MetricType : std::uint8_t { counter, gauge };
+
+std::string metric(std::string_view name, MetricType type, std::string_view help,
+                   const ServingAnswer& a, const std::vector<MetricValue>& values) {
+  const bool counts = type == MetricType::counter;
+  std::string out =
+      fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, counts ? "counter" : "gauge");
+  for (const MetricValue& each : values) {
+    out += fmt::format("{}{}{{model_name=\"{}\"{}}} {}\n", name, counts ? "_total" : "",
+                       a.spec.model.name, each.labels, number_text(each.value));
+  }
+  return out;
+}
+
 std::string metric_counter(std::string_view name, std::string_view help, const ServingAnswer& a,
                            double value) {
-  return fmt::format(
-      "# HELP vllm:{0} {1}\n# TYPE vllm:{0} counter\nvllm:{0}_total{{model_name=\"{2}\"}} {3}\n",
-      name, help, a.spec.model.name, number_text(value));
+  return metric(fmt::format("vllm:{}", name), MetricType::counter, help, a, {{"", value}});
 }
 
 /// The begin ("b") or end ("e") of a part of a request.
@@ -61,24 +82,89 @@ std::string request_edge(char phase, std::string_view name, std::size_t id, int 
       phase, id, name, replica, kRequestMicro * request_s(at));
 }
 
-/// Tokens of prompts that were looked for and held: on the GPUs, and of the rest behind them.
-std::string prefix_metrics(const ServingAnswer& a) {
-  double found = 0, asked = 0;
+/// Tokens of prompts that were worked on, and of them those that a replica held, on its GPUs and
+/// behind them.
+struct HeldTokens {
+  double asked = 0, found = 0, loaded = 0;
+
+  [[nodiscard]] double on_gpus() const { return found - loaded; }
+};
+
+HeldTokens held_tokens(const ServingAnswer& a) {
+  HeldTokens out;
   for (const ServedRequest& r : a.spec.requests) {
     if (r.scheduled < 0) continue;
-    found += r.found;
-    asked += r.input;
+    out.asked += r.input;
+    out.found += r.found;
+    out.loaded += r.loaded;
   }
-  const bool tiers = a.report.tiers.has_value();
-  const double on_gpus = tiers ? std::round(a.report.tiers->gpu_found_share * asked) : found;
-  std::string out =
-      metric_counter("prefix_cache_queries", "Tokens of prompts that were looked for.", a, asked);
-  out += metric_counter("prefix_cache_hits", "Tokens of prompts that were held.", a, on_gpus);
-  if (!tiers) return out;
-  out += metric_counter("external_prefix_cache_queries",
-                        "Those that were looked for behind the GPUs.", a, asked - on_gpus);
-  return out + metric_counter("external_prefix_cache_hits", "Those that were held there.", a,
-                              found - on_gpus);
+  return out;
+}
+
+/// What vLLM counts of its own cache and of what is behind it.
+std::string prefix_metrics(const ServingAnswer& a, const HeldTokens& tokens) {
+  std::string out = metric_counter("prefix_cache_queries",
+                                   "Tokens of prompts that were looked for.", a, tokens.asked);
+  out +=
+      metric_counter("prefix_cache_hits", "Tokens of prompts that were held.", a, tokens.on_gpus());
+  out += metric_counter("prompt_tokens_cached", "Tokens of prompts that were held anywhere.", a,
+                        tokens.found);
+  return out + metric("vllm:prompt_tokens_by_source", MetricType::counter,
+                      "Tokens of prompts by where they came from.", a,
+                      {{",source=\"local_compute\"", tokens.asked - tokens.found},
+                       {",source=\"local_cache_hit\"", tokens.on_gpus()},
+                       {",source=\"external_kv_transfer\"", tokens.loaded}});
+}
+
+/// Of each tier what there is no name for in vLLM and LMCache.
+std::string metrics_by_tier(const ServingAnswer& a, double asked) {
+  std::vector<MetricValue> hits, loaded, stored;
+  for (const ServingTier& tier : a.report.tiers->tiers) {
+    const std::string label = fmt::format(",tier=\"{}\"", tier.name);
+    hits.push_back({label, std::round(tier.found_share * asked)});
+    loaded.push_back({label, tier.loaded_bytes});
+    stored.push_back({label, tier.written_bytes});
+  }
+  return metric("lockstep:cache_tier_hit_tokens", MetricType::counter,
+                "Tokens of prompts that were held there.", a, hits) +
+         metric("lockstep:cache_tier_load_bytes", MetricType::counter,
+                "Keys and values that came back from it.", a, loaded) +
+         metric("lockstep:cache_tier_store_bytes", MetricType::counter,
+                "Keys and values that went into it.", a, stored);
+}
+
+/// What vLLM's OffloadingConnector and LMCache count of the memory behind the caches.
+std::string tier_metrics(const ServingAnswer& a, const HeldTokens& tokens) {
+  const ServingTierReport& tiers = *a.report.tiers;
+  const double asked = tokens.asked - tokens.on_gpus();
+  std::string out = metric_counter("external_prefix_cache_queries",
+                                   "Those that were looked for behind the GPUs.", a, asked);
+  out +=
+      metric_counter("external_prefix_cache_hits", "Those that were held there.", a, tokens.loaded);
+  const auto lmcache = [&](std::string_view name, MetricType type, std::string_view help,
+                           double value) {
+    out += metric(fmt::format("lmcache:{}", name), type, help, a, {{"", value}});
+  };
+  using enum MetricType;
+  lmcache("num_retrieve_requests", counter, "Loads.", tiers.loads);
+  lmcache("num_requested_tokens", counter, "Tokens that were looked for behind the GPUs.", asked);
+  lmcache("num_hit_tokens", counter, "Those that were loaded.", tokens.loaded);
+  for (const ServingTier& tier : tiers.tiers) {
+    if (tier.name == "host") {
+      out += metric_counter("kv_offload_load_bytes", "From host memory to the GPUs.", a,
+                            tier.loaded_bytes);
+      out += metric_counter("kv_offload_store_bytes", "From the GPUs to host memory.", a,
+                            tier.written_bytes);
+      lmcache("local_cache_usage", gauge, "Bytes in host memory.", tier.held_bytes);
+    } else if (tier.name == "disk") {
+      lmcache("local_storage_usage", gauge, "Bytes on drives.", tier.held_bytes);
+    } else {
+      lmcache("remote_cache_usage", gauge, "Bytes in the remote pool.", tier.held_bytes);
+      lmcache("num_remote_read_bytes", counter, "Bytes from it.", tier.loaded_bytes);
+      lmcache("num_remote_write_bytes", counter, "Bytes to it.", tier.written_bytes);
+    }
+  }
+  return out + metrics_by_tier(a, tokens.asked);
 }
 
 }  // namespace
@@ -120,7 +206,9 @@ std::string serving_metrics(const ServingAnswer& a) {
   out += metric_counter("prompt_tokens", "Tokens of prompts.", a, report.figures.input_tokens);
   out += metric_counter("generation_tokens", "Tokens of answers.", a, report.figures.output_tokens);
   out += metric_counter("num_preemptions", "Requests that left a full cache.", a, preempted);
-  out += prefix_metrics(a);
+  const HeldTokens tokens = held_tokens(a);
+  out += prefix_metrics(a, tokens);
+  if (report.tiers) out += tier_metrics(a, tokens);
   out += metric_histogram("time_to_first_token_seconds", "From arrival to the first token.", a,
                           [](const ServedRequest& r) { return request_s(r.time_to_first()); });
   out +=

@@ -258,7 +258,7 @@ void add_cache_tiers(Page& page, const ServingAnswer& a) {
                         PageCell::unknown(), PageCell::unknown(), PageCell::unknown(),
                         PageCell::unknown(), PageCell::unknown()});
   for (const ServingTier& tier : a.report.tiers->tiers) {
-    table.rows.push_back({PageCell::text(tier.name == "host" ? "host memory" : "remote pool"),
+    table.rows.push_back({PageCell::text(std::string(tier_words(tier.name))),
                           share(tier.found_share), gigabytes(tier.capacity_bytes),
                           gigabytes(tier.written_bytes), gigabytes(tier.loaded_bytes),
                           gigabytes(tier.left_bytes), gigabytes(tier.held_bytes)});

@@ -83,14 +83,26 @@ std::string load_course_words(const ServingAnswer& a) {
       counted(static_cast<double>(course.enough), "request"));
 }
 
+std::string_view tier_words(std::string_view tier) {
+  return tier == "host" ? "host memory" : tier == "disk" ? "drives" : "remote pool";
+}
+
 std::string cache_tiers_words(const ServingTierReport& t) {
   std::string out = percent_text(t.gpu_found_share) + " on GPUs";
   for (const ServingTier& tier : t.tiers) {
-    out += fmt::format(", {} {}", percent_text(tier.found_share),
-                       tier.name == "host" ? "in host memory" : "in the remote pool");
+    out += fmt::format(", {} {} {}", percent_text(tier.found_share),
+                       tier.name == "host"   ? "in"
+                       : tier.name == "disk" ? "on"
+                                             : "in the",
+                       tier_words(tier.name));
   }
-  if (t.loads == 0) return out + "; nothing was loaded";
-  out += fmt::format("; {} of {} on average", counted(t.loads, "load"), duration_text(t.load_s));
+  if (t.recomputed_share > 0) {
+    out += fmt::format(", {} held and yet computed again", percent_text(t.recomputed_share));
+  }
+  out += t.loads == 0 ? "; nothing was loaded"
+                      : fmt::format("; {} of {} on average", counted(t.loads, "load"),
+                                    duration_text(t.load_s));
+  if (t.swaps > 0) out += ", " + counted(t.swaps, "swap");
   if (t.stall_s > 0) out += fmt::format(", passes waited for {}", duration_text(t.stall_s));
   return out;
 }

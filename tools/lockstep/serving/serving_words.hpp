@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "sim/answer/serving_answer.hpp"
 
@@ -22,6 +23,8 @@ std::string request_limits_words(const ServingObjectives& objectives);
 /// Where what requests saw depends on how long the load is: why. Else empty.
 std::string load_course_words(const ServingAnswer& answer);
 /// What memory behind the GPUs' caches held, and what it took to get it.
+/// "host memory": a tier by its name in the answer.
+std::string_view tier_words(std::string_view tier);
 std::string cache_tiers_words(const ServingTierReport& tiers);
 
 }  // namespace lockstep
