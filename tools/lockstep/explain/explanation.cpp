@@ -61,7 +61,7 @@ constexpr std::array kLeaves{
     Leaf{"trajectories", "/run/trajectories", "", "", ""},
     // Of collectives and traffic.
     Leaf{"nic_bytes_per_s", "/cluster/node/nic_bandwidth", "nodes", "/job/node", "nic_bandwidth"},
-    Leaf{"scenario.cluster.nodes", "/cluster/nodes", "", "", ""},
+    Leaf{"scenario.nodes", "/cluster/nodes", "", "", ""},
     // Of plans.
     Leaf{"samples", "/samples", "", "", ""}, Leaf{"limits.time_s", "/limits/time", "", "", ""},
     Leaf{"limits.power_w", "/limits/power", "", "", ""},
