@@ -152,7 +152,7 @@ TEST_CASE("advice: of weeks, failures, checkpoints and steps are changed, each b
                 [](const ScenarioAnswer& a) {
                   return a.number("tokens_done").value() / a.number("held_gpu_hours").value();
                 },
-                {"checkpoint interval 6.0 h -> 3.0 h", "checkpoints written while it trains",
+                {"checkpoint interval 6.00 h -> 3.00 h", "checkpoints written while it trains",
                  "storage of twice the rate", "crashes noticed after 20.0 min -> 10.0 min",
                  "hot spares 2 -> 1", "hot spares 2 -> 4", "micro batch 1 -> 2"});
 }
@@ -167,13 +167,13 @@ TEST_CASE("advice: of weeks, a gain has the spread of drawing, and of steps that
     CHECK(*change->gain_high > change->gain);
     return (1 + *change->gain_high) / (1 + *change->gain_low);
   };
-  CHECK(width("micro batch 1 -> 2") > width("checkpoint interval 6.0 h -> 3.0 h"));
+  CHECK(width("micro batch 1 -> 2") > width("checkpoint interval 6.00 h -> 3.00 h"));
 }
 
 TEST_CASE("advice: of a queue, its rules are changed, and what leaves jobs undone is no gain") {
   holds_by_hand(kAdvisedQueue,
                 [](const ScenarioAnswer& a) { return 1 / a.number("completion_mean_s").value(); },
-                {"order fifo -> sjf", "admission strict -> easy", "preemption none -> evict",
+                {"order fifo -> sjf", "admission strict -> easy", "preemption none -> replan",
                  "quotas lifted", "nodes 2 -> 3 (8 more GPUs)", "whole nodes first_fit -> packed"});
   const Advice advice = advice_of(kAdvisedQueue);
   for (const AdvisedChange& each : advice.changes) {

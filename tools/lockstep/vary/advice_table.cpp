@@ -88,7 +88,12 @@ std::vector<const ShownNumber*> numbers_beside(const Advice& advice) {
   std::vector<const ShownNumber*> out;
   for (const std::string_view name : advice.goal->shown) {
     const ShownNumber* const shown = shown_number(name);
-    if (shown != nullptr && number_named(advice.numbers, name)) out.push_back(shown);
+    const std::optional<double> own = number_named(advice.numbers, name);
+    if (shown == nullptr || !own) continue;
+    const bool moves = std::ranges::any_of(advice.changes, [&](const AdvisedChange& each) {
+      return number_named(each.numbers, name) != own;
+    });
+    if (out.empty() || moves) out.push_back(shown);
   }
   return out;
 }

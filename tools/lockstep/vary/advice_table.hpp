@@ -10,7 +10,8 @@
 namespace lockstep {
 
 struct ShownNumber;
-/// What tables and pages have beside the gain: of AdviceGoal::shown what the answer has.
+/// What tables and pages have beside the gain: of AdviceGoal::shown the first, and what of the
+/// others a change moves.
 std::vector<const ShownNumber*> numbers_beside(const Advice& advice);
 
 /// Changes that help, by gain, those that do not in a line, and why the others cannot be.
