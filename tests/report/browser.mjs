@@ -204,6 +204,44 @@ for (const view of kViews) {
 }
 
 {
+  const {page, where} = await open('step', kViews[2]);
+  const scrolled = await page.evaluate(() => {
+    const answer = [...document.querySelectorAll('section')]
+      .find(section => section.querySelector('h2')?.textContent === 'The answer');
+    const table = answer.querySelector('.table');
+    return table.scrollWidth - table.clientWidth;
+  });
+  check(scrolled === 0, `${where}: the answer scrolls by ${scrolled} px on a phone`);
+  await page.close();
+}
+
+{
+  // A table of many columns on paper: no number goes on in the next line.
+  const {page, where} = await open('sweep', kViews[0]);
+  await page.emulateMedia({media: 'print'});
+  await page.setViewportSize({width: 688, height: 900});
+  const broken = await page.evaluate(() => {
+    const head = document.querySelector('thead tr');
+    for (let i = 0; i < 8; i++) head.append(head.lastElementChild.cloneNode(true));
+    let count = 0;
+    for (const row of document.querySelectorAll('tbody tr')) {
+      for (let i = 0; i < 8; i++) {
+        const cell = document.createElement('td');
+        cell.className = 'number';
+        cell.textContent = '1234567890';
+        row.append(cell);
+        const words = document.createRange();
+        words.selectNodeContents(cell);
+        if (new Set([...words.getClientRects()].map(box => Math.round(box.top))).size > 1) count++;
+      }
+    }
+    return count;
+  });
+  check(broken === 0, `${where}: ${broken} numbers are broken on paper`);
+  await page.close();
+}
+
+{
   const {page, where} = await open('step', kViews[0]);
   // The table of sources: a search over all of its rows, and back.
   const search = page.getByRole('searchbox').first();

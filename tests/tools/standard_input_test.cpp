@@ -126,7 +126,9 @@ TEST_CASE("commands: --model takes a config.json from a pipe or standard input")
     return run_with_pipe({"run", "--model", "PIPE", "--node", "dgx_h100"}, text, true).err;
   };
   CHECK(error_of("[1]") == "-: found an array; allowed: an object\n");
-  CHECK(error_of(R"({"model_type": "llama", "hidden_size": -1})").find("hidden_size") !=
+  std::string wrong = kConfig;
+  wrong.replace(wrong.find("2048"), 4, "-1");
+  CHECK(error_of(wrong).find("#/model/huggingface/hidden_size: found -1; allowed: ") !=
         std::string::npos);
 }
 

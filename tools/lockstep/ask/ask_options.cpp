@@ -43,7 +43,9 @@ std::string model_option(const ParsedOptions& options) {
   const std::string written = options.get("model");
   std::error_code none;
   if (written != kStandardInput && !std::filesystem::is_fifo(written, none)) return written;
-  return write_json(JsonCursor::parse(written, quote_non_finite(read_text_file(written))).json());
+  const JsonCursor root = JsonCursor::parse(written, quote_non_finite(read_text_file(written)));
+  (void)root.keys();  // throws where it is no object
+  return write_json(root.json());
 }
 
 std::optional<Ask> ask_of(const ParsedOptions& options, std::string_view first) {
