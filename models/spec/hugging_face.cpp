@@ -148,7 +148,7 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
 }
 
 /// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 39> kLayered{
+constexpr std::array<std::string_view, 40> kLayered{
     "qwen3_next",
     "qwen3_5_text",
     "qwen3_5_moe_text",
@@ -188,6 +188,7 @@ constexpr std::array<std::string_view, 39> kLayered{
     "hunyuan",
     "gemma3n_text",
     "olmo_hybrid",
+    "deci",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{

@@ -288,7 +288,7 @@ TEST_CASE(
     "read_hugging_face: every other layer of Hunyuan Large takes the keys of the one before") {
   const TransformerShape m = read_varied_config(R"({"model_type": "hunyuan", "hidden_act": "silu",
       "hidden_size": 6400, "intermediate_size": 18304, "num_hidden_layers": 64,
-        "num_attention_heads": 80, "num_key_value_heads": 8, "vocab_size": 129024,
+      "num_attention_heads": 80, "num_key_value_heads": 8, "vocab_size": 129024,
       "use_mla": false, "kv_lora_rank": 512,
       "num_experts": 16, "moe_topk": 1, "num_shared_expert": 1, "use_mixed_mlp_moe": true,
       "use_cla": true, "cla_share_factor": 2, "use_qk_norm": true,
