@@ -200,9 +200,6 @@ struct Stranger {
   std::string_view type, words;
 };
 constexpr std::array kStrangers{
-    Stranger{"clip_text_model", "a text encoder"},
-    Stranger{"clip_vision_model", "an image encoder"},
-    Stranger{"siglip_vision_model", "an image encoder"},
     Stranger{"deberta", "an encoder whose attention scores distances too"},
     Stranger{"deberta-v2", "an encoder whose attention scores distances too"},
     Stranger{"jetmoe", "a decoder whose attention has experts too"},

@@ -2,8 +2,10 @@
 // hugging_face_unet.cpp. Sources:
 // transformer_sd3.py, transformer_flux.py, transformer_flux2.py, transformer_qwenimage.py,
 // transformer_hunyuan_video.py, cogvideox_transformer_3d.py, transformer_wan.py,
-// pixart_transformer_2d.py, transformer_ltx.py and dit_transformer_2d.py in
+// pixart_transformer_2d.py, transformer_ltx.py, dit_transformer_2d.py, transformer_chroma.py,
+// transformer_cogview4.py and transformer_z_image.py in
 // https://github.com/huggingface/diffusers.
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -28,12 +30,16 @@ void read_flux2(const JsonCursor& config, TransformerShape& m);
 void read_hunyuan_video(const JsonCursor& config, TransformerShape& m);
 void read_cogvideox(const JsonCursor& config, TransformerShape& m);
 void read_dit(const JsonCursor& config, TransformerShape& m);
+void read_chroma(const JsonCursor& config, TransformerShape& m);
+void read_cogview4(const JsonCursor& config, TransformerShape& m);
+void read_z_image(const JsonCursor& config, TransformerShape& m);
 
 /// A class of transformers, and what its tokens are.
 struct DiffusersClass {
   std::string_view name;
   void (*read)(const JsonCursor& config, TransformerShape& m);
   std::string_view tokens;
+  std::string_view width{}, heads{};  ///< keys; empty: heads and the width of each
 };
 constexpr std::string_view kTogether =
     "an image's patches and the text's words together, and what encodes the text is not part of it";
@@ -56,6 +62,9 @@ constexpr std::array kTransformers{
     DiffusersClass{"Flux2Transformer2DModel", read_flux2, kTogether},
     DiffusersClass{"HunyuanVideoTransformer3DModel", read_hunyuan_video, kVideoTogether},
     DiffusersClass{"CogVideoXTransformer3DModel", read_cogvideox, kVideoTogether},
+    DiffusersClass{"ChromaTransformer2DModel", read_chroma, kTogether},
+    DiffusersClass{"CogView4Transformer2DModel", read_cogview4, kTogether},
+    DiffusersClass{"ZImageTransformer2DModel", read_z_image, kTogether, "dim", "n_heads"},
     DiffusersClass{"DiTTransformer2DModel", read_dit, "an image's patches"},
     DiffusersClass{"Transformer2DModel", read_dit, "an image's patches"},
 };
@@ -77,10 +86,18 @@ KindShape block(std::string_view letter, std::string_view mixer, int ffn) {
 }
 
 /// Widths, and a row in place of a table of words, whose weights and norm no file has.
-void read_widths(const JsonCursor& config, TransformerShape& m) {
-  m.heads = m.kv_heads = config.at("num_attention_heads").integer(1, kMostHeads);
-  m.head_dim = config.at("attention_head_dim").integer(1, kMostWidth / m.heads);
-  m.hidden = m.heads * m.head_dim;
+void read_diffusion_widths(const JsonCursor& config, const DiffusersClass& one,
+                           TransformerShape& m) {
+  if (one.width.empty()) {
+    m.heads = config.at("num_attention_heads").integer(1, kMostHeads);
+    m.head_dim = config.at("attention_head_dim").integer(1, kMostWidth / m.heads);
+    m.hidden = m.heads * m.head_dim;
+  } else {
+    m.hidden = config.at(one.width).integer(1, kMostWidth);
+    m.heads = config.at(one.heads).integer(1, m.hidden);
+    m.head_dim = m.hidden / m.heads;
+  }
+  m.kv_heads = m.heads;
   constexpr int kWider = 4;
   m.ffn = kWider * m.hidden;
   m.vocabulary = 1;
@@ -201,6 +218,21 @@ void read_flux2(const JsonCursor& config, TransformerShape& m) {
                         h * (in + words + patch * patch * out) - counted;
 }
 
+/// Chroma: FLUX.1's layers, for all of which a small network makes what modulates them.
+void read_chroma(const JsonCursor& config, TransformerShape& m) {
+  const double h = m.hidden, in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, static_cast<int>(in));
+  const double words = config.at("joint_attention_dim").integer(1, kMostWidth);
+  const double channels = integer_or(config, "approximator_num_channels", 1, kMostWidth, 64);
+  const double wide = integer_or(config, "approximator_hidden_dim", 1, kMostWidth, 5120);
+  const double deep = integer_or(config, "approximator_layers", 1, kMostLayers, 5);
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  set_joined(config, true, m);
+  m.other_parameters += with_bias(channels, wide) + deep * (embedder(wide, wide) + wide) +
+                        with_bias(wide, h) + with_bias(in, h) + with_bias(words, h) +
+                        with_bias(h, out) - counted;
+}
+
 /// FLUX.1's layers over a video's patches and a text, whose words two layers of their own refine
 /// first: next to no work beside a video's, so that they are weights alone.
 void read_hunyuan_video(const JsonCursor& config, TransformerShape& m) {
@@ -250,6 +282,61 @@ void read_cogvideox(const JsonCursor& config, TransformerShape& m) {
                        embedder(h, moment) + 4 * h + with_bias(moment, 2 * h) +
                        with_bias(h, out * volume) - counted;
   if (offset > 0) m.other_parameters += embedder(offset, offset);
+}
+
+/// CogView4: one stream of an image's patches and a text's words, each with six vectors of its own
+/// out of a narrow one that says the moment and the image's size. Norms have no weights.
+void read_cogview4(const JsonCursor& config, TransformerShape& m) {
+  constexpr double kSizes = 6;
+  m.layers = config.at("num_layers").integer(1, kMostLayers);
+  m.rotary = true;
+  m.kinds = {block("x", "attention", m.ffn)};
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'x');
+  const double h = m.hidden, moment = integer_or(config, "time_embed_dim", 1, kMostWidth, 512);
+  const double patch = integer_or(config, "patch_size", 1, kMostSide, 2);
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double out = integer_or(config, "out_channels", 1, kMostWidth, 16);
+  const double words = integer_or(config, "text_embed_dim", 1, kMostWidth, 4096);
+  const double size = integer_or(config, "condition_dim", 1, kMostWidth, 256);
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  m.other_parameters = m.layers * (with_bias(moment, 2 * kOfDouble * h) - 4 * h) +
+                       with_bias(in * patch * patch, h) + with_bias(words, h) +
+                       embedder(h, moment) + embedder(kSizes * size, moment) +
+                       with_bias(moment, 2 * h) + with_bias(h, out * patch * patch) - counted;
+}
+
+/// Z-Image: gated layers of one stream without biases, with norms of their results. Before them an
+/// image's patches and a text's words have layers of their own, counted as one set over all tokens
+/// and the other's weights beside it; those of the words are not modulated.
+void read_z_image(const JsonCursor& config, TransformerShape& m) {
+  constexpr double kVectors = 4, kMiddle = 1024;
+  const int refiners = integer_or(config, "n_refiner_layers", 0, kMostLayers, 2);
+  const JsonCursor groups = config.at("n_kv_heads");
+  if (groups.integer(1, m.heads) != m.heads) groups.fail(std::to_string(m.heads) + " (n_heads)");
+  const double layers = config.at("n_layers").integer(1, kMostLayers);
+  m.layers = static_cast<int>(layers) + refiners;
+  m.biases = false;
+  m.gated = m.rotary = true;
+  m.ffn = static_cast<int>(m.hidden / 3.0 * 8);
+  m.kinds = {block("x", "attention", m.ffn)};
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'x');
+  const double h = m.hidden, f = m.ffn, moment = std::min(kTimeColumns, h);
+  const double in = config.at("in_channels").integer(1, kMostWidth);
+  const double words = config.at("cap_feat_dim").integer(1, kMostWidth);
+  double patches = 0;
+  const std::vector<JsonCursor> sides = config.at("all_patch_size").elements(kMostLayers),
+                                times = config.at("all_f_patch_size").elements(kMostLayers);
+  for (std::size_t i = 0; i < std::min(sides.size(), times.size()); ++i) {
+    const double side = sides[i].integer(1, kMostSide);
+    const double volume = in * side * side * times[i].integer(1, kMostSide);
+    patches += with_bias(volume, h) + with_bias(h, volume) + with_bias(moment, h);
+  }
+  const double norms = 2 * h + (flag_or(config, "qk_norm", true) ? 2.0 * m.head_dim : 0);
+  const double counted = embedding_parameters(m) + output_parameters(m);
+  m.other_parameters = m.layers * (norms + with_bias(moment, kVectors * h)) +
+                       refiners * (4 * h * h + 3 * h * f + 2 * h + norms) + patches +
+                       with_bias(kTimeColumns, kMiddle) + with_bias(kMiddle, moment) + words +
+                       with_bias(words, h) + 2 * h - counted;
 }
 
 /// DiT: an image's class in place of a text. Diffusers gives each layer a table of classes and
@@ -400,7 +487,7 @@ HuggingFaceModel read_diffusers(const JsonCursor& config) {
         "4096), its text has 77 words, and what encodes both is not part of it");
     return model;
   }
-  read_widths(config, model.shape);
+  read_diffusion_widths(config, kTransformers[which], model.shape);
   kTransformers[which].read(config, model.shape);
   model.assumptions.emplace_back("model: a diffusion transformer; batch.tokens are " +
                                  std::string(kTransformers[which].tokens));

@@ -375,6 +375,41 @@ void read_plain_dino(const JsonCursor& config, HuggingFaceModel& model) {
   model.assumptions.push_back(patches_line(model.shape.max_positions, 1));
 }
 
+/// What brings a tower's result to a width that it shares with another; of a file that names it.
+double shared_width(const JsonCursor& config, double h) {
+  if (!is_class_of(config, "WithProjection")) return 0;
+  return h * config.at("projection_dim").integer(1, kMostWidth);
+}
+
+/// CLIP's image encoder alone.
+void read_clip_vision(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_image_encoder(config, m, false);
+  m.other_parameters += 2.0 * m.hidden + shared_width(config, m.hidden);
+  model.assumptions.push_back(patches_line(m.max_positions, 1));
+}
+
+/// CLIP's text encoder alone, which is causal and predicts no words: its table is weights alone.
+void read_clip_text(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_widths(config, {}, m);
+  m.vocabulary = 1;
+  m.tied = m.learned_positions = true;
+  m.max_positions = integer_or(config, "max_position_embeddings", 1, kMostTokens, 77);
+  const double words = config.at("vocab_size").integer(1, kMostTokens);
+  m.other_parameters = (words - 1) * m.hidden + shared_width(config, m.hidden);
+  model.assumptions.emplace_back("model: a text encoder, which predicts no words");
+}
+
+/// SigLIP's image encoder alone.
+void read_siglip_vision(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_image_encoder(config, m, false);
+  --m.max_positions;  // no token beside the patches
+  m.other_parameters += vision_pooling(config, m.hidden, m.ffn);
+  model.assumptions.push_back(patches_line(m.max_positions, 0));
+}
+
 /// A family whose encoder stands alone, or beside another.
 struct EncoderFamily {
   std::string_view type;
@@ -398,6 +433,9 @@ constexpr std::array kAlone{
     EncoderFamily{"dinov3_vit", read_dino3},
     EncoderFamily{"clip", read_clip},
     EncoderFamily{"siglip", read_siglip},
+    EncoderFamily{"clip_vision_model", read_clip_vision},
+    EncoderFamily{"clip_text_model", read_clip_text},
+    EncoderFamily{"siglip_vision_model", read_siglip_vision},
 };
 /// Those that read_text_encoder() reads.
 constexpr std::array<std::string_view, 10> kLikeBert{

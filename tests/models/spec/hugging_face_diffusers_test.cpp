@@ -130,6 +130,22 @@ constexpr std::array kDiffusion{
         "patch_size_t": 2, "text_embed_dim": 4096, "time_embed_dim": 512,
         "use_rotary_positional_embeddings": true})",
                      5'570'676'352.0},
+    CountedDiffusion{"Chroma1-HD",
+                     R"({"_class_name": "ChromaTransformer2DModel", "approximator_hidden_dim":
+        5120, "approximator_layers": 5, "approximator_num_channels": 64, "attention_head_dim": 128,
+        "in_channels": 64, "joint_attention_dim": 4096, "num_attention_heads": 24, "num_layers":
+        19, "num_single_layers": 38, "out_channels": null, "patch_size": 1})",
+                     8'899'983'424.0},
+    CountedDiffusion{"CogView4-6B",
+                     R"({"_class_name": "CogView4Transformer2DModel", "attention_head_dim": 128,
+        "condition_dim": 256, "in_channels": 16, "num_attention_heads": 32, "num_layers": 28,
+        "out_channels": 16, "patch_size": 2, "text_embed_dim": 4096, "time_embed_dim": 512})",
+                     6'369'118'272.0},
+    CountedDiffusion{"Z-Image-Turbo",
+                     R"({"_class_name": "ZImageTransformer2DModel", "all_f_patch_size": [1],
+        "all_patch_size": [2], "cap_feat_dim": 2560, "dim": 3840, "in_channels": 16, "n_heads": 30,
+        "n_kv_heads": 30, "n_layers": 30, "n_refiner_layers": 2, "qk_norm": true})",
+                     6'154'908'736.0},
     // 675,129,632 with one table of classes, what says the moment once, and a table of places.
     CountedDiffusion{"DiT-XL-2-256",
                      R"({"_class_name": "DiTTransformer2DModel", "attention_bias": true,
@@ -254,12 +270,29 @@ TEST_CASE("read_hugging_face: a CogVideoX layer has one stream, a DiT's a produc
   CHECK(layer_parameters(dit, dit.kind(0)) == 18 * w * w + 15 * w);
 }
 
+TEST_CASE("read_hugging_face: Z-Image's and CogView4's layers have one stream, Chroma's two") {
+  const TransformerShape z = read_transformer(diffusion_file("Z-Image-Turbo")).shape;
+  const double h = 3840, f = 10240;
+  CHECK(z.layers == 32);
+  CHECK(layer_matrix_parameters(z, z.kind(0)) == 4 * h * h + 3 * h * f);
+  const TransformerShape cog = read_transformer(diffusion_file("CogView4-6B")).shape;
+  CHECK(layer_matrix_parameters(cog, cog.kind(0)) == 12.0 * 4096 * 4096);
+  const TransformerShape chroma = read_transformer(diffusion_file("Chroma1-HD")).shape;
+  const double w = 3072;
+  CHECK(layer_parameters(chroma, chroma.kind(0)) == 24 * w * w + 18 * w);
+  CHECK(layer_parameters(chroma, chroma.kind(19)) == 12 * w * w + 8 * w);
+  std::string grouped{diffusion_file("Z-Image-Turbo")};
+  grouped.replace(grouped.find("\"n_kv_heads\": 30"), 16, "\"n_kv_heads\": 10");
+  CHECK(diffusers_complaint(grouped) == "config.json#/n_kv_heads: found 10; allowed: 30 (n_heads)");
+}
+
 TEST_CASE("read_hugging_face: classes and layers of diffusers that are not known are refused") {
   CHECK(diffusers_complaint(R"({"_class_name": "UNet2DModel"})") ==
         "config.json#/_class_name: found \"UNet2DModel\"; allowed: "
         "SD3Transformer2DModel, FluxTransformer2DModel, QwenImageTransformer2DModel, "
         "WanTransformer3DModel, PixArtTransformer2DModel, LTXVideoTransformer3DModel, "
         "Flux2Transformer2DModel, HunyuanVideoTransformer3DModel, CogVideoXTransformer3DModel, "
+        "ChromaTransformer2DModel, CogView4Transformer2DModel, ZImageTransformer2DModel, "
         "DiTTransformer2DModel, Transformer2DModel, UNet2DConditionModel, "
         "FlaxUNet2DConditionModel. Did you mean \"Transformer2DModel\"?");
   std::string dual{kSd3};

@@ -26,8 +26,10 @@ struct CountedEncoder {
 // ViTModel without pooler, CLIPModel, T5ForConditionalGeneration, BartForConditionalGeneration,
 // XLMRobertaForMaskedLM, ModernBertForMaskedLM, SiglipModel, Dinov2Model,
 // WhisperForConditionalGeneration, MPNetForMaskedLM, CamembertForMaskedLM, EsmForMaskedLM,
-// ElectraForPreTraining, DeiTModel, BeitModel, Dinov2WithRegistersModel and DINOv3ViTModel
-// (published as 300 M and 6,716 M) in https://github.com/huggingface/transformers.
+// ElectraForPreTraining, ElectraForMaskedLM, AlbertForPreTraining, CLIPVisionModel, CLIPTextModel,
+// CLIPTextModelWithProjection, SiglipVisionModel, DeiTModel, BeitModel, Dinov2WithRegistersModel
+// and DINOv3ViTModel (published as 300 M and 6,716 M) in
+// https://github.com/huggingface/transformers.
 constexpr std::array kEncoders{
     CountedEncoder{"bert-base-uncased",
                    R"({"model_type": "bert", "hidden_size": 768, "intermediate_size": 3072,
@@ -167,6 +169,27 @@ constexpr std::array kEncoders{
         "num_attention_heads": 64, "num_hidden_groups": 1, "num_hidden_layers": 12,
         "type_vocab_size": 2, "vocab_size": 30000})",
                    223'158'450.0},
+    CountedEncoder{"clip-vit-large-patch14, its image encoder",
+                   R"({"model_type": "clip_vision_model", "hidden_size": 1024, "image_size": 224,
+        "intermediate_size": 4096, "num_attention_heads": 16, "num_hidden_layers": 24,
+        "patch_size": 14, "projection_dim": 768})",
+                   303'179'776.0},
+    CountedEncoder{"clip-vit-large-patch14, its text encoder",
+                   R"({"model_type": "clip_text_model", "hidden_size": 768, "intermediate_size":
+        3072, "max_position_embeddings": 77, "num_attention_heads": 12, "num_hidden_layers": 12,
+        "projection_dim": 768, "vocab_size": 49408})",
+                   123'060'480.0},
+    CountedEncoder{"stable-diffusion-xl-base-1.0, its second text encoder",
+                   R"({"model_type": "clip_text_model", "hidden_size": 1280,
+        "architectures": ["CLIPTextModelWithProjection"], "intermediate_size": 5120,
+        "max_position_embeddings": 77, "num_attention_heads": 20, "num_hidden_layers": 32,
+        "projection_dim": 1280, "vocab_size": 49408})",
+                   694'659'840.0},
+    CountedEncoder{"siglip-so400m-patch14-384, its image encoder",
+                   R"({"model_type": "siglip_vision_model", "hidden_size": 1152, "image_size": 384,
+        "intermediate_size": 4304, "num_attention_heads": 16, "num_hidden_layers": 27,
+        "patch_size": 14})",
+                   428'225'600.0},
     CountedEncoder{"deit-base-distilled-patch16-224",
                    R"({"model_type": "deit", "hidden_size": 768, "intermediate_size": 3072,
         "architectures": ["DeiTForImageClassificationWithTeacher"], "image_size": 224,
