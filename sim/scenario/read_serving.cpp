@@ -360,10 +360,6 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   if (const auto schema = root.find("$schema")) (void)schema->string();
   if (const auto about = root.find("about")) out.about = about->string();
   out.cluster = read_cluster(cluster, presets, NodeKinds::several);
-  if (layouts == ServingLayouts::searched && !out.cluster.pools.empty()) {
-    cluster.at("pools").fail(R"("node" and "nodes" where pools of replicas are searched for: )"
-                             "these are on GPUs of one kind");
-  }
   out.assumptions = out.cluster.assumptions;
   ScenarioDraft draft;
   draft.file = root.file();

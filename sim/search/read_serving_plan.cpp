@@ -112,6 +112,11 @@ class ServingCandidateReader {
       if (const auto expect = root.find("expect")) {
         expect->fail("no such key in a plan: \"objectives\" say what its machines keep");
       }
+      if (const auto cluster = root.find("cluster"); cluster && cluster->is_object()) {
+        if (const auto kinds = cluster->find("pools")) {
+          kinds->fail(R"("node" and "nodes": the machines of a candidate are of one kind)");
+        }
+      }
       ServingSpec spec = read_serving(root, presets_, ServingLayouts::searched);
       check(spec);
       return spec;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 
 #include "models/generation/serving_replica.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
@@ -139,12 +140,27 @@ std::string serving_layout_words(const ServingPool& pool) {
   return out;
 }
 
-std::string serving_way_words(const std::vector<ServingPool>& pools) {
-  const auto words = [](const ServingPool& pool) {
-    return fmt::format("{} x {}", pool.replicas, serving_layout_words(pool));
+namespace {
+
+std::string way_words(const std::vector<ServingPool>& pools,
+                      const std::function<std::string(const ServingPool&)>& place) {
+  const auto words = [&](const ServingPool& pool) {
+    return fmt::format("{} x {}{}", pool.replicas, serving_layout_words(pool), place(pool));
   };
   if (pools.size() == 1) return words(pools[0]);
   return fmt::format("prompts {}, decoding {}", words(pools[0]), words(pools[1]));
+}
+
+}  // namespace
+
+std::string serving_way_words(const std::vector<ServingPool>& pools) {
+  return way_words(pools, [](const ServingPool&) { return std::string(); });
+}
+
+std::string serving_way_words(const std::vector<ServingPool>& pools, const ServingSpec& base) {
+  if (base.cluster.pools.empty()) return serving_way_words(pools);
+  return way_words(pools,
+                   [&](const ServingPool& pool) { return " on " + base.node_of(pool).name; });
 }
 
 }  // namespace lockstep

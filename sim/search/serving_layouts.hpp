@@ -30,5 +30,7 @@ FoundLayouts serving_layouts(const ServingSpec& base, const ServingPool& like,
 std::string serving_layout_words(const ServingPool& pool);
 /// "8 x TP 4", or "prompts 2 x TP 4, decoding 3 x TP 8".
 std::string serving_way_words(const std::vector<ServingPool>& pools);
+/// The same with the kinds of nodes, where the cluster of `base` has several.
+std::string serving_way_words(const std::vector<ServingPool>& pools, const ServingSpec& base);
 
 }  // namespace lockstep

@@ -1,6 +1,8 @@
 #include "sim/search/tune_serving.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <set>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -28,7 +30,7 @@ std::vector<int> key_of(const Pools& pools) {
   for (const ServingPool& p : pools) {
     const ServingEngine& e = *p.engine.serving;
     out.insert(out.end(), {p.replicas, p.tensor, p.pipeline, p.attention_data, p.expert,
-                           e.pass_tokens, e.most_sequences});
+                           e.pass_tokens, e.most_sequences, static_cast<int>(p.cluster_pool)});
   }
   return out;
 }
@@ -43,8 +45,13 @@ class ServingTuner {
         arena_(options.threads > 0 ? options.threads : tbb::task_arena::automatic) {}
 
   ServingTune run() {
-    out_.gpus = std::min(base_.gpus(), base_.cluster.gpus());
-    out_.layouts = serving_layouts(base_, base_.pools.front(), options_.space);
+    out_.gpus = gpus_on(base_.pools.front().cluster_pool);
+    if (unlike()) {
+      out_.gpus += gpus_on(base_.pools.back().cluster_pool);
+      look_on_both_kinds();
+    } else {
+      out_.layouts = serving_layouts(base_, base_.pools.front(), options_.space);
+    }
     try_own();
     try_all(first_ways());
     try_all(refined_ways());
@@ -58,6 +65,39 @@ class ServingTuner {
  private:
   [[nodiscard]] bool scales() const {
     return options_.goal == ServingGoal::goodput && base_.clients == 0;
+  }
+
+  /// Whether its pools are on nodes of two kinds.
+  [[nodiscard]] bool unlike() const {
+    return base_.pools.front().cluster_pool != base_.pools.back().cluster_pool;
+  }
+
+  /// GPUs that the scenario's pools have of a kind of node, at most all of them.
+  [[nodiscard]] int gpus_on(std::size_t kind) const {
+    const Cluster& cluster = base_.cluster;
+    int sum = 0;
+    for (const ServingPool& pool : base_.pools) {
+      if (pool.cluster_pool == kind) sum += pool.replicas * pool.gpus();
+    }
+    const int most =
+        cluster.pools.empty() ? cluster.gpus() : cluster.pools[kind].nodes * cluster.node.gpus;
+    return std::min(sum, most);
+  }
+
+  /// Layouts of either pool, with its engine, on either kind.
+  void look_on_both_kinds() {
+    for (const std::size_t role : {0UL, 1UL}) {
+      for (const std::size_t on : {0UL, 1UL}) {
+        ServingPool like = base_.pools[role];
+        like.cluster_pool = base_.pools[on].cluster_pool;
+        FoundLayouts found = serving_layouts(base_, like, options_.space);
+        out_.layouts.looked_at += found.looked_at;
+        out_.layouts.refused += found.refused;
+        out_.layouts.over_memory += found.over_memory;
+        std::ranges::copy(found.pools, std::back_inserter(out_.layouts.pools));
+        on_kinds_[role][on] = std::move(found.pools);
+      }
+    }
   }
 
   /// Where a score that is not above `floor` need not be exact.
@@ -120,22 +160,47 @@ class ServingTuner {
     if (seen_.insert(key_of(pools)).second) out.push_back(std::move(pools));
   }
 
-  /// Two pools of these layouts with so many replicas for prompts, the other with the rest.
-  void add_split(ServingPool prompts, ServingPool decode, int replicas, std::vector<Pools>& out) {
-    const int left = (out_.gpus - replicas * prompts.gpus()) / decode.gpus();
-    if (replicas < 1 || left < 1) return;
+  /// Two pools of these layouts with so many replicas.
+  void add_two(ServingPool prompts, int of_prompts, ServingPool decode, int of_decode,
+               std::vector<Pools>& out) {
+    if (of_prompts < 1 || of_decode < 1) return;
     prompts.name = "prefill";
-    prompts.replicas = replicas;
+    prompts.replicas = of_prompts;
     decode.name = "decode";
-    decode.replicas = left;
+    decode.replicas = of_decode;
     add({std::move(prompts), std::move(decode)}, out);
   }
 
+  /// With so many replicas for prompts, and the other pool on the rest.
+  void add_split(const ServingPool& prompts, const ServingPool& decode, int replicas,
+                 std::vector<Pools>& out) {
+    const int left = (out_.gpus - replicas * prompts.gpus()) / decode.gpus();
+    add_two(prompts, replicas, decode, left, out);
+  }
+
+  /// Prompts on one kind and decoding on the other, either way round, each on all of its GPUs.
+  [[nodiscard]] std::vector<Pools> ways_on_two_kinds() {
+    std::vector<Pools> out;
+    const auto replicas = [&](const ServingPool& of) {
+      return gpus_on(of.cluster_pool) / of.gpus();
+    };
+    for (const std::size_t on : {0UL, 1UL}) {
+      for (const ServingPool& prompts : on_kinds_[0][on]) {
+        for (const ServingPool& decode : on_kinds_[1][1 - on]) {
+          add_two(prompts, replicas(prompts), decode, replicas(decode), out);
+        }
+      }
+    }
+    return out;
+  }
+
   [[nodiscard]] std::vector<Pools> first_ways() {
+    if (unlike()) return ways_on_two_kinds();
     std::vector<Pools> out;
     const Pools& layouts = out_.layouts.pools;
+    const bool one_pool = options_.one_pool && base_.cluster.pools.empty();
     for (ServingPool pool : layouts) {
-      if (!options_.one_pool || pool.gpus() > out_.gpus) continue;
+      if (!one_pool || pool.gpus() > out_.gpus) continue;
       pool.name = "both";
       pool.replicas = out_.gpus / pool.gpus();
       add({std::move(pool)}, out);
@@ -155,7 +220,7 @@ class ServingTuner {
     std::vector<Pools> out;
     for (std::size_t b = 0; b < std::min(kRefined, out_.best.size()); ++b) {
       const Pools pools = out_.best[b].trial.pools;
-      if (pools.size() == 2) {
+      if (pools.size() == 2 && !unlike()) {
         for (const int more : {-1, 1}) {
           add_split(pools[0], pools[1], pools[0].replicas + more, out);
         }
@@ -182,6 +247,7 @@ class ServingTuner {
   double guess_ = 1;  ///< of the speed that a way keeps
   tbb::task_arena arena_;
   std::set<std::vector<int>> seen_;
+  std::array<std::array<Pools, 2>, 2> on_kinds_;  ///< layouts by pool, and by whose kind of node
   ServingTune out_;
 };
 

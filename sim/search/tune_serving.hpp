@@ -3,9 +3,11 @@
 ///
 /// Layouts first, with the engine's own passes: one pool of each, and two with an eighth to three
 /// quarters of the GPUs for prompts. The best of them are then tried with other passes, and with a
-/// replica more or less for prompts. A way is given up when it does not keep what the best so far
-/// do, so most take one simulation. Ways are tried in rounds of a fixed size: the answer is the
-/// same on any number of threads.
+/// replica more or less for prompts. Where its pools are on nodes of two kinds: prompts on one and
+/// decoding on the other, either way round, each on as many GPUs of its kind as the scenario's
+/// pools have. A way is given up when it does not keep what the best so far do, so most take one
+/// simulation. Ways are tried in rounds of a fixed size: the answer is the same on any number of
+/// threads.
 #pragma once
 
 #include <array>

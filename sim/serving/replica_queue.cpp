@@ -192,7 +192,7 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   const ServedRequest& r = requests_[id];
   const std::int32_t target = r.input + s.generated;
   const double later = rules_.decodes ? rules_.reserved * (r.output - s.generated) : 0;
-  const bool swapped = s.swapped > 0, sent = s.cached && s.visit == 0;
+  const bool swapped = s.swapped, sent = s.cached && s.visit == 0;
   const bool comes_whole = swapped || sent;
   const HeldPrompt held = swapped ? on_gpus(r) : sent ? HeldPrompt{} : chosen_of(r, target, now);
   const std::int64_t shared = prefixes_.blocks(held.node);
@@ -290,15 +290,15 @@ void ReplicaQueue::swap_out(std::uint32_t request, std::int64_t length, std::int
   }
   const RunTime there = tiers_->swap_out(all, now);
   if (there < 0) return;
-  states_[request].swapped = static_cast<std::int32_t>(all);
+  states_[request].swapped = true;
   awaited_ = std::max(awaited_, there - now);
 }
 
 /// When it will be there, of which the GPUs have the shared blocks.
 RunTime ReplicaQueue::swap_in(std::uint32_t request, std::int64_t shared, RunTime now) {
-  const std::int64_t all = states_[request].swapped;
-  states_[request].swapped = 0;
-  return tiers_->swap_in(all, shared, now);
+  RequestState& s = states_[request];
+  s.swapped = false;
+  return tiers_->swap_in(blocks(requests_[request].input + s.generated), shared, now);
 }
 
 /// Whether all that runs has room for its next tokens without anybody leaving.
@@ -378,7 +378,7 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
   out.insert(out.end(), waiting_.begin(), waiting_.end());
   for (const std::uint32_t id : out) {
     states_[id].cached = false;
-    states_[id].swapped = 0;
+    states_[id].swapped = false;
   }
   order_.clear();
   partial_.clear();

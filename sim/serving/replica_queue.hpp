@@ -55,8 +55,8 @@ struct RequestState {
   std::int32_t promised = 0;   ///< blocks that it was let in with, without shared ones
   std::int32_t shared = 0;     ///< blocks of its prompt that are held for others too
   std::int32_t held = -1;      ///< the beginning that these are of
-  std::int32_t swapped = 0;    ///< blocks that host memory keeps of it; 0: none
   bool running = false;
+  bool swapped = false;       ///< host memory keeps its keys and values
   bool cached = false;        ///< its prompt came from another pool, with its first token
   std::int32_t sending = -1;  ///< of its keys and values to another pool; below 0: none
 };

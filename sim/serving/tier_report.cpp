@@ -14,16 +14,16 @@ namespace lockstep {
 namespace {
 
 /// A replica's part of what each of its nodes has.
-Bytes part_of(const Bytes& of_node, const ServingSpec& spec, const ServingPool& pool) {
+Bytes replica_part(const Bytes& of_node, const ServingSpec& spec, const ServingPool& pool) {
   return static_cast<double>(pool.gpus()) / spec.cluster.node.gpus * of_node;
 }
 
 Bytes host_memory(const ServingSpec& spec, const ServingPool& pool) {
-  return spec.tiers->host ? part_of(spec.tiers->host->memory, spec, pool) : Bytes{};
+  return spec.tiers->host ? replica_part(spec.tiers->host->memory, spec, pool) : Bytes{};
 }
 
 Bytes disk_memory(const ServingSpec& spec) {
-  return spec.tiers->disk ? part_of(spec.tiers->disk->memory, spec, spec.pools[0]) : Bytes{};
+  return spec.tiers->disk ? replica_part(spec.tiers->disk->memory, spec, spec.pools[0]) : Bytes{};
 }
 
 Bytes remote_memory(const ServingSpec& spec) {

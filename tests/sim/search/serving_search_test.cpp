@@ -312,6 +312,62 @@ std::vector<ServedRequest> stayed(int count, double (*stay)(int)) {
 
 }  // namespace
 
+namespace {
+
+/// One node of each kind, prompts on the first.
+ServingSpec on_two_kinds(const char* first, const char* second) {
+  const Json scenario{
+      {"model", "llama3_8b"},
+      {"cluster",
+       {{"pools", {{{"node", first}, {"nodes", 1}}, {{"node", second}, {"nodes", 1}}}},
+        {"fabric", "rail_optimised"}}},
+      {"serving",
+       {{"load",
+         {{"rate", 30},
+          {"requests", 300},
+          {"input", {{"mean", 2000}, {"sigma", 0.5}, {"most", 8000}}},
+          {"output", {{"mean", 150}, {"sigma", 0.5}}}}},
+        {"pools",
+         {{"prefill", {{"replicas", 2}, {"tensor", 4}, {"cluster_pool", 0}}},
+          {"decode", {{"replicas", 2}, {"tensor", 4}, {"cluster_pool", 1}}}}},
+        {"objectives", {{"ttft_p99", "1 s"}, {"tpot_p99", "40 ms"}}}}}};
+  return read_serving(JsonCursor::parse("s.json", scenario.dump()), test::presets(),
+                      ServingLayouts::searched);
+}
+
+}  // namespace
+
+TEST_CASE("tune_serving: on two kinds of node each pool fills one, whichever suits it") {
+  const ServingSpec base = on_two_kinds("dgx_h100", "dgx_a100_80gb");
+  ServingTuneOptions how;
+  how.space.tensor = {2, 4};
+  how.space.pass_tokens = {8192};
+  how.space.most_sequences = {256};
+  how.threads = 2;
+  const ServingTune tune = tune_serving(base, how);
+  CHECK(tune.gpus == 16);
+  CHECK(tune.ways == 2 * 2 * 2);
+  REQUIRE(tune.best.size() >= 2);
+  REQUIRE(tune.by_own.size() == 1);
+  // Either is found within a hundredth.
+  CHECK(tune.best.front().score >= 0.98 * tune.by_own.front().score);
+  for (const TunedService& way : tune.best) {
+    REQUIRE(way.trial.pools.size() == 2);
+    CHECK(way.trial.pools[0].cluster_pool != way.trial.pools[1].cluster_pool);
+    for (const ServingPool& pool : way.trial.pools) CHECK(pool.replicas * pool.gpus() == 8);
+  }
+  const std::string words = serving_way_words(tune.best.front().trial.pools, base);
+  CHECK(words.find(" on dgx_h100") != std::string::npos);
+  CHECK(words.find(" on dgx_a100_80gb") != std::string::npos);
+
+  // Two kinds that are equal: either way round takes the same.
+  how.space.tensor = {4};
+  const ServingTune equal = tune_serving(on_two_kinds("dgx_h100", "dgx_h100"), how);
+  REQUIRE(equal.best.size() == 2);
+  CHECK(equal.best[0].score == equal.best[1].score);
+  CHECK(equal.best[0].trial.pools[0].cluster_pool != equal.best[1].trial.pools[0].cluster_pool);
+}
+
 TEST_CASE("load_course: lasts from 40 stays on, and grows where ever more stay") {
   const auto five = [](int) { return 5.0; };
   const LoadCourse brief = load_course(stayed(195, five), 0);
@@ -508,6 +564,13 @@ TEST_CASE("serving plan: a spare costs nothing more in a node that is owned whol
   CHECK(usd(spared, 0) == test::near(usd(bare, 0)));
   const double more = 1.0 * spared.options[1].gpus() / bare.options[1].gpus();
   CHECK(usd(spared, 1) == test::near(more * usd(bare, 1)));
+}
+
+TEST_CASE("serving plan: the machines of a candidate are of one kind") {
+  const Json kinds{
+      {"pools", {{{"node", "dgx_h100"}, {"nodes", 1}}, {{"node", "dgx_a100_80gb"}, {"nodes", 1}}}}};
+  refuses_plan("/candidates/0/scenario/cluster", kinds, "/candidates/0/scenario/cluster/pools: ");
+  refuses_plan("/candidates/0/scenario/cluster", kinds, "of one kind");
 }
 
 TEST_CASE("serving plan: mistakes are told at their place in the plan") {

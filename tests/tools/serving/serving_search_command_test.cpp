@@ -145,6 +145,35 @@ TEST_CASE("lockstep tune: of a service it writes a scenario that run takes as it
   CHECK(lockstep_with(short_tune({"--pools", "two"})).out.find("prompts ") != std::string::npos);
 }
 
+TEST_CASE(
+    "lockstep tune: of pools on unlike nodes it says which kind each is on, and run takes it") {
+  const test::TemporaryFolder folder;
+  const std::string best = folder.path() + "/best.json";
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-a100-pools.json";
+  std::vector<std::string> args{"tune",        file, "--set",         "serving.load.requests=300",
+                                "--tensor",    "8",  "--pass-tokens", "8192",
+                                "--sequences", "256"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = args;
+    all.insert(all.end(), more.begin(), more.end());
+    return lockstep_with(all);
+  };
+  const Ran ran = with({"--format", "json", "-o", best});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const nlohmann::json tuned = nlohmann::json::parse(ran.out);
+  const nlohmann::json& pools = tuned.at("best").at(0).at("pools");
+  REQUIRE(pools.size() == 2);
+  CHECK(pools[0].at("node") != pools[1].at("node"));
+  const Ran again = lockstep_with({"run", best, "--format", "json"});
+  REQUIRE_MESSAGE(again.exit == Exit::ok, again.err);
+  const nlohmann::json answer = nlohmann::json::parse(again.out);
+  for (const std::size_t pool : {0UL, 1UL})
+    CHECK(answer["pools"][pool]["node"] == pools[pool].at("node"));
+  const Ran table = with({});
+  CHECK(table.out.find(" on dgx_h100") != std::string::npos);
+  CHECK(with({"--pools", "one"}).exit == Exit::bad_input);
+}
+
 TEST_CASE("lockstep tune: options of a training and of a service do not mix") {
   const auto refuses = [](const std::vector<std::string>& args, const std::string& part) {
     const Ran ran = lockstep_with(args);

@@ -86,7 +86,9 @@ TEST_CASE("lockstep run --vary: Ctrl-C keeps the points that have an answer") {
     (void)std::raise(SIGINT);
     return Json{{"step_s", 1.5}};
   };
-  CHECK(answer_varied("a.json", once, {}, "run", options, console) == Exit::interrupted);
+  const PresetStore presets;
+  CHECK(answer_varied({.path = "a.json", .presets = presets}, once, {}, "run", options, console) ==
+        Exit::interrupted);
   CHECK(asked == 1);
   CHECK(err.str() == "lockstep run: interrupted\n");
   CHECK(out.str().find("1.50 s") != std::string::npos);

@@ -97,10 +97,12 @@ Json tuned_service(const JsonCursor& written, const TunedService& found, const s
                    const std::string& to) {
   Json out = written.json();
   Json& serving = out["serving"];
+  const Json own = serving["pools"];
   Json engine;
-  for (const Json& pool : serving["pools"]) {
+  for (const Json& pool : own) {
     if (engine.is_null() && pool.contains("engine")) engine = pool["engine"];
   }
+  const bool kinds = out["cluster"].contains("pools");
   Json pools = Json::object();
   for (const ServingPool& pool : found.trial.pools) {
     Json& of = pools[pool.name];
@@ -109,7 +111,13 @@ Json tuned_service(const JsonCursor& written, const TunedService& found, const s
           {"pipeline", pool.pipeline},
           {"attention_data", pool.attention_data},
           {"expert", pool.expert}};
-    if (!engine.is_null()) of["engine"] = engine;
+    if (!kinds) {
+      if (!engine.is_null()) of["engine"] = engine;
+      continue;
+    }
+    // Each pool has been searched with its own engine.
+    of["cluster_pool"] = pool.cluster_pool;
+    if (own[pool.name].contains("engine")) of["engine"] = own[pool.name]["engine"];
   }
   serving["pools"] = std::move(pools);
   const ServingEngine& passes = *found.trial.pools.front().engine.serving;
@@ -145,6 +153,9 @@ FoundServices searched_services(const JsonCursor& root, const PresetStore& prese
                       .result = {},
                       .goal = how.goal};
   check_goal(root, found.spec, how.goal);
+  if (!found.spec.cluster.pools.empty() && !how.two_pools) {
+    throw UsageError("--pools one: a cluster with \"pools\" has one for prompts and one to decode");
+  }
   const InterruptGuard guard;
   Progress progress(console.err, "layouts", 1, console.err_is_terminal && !options.has("quiet"));
   how.interrupted = [] { return InterruptGuard::interrupted(); };

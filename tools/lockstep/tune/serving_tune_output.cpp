@@ -26,7 +26,7 @@ std::string_view score_unit(const ServingTuneStudy& study) {
 std::string own_service_words(const ServingTuneStudy& study) {
   if (study.result.by_own.empty()) return "The scenario's own pools cannot serve.";
   const TunedService& own = study.result.by_own.front();
-  const std::string way = serving_way_words(own.trial.pools);
+  const std::string way = serving_way_words(own.trial.pools, study.base);
   if (own.score <= 0)
     return fmt::format("The scenario's own, {}, keeps the objectives at no rate.", way);
   std::string out = fmt::format("The scenario's own, {}, makes {} {}", way, significant(own.score),
@@ -73,6 +73,9 @@ Json service_json(const ServingTuneStudy& study, const TunedService& service) {
                      {"expert", pool.expert},
                      {"pass_tokens", e.pass_tokens},
                      {"most_sequences", e.most_sequences}});
+    if (!study.base.cluster.pools.empty()) {
+      pools.back()["node"] = study.base.node_of(pool).name;
+    }
   }
   return {{study.goal == ServingGoal::goodput ? "goodput_requests_per_s" : "output_tokens_per_s",
            twelve_digits(service.score)},
@@ -109,7 +112,7 @@ std::string serving_tune_table(const ServingTuneStudy& study, const TextStyle& s
   for (std::size_t i = 0; i < r.best.size(); ++i) {
     const TunedService& s = r.best[i];
     const ServingFigures& f = s.trial.report.figures;
-    table.add({std::to_string(i + 1), serving_way_words(s.trial.pools),
+    table.add({std::to_string(i + 1), serving_way_words(s.trial.pools, study.base),
                std::to_string(passes_of(s).pass_tokens),
                std::to_string(passes_of(s).most_sequences), significant(s.score),
                duration_text(f.ttft_s.p99), duration_text(f.tpot_s.p99),
@@ -151,7 +154,7 @@ Json serving_tune_json(const ServingTuneStudy& study) {
 CsvText serving_tune_csv(const ServingTuneStudy& study) {
   CsvText out = csv_line(std::vector<std::string>{
       "rank", "score", "gpus", "pool", "replicas", "tensor", "pipeline", "attention_data", "expert",
-      "pass_tokens", "most_sequences", "ttft_p99_s", "tpot_p99_s"});
+      "pass_tokens", "most_sequences", "ttft_p99_s", "tpot_p99_s", "node"});
   for (std::size_t i = 0; i < study.result.best.size(); ++i) {
     const TunedService& s = study.result.best[i];
     const ServingFigures& f = s.trial.report.figures;
@@ -165,6 +168,7 @@ CsvText serving_tune_csv(const ServingTuneStudy& study) {
       }
       cells.push_back(number_text(f.ttft_s.p99));
       cells.push_back(number_text(f.tpot_s.p99));
+      cells.push_back(study.base.node_of(pool).name);
       out += csv_line(cells);
     }
   }
@@ -194,15 +198,17 @@ std::string serving_tune_page(const ServingTuneStudy& study, const AnswerBasis& 
          PageCell::number(page_duration(f.tpot_s.p99), f.tpot_s.p99)});
   };
   for (std::size_t i = 0; i < r.best.size(); ++i) {
-    add(r.best[i], fmt::format("{}. {}", i + 1, serving_way_words(r.best[i].trial.pools)), false);
+    add(r.best[i],
+        fmt::format("{}. {}", i + 1, serving_way_words(r.best[i].trial.pools, study.base)), false);
   }
   if (!r.by_own.empty()) {
-    add(r.by_own.front(), "own: " + serving_way_words(r.by_own.front().trial.pools), true);
+    add(r.by_own.front(), "own: " + serving_way_words(r.by_own.front().trial.pools, study.base),
+        true);
   }
   if (r.best.empty()) {
     page.headline(escaped("Nothing was found before it was interrupted."));
   } else {
-    page.headline(strong(serving_way_words(r.best.front().trial.pools)) +
+    page.headline(strong(serving_way_words(r.best.front().trial.pools, study.base)) +
                   escaped(fmt::format(" makes {} {}. {}", significant(r.best.front().score),
                                       score_unit(study), own_service_words(study))));
   }
