@@ -149,7 +149,7 @@ void settle_money(const JsonCursor& root, PlanSpec& out) {
   if (!goal) out.goal = out.limits.time ? PlanGoal::gpus : PlanGoal::time;
   out.assumptions.push_back(
       fmt::format("money: left out of the choice, as {} has no prices ({}; of one that is rented "
-                  "price.usd_per_gpu_hour, with --model --price USD){}",
+                  "price.usd_per_gpu_hour, with --model: --price){}",
                   unpriced->name, missing,
                   goal              ? ""
                   : out.limits.time ? "; prefer: gpus, the fewest (not given)"

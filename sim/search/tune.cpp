@@ -163,7 +163,8 @@ class Search {
     const double last = best_.size() < options_.keep
                             ? kNever
                             : std::max(candidates_[best_.back()].step_s, first_s());
-    const bool ranks = options_.rank_own && result_.own && result_.replayed < options_.most_for_rank;
+    const bool ranks =
+        options_.rank_own && result_.own && result_.replayed < options_.most_for_rank;
     return ranks ? std::max(last, own_s_) : last;
   }
   /// The slowest step that ties with the fastest so far.

@@ -266,8 +266,9 @@ TEST_CASE("expect.that, --assert: a bound on a mean of no jobs is missed, and wh
                   "jobs": [{"job": {"name": "a", "gpus": 8, "runs": "1 h", "tasks": 2}}]},
         "expect": {"that": ["wait_mean_s==900", "makespan_s<1e9"]}})");
   const std::string why =
-      "completion_mean_s has no value: it is \"mean over ended jobs of end less submission\", and "
-      "ended is 0\n";
+      "completion_mean_s has no value: it is \"over ended jobs, end less submission: wait, start, "
+      "the job's own duration, and what evictions, failures and slower cards or links add to it\", "
+      "and ended is 0\n";
   const Ran table = lockstep_with({"run", file, "--assert", "completion_mean_s<1e9"});
   CHECK(table.exit == Exit::assertion_missed);
   CHECK(table.err.starts_with("assertion missed: completion_mean_s<1e9: " + why));

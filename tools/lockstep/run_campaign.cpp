@@ -27,12 +27,11 @@
 #include "tools/lockstep/report/run_page.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
 #include "tools/lockstep/run/claim_text.hpp"
+#include "tools/lockstep/run/trajectory_options.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
 namespace lockstep {
 namespace {
-
-constexpr int kMostTrajectories = 1'000'000;
 
 /// The only value that a run is optimised over so far; others are a sweep's work.
 constexpr std::string_view kOptimised = "run.checkpoint.interval";
@@ -141,15 +140,6 @@ void write_files(const CampaignResult& result, const ParsedOptions& options, con
 }
 
 }  // namespace
-
-int trajectories_of(const ParsedOptions& options, int otherwise) {
-  return whole_number(options, "trajectories", otherwise, kMostTrajectories);
-}
-
-int trajectory_jobs_of(const ParsedOptions& options) {
-  const int cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  return whole_number(options, "jobs", cores, kMostJobs);
-}
 
 Exit run_campaign(const PresetStore& presets, const RunWork& work, const WrittenScenario& written,
                   const RunSpec& run, const ParsedOptions& options, Console& console) {

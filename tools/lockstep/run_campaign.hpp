@@ -9,11 +9,6 @@
 
 namespace lockstep {
 
-/// What --trajectories says, else `otherwise`, and how many threads --jobs has for them, else one
-/// a core. Throw UsageError.
-int trajectories_of(const ParsedOptions& options, int otherwise);
-int trajectory_jobs_of(const ParsedOptions& options);
-
 /// `work` and `run` are what the file says.
 Exit run_campaign(const PresetStore& presets, const RunWork& work, const WrittenScenario& written,
                   const RunSpec& run, const ParsedOptions& options, Console& console);

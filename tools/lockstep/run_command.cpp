@@ -26,7 +26,6 @@
 #include "tools/lockstep/perfetto_trace.hpp"
 #include "tools/lockstep/power_trace.hpp"
 #include "tools/lockstep/queue/run_queue.hpp"
-#include "tools/lockstep/report/advice_section.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
@@ -40,6 +39,7 @@
 #include "tools/lockstep/serving/run_serving.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/trace_writer.hpp"
+#include "tools/lockstep/vary/advice_section.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/lockstep/work_budget.hpp"
 
@@ -500,7 +500,8 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
       if (advice.goal->kind != AnswerKind::step) return advice_page(advice);
       RunResult result = step_read(path, text, presets, options);
       predict_step(options, presets, result, console);
-      return step_page(result, {.presets = &presets, .advice = &advice});
+      return step_page(result, {.presets = &presets,
+                                .add_advice = [&](Page& page) { add_advice(page, advice); }});
     };
     return run_advice(path, text, presets, options, page_of, console);
   }

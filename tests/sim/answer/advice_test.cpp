@@ -99,7 +99,8 @@ TEST_CASE("advice: what cannot be is refused with its reason, and nothing is in 
 TEST_CASE("advice: several jobs on one fabric have no pace that it could raise") {
   const std::string jobs = R"({"cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "fat_tree"},
       "jobs": [{"name": "a", "nodes": [0, 1], "model": "llama3_8b",
-                "parallelism": {"tensor": 8}, "batch": {"sequences": 16, "micro": 1, "tokens": 2048}}]})";
+                "parallelism": {"tensor": 8},
+                "batch": {"sequences": 16, "micro": 1, "tokens": 2048}}]})";
   CHECK_THROWS_WITH_AS(advice_of(jobs),
                        "s.json: found a scenario with \"jobs\"; allowed: what has a pace: a single "
                        "step, weeks of them, a queue whose jobs end or a service",
@@ -127,7 +128,8 @@ const std::string kAdvisedQueue = R"({"cluster": {"node": "dgx_h100", "nodes": 2
 
 const std::string kAdvisedService = R"({"model": "llama3_8b",
     "cluster": {"node": "dgx_h100", "nodes": 1},
-    "serving": {"load": {"rate": 20, "requests": 150, "input": {"mean": 900, "sigma": 0.5}, "output": {"mean": 200, "sigma": 0.5}},
+    "serving": {"load": {"rate": 20, "requests": 150, "input": {"mean": 900, "sigma": 0.5},
+                         "output": {"mean": 200, "sigma": 0.5}},
                 "pools": {"both": {"replicas": 4, "tensor": 2, "engine": "vllm"}}}})";
 
 /// Every change is what --set makes of the scenario, and none that is left out would be better.

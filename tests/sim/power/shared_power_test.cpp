@@ -86,7 +86,7 @@ TEST_CASE("shared power: a job alone draws and costs what its scenario by itself
   CHECK(drawn(shared, "rent_usd_per_hour") == 64);
 }
 
-TEST_CASE("shared power: jobs and idle nodes add up; who waits draws less for longer") {
+TEST_CASE("shared power: jobs and idle nodes add up, and who waits draws less for longer") {
   const ScenarioAnswer both = answer_of_drawing(shared_drawing(12, {0, 1}, 2));
   const ScenarioAnswer one = answer_of_drawing(shared_drawing(12, {0}, 2));
   const auto sum = [&](const std::string& name) {
@@ -133,9 +133,10 @@ TEST_CASE("shared power: without power and price a mix has none of it, beside a 
     FAIL_CHECK("was allowed");
   } catch (const InputError& error) {
     CHECK(error.problem().pointer == "/power");
-    CHECK(error.problem().allowed ==
-          "no such key beside \"jobs\": power and money of a service are those of its pools, not of "
-          "trainings beside it");
+    CHECK(
+        error.problem().allowed ==
+        "no such key beside \"jobs\": power and money of a service are those of its pools, not of "
+        "trainings beside it");
   }
 }
 

@@ -197,7 +197,7 @@ TEST_CASE("rl: mistakes are said where they are") {
            Mistake{"rl.generation.expert_parallel=true", "/rl/generation/expert_parallel", "false"},
            Mistake{"rl.generation.engine.memory_fraction=0.2", "/rl/generation", "a cache of"},
            Mistake{"rl.schedule=in_flight", "/rl/schedule", "nodes of its own"},
-           Mistake{"rl.critic=llama3_8", "/rl/critic", "llama3_8b"},
+           Mistake{"rl.critic=gpt3_175", "/rl/critic", "gpt3_175b"},
            Mistake{"expect.mfu=0.4", "/expect/mfu", "step_time"},
            Mistake{"rl.packing=1", "/rl/packing", "true or false"},
            Mistake{"batch.sample_tokens=100", "/batch/sample_tokens", "beside \"rl\""},

@@ -1,5 +1,5 @@
 // lockstep explain: what stands behind a number.
-#include "tools/lockstep/explain/explanation.hpp"
+#include "tools/lockstep/explanation/explanation.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,7 @@
 #include "sim/answer/formulas.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/explain/command_formulas.hpp"
+#include "tools/lockstep/explanation/command_formulas.hpp"
 
 namespace lockstep::test {
 namespace {

@@ -266,7 +266,7 @@ TEST_CASE("lockstep queue: mistakes are told, with what is allowed") {
 }
 
 TEST_CASE("scenarios with \"queue\": options and commands about other things say so") {
-  for (const char* option : {"--unfold", "--svg=x.svg", "--trajectories=3", "--advise"}) {
+  for (const char* option : {"--unfold", "--svg=x.svg", "--trajectories=3"}) {
     CAPTURE(option);
     const Ran ran = lockstep_with({"run", kRecorded, option});
     CHECK(ran.exit == Exit::bad_input);

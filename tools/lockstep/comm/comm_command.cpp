@@ -19,7 +19,7 @@
 #include "tools/lockstep/comm/collective_page.hpp"
 #include "tools/lockstep/comm/comm_collective.hpp"
 #include "tools/lockstep/comm/comm_traffic.hpp"
-#include "tools/lockstep/explain/command_formulas.hpp"
+#include "tools/lockstep/explanation/command_formulas.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/congestion_page.hpp"

@@ -10,7 +10,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/explain/explained_document.hpp"
-#include "tools/lockstep/explain/explanation.hpp"
+#include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
 namespace {

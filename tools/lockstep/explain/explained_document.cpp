@@ -15,7 +15,7 @@
 #include "sim/traffic/simulate_traffic.hpp"
 #include "tools/lockstep/comm/comm_collective.hpp"
 #include "tools/lockstep/comm/comm_traffic.hpp"
-#include "tools/lockstep/explain/command_formulas.hpp"
+#include "tools/lockstep/explanation/command_formulas.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
 

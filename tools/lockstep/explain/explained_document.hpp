@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/explain/explanation.hpp"
+#include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
 

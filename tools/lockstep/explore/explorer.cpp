@@ -16,7 +16,7 @@
 #include "sim/search/tuned_scenario.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/written.hpp"
-#include "tools/lockstep/explain/explanation.hpp"
+#include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
 namespace {

@@ -22,7 +22,7 @@
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/ask/ask_plan_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/explain/command_formulas.hpp"
+#include "tools/lockstep/explanation/command_formulas.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/plan_page.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"

@@ -8,7 +8,7 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/explain/command_formulas.hpp"
+#include "tools/lockstep/explanation/command_formulas.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/input_tables.hpp"

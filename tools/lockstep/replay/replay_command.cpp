@@ -309,10 +309,12 @@ Exit answer_varied_replay(const ParsedOptions& options, const PresetStore& prese
   const auto answer_to = [&](const std::vector<std::string>& point, const auto&) {
     return replay_json(replayed(options, presets, point, console).study);
   };
-  // Without a count of nodes only the trace says how many there are.
-  const TraceClusterOptions where(options, presets);
-  const WrittenScenario written =
-      where.ranks() > 0 ? written_in(where.written(where.ranks())) : nullptr;
+  WrittenScenario written;
+  if (options.has("node") || options.has("cluster")) {
+    // Without a count of nodes only the trace says how many there are.
+    const TraceClusterOptions where(options, presets);
+    if (where.ranks() > 0) written = written_in(where.written(where.ranks()));
+  }
   return answer_varied({options.positionals.front(), written, presets}, answer_to, kOfOneReplay,
                        "replay", options, console);
 }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sim/scenario/preset_store.hpp"
-#include "tools/lockstep/explain/explanation.hpp"
+#include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
 

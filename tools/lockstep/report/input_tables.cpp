@@ -64,18 +64,27 @@ void add_if_preset(const char* kind, const std::string& name, const PresetStore&
   out.push_back(std::move(each));
 }
 
-/// The preset of the kind that the key names, with those that its own values name.
+/// A preset, with those that its own values name.
+void add_with_parts(const NamedPreset& each, const PresetStore& presets,
+                    std::vector<NamedPreset>& out) {
+  if (has_preset(out, each)) return;
+  out.push_back(each);
+  for (const PresetRow& row : presets.show(each.first, each.second)) {
+    const std::string_view key = std::string_view(row.path).substr(row.path.rfind('.') + 1);
+    const auto* const naming = std::ranges::find(kNamingKeys, key, &NamingKey::key);
+    if (naming == kNamingKeys.end()) continue;
+    const std::string name = presets.meant(naming->kind, row.value);
+    if (!name.empty()) add_with_parts({std::string(naming->kind), name}, presets, out);
+  }
+}
+
+/// The preset of the kind that the key names.
 void add_named(std::string_view key, const std::string& written, const PresetStore& presets,
                std::vector<NamedPreset>& out) {
   const auto* const naming = std::ranges::find(kNamingKeys, key, &NamingKey::key);
   if (naming == kNamingKeys.end()) return;
   const std::string name = presets.meant(naming->kind, written);
-  NamedPreset each{std::string(naming->kind), name};
-  if (name.empty() || has_preset(out, each)) return;
-  out.push_back(std::move(each));
-  for (const PresetRow& row : presets.show(naming->kind, name)) {
-    add_named(std::string_view(row.path).substr(row.path.rfind('.') + 1), row.value, presets, out);
-  }
+  if (!name.empty()) add_with_parts({std::string(naming->kind), name}, presets, out);
 }
 
 /// `key`: under which the value stands; a preset with changes has its name under "preset".
@@ -160,9 +169,7 @@ void add_basis(Page& page, const AnswerBasis& basis) {
   }
   if (basis.presets == nullptr) return;
   std::vector<NamedPreset> named;
-  for (const NamedPreset& each : basis.named) {
-    if (!has_preset(named, each)) named.push_back(each);
-  }
+  for (const NamedPreset& each : basis.named) add_with_parts(each, *basis.presets, named);
   if (basis.written) add_all_named("", *basis.written, *basis.presets, named);
   add_sources(page, named, *basis.presets);
 }

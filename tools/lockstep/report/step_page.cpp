@@ -11,7 +11,6 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/step_answer.hpp"
-#include "tools/lockstep/report/advice_section.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/fabric_picture.hpp"
@@ -97,6 +96,13 @@ void add_sentences(Page& page, const char* title, const std::vector<std::string>
   page.list(sentences);
 }
 
+void add_advice_hint(Page& page) {
+  page.section("What would help");
+  page.paragraph(
+      escaped("The same command with --advise simulates standard changes, each alone, and shows "
+              "here what each of them gains."));
+}
+
 /// What is often asked beside the figures of the page.
 constexpr std::array<std::string_view, 2> kMoreOfStep{"peak_memory_gib", "hfu"};
 
@@ -172,9 +178,9 @@ std::string step_page(const RunResult& result, const StepPageExtras& extras) {
   }
   add_step_headline(page, result);
   add_claim_section(page, extras.claim);
-  if (extras.advice != nullptr) add_advice(page, *extras.advice);
+  if (extras.add_advice) extras.add_advice(page);
   add_step_sections(page, result);
-  if (extras.advice == nullptr) add_advice_hint(page);
+  if (!extras.add_advice) add_advice_hint(page);
   if (behind) {
     behind->add_to(page, kMoreOfStep);
     add_sources(page, presets_of(scenario, *extras.presets), *extras.presets);

@@ -1,9 +1,9 @@
 /// One training step: where the GPU time goes, and what the fabric has to do with it.
 #pragma once
 
+#include <functional>
 #include <string>
 
-#include "sim/answer/advice.hpp"
 #include "sim/answer/claim_check.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/lockstep/run/run_result.hpp"
@@ -15,8 +15,9 @@ class Page;
 /// What the page has beside the answer, where it is given.
 struct StepPageExtras {
   const PresetStore* presets = nullptr;  ///< the sources of all values
-  const Advice* advice = nullptr;        ///< what would help
-  const ClaimCheck* claim = nullptr;     ///< what the scenario claims
+  /// Adds what would help; empty: the page says how to ask for it.
+  std::function<void(Page&)> add_advice{};
+  const ClaimCheck* claim = nullptr;  ///< what the scenario claims
 };
 
 /// The page. Throws UsageError where the program was built without its chart library (assets.hpp).

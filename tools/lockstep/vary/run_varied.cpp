@@ -18,7 +18,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/run_campaign.hpp"
+#include "tools/lockstep/run/trajectory_options.hpp"
 #include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/vary.hpp"
 #include "tools/lockstep/vary/vary_page.hpp"

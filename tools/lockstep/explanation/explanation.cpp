@@ -1,4 +1,4 @@
-#include "tools/lockstep/explain/explanation.hpp"
+#include "tools/lockstep/explanation/explanation.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/advice_section.hpp"
+#include "tools/lockstep/vary/advice_section.hpp"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -111,13 +111,6 @@ void add_advice(Page& page, const Advice& advice) {
     refused.rows.push_back({PageCell::text(each.change.words), PageCell::text(each.why)});
   }
   page.table(refused);
-}
-
-void add_advice_hint(Page& page) {
-  page.section("What would help");
-  page.paragraph(
-      escaped("The same command with --advise simulates standard changes, each alone, and shows "
-              "here what each of them gains."));
 }
 
 std::string advice_page(const Advice& advice) {

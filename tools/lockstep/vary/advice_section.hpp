@@ -11,8 +11,6 @@ class Page;
 
 /// Bars of the gains with their intervals, a table of all changes, and why others cannot be.
 void add_advice(Page& page, const Advice& advice);
-/// How to have that on a page that lacks it.
-void add_advice_hint(Page& page);
 /// The page of `lockstep run --advise --report` of what is no step. Throws UsageError without a
 /// chart library (assets.hpp).
 std::string advice_page(const Advice& advice);

@@ -9,7 +9,7 @@
 
 #include "models/spec/hardware.hpp"
 #include "sim/answer/formulas.hpp"
-#include "tools/lockstep/explain/explanation.hpp"
+#include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "tools/lockstep/explain/command_formulas.hpp"
+#include "tools/lockstep/explanation/command_formulas.hpp"
 
 #include <array>
 #include <string_view>
