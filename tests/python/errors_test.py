@@ -58,7 +58,7 @@ class Errors(InFolder):
         self.assertEqual((error.file, error.pointer), ("scenario", "/model"))
         self.assertEqual(error.suggestion, "llama3_8b")
         self.assertIn("llama3_8c", error.found)
-        self.assertIn("llama3_8b", error.allowed)
+        self.assertIn("gpt3_175b", error.allowed)
         self.assertIsInstance(error, ValueError)
         with self.assertRaises(lockstep.ScenarioError) as caught:
             lockstep.run(JOB, cluster__nodes=0)

@@ -77,7 +77,7 @@ const namelessControls = () => [...document.querySelectorAll('button, input, [ta
 
 const kCharts = {busy: 9, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
   points: 2, plan: 5, step: 5, 'what-if': 3, fabric: 1,
-  collectives: 2, comparison: 1, sweep: 6, serving: 4, site: 9,
+  collectives: 2, comparison: 1, sweep: 7, serving: 4, site: 9,
   scaling: 2};
 const kViews = [
   {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
