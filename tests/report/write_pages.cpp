@@ -33,6 +33,7 @@
 #include "tools/lockstep/report/step_page.hpp"
 #include "tools/lockstep/report/topology_page.hpp"
 #include "tools/lockstep/topology_input.hpp"
+#include "tools/lockstep/vary/advice_section.hpp"
 #include "tools/lockstep/vary/vary_page.hpp"
 
 using namespace lockstep;
@@ -114,7 +115,8 @@ std::string step() {
                       .changes = {{{"<b>wider", {"a.b=2"}}, {{"step_s", 1.5}}, 0.33, 0.1, 0.5},
                                   {{"no witness", {"c=1"}}, {{"step_s", 2.5}}, -0.2}},
                       .refused = {{{"too wide", {"d=9"}}, "<b>does not divide"}}};
-  return step_page(result, {.presets = &test::presets(), .advice = &advice});
+  return step_page(result, {.presets = &test::presets(),
+                            .add_advice = [&advice](Page& page) { add_advice(page, advice); }});
 }
 
 /// Two axes, a point without an answer, names that HTML has to escape.

@@ -2,10 +2,13 @@
 
 #include <doctest/doctest.h>
 #include <string>
+#include <tuple>
 
+#include "tests/support/near.hpp"
 #include "tools/console/options.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/vary/shown_numbers.hpp"
 
 namespace lockstep {
 namespace {
@@ -76,6 +79,18 @@ TEST_CASE("what-if page: what is about different sizes has no best, other number
             "<strong>2</strong> has the highest MFU of 2 points: " + page_percent(0.4, 1)));
   CHECK(has(page_of({{"price_usd", 3e6}}, {{"price_usd", 4e6}}),
             "<strong>1</strong> has the lowest price of 2 points: " + page_usd(3e6)));
+}
+
+TEST_CASE("what-if: of few runs an interval of goodput is no wider than a share can be") {
+  for (const auto& [goodput, low, high] :
+       {std::tuple{0.002, 0.0, 0.012}, std::tuple{0.995, 0.985, 1.0}}) {
+    const VariedPoint point{.values = {"1"},
+                            .answer = {{"goodput", goodput}, {"goodput_half_width_95", 0.01}}};
+    const auto interval = interval_at_point(point, *shown_number("goodput"));
+    REQUIRE(interval);
+    CHECK(interval->low == test::near(low));
+    CHECK(interval->high == test::near(high));
+  }
 }
 
 TEST_CASE("what-if page: every number that has an interval shows it, in its own words") {

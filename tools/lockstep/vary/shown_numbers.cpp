@@ -399,7 +399,9 @@ std::optional<NumberInterval> interval_at_point(const VariedPoint& point,
   const IntervalPlace& place = number.interval;
   const std::optional<double> value = number_at_point(point, number.field);
   const std::optional<double> half = number_at_point(point, place.half_width);
-  if (value && half) return NumberInterval{*value - *half, *value + *half};
+  // Of a share, and of few runs wider than one can be.
+  if (value && half)
+    return NumberInterval{std::max(0.0, *value - *half), std::min(1.0, *value + *half)};
   const std::optional<double> low = number_at_point(point, place.low);
   const std::optional<double> high = number_at_point(point, place.high);
   if (!value || !low || !high) return std::nullopt;
