@@ -45,17 +45,16 @@ constexpr std::string_view kPerToken =
 // Of a queue.
 constexpr std::string_view kQueued =
     "jobs gpus simulated_s never_started utilisation evictions waiting=all.waiting";
+// What decides whether there is a value stands first.
+constexpr std::string_view kEnded = "ended jobs gpus simulated_s utilisation evictions";
 constexpr std::string_view kQueueWait =
     "over jobs that have started or wait, the time between submission and end in which they held "
-    "no "
-    "GPU, as the queue was played event by event: who is next by the scenario's order, what may "
+    "no GPU, as the queue was played event by event: who is next by the scenario's order, what may "
     "start by its admission and backfill, on which nodes by its placement. Of those that still "
-    "wait "
-    "at the end, what has passed";
+    "wait at the end, what has passed";
 constexpr std::string_view kQueueCompletion =
     "over ended jobs, end less submission: wait, start, the job's own duration, and what "
-    "evictions, "
-    "failures and slower cards or links add to it";
+    "evictions, failures and slower cards or links add to it";
 constexpr std::string_view kQueueSlowdown =
     "over ended jobs, completion over duration, of which 10 s count at least, and 1 at least "
     "(bounded slowdown): 1 of a job that neither waits nor is slowed";
@@ -366,10 +365,10 @@ constexpr std::array kFormulas{
     Formula{"wait_p50_s", "q", false, kQueueWait, kQueued},
     Formula{"wait_p90_s", "q", false, kQueueWait, kQueued},
     Formula{"wait_p99_s", "q", false, kQueueWait, kQueued},
-    Formula{"completion_mean_s", "q", false, kQueueCompletion, kQueued},
-    Formula{"completion_p99_s", "q", false, kQueueCompletion, kQueued},
-    Formula{"slowdown_mean", "q", false, kQueueSlowdown, kQueued},
-    Formula{"slowdown_p99", "q", false, kQueueSlowdown, kQueued},
+    Formula{"completion_mean_s", "q", false, kQueueCompletion, kEnded},
+    Formula{"completion_p99_s", "q", false, kQueueCompletion, kEnded},
+    Formula{"slowdown_mean", "q", false, kQueueSlowdown, kEnded},
+    Formula{"slowdown_p99", "q", false, kQueueSlowdown, kEnded},
     Formula{"gpus", "v", false, "GPUs of all replicas of all pools", ""},
     Formula{"requests", "v", false, "rows of the trace, or as many as are drawn", ""},
     Formula{"served", "v", false,

@@ -135,7 +135,7 @@ class ReplicaTiers {
                                              std::int64_t most_tokens) const;
   /// What the GPUs let go of; empties the list.
   void write(std::vector<PrefixPiece>& pieces);
-  /// How long a load that is asked for now would take.
+  /// How long a load takes that is asked for at `now`.
   [[nodiscard]] Seconds load_time(const HeldPrompt& held, RunTime now);
   /// Loads what is not on the GPUs; when it will be there.
   RunTime load(const HeldPrompt& held, RunTime now);

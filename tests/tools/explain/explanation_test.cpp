@@ -137,6 +137,7 @@ TEST_CASE("formulas: below the first level too, an expression of the inputs is t
         explained_answer("gpt3-175b-selene.json"), explained_answer("queue/slurm-recorded.json"),
         explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=500"}),
         explained_answer("serving/beside-training.json"),
+        explained_answer("rl/grpo-llama3-8b-colocated.json", {"power={}"}),
         explained_answer("congestion/two-jobs-one-spine.json")}) {
     for (const std::string& path : number_paths(answer.json(), "")) {
       const Formula* const formula = formula_at(answer.kind(), path);
