@@ -45,8 +45,8 @@ constexpr std::string_view kPerToken =
 // Of a queue.
 constexpr std::string_view kQueued =
     "jobs gpus simulated_s never_started utilisation evictions waiting=all.waiting";
-// What decides whether there is a value stands first.
-constexpr std::string_view kEnded = "ended jobs gpus simulated_s utilisation evictions";
+// An input of 0 is named as the reason where there is no value.
+constexpr std::string_view kEnded = "ended jobs gpus simulated_s utilisation";
 constexpr std::string_view kQueueWait =
     "over jobs that have started or wait, the time between submission and end in which they held "
     "no GPU, as the queue was played event by event: who is next by the scenario's order, what may "
