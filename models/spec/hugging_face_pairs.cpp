@@ -174,7 +174,8 @@ void read_like_bart(const JsonCursor& config, std::string_view type, HuggingFace
         2 * (config.at("max_position_embeddings").integer(1, kMostTokens / 4) + family.rows_more);
   }
   // One norm is counted as the one before the output.
-  m.other_parameters = 2.0 * (family.norms - 1) * m.hidden;
+  m.last_norm = family.norms > 0;
+  m.other_parameters = 2.0 * std::max(0, family.norms - 1) * m.hidden;
   StackOfLayers encoder{.layers = config.at("encoder_layers").integer(1, kMostLayers),
                         .ffn = config.at("encoder_ffn_dim").integer(1, kMostWidth)};
   StackOfLayers decoder{.layers = config.at("decoder_layers").integer(1, kMostLayers),

@@ -216,6 +216,7 @@ struct TransformerShape {
   /// the width of the layers and back (ALBERT: Lan et al. 2019, arXiv:1909.11942, section 3.1); 0:
   /// h.
   int table_width = 0;
+  bool last_norm = true;     ///< there is a norm behind the last layer
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
                              ///< the output projection again each (DeepSeek-V3's MTP)
 

@@ -369,9 +369,8 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
     root.at("model").fail("a decoder alone, which answers token by token");
   }
   const auto shares = [](const KindShape& k) { return k.shared_by > 1; };
-  if (out.model.table_width > 0 || std::ranges::any_of(out.model.kinds, shares)) {
-    root.at("model").fail(
-        "layers with weights of their own, and a table of words as wide as they are");
+  if (std::ranges::any_of(out.model.kinds, shares)) {
+    root.at("model").fail("layers with weights of their own");
   }
   out.assumptions.insert(out.assumptions.end(), draft.assumptions.begin(), draft.assumptions.end());
   MachinePower drawn =
