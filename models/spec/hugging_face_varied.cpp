@@ -320,9 +320,7 @@ void read_xlstm(const JsonCursor& config, TransformerShape& m) {
                       integer_or(config, "ffn_round_up_to_multiple_of", 1, kMostWidth, kUnit));
   m.gated = true;
   m.tied = flag_or(config, "tie_word_embeddings", false);
-  // No layer has heads of attention.
-  m.heads = m.kv_heads = 1;
-  m.head_dim = m.hidden;
+  share_states(heads, values / heads, m);
   const Mixer mixer = mixer_called("linear_attention");
   MixerNumbers& numbers = mixer_numbers(m, mixer);
   numbers = {heads, values / heads, integer_or(config, "chunk_size", 1, kMostTokens, kUsualChunk),
@@ -377,9 +375,6 @@ void read_rwkv(const JsonCursor& config, std::string_view type, TransformerShape
   refuse_other_rwkv(config, m.hidden);
   m.ffn = rwkv_ffn(config, generation, m.hidden);
   m.tied = flag_or(config, "tie_word_embeddings", false);
-  // No layer has heads of attention.
-  m.heads = m.kv_heads = 1;
-  m.head_dim = m.hidden;
   const std::string_view width_key = generation == 7 ? "head_dim" : "head_size";
   const int width =
       generation == 4 ? 1 : integer_or(config, width_key, 1, kMostWidth, kHeadColumns);
@@ -392,6 +387,7 @@ void read_rwkv(const JsonCursor& config, std::string_view type, TransformerShape
   numbers[1] = m.hidden / width;
   numbers[2] = width;
   numbers[3] = rwkv_low_rank(config, generation, m.hidden);
+  share_states(numbers[1], width, m);
   // A norm before the first layer, and the bias of the last one.
   m.other_parameters = 3.0 * m.hidden;
   const KindShape layer{.mixer = mixer, .ffn = m.ffn};

@@ -131,6 +131,30 @@ TEST_CASE("read_hugging_face: layers that differ have the weights that were publ
   }
 }
 
+TEST_CASE("read_hugging_face: where no layer attends, heads of states are what ranks share out") {
+  const auto find = [](std::string_view name) {
+    const auto* one = std::ranges::find(kVariedFamilies, name, &VariedFamily::name);
+    REQUIRE(one != kVariedFamilies.end());
+    return read_varied_config(one->config).shape;
+  };
+  CHECK(find("xLSTM 7B").heads == 8);
+  CHECK(find("Eagle 7B (RWKV-5)").heads == 64);
+  CHECK(find("RWKV-4 14B").heads == 64);  // blocks of 5,120 columns
+  CHECK_FALSE(uneven_parts(find("xLSTM 7B"), 8));
+  REQUIRE(uneven_parts(find("xLSTM 7B"), 16));
+  CHECK(uneven_parts(find("xLSTM 7B"), 16)->parts == 8);
+  CHECK_FALSE(uneven_parts(find("RWKV-4 14B"), 8));
+  const TransformerShape codestral =
+      read_varied_config(R"({"model_type": "mamba2", "hidden_size": 4096, "num_hidden_layers": 2,
+          "state_size": 128, "num_heads": 128, "head_dim": 64, "n_groups": 8, "expand": 2,
+          "vocab_size": 32768, "hidden_act": "silu"})")
+          .shape;
+  CHECK(codestral.heads == 128);
+  CHECK(codestral.heads * codestral.head_dim == codestral.mamba.inner());
+  REQUIRE(uneven_parts(codestral, 16));
+  CHECK(uneven_parts(codestral, 16)->what == "Mamba groups");
+}
+
 TEST_CASE("read_hugging_face: layers that differ are of the kinds that their files say") {
   const TransformerShape neo = read_varied_config(kVariedFamilies[0].config).shape;
   CHECK(shape_of(neo, neo.kind(0)).window == 0);
