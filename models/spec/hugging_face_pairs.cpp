@@ -110,6 +110,9 @@ void read_equal_stacks(const JsonCursor& config, TransformerShape& m) {
   m.heads = m.kv_heads = heads.integer(1, m.hidden);
   const int others = config.at("decoder_attention_heads").integer(1, m.hidden);
   if (others != m.heads) heads.fail(std::to_string(others) + " (decoder_attention_heads)");
+  if (m.hidden % m.heads != 0) {
+    heads.fail("a divisor of " + std::to_string(m.hidden) + " (d_model)");
+  }
   m.head_dim = m.hidden / m.heads;
   m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
 }

@@ -205,6 +205,7 @@ struct TransformerShape {
   /// Of these streams one goes through a layer, which predicts the others before it and corrects
   /// them behind it by few numbers a token (AltUp: Baykal et al. 2023, arXiv:2301.13310).
   bool alternating = false;
+  bool last_norm = true;  ///< there is a norm behind the last layer
   /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained.
   /// Without images it computes nothing.
   double vision_parameters = 0;
@@ -216,7 +217,6 @@ struct TransformerShape {
   /// the width of the layers and back (ALBERT: Lan et al. 2019, arXiv:1909.11942, section 3.1); 0:
   /// h.
   int table_width = 0;
-  bool last_norm = true;     ///< there is a norm behind the last layer
   int predicted_tokens = 0;  ///< further tokens that are predicted, by a layer of the last kind and
                              ///< the output projection again each (DeepSeek-V3's MTP)
 

@@ -155,6 +155,17 @@ TEST_CASE("read_hugging_face: where no layer attends, heads of states are what r
   CHECK(uneven_parts(codestral, 16)->what == "Mamba groups");
 }
 
+TEST_CASE("read_hugging_face: RWKV-7's MLP is a share of its width, its values as wide as it is") {
+  const std::string written =
+      R"({"model_type": "rwkv7", "hidden_size": 1000, "head_dim": 50, "num_hidden_layers": 2,
+          "vocab_size": 100, "decay_low_rank_dim": 8, "gate_low_rank_dim": 8, "a_low_rank_dim": 8,
+          "v_low_rank_dim": 8, )";
+  CHECK(read_varied_config(written + R"("value_dim": [1000, 1000]})").shape.ffn == 4000);
+  CHECK(read_varied_config(written + R"("hidden_ratio": 3.5})").shape.ffn == 3520);
+  CHECK(varied_complaint(written + R"("value_dim": [1000, 2000]})") ==
+        "config.json#/value_dim/1: found 2000; allowed: 1000 (hidden_size)");
+}
+
 TEST_CASE("read_hugging_face: layers that differ are of the kinds that their files say") {
   const TransformerShape neo = read_varied_config(kVariedFamilies[0].config).shape;
   CHECK(shape_of(neo, neo.kind(0)).window == 0);
