@@ -436,6 +436,7 @@ void add_wider_tensor(const TrainingJob& job, const StackSpec& stack, int ways,
   const int tensor = job.parallelism.tensor * ways;
   const TransformerShape& m = job.model;
   if (m.heads % tensor != 0 || uneven_parts(m, tensor)) return;
+  if (tensor > m.ffn || tensor > m.vocabulary) return;
   std::string words = instead("tensor", tensor, job.parallelism.tensor);
   TrainingJob wider = with_fewer_replicas(job, ways, words);
   if (job.parallelism.tensor == 1) {

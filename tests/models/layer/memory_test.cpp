@@ -455,6 +455,7 @@ TEST_CASE("memory_remedies: none cuts layers that need each other, or heads that
   CHECK(cuts("finch_7b", staged) > 0);
   CHECK(cuts("finch_7b", eight) == 1);
   CHECK(cuts("falcon_h1_34b", eight) == 0);  // of 20 heads
+  CHECK(cuts("sd3_medium", eight) == 0);     // of 24 heads, and no words to share out
 }
 
 TEST_CASE("check_memory: nearest_fit is the first remedy that fits") {
