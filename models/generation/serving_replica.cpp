@@ -118,7 +118,7 @@ Bytes ServingReplica::weights() const {
     }
     bytes += kind.held() * each / spec_.pipeline;
   }
-  const double words = (m.tied ? 1.0 : 2.0) * m.vocabulary * m.hidden;
+  const double words = (m.tied ? 1.0 : 2.0) * table_parameters(m);
   const double ends = (words + m.other_parameters) / spec_.tensor;
   return Bytes{bytes + kHalfBytes * ends / std::min(spec_.pipeline, 2)};
 }
@@ -220,7 +220,7 @@ Seconds ServingReplica::dispatch_of(double rows) const {
 
 Seconds ServingReplica::head_of(double rows) const {
   const TransformerShape& m = spec_.model;
-  return product_time(laws_, spec_.node.gpu, WeightFormat::bf16, rows, m.hidden,
+  return product_time(laws_, spec_.node.gpu, WeightFormat::bf16, rows, embedding_width(m),
                       1.0 * m.vocabulary / spec_.tensor);
 }
 

@@ -31,8 +31,9 @@ Joules ServingReplica::drawn_by_exchange(const Kind& kind, double rows) const {
 }
 
 Joules ServingReplica::drawn_by_head(double rows) const {
-  return drawn_by(WeightFormat::bf16, product_work(WeightFormat::bf16, rows, spec_.model.hidden,
-                                                   1.0 * spec_.model.vocabulary / spec_.tensor));
+  return drawn_by(WeightFormat::bf16,
+                  product_work(WeightFormat::bf16, rows, embedding_width(spec_.model),
+                               1.0 * spec_.model.vocabulary / spec_.tensor));
 }
 
 Joules ServingReplica::drawn_by_attention(double sequences, double context) const {

@@ -10,6 +10,7 @@
 
 #include "models/layer/offload.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "models/spec/blocks.hpp"
 #include "models/spec/layer.hpp"
 #include "models/spec/partition.hpp"
 
@@ -434,7 +435,8 @@ void add_wider_tensor(const TrainingJob& job, const StackSpec& stack, int ways,
                       std::vector<MemoryRemedy>& out) {
   const int tensor = job.parallelism.tensor * ways;
   const TransformerShape& m = job.model;
-  if (m.heads % tensor != 0 || (m.kv_heads % tensor != 0 && tensor % m.kv_heads != 0)) return;
+  if (m.heads % tensor != 0 || uneven_parts(m, tensor)) return;
+  if (tensor > m.ffn || tensor > m.vocabulary) return;
   std::string words = instead("tensor", tensor, job.parallelism.tensor);
   TrainingJob wider = with_fewer_replicas(job, ways, words);
   if (job.parallelism.tensor == 1) {
@@ -538,7 +540,7 @@ std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpe
   const bool whole =
       std::ranges::any_of(kinds, [](const KindShape& kind) { return kind.convolution.kernel > 0; });
   const bool one_stage = whole || std::ranges::any_of(kinds, [](const KindShape& kind) {
-                           return kind.cross || kind.tokens > 0 || kind.shared_by > 1;
+                           return kind.cross || kind.tokens > 0 || !why_one_stage(kind).empty();
                          });
   for (const int ways : {2, 4, 8}) {
     if (!whole) add_wider_tensor(job, stack, ways, out);

@@ -58,7 +58,9 @@ std::vector<Operation> head_operations(const WorkloadContext& c) {
   // The output projection stays in 16 bit in every mixed-precision recipe.
   const Precision p = is_quantised(c.job.precision) ? Precision::bf16 : c.job.precision;
   Recorder record{c, c.job.frozen.output ? Gradients::inputs : Gradients::all};
-  record.elementwise("final_norm", 4 * w.residual_tokens * w.hidden, 1.5, 1, false);
+  if (c.job.model.last_norm) {
+    record.elementwise("final_norm", 4 * w.residual_tokens * w.hidden, 1.5, 1, false);
+  }
   Recorder::Linear head{{"head", "head.input_gradient", "head.weight_gradient"},
                         w.tokens,
                         embedding_width(c.job.model),

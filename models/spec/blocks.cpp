@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <optional>
+#include <string_view>
 
 namespace lockstep {
 
@@ -47,6 +49,31 @@ const MixerKind& info(Mixer mixer) {
   const MixerKind& kind = *kMixerKinds[static_cast<std::size_t>(mixer)];
   assert(kind.mixer == mixer);
   return kind;
+}
+
+std::optional<SharedParts> uneven_parts(const TransformerShape& m, int ranks) {
+  for (int layer = 0; layer < m.layers; ++layer) {
+    const KindShape kind = shape_of(m, m.kind(layer));
+    const MixerKind& mixer = info(kind.mixer);
+    if (mixer.shared == nullptr) continue;
+    for (const SharedParts& each : mixer.shared(m, kind)) {
+      const bool copies = each.copied && ranks % each.parts == 0;
+      if (each.parts % ranks != 0 && !copies) return each;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string_view why_one_stage(const KindShape& kind) {
+  if (const MixerKind& mixer = info(kind.mixer); !mixer.one_stage.empty()) return mixer.one_stage;
+  if (kind.shared_keys) {
+    return "the model has layers that take their keys and values from others, which no stage "
+           "passes on";
+  }
+  if (kind.shared_by > 1) {
+    return "layers on every stage would need the weights that they have together";
+  }
+  return {};
 }
 
 double mixer_columns(const TransformerShape& m) {

@@ -69,6 +69,11 @@ struct MixerKind {
 extern const MixerKind kAttentionMixer, kMambaMixer;
 std::span<const MixerKind* const> mixer_kinds();
 const MixerKind& info(Mixer mixer);
+/// The heads, groups or blocks of a layer that so many tensor-parallel ranks cannot share out;
+/// nothing: they can share all layers.
+std::optional<SharedParts> uneven_parts(const TransformerShape& m, int ranks);
+/// Why layers of a kind are on one pipeline stage with all others; empty: they need not be.
+std::string_view why_one_stage(const KindShape& kind);
 /// The widest of all mixers that a model says numbers of.
 double mixer_columns(const TransformerShape& m);
 

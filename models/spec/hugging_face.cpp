@@ -321,20 +321,21 @@ int read_ffn(const JsonCursor& config, const Family& family, const FamilySizes& 
   return width_at(config, family.ffn, kMostWidth, sizes.ffn);
 }
 
-/// OPT's table of words may be narrower than its layers (350m: 512 of 1,024), with a product before
-/// the first and one behind the last, and without a last norm (modeling_opt.py: OPTDecoder).
-double opt_beside_layers(const JsonCursor& config, HuggingFaceModel& model) {
-  const TransformerShape& m = model.shape;
-  const double h = m.hidden;
-  const double table = integer_or(config, "word_embed_proj_dim", 1, kMostWidth, m.hidden);
-  double beside = flag_or(config, "do_layer_norm_before", true) ? 0 : -2 * h;
-  if (table == h) return beside;
-  model.assumptions.push_back("model: the product with its table of words, " +
-                              std::to_string(static_cast<int>(table)) +
-                              " wide (word_embed_proj_dim), computes as one of " +
-                              std::to_string(m.hidden) + "; its weights are counted as they are");
-  beside += m.vocabulary * (table - h) + 2 * table * h;
-  return beside;
+/// OPT's table of words may have another width than its layers (350m: 512 of 1,024), with a product
+/// before the first and one behind the last; that of positions is as wide as they are. Where norms
+/// are behind blocks there is none behind the last layer (modeling_opt.py: OPTDecoder).
+void read_opt_table(const JsonCursor& config, TransformerShape& m) {
+  m.last_norm = flag_or(config, "do_layer_norm_before", true) &&
+                !flag_or(config, "_remove_final_layer_norm", false);
+  const int table = integer_or(config, "word_embed_proj_dim", 1, kMostWidth, m.hidden);
+  if (table == m.hidden) return;
+  if (table > m.hidden) {
+    config.at("word_embed_proj_dim")
+        .fail("at most " + std::to_string(m.hidden) + ", the width of its layers");
+  }
+  m.table_width = table;
+  const double h = m.hidden, t = table;
+  m.other_parameters += 2 * t * h + m.max_positions * (h - t);
 }
 
 /// Of other families nobody knows what brings words from one width to the other.
@@ -384,7 +385,7 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
   // OPTLearnedPositionalEmbedding's offset, and BioGPT's.
   if (family.type == "opt" || family.type == "biogpt") shape.max_positions += 2;
   if (family.type == "opt") {
-    shape.other_parameters = opt_beside_layers(config, model);
+    read_opt_table(config, shape);
   } else {
     refuse_other_table(config, shape.hidden);
   }

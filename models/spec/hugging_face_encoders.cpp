@@ -62,7 +62,10 @@ void read_widths(const JsonCursor& config, const EncoderKeys& keys, TransformerS
   m.hidden = config.at(keys.hidden).integer(1, kMostWidth);
   m.heads = m.kv_heads = config.at(keys.heads).integer(1, kMostHeads);
   m.head_dim = m.hidden / m.heads;
-  if (m.head_dim < 1) config.at(keys.heads).fail("at most " + std::to_string(m.hidden));
+  if (m.hidden % m.heads != 0) {
+    config.at(keys.heads)
+        .fail("a divisor of " + std::to_string(m.hidden) + " (" + std::string(keys.hidden) + ")");
+  }
   constexpr int kTimes = 4;
   m.ffn = keys.ffn.empty() ? kTimes * m.hidden : config.at(keys.ffn).integer(1, kMostWidth);
   m.biases = true;
@@ -70,6 +73,9 @@ void read_widths(const JsonCursor& config, const EncoderKeys& keys, TransformerS
 
 /// Words in, words out; the norm behind the embedding is counted as the one before the output.
 void read_text_encoder(const JsonCursor& config, std::string_view type, TransformerShape& m) {
+  if (flag_or(config, "is_decoder", false)) {
+    config.at("is_decoder").fail("false: only encoders are known of " + std::string(type));
+  }
   read_widths(config,
               type == "distilbert" ? EncoderKeys{"n_layers", "dim", "n_heads", "hidden_dim"}
                                    : EncoderKeys{},

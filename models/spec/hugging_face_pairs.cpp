@@ -110,6 +110,9 @@ void read_equal_stacks(const JsonCursor& config, TransformerShape& m) {
   m.heads = m.kv_heads = heads.integer(1, m.hidden);
   const int others = config.at("decoder_attention_heads").integer(1, m.hidden);
   if (others != m.heads) heads.fail(std::to_string(others) + " (decoder_attention_heads)");
+  if (m.hidden % m.heads != 0) {
+    heads.fail("a divisor of " + std::to_string(m.hidden) + " (d_model)");
+  }
   m.head_dim = m.hidden / m.heads;
   m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
 }
@@ -174,7 +177,8 @@ void read_like_bart(const JsonCursor& config, std::string_view type, HuggingFace
         2 * (config.at("max_position_embeddings").integer(1, kMostTokens / 4) + family.rows_more);
   }
   // One norm is counted as the one before the output.
-  m.other_parameters = 2.0 * (family.norms - 1) * m.hidden;
+  m.last_norm = family.norms > 0;
+  m.other_parameters = 2.0 * std::max(0, family.norms - 1) * m.hidden;
   StackOfLayers encoder{.layers = config.at("encoder_layers").integer(1, kMostLayers),
                         .ffn = config.at("encoder_ffn_dim").integer(1, kMostWidth)};
   StackOfLayers decoder{.layers = config.at("decoder_layers").integer(1, kMostLayers),

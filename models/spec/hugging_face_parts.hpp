@@ -126,6 +126,9 @@ void say_other_towers(const JsonCursor& config, HuggingFaceModel& model);
 
 /// Families without attention: Mamba and Mamba-2.
 std::span<const std::string_view> recurrent_families();
+/// Of a model that attends nowhere "heads" are those of its states, each so many columns wide: what
+/// tensor-parallel ranks share out. Of states of one column they are blocks of columns.
+void share_states(int heads, int columns, TransformerShape& m);
 /// Sets all of `m` but its name.
 void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m);
 

@@ -1,6 +1,7 @@
 // Decoders without attention: each layer is a Mamba block. Sources: modeling_mamba.py,
 // modeling_mamba2.py and modeling_falcon_mamba.py in https://github.com/huggingface/transformers.
 #include <array>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -43,20 +44,25 @@ void read_second(const JsonCursor& config, TransformerShape& m) {
 
 std::span<const std::string_view> recurrent_families() { return kRecurrent; }
 
+void share_states(int heads, int columns, TransformerShape& m) {
+  constexpr int kBlocks = 64;
+  m.heads = m.kv_heads = columns == 1 ? std::gcd(heads, kBlocks) : heads;
+  m.head_dim = heads / m.heads * columns;
+}
+
 void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m) {
   m.layers = config.at("num_hidden_layers").integer(1, kMostLayers);
   m.hidden = config.at("hidden_size").integer(1, kMostWidth);
   m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   m.tied = flag_or(config, "tie_word_embeddings", type == "mamba");
-  // No layer has heads or an MLP.
-  m.heads = m.kv_heads = 1;
-  m.head_dim = m.ffn = m.hidden;
+  m.ffn = m.hidden;  // no layer has an MLP
   m.mamba.kernel = integer_or(config, "conv_kernel", 1, 64, 4);
   if (type == "mamba2") {
     read_second(config, m);
   } else {
     read_first(config, m);
   }
+  share_states(m.mamba.heads, m.mamba.head_dim, m);
   m.pattern = std::string(static_cast<std::size_t>(m.layers), 'M');
 }
 

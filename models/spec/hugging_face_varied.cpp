@@ -225,8 +225,7 @@ void read_falcon_h1(const JsonCursor& config, TransformerShape& m) {
   set_kinds(config, std::vector<KindShape>(static_cast<std::size_t>(m.layers), layer), m);
 }
 
-// --- Phi-4-mini-flash
-// -----------------------------------------------------------------------------
+// --- Phi-4-mini-flash --------------------------------------------------------------------------
 
 /// Mamba and attention over a window in turns up to the middle; there a Mamba layer whose result
 /// later ones gate, and one of full attention whose keys the others of the rest take.
@@ -320,9 +319,7 @@ void read_xlstm(const JsonCursor& config, TransformerShape& m) {
                       integer_or(config, "ffn_round_up_to_multiple_of", 1, kMostWidth, kUnit));
   m.gated = true;
   m.tied = flag_or(config, "tie_word_embeddings", false);
-  // No layer has heads of attention.
-  m.heads = m.kv_heads = 1;
-  m.head_dim = m.hidden;
+  share_states(heads, values / heads, m);
   const Mixer mixer = mixer_called("linear_attention");
   MixerNumbers& numbers = mixer_numbers(m, mixer);
   numbers = {heads, values / heads, integer_or(config, "chunk_size", 1, kMostTokens, kUsualChunk),
@@ -332,6 +329,8 @@ void read_xlstm(const JsonCursor& config, TransformerShape& m) {
 }
 
 // --- RWKV --------------------------------------------------------------------------------------
+
+constexpr int kLastGeneration = 7;
 
 /// Columns of thin products: of generation 6 five mixtures and a decay, whose widths the code sets
 /// by the width of the stream; of 7 each has a key.
@@ -355,15 +354,28 @@ void refuse_other_rwkv(const JsonCursor& config, int hidden) {
       other->fail("a model without this key, whose layers are those of RWKV's own code");
     }
   }
-  for (const std::string_view key : {"attention_hidden_size", "key_dim"}) {
-    if (integer_or(config, key, 1, kMostWidth, hidden) != hidden) {
-      config.at(key).fail(std::to_string(hidden) + " (hidden_size)");
+  const auto require_hidden = [hidden](const JsonCursor& width) {
+    if (width.integer(1, kMostWidth) != hidden) {
+      width.fail(std::to_string(hidden) + " (hidden_size)");
     }
+  };
+  for (const std::string_view key : {"attention_hidden_size", "key_dim", "value_dim"}) {
+    const std::optional<JsonCursor> width = said(config, key);
+    if (!width) continue;
+    if (!width->is_array()) {
+      require_hidden(*width);
+      continue;
+    }
+    for (const JsonCursor& of_layer : width->elements(kMostLayers)) require_hidden(of_layer);
   }
 }
 
 int rwkv_ffn(const JsonCursor& config, int generation, int hidden) {
   constexpr int kUnit = 32;
+  // Flash Linear Attention's share of the stream's width.
+  if (generation == kLastGeneration && !said(config, "intermediate_size")) {
+    return whole_units(config, "hidden_ratio", 4, hidden, kUnit);
+  }
   const bool narrow = generation == 5 || generation == 6;
   const int usual = narrow ? hidden * 7 / 2 / kUnit * kUnit : 4 * hidden;
   return integer_or(config, "intermediate_size", 1, kMostWidth, usual);
@@ -377,10 +389,7 @@ void read_rwkv(const JsonCursor& config, std::string_view type, TransformerShape
   refuse_other_rwkv(config, m.hidden);
   m.ffn = rwkv_ffn(config, generation, m.hidden);
   m.tied = flag_or(config, "tie_word_embeddings", false);
-  // No layer has heads of attention.
-  m.heads = m.kv_heads = 1;
-  m.head_dim = m.hidden;
-  const std::string_view width_key = generation == 7 ? "head_dim" : "head_size";
+  const std::string_view width_key = generation == kLastGeneration ? "head_dim" : "head_size";
   const int width =
       generation == 4 ? 1 : integer_or(config, width_key, 1, kMostWidth, kHeadColumns);
   if (m.hidden % width != 0) {
@@ -392,6 +401,7 @@ void read_rwkv(const JsonCursor& config, std::string_view type, TransformerShape
   numbers[1] = m.hidden / width;
   numbers[2] = width;
   numbers[3] = rwkv_low_rank(config, generation, m.hidden);
+  share_states(numbers[1], width, m);
   // A norm before the first layer, and the bias of the last one.
   m.other_parameters = 3.0 * m.hidden;
   const KindShape layer{.mixer = mixer, .ffn = m.ffn};

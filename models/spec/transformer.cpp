@@ -131,7 +131,7 @@ double total_parameters(const TransformerShape& m) {
 
 double output_parameters(const TransformerShape& m) {
   const double projection = m.tied ? 0.0 : table_parameters(m);
-  return projection + (m.biases ? 2.0 : 1.0) * m.hidden;
+  return projection + (m.last_norm ? (m.biases ? 2.0 : 1.0) * m.hidden : 0.0);
 }
 
 LayerKind TrainingJob::kind(int layer) const {

@@ -205,6 +205,7 @@ struct TransformerShape {
   /// Of these streams one goes through a layer, which predicts the others before it and corrects
   /// them behind it by few numbers a token (AltUp: Baykal et al. 2023, arXiv:2301.13310).
   bool alternating = false;
+  bool last_norm = true;  ///< there is a norm behind the last layer
   /// Weights of a tower that turns images into tokens, beside the embedding: stored and trained.
   /// Without images it computes nothing.
   double vision_parameters = 0;

@@ -144,10 +144,10 @@ void add_model(const Scenario& scenario, LeftOut& left, KeyValues& out) {
       add("mamba_state_dim", model.mamba.state);
     }
   }
-  const bool other = !model.kinds.empty() || model.window > 0 || model.parallel ||
-                     model.bidirectional || model.residual_streams > 1 ||
-                     model.low_rank.query_rank > 0 || model.vision_parameters > 0 ||
-                     model.table_width > 0 || (model.rotary && model.learned_positions);
+  const bool other =
+      !model.kinds.empty() || model.window > 0 || model.parallel || model.bidirectional ||
+      model.residual_streams > 1 || model.low_rank.query_rank > 0 || model.vision_parameters > 0 ||
+      model.table_width > 0 || !model.last_norm || (model.rotary && model.learned_positions);
   left.when(other, "model", model.name,
             "layers of other kinds than attention, MLP, experts, Mamba");
 }

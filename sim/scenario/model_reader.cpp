@@ -177,7 +177,7 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
                   "Attention sees later tokens too: a layer of an encoder");
   member.optional("cross", out.cross,
                   "Attention over an encoder's result, as long as batch.source_tokens says, behind "
-                  "the mixer");
+                  "the mixer, or in place of one (Llama 3.2 Vision)");
   member.optional("compression", out.compression, 1, kMaxTokens,
                   "Tokens of which one key is made, seen beside the window; default: none");
   member.optional("index", out.index, out.index.keys > 0,
@@ -243,8 +243,8 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   if (kind.bidirectional && kind.index.keys > 0) {
     from.at("bidirectional").fail("false beside an index");
   }
-  if (kind.cross && (kind.latent || kind.mixer == Mixer::none)) {
-    from.at("cross").fail("false, unless plain attention or another mixer is before it");
+  if (kind.cross && kind.latent) {
+    from.at("cross").fail("false, where attention is latent");
   }
   if (kind.shared_keys && (kind.latent || kind.index.keys > 0 || kind.compression > 0 ||
                            model.low_rank.query_rank > 0 || kind.mixer != Mixer::attention)) {
@@ -490,6 +490,8 @@ void declare_model(const DeclaredMembers& member, TransformerShape& out) {
                   "Columns of the tables of words and positions, where products among "
                   "other_parameters bring them to the width of the layers (ALBERT); default: that "
                   "width");
+  member.optional("last_norm", out.last_norm,
+                  "A norm behind the last layer; default: true (false: Marian, OPT 350M)");
   member.optional("gated", out.gated, "SwiGLU or GeGLU: three MLP matrices instead of two");
   member.optional("tied", out.tied, "Input embedding and output projection share weights");
   member.optional("learned_positions", out.learned_positions, "A learned position table");

@@ -12,6 +12,7 @@
 #include "models/base/write_json.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/rl_spec.hpp"
+#include "sim/scenario/serving_replica_spec.hpp"
 #include "sim/scenario/spec_readers.hpp"
 
 namespace lockstep {
@@ -95,8 +96,8 @@ void check_pool(const JsonCursor& from, const Scenario& training, const Generati
     }
   }
   const TransformerShape& model = training.job.model;
-  if (model.heads % pool.tensor != 0) {
-    at("tensor").fail(fmt::format("a divisor of the {} heads of {}", model.heads, model.name));
+  if (const std::optional<std::string> problem = tensor_problem(model, pool.tensor)) {
+    at("tensor").fail(*problem);
   }
   if (pool.expert_parallel && (model.experts.count == 0 || model.experts.count % pool.tensor)) {
     at("expert_parallel").fail("false, unless \"tensor\" divides the experts of the model");

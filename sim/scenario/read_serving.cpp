@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "models/spec/blocks.hpp"
 #include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/read_scenario.hpp"
@@ -369,9 +374,8 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
     root.at("model").fail("a decoder alone, which answers token by token");
   }
   const auto shares = [](const KindShape& k) { return k.shared_by > 1; };
-  if (out.model.table_width > 0 || std::ranges::any_of(out.model.kinds, shares)) {
-    root.at("model").fail(
-        "layers with weights of their own, and a table of words as wide as they are");
+  if (std::ranges::any_of(out.model.kinds, shares)) {
+    root.at("model").fail("layers with weights of their own");
   }
   out.assumptions.insert(out.assumptions.end(), draft.assumptions.begin(), draft.assumptions.end());
   MachinePower drawn =
@@ -415,9 +419,21 @@ ServingReplicaSpec replica_spec(const ServingPool& pool, const ServingSpec& spec
           .speculation = spec.speculation};
 }
 
+std::optional<std::string> tensor_problem(const TransformerShape& m, int ranks) {
+  if (m.heads % ranks != 0) return fmt::format("a divisor of the {} heads of {}", m.heads, m.name);
+  const std::optional<SharedParts> uneven = uneven_parts(m, ranks);
+  if (!uneven) return std::nullopt;
+  return fmt::format("a divisor{} of the {} {} of {}", uneven->copied ? " or a multiple" : "",
+                     uneven->parts, uneven->what, m.name);
+}
+
 std::optional<LayoutProblem> layout_problem(const ServingPool& pool, const TransformerShape& m) {
-  if (m.heads % pool.tensor != 0) {
-    return LayoutProblem{"tensor", fmt::format("a divisor of the {} heads of {}", m.heads, m.name)};
+  if (std::optional<std::string> problem = tensor_problem(m, pool.tensor)) {
+    return LayoutProblem{"tensor", *std::move(problem)};
+  }
+  for (int layer = 0; pool.pipeline > 1 && layer < m.layers; ++layer) {
+    const std::string_view why = why_one_stage(shape_of(m, m.kind(layer)));
+    if (!why.empty()) return LayoutProblem{"pipeline", fmt::format("1, as {}", why)};
   }
   if (pool.pipeline > m.layers) {
     return LayoutProblem{"pipeline", fmt::format("at most the {} layers of {}", m.layers, m.name)};

@@ -427,27 +427,18 @@ void check_kind_widths(const ScenarioDraft& draft, const Parallelism& cut, const
   for (const SharedParts& each : mixer.shared(draft.model, kind)) {
     if (each.parts % cut.tensor == 0 || (each.copied && cut.tensor % each.parts == 0)) continue;
     refuse(draft, "/parallelism/tensor", std::to_string(cut.tensor),
-           "a divisor of " + std::to_string(each.parts) + " (" +
+           (each.copied ? "a divisor or a multiple of " : "a divisor of ") +
+               std::to_string(each.parts) + " (" +
                of_model(std::string(each.what).c_str(), draft.model) + ")");
   }
 }
 
 /// Stages that a layer does not let the model be cut into.
 void check_one_stage(const ScenarioDraft& draft, const Parallelism& cut, const KindShape& kind) {
-  const MixerKind& mixer = info(kind.mixer);
   if (cut.pipeline == 1) return;
-  if (!mixer.one_stage.empty()) {
+  if (const std::string_view why = why_one_stage(kind); !why.empty()) {
     refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
-           "1, as " + std::string(mixer.one_stage));
-  }
-  if (kind.shared_keys) {
-    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
-           "1, as the model has layers that take their keys and values from others, which no stage "
-           "passes on");
-  }
-  if (kind.shared_by > 1) {
-    refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),
-           "1, as layers on every stage would need the weights that they have together");
+           "1, as " + std::string(why));
   }
   if (kind.tokens > 0 || kind.hidden != draft.model.hidden || kind.halvings > 0) {
     refuse(draft, "/parallelism/pipeline", std::to_string(cut.pipeline),

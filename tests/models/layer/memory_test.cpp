@@ -441,6 +441,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("memory_remedies: none cuts layers that need each other, or heads that do not divide") {
+  const StackSpec& stack = presets().stack("megatron_lm_2022", "").spec;
+  const auto cuts = [&](const char* model, bool (*is)(const Parallelism&)) {
+    TrainingJob job = job_of(presets().model(model), 1, 1, 8);
+    return std::ranges::count_if(memory_remedies(job, stack), [&](const MemoryRemedy& remedy) {
+      return is(remedy.job.parallelism);
+    });
+  };
+  const auto staged = [](const Parallelism& p) { return p.pipeline > 1; };
+  const auto eight = [](const Parallelism& p) { return p.tensor == 8; };
+  CHECK(cuts("hunyuan_large", staged) == 0);
+  CHECK(cuts("finch_7b", staged) > 0);
+  CHECK(cuts("finch_7b", eight) == 1);
+  CHECK(cuts("falcon_h1_34b", eight) == 0);  // of 20 heads
+  CHECK(cuts("sd3_medium", eight) == 0);     // of 24 heads, and no words to share out
+}
+
 TEST_CASE("check_memory: nearest_fit is the first remedy that fits") {
   const GpuSpec& gpu = presets().gpu("a100_sxm4_40gb");
   const StackSpec& stack = presets().stack("megatron_lm_2022", "").spec;

@@ -415,7 +415,12 @@ TEST_CASE("read_hugging_face: encoders that do not fit are refused in one line")
         "config.json#/encoder_attention_heads: found 4; allowed: 8 (decoder_attention_heads)");
   CHECK(complaint(R"({"model_type": "bert", "hidden_size": 8, "num_attention_heads": 16,
                       "num_hidden_layers": 1})") ==
-        "config.json#/num_attention_heads: found 16; allowed: at most 8");
+        "config.json#/num_attention_heads: found 16; allowed: a divisor of 8 (hidden_size)");
+  CHECK(complaint(R"({"model_type": "mbart", "d_model": 64, "encoder_attention_heads": 6,
+                      "decoder_attention_heads": 6})") ==
+        "config.json#/encoder_attention_heads: found 6; allowed: a divisor of 64 (d_model)");
+  CHECK(complaint(R"({"model_type": "bert", "is_decoder": true})") ==
+        "config.json#/is_decoder: found true; allowed: false: only encoders are known of bert");
 }
 
 TEST_CASE("read_hugging_face: files of CLIP and T5 as they are published" *

@@ -111,8 +111,21 @@ TEST_CASE("read_hugging_face: a table of words of another width is OPT's, and re
                "num_attention_heads": 16, "num_hidden_layers": 24, "word_embed_proj_dim": 512,
                "max_position_embeddings": 2048, "enable_bias": false})");
   CHECK_FALSE(opt.shape.biases);
-  REQUIRE(opt.assumptions.size() == 1);
-  CHECK(opt.assumptions[0].find("512 wide (word_embed_proj_dim)") != std::string::npos);
+  CHECK(opt.assumptions.empty());
+  CHECK(table_parameters(opt.shape) == 50272.0 * 512);
+  // Positions are as wide as the layers, and a product stands at either end.
+  CHECK(embedding_parameters(opt.shape) == 50272.0 * 512 + 2050.0 * 1024 + 2.0 * 512 * 1024);
+  CHECK(output_parameters(opt.shape) == 1024);
+  const HuggingFaceModel bare =
+      read(R"({"model_type": "opt", "hidden_size": 768, "ffn_dim": 3072, "vocab_size": 50272,
+               "num_attention_heads": 12, "num_hidden_layers": 12,
+               "max_position_embeddings": 2048, "_remove_final_layer_norm": true})");
+  CHECK(output_parameters(bare.shape) == 0);
+  CHECK_THROWS_WITH_AS(
+      (void)read(R"({"model_type": "opt", "hidden_size": 768, "ffn_dim": 3072, "vocab_size": 50272,
+                     "num_attention_heads": 12, "num_hidden_layers": 12,
+                     "max_position_embeddings": 2048, "word_embed_proj_dim": 1024})"),
+      doctest::Contains("/word_embed_proj_dim: found 1024; allowed: at most 768"), InputError);
   const auto llama = [](const std::string& more) {
     return R"({"model_type": "llama", "hidden_size": 1024, "intermediate_size": 4096,
                "num_attention_heads": 16, "num_hidden_layers": 24, "vocab_size": 32000, )" +

@@ -131,6 +131,41 @@ TEST_CASE("read_hugging_face: layers that differ have the weights that were publ
   }
 }
 
+TEST_CASE("read_hugging_face: where no layer attends, heads of states are what ranks share out") {
+  const auto find = [](std::string_view name) {
+    const auto* one = std::ranges::find(kVariedFamilies, name, &VariedFamily::name);
+    REQUIRE(one != kVariedFamilies.end());
+    return read_varied_config(one->config).shape;
+  };
+  CHECK(find("xLSTM 7B").heads == 8);
+  CHECK(find("Eagle 7B (RWKV-5)").heads == 64);
+  CHECK(find("RWKV-4 14B").heads == 64);  // blocks of 5,120 columns
+  CHECK_FALSE(uneven_parts(find("xLSTM 7B"), 8));
+  REQUIRE(uneven_parts(find("xLSTM 7B"), 16));
+  CHECK(uneven_parts(find("xLSTM 7B"), 16)->parts == 8);
+  CHECK_FALSE(uneven_parts(find("RWKV-4 14B"), 8));
+  const TransformerShape codestral =
+      read_varied_config(R"({"model_type": "mamba2", "hidden_size": 4096, "num_hidden_layers": 2,
+          "state_size": 128, "num_heads": 128, "head_dim": 64, "n_groups": 8, "expand": 2,
+          "vocab_size": 32768, "hidden_act": "silu"})")
+          .shape;
+  CHECK(codestral.heads == 128);
+  CHECK(codestral.heads * codestral.head_dim == codestral.mamba.inner());
+  REQUIRE(uneven_parts(codestral, 16));
+  CHECK(uneven_parts(codestral, 16)->what == "Mamba groups");
+}
+
+TEST_CASE("read_hugging_face: RWKV-7's MLP is a share of its width, its values as wide as it is") {
+  const std::string written =
+      R"({"model_type": "rwkv7", "hidden_size": 1000, "head_dim": 50, "num_hidden_layers": 2,
+          "vocab_size": 100, "decay_low_rank_dim": 8, "gate_low_rank_dim": 8, "a_low_rank_dim": 8,
+          "v_low_rank_dim": 8, )";
+  CHECK(read_varied_config(written + R"("value_dim": [1000, 1000]})").shape.ffn == 4000);
+  CHECK(read_varied_config(written + R"("hidden_ratio": 3.5})").shape.ffn == 3520);
+  CHECK(varied_complaint(written + R"("value_dim": [1000, 2000]})") ==
+        "config.json#/value_dim/1: found 2000; allowed: 1000 (hidden_size)");
+}
+
 TEST_CASE("read_hugging_face: layers that differ are of the kinds that their files say") {
   const TransformerShape neo = read_varied_config(kVariedFamilies[0].config).shape;
   CHECK(shape_of(neo, neo.kind(0)).window == 0);

@@ -187,6 +187,18 @@ TEST_CASE("serving: how long repairs and looks at the load take is said where it
 
 TEST_CASE("serving: mistakes name the place and what is allowed") {
   refuses(with_served("/pools/both/tensor", 6), "a divisor of the 64 heads of llama3_70b");
+  Json uneven = with_served("/pools/both/tensor", 4);
+  uneven["model"] = Json{{"preset", "llama3_70b"}, {"heads", 24}, {"kv_heads", 6}};
+  refuses(uneven, "a divisor or a multiple of the 6 key-value heads of llama3_70b");
+  Json recurs = with_served("/pools/both/tensor", 8);
+  recurs["model"] = Json{{"preset", "llama3_70b"}, {"layers", 2}, {"pattern", "rr"}};
+  recurs["model"]["gated_recurrence"] = Json{{"width", 1000}, {"blocks", 20}};
+  recurs["model"]["kinds"] =
+      Json::array({Json{{"letter", "r"}, {"mixer", "gated_recurrence"}, {"ffn", 64}}});
+  refuses(recurs, "a divisor of the 20 blocks of gated recurrences of llama3_70b");
+  Json lent = with_served("/pools/both/pipeline", 2);
+  lent["model"] = "hunyuan_large";
+  refuses(lent, "1, as the model has layers that take their keys and values from others");
   Json wide = with_served("/pools/both/tensor", 1);
   wide["serving"]["weights"] = "bf16";
   refuses(wide, "a layout that fits: a GPU would hold 131");

@@ -1,10 +1,13 @@
 // What a declaration writes, it reads back as the same.
+#include <array>
 #include <doctest/doctest.h>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/write_json.hpp"
+#include "models/spec/hugging_face.hpp"
 #include "sim/scenario/job_readers.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
@@ -47,6 +50,28 @@ TEST_CASE("declared members: every preset of a model or a stack, written, reads 
     const Json written = written_of(presets.stack(name).spec, declare_stack);
     CHECK(written.contains("attention"));
     CHECK(read_again<StackSpec>(written, declare_stack) == written);
+  }
+}
+
+// Without a last norm, with a table narrower than positions, with cross attention as the mixer.
+TEST_CASE("declared members: models of a config.json, written, read back as the same") {
+  constexpr std::array<std::string_view, 3> kFiles{
+      R"({"model_type": "marian", "d_model": 512, "encoder_layers": 6, "decoder_layers": 6,
+          "encoder_attention_heads": 8, "decoder_attention_heads": 8, "encoder_ffn_dim": 2048,
+          "decoder_ffn_dim": 2048, "vocab_size": 58101, "max_position_embeddings": 512})",
+      R"({"model_type": "opt", "hidden_size": 1024, "ffn_dim": 4096, "num_attention_heads": 16,
+          "num_hidden_layers": 24, "max_position_embeddings": 2048, "word_embed_proj_dim": 512,
+          "do_layer_norm_before": false, "vocab_size": 50272})",
+      R"({"model_type": "mllama_text_model", "hidden_size": 4096, "intermediate_size": 14336,
+          "num_hidden_layers": 4, "num_attention_heads": 32, "num_key_value_heads": 8,
+          "vocab_size": 128256, "hidden_act": "silu", "cross_attention_layers": [3]})"};
+  for (const std::string_view file : kFiles) {
+    CAPTURE(file);
+    const TransformerShape model =
+        read_hugging_face(JsonCursor::parse("config.json", file), "model").shape;
+    CHECK(model.other_parameters >= 0);
+    const Json written = written_of(model, declare_model);
+    CHECK(read_again<TransformerShape>(written, declare_model) == written);
   }
 }
 
