@@ -219,10 +219,7 @@ std::string table_text(const RlScenario& s, const RlResult& result,
   if (result.power) out += power_text_of(s, r, *result.power, style);
   if (s.training.assumptions.empty()) return out;
   out += "\n";
-  for (const std::string& assumed : s.training.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(s.training.assumptions, style);
 }
 
 /// A line for each bucket.
