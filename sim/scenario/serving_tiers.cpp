@@ -49,6 +49,7 @@ void assume_policies(const JsonCursor& at, ServingSpec& out) {
     if (at.find(key)) return;
     out.assumptions.push_back(fmt::format("cache_tiers: {} {} (not given)", key, value));
   };
+  out.assumptions.emplace_back("cache_tiers: written when the GPUs let go of it (write_back)");
   assume("reuse", kCacheReuseNames[static_cast<std::size_t>(out.tiers->reuse)]);
   if (!out.tiers->host) return;  // nothing is swapped
   assume("preemption", kCachePreemptionNames[static_cast<std::size_t>(out.tiers->preemption)]);

@@ -342,6 +342,8 @@ TEST_CASE(
   CHECK(spec.tiers->load == CacheLoad::asynchronous);
   CHECK(std::ranges::count(spec.assumptions,
                            "cache_tiers: load asynchronous (not given; as vllm does)") == 1);
+  CHECK(std::ranges::count(spec.assumptions,
+                           "cache_tiers: written when the GPUs let go of it (write_back)") == 1);
   CHECK(std::ranges::count(spec.assumptions, "cache_tiers: reuse fastest (not given)") == 1);
   CHECK(std::ranges::count(spec.assumptions, "cache_tiers: preemption fastest (not given)") == 1);
   const ServingSpec both = read_served(
