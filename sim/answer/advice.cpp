@@ -267,6 +267,13 @@ void add_numbers(Json& out, const NamedNumbers& numbers) {
   for (const auto& [name, number] : numbers) out[name] = twelve_digits(number);
 }
 
+/// Of the scenario as it is, or with a change.
+template <class Of>
+void add_site_limit(Json& out, const Of& of) {
+  if (of.site_limit_w) out["site_limit_w"] = twelve_digits(*of.site_limit_w);
+  if (of.site_excess_w) out["site_excess_w"] = twelve_digits(*of.site_excess_w);
+}
+
 }  // namespace
 
 Json advice_json(const Advice& advice) {
@@ -280,6 +287,7 @@ Json advice_json(const Advice& advice) {
     change.update({{"gain", twelve_digits(each.gain)},
                    {"gain_low", bound(each.gain_low)},
                    {"gain_high", bound(each.gain_high)}});
+    add_site_limit(change, each);
     changes.push_back(std::move(change));
   }
   for (const RefusedChange& each : advice.refused) {
@@ -290,6 +298,7 @@ Json advice_json(const Advice& advice) {
            {"answer_kind", name_of(advice.goal->kind)},
            {"goal", advice.goal->name}};
   add_numbers(out, advice.numbers);
+  add_site_limit(out, advice);
   out["changes"] = std::move(changes);
   out["refused"] = std::move(refused);
   return out;

@@ -103,7 +103,8 @@ Advice advise(const std::string& file, const std::string& text, const PresetStor
               const Question& question, const std::function<void(std::size_t, std::size_t)>& done);
 
 /// {"file", "answer_kind", "goal", numbers, "changes": [{"change", "set", numbers, "gain",
-/// "gain_low", "gain_high"}], "refused": [{"change", "set", "why"}]}.
+/// "gain_low", "gain_high"}], "refused": [{"change", "set", "why"}]}; where there is a limit of the
+/// site's power, with "site_limit_w" and "site_excess_w" of the scenario and of each change.
 nlohmann::ordered_json advice_json(const Advice& advice);
 
 }  // namespace lockstep

@@ -99,7 +99,9 @@ std::optional<ScenarioAnswer> of_rl(const ScenarioFile& file, const WrittenScena
     return ScenarioAnswer(AnswerKind::run, *std::move(json));
   }
   const std::optional<HashAnswer> draw = draw_of(training.fabric, training.nodes, training.node);
-  return ScenarioAnswer(AnswerKind::rl, rl_json(scenario, answer_rl(scenario), draw, written));
+  Json json = rl_json(scenario, answer_rl(scenario), draw, written);
+  judge(training, json);
+  return ScenarioAnswer(AnswerKind::rl, std::move(json));
 }
 
 /// What is told and asked on the way through a queue or a service.
@@ -225,7 +227,8 @@ std::vector<FieldInfo> answer_fields(AnswerKind kind) {
     case AnswerKind::jobs:
       return shared_fields().infos();
     case AnswerKind::rl:
-      return rl_fields().infos();
+      out = rl_fields().infos();
+      break;
     case AnswerKind::queue:
       out = queue_fields().infos();
       break;

@@ -134,7 +134,7 @@ constexpr std::array kPathFormulas{
     Formula{"expectation.checks.*.error", "s", true, "predicted / expected - 1",
             "predicted=.predicted expected=.expected"},
     Formula{"simulation", "s", false, "counted while the step was simulated", "gpus"},
-    Formula{"claim", "srqv", false, "as the scenario's claim says, held against the answer", ""},
+    Formula{"claim", "srlqv", false, "as the scenario's claim says, held against the answer", ""},
 
     Formula{"wall_time", "r", false,
             "wall time of all drawn runs together, by what it was spent on", "wall_s trajectories"},

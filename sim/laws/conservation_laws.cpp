@@ -204,6 +204,9 @@ void hold_step_energy(const Json& power, double step, LawBook& book) {
                  number_of(at.at("meter"), "low_w"), kDigits);
   }
   book.at_most("1 against the PUE", 1, number_of(facility, "pue"), 0);
+  if (!power.contains("phases")) return;
+  book.same("energy of all phases", sum_of(power.at("phases"), "energy_j"), energy, 1e-9);
+  hold_shares(power.at("phases"), "the energy by phase", book);
 }
 
 void hold_run_energy(const Json& answer, LawBook& book) {
@@ -215,15 +218,49 @@ void hold_run_energy(const Json& answer, LawBook& book) {
   book.at_most("energy at idle", number_of(levels, "idle_w") * wall, energy, kDigits);
 }
 
+/// Of a queue, and of requests, whose span begins after that of the power.
+void hold_span_energy(AnswerKind kind, const Json& answer, LawBook& book) {
+  const Json& power = answer.at("power");
+  const double mean = number_of(power, "facility_mean_w"), energy = number_of(power, "energy_j");
+  if (kind == AnswerKind::queue) {
+    book.same("mean power of the site, times the time", mean * number_of(answer, "simulated_s"),
+              energy, 1e-9);
+  } else {
+    book.at_most("mean power of the site, times the span of the requests",
+                 mean * number_of(answer, "span_s"), energy, kDigits);
+  }
+  book.at_most("mean against peak", mean, number_of(power, "facility_peak_w"), kDigits);
+  book.at_most("1 against the PUE", 1, number_of(power, "pue"), 0);
+}
+
+void hold_energy_of_jobs(const Json& answer, LawBook& book) {
+  double site = number_of(answer, "idle_w");
+  for (const Json& job : answer.at("jobs")) {
+    if (!job.contains("power")) continue;
+    const Json& power = job.at("power");
+    const double mean = number_of(power, "facility_mean_w");
+    site += mean;
+    book.same(job.at("name").get<std::string>() + ": mean power, times the step",
+              mean * number_of(job, "step_s"), number_of(power, "energy_per_step_j"), kDigits);
+  }
+  book.same("power of all jobs and of idle nodes", site, number_of(answer, "facility_mean_w"),
+            kDigits);
+}
+
 void hold_energy(LawSubject& subject, LawBook& book) {
   const Json& answer = subject.answer();
-  if (answer.contains("power")) {
-    return hold_step_energy(answer.at("power"), number_of(answer, "step_s"), book);
+  const AnswerKind kind = subject.kind();
+  if (kind == AnswerKind::jobs && answer.contains("facility_mean_w")) {
+    return hold_energy_of_jobs(answer, book);
   }
-  if (subject.kind() == AnswerKind::run && answer.contains("facility_power")) {
+  if (kind == AnswerKind::run && answer.contains("facility_power")) {
     return hold_run_energy(answer, book);
   }
-  book.does_not_apply("the scenario asks for no power");
+  if (!answer.contains("power")) return book.does_not_apply("the scenario asks for no power");
+  if (kind == AnswerKind::queue || kind == AnswerKind::serving) {
+    return hold_span_energy(kind, answer, book);
+  }
+  hold_step_energy(answer.at("power"), number_of(answer, "step_s"), book);
 }
 
 /// Every number of the first level whose formula is arithmetic follows from the others.

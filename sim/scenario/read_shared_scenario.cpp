@@ -170,6 +170,10 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
   root.finish();
   complete_jobs(std::move(drafts), presets, measured, shared);
   for (SharedJob& job : shared.jobs) job.scenario.power = shared.power;
+  if (shared.power && shared.power->site_limit && shared.jobs.size() > 1) {
+    shared.assumptions.emplace_back(
+        "power.site_limit: held against the highest power of every job at once");
+  }
   check_overlap(jobs, shared);
   check_events(root, shared);
   root.tell_unitless_sets(shared.assumptions);

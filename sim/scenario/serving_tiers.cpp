@@ -43,6 +43,18 @@ void check_host_tier(const JsonCursor& host, const NodeSpec& node, const Serving
       fmt::format("at most the {:g} GB of a node's host", node.host->memory.base_units() * 1e-9));
 }
 
+/// What is done with keys and values where the scenario does not say.
+void assume_policies(const JsonCursor& at, ServingSpec& out) {
+  const auto assume = [&](std::string_view key, std::string_view value) {
+    if (at.find(key)) return;
+    out.assumptions.push_back(fmt::format("cache_tiers: {} {} (not given)", key, value));
+  };
+  out.assumptions.emplace_back("cache_tiers: written when the GPUs let go of it (write_back)");
+  assume("reuse", kCacheReuseNames[static_cast<std::size_t>(out.tiers->reuse)]);
+  if (!out.tiers->host) return;  // nothing is swapped
+  assume("preemption", kCachePreemptionNames[static_cast<std::size_t>(out.tiers->preemption)]);
+}
+
 }  // namespace
 
 void declare_cache_tiers(const DeclaredMembers& member, ServingTiers& out) {
@@ -77,11 +89,13 @@ void settle_cache_tiers(const JsonCursor& serving, ServingSpec& out) {
   } else if (out.tiers->preemption == CachePreemption::swap) {
     at.at("preemption").fail(R"("host" beside "swap": sequences go to host memory)");
   }
-  if (out.tiers->load) return;
-  out.tiers->load = out.pools[0].engine.serving->cache_load;
-  out.assumptions.push_back(fmt::format("cache_tiers: load {} (not given; as {} does)",
-                                        kCacheLoadNames[static_cast<std::size_t>(*out.tiers->load)],
-                                        out.pools[0].engine.name));
+  if (!out.tiers->load) {
+    out.tiers->load = out.pools[0].engine.serving->cache_load;
+    out.assumptions.push_back(fmt::format(
+        "cache_tiers: load {} (not given; as {} does)",
+        kCacheLoadNames[static_cast<std::size_t>(*out.tiers->load)], out.pools[0].engine.name));
+  }
+  assume_policies(at, out);
 }
 
 }  // namespace lockstep

@@ -1,5 +1,6 @@
 #include "tools/console/table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
 #include <numeric>
@@ -66,6 +67,21 @@ TEST_CASE("bar: eighth blocks in UTF-8, whole characters in ASCII") {
   CHECK(bar(0.5, 10, {}) == "#####");
   CHECK(bar(0, 10, {}).empty());
   CHECK(text_width(bar(1, 10, {.utf8 = true})) == 10);
+}
+
+TEST_CASE("assumed_lines: each begins a line, and none is wider than the program's texts") {
+  std::string words;
+  while (words.size() < 300) words += "word ";
+  const std::vector<std::string> assumptions{words, "short"};
+  const std::string text = assumed_lines(assumptions, {});
+  CHECK(text.starts_with("  assumed: word word"));
+  CHECK(text.ends_with("\n  assumed: short\n"));
+  std::istringstream lines(text);
+  int wide = 0;
+  for (std::string line; std::getline(lines, line);) wide = std::max(wide, text_width(line));
+  CHECK(wide <= kTextColumns);
+  CHECK(wide > kTextColumns - 6);
+  CHECK(assumed_lines({}, {}).empty());
 }
 
 TEST_CASE("wrap: no line's text is wider than asked, and later lines are indented") {

@@ -167,6 +167,14 @@ std::string labelled_line(std::string_view label, int columns, std::string_view 
                      wrap(text, kTextColumns - columns - 2, columns + 2));
 }
 
+std::string assumed_lines(std::span<const std::string> assumptions, const TextStyle& style) {
+  std::string out;
+  for (const std::string& assumed : assumptions) {
+    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns - 4, 4)) + "\n";
+  }
+  return out;
+}
+
 void TextTable::add(std::vector<std::string> cells) {
   assert(cells.size() == columns_.size());
   for (std::string& cell : cells) cell = terminal_line(cell);

@@ -42,6 +42,8 @@ int text_width(std::string_view text);
 std::string wrap(std::string_view whole, int width, int indent);
 /// "  label   text", the text in a column of its own behind `columns` for labels.
 std::string labelled_line(std::string_view label, int columns, std::string_view text);
+/// "  assumed: TEXT" of each, wrapped and dim.
+std::string assumed_lines(std::span<const std::string> assumptions, const TextStyle& style);
 
 /// Rows of cells; column widths come from the widest cell. Numbers are aligned right, text left.
 /// Where the terminal is narrower, bars go first, then the widest text is cut, then go the last

@@ -236,20 +236,59 @@ std::string table_text(const SharedScenario& scenario, const SharedResult& resul
          transfers_table(report, style) + "\n" + links_table(report, style);
   for (const std::string& note : report.notes) out += "\n  " + wrap("Note: " + note, 98, 2);
   if (!report.notes.empty()) out += "\n";
-  for (const std::string& assumed : scenario.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(scenario.assumptions, style);
 }
 
+/// What a line says of power and money, where the scenario asks for it.
+struct PowerColumns {
+  const SharedScenario& scenario;
+  const SharedPower* power;
+  bool owned;
+
+  void add_titles(std::vector<std::string>& cells) const {
+    if (power != nullptr) {
+      cells.insert(cells.end(), {"gpu_mean_w", "facility_mean_w", "facility_peak_w",
+                                 "energy_per_step_j", "joules_per_token"});
+    }
+    if (owned) cells.insert(cells.end(), {"owned_usd_per_hour", "owned_usd_per_trillion_tokens"});
+    if (scenario.usd_per_gpu_hour) cells.emplace_back("rent_usd_per_hour");
+  }
+  /// Nothing of what is no training.
+  void add(std::size_t j, std::vector<std::string>& cells) const {
+    std::vector<double> numbers;
+    const bool trains = j < scenario.jobs.size();
+    if (trains && power != nullptr) {
+      const SharedJobPower& job = power->jobs[j];
+      const double joules = job.energy().base_units();
+      numbers = {job.gpu.base_units(), job.facility.base_units(), job.peak.base_units(), joules,
+                 joules / job.tokens};
+      if (owned) {
+        numbers.insert(numbers.end(), {job.owned_usd_per_hour, job.usd_per_trillion_tokens});
+      }
+    }
+    if (trains && scenario.usd_per_gpu_hour) {
+      numbers.push_back(rent_per_hour(scenario, scenario.jobs[j]));
+    }
+    for (const double number : numbers) cells.push_back(number_text(number));
+    std::vector<std::string> titles;
+    add_titles(titles);
+    cells.resize(cells.size() + titles.size() - numbers.size());
+  }
+};
+
 /// A line per job.
-CsvText shared_csv(const SharedResult& result, const std::optional<HashAnswer>& hash) {
+CsvText shared_csv(const SharedScenario& scenario, const SharedResult& result,
+                   const std::optional<SharedPower>& power, const std::optional<HashAnswer>& hash) {
   const bool banded = hash && hash->draws > 1;
   std::vector<std::string> cells{"job", "alone_s", "step_s", "slowdown", "bytes"};
   for (const char* name : {"hash_least_s", "hash_median_s", "hash_most_s", "hash_slowdown_least",
                            "hash_slowdown_median", "hash_slowdown_most"}) {
     if (banded) cells.emplace_back(name);
   }
+  const PowerColumns powered{.scenario = scenario,
+                             .power = power ? &*power : nullptr,
+                             .owned = power && prices_machines(scenario.power->cost)};
+  powered.add_titles(cells);
   CsvText out = csv_line(cells);
   for (std::size_t j = 0; j < result.congestion.jobs.size(); ++j) {
     const JobCongestion& job = result.congestion.jobs[j];
@@ -264,6 +303,7 @@ CsvText shared_csv(const SharedResult& result, const std::optional<HashAnswer>& 
         }
       }
     }
+    powered.add(j, cells);
     out += csv_line(cells);
   }
   return out;
@@ -311,20 +351,21 @@ Exit run_shared(const SharedScenario& scenario, const WrittenScenario& written,
     CongestionReport page = result.congestion;
     if (hash) page.fabric += fmt::format(", draw {} of the paths' hashes", hash->draw);
     const Behind behind(scenario.file, ScenarioAnswer(AnswerKind::jobs, json), presets);
+    const PowerOfJobs drawn{.scenario = scenario, .power = power ? &*power : nullptr};
     file.write(congestion_page(page,
                                {.simulated = cluster_words(cluster),
                                 .written = written,
                                 .assumptions = scenario.assumptions,
                                 .presets = &presets,
                                 .named = presets_of(cluster, presets)},
-                               &behind));
+                               &behind, nullptr, &drawn));
     file.commit();
   }
   warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
   write_output(format == "json" ? Answer(JsonText(json))
                : format == "csv"
-                   ? Answer(shared_csv(result, hash))
+                   ? Answer(shared_csv(scenario, result, power, hash))
                    : Answer::terminal(table_text(scenario, result, power, hash, style)),
                options, console);
   return report_misses(misses, console);

@@ -214,8 +214,17 @@ TEST_CASE("advice: its JSON has every change once") {
   CHECK(json["changes"][0]["change"] == advice.changes.front().change.words);
   CHECK(json["answer_kind"] == "step");
   CHECK(json["goal"] == "tokens_per_s_per_gpu");
+  CHECK_FALSE(json.contains("site_limit_w"));
   CHECK(json["step_s"].get<double>() ==
         Near(number_named(advice.numbers, "step_s").value()).epsilon(1e-11));
+}
+
+TEST_CASE("advice: its JSON says what is above the site's limit, as it is and with each change") {
+  const Advice advice = advice_of(kPipelined, {.set = {"power.site_limit=90 kW"}});
+  const nlohmann::ordered_json json = advice_json(advice);
+  CHECK(json["site_limit_w"] == 90e3);
+  CHECK(json["site_excess_w"].get<double>() == Near(*advice.site_excess_w).epsilon(1e-11));
+  for (const auto& change : json["changes"]) CHECK(change.contains("site_excess_w"));
 }
 
 }  // namespace lockstep::test

@@ -105,6 +105,33 @@ TEST_CASE("laws: of a step, a run, requests and a queue those that are about the
   CHECK(queue.at("hardware.peak_flops") == LawVerdict::does_not_apply);
 }
 
+std::vector<Law> energy_law() {
+  std::vector<Law> laws = product_laws();
+  std::erase_if(laws, [](const Law& law) { return law.name != "energy"; });
+  return laws;
+}
+
+TEST_CASE("laws: energy is held of every kind of answer that has it") {
+  const std::string folder = LOCKSTEP_SOURCE_DIR "/scenarios/";
+  for (const char* file : {"rl/grpo-llama3-8b-power.json", "serving/llama3-70b-h100-chat.json",
+                           "queue/searches-then-training.json"}) {
+    CAPTURE(file);
+    check_applied(verdicts(certificate_of(read_text_file(folder + file), energy_law())),
+                  {"energy"});
+  }
+  Json jobs = Json::parse(read_text_file(folder + "congestion/two-jobs-one-spine.json"));
+  const std::string plain = write_json(jobs);
+  jobs["power"] = Json::object();
+  const std::string powered = write_json(jobs);
+  check_applied(verdicts(certificate_of(powered, energy_law())), {"energy"});
+  CHECK(verdicts(certificate_of(plain, energy_law())).at("energy") == LawVerdict::does_not_apply);
+  LawSubject wrong({.file = "laws.json",
+                    .text = powered,
+                    .plant = [](Json& a, std::size_t, const Question&) { a["idle_w"] = 1; }},
+                   test::presets(), intervals());
+  CHECK(check_laws(wrong, energy_law()).broken());
+}
+
 TEST_CASE("laws: every law has a name of its own and a sentence, and applies to something") {
   std::set<std::string> names;
   for (const Law& law : product_laws()) {

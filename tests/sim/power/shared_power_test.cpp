@@ -112,6 +112,8 @@ TEST_CASE("shared power: a site's limit is held against all jobs at once") {
   scenario["power"] = {{"site_limit", "10 kW"}};
   const ScenarioAnswer answer = answer_of_drawing(scenario);
   CHECK(drawn(answer, "site_limit_w") == 10e3);
+  CHECK(answer.json().at("assumptions").dump().find("highest power of every job at once") !=
+        std::string::npos);
   CHECK(drawn(answer, "site_peak_w") >= drawn(answer, "facility_mean_w"));
   CHECK(drawn(answer, "site_excess_w") == doctest::Approx(drawn(answer, "site_peak_w") - 10e3));
 }

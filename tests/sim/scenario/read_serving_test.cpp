@@ -354,6 +354,10 @@ TEST_CASE(
   CHECK(spec.tiers->load == CacheLoad::asynchronous);
   CHECK(std::ranges::count(spec.assumptions,
                            "cache_tiers: load asynchronous (not given; as vllm does)") == 1);
+  CHECK(std::ranges::count(spec.assumptions,
+                           "cache_tiers: written when the GPUs let go of it (write_back)") == 1);
+  CHECK(std::ranges::count(spec.assumptions, "cache_tiers: reuse fastest (not given)") == 1);
+  CHECK(std::ranges::count(spec.assumptions, "cache_tiers: preemption fastest (not given)") == 1);
   const ServingSpec both = read_served(
       with_served("/cache_tiers", {{"host", host}, {"remote", remote}, {"load", "by_layer"}}));
   CHECK(both.tiers->load == CacheLoad::by_layer);
@@ -374,6 +378,9 @@ TEST_CASE(
   CHECK(disk.tiers->disk->latency == Seconds{1e-4});
   CHECK(disk.tiers->reuse == CacheReuse::load);
   CHECK(disk.tiers->preemption == CachePreemption::swap);
+  CHECK(std::ranges::none_of(disk.assumptions, [](const std::string& each) {
+    return each.find("reuse") != std::string::npos || each.find("preemption") != std::string::npos;
+  }));
   refuses(with_served("/cache_tiers", Json::object()),
           "allowed: \"host\", \"disk\", \"remote\" or several of them");
   refuses(with_served("/cache_tiers", {{"disk", drives}, {"preemption", "swap"}}),

@@ -16,6 +16,7 @@ using test::lockstep_with;
 using test::Ran;
 
 const std::string kColocated = LOCKSTEP_SOURCE_DIR "/scenarios/rl/grpo-llama3-8b-colocated.json";
+const std::string kPower = LOCKSTEP_SOURCE_DIR "/scenarios/rl/grpo-llama3-8b-power.json";
 const std::string kPools = LOCKSTEP_SOURCE_DIR "/scenarios/rl/ppo-llama3-8b-pools.json";
 
 nlohmann::json rl_answer(const std::string& file) {
@@ -46,6 +47,19 @@ TEST_CASE("lockstep run: a step of reinforcement learning, in every format") {
   CHECK(rl_answer(kPools)["training_gpus"] == 16);
   CHECK(rl_answer(kPools)["generation_gpus"] == 16);
   CHECK(lockstep_with({"run", kPools, "--assert", "step_s<1"}).exit == Exit::assertion_missed);
+}
+
+TEST_CASE("lockstep run: bounds that a step of reinforcement learning is expected to keep") {
+  const nlohmann::json answer = rl_answer(kPower);
+  CHECK(answer.at("claim").at("bounds").size() == 2);
+  CHECK(answer.at("site_excess_w").get<double>() < 0);
+  const Ran kept = lockstep_with({"run", kPower});
+  CHECK(kept.exit == Exit::ok);
+  CHECK(kept.out.find("\nExpected\n  site_excess_w<0: it is ") != std::string::npos);
+  const Ran missed = lockstep_with({"run", kPower, "--set", R"(expect.that=["step_s<1"])"});
+  CHECK(missed.exit == Exit::assertion_missed);
+  CHECK(missed.out.find("NOT met: step_s<1: step_s is ") != std::string::npos);
+  CHECK(missed.err.find("step_s<1") != std::string::npos);
 }
 
 TEST_CASE("scenarios with \"rl\": options and commands about other things say so") {

@@ -228,10 +228,7 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   out += "\n" + labelled_service("Searched", fmt::format("{} simulations of the load{}{}",
                                                          grouped(a.report.trials),
                                                          judged.empty() ? "" : ". ", judged));
-  for (const std::string& assumed : assumptions_of(a)) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(assumptions_of(a), style);
 }
 
 namespace {

@@ -63,10 +63,7 @@ std::string filling_table(const FillingSpec& spec, const FillingResult& result,
   }
   std::string out = filling_head(spec, result, style) + table.text(style);
   if (!spec.assumptions.empty()) out += "\n";
-  for (const std::string& assumed : spec.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(spec.assumptions, style);
 }
 
 }  // namespace

@@ -81,10 +81,7 @@ std::string forecast_table(const QueueSpec& spec, const QueueForecast& f, const 
   out += "\n" +
          style.dim("  assumed: nobody submits another job; a time limit ends who exceeds it") +
          "\n";
-  for (const std::string& assumed : spec.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(spec.assumptions, style);
 }
 
 Json forecast_json(const QueueSpec& spec, const QueueForecast& f) {

@@ -347,10 +347,7 @@ std::string queue_table(const QueueAnswer& a, const TextStyle& style) {
       group_table("quality of service", s.by_qos, style);
   if (a.spec.assumptions.empty()) return out;
   out += "\n";
-  for (const std::string& assumed : a.spec.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(a.spec.assumptions, style);
 }
 
 std::string time_cell(RunTime time) {

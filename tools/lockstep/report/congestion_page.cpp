@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <initializer_list>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "sim/power/shared_power.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/claim_section.hpp"
@@ -16,6 +20,7 @@
 #include "tools/lockstep/report/fabric_picture.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/run/site_limit.hpp"
 
 namespace lockstep {
 namespace {
@@ -151,13 +156,121 @@ void add_transfers(Page& page, const CongestionReport& report) {
   page.table(table);
 }
 
+PageCell watts_cell(Watts watts) {
+  return PageCell::number(page_watts(watts.base_units()), watts.base_units());
+}
+PageCell money_cell(double usd) { return PageCell::number(page_usd(usd), usd); }
+
+/// A row of the table of power: what is left out of it stays a dash.
+struct PoweredRow {
+  std::string name;
+  std::optional<Watts> gpu{}, site{}, peak{};
+  std::optional<double> joules_per_token{}, owned{}, rent{};
+};
+
+std::vector<PoweredRow> powered_rows(const PowerOfJobs& of) {
+  const bool owned = of.power != nullptr && prices_machines(of.scenario.power->cost);
+  const bool rented = of.scenario.usd_per_gpu_hour.has_value();
+  std::vector<PoweredRow> out;
+  for (std::size_t j = 0; j < of.scenario.jobs.size(); ++j) {
+    PoweredRow& row = out.emplace_back();
+    row.name = of.scenario.jobs[j].name;
+    if (rented) row.rent = rent_per_hour(of.scenario, of.scenario.jobs[j]);
+    if (of.power == nullptr) continue;
+    const SharedJobPower& job = of.power->jobs[j];
+    row.gpu = job.gpu;
+    row.site = job.facility;
+    row.peak = job.peak;
+    row.joules_per_token = job.energy().base_units() / job.tokens;
+    if (owned) row.owned = job.owned_usd_per_hour;
+  }
+  if (of.power != nullptr && of.power->idle > Watts{}) {
+    out.push_back({.name = "nodes that no job has", .site = of.power->idle});
+  }
+  PoweredRow& all = out.emplace_back();
+  all.name = "all nodes";
+  if (rented) all.rent = rent_per_hour(of.scenario);
+  if (of.power == nullptr) return out;
+  all.site = of.power->facility;
+  all.peak = of.power->peak;
+  if (owned) all.owned = of.power->owned_usd_per_hour;
+  return out;
+}
+
+std::vector<PageFigure> power_figures(const PowerOfJobs& of, const Behind* behind) {
+  const auto field = [behind](std::string_view name) {
+    return behind != nullptr ? behind->one_of({name}) : std::string();
+  };
+  std::vector<PageFigure> out;
+  if (of.power != nullptr) {
+    out.push_back({.value = page_watts(of.power->facility.base_units()),
+                   .label = "drawn by the site on average",
+                   .field = field("facility_mean_w")});
+    if (prices_machines(of.scenario.power->cost)) {
+      out.push_back({.value = page_usd(of.power->owned_usd_per_hour),
+                     .label = "an hour of all machines, owned",
+                     .field = field("owned_usd_per_hour")});
+    }
+  }
+  if (of.scenario.usd_per_gpu_hour) {
+    out.push_back({.value = page_usd(rent_per_hour(of.scenario)),
+                   .label = "an hour of all GPUs, rented",
+                   .field = field("rent_usd_per_hour")});
+  }
+  return out;
+}
+
+/// Whether the site's limit is exceeded.
+Html jobs_limit_words(const PowerOfJobs* jobs) {
+  if (jobs == nullptr || jobs->power == nullptr) return {};
+  const std::string words = limit_warning(jobs->power->peak, *jobs->scenario.power);
+  if (words.empty()) return {};
+  return escaped("Power limit ") + strong(words) + escaped(". ");
+}
+
 }  // namespace
 
-void add_congestion_headline(Page& page, const CongestionReport& report, const Behind* behind) {
+bool PowerOfJobs::known() const {
+  return power != nullptr || scenario.usd_per_gpu_hour.has_value();
+}
+
+void add_power_of_jobs(Page& page, const PowerOfJobs& of) {
+  PageTable table{
+      .columns = {{.title = "Job"},
+                  {.title = "GPU", .numeric = true, .about = "mean of one of its GPUs"},
+                  {.title = "Site",
+                   .numeric = true,
+                   .about = "mean of its nodes, with their share of network and cooling"},
+                  {.title = "At most", .numeric = true, .about = "the most that a meter reads"},
+                  {.title = "Joules a token", .numeric = true},
+                  {.title = "An hour, owned", .numeric = true},
+                  {.title = "An hour, rented", .numeric = true}}};
+  for (const PoweredRow& row : powered_rows(of)) {
+    const auto watts = [](const std::optional<Watts>& of_row) {
+      return of_row ? watts_cell(*of_row) : PageCell::unknown();
+    };
+    const auto usd = [](const std::optional<double>& of_row) {
+      return of_row ? money_cell(*of_row) : PageCell::unknown();
+    };
+    table.rows.push_back(
+        {PageCell::text(row.name), watts(row.gpu), watts(row.site), watts(row.peak),
+         row.joules_per_token
+             ? PageCell::number(page_with(*row.joules_per_token, "J"), *row.joules_per_token)
+             : PageCell::unknown(),
+         usd(row.owned), usd(row.rent)});
+  }
+  page.section("Power and money",
+               "A job's step takes the energy that it takes alone, and what its GPUs draw while "
+               "others make it wait.");
+  page.table(table);
+}
+
+void add_congestion_headline(Page& page, const CongestionReport& report, const Behind* behind,
+                             const PowerOfJobs* drawn) {
   const auto field = [behind](std::initializer_list<std::string_view> names) {
     return behind != nullptr ? behind->one_of(names) : std::string();
   };
-  page.headline(congestion_headline(report));
+  page.headline(jobs_limit_words(drawn) + congestion_headline(report));
   std::vector<PageFigure> figures;
   const std::size_t jobs = report.jobs.size();
   if (knows_jobs_alone(report)) {
@@ -182,6 +295,9 @@ void add_congestion_headline(Page& page, const CongestionReport& report, const B
   figures.push_back({.value = page_duration(report.end_s),
                      .label = "simulated",
                      .field = field({"simulated_s", "end_s"})});
+  if (drawn != nullptr) {
+    for (PageFigure& each : power_figures(*drawn, behind)) figures.push_back(std::move(each));
+  }
   page.figures(figures);
 }
 
@@ -201,14 +317,16 @@ void add_congestion_sections(Page& page, const CongestionReport& report) {
 }
 
 std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis,
-                            const Behind* behind, const ClaimCheck* claim) {
+                            const Behind* behind, const ClaimCheck* claim,
+                            const PowerOfJobs* drawn) {
   Page page("Congestion report", report.title);
   if (behind != nullptr) behind->open_figures(page);
   if (!report.about.empty()) page.about(report.about);
   if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
-  add_congestion_headline(page, report, behind);
+  add_congestion_headline(page, report, behind, drawn);
   add_claim_section(page, claim);
   add_congestion_sections(page, report);
+  if (drawn != nullptr && drawn->known()) add_power_of_jobs(page, *drawn);
   add_basis(page, basis);
   if (behind != nullptr) behind->add_to(page);
   if (knows_jobs_alone(report)) {

@@ -10,6 +10,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/lockstep/report/claim_section.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
@@ -159,7 +160,7 @@ void add_iteration(Page& page, const RlReport& r) {
 }
 
 std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenScenario& written,
-                    const Behind* behind) {
+                    const Behind* behind, const ClaimCheck* claim) {
   const RlReport& r = result.report;
   Page page("Reinforcement learning",
             fmt::format("{} of {} on {}", s.rl.algorithm->title, s.training.job.model.name,
@@ -178,6 +179,7 @@ std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenSc
                 escaped(fmt::format(
                     ": {}.", page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
   page.figures(rl_figures(s, r));
+  add_claim_section(page, claim);
   add_iteration(page, r);
   if (result.power) add_rl_power(page, s, r, *result.power);
   AnswerBasis basis{

@@ -10,6 +10,7 @@
 namespace lockstep {
 
 class Behind;
+class ClaimCheck;
 class Page;
 
 /// Sections: how long each phase of an iteration takes, and where its GPU time goes.
@@ -18,6 +19,7 @@ void add_iteration(Page& page, const RlReport& report);
 /// The page of `lockstep run --report` for a scenario with "rl": phases, where the GPU time goes,
 /// the engine, the update. Throws UsageError without a chart library (assets.hpp).
 std::string rl_page(const RlScenario& scenario, const RlResult& result,
-                    const WrittenScenario& written, const Behind* behind = nullptr);
+                    const WrittenScenario& written, const Behind* behind = nullptr,
+                    const ClaimCheck* claim = nullptr);
 
 }  // namespace lockstep

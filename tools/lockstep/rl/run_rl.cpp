@@ -22,6 +22,7 @@
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/behind.hpp"
 #include "tools/lockstep/report/rl_page.hpp"
+#include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
@@ -219,10 +220,7 @@ std::string table_text(const RlScenario& s, const RlResult& result,
   if (result.power) out += power_text_of(s, r, *result.power, style);
   if (s.training.assumptions.empty()) return out;
   out += "\n";
-  for (const std::string& assumed : s.training.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(s.training.assumptions, style);
 }
 
 /// A line for each bucket.
@@ -263,17 +261,24 @@ Exit run_rl(const RlScenario& scenario, const WrittenScenario& written, const Pr
   const RlResult result = answer_rl(scenario);
   const RlReport& report = result.report;
   const std::optional<HashAnswer> hash = hash_of(scenario, report, options, console);
-  const Json json = rl_json(scenario, result, hash, written);
-  const std::vector<std::string> misses = all_missed(assertions, json);
+  Json json = rl_json(scenario, result, hash, written);
+  std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
+  const std::optional<Expectation>& expect = scenario.training.expect;
+  std::optional<ClaimCheck> claim;
+  if (expect && !expect->claim.empty()) {
+    claim.emplace(expect->claim, expect->source, json);
+    add_claim(*claim, json, misses);
+  }
   if (reports) {
     const Behind behind(scenario.training.file, ScenarioAnswer(AnswerKind::rl, json), presets);
-    write_report(options, rl_page(scenario, result, written, &behind));
+    write_report(options, rl_page(scenario, result, written, &behind, claim ? &*claim : nullptr));
   }
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(rl_csv(report))
-                                 : Answer::terminal(table_text(scenario, result, hash, style)),
+                                 : Answer::terminal(table_text(scenario, result, hash, style) +
+                                                    (claim ? claim_text(*claim, style) : "")),
                options, console);
   return report_misses(misses, console);
 }

@@ -273,10 +273,7 @@ std::string serving_table(const ServingAnswer& a, const TextStyle& style) {
   out += serving_waterfall(a, style);
   if (a.spec.assumptions.empty()) return out;
   out += "\n";
-  for (const std::string& assumed : a.spec.assumptions) {
-    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns - 2, 4)) + "\n";
-  }
-  return out;
+  return out + assumed_lines(a.spec.assumptions, style);
 }
 
 /// A row for each request.

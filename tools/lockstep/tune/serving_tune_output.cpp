@@ -124,10 +124,7 @@ std::string serving_tune_table(const ServingTuneStudy& study, const TextStyle& s
     out += wrap(words, kTextColumns, 0) + "\n";
   }
   out += wrap(search_words(study), kTextColumns, 0) + "\n";
-  for (const std::string& assumed : study.base.assumptions) {
-    out += style.dim("  assumed: " + assumed) + "\n";
-  }
-  return out;
+  return out + assumed_lines(study.base.assumptions, style);
 }
 
 Json serving_tune_json(const ServingTuneStudy& study) {

@@ -101,8 +101,10 @@ void add_gains(Page& page, const Advice& advice) {
 }  // namespace
 
 void add_advice(Page& page, const Advice& advice) {
-  page.section("What would help", fmt::format("Each change is made alone and simulated. {}",
-                                              as_it_is_sentence(advice)));
+  const std::string over = advice_limit_warning(advice);
+  page.section("What would help",
+               fmt::format("Each change is made alone and simulated. {}{}",
+                           as_it_is_sentence(advice), over.empty() ? "" : " " + over + "."));
   add_gains(page, advice);
   if (advice.refused.empty()) return;
   page.section("What cannot be changed so");

@@ -72,17 +72,20 @@ std::string reason_of(const RefusedChange& each, const std::string& file) {
   return why;
 }
 
-/// What draws more than the site has: the scenario as it is, and each change.
 std::string exceeded_by(const Advice& advice) {
-  LimitTally limits;
-  limits.add(advice.site_excess_w, advice.site_limit_w);
-  for (const AdvisedChange& each : advice.changes)
-    limits.add(each.site_excess_w, each.site_limit_w);
-  const std::string over = limits.warning("answers, as it is and with each change,");
+  const std::string over = advice_limit_warning(advice);
   return over.empty() ? "" : wrap(over + ".", kTextColumns, 0) + "\n";
 }
 
 }  // namespace
+
+std::string advice_limit_warning(const Advice& advice) {
+  LimitTally limits;
+  limits.add(advice.site_excess_w, advice.site_limit_w);
+  for (const AdvisedChange& each : advice.changes)
+    limits.add(each.site_excess_w, each.site_limit_w);
+  return limits.warning("answers, as it is and with each change,");
+}
 
 std::vector<const ShownNumber*> numbers_beside(const Advice& advice) {
   std::vector<const ShownNumber*> out;

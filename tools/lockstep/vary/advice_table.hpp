@@ -14,6 +14,9 @@ struct ShownNumber;
 /// others a change moves.
 std::vector<const ShownNumber*> numbers_beside(const Advice& advice);
 
+/// Whether it, as it is or with a change, draws more than the site has; empty where none does.
+std::string advice_limit_warning(const Advice& advice);
+
 /// Changes that help, by gain, those that do not in a line, and why the others cannot be.
 std::string advice_table(const Advice& advice, const TextStyle& style);
 /// A header line and a line for each change: its words, what --set takes, numbers, the gain;
