@@ -137,6 +137,7 @@ TEST_CASE("formulas: below the first level too, an expression of the inputs is t
         explained_answer("gpt3-175b-selene.json"), explained_answer("queue/slurm-recorded.json"),
         explained_answer("serving/llama3-70b-h100-chat.json", {"serving.load.requests=500"}),
         explained_answer("serving/beside-training.json"),
+        explained_answer("rl/grpo-llama3-8b-colocated.json"),
         explained_answer("congestion/two-jobs-one-spine.json")}) {
     for (const std::string& path : number_paths(answer.json(), "")) {
       const Formula* const formula = formula_at(answer.kind(), path);
@@ -223,6 +224,7 @@ TEST_CASE("lockstep explain: a number below the first level, with inputs beside 
   const auto layers = std::ranges::find(weights.inputs, "stages.0.layers", &ExplainedInput::path);
   REQUIRE(layers != weights.inputs.end());
   CHECK(layers->value == answer.number("stages.0.layers"));
+  CHECK(explain_field("f", answer, "stages.0.layers", presets()).formula.starts_with("layers "));
   const FieldExplanation bubble =
       explain_field("f", answer, "waterfall.pipeline_bubble.share", presets());
   CHECK(bubble.arithmetic);
@@ -302,6 +304,11 @@ TEST_CASE("lockstep explain: names that are none, with the nearest") {
         std::string::npos);
   CHECK(ran.err.ends_with("Did you mean \"mfu_causal\"?\n"));
   CHECK(lockstep_with({"explain", "gpt3-175b-selective"}).exit == Exit::bad_input);
+  for (const char* const path : {"stages..forward_s", "stages.", ".stages", ".", ""}) {
+    const Ran empty_part = lockstep_with({"explain", "gpt3-175b-selective", path});
+    CHECK(empty_part.exit == Exit::bad_input);
+    CHECK(empty_part.err.find("; allowed: a number of ") != std::string::npos);
+  }
   const Ran good = lockstep_with({"explain", "gpt3-175b-selective", "mfu"});
   CHECK(good.exit == Exit::ok);
   CHECK(good.out.find("mfu = tflops_per_gpu * 1e12 / peak") != std::string::npos);
