@@ -295,6 +295,15 @@ TEST_CASE("formulas of commands: every one says what its number is") {
     CHECK_FALSE(formula.text.empty());
     CHECK(formula.kinds.find_first_not_of("ctpw") == std::string_view::npos);
   }
+  // What plans say of their choice on the first level.
+  for (const std::string_view of_choice :
+       {"choice_time_s_p05", "choice_time_s_p95", "choice_usd_p05", "choice_usd_p95", "choice_gpus",
+        "choice_spare_gpus", "choice_ttft_p99_s", "choice_tpot_p99_s",
+        "choice_usd_per_million_output_tokens"}) {
+    CAPTURE(of_choice);
+    CHECK(std::ranges::find(command_formulas(), of_choice, &Formula::field) !=
+          command_formulas().end());
+  }
 }
 
 TEST_CASE("lockstep explain: names that are none, with the nearest") {
@@ -309,6 +318,9 @@ TEST_CASE("lockstep explain: names that are none, with the nearest") {
     CHECK(empty_part.exit == Exit::bad_input);
     CHECK(empty_part.err.find("; allowed: a number of ") != std::string::npos);
   }
+  CHECK(lockstep_with({"explain", "gpt3-175b-selective", "stages.0..layers"})
+            .err.find("a number of its answer's \"stages.0\": stages.0.stage, ") !=
+        std::string::npos);
   const Ran good = lockstep_with({"explain", "gpt3-175b-selective", "mfu"});
   CHECK(good.exit == Exit::ok);
   CHECK(good.out.find("mfu = tflops_per_gpu * 1e12 / peak") != std::string::npos);
