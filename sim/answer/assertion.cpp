@@ -45,7 +45,10 @@ const nlohmann::ordered_json* step_into(const nlohmann::ordered_json& from,
   for (const nlohmann::ordered_json& element : from) {
     if (element.is_object() && !element.empty() && element.front() == name) return &element;
   }
-  if (name.size() > 6 || name.find_first_not_of("0123456789") != std::string::npos) return nullptr;
+  if (name.empty() || name.size() > 6 ||
+      name.find_first_not_of("0123456789") != std::string::npos) {
+    return nullptr;
+  }
   const std::size_t index = std::stoul(name);
   return index < from.size() ? &from[index] : nullptr;
 }

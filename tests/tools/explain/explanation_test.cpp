@@ -224,6 +224,7 @@ TEST_CASE("lockstep explain: a number below the first level, with inputs beside 
   const auto layers = std::ranges::find(weights.inputs, "stages.0.layers", &ExplainedInput::path);
   REQUIRE(layers != weights.inputs.end());
   CHECK(layers->value == answer.number("stages.0.layers"));
+  CHECK(explain_field("f", answer, "stages.0.layers", presets()).formula.starts_with("layers "));
   const FieldExplanation bubble =
       explain_field("f", answer, "waterfall.pipeline_bubble.share", presets());
   CHECK(bubble.arithmetic);
@@ -294,6 +295,15 @@ TEST_CASE("formulas of commands: every one says what its number is") {
     CHECK_FALSE(formula.text.empty());
     CHECK(formula.kinds.find_first_not_of("ctpw") == std::string_view::npos);
   }
+  // What plans say of their choice on the first level.
+  for (const std::string_view of_choice :
+       {"choice_time_s_p05", "choice_time_s_p95", "choice_usd_p05", "choice_usd_p95", "choice_gpus",
+        "choice_spare_gpus", "choice_ttft_p99_s", "choice_tpot_p99_s",
+        "choice_usd_per_million_output_tokens"}) {
+    CAPTURE(of_choice);
+    CHECK(std::ranges::find(command_formulas(), of_choice, &Formula::field) !=
+          command_formulas().end());
+  }
 }
 
 TEST_CASE("lockstep explain: names that are none, with the nearest") {
@@ -303,6 +313,14 @@ TEST_CASE("lockstep explain: names that are none, with the nearest") {
         std::string::npos);
   CHECK(ran.err.ends_with("Did you mean \"mfu_causal\"?\n"));
   CHECK(lockstep_with({"explain", "gpt3-175b-selective"}).exit == Exit::bad_input);
+  for (const char* const path : {"stages..forward_s", "stages.", ".stages", ".", ""}) {
+    const Ran empty_part = lockstep_with({"explain", "gpt3-175b-selective", path});
+    CHECK(empty_part.exit == Exit::bad_input);
+    CHECK(empty_part.err.find("; allowed: a number of ") != std::string::npos);
+  }
+  CHECK(lockstep_with({"explain", "gpt3-175b-selective", "stages.0..layers"})
+            .err.find("a number of its answer's \"stages.0\": stages.0.stage, ") !=
+        std::string::npos);
   const Ran good = lockstep_with({"explain", "gpt3-175b-selective", "mfu"});
   CHECK(good.exit == Exit::ok);
   CHECK(good.out.find("mfu = tflops_per_gpu * 1e12 / peak") != std::string::npos);

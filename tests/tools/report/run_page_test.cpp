@@ -189,6 +189,16 @@ TEST_CASE("run headline: a run that nothing happens to") {
         "$7,680 for the GPU-hours, $0 buys no training.");
 }
 
+TEST_CASE(
+    "run headline: what is nearly all of the wall time, or nearly nothing, is not rounded so") {
+  CampaignResult result = small_result();
+  result.summary.goodput = {.mean = 0.99954, .half_width = 0.0002};
+  result.summary.shares = {0.99954, 0, 0, 0.00046, 0, 0, 0, 0};
+  CHECK(contains(headline_of(result), "99.95 % of the wall time advances training"));
+  CHECK(contains(headline_of(result), " takes most, 0.05 %."));
+  CHECK(contains(page_of(result), "<dd>99.95\u00a0%</dd>"));
+}
+
 TEST_CASE("run page: its figures are the result's") {
   const std::string html = page_of(small_result());
   CHECK(contains(html, "<title>tiny on 16 GPUs for 10\u00a0days · Run report</title>"));

@@ -66,7 +66,7 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(varied["points"][1]["error"].get<std::string>().find("#/parallelism") != std::string::npos);
   const Ran table = lockstep_with({"run", file, "--vary", "parallelism.tensor=4,3"});
   CHECK(table.exit == Exit::bad_input);
-  CHECK(table.out.find("Without an answer:\n") != std::string::npos);
+  CHECK(table.out.find("Without an answer:\n  3: " + file.substr(0, 4)) != std::string::npos);
   CHECK(table.out.find("(--vary parallelism.tensor=3)") != std::string::npos);
   CHECK(table.err.starts_with("lockstep run: 1 of 2 points without an answer: " + file));
   CHECK(std::ranges::count(table.err, '\n') == 1);
@@ -290,6 +290,12 @@ TEST_CASE("lockstep run --vary: options about one point are refused, before any 
   CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes"}).exit == Exit::bad_input);
   CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes=2,2"}).err ==
         "--vary: found \"cluster.nodes=2,2\", which has \"2\" twice; allowed: each value once\n");
+  CHECK(lockstep_with({"run", file, "--vary", "cluster.nodes=2,2.0"}).err ==
+        "--vary: found \"cluster.nodes=2,2.0\", which has \"2\" and \"2.0\", which are one value; "
+        "allowed: each value once\n");
+  CHECK(
+      lockstep_with({"run", file, "--vary", "cluster.nodes=2", "--vary", "/cluster/nodes=4"}).err ==
+      "--vary: found two of \"cluster.nodes\"; allowed: all values in one of them\n");
   CHECK(lockstep_with({"run", file, "--vary", "a=1", "--vary", "b=1", "--vary", "c=1"}).exit ==
         Exit::bad_input);
 }

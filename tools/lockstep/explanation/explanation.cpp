@@ -128,7 +128,7 @@ const Formula& formula_in(const ExplainedAnswer& answer, const std::string& file
   if (formula != nullptr && answer.number(name)) return *formula;
   // Of the deepest member that there is.
   std::string around = name;
-  while (!around.empty() && answer.names(around).empty()) {
+  while (!around.empty() && (around.ends_with('.') || answer.names(around).empty())) {
     around.resize(around.rfind('.') == std::string::npos ? 0 : around.rfind('.'));
   }
   const std::vector<std::string> names = answer.names(around);

@@ -24,12 +24,22 @@ std::string in_sentence(std::string_view words) {
   return text;
 }
 
+/// With one decimal, or with as many more as tell it from nothing and from all: "99.95 %".
+std::string telling_percent(double share) {
+  constexpr int kMostDecimals = 4;
+  const double from_end = 100 * std::min(share, 1 - share);
+  for (int decimals = 1; decimals <= kMostDecimals; ++decimals) {
+    if (from_end >= 0.5 * std::pow(10.0, -decimals)) return page_percent(share, decimals);
+  }
+  return page_percent(share, 1);
+}
+
 Html goodput_sentence(const RunSummary& summary) {
   const std::string runs =
       summary.trajectories == 1
           ? "one simulated run"
           : grouped(static_cast<double>(summary.trajectories)) + " simulated runs";
-  Html out = strong(page_percent(summary.goodput.mean, 1)) +
+  Html out = strong(telling_percent(summary.goodput.mean)) +
              escaped(" of the wall time advances training");
   if (summary.goodput.half_width <= 0) return out + escaped(fmt::format(" (in {}).", runs));
   return out + escaped(fmt::format(" (± {} with 95 % confidence, from {}).",
@@ -42,14 +52,14 @@ Html losses_sentences(const RunSummary& summary) {
   if (*most <= 0) return escaped(" Nothing is lost.");
   const auto bucket = static_cast<std::size_t>(most - summary.shares.begin());
   Html out = escaped(" Of the rest, ") + strong(in_sentence(run_bucket_names()[bucket].words)) +
-             escaped(fmt::format(" takes most, {}.", page_percent(*most, 1)));
+             escaped(fmt::format(" takes most, {}.", telling_percent(*most)));
   if (summary.modes.empty()) return out;
   const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
   if (mode.cost_s <= 0) return out;
   return out + escaped(" The costliest cause is ") + strong(mode.name) +
          escaped(fmt::format(": {} failures a run cost {} of the wall time.",
                              significant(mode.failures),
-                             page_percent(mode.cost_s / summary.wall_s.mean, 1)));
+                             telling_percent(mode.cost_s / summary.wall_s.mean)));
 }
 
 /// "It would write 122 GB/s ...": what an advised interval means for the storage.
@@ -84,7 +94,7 @@ Html interval_sentence(const CampaignResult& result) {
   return escaped(" A checkpoint every ") +
          strong(page_setting(optimum.best.interval.base_units())) +
          escaped(fmt::format(" instead of every {} would bring goodput to ", given)) +
-         strong(page_percent(optimum.best.goodput, 1)) +
+         strong(telling_percent(optimum.best.goodput)) +
          escaped(fmt::format(", {} points more.", significant(100 * gain, 2))) +
          escaped(writes_sentence(result, optimum.best.interval));
 }
@@ -188,7 +198,7 @@ Html run_headline(const CampaignResult& result) {
 std::vector<PageFigure> run_figures(const CampaignResult& result) {
   const RunSummary& s = result.summary;
   std::vector<PageFigure> figures{
-      {.value = page_percent(s.goodput.mean, 1),
+      {.value = telling_percent(s.goodput.mean),
        .label = "goodput: wall time that advances training",
        .field = "goodput"},
       {.value = page_percent(result.mfu * s.goodput.mean, 1),

@@ -18,7 +18,11 @@ namespace {
 
 constexpr std::size_t kAdvisedBars = 16;
 
-std::string gain_text(double gain) { return fmt::format("{:+.1f}\u00a0%", 100 * gain); }
+std::string gain_text(double gain) {
+  std::string text = error_text(gain);  // ends in " %"
+  text.replace(text.size() - 2, 1, "\u00a0");
+  return text;
+}
 
 std::string gain_range(const AdvisedChange& each) {
   if (!each.gain_low) return "nothing measured witnesses it";

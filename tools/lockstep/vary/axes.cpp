@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
+#include "models/base/json_override.hpp"
 #include "tools/console/options.hpp"
 
 namespace lockstep {
@@ -11,6 +14,16 @@ namespace {
 
 constexpr std::size_t kMostVaryAxes = 2;
 constexpr std::size_t kMostVaryPoints = 400;
+
+/// Whether --set takes both for the same value: equal as text, or numbers that are.
+bool are_one_value(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  const auto number = [](const std::string& text) {
+    return nlohmann::json::parse(text, nullptr, false);
+  };
+  const nlohmann::json of_a = number(a);
+  return of_a.is_number() && of_a == number(b);
+}
 
 /// "PATH=V1,V2".
 VaryAxis parse_axis(const std::string& option) {
@@ -28,9 +41,13 @@ VaryAxis parse_axis(const std::string& option) {
     if (value.empty()) {
       throw UsageError(fmt::format("--vary: found {}; allowed: no empty value", in_quotes(option)));
     }
-    if (std::ranges::find(axis.values, value) != axis.values.end()) {
-      throw UsageError(fmt::format("--vary: found {}, which has {} twice; allowed: each value once",
-                                   in_quotes(option), in_quotes(value)));
+    for (const std::string& before : axis.values) {
+      if (!are_one_value(before, value)) continue;
+      const std::string again = before == value ? in_quotes(value) + " twice"
+                                                : fmt::format("{} and {}, which are one value",
+                                                              in_quotes(before), in_quotes(value));
+      throw UsageError(fmt::format("--vary: found {}, which has {}; allowed: each value once",
+                                   in_quotes(option), again));
     }
     axis.values.push_back(value);
     begin = end + 1;
@@ -46,7 +63,8 @@ std::vector<VaryAxis> parse_axes(const std::vector<std::string>& options) {
   }
   std::vector<VaryAxis> axes;
   for (const std::string& option : options) axes.push_back(parse_axis(option));
-  if (axes.size() == kMostVaryAxes && axes.front().path == axes.back().path) {
+  if (axes.size() == kMostVaryAxes &&
+      pointer_of_path(axes.front().path) == pointer_of_path(axes.back().path)) {
     throw UsageError(fmt::format("--vary: found two of {}; allowed: all values in one of them",
                                  in_quotes(axes.front().path)));
   }

@@ -37,6 +37,7 @@ constexpr NumberScale kAsShare{percent_text, page_share, "%", 0.01};
 constexpr NumberScale kAsFineShare{fine_share, page_fine_share, "%", 0.01};
 constexpr NumberScale kAsRatio{ratio_text, page_times, "×"};
 constexpr NumberScale kAsCount{compact, page_count, ""};
+constexpr NumberScale kInBillions{compact, page_count, "B", 1e9};
 constexpr NumberScale kAsWhole{whole_text, whole_text, ""};
 constexpr NumberScale kInGib{gib_memory_text, page_memory, "GiB"};
 constexpr NumberScale kInUsd{money_text, page_usd, "M USD", 1e6};
@@ -264,7 +265,7 @@ constexpr std::array kShownNumbers{
     ShownNumber{.field = "tokens_done",
                 .column = "tokens",
                 .title = "Tokens trained",
-                .scale = kAsCount,
+                .scale = kInBillions,
                 .better = Better::more,
                 .best = "the most tokens",
                 .when = ShownWhen::differing},

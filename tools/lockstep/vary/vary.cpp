@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 #include <utility>
 
@@ -211,6 +212,10 @@ bool all_alike(const Varied& varied) {
 
 }  // namespace
 
+std::string point_name(const VariedPoint& point) {
+  return fmt::format("{}", fmt::join(point.values, ", "));
+}
+
 std::string interval_words(const VariedPoint& point, const ShownNumber& number,
                            std::string (*text)(double)) {
   const std::optional<NumberInterval> interval = interval_at_point(point, number);
@@ -294,7 +299,9 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
   std::string errors;
   for (const VariedPoint& point : varied.points) {
     table.add(cells_of(varied, point, parts, style));
-    if (!point.ok()) errors += wrap(point.error, kTextColumns, 2) + "\n";
+    if (!point.ok()) {
+      errors += wrap(point_name(point) + ": " + point.error, kTextColumns, 2) + "\n";
+    }
   }
   std::string out = style.bold(varied.file) + "\n";
   if (const std::string about = about_of(varied); !about.empty())

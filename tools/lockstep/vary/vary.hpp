@@ -22,6 +22,9 @@ struct VariedPoint {
   [[nodiscard]] bool ok() const { return error.empty(); }
 };
 
+/// A point by its values: "64, 1".
+std::string point_name(const VariedPoint& point);
+
 struct Varied {
   std::string file;
   std::vector<VaryAxis> axes;

@@ -89,10 +89,6 @@ json lines_over(const Varied& varied, const ShownNumber& number) {
   return out;
 }
 
-std::string point_name(const VariedPoint& point) {
-  return fmt::format("{}", fmt::join(point.values, ", "));
-}
-
 /// Whether a point's job can run where it is: it fits in memory and draws what its site has.
 bool can_be(const VariedPoint& point) {
   return point.ok() && point.answer.value("memory_fits", true) &&
