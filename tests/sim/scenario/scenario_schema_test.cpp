@@ -93,6 +93,12 @@ const Json& scenario_with(const std::string& pointer) {
   return of_pools ? pools : full_scenario();
 }
 
+/// Its only type; empty: it has several, or alternatives.
+std::string type_of(const Json& node) {
+  const auto type = node.find("type");
+  return type != node.end() && type->is_string() ? type->get<std::string>() : std::string{};
+}
+
 /// Follows $ref, and takes the object among alternatives.
 const Json& resolved(const Json& node) {
   if (node.contains("$ref")) {
@@ -100,7 +106,7 @@ const Json& resolved(const Json& node) {
   }
   if (node.contains("anyOf")) {
     for (const Json& alternative : node["anyOf"]) {
-      if (resolved(alternative).value("type", "") == "object") return resolved(alternative);
+      if (type_of(resolved(alternative)) == "object") return resolved(alternative);
     }
   }
   return node;
@@ -114,7 +120,7 @@ struct Places {
 
 void collect(const Json& node, const std::string& pointer, Places& out) {
   const Json& here = resolved(node);
-  if (here.value("type", "") == "object") {
+  if (type_of(here) == "object") {
     out.objects[pointer] = &here;
     for (const auto& [key, member] : here.at("properties").items()) {
       if (pointer.empty() && key == "run") continue;  // tests/sim/run/run_schema_test.cpp
@@ -122,7 +128,7 @@ void collect(const Json& node, const std::string& pointer, Places& out) {
       if (pointer.empty() && key == "rl") continue;  // tests/sim/scenario/read_rl_test.cpp
       collect(member, pointer + "/" + key, out);
     }
-  } else if (here.value("type", "") == "array") {
+  } else if (type_of(here) == "array") {
     collect(here.at("items"), pointer + "/0", out);
   } else {
     out.values[pointer] = &here;
