@@ -25,6 +25,12 @@ inline std::vector<std::pair<LayerKind, int>> layer_kinds(const TransformerShape
   return kinds;
 }
 
+/// Weights of an engine outside the layers: tables, a tower of images whether any come or not, and
+/// the output projection.
+inline double end_parameters(const TransformerShape& model) {
+  return embedding_parameters(model) + (model.tied ? 0 : table_parameters(model));
+}
+
 class LayerCache {
  public:
   LayerCache(const TransformerShape& model, LayerKind kind, double ranks)

@@ -67,10 +67,6 @@ void add(const std::vector<Operation>& operations, double times, bool attention,
   }
 }
 
-double end_parameters(const TransformerShape& model) {
-  return embedding_parameters(model) + (model.tied ? 0 : table_parameters(model));
-}
-
 }  // namespace
 
 PassTime& PassTime::operator+=(const PassTime& o) {

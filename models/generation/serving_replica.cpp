@@ -118,8 +118,7 @@ Bytes ServingReplica::weights() const {
     }
     bytes += kind.held() * each / spec_.pipeline;
   }
-  const double words = (m.tied ? 1.0 : 2.0) * table_parameters(m);
-  const double ends = (words + m.other_parameters) / spec_.tensor;
+  const double ends = end_parameters(m) / spec_.tensor;
   return Bytes{bytes + kHalfBytes * ends / std::min(spec_.pipeline, 2)};
 }
 

@@ -2,6 +2,7 @@
 #include "models/generation/serving_replica.hpp"
 
 #include <doctest/doctest.h>
+#include <utility>
 
 #include "sim/scenario/rl_spec.hpp"
 #include "tests/support/near.hpp"
@@ -33,6 +34,20 @@ TEST_CASE(
   CHECK(drafting.cache_per_token().base_units() == test::near(81 * 2 * 2 * 1024 / 8.0));
   CHECK(drafting.cache_tokens() < 80 / 81.0 * plain.cache_tokens());
   CHECK(replica_that_drafts(1).weights() == drafting.weights());
+}
+
+TEST_CASE("serving replica: a tower of images and a narrow table are held as they are") {
+  const auto held = [](TransformerShape model) {
+    ServingReplicaSpec spec = replica_that_drafts(0).spec();
+    spec.model = std::move(model);
+    return ServingReplica(spec).weights().base_units();
+  };
+  const TransformerShape plain = test::presets().model("llama3_70b");
+  TransformerShape seeing = plain, narrow = plain;
+  seeing.vision_parameters = 4e8;
+  narrow.table_width = 1024;
+  CHECK(held(seeing) - held(plain) == test::near(2 * 4e8 / 8));
+  CHECK(held(plain) - held(narrow) == test::near(2 * 2.0 * 128256 * (8192 - 1024) / 8));
 }
 
 }  // namespace lockstep
