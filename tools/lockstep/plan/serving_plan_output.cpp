@@ -229,7 +229,7 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
                                                          grouped(a.report.trials),
                                                          judged.empty() ? "" : ". ", judged));
   for (const std::string& assumed : assumptions_of(a)) {
-    out += style.dim("  assumed: " + assumed) + "\n";
+    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns - 4, 4)) + "\n";
   }
   return out;
 }
