@@ -84,8 +84,8 @@ std::string load_length_words(const ServingTrial& trial, std::size_t given, std:
                                   : "the last comes before 40 times what one stays");
   }
   if (trial.requests <= given) return {};
-  return fmt::format("The {} is judged by {} of this load, which fewer are over too soon for.",
-                     what, counted(static_cast<double>(trial.requests), "request"));
+  return fmt::format("The {} is judged by {} of this load: fewer would be over too soon.", what,
+                     counted(static_cast<double>(trial.requests), "request"));
 }
 
 int least_that_keeps(int most, bool most_first, const std::function<bool(int)>& keeps) {

@@ -323,7 +323,7 @@ TEST_CASE("lockstep explain: names that are none, with the nearest") {
         std::string::npos);
   const Ran good = lockstep_with({"explain", "gpt3-175b-selective", "mfu"});
   CHECK(good.exit == Exit::ok);
-  CHECK(good.out.find("mfu = tflops_per_gpu * 1e12 / peak") != std::string::npos);
+  CHECK(good.out.find("Formula\n  mfu = tflops_per_gpu * 1e12 / peak") != std::string::npos);
   CHECK(good.out.find("Nearest published runs") != std::string::npos);
 }
 

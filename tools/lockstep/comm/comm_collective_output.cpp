@@ -191,7 +191,7 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   std::string out = study.about.empty() ? "" : wrap(study.about, kTextColumns, 0) + "\n";
   out += collective_group_text(study) + "\n";
   for (const std::string& assumption : study.cluster.assumptions) {
-    out += "assumed: " + assumption + "\n";
+    out += wrap("assumed: " + assumption, kTextColumns - 2, 2) + "\n";
   }
   for (const std::string& note : study.notes) {
     out += wrap("note: " + note, kTextColumns, 2) + "\n";

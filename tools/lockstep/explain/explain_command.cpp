@@ -88,18 +88,20 @@ std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
 std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {
   std::string out =
       style.bold(fmt::format("{} = {}", e.field, explained_amount(e.value, e.unit))) + "\n" +
-      wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n" +
-      wrap("  " + (e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns, 2) +
+      wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n  " +
+      wrap((e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns - 2, 2) +
       "\n\nInputs\n" + inputs_table(e);
   if (e.low) {
-    out += "\n90 % interval\n" +
-           wrap(fmt::format("  {} to {} ({})", explained_amount(*e.low, e.unit),
+    out += "\n90 % interval\n  " +
+           wrap(fmt::format("{} to {} ({})", explained_amount(*e.low, e.unit),
                             explained_amount(*e.high, e.unit), e.why),
-                kTextColumns, 2) +
+                kTextColumns - 2, 2) +
            "\n";
   }
   if (!e.assumptions.empty()) out += "\nAssumed\n";
-  for (const std::string& each : e.assumptions) out += wrap("  " + each, kTextColumns, 4) + "\n";
+  for (const std::string& each : e.assumptions) {
+    out += "  " + wrap(each, kTextColumns - 4, 4) + "\n";
+  }
   out += "\nNearest published runs\n";
   return out + (e.nearest.empty() ? "  None: what was measured is times of steps and of services, "
                                     "which it does not follow.\n"

@@ -60,7 +60,8 @@ std::string hindering_text(const Advice& advice) {
     if (!helps(each)) words.push_back(each.change.words + " " + error_text(each.gain));
   }
   if (words.empty()) return {};
-  return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns, 2) + "\n";
+  return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns - 2, 2) +
+         "\n";
 }
 
 /// The rule of an error line, without the file that all share.
@@ -118,8 +119,9 @@ std::string advice_table(const Advice& advice, const TextStyle& style) {
   if (advice.refused.empty()) return out;
   out += "\nCannot be:\n";
   for (const RefusedChange& each : advice.refused) {
-    out += wrap(fmt::format("  {}: {}", each.change.words, reason_of(each, advice.file)),
-                kTextColumns, 4) +
+    out += "  " +
+           wrap(fmt::format("{}: {}", each.change.words, reason_of(each, advice.file)),
+                kTextColumns - 4, 4) +
            "\n";
   }
   return out;
