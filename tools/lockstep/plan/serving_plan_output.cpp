@@ -78,7 +78,8 @@ std::string map_table(const ServingPlanAnswer& a, const TextStyle& style) {
   return "\n" + style.bold("One pool or two: least GPUs") + "\n" + table.text(style);
 }
 
-std::set<std::string> assumptions_of(const ServingPlanAnswer& a) {
+/// Sorted, each once.
+std::vector<std::string> assumptions_of(const ServingPlanAnswer& a) {
   std::set<std::string> out(a.spec.assumptions.begin(), a.spec.assumptions.end());
   for (const ServingCandidate& candidate : a.spec.candidates) {
     for (const std::string& assumed : candidate.base.assumptions) out.insert(assumed);
@@ -89,7 +90,7 @@ std::set<std::string> assumptions_of(const ServingPlanAnswer& a) {
         "tokens a second and USD per million tokens are of a service that goes on: the end of a "
         "simulated load, when only its last answers are left, is not counted");
   }
-  return out;
+  return {out.begin(), out.end()};
 }
 
 TextTable options_table(const ServingPlanAnswer& a) {
