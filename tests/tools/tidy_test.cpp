@@ -292,14 +292,14 @@ TEST_CASE("tidy: every top folder has a README of one screen") {
 
 // Not failures: where to look when a file becomes hard to read.
 TEST_CASE("tidy: what a mutant changes stands once in its file") {
-  const auto mutants =
-      nlohmann::json::parse(read_text_file(LOCKSTEP_SOURCE_DIR "/tests/mutants/mutants.json"));
+  const auto mutants = nlohmann::json::parse(
+      lockstep::read_text_file(LOCKSTEP_SOURCE_DIR "/tests/mutants/mutants.json"));
   for (const nlohmann::json& mutant : mutants.at("mutants")) {
     const auto name = mutant.at("name").get<std::string>();
     const auto right = mutant.at("right").get<std::string>();
     CAPTURE(name);
     const std::string text =
-        read_text_file(LOCKSTEP_SOURCE_DIR "/" + mutant.at("file").get<std::string>());
+        lockstep::read_text_file(LOCKSTEP_SOURCE_DIR "/" + mutant.at("file").get<std::string>());
     const std::size_t at = text.find(right);
     REQUIRE(at != std::string::npos);
     CHECK(text.find(right, at + 1) == std::string::npos);
