@@ -65,7 +65,7 @@ TEST_CASE("several jobs: the CSV has the power and money that the JSON has") {
     std::getline(lines, line);
     const std::vector<std::string> cells = cells_of(line);
     REQUIRE(cells.size() == titles.size());
-    CHECK(cells[0] == job.at("name"));
+    CHECK(cells[0] == job.at("name").get<std::string>());
     for (std::size_t i = 5; i < 12; ++i) {
       CAPTURE(titles[i]);
       CHECK(std::stod(cells[i]) ==
