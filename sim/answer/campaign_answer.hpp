@@ -66,13 +66,13 @@ struct CampaignResult {
   std::optional<TrajectoryResult> typical{};
   std::uint32_t typical_number = 0;
   std::optional<IntervalOptimum> optimum{};
-  std::optional<StepPower> power{};             ///< where the scenario says "power"
-  std::vector<RlPhasePower> phases{};           ///< with it, of "rl": of an iteration
-  std::optional<RunBill> bill{};                ///< with it
-  std::shared_ptr<const SitePlan> site_plan{};  ///< where the run says "site"
-  std::optional<SiteAnswer> site{};             ///< with it
-  std::shared_ptr<const Fleet> fleet{};         ///< where the run says "purchase"
-  bool interrupted = false;  ///< by Ctrl-C: fewer trajectories, or no optimum
+  std::optional<StepPower> power{};              ///< where the scenario says "power"
+  std::vector<RlPhasePower> phases{};            ///< with it, of "rl": of an iteration
+  std::optional<RunBill> bill{};                 ///< with it
+  std::shared_ptr<const SitePlan> site_plan{};   ///< where the run says "site"
+  std::optional<SiteAnswer> site{};              ///< with it
+  std::shared_ptr<const Fleet> fleet{};          ///< where the run says "purchase"
+  bool interrupted = false;                      ///< by Ctrl-C: fewer trajectories, or no optimum
   std::optional<PredictionInterval> interval{};  ///< of a healthy step's time
   /// Where hashes decide; its bands are of a healthy step, the wall time and goodput.
   std::optional<HashAnswer> hash{};

@@ -39,8 +39,6 @@ CsvText result_csv(const RunResult& result) {
   return two_lines(columns);
 }
 
-CsvText campaign_csv(const CampaignResult& result) {
-  return two_lines(campaign_numbers(result));
-}
+CsvText campaign_csv(const CampaignResult& result) { return two_lines(campaign_numbers(result)); }
 
 }  // namespace lockstep
