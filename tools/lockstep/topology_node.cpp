@@ -90,7 +90,7 @@ class Maker {
 
   std::string gpu_name() {
     // A file that lists dies has two of them for each module that a person names.
-    const std::string die = choices_.gpu + "_gcd";
+    std::string die = choices_.gpu + "_gcd";
     const bool has_dies = node_.lists_dies && std::ranges::count(presets_.names("gpus"), die) > 0;
     if (die == node_.gpu_preset || has_dies) {
       preset_.facts.push_back(fmt::format("The devices are dies, two to each {}", choices_.gpu));

@@ -40,7 +40,7 @@ bool asks_without_file(const ParsedOptions& options, std::string_view first,
 }
 
 std::string model_option(const ParsedOptions& options) {
-  const std::string written = options.get("model");
+  std::string written = options.get("model");
   std::error_code none;
   if (written != kStandardInput && !std::filesystem::is_fifo(written, none)) return written;
   const JsonCursor root = JsonCursor::parse(written, quote_non_finite(read_text_file(written)));

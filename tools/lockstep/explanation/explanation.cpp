@@ -115,7 +115,7 @@ std::string unit_of(const std::string& path) {
     return std::string(FieldInfo{.name = name, .kind = FieldKind::number}.unit());
   };
   const std::size_t dot = path.rfind('.');
-  const std::string own = unit_in(path.substr(dot + 1));
+  std::string own = unit_in(path.substr(dot + 1));
   if (!own.empty() || dot == std::string::npos) return own;
   const std::string around = path.substr(0, dot);
   return unit_in(around.substr(around.rfind('.') + 1));

@@ -37,7 +37,7 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
 void add_congestion_headline(Page& page, const CongestionReport& report,
                              const Behind* behind = nullptr, const PowerOfJobs* drawn = nullptr);
 void add_congestion_sections(Page& page, const CongestionReport& report);
-/// What each job draws and costs, and all of the machines. Requires jobs.known().
-void add_power_of_jobs(Page& page, const PowerOfJobs& jobs);
+/// What each job draws and costs, and all of the machines. Requires of.known().
+void add_power_of_jobs(Page& page, const PowerOfJobs& of);
 
 }  // namespace lockstep
