@@ -453,7 +453,8 @@ void read_pixart(const JsonCursor& config, TransformerShape& m) {
   // The size of an image and its aspect say a third of a vector each (two of the former).
   const bool large = integer_or(config, "sample_size", 1, kMostSide, kLarge) == kLarge;
   if (flag_or(config, "use_additional_conditions", large)) {
-    m.other_parameters += 2 * embedder(kTimeColumns, m.hidden / kOfSize);
+    const int columns = m.hidden / kOfSize;
+    m.other_parameters += 2 * embedder(kTimeColumns, columns);
   }
 }
 

@@ -359,7 +359,8 @@ void read_beit(const JsonCursor& config, HuggingFaceModel& model) {
   const double h = m.hidden;
   const int side = config.at("patch_size").integer(1, kMostWidth);
   const int image = integer_or(config, "image_size", side, kMostWidth, 224);
-  const double distances = 2.0 * (image / side) - 1;
+  const int patches = image / side;
+  const double distances = 2.0 * patches - 1;
   // The image's token has three of its own.
   const double table = (distances * distances + 3) * m.heads;
   const std::optional<JsonCursor> scale = config.find("layer_scale_init_value");

@@ -220,7 +220,7 @@ class IterationPower {
     for (std::size_t p = 0; p < kGpuParts; ++p) energy_[p] += times * drawn.energy[p];
     of.gpus += times * sum(drawn.energy);
     reach(drawn.trough, drawn.peak);
-    const double changes = static_cast<double>(drawn.series.size());
+    const auto changes = static_cast<double>(drawn.series.size());
     const double shown = std::min(times, std::max(1.0, std::floor(kMostChanges / changes)));
     for (int k = 0; k < static_cast<int>(shown); ++k) {
       for_each_stretch(drawn.series,

@@ -98,7 +98,7 @@ SharedPower shared_power(const SharedScenario& scenario, const SharedResult& res
   double idle = scenario.cluster.nodes;
   for (std::size_t j = 0; j < scenario.jobs.size(); ++j) {
     const SharedJob& job = scenario.jobs[j];
-    const double nodes = static_cast<double>(job.nodes.size());
+    const auto nodes = static_cast<double>(job.nodes.size());
     const double share = nodes / scenario.cluster.nodes;
     out.jobs.push_back(job_power(job, result.congestion.jobs[j].step_s, share, share * ports));
     idle -= nodes;

@@ -105,7 +105,7 @@ ByGpuPart<Watts> forward_draw(const Scenario& scenario, Seconds time);
 /// The site of nodes whose GPUs draw that: hosts, switches of `ports` and cooling at the mean,
 /// power supplies at the instant. What evens out the swing, meters and prices are
 /// `scenario.power`'s.
-StepPower site_power(const Scenario& scenario, GpuDraw gpus, const std::vector<PowerPool>& pools,
+StepPower site_power(const Scenario& scenario, GpuDraw drawn, const std::vector<PowerPool>& pools,
                      BytesPerSecond ports);
 
 /// Rates of the switch ports of the scenario's own fabric; none of a single node.

@@ -111,7 +111,8 @@ std::optional<TierPlan> tier_plan(const ServingSpec& spec, const ServingReplica&
   if (tiers.remote) {
     const NicPorts ports = nic_ports(node);
     out.ports = rank_loads(spec, [&](const FabricMember& at) {
-      return static_cast<std::size_t>(at.node * ports.count + at.nic);
+      return static_cast<std::size_t>(at.node) * static_cast<std::size_t>(ports.count) +
+             static_cast<std::size_t>(at.nic);
     });
     out.remote_token = token / (spec.transfer.efficiency * ports.bandwidth);
     out.pool_token = token / tiers.remote->bandwidth;
