@@ -223,17 +223,22 @@ for (const view of kViews) {
   const broken = await page.evaluate(() => {
     const head = document.querySelector('thead tr');
     for (let i = 0; i < 8; i++) head.append(head.lastElementChild.cloneNode(true));
-    let count = 0;
+    const cells = [];
     for (const row of document.querySelectorAll('tbody tr')) {
       for (let i = 0; i < 8; i++) {
         const cell = document.createElement('td');
         cell.className = 'number';
         cell.textContent = '1234567890';
         row.append(cell);
-        const words = document.createRange();
-        words.selectNodeContents(cell);
-        if (new Set([...words.getClientRects()].map(box => Math.round(box.top))).size > 1) count++;
+        cells.push(cell);
       }
+    }
+    // Measured once all are there: a cell that is measured before the next one comes costs a layout.
+    let count = 0;
+    for (const cell of cells) {
+      const words = document.createRange();
+      words.selectNodeContents(cell);
+      if (new Set([...words.getClientRects()].map(box => Math.round(box.top))).size > 1) count++;
     }
     return count;
   });
