@@ -149,7 +149,7 @@ TEST_CASE("replay_loggops: schedules that cannot end, and what is in their way")
 
 namespace {
 
-constexpr std::uint64_t kMessage = 8'000'000;
+constexpr std::uint64_t kLogGopsMessage = 8'000'000;
 
 /// Fourteen rounds, each of a message to the next rank and a calculation on the one that came.
 std::string ring_of_eight() {
@@ -158,7 +158,7 @@ std::string ring_of_eight() {
     out += fmt::format("rank {} {{\n", r);
     for (int k = 0; k < 14; ++k) {
       out += fmt::format("s{0}: send {1}b to {2} tag {0}\nr{0}: recv {1}b from {3} tag {0}\n", k,
-                         kMessage, (r + 1) % 8, (r + 7) % 8);
+                         kLogGopsMessage, (r + 1) % 8, (r + 7) % 8);
       if (k > 0) out += fmt::format("s{0} requires c{1}\nr{0} requires c{1}\n", k, k - 1);
       out += fmt::format("c{0}: calc 1200\nc{0} requires r{0}\n", k);
     }
@@ -172,8 +172,8 @@ std::string to_and_fro() {
   std::string ends[2];
   for (int k = 0; k < 20; ++k) {
     const int from = k % 2 == 0 ? 0 : 8, to = 8 - from;
-    ends[from / 8] += fmt::format("l{}: send {}b to {}\n", k, kMessage, to);
-    ends[to / 8] += fmt::format("l{}: recv {}b from {}\n", k, kMessage, from);
+    ends[from / 8] += fmt::format("l{}: send {}b to {}\n", k, kLogGopsMessage, to);
+    ends[to / 8] += fmt::format("l{}: recv {}b from {}\n", k, kLogGopsMessage, from);
     if (k > 0) ends[from / 8] += fmt::format("l{} requires l{}\n", k, k - 1);
   }
   std::string out = "num_ranks 9\nrank 0 {\n" + ends[0] + "}\n";
@@ -186,7 +186,7 @@ double fabric_over_loggops(const std::string& text, int nodes, int ranks_per_nod
   const Cluster cluster = test::trace_cluster(nodes);
   const CollectiveCost cost =
       collective_cost({.op = CollectiveOp::send_receive,
-                       .payload = Bytes{static_cast<double>(kMessage)},
+                       .payload = Bytes{static_cast<double>(kLogGopsMessage)},
                        .ranks = 2,
                        .ranks_per_node = ranks_per_node},
                       cluster.node.gpu, cluster.transport, cluster.node.nic_bandwidth);
