@@ -212,15 +212,14 @@ TEST_CASE("GOAL: irequires takes what the other one waits for, wherever the text
 }
 
 TEST_CASE("GOAL: as it stands, a schedule has NICs, starts, and receives from anybody") {
-  constexpr std::uint32_t kAny = GoalRank::kAny;
   const auto check = [](const std::vector<GoalRank>& ranks) {
     REQUIRE(ranks.size() == 1);
     REQUIRE(ranks[0].operations.size() == 3);
     const GoalRank::Operation& receive = ranks[0].operations[1];
     CHECK(receive.kind == GoalRank::Kind::receive);
     CHECK(receive.size == 10);
-    CHECK(receive.peer == kAny);
-    CHECK(receive.tag == kAny);
+    CHECK(receive.peer == GoalRank::kAny);
+    CHECK(receive.tag == GoalRank::kAny);
     CHECK(receive.cpu == 1);
     CHECK(receive.nic == 2);
     REQUIRE(ranks[0].ends.size() == 1);
@@ -233,8 +232,8 @@ TEST_CASE("GOAL: as it stands, a schedule has NICs, starts, and receives from an
   const MadeRank made{{.size = 5},
                       {.type = kGoalReceive,
                        .size = 10,
-                       .peer = kAny,
-                       .tag = kAny,
+                       .peer = GoalRank::kAny,
+                       .tag = GoalRank::kAny,
                        .cpu = 1,
                        .nic = 2,
                        .waits = {0}},

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/trace/loggops.hpp"
+#include "sim/trace/loggops/loggops.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
 

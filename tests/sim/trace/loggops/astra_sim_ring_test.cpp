@@ -10,7 +10,7 @@
 
 #include "models/collectives/algorithms.hpp"
 #include "sim/trace/formats/read_chakra.hpp"
-#include "sim/trace/loggops.hpp"
+#include "sim/trace/loggops/loggops.hpp"
 #include "tests/sim/trace/sample_traces.hpp"
 
 using namespace lockstep;

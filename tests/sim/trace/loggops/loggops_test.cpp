@@ -1,6 +1,6 @@
 // GOAL schedules by LogGOPS: against LogGOPSim's own ends, recorded in tests/reference/loggops, and
 // against the model's formulas.
-#include "sim/trace/loggops.hpp"
+#include "sim/trace/loggops/loggops.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "sim/trace/loggops.hpp"
+#include "sim/trace/loggops/loggops.hpp"
 
 #include <algorithm>
 #include <array>
