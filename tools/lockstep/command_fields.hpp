@@ -10,5 +10,6 @@ namespace lockstep {
 
 std::vector<FieldInfo> comparison_fields();  ///< of `lockstep compare`
 std::vector<FieldInfo> replay_fields();      ///< of `lockstep replay`
+std::vector<FieldInfo> loggops_fields();     ///< of `lockstep replay --loggops`
 
 }  // namespace lockstep

@@ -340,6 +340,7 @@ Listing list_fields(const PresetStore&) {
   }
   add_field_rows(comparison_fields(), "", "compare", out);
   add_field_rows(replay_fields(), "", "replay", out);
+  add_field_rows(loggops_fields(), "", "loggops", out);
   add_field_rows(diagnosis_fields(), "", "diagnose", out);
   add_field_rows(certificate_fields(), "", "check", out);
   return out;

@@ -16,6 +16,7 @@
 #include "models/base/input_file.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/mapped_file.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/nsys_recording.hpp"
@@ -248,6 +249,35 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
     throw UsageError("--step: only recordings of profilers have marked steps");
   }
   return trace;
+}
+
+std::vector<GoalRank> read_goal_schedule(const ParsedOptions& options) {
+  const std::string& file = options.positionals.front();
+  const auto is_goal = [](TraceFormat format) {
+    return format == TraceFormat::goal || format == TraceFormat::goal_binary;
+  };
+  const std::optional<TraceFormat> asked = asked_format(options);
+  if (asked && !is_goal(*asked)) {
+    throw UsageError(fmt::format("--from: found {}; allowed beside --loggops: goal, goal-bin",
+                                 in_quotes(options.get("from"))));
+  }
+  if (options.positionals.size() > 1) {
+    throw UsageError(fmt::format("--loggops: found {}; allowed: one, a GOAL schedule",
+                                 counted(static_cast<double>(options.positionals.size()), "file")));
+  }
+  if (asked != TraceFormat::goal && is_unpacked_goal(file)) {
+    return read_goal_binary_ranks(file, MappedFile(file).bytes());
+  }
+  const std::string text = read_maybe_gzip(file, kTraceFileLimit);
+  const TraceFormat format = asked.value_or(recognise_trace(text));
+  if (format == TraceFormat::goal_binary) return read_goal_binary_ranks(file, text);
+  if (format == TraceFormat::goal) return read_goal_ranks(file, text);
+  throw InputError({.file = file,
+                    .pointer = {},
+                    .found = fmt::format("a trace of the format {}",
+                                         trace_formats()[static_cast<std::size_t>(format)].name),
+                    .allowed = "a GOAL schedule, which --loggops is for",
+                    .nearest = {}});
 }
 
 TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets,

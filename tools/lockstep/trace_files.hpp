@@ -7,6 +7,7 @@
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/trace/formats/goal.hpp"
 #include "sim/trace/trace.hpp"
 #include "tools/console/options.hpp"
 
@@ -24,6 +25,10 @@ std::vector<std::string> trace_files(const std::vector<std::string>& words);
 /// traces of PyTorch together with the Kineto trace of their rank. Throws InputError or UsageError.
 /// `gpu` and `ranks` as in TraceReadOptions.
 Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks);
+
+/// The ranks of the one GOAL schedule, text or binary, as it stands. Throws InputError or
+/// UsageError, also for traces of other formats.
+std::vector<GoalRank> read_goal_schedule(const ParsedOptions& options);
 
 /// What --cluster, --node, --nodes and --fabric say.
 class TraceClusterOptions {

@@ -26,6 +26,32 @@ namespace lockstep {
 constexpr std::uint64_t kMostGoalNanoseconds = kLongestTraceNode.ps / 1000;
 constexpr std::uint64_t kMostGoalMessage = 1'000'000'000'000'000;
 
+/// A rank's operations and what they wait for, in the order in which the file has them.
+struct GoalRank {
+  enum class Kind : std::uint8_t { send, receive, calculation };
+  static constexpr std::uint32_t kAny = 0xFFFFFFFF;  ///< "-1": any sender, any tag
+  struct Operation {
+    std::uint64_t size = 0;  ///< nanoseconds of a calculation, bytes of a message
+    std::uint32_t peer = 0, tag = 0;
+    std::uint8_t cpu = 0, nic = 0;
+    Kind kind = Kind::calculation;
+  };
+  /// `operation` waits for `other`; both are counted from 0.
+  struct Wait {
+    std::uint32_t operation = 0, other = 0;
+  };
+
+  int rank = 0;
+  std::vector<Operation> operations;
+  std::vector<Wait> ends;    ///< `requires`: for its end
+  std::vector<Wait> starts;  ///< `irequires`: for its start
+};
+
+/// The schedule as it stands, with receives from anybody and of any tag. Throws InputError as
+/// read_goal() and read_goal_binary() do, but for these.
+std::vector<GoalRank> read_goal_ranks(const std::string& file, std::string_view text);
+std::vector<GoalRank> read_goal_binary_ranks(const std::string& file, std::string_view bytes);
+
 /// Times are nanoseconds; a cpu is a stream. `irequires` waits for what the other one waits for. A
 /// statement ends with its line or a ';'. Throws InputError with the line.
 std::vector<RankTrace> read_goal(const std::string& file, std::string_view text);

@@ -1,7 +1,10 @@
 #include "sim/trace/formats/goal_dependencies.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <fmt/format.h>
+#include <utility>
 
 namespace lockstep {
 namespace {
@@ -59,6 +62,35 @@ void GoalDependencies::give_to(RankTrace& rank, const std::string& place) {
       rank.dependencies.push_back(other + std::uint64_t{1});
     }
   }
+}
+
+RankTrace trace_of_goal(const std::string& file, const GoalRank& rank) {
+  constexpr std::array<std::string_view, 3> kNames{"send", "recv", "calc"};
+  RankTrace out;
+  out.file = file;
+  out.rank = rank.rank;
+  out.nodes.reserve(rank.operations.size());
+  GoalDependencies dependencies;
+  for (const GoalRank::Operation& own : rank.operations) {
+    RankTrace::Node& node =
+        out.add(out.nodes.size() + std::uint64_t{1}, kNames[static_cast<std::size_t>(own.kind)]);
+    dependencies.add_operation();
+    if (own.kind == GoalRank::Kind::calculation) {
+      node.kind = TraceNodeKind::compute;
+      node.duration = {own.size * 1000};
+      node.stream = own.cpu;
+      continue;
+    }
+    assert(own.peer != GoalRank::kAny && "a trace's messages have two ends");
+    node.kind = own.kind == GoalRank::Kind::send ? TraceNodeKind::send : TraceNodeKind::receive;
+    node.size = Bytes{static_cast<double>(own.size)};
+    node.peer = static_cast<int>(own.peer);
+    node.tag = own.tag;
+  }
+  for (const auto& [own, other] : rank.ends) dependencies.wait_for_end(own, other);
+  for (const auto& [own, other] : rank.starts) dependencies.wait_for_start(own, other);
+  dependencies.give_to(out, fmt::format("{}, rank {}", file, rank.rank));
+  return out;
 }
 
 }  // namespace lockstep

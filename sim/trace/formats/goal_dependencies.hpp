@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/trace/trace_builder.hpp"
+#include "sim/trace/formats/goal.hpp"
 
 namespace lockstep {
 
@@ -38,5 +38,9 @@ class GoalDependencies {
   std::vector<std::vector<std::uint32_t>> before_;  ///< by operation
   std::vector<Start> with_;
 };
+
+/// The rank as part of a trace, whose nodes have the operations' numbers counted from 1. Requires a
+/// sender and a tag for every receive. Throws as give_to() does.
+RankTrace trace_of_goal(const std::string& file, const GoalRank& rank);
 
 }  // namespace lockstep

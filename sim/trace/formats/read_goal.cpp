@@ -15,14 +15,21 @@ namespace {
 
 class GoalReader {
  public:
-  GoalReader(const std::string& file, std::string_view text) : file_(file), text_(text) { next(); }
+  /// `any`: whether receives may be from anybody and of any tag.
+  GoalReader(const std::string& file, std::string_view text, bool any)
+      : file_(file), text_(text), any_(any) {
+    next();
+  }
 
-  std::vector<RankTrace> read() {
+  /// Calls `take_rank` with each rank.
+  template <class TakeRank>
+  void read(const TakeRank& take_rank) {
     while (!token_.empty()) {
       if (take("num_ranks")) {
         ranks_ = number("number of ranks", kMostTraceRanks);
       } else if (take("rank")) {
-        read_rank();
+        take_rank(read_rank());
+        ++count_;
       } else {
         fail("num_ranks or rank");
       }
@@ -30,11 +37,10 @@ class GoalReader {
     if (ranks_.value_or(0) == 0) {
       fail_trace(file_, "no num_ranks of at least 1", "a schedule in GOAL");
     }
-    if (out_.size() != *ranks_) {
-      fail_trace(file_, counted(static_cast<double>(out_.size()), "rank"),
+    if (count_ != *ranks_) {
+      fail_trace(file_, counted(static_cast<double>(count_), "rank"),
                  fmt::format("the {} that num_ranks says", *ranks_));
     }
-    return std::move(out_);
   }
 
  private:
@@ -101,23 +107,20 @@ class GoalReader {
     return value;
   }
 
-  void read_rank() {
-    RankTrace rank;
-    rank.file = file_;
+  GoalRank read_rank() {
+    GoalRank rank;
     rank.rank = static_cast<int>(number("rank", kMostTraceRanks - 1));
     expect("{");
     labels_.clear();
-    dependencies_ = {};
     while (token_ != "}") {
       if (token_.empty()) fail("\"}\" at the end of the rank");
       read_statement(rank);
     }
     next();
-    dependencies_.give_to(rank, fmt::format("{}, rank {}", file_, rank.rank));
-    out_.push_back(std::move(rank));
+    return rank;
   }
 
-  void read_statement(RankTrace& rank) {
+  void read_statement(GoalRank& rank) {
     if (is_operation()) {
       read_operation(rank);
       return;
@@ -126,7 +129,7 @@ class GoalReader {
     const std::string label(word());
     if (take(":")) {
       if (!is_operation()) fail("calc, send or recv");
-      const auto index = static_cast<std::uint32_t>(rank.nodes.size());
+      const auto index = static_cast<std::uint32_t>(rank.operations.size());
       if (!labels_.try_emplace(label, index).second) {
         fail_trace(fmt::format("{}:{}", file_, line_), "label " + in_quotes(label) + " again",
                    "each label once in a rank");
@@ -141,11 +144,7 @@ class GoalReader {
     }
     next();
     const std::uint32_t node = labelled(label), other = labelled(std::string(word()));
-    if (starts) {
-      dependencies_.wait_for_start(node, other);
-    } else {
-      dependencies_.wait_for_end(node, other);
-    }
+    (starts ? rank.starts : rank.ends).push_back({node, other});
   }
   [[nodiscard]] bool is_operation() const {
     return token_ == "calc" || token_ == "send" || token_ == "recv";
@@ -167,35 +166,49 @@ class GoalReader {
     return found->second;
   }
 
-  void read_operation(RankTrace& rank) {
-    RankTrace::Node& node = rank.add(rank.nodes.size() + 1, token_);
-    dependencies_.add_operation();
+  /// "-1", which stands for anybody and for any tag.
+  bool take_any() {
+    if (!any_ || token_ != "-" || !text_.substr(at_).starts_with('1')) return false;
+    next();
+    (void)number("number behind \"-\", 1 for any", 1);
+    return true;
+  }
+
+  void read_operation(GoalRank& rank) {
+    GoalRank::Operation& own = rank.operations.emplace_back();
     if (take("calc")) {
-      node.kind = TraceNodeKind::compute;
-      node.duration = {number("time in nanoseconds", kMostGoalNanoseconds) * 1000};
-      node.stream = 0;
+      own.size = number("time in nanoseconds", kMostGoalNanoseconds);
     } else {
-      const bool sends = take("send");
-      if (!sends) expect("recv");
-      node.kind = sends ? TraceNodeKind::send : TraceNodeKind::receive;
-      node.size = Bytes{static_cast<double>(number("size", kMostGoalMessage))};
-      expect("b");
-      expect(sends ? "to" : "from");
-      node.peer =
-          static_cast<int>(number(sends ? "receiver" : "sender, one rank", kMostTraceRanks - 1));
+      read_message(own);
     }
     while (true) {
-      if (node.kind != TraceNodeKind::compute && take("tag")) {
-        node.tag = static_cast<std::uint32_t>(number("tag", 4'294'967'295));
+      if (own.kind != GoalRank::Kind::calculation && take("tag")) {
+        own.tag =
+            take_any() ? GoalRank::kAny : static_cast<std::uint32_t>(number("tag", 4'294'967'295));
       } else if (take("cpu")) {
-        const std::uint64_t cpu = number("cpu", 255);
-        if (node.kind == TraceNodeKind::compute) node.stream = static_cast<std::uint16_t>(cpu);
+        own.cpu = static_cast<std::uint8_t>(number("cpu", 255));
       } else if (take("nic")) {
-        (void)number("nic", 255);
+        own.nic = static_cast<std::uint8_t>(number("nic", 255));
       } else {
         return;
       }
     }
+  }
+  void read_message(GoalRank::Operation& own) {
+    const bool sends = take("send");
+    if (!sends) expect("recv");
+    own.kind = sends ? GoalRank::Kind::send : GoalRank::Kind::receive;
+    own.size = number("size", kMostGoalMessage);
+    expect("b");
+    expect(sends ? "to" : "from");
+    if (!sends && take_any()) {
+      own.peer = GoalRank::kAny;
+      return;
+    }
+    const std::string_view what = sends  ? "receiver"
+                                  : any_ ? "sender, -1 for anybody"
+                                         : "sender, one rank";
+    own.peer = static_cast<std::uint32_t>(number(what, kMostTraceRanks - 1));
   }
 
   const std::string& file_;
@@ -205,15 +218,25 @@ class GoalReader {
   std::size_t line_ = 1;        ///< of the next word
   std::size_t taken_line_ = 1;  ///< of the one before it
   std::optional<std::uint64_t> ranks_;
-  std::vector<RankTrace> out_;
+  bool any_ = false;
+  std::uint64_t count_ = 0;  ///< ranks that were read
   std::unordered_map<std::string, std::uint32_t> labels_;
-  GoalDependencies dependencies_;  ///< of the rank
 };
 
 }  // namespace
 
 std::vector<RankTrace> read_goal(const std::string& file, std::string_view text) {
-  return GoalReader(file, text).read();
+  std::vector<RankTrace> out;
+  GoalReader(file, text, false).read([&](const GoalRank& rank) {
+    out.push_back(trace_of_goal(file, rank));
+  });
+  return out;
+}
+
+std::vector<GoalRank> read_goal_ranks(const std::string& file, std::string_view text) {
+  std::vector<GoalRank> out;
+  GoalReader(file, text, true).read([&](GoalRank rank) { out.push_back(std::move(rank)); });
+  return out;
 }
 
 }  // namespace lockstep

@@ -18,7 +18,6 @@ constexpr std::uint64_t kGoalCookie = 4223, kGoalUsedCookie = 2342;
 constexpr std::uint64_t kGoalHead = 6;   // ranks, cpu and nic, behind the cookie
 constexpr std::uint64_t kGoalSpan = 16;  // of the table of ranks
 constexpr std::uint64_t kGoalOperationBytes = 39, kGoalNumberBytes = 4;
-constexpr std::uint32_t kGoalAny = 0xFFFFFFFF;  // "-1": any sender, any tag
 
 template <class Number>
 Number number_at(std::string_view bytes, std::uint64_t at) {
@@ -36,7 +35,7 @@ Number number_at(std::string_view bytes, std::uint64_t at) {
 struct PackedOperation {
   std::uint32_t waits_for = 0, peer = 0, tag = 0;
   std::uint64_t size = 0;
-  std::uint8_t type = 0, cpu = 0;
+  std::uint8_t type = 0, cpu = 0, nic = 0;
   struct Others {
     std::uint32_t count = 0, first = 0;
   };
@@ -49,6 +48,7 @@ struct PackedOperation {
         size(number_at<std::uint64_t>(b, 9)),
         type(number_at<std::uint8_t>(b, 4)),
         cpu(number_at<std::uint8_t>(b, 21)),
+        nic(number_at<std::uint8_t>(b, 22)),
         ends{number_at<std::uint32_t>(b, 23), number_at<std::uint32_t>(b, 27)},
         starts{number_at<std::uint32_t>(b, 31), number_at<std::uint32_t>(b, 35)} {}
 };
@@ -56,13 +56,13 @@ struct PackedOperation {
 /// The operations of one rank.
 class PackedRank {
  public:
-  PackedRank(const std::string& file, int rank, std::string_view bytes)
-      : place_(fmt::format("{}, rank {}", file, rank)), bytes_(bytes) {
-    out_.file = file;
+  /// `any`: whether receives may be from anybody and of any tag.
+  PackedRank(const std::string& file, int rank, std::string_view bytes, bool any)
+      : place_(fmt::format("{}, rank {}", file, rank)), bytes_(bytes), any_(any) {
     out_.rank = rank;
   }
 
-  RankTrace read() {
+  GoalRank read() {
     constexpr std::uint64_t kCounts = 2 * kGoalNumberBytes;
     if (bytes_.size() < kCounts) cut_short();
     count_ = number_at<std::uint32_t>(bytes_, 0);
@@ -71,15 +71,11 @@ class PackedRank {
     others_ = first_ + std::uint64_t{count_} * kGoalOperationBytes;
     if (others_ > bytes_.size()) cut_short();
     room_ = (bytes_.size() - others_) / kGoalNumberBytes;
-    out_.nodes.reserve(count_);
-    for (std::uint32_t i = 0; i < count_; ++i) {
-      add_operation(i);
-      dependencies_.add_operation();
-    }
+    out_.operations.reserve(count_);
+    for (std::uint32_t i = 0; i < count_; ++i) add_operation(i);
     std::vector<std::uint32_t> waits(count_);
     for (std::uint32_t i = 0; i < count_; ++i) add_dependencies(i, waits);
     check_counts(waits);
-    dependencies_.give_to(out_, place_);
     return std::move(out_);
   }
 
@@ -99,35 +95,37 @@ class PackedRank {
   void add_operation(std::uint32_t i) {
     constexpr std::uint8_t kSend = 1, kReceive = 2, kCalculation = 3;
     const PackedOperation own = packed(i);
+    GoalRank::Operation& out = out_.operations.emplace_back();
+    out.size = own.size;
+    out.cpu = own.cpu;
+    out.nic = own.nic;
     if (own.type == kCalculation) {
-      RankTrace::Node& node = out_.add(i + std::uint64_t{1}, "calc");
       if (own.size > kMostGoalNanoseconds) {
         fail(i, fmt::format("a calculation of {} ns", own.size),
              fmt::format("at most {}", kMostGoalNanoseconds));
       }
-      node.kind = TraceNodeKind::compute;
-      node.duration = {own.size * 1000};
-      node.stream = own.cpu;
       return;
     }
     const bool sends = own.type == kSend;
     if (!sends && own.type != kReceive) {
       fail(i, fmt::format("type {}", own.type), "1 (send), 2 (recv) or 3 (calc)");
     }
-    RankTrace::Node& node = out_.add(i + std::uint64_t{1}, sends ? "send" : "recv");
+    check_message(i, own, sends);
+    out.kind = sends ? GoalRank::Kind::send : GoalRank::Kind::receive;
+    out.peer = own.peer;
+    out.tag = own.tag;
+  }
+  void check_message(std::uint32_t i, const PackedOperation& own, bool sends) const {
     if (own.size > kMostGoalMessage) {
       fail(i, fmt::format("a message of {} bytes", own.size),
            fmt::format("at most {}", kMostGoalMessage));
     }
-    if (own.peer >= kMostTraceRanks) {
-      fail(i, own.peer == kGoalAny ? std::string("any sender") : fmt::format("rank {}", own.peer),
+    const bool anybody = own.peer == GoalRank::kAny;
+    if (own.peer >= kMostTraceRanks && !(any_ && anybody && !sends)) {
+      fail(i, anybody ? std::string("any sender") : fmt::format("rank {}", own.peer),
            fmt::format("one rank, up to {}", kMostTraceRanks - 1));
     }
-    if (own.tag == kGoalAny) fail(i, "any tag", "one tag");
-    node.kind = sends ? TraceNodeKind::send : TraceNodeKind::receive;
-    node.size = Bytes{static_cast<double>(own.size)};
-    node.peer = static_cast<int>(own.peer);
-    node.tag = own.tag;
+    if (own.tag == GoalRank::kAny && !any_) fail(i, "any tag", "one tag");
   }
 
   /// Calls `add` with each of the others. Together they are no more than there is room for.
@@ -154,11 +152,11 @@ class PackedRank {
   void add_dependencies(std::uint32_t i, std::vector<std::uint32_t>& waits) {
     const PackedOperation own = packed(i);
     for_others(i, own.ends, [&](std::uint32_t other) {
-      dependencies_.wait_for_end(other, i);
+      out_.ends.push_back({other, i});
       ++waits[other];
     });
     for_others(i, own.starts, [&](std::uint32_t other) {
-      dependencies_.wait_for_start(other, i);
+      out_.starts.push_back({other, i});
       ++waits[other];
     });
   }
@@ -178,8 +176,8 @@ class PackedRank {
   std::uint64_t others_ = 0;  ///< where the numbers of those that wait begin
   std::uint64_t room_ = 0;    ///< how many numbers there are
   std::uint64_t used_ = 0;    ///< how many of them operations have named
-  RankTrace out_;
-  GoalDependencies dependencies_;
+  bool any_ = false;
+  GoalRank out_;
 };
 
 }  // namespace
@@ -190,7 +188,12 @@ bool is_goal_binary(std::string_view bytes) {
   return cookie == kGoalCookie || cookie == kGoalUsedCookie;
 }
 
-std::vector<RankTrace> read_goal_binary(const std::string& file, std::string_view bytes) {
+namespace {
+
+/// Calls `take_rank` with each rank; `any` as in PackedRank.
+template <class TakeRank>
+void read_packed_ranks(const std::string& file, std::string_view bytes, bool any,
+                       const TakeRank& take_rank) {
   constexpr std::string_view kForm = "a schedule that txt2bin wrote";
   if (!is_goal_binary(bytes))
     fail_trace(file, "no number 4223 at its beginning", std::string(kForm));
@@ -210,7 +213,6 @@ std::vector<RankTrace> read_goal_binary(const std::string& file, std::string_vie
     fail_trace(file, counted(static_cast<double>(bytes.size()), "byte"),
                fmt::format("a table of {} ranks: the file is cut short", ranks));
   }
-  std::vector<RankTrace> out;
   for (std::uint64_t rank = 0; rank < ranks; ++rank) {
     const std::uint64_t at = kGoalHead + rank * kGoalSpan;
     const auto from = number_at<std::uint64_t>(bytes, at),
@@ -220,9 +222,23 @@ std::vector<RankTrace> read_goal_binary(const std::string& file, std::string_vie
           file, fmt::format("rank {} in bytes {} to {}", rank, from, to),
           fmt::format("behind the rank before it, from {} on, and up to {}", end, bytes.size()));
     }
-    out.push_back(PackedRank(file, static_cast<int>(rank), bytes.substr(from, to - from)).read());
+    take_rank(PackedRank(file, static_cast<int>(rank), bytes.substr(from, to - from), any).read());
     end = to;
   }
+}
+
+}  // namespace
+
+std::vector<RankTrace> read_goal_binary(const std::string& file, std::string_view bytes) {
+  std::vector<RankTrace> out;
+  read_packed_ranks(file, bytes, false,
+                    [&](const GoalRank& rank) { out.push_back(trace_of_goal(file, rank)); });
+  return out;
+}
+
+std::vector<GoalRank> read_goal_binary_ranks(const std::string& file, std::string_view bytes) {
+  std::vector<GoalRank> out;
+  read_packed_ranks(file, bytes, true, [&](GoalRank rank) { out.push_back(std::move(rank)); });
   return out;
 }
 

@@ -24,7 +24,7 @@ struct MadeOperation {
   std::uint8_t type = kGoalCalculation;
   std::uint64_t size = 0;  ///< ns or bytes
   std::uint32_t peer = 0, tag = 0;
-  std::uint8_t cpu = 0;
+  std::uint8_t cpu = 0, nic = 0;
   std::vector<std::uint32_t> waits{}, starts{};  ///< requires, irequires
 };
 using MadeRank = std::vector<MadeOperation>;
@@ -84,7 +84,7 @@ std::string packed_rank(const MadeRank& rank) {
     put_goal(out, own.size);
     put_goal(out, own.tag);
     put_goal(out, own.cpu);
-    put_goal(out, std::uint8_t{0});  // nic
+    put_goal(out, own.nic);
     for (const auto* waiting : {&ends[i], &starts[i]}) {
       put_goal(out, static_cast<std::uint32_t>(waiting->size()));
       put_goal(out, next);
@@ -209,6 +209,41 @@ TEST_CASE("GOAL: irequires takes what the other one waits for, wherever the text
           "g, rank 0: found operation 3 that starts with others in a circle; allowed: irequires "
           "without circles");
   }
+}
+
+TEST_CASE("GOAL: as it stands, a schedule has NICs, starts, and receives from anybody") {
+  const auto check = [](const std::vector<GoalRank>& ranks) {
+    REQUIRE(ranks.size() == 1);
+    REQUIRE(ranks[0].operations.size() == 3);
+    const GoalRank::Operation& receive = ranks[0].operations[1];
+    CHECK(receive.kind == GoalRank::Kind::receive);
+    CHECK(receive.size == 10);
+    CHECK(receive.peer == GoalRank::kAny);
+    CHECK(receive.tag == GoalRank::kAny);
+    CHECK(receive.cpu == 1);
+    CHECK(receive.nic == 2);
+    REQUIRE(ranks[0].ends.size() == 1);
+    CHECK(ranks[0].ends[0].operation == 1);
+    CHECK(ranks[0].ends[0].other == 0);
+    REQUIRE(ranks[0].starts.size() == 1);
+    CHECK(ranks[0].starts[0].operation == 2);
+    CHECK(ranks[0].starts[0].other == 1);
+  };
+  const MadeRank made{{.size = 5},
+                      {.type = kGoalReceive,
+                       .size = 10,
+                       .peer = GoalRank::kAny,
+                       .tag = GoalRank::kAny,
+                       .cpu = 1,
+                       .nic = 2,
+                       .waits = {0}},
+                      {.size = 7, .waits = {}, .starts = {1}}};
+  check(read_goal_binary_ranks("s.bin", goal_bytes({made})));
+  check(read_goal_ranks("s.goal",
+                        "num_ranks 1\nrank 0 {\na: calc 5\nb: recv 10b from -1 tag -1 cpu 1 nic "
+                        "2\nc: calc 7\nb requires a\nc irequires b\n}"));
+  CHECK(binary_mistake(goal_bytes({made})) ==
+        "s.bin, rank 0, operation 2: found any sender; allowed: one rank, up to 999999");
 }
 
 TEST_CASE("GOAL binary: it is told by its first bytes, packed or not") {

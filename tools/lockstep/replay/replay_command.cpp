@@ -17,6 +17,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/lockstep/replay/replay_loggops.hpp"
 #include "tools/lockstep/replay/replay_output.hpp"
 #include "tools/lockstep/replay/replay_page.hpp"
 #include "tools/lockstep/report/assets.hpp"
@@ -58,6 +59,13 @@ constexpr std::array kReplayOptions{
         "whose shapes are known by the roofline), other kernels by memory bandwidth, copies by "
         "PCIe; none below the shortest kernel of either card. The host keeps its time.",
         "--recorded-on a100_sxm4_80gb"},
+    OptionSpec{
+        "loggops", 0, "L=NS,o=NS,g=NS,G=NS,O=NS,S=BYTES", false,
+        "Run a GOAL schedule by the LogGOPS model, as LogGOPSim does, instead of on a cluster: "
+        "latency, overhead and gap of a message, gap and overhead of a byte, in nanoseconds, and "
+        "the largest message that is sent eagerly. What is left out is as LogGOPSim has it: 2500, "
+        "1500, 1000, 6, 0, 65535. Receives may be from anybody and of any tag (-1).",
+        "--loggops L=2500,o=1500,g=1000,G=0.02"},
     OptionSpec{"vary", 0, "PATH=V1,V2,...", true,
                "The replay with each of these values of the cluster, as a table with bars; given "
                "twice, with each pair.",
@@ -94,7 +102,7 @@ constexpr std::array kReplayOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 8> kReplayExamples{
+constexpr std::array<std::string_view, 9> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100",
     "lockstep replay step.0.et step.1.et --node dgx_h100 --fabric fat_tree_2_to_1",
     "lockstep replay rank*.json.gz --node dgx_h200 --recorded-on h100_sxm5_80gb --format json",
@@ -102,6 +110,7 @@ constexpr std::array<std::string_view, 8> kReplayExamples{
     "lockstep replay traces/ --node dgx_h100 --vary cluster.fabric=rail_optimised,fat_tree_2_to_1",
     "lockstep replay step.goal --cluster scenarios/llama3-405b-16k.json",
     "lockstep replay schedule.bin --node dgx_h100",
+    "lockstep replay schedule.bin --loggops L=2500,o=1500,g=1000,G=0.02",
     "lockstep replay traces/ --node dgx_h100 --algorithm ring --trace replay.json.gz",
 };
 
@@ -324,6 +333,7 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
     throw UsageError(
         fmt::format("lockstep replay: no trace; usage: lockstep {}", kReplaySpec.usage));
   }
+  if (options.has("loggops")) return answer_loggops(options, console);
   const PresetStore presets(options.all("presets"));
   if (options.has("vary")) return answer_varied_replay(options, presets, console);
   if (options.has("jobs") && !options.has("hash-seeds")) {
