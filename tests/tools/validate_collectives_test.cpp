@@ -115,6 +115,10 @@ TEST_CASE("validate_collectives: the reference logs are met within the stated er
   CHECK(group(table, "several nodes, 64 MB and more").median_abs <= 0.05);
   // What protocols and plug-ins do in between is uncertain by a factor of 1.5; held where it is.
   CHECK(group(table, "several nodes, between").median_abs <= 0.25);
+  // Over NVLink domains of 64 and 72 GPUs, from 512 MiB to 16 GiB: what the switch takes for so
+  // many comes from one domain alone.
+  CHECK(group(table, "CoreWeave GB200 2 racks, all_reduce").p90_abs <= 0.1);
+  CHECK(group(table, "CoreWeave GB200 20 racks, all_reduce").median_abs <= 0.06);
   CHECK_FALSE(table.skipped.empty());
 }
 
@@ -241,8 +245,8 @@ TEST_CASE("validate_collectives: what was measured twice differs as much as the 
   }
   const PointSummary summary = summarise("", alike);
   CHECK(summary.n == 181);
-  CHECK(summary.median_abs == test::near(0.022).epsilon(0.02));
-  CHECK(summary.p90_abs == test::near(0.215).epsilon(0.005));
+  CHECK(summary.median_abs == test::near(0.0212).epsilon(0.02));
+  CHECK(summary.p90_abs == test::near(0.2035).epsilon(0.005));
 }
 
 }  // namespace
