@@ -79,4 +79,10 @@ int nvls_least_ranks(const IntraNodeCollectives& presets) {
   return nvls != presets.all_reduce.end() ? nvls->min_ranks : 0;
 }
 
+Seconds nvls_member_latency(const IntraNodeCollectives& presets, int ranks) {
+  const auto nvls = std::ranges::find(presets.all_reduce, kNvls, &CollectiveRegime::name);
+  if (nvls == presets.all_reduce.end()) return {};
+  return ring_steps(CollectiveOp::all_reduce, ranks) * nvls->per_step;
+}
+
 }  // namespace lockstep

@@ -26,5 +26,8 @@ BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets);
 BytesPerSecond nvls_bus_bandwidth(const IntraNodeCollectives& presets);
 /// Members from which on the switch reduces; 0 where it cannot.
 int nvls_least_ranks(const IntraNodeCollectives& presets);
+/// What the latency of an all-reduce in the switch has grown by with `ranks` members, beside its
+/// base; 0 where it cannot.
+Seconds nvls_member_latency(const IntraNodeCollectives& presets, int ranks);
 
 }  // namespace lockstep

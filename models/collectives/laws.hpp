@@ -42,6 +42,10 @@ void add_regimes(const CollectiveContext& context, std::string_view algorithm,
 constexpr Seconds kRingPerMemberLl = microseconds(0.6);
 constexpr Seconds kRingPerMember = microseconds(1.9);
 
+/// Members of the largest nodes whose logs the constants below and the transports' simple_latency
+/// are fitted to: what so many take inside their node is part of these.
+constexpr int kFittedMembers = 8;
+
 // Large all-reduces across nodes, rings and trees: latency beside that inside a node, in all and
 // per node (rings) or doubling of the nodes (trees). Source: fitted to 1,055 rows of public
 // nccl-tests logs over 2 to 512 nodes, one value for all systems.

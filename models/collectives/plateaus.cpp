@@ -48,9 +48,10 @@ const Generation& generation_of(const GpuSpec& gpu) {
 constexpr double kTreeShare = 0.955;
 
 /// Rails that NCCL's channels of one communicator leave a node on when more than two nodes take
-/// part, each with a NIC of its own. Source: all-reduce over 20 NVL72 racks, 72 NICs each, stops at
-/// 406 GB/s, the rate of eight NICs.
-constexpr double kRails = 8;
+/// part, each with a NIC of its own. Source: all-reduce over 20 NVL72 racks, 72 NICs each, from 2
+/// to 16 GiB, where its latency of 5 ms drops out: 432 GB/s, 0.96 of nine NICs
+/// (https://github.com/coreweave/nccl-tests/blob/cb86553328f8/README.md).
+constexpr double kRails = 9;
 
 /// Peers of a channel that NCCL serves without loss. Source: ncclTopoGetNchannels of NCCL 2.27
 /// src/graph/paths.cc.
@@ -155,7 +156,13 @@ bool reduces_in_switch(const CollectiveContext& context) {
 }
 
 Seconds large_tree_latency(const CollectiveContext& context) {
-  return context.start + kReduceBase + kReduceBaseHops * context.transport.hop_latency +
+  Seconds members;  // the switch reduces for them as in a collective of their own
+  if (reduces_in_switch(context)) {
+    const IntraNodeCollectives& inside = context.gpu.collectives;
+    members = nvls_member_latency(inside, std::max(context.most, kFittedMembers)) -
+              nvls_member_latency(inside, kFittedMembers);
+  }
+  return context.start + members + kReduceBase + kReduceBaseHops * context.transport.hop_latency +
          std::log2(context.k) * kReducePerNode;
 }
 

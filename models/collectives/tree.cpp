@@ -12,6 +12,10 @@ namespace {
 /// the switch. Source: fitted with the constants of laws.hpp.
 constexpr double kSimpleShare = 0.6;
 
+/// From member to member of the chain inside a node, in Simple, either way. Source: NCCL
+/// src/graph/tuning.cc, NVLink latency of Tree.
+constexpr Seconds kSimplePerMember = microseconds(4);
+
 /// Inside a node the tree is a chain down and up. Source: NCCL src/graph/tuning.cc, base and NVLink
 /// latency of Tree in LL, LL128 and Simple; a tree has 0.92 of the rings' bus bandwidth and moves
 /// half of it as payload, LL a quarter of that, LL128 7/9.
@@ -23,7 +27,7 @@ struct ChainProtocol {
 constexpr std::array kChain{
     ChainProtocol{"ll", microseconds(6.8), microseconds(0.6), 0.92 / 3.8},
     ChainProtocol{"ll128", microseconds(14), microseconds(1.25), 0.92 * 7 / 9},
-    ChainProtocol{"simple", microseconds(8.4), microseconds(4), 0.92},
+    ChainProtocol{"simple", microseconds(8.4), kSimplePerMember, 0.92},
 };
 
 void chain(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
@@ -58,7 +62,8 @@ void tree_law(const CollectiveContext& context, std::vector<CollectiveCandidate>
   };
   add("ll", small, kReduceLlShare);
   add("ll128", small + doublings * context.transport.ll128_latency, kReduceLl128Share);
-  add("simple", small + doublings * context.transport.simple_latency, kSimpleShare);
+  const Seconds longer_chain = 2.0 * std::max(0, context.most - kFittedMembers) * kSimplePerMember;
+  add("simple", small + longer_chain + doublings * context.transport.simple_latency, kSimpleShare);
   // Large payloads: with several GPUs in a node this is NVLSTree, on four that NVLink joins without
   // a switch it is the tree.
   const MeasuredPlateaus measured = measured_plateaus(context);

@@ -33,11 +33,12 @@ NcclSample read_sample(const JsonCursor& row) {
   if (cells.size() <= kOutOfPlaceColumn) row.fail("an array of size_bytes, time_us, ...");
   NcclSample sample;
   sample.size = Bytes{cells[kSizeColumn].number(kSampleSize)};
-  for (const std::size_t column : {kInPlaceColumn, kOutOfPlaceColumn}) {
+  for (const std::size_t column : {kOutOfPlaceColumn, kInPlaceColumn}) {
     if (column < cells.size() && !cells[column].is_null()) {
-      sample.time_us = cells[column].number(kSampleTime);
+      sample.repeats_us.push_back(cells[column].number(kSampleTime));
     }
   }
+  if (!sample.repeats_us.empty()) sample.time_us = sample.repeats_us.front();
   return sample;
 }
 

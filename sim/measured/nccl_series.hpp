@@ -13,9 +13,10 @@
 namespace lockstep {
 
 struct NcclSample {
-  Bytes size;                     ///< nccl-tests' size column
-  std::optional<double> time_us;  ///< out of place, else in place
-  double spread = 0;              ///< of its repeats, relative; 0: not said
+  Bytes size;                        ///< nccl-tests' size column
+  std::optional<double> time_us;     ///< out of place, else in place
+  double spread = 0;                 ///< of its repeats, relative; 0: not said
+  std::vector<double> repeats_us{};  ///< of a file of series: out of place and in place
 };
 
 struct NcclSeries {

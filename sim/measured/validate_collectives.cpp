@@ -9,6 +9,7 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/call_repeats.hpp"
 #include "sim/measured/nccl_machine.hpp"
 #include "sim/measured/nccl_series.hpp"
 
@@ -17,6 +18,7 @@ namespace {
 
 constexpr Bytes kLarge{64.0 * 1048576};
 constexpr Bytes kSmall{64.0 * 1024};
+constexpr std::size_t kWorst = 10;
 
 ValidationPoint predict(const NcclSeries& series, const NcclMachine& machine,
                         const NcclSample& sample, const PresetStore& presets) {
@@ -48,8 +50,15 @@ bool in_one_node(const ValidationPoint& point) { return identity_of(point, "node
 bool is_large(const ValidationPoint& point) { return size_of(point) >= kLarge; }
 bool is_small(const ValidationPoint& point) { return size_of(point) <= kSmall; }
 bool is_medium(const ValidationPoint& point) { return !is_large(point) && !is_small(point); }
+bool is_large_in_node(const ValidationPoint& point) {
+  return in_one_node(point) && is_large(point);
+}
+bool is_large_across(const ValidationPoint& point) {
+  return !in_one_node(point) && is_large(point);
+}
 
-std::vector<PointSummary> summaries(const std::vector<ValidationPoint>& points) {
+std::vector<PointSummary> summaries(const std::vector<ValidationPoint>& points,
+                                    const RepeatedCalls& calls) {
   std::vector<PointSummary> out{summarise("all", points)};
   std::vector<ValidationPoint> one, several;
   std::map<std::string, std::vector<ValidationPoint>> by_system;
@@ -57,16 +66,32 @@ std::vector<PointSummary> summaries(const std::vector<ValidationPoint>& points) 
     (in_one_node(point) ? one : several).push_back(point);
     by_system[identity_of(point, "system") + ", " + identity_of(point, "op")].push_back(point);
   }
-  const auto add = [&out](const std::string& where, const std::vector<ValidationPoint>& group) {
+  const auto add = [&](const std::string& where, const std::vector<ValidationPoint>& group,
+                       bool (*large_here)(const ValidationPoint&)) {
     if (group.empty()) return;
+    const std::string large = where + ", 64 MB and more";
     out.push_back(summarise(where, group));
-    out.push_back(summarise(where + ", 64 MB and more", group, is_large));
+    out.push_back(summarise(large, group, is_large));
+    out.push_back(summarise(large + ", by configuration", calls.medians(large_here)));
+    out.push_back(summarise(large + ", every repeat", calls.repeats(large_here)));
     out.push_back(summarise(where + ", between", group, is_medium));
     out.push_back(summarise(where + ", up to 64 KB", group, is_small));
   };
-  add("one node", one);
-  add("several nodes", several);
+  add("one node", one, is_large_in_node);
+  add("several nodes", several, is_large_across);
   for (const auto& [name, group] : by_system) out.push_back(summarise(name, group));
+  return out;
+}
+
+/// What the summary does not say: how far repeats differ, and the points that are furthest off.
+std::vector<std::string> notes(const std::vector<ValidationPoint>& points,
+                               const RepeatedCalls& calls) {
+  if (std::ranges::none_of(points, is_large_across)) return {};
+  std::vector<std::string> out{calls.spread_text("several nodes, 64 MB and more", is_large_across),
+                               fmt::format("the {} points there that are furthest off:", kWorst)};
+  for (const std::string& line : worst_calls(points, calls, kWorst, is_large_across)) {
+    out.push_back("  " + line);
+  }
   return out;
 }
 
@@ -78,6 +103,7 @@ PointTable validate_collectives(const std::string& file, const PresetStore& pres
   PointTable table;
   table.what = "collectives";
   std::map<std::string, std::size_t> skipped;
+  RepeatedCalls calls;
   for (const NcclSeries& series : all) {
     std::string why;
     std::optional<NcclMachine> machine;
@@ -93,13 +119,16 @@ PointTable validate_collectives(const std::string& file, const PresetStore& pres
         ++skipped["no time published"];
       } else {
         table.points.push_back(predict(series, *machine, sample, presets));
+        calls.add(table.points.back(), machine->nic_bandwidth.base_units() / 1e9,
+                  sample.repeats_us);
       }
     }
   }
   for (const auto& [why, n] : skipped) {
     table.skipped.push_back(fmt::format("{}: {}", counted(static_cast<double>(n), "point"), why));
   }
-  table.summary = summaries(table.points);
+  table.summary = summaries(table.points, calls);
+  table.notes = notes(table.points, calls);
   return table;
 }
 

@@ -16,7 +16,10 @@ namespace lockstep {
 ///
 /// Measured is the out-of-place time, else the in-place one. Points are identified by system, gpu,
 /// op, nodes, ranks, transport and bytes. The summary has all points; one node and several nodes by
-/// payload, large (64 MB or more), medium, and small (64 KB or less); then each system and op.
+/// payload, large (64 MB or more), medium, and small (64 KB or less); then each system and op. Of
+/// large ones also by configuration, against the median of its repeats, and every repeat as a point
+/// of its own (call_repeats.hpp). The notes say how far repeats over several nodes differ, and name
+/// the ten large points there that are furthest off, with what the data say of the reason.
 /// Left out, with the reason and the count: GPUs and networks that no preset is about, series that
 /// their source flags as misconfigured, and those whose algorithm was forced by hand.
 ///

@@ -16,6 +16,7 @@
 #include "sim/measured/nccl_series.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/source_tree.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/tools/summary_of.hpp"
 #include "tools/lockstep/validation_output.hpp"
 
@@ -78,6 +79,9 @@ TEST_CASE("parse_nccl_series: an in-place time stands in where no other was publ
   CHECK(series[0].samples[0].time_us == 1.5);
   CHECK(series[0].samples[1].time_us == 7);
   CHECK_FALSE(series[0].samples[2].time_us);
+  CHECK(series[0].samples[0].repeats_us == std::vector<double>{1.5, 9});
+  CHECK(series[0].samples[1].repeats_us == std::vector<double>{7});
+  CHECK(series[0].samples[2].repeats_us.empty());
 }
 
 using test::group;
@@ -111,7 +115,64 @@ TEST_CASE("validate_collectives: the reference logs are met within the stated er
   CHECK(group(table, "several nodes, 64 MB and more").median_abs <= 0.05);
   // What protocols and plug-ins do in between is uncertain by a factor of 1.5; held where it is.
   CHECK(group(table, "several nodes, between").median_abs <= 0.25);
+  // Over NVLink domains of 64 and 72 GPUs, from 512 MiB to 16 GiB: what the switch takes for so
+  // many comes from one domain alone.
+  CHECK(group(table, "CoreWeave GB200 2 racks, all_reduce").p90_abs <= 0.1);
+  CHECK(group(table, "CoreWeave GB200 20 racks, all_reduce").median_abs <= 0.06);
   CHECK_FALSE(table.skipped.empty());
+}
+
+/// Two logs of the same call over two nodes, the second of which also has twice the size.
+PointTable two_logs() {
+  const test::TemporaryFolder folder;
+  const std::string log = R"({"system": "SYSTEM", "gpu": "H100-80GB SXM", "op": "all_reduce",
+      "nodes": 2, "ranks": 16, "gpus_per_node": 8, "inter": "InfiniBand 8x400 Gb/s per node",
+      "rows": ROWS})";
+  const auto of = [&](const std::string& system, const std::string& rows) {
+    std::string text = log;
+    text.replace(text.find("SYSTEM"), 6, system);
+    text.replace(text.find("ROWS"), 4, rows);
+    return text;
+  };
+  const std::string file = folder.write(
+      "nccl.json", R"({"series": [)" + of("quiet", "[[134217728, 1000, 0, 0, 1010, 0, 0]]") + ", " +
+                       of("busy", R"([[134217728, 4000, 0, 0, 3000, 0, 0],
+                                      [268435456, 9000, 0, 0, 9000, 0, 0]])") +
+                       "]}");
+  return validate_collectives(file, PresetStore());
+}
+
+TEST_CASE("validate_collectives: a configuration is met at the median of its repeats") {
+  const PointTable table = two_logs();
+  REQUIRE(table.points.size() == 3);
+  const double predicted = table.points[0].predicted;
+  CHECK(table.points[1].predicted == predicted);
+  // Of 1000, 1010, 3000 and 4000 us.
+  const double first = std::abs(predicted / 2005 - 1);
+  const double second = std::abs(table.points[2].predicted / 9000 - 1);
+  const PointSummary& calls = group(table, "several nodes, 64 MB and more, by configuration");
+  CHECK(calls.n == 2);
+  CHECK(calls.median_abs == doctest::Approx((first + second) / 2));
+  CHECK(group(table, "several nodes, 64 MB and more, every repeat").n == 6);
+  CHECK(group(table, "several nodes, 64 MB and more").n == 3);
+}
+
+TEST_CASE("validate_collectives: each of the worst has its repeats, or the sizes beside it") {
+  const PointTable table = two_logs();
+  REQUIRE(table.notes.size() == 5);
+  // (1000 x 1010 x 3000 x 4000)^(1/4) = 1865.8 us, from which 3000 is 37.8 % off and 4000 53.4 %:
+  // those in the middle of six errors.
+  CHECK(table.notes[0].find("6 repeats (out of place, in place, every log) of 2 configurations, of "
+                            "which 1 differ") != std::string::npos);
+  CHECK(table.notes[0].find("45.6 % (median)") != std::string::npos);
+  std::string all;
+  for (const std::string& note : table.notes) all += note + "\n";
+  CHECK(all.find("busy, all_reduce, 2 nodes, 128 MiB") != std::string::npos);
+  CHECK(all.find("4 repeats in 2 logs take 1.00 ms to 4.00 ms") != std::string::npos);
+  CHECK(all.find("9.00 ms measured; 2 repeats agree within 0.0 %; the same log: ") !=
+        std::string::npos);
+  CHECK(table.notes[2].find("busy") != std::string::npos);
+  CHECK(all.rfind("quiet") > all.rfind("busy"));
 }
 
 /// Over several nodes from 64 MB on.
@@ -146,6 +207,17 @@ TEST_CASE("validate_collectives: the page explains the ten worst, and has the fi
   }
   // The aim is 20 %; the page says why it is missed.
   CHECK(summarise("", points).p90_abs == test::near(0.289).epsilon(0.005));
+  // So it is by configuration, against the median of what was measured of each.
+  const PointSummary& calls = group(table, "several nodes, 64 MB and more, by configuration");
+  CHECK(calls.n == 150);
+  CHECK(calls.median_abs <= 0.02);
+  CHECK(calls.p90_abs == test::near(0.280).epsilon(0.005));
+  CHECK(group(table, "several nodes, 64 MB and more, every repeat").n == 395);
+  REQUIRE(table.notes.size() == 12);
+  for (std::size_t i = 0; i < 10; ++i) {
+    const std::string& note = table.notes[i + 2];
+    CHECK_MESSAGE(note.find(identity_of(points[i], "system")) != std::string::npos, note);
+  }
 }
 
 TEST_CASE("validate_collectives: what was measured twice differs as much as the page says") {
@@ -173,8 +245,8 @@ TEST_CASE("validate_collectives: what was measured twice differs as much as the 
   }
   const PointSummary summary = summarise("", alike);
   CHECK(summary.n == 181);
-  CHECK(summary.median_abs == test::near(0.022).epsilon(0.02));
-  CHECK(summary.p90_abs == test::near(0.215).epsilon(0.005));
+  CHECK(summary.median_abs == test::near(0.0212).epsilon(0.02));
+  CHECK(summary.p90_abs == test::near(0.2035).epsilon(0.005));
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ constexpr std::array kPlateaus{
     // Mean of static (373.8) and adaptive (350.8) routing.
     Plateau{"github:JingchaoZhang/JingchaoZhang.github.io@c83e8fdd108e, Azure, 8 nodes", all_reduce,
             "h100_sxm5_80gb", "infiniband", 50, 64, 8, 8 * kGiB, 362.3},
+    Plateau{"github:coreweave/nccl-tests@cb86553328f8:README.md, 20 NVL72", all_reduce,
+            "gb200_186gb", "infiniband", 50, 1440, 72, 16 * kGiB, 405.7},
 };
 // Two logs of the same kind of system differ by up to 3.5 % (471 and 488 GB/s over two H100 nodes).
 constexpr double kSystemToSystem = 0.035;
