@@ -65,9 +65,10 @@ std::vector<StartedGroup> StudyFabric::shaped(const CollectiveCall& call,
   std::vector<StartedGroup> out;
   out.reserve(groups_.size());
   for (const std::vector<FabricMember>& group : groups_) {
+    const std::vector<GroupMember> places = places_of(group);
+    if (group_nodes(places).size() < 2) continue;  // beside others that leave their NVLink domain
     out.push_back(
-        {collective_shape(call.op, algorithm, places_of(group), channels, peer_channels(context)),
-         group});
+        {collective_shape(call.op, algorithm, places, channels, peer_channels(context)), group});
   }
   return out;
 }
