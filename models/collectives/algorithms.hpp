@@ -86,6 +86,10 @@ CollectiveCost blend(const CollectiveContext& context,
 /// inside a node, two per rail across nodes, at most what the options allow.
 int channel_count(const CollectiveContext& context, std::string_view algorithm);
 
+/// Channels that a shape needs (collective_shape()): those of channel_count(); where that gives
+/// every rail its channel, as many on each. With fewer than rails the other NICs send nothing.
+int shape_channels(const CollectiveContext& context, std::string_view algorithm);
+
 /// Channels on which a member sends to another one on a different node, where it sends to all or to
 /// a neighbour: as many as the transport opens to a peer, halved while those to all members would
 /// give a channel of the communicator more than four. Source: ncclTopoGetNchannels and

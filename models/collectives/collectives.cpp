@@ -65,7 +65,12 @@ CollectiveCost scaled(CollectiveCost cost, double ratio, const CollectiveCall& c
 CollectiveCost blend(const CollectiveContext& context,
                      const std::vector<CollectiveCandidate>& candidates, Bytes payload) {
   const BytesPerSecond carried = payload_bandwidth(context.nic, context.transport.efficiency);
-  if (context.k == 1) return smooth_minimum(candidates, payload, carried, kSharpnessInNode);
+  const auto blended = [&](std::span<const CollectiveCandidate> of, double sharpness) {
+    CollectiveCost cost = smooth_minimum(of, payload, carried, sharpness);
+    cost.channels = shape_channels(context, cost.algorithm);
+    return cost;
+  };
+  if (context.k == 1) return blended(candidates, kSharpnessInNode);
   std::vector<CollectiveCandidate> fastest;
   for (const CollectiveCandidate& candidate : candidates) {
     const auto same =
@@ -76,7 +81,7 @@ CollectiveCost blend(const CollectiveContext& context,
       *same = candidate;
     }
   }
-  return smooth_minimum(fastest, payload, carried, kSharpnessAcrossNodes);
+  return blended(fastest, kSharpnessAcrossNodes);
 }
 
 CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,

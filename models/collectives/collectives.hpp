@@ -46,6 +46,7 @@ struct CollectiveCost {
   double network_coefficient;  ///< the same through each member's NIC, on average over the nodes
   std::string_view algorithm;  ///< a name of collective_algorithms() (algorithms.hpp)
   std::string_view protocol;   ///< "ll", "ll128", "simple"
+  int channels = 0;            ///< that the algorithm's shape has: shape_channels()
 };
 
 /// Measured over modelled time of a collective, by a profile of its card:

@@ -200,6 +200,12 @@ int channel_count(const CollectiveContext& context, std::string_view algorithm) 
   return std::max(channels, 1);
 }
 
+int shape_channels(const CollectiveContext& context, std::string_view algorithm) {
+  const int channels = channel_count(context, algorithm);
+  const bool every_rail = context.k > 1 && channels >= context.g;
+  return every_rail && context.options.max_channels == 0 ? kChannelsPerRail * context.g : channels;
+}
+
 int peer_channels(const TransportSpec& transport, int members, int channels) {
   int of_peer = std::max(1, transport.channels_per_peer);
   while (of_peer > 1 && of_peer > kPeersOfChannel * channels / members) of_peer /= 2;

@@ -53,6 +53,7 @@ struct Operation {
   Seconds imbalance{};  ///< in `time`: what the fullest expert-parallel rank takes beyond the mean
   CollectiveOp op = CollectiveOp::all_reduce;  ///< of a collective,
   std::string_view algorithm{};                ///< and how it is run: CollectiveCost::algorithm
+  int channels = 0;                            ///< on how many channels: CollectiveCost::channels,
   ExchangeSkew skew{};                         ///< with what each member gets of it
   HiddenTransfer hidden{};                     ///< and what of it goes on beside compute
   Bytes payload{};                             ///< of a collective: of each call

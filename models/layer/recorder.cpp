@@ -274,6 +274,7 @@ void Recorder::exchange(const Exchange& e) {
   operation.axis = e.axis;
   operation.op = e.call.op;
   operation.algorithm = cost.algorithm;
+  operation.channels = cost.channels;
   operation.skew = e.call.skew;
   operation.payload = e.call.payload;
   const double hidden_bytes = hidden * e.call.payload.base_units();

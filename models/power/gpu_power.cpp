@@ -63,7 +63,10 @@ GpuSpec capped(GpuSpec gpu, Watts cap) {
   if (streaming_power(gpu) > cap) {
     const double share = (cap - c.active) / (streaming_power(gpu) - c.active);
     gpu.hbm_bandwidth *= share;
-    gpu.gemm.bandwidth *= share;
+  }
+  // What the power above `active` can move, however much HBM could deliver.
+  if (c.hbm > JoulesPerByte{}) {
+    gpu.gemm.bandwidth = std::min(gpu.gemm.bandwidth, BytesPerSecond{(cap - c.active) / c.hbm});
   }
   gpu.gemm.sustained *= clock;
   const double volts = std::pow(clock, c.clock_exponent - 1);

@@ -20,6 +20,16 @@ struct LeafCounts {
   std::map<std::pair<int, int>, double> domain_on_leaf, domain_in_pod;
 };
 
+/// Messages whose connections hash alike, but for their ports.
+struct PortPairs {
+  std::vector<FabricPort> from, to;
+};
+
+/// Turns of members at their ports.
+std::size_t turns_of(std::span<const FabricMember> members) {
+  return 1 + static_cast<std::size_t>(std::ranges::max(members, {}, &FabricMember::turn).turn);
+}
+
 }  // namespace
 
 std::vector<NetworkEdge> written_edges(const CollectiveShape& shape,
@@ -35,8 +45,8 @@ void route_edge(const Fabric& fabric, const NetworkEdge& edge,
                 std::span<const FabricMember> members, std::uint64_t queue_pair,
                 std::vector<RouteHop>& out) {
   const FabricMember &from = member_at(members, edge.from), &to = member_at(members, edge.to);
-  route_connections(fabric, {from.node, from.nic}, {to.node, to.nic}, queue_pair, edge.channels,
-                    out);
+  route_connections(fabric, {from.node, from.nic}, {to.node, to.nic},
+                    queue_pair_of_turns(queue_pair, from.turn, to.turn), edge.channels, out);
 }
 
 void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMember> members,
@@ -74,7 +84,8 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
     if (even) return;
   }
   const int connections = fabric_.spec().routing == Routing::ecmp ? shape.channels_per_pair : 1;
-  std::vector<FabricPort> ports, from, to;
+  std::vector<FabricPort> ports;
+  std::vector<PortPairs> to_turn(turns_of(members));
   ports.reserve(members.size());
   for (const FabricMember& member : members) {
     ports.push_back(fabric_.port(member.node, member.nic));
@@ -83,14 +94,15 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
   for (const GroupNode& node : nodes) {
     for (std::size_t rail = 0; rail < node.members.size(); ++rail) {
       const FabricMember& sender = member_at(members, node.members[rail]);
-      from.clear(), to.clear();
+      for (PortPairs& pairs : to_turn) pairs.from.clear(), pairs.to.clear();
       const auto send = [&](int receiver) {
         const FabricMember& member = member_at(members, receiver);
         // With PXN a message leaves on the rail of its receiver.
         const FabricPort own = fabric_.port(sender.node, changes_rail ? member.nic : sender.nic);
         if (own.number == ports[static_cast<std::size_t>(receiver)].number) return;
-        from.push_back(own);
-        to.push_back(ports[static_cast<std::size_t>(receiver)]);
+        PortPairs& pairs = to_turn[static_cast<std::size_t>(member.turn)];
+        pairs.from.push_back(own);
+        pairs.to.push_back(ports[static_cast<std::size_t>(receiver)]);
       };
       for (const GroupNode& other : nodes) {
         if (other.node == node.node) continue;
@@ -100,8 +112,13 @@ void CollectiveLoad::add_pairs(const CollectiveShape& shape, std::span<const Fab
           std::ranges::for_each(other.members, send);
         }
       }
-      for (int c = 0; c < connections; ++c) {
-        fabric_.add_loads(from, to, queue_pair_of_connection(queue_pair, c), pairs_, pairs_use_);
+      for (std::size_t turn = 0; turn < to_turn.size(); ++turn) {
+        const std::uint64_t first =
+            queue_pair_of_turns(queue_pair, sender.turn, static_cast<int>(turn));
+        for (int c = 0; c < connections; ++c) {
+          fabric_.add_loads(to_turn[turn].from, to_turn[turn].to,
+                            queue_pair_of_connection(first, c), pairs_, pairs_use_);
+        }
       }
     }
   }

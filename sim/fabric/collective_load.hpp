@@ -84,9 +84,4 @@ void route_edge(const Fabric& fabric, const NetworkEdge& edge,
 /// What feeds the hash of ECMP fabrics where nothing else was asked for: the first connection of
 /// the first seed, as traffic scenarios draw it.
 constexpr std::uint64_t kFirstHashSeed = std::uint64_t{1} << 16U;
-/// The same for a GPU of several that share a NIC, by its turn there.
-constexpr std::uint64_t queue_pair_of_turn(int turn_at_nic) {
-  return kFirstHashSeed * (1 + static_cast<std::uint64_t>(turn_at_nic));
-}
-
 }  // namespace lockstep

@@ -26,4 +26,13 @@ constexpr std::uint64_t queue_pair_of_connection(std::uint64_t queue_pair, int c
   return queue_pair + (static_cast<std::uint64_t>(connection) << 48U);
 }
 
+/// What the connections between two GPUs hash with, of which `from` and `to` are the turns among
+/// the GPUs that share their ports: each GPU opens connections of its own.
+constexpr std::uint64_t queue_pair_of_turns(std::uint64_t queue_pair, int from, int to) {
+  // Spread over all bits, since seeds, channels and connections use the low and the high ones.
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15, kTurns = 1U << 16U;
+  return queue_pair +
+         kOdd * (static_cast<std::uint64_t>(from) + kTurns * static_cast<std::uint64_t>(to));
+}
+
 }  // namespace lockstep

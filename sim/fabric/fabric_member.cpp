@@ -8,16 +8,19 @@ FabricMember fabric_member(const NodeSpec& node, int gpu) {
     const int per_node = (node.gpus + node.nvlink_domain - 1) / node.nvlink_domain;
     domain = gpu / node.gpus * per_node + gpu % node.gpus / node.nvlink_domain;
   }
-  return {.place = {domain, gpu},
-          .node = gpu / node.gpus,
-          .nic = gpu % node.gpus * nic_ports(node).count / node.gpus};
+  const int local = gpu % node.gpus, ports = nic_ports(node).count;
+  const int nic = local * ports / node.gpus;
+  const int first_at_port = ports > 0 ? (nic * node.gpus + ports - 1) / ports : 0;
+  return {
+      .place = {domain, gpu}, .node = gpu / node.gpus, .nic = nic, .turn = local - first_at_port};
 }
 
 FabricMember fabric_member(const Placement& placement, std::span<const int> nodes, int rank) {
   const int node = placement.node_of(rank);
   return {.place = {placement.domain_of(rank), rank},
           .node = nodes.empty() ? node : nodes[static_cast<std::size_t>(node)],
-          .nic = placement.nic_of(rank)};
+          .nic = placement.nic_of(rank),
+          .turn = placement.turn_at_nic(rank)};
 }
 
 std::vector<GroupMember> places_of(std::span<const FabricMember> members) {

@@ -14,6 +14,7 @@ struct FabricMember {
   GroupMember place;  ///< its NVLink domain, and its GPU in it
   int node = 0;       ///< of the fabric
   int nic = 0;        ///< of the node: a port, as nic_ports() counts them
+  int turn = 0;       ///< among the GPUs of the node that share the port
 };
 
 /// Where a GPU of a cluster of such nodes is; GPUs are numbered through its nodes.

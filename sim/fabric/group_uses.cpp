@@ -17,6 +17,7 @@ struct KnownShape {
   std::string algorithm;
   int peer_channels = 1;
   ExchangeSkew skew{};
+  int channels = 0;
   std::vector<std::vector<int>> nodes;  ///< members by node, as group_nodes() orders them
   CollectiveShape shape;
   double sent = 0;               ///< bytes over NICs for each byte of payload
@@ -60,9 +61,9 @@ double bytes_sent(const KnownShape& of, std::span<const GroupMember> places) {
   return sent;
 }
 
-/// With as many channels on each rail as NCCL has, so that every rail has its part of both trees.
-/// Groups of a job lie alike, in all stages and most points of a sweep: the last few shapes are
-/// kept.
+/// With the channels that NCCL has: on every rail its part of both trees or, where they are fewer
+/// than the rails, on some of them. Groups of a job lie alike, in all stages and most points of a
+/// sweep: the last few shapes are kept.
 const KnownShape& shape_of_group(const GroupCollective& collective,
                                  const std::vector<GroupMember>& places) {
   constexpr std::size_t kKept = 4;
@@ -73,7 +74,7 @@ const KnownShape& shape_of_group(const GroupCollective& collective,
   for (const KnownShape& known : kept) {
     if (known.op == collective.op && known.algorithm == collective.algorithm &&
         known.peer_channels == collective.peer_channels && known.skew == collective.skew &&
-        known.nodes == nodes) {
+        known.channels == collective.channels && known.nodes == nodes) {
       return known;
     }
   }
@@ -83,6 +84,7 @@ const KnownShape& shape_of_group(const GroupCollective& collective,
           .algorithm = std::string(collective.algorithm),
           .peer_channels = collective.peer_channels,
           .skew = collective.skew,
+          .channels = collective.channels,
           .nodes = std::move(nodes),
           .shape = {},
           .ports = {}};
@@ -93,10 +95,12 @@ const KnownShape& shape_of_group(const GroupCollective& collective,
   if (made.nodes.size() < 2) return made;
   const auto size = [](const std::vector<int>& node) { return node.size(); };
   const std::size_t rails = size(std::ranges::min(made.nodes, {}, size));
-  made.shape =
-      skewed(collective_shape(collective.op, collective.algorithm, places,
-                              kChannelsPerRail * static_cast<int>(rails), collective.peer_channels),
-             made.skew, places);
+  // Of groups that lie unevenly one with fewer rails has fewer channels.
+  const int most = kChannelsPerRail * static_cast<int>(rails);
+  const int channels = collective.channels > 0 ? std::min(collective.channels, most) : most;
+  made.shape = skewed(collective_shape(collective.op, collective.algorithm, places, channels,
+                                       collective.peer_channels),
+                      made.skew, places);
   made.sent = bytes_sent(made, places);
   return made;
 }

@@ -18,6 +18,7 @@ struct GroupCollective {
   std::string_view algorithm;  ///< of collective_algorithms()
   int peer_channels = 1;       ///< peer_channels(): connections between two that send to each other
   ExchangeSkew skew{};         ///< of an all-to-all
+  int channels = 0;            ///< CollectiveCost::channels; 0: two on every rail
 };
 
 /// Messages between two members are hashed as those of `comm`: from kFirstHashSeed on. A group that

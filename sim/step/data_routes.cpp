@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/collectives/algorithms.hpp"
 #include "sim/fabric/group_uses.hpp"
 #include "topologies/fabrics/switch_limits.hpp"
 
@@ -15,6 +16,18 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kRing = "ring";
+
+/// Of a channel's algorithm, as far as it decides who sends what to whom.
+GroupCollective collective_of(const DataChannel& channel) {
+  return {.op = channel.op, .algorithm = channel.cost.algorithm, .channels = channel.cost.channels};
+}
+
+/// Whether rings leave the domains of a group on all of its members' rails.
+bool rings_on_every_rail(const DataGroup& group, const CollectiveCost& cost) {
+  const int rails =
+      std::ranges::min(group.spreads.ways(), {}, &DomainSpread::per_domain).per_domain;
+  return cost.channels >= kChannelsPerRail * rails;
+}
 
 std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lanes& lanes) {
   std::vector<FabricMember> members;
@@ -51,7 +64,7 @@ std::vector<DataWay> data_ways(const StagePlan& stage) {
     DataWay& way = ways[{channel.group, !ring, ring ? kRing : channel.cost.algorithm,
                          ring ? CollectiveOp::all_reduce : channel.op}];
     if (way.first == nullptr) way.first = &channel;
-    way.is_ring = ring && !group.lanes_cross_domains;
+    way.is_ring = ring && !group.lanes_cross_domains && rings_on_every_rail(group, channel.cost);
     way.channels.push_back(c);
   }
   std::vector<DataWay> out;
@@ -104,8 +117,7 @@ double DataRoutes::messages(const StagePlan& stage, const DataWay& way, int repl
   for_each_group(group, plan_.placement, lanes_.placement(), stage.stage, group.group_of(replica),
                  [&](std::span<const int> ranks) {
                    if (ranks.size() < 2 || most > 1) return;
-                   most = std::max(most, groups_.messages({.op = way.first->op,
-                                                           .algorithm = way.first->cost.algorithm},
+                   most = std::max(most, groups_.messages(collective_of(*way.first),
                                                           members_of_group(ranks, lanes_)));
                  });
   return most;
@@ -143,8 +155,7 @@ std::vector<RouteHop> DataRoutes::shape_uses(const StagePlan& stage, const DataC
     if (alike && !first) return;
     std::vector<RouteHop>& of_group = first ? uses : others;
     const std::size_t own = of_group.size();
-    groups_.add({.op = channel.op, .algorithm = channel.cost.algorithm},
-                members_of_group(ranks, lanes_), of_group);
+    groups_.add(collective_of(channel), members_of_group(ranks, lanes_), of_group);
     for (std::size_t i = own; first && !alike && i < of_group.size(); ++i) {
       known[of_group[i].link] = true;
     }

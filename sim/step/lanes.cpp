@@ -66,10 +66,6 @@ int Lanes::switches_between(Place from, Place to) const {
   return most;
 }
 
-std::uint64_t Lanes::queue_pair_of(int sender) const {
-  return queue_pair_of_turn(placement_.turn_at_nic(sender));
-}
-
 bool Lanes::follows_first(const NodePort& from, const NodePort& to,
                           std::vector<RouteHop>& uses) const {
   const auto port = [this](const NodePort& source, const NodePort& target) {
@@ -99,7 +95,9 @@ void Lanes::add(Place from, Place to, int connections, bool only_known, double b
     const NodePort target{node_of(b), placement_.nic_of(b)};
     if (follow && t > 0 && follows_first(source, target, uses)) continue;
     hops_.clear();
-    route_connections(fabric_, source, target, queue_pair_of(a), connections, hops_);
+    const std::uint64_t queue_pair =
+        queue_pair_of_turns(kFirstHashSeed, placement_.turn_at_nic(a), placement_.turn_at_nic(b));
+    route_connections(fabric_, source, target, queue_pair, connections, hops_);
     if (fabric_.is_drawn() && !only_known) {
       for (const RouteHop& hop : hops_) uses.push_back({hop.link, hop.share * bytes});
       continue;

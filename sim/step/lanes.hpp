@@ -65,10 +65,6 @@ class Lanes {
   void add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses);
 
  private:
-  /// What a rank's messages hash with: as those of `comm` do, and where GPUs share a NIC each as
-  /// with a seed of its own.
-  [[nodiscard]] std::uint64_t queue_pair_of(int sender) const;
-
   /// Adds what a lane puts on links that the first uses too, if it is seen without a route: between
   /// the same leaves, over the same NICs or over others. Requires that `uses` began with the first.
   [[nodiscard]] bool follows_first(const NodePort& from, const NodePort& to,

@@ -19,7 +19,8 @@ GroupCollective collective_of(const LayerPattern& pattern, const LayerTransfer& 
   return {.op = pattern.op,
           .algorithm = pattern.algorithm,
           .peer_channels = transfer.peer_channels,
-          .skew = pattern.skew};
+          .skew = pattern.skew,
+          .channels = pattern.channels};
 }
 
 }  // namespace

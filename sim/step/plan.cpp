@@ -547,10 +547,11 @@ std::vector<LayerPattern> layer_patterns(const WorkloadContext& context, Axis ax
       if (o.kind != OperationKind::collective || o.axis != axis || bytes <= 0) continue;
       all += bytes;
       const auto same = std::ranges::find_if(patterns, [&o](const LayerPattern& p) {
-        return p.op == o.op && p.algorithm == o.algorithm && p.skew == o.skew;
+        return p.op == o.op && p.algorithm == o.algorithm && p.skew == o.skew &&
+               p.channels == o.channels;
       });
       if (same == patterns.end()) {
-        patterns.push_back({o.op, o.algorithm, bytes, o.skew});
+        patterns.push_back({o.op, o.algorithm, bytes, o.skew, o.channels});
       } else {
         same->share += bytes;
       }

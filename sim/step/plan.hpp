@@ -109,6 +109,7 @@ struct LayerPattern {
   std::string_view algorithm;
   double share = 1;  ///< of the bytes that leave the NICs or, where none do, NVLink ports
   ExchangeSkew skew{};
+  int channels = 0;  ///< CollectiveCost::channels
 };
 /// Transfers inside layers along one axis, as flows. A byte of Segment::amounts is one that leaves
 /// a GPU's NIC on average or, where no group of the axis leaves its NVLink domain, its NVLink port.

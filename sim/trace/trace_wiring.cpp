@@ -63,7 +63,7 @@ void TraceWiring::add_route(int from, int to, int connections, double bytes, Use
   const FabricMember a = member(from), b = member(to);
   hops_.clear();
   route_connections(fabric_, {a.node, a.nic}, {b.node, b.nic},
-                    queue_pair_of_turn(placement_.turn_at_nic(from)), connections, hops_);
+                    queue_pair_of_turns(kFirstHashSeed, a.turn, b.turn), connections, hops_);
   for (const RouteHop& hop : hops_) uses.add(links_[hop.link], bytes * hop.share);
 }
 
@@ -101,31 +101,26 @@ void TraceWiring::add_rings(const std::vector<std::vector<int>>& domains, double
   }
 }
 
-/// The links of any other algorithm, for each byte that a member sends.
-const std::vector<RouteHop>& TraceWiring::shape_uses(const TraceCollective& collective,
-                                                     const CollectiveCall& call,
-                                                     std::string_view algorithm) {
-  const auto [at, is_new] =
-      shapes_.try_emplace({collective.group, collective.op, std::string(algorithm)});
-  if (!is_new) return at->second;
+std::vector<FabricMember> TraceWiring::members_of(const TraceCollective& collective) const {
   std::vector<FabricMember> members;
   for (const int rank : trace_.groups[collective.group]) members.push_back(member(rank));
-  groups_.add(
-      {.op = collective.op, .algorithm = algorithm, .peer_channels = connections_of_pair(call)},
-      members, at->second);
+  return members;
+}
+
+/// The links of any other algorithm, for each byte that a member sends.
+const std::vector<RouteHop>& TraceWiring::shape_uses(const TraceCollective& collective,
+                                                     const GroupCollective& shape) {
+  const auto [at, is_new] =
+      shapes_.try_emplace({collective.group, collective.op, std::string(shape.algorithm)});
+  if (is_new) groups_.add(shape, members_of(collective), at->second);
   return at->second;
 }
 
 /// Those that a member sends at once.
-double TraceWiring::messages_of(const TraceCollective& collective, const CollectiveCall& call,
-                                std::string_view algorithm) const {
+double TraceWiring::messages_of(const TraceCollective& collective,
+                                const GroupCollective& shape) const {
   if (cluster_.transport.congestion_control == CongestionControl::none) return 1;
-  std::vector<FabricMember> members;
-  for (const int rank : trace_.groups[collective.group]) members.push_back(member(rank));
-  return std::max(1.0, groups_.messages({.op = collective.op,
-                                         .algorithm = algorithm,
-                                         .peer_channels = connections_of_pair(call)},
-                                        members));
+  return std::max(1.0, groups_.messages(shape, members_of(collective)));
 }
 
 void TraceWiring::tell(DcqcnStart& start) const {
@@ -156,14 +151,19 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   double messages = 0;
   if (domains.size() > 1 && cost.network_coefficient > 0) {
     const double bytes_each = cost.network_coefficient / unit;
-    if (!limits_ || cost.algorithm == "ring") {
+    const bool every_rail = cost.channels >= kChannelsPerRail * call.ranks_per_node;
+    if (!limits_ || (cost.algorithm == "ring" && every_rail)) {
       add_rings(domains, bytes_each, uses);
       messages = messages_over(kChannelsPerRail);
     } else {
-      for (const RouteHop& use : shape_uses(collective, call, cost.algorithm)) {
+      const GroupCollective shape{.op = collective.op,
+                                  .algorithm = cost.algorithm,
+                                  .peer_channels = connections_of_pair(call),
+                                  .channels = cost.channels};
+      for (const RouteHop& use : shape_uses(collective, shape)) {
         uses.add(links_[use.link], bytes_each * use.share);
       }
-      messages = messages_of(collective, call, cost.algorithm) / bytes_each;
+      messages = messages_of(collective, shape) / bytes_each;
     }
   }
   const FlowIndex flow = network_.add_flow(uses.list);

@@ -73,10 +73,11 @@ class TraceWiring {
   CollectiveCost cost_of(const CollectiveCall& call);
   TraceTransfer wire(const TraceCollective& collective);
   void add_rings(const std::vector<std::vector<int>>& domains, double bytes_each, Uses& uses);
-  [[nodiscard]] double messages_of(const TraceCollective& collective, const CollectiveCall& call,
-                                   std::string_view algorithm) const;
+  [[nodiscard]] std::vector<FabricMember> members_of(const TraceCollective& collective) const;
+  [[nodiscard]] double messages_of(const TraceCollective& collective,
+                                   const GroupCollective& shape) const;
   const std::vector<RouteHop>& shape_uses(const TraceCollective& collective,
-                                          const CollectiveCall& call, std::string_view algorithm);
+                                          const GroupCollective& shape);
 
   const Trace& trace_;
   const Cluster& cluster_;

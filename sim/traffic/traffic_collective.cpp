@@ -46,8 +46,8 @@ TrafficCollective traffic_collective(const TrafficScenario& scenario, const Traf
   const CollectiveOptions options;  // the context refers to it
   const CollectiveContext context = unpack(call, node.gpu, transport, nic, options);
   out.peer_channels = peer_channels(context);
-  out.shape = collective_shape(op, out.cost.algorithm, places_of(out.members),
-                               channel_count(context, out.cost.algorithm), out.peer_channels);
+  out.shape = collective_shape(op, out.cost.algorithm, places_of(out.members), out.cost.channels,
+                               out.peer_channels);
   const auto n = static_cast<double>(ends.size());
   out.pairs = op == CollectiveOp::all_to_all ? n * (n - 1) : n;
   out.sent = bus_factor(op, call.ranks) * n * entry.size.least.base_units();

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <map>
 #include <utility>
+#include <vector>
 
+#include "sim/fabric/connections.hpp"
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
@@ -85,7 +88,8 @@ void TrafficNetwork::add_way(const TrafficEnd& from, const TrafficEnd& to, std::
     add_local(from.node, from.gpu, from.node, gpu_of(nic));
   }
   hops_.clear();
-  fabric_.route(from.node, nic, to.node, to.nic, queue_pair, hops_);
+  fabric_.route(from.node, nic, to.node, to.nic,
+                queue_pair_of_turns(queue_pair, turn_of(from), turn_of(to)), hops_);
   for (const RouteHop& hop : hops_) add(hop.link, hop.share);
   // NICs of one node, which PXN joins.
   if (hops_.empty()) add_local(from.node, gpu_of(from.nic), to.node, gpu_of(to.nic));
@@ -105,16 +109,15 @@ void TrafficNetwork::add_all_ways(std::span<const TrafficEnd> ends, std::uint64_
   }
 }
 
-/// Of GPUs, sender by sender: all ports are looked up before.
+/// Of GPUs, sender by sender: all ports are looked up before. Messages to GPUs of the same turn
+/// hash alike.
 void TrafficNetwork::add_tree_ways(std::span<const TrafficEnd> ends, std::uint64_t queue_pair) {
-  std::vector<FabricPort> own, targets, from, to;  // own: every port of the sender's node
+  std::vector<FabricPort> own, targets;  // own: every port of the sender's node
+  std::map<int, std::pair<std::vector<FabricPort>, std::vector<FabricPort>>> to_turn;
   for (const TrafficEnd& end : ends) targets.push_back(fabric_.port(end.node, end.nic));
-  from.resize(ends.size());
-  to.resize(ends.size());
   for (const TrafficEnd& sender : ends) {
     own.clear();
     for (int nic = 0; nic < ports_; ++nic) own.push_back(fabric_.port(sender.node, nic));
-    std::size_t messages = 0;
     for (std::size_t i = 0; i < ends.size(); ++i) {
       const TrafficEnd& end = ends[i];
       if (end == sender) continue;
@@ -125,11 +128,16 @@ void TrafficNetwork::add_tree_ways(std::span<const TrafficEnd> ends, std::uint64
       const bool changes = changes_rail(sender, end, false);
       if (changes) add_local(sender.node, sender.gpu, sender.node, gpu_of(end.nic));
       const int nic = changes || fabric_.spec().pxn ? end.nic : sender.nic;
-      from[messages] = own[static_cast<std::size_t>(nic)];
-      to[messages++] = targets[i];
+      auto& [from, to] = to_turn[turn_of(end)];
+      from.push_back(own[static_cast<std::size_t>(nic)]);
+      to.push_back(targets[i]);
     }
-    fabric_.add_loads(std::span(from).first(messages), std::span(to).first(messages), queue_pair,
-                      weights_, used_);
+    for (auto& [turn, messages] : to_turn) {
+      auto& [from, to] = messages;
+      fabric_.add_loads(from, to, queue_pair_of_turns(queue_pair, turn_of(sender), turn), weights_,
+                        used_);
+      from.clear(), to.clear();
+    }
   }
   std::ranges::sort(used_);
 }

@@ -95,6 +95,10 @@ class TrafficNetwork {
   }
   /// The first GPU of a NIC.
   [[nodiscard]] int gpu_of(int nic) const { return (nic * node_.gpus + ports_ - 1) / ports_; }
+  /// Among the GPUs that share the port.
+  [[nodiscard]] int turn_of(const TrafficEnd& end) const {
+    return end.gpu < 0 ? 0 : end.gpu - gpu_of(end.nic);
+  }
   void add_local(int from_node, int from_gpu, int to_node, int to_gpu);
   void add(MachineLink link, double weight) {
     double& sum = weights_[link];

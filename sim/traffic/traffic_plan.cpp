@@ -208,7 +208,8 @@ void TrafficPlan::add_nccl(const TrafficEntry& entry, std::uint32_t group) {
   if (scenario_.cluster.transport.congestion_control == CongestionControl::none) return;
   const GroupCollective collective{.op = info(entry.kind).op.value(),
                                    .algorithm = call.cost.algorithm,
-                                   .peer_channels = call.peer_channels};
+                                   .peer_channels = call.peer_channels,
+                                   .channels = call.cost.channels};
   demand.messages = messages_per_byte(collective, call.members, load, network_.fabric()) / scale;
 }
 

@@ -21,6 +21,8 @@ struct ThinFabric {
   std::string routing;
   int oversubscription;
   std::string transport = "infiniband";
+  std::string node = "dgx_h100";
+  int leaf_ports = 16;
 };
 const std::vector<ThinFabric>& thin_fabrics() {
   static const std::vector<ThinFabric> all = [] {
@@ -34,10 +36,11 @@ const std::vector<ThinFabric>& thin_fabrics() {
 }
 
 std::string cluster_of(const ThinFabric& fabric, int nodes) {
-  return fmt::format(R"({{"node": "dgx_h100", "nodes": {}, "fabric": {{"kind": "fat_tree",
-      "levels": 2, "leaf_ports_down": 16, "routing": "{}", "leaf_oversubscription": {},
+  return fmt::format(R"({{"node": "{}", "nodes": {}, "fabric": {{"kind": "fat_tree",
+      "levels": 2, "leaf_ports_down": {}, "routing": "{}", "leaf_oversubscription": {},
       "transport": "{}"}}}})",
-                     nodes, fabric.routing, fabric.oversubscription, fabric.transport);
+                     fabric.node, nodes, fabric.leaf_ports, fabric.routing, fabric.oversubscription,
+                     fabric.transport);
 }
 
 Json answer_of(const char* command, const std::string& text) {
@@ -78,39 +81,70 @@ Json experts_of_64(const char* model, const ThinFabric& fabric) {
                                       model, cluster_of(fabric, 8)));
 }
 
-}  // namespace
-
-TEST_CASE("the table: an all-to-all takes in comm, as traffic and in a step what it takes") {
+void check_all_to_all(const ThinFabric& fabric) {
+  CAPTURE(fabric.node);
+  CAPTURE(fabric.routing);
+  CAPTURE(fabric.oversubscription);
   // 48 layers send tokens to their experts and back: forward, again for recomputation, backward.
   constexpr double kCalls = 48 * 6;
   // 4,096 tokens for 8 experts each, 2,048 values of 2 bytes.
   constexpr std::int64_t kCopies = std::int64_t{4096} * 8 * 2048 * 2;
-  for (const ThinFabric& fabric : thin_fabrics()) {
-    CAPTURE(fabric.routing);
-    CAPTURE(fabric.oversubscription);
-    const double call = call_of(cluster_of(fabric, 8), "all_to_all", kCopies);
-    const Json step = experts_of_64("qwen3_30b_a3b", fabric);
-    CHECK(waits_for(step, "expert_exposed") / kCalls == near(call).epsilon(0.01));
-  }
+  const double call = call_of(cluster_of(fabric, 8), "all_to_all", kCopies);
+  const Json step = experts_of_64("qwen3_30b_a3b", fabric);
+  CHECK(waits_for(step, "expert_exposed") / kCalls == near(call).epsilon(0.01));
+}
+
+/// What a step waits for all gradients of 4 bytes in one bucket, then all weights of 2.
+double check_gradients(const ThinFabric& fabric, int nodes, int gpus) {
+  CAPTURE(fabric.node);
+  CAPTURE(fabric.routing);
+  CAPTURE(fabric.oversubscription);
+  const std::string cluster = cluster_of(fabric, nodes);
+  const Json step = answer_of("run", fmt::format(R"({{"model": "llama3_8b", "cluster": {},
+      "stack": {{"preset": "megatron_core", "communication": {{"overlap_gradients": false,
+        "overlap_parameters": false, "bucket_parameters": 0}}}},
+      "parallelism": {{"data": {}, "sharding": "zero1"}}, "recompute": "full",
+      "batch": {{"sequences": {}, "tokens": 4096, "micro": 1}}}})",
+                                                 cluster, gpus, gpus));
+  const auto parameters = step.at("job").at("parameters").get<double>();
+  const double calls =
+      call_of(cluster, "reduce_scatter", static_cast<std::int64_t>(4 * parameters)) +
+      call_of(cluster, "all_gather", static_cast<std::int64_t>(2 * parameters));
+  const double waits = waits_for(step, "data_exposed");
+  CHECK(waits == near(calls).epsilon(0.01));
+  return waits;
+}
+
+}  // namespace
+
+TEST_CASE("the table: an all-to-all takes in comm, as traffic and in a step what it takes") {
+  for (const ThinFabric& fabric : thin_fabrics()) check_all_to_all(fabric);
 }
 
 TEST_CASE("the table: a reduce-scatter and an all-gather, too") {
-  for (const ThinFabric& fabric : thin_fabrics()) {
-    CAPTURE(fabric.routing);
-    CAPTURE(fabric.oversubscription);
-    const std::string cluster = cluster_of(fabric, 8);
-    // All gradients of 4 bytes in one bucket, then all weights of 2.
-    const Json step = answer_of("run", fmt::format(R"({{"model": "llama3_8b", "cluster": {},
-        "stack": {{"preset": "megatron_core", "communication": {{"overlap_gradients": false,
-          "overlap_parameters": false, "bucket_parameters": 0}}}},
-        "parallelism": {{"data": 64, "sharding": "zero1"}}, "recompute": "full",
-        "batch": {{"sequences": 64, "tokens": 4096, "micro": 1}}}})",
-                                                   cluster));
-    const auto parameters = step.at("job").at("parameters").get<double>();
-    const double calls =
-        call_of(cluster, "reduce_scatter", static_cast<std::int64_t>(4 * parameters)) +
-        call_of(cluster, "all_gather", static_cast<std::int64_t>(2 * parameters));
-    CHECK(waits_for(step, "data_exposed") == near(calls).epsilon(0.01));
+  for (const ThinFabric& fabric : thin_fabrics()) check_gradients(fabric, 8, 64);
+}
+
+TEST_CASE("the table: two GPUs that share a NIC, too") {
+  for (const char* const routing : {"spray", "ecmp"}) {
+    for (const int oversubscription : {1, 4}) {
+      const ThinFabric fabric{routing, oversubscription, "infiniband", "hgx_a100_80gb_4nic", 8};
+      check_all_to_all(fabric);
+      check_gradients(fabric, 8, 64);
+    }
+  }
+}
+
+TEST_CASE("the table: racks of 72, where channels leave on few of the NICs, too") {
+  // Two racks with half as many channels as NICs, three with an eighth.
+  for (const int racks : {2, 3}) {
+    double before = 0;
+    for (const int oversubscription : {1, 4}) {
+      const ThinFabric fabric{"spray", oversubscription, "infiniband", "gb200_nvl72", 8};
+      const double waits = check_gradients(fabric, 18 * racks, 72 * racks);
+      CHECK(waits > 1.3 * before);
+      before = waits;
+    }
   }
 }
 

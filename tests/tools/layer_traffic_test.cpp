@@ -238,6 +238,26 @@ TEST_CASE("a step's trace, replayed, loads the links that the step loads") {
   }
 }
 
+TEST_CASE("a step's trace, replayed, hashes GPUs that share a NIC as the step does") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", R"({"model": "llama3_8b",
+      "stack": "megatron_core", "cluster": {"node": "hgx_a100_80gb_4nic", "nodes": 4, "fabric": {
+        "kind": "fat_tree", "levels": 2, "leaf_ports_down": 8, "routing": "ecmp",
+        "leaf_oversubscription": 4}},
+      "parallelism": {"context": 16, "data": 2, "sharding": "zero1"},
+      "batch": {"sequences": 4, "tokens": 32768, "micro": 1}})");
+  const std::string traces = folder.path() + "/traces";
+  const auto step_s = [](const std::vector<std::string>& args) {
+    const Ran ran = lockstep_with(args);
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == Exit::ok);
+    return Json::parse(ran.out).at("step_s").get<double>();
+  };
+  const double step = step_s({"run", file, "--allow-oom", "--chakra", traces, "--format", "json"});
+  CHECK(step_s({"replay", traces, "--cluster", file, "--format", "json"}) ==
+        near(step).epsilon(1e-3));
+}
+
 TEST_CASE(
     "traffic inside layers: a step's trace has the experts' exchanges, which feel thin uplinks") {
   for (const char* const cut : {R"("data": 32, "expert": 32)",

@@ -89,6 +89,23 @@ TEST_CASE("capped: products slow by the clock, streaming only when it does not f
         doctest::Approx(2));
 }
 
+TEST_CASE("capped: faster HBM slows no product that is bound by it") {
+  GpuSpec gpu = round_gpu();
+  gpu.gemm.bandwidth = gigabytes_per_second(1800);
+  const auto of_products = [&gpu](double faster, double cap) {
+    GpuSpec other = gpu;
+    other.hbm_bandwidth = faster * gpu.hbm_bandwidth;
+    return capped(other, Watts{cap}).gemm.bandwidth;
+  };
+  for (const double faster : {1.0, 1.25, 2.0}) {
+    CAPTURE(faster);
+    // 100 W above the fixed ones move 1 TB/s, 180 W all that products reach.
+    CHECK(of_products(faster, 200).base_units() == doctest::Approx(1000e9));
+    CHECK(of_products(faster, 240).base_units() == doctest::Approx(1400e9));
+    CHECK(of_products(faster, 290) == gpu.gemm.bandwidth);
+  }
+}
+
 TEST_CASE("capped: a product at the new clock draws what the cap allows, and no more") {
   const PresetStore presets;
   for (const std::string& name : presets.names("gpus")) {

@@ -26,13 +26,15 @@ FabricSpec tree(Routing routing, double oversubscription, int levels = 2) {
   return spec;
 }
 
-/// All GPUs of so many nodes, or each with the probability `share`.
-std::vector<FabricMember> members_on(int nodes, double share = 1, RandomStream* random = nullptr) {
+/// All GPUs of so many nodes, or each with the probability `share`; `sharing` of them on each NIC.
+std::vector<FabricMember> members_on(int nodes, double share = 1, RandomStream* random = nullptr,
+                                     int sharing = 1) {
   std::vector<FabricMember> members;
   for (int node = 0; node < nodes; ++node) {
-    for (int gpu = 0; gpu < kNics; ++gpu) {
+    for (int gpu = 0; gpu < kNics * sharing; ++gpu) {
       if (random != nullptr && random->uniform() >= share) continue;
-      members.push_back({.place = {node, gpu}, .node = node, .nic = gpu});
+      members.push_back(
+          {.place = {node, gpu}, .node = node, .nic = gpu / sharing, .turn = gpu % sharing});
     }
   }
   return members;
@@ -52,8 +54,8 @@ std::vector<double> routed_one_by_one(const Fabric& fabric, const CollectiveShap
     const FabricMember &from = members[static_cast<std::size_t>(edge.from)],
                        &to = members[static_cast<std::size_t>(edge.to)];
     hops.clear();
-    route_connections(fabric, {from.node, from.nic}, {to.node, to.nic}, kFirstHashSeed,
-                      edge.channels, hops);
+    route_connections(fabric, {from.node, from.nic}, {to.node, to.nic},
+                      queue_pair_of_turns(kFirstHashSeed, from.turn, to.turn), edge.channels, hops);
     for (const RouteHop& hop : hops) load[hop.link] += edge.bytes * hop.share;
   }
   return load;
@@ -139,7 +141,8 @@ TEST_CASE("collective load: counts of members give what routing every message gi
     if (check(spec, 12, kNics, kNicRate)) continue;
     const Fabric fabric(spec, 12, kNics, kNicRate);
     const double share = random.below(2) == 0 ? 1 : 0.6;
-    const std::vector<FabricMember> members = members_on(12, share, &random);
+    const int sharing = random.below(2) == 0 ? 1 : 3;
+    const std::vector<FabricMember> members = members_on(12, share, &random, sharing);
     if (members.size() < 2) continue;
     const auto algorithm = random.below(2) == 0 ? "pairwise" : "two_level";
     const CollectiveShape shape = shape_of(CollectiveOp::all_to_all, algorithm, members);

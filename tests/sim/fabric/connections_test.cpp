@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "sim/fabric/collective_load.hpp"
@@ -75,6 +76,26 @@ TEST_CASE("connections: a message over n of them is n parts, each where its own 
     CHECK(found[fabric.nic_up(1, 2)] == test::near(1));
     CHECK(found[fabric.nic_down(6, 0)] == test::near(1));
   }
+}
+
+TEST_CASE("connections: GPUs that share their ports open connections of their own") {
+  const Fabric fabric(leaves_of_two_nodes(Routing::ecmp), 8, kConnectionNics, kConnectionNicRate);
+  CHECK(queue_pair_of_turns(9, 0, 0) == 9);
+  const auto links_of = [&fabric](int from, int to) {
+    std::vector<RouteHop> hops;
+    route_connections(fabric, {1, 2}, {6, 0}, queue_pair_of_turns(9, from, to), 1, hops);
+    std::vector<FabricLink> links;
+    for (const RouteHop& hop : hops) links.push_back(hop.link);
+    return links;
+  };
+  // Eight spines: that 16 pairs of GPUs all take the first one's has the odds of 8 to the -15.
+  std::set<std::vector<FabricLink>> senders, receivers;
+  for (int turn = 0; turn < 16; ++turn) {
+    senders.insert(links_of(turn, 0));
+    receivers.insert(links_of(0, turn));
+  }
+  CHECK(senders.size() > 3);
+  CHECK(receivers.size() > 3);
 }
 
 TEST_CASE("connections: switches that spray do not tell them apart") {

@@ -125,6 +125,34 @@ TEST_CASE("data routes: a collective loads the links that the shape of its algor
   }
 }
 
+TEST_CASE("data routes: between racks gradients leave on the NICs that NCCL's channels take") {
+  // Two racks of 72 run rings on 36 channels, each on a NIC of its own, three racks on 16, so that
+  // the uplinks of the first leaf, of two trays, carry half of what a rack sends.
+  struct Racks {
+    int racks;
+    double nics;
+  };
+  for (const Racks& of : {Racks{2, 36}, Racks{3, 16}}) {
+    CAPTURE(of.racks);
+    const Scenario s = read_scenario("racks.json",
+                                     fmt::format(R"({{"model": "llama3_8b",
+        "stack": "megatron_core", "cluster": {{"node": "gb200_nvl72", "nodes": {}, "fabric": {{
+          "kind": "fat_tree", "levels": 2, "leaf_ports_down": 8, "routing": "spray",
+          "leaf_oversubscription": 4}}}},
+        "parallelism": {{"data": {}, "sharding": "zero1"}},
+        "batch": {{"sequences": {}, "tokens": 4096}}}})",
+                                                 18 * of.racks, 72 * of.racks, 72 * of.racks),
+                                     test::presets());
+    const StepPlan plan = plan_step(s);
+    const Fabric fabric = own_fabric(s, plan);
+    const std::vector<double> load = load_of(plan, fabric, "ring");
+    // For each byte that a NIC sends on average, as the law has it.
+    CHECK(load[fabric.leaf_up(0, 0)] == test::near(8 * 72 / of.nics));
+    CHECK(load[fabric.nic_up(0, 0)] == test::near(1));
+    CHECK(load[fabric.leaf_up(8, 0)] == 0);
+  }
+}
+
 TEST_CASE("data routes: a ring goes on to the next node of a replica before the next replica") {
   // Context-parallel ranks of a replica fill the two nodes of a leaf: the ring over four nodes
   // leaves each leaf once, not once for each node.

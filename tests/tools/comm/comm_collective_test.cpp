@@ -118,6 +118,24 @@ TEST_CASE("comm: an NVLink domain that spans nodes is one node to a collective")
   CHECK(racks.group.least == 72);
 }
 
+TEST_CASE("comm: of groups that lie in several ways the time is that of those that end last") {
+  // Nine groups of 16 over two racks of 72: the fifth has half its members in each.
+  const std::string group = R"({"op": "all_to_all", "sizes": ["128 MiB"], "ranks": 16)";
+  const CollectiveStudy nine = study(group + R"(, "groups": 9})", "gb200_nvl72", 36);
+  CHECK(nine.group.ways.size() == 2);
+  CHECK(nine.group.nodes == 1);  // of the first
+  CHECK(nine.notes.size() == 1);
+  // Its members beside others take what they would if all groups lay as it does.
+  const CollectiveStudy alike =
+      study(R"({"op": "all_to_all", "sizes": ["128 MiB"], "ranks": 16, "placement": "strided"})",
+            "gb200_nvl72", 36);
+  CHECK(alike.group.least == 8);
+  CHECK(nine.rows.front().time == alike.rows.front().time);
+  const CollectiveStudy four = study(group + R"(, "groups": 4})", "gb200_nvl72", 36);
+  CHECK(four.notes.empty());
+  CHECK(nine.rows.front().time > 3 * four.rows.front().time);
+}
+
 /// Of one call among all GPUs of 16 nodes on a fat tree of leaves of four nodes.
 CollectiveRow on_fabric(const std::string& op, const std::string& routing, int oversubscription,
                         const std::string& more = "") {

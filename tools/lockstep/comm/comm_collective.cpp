@@ -145,9 +145,16 @@ std::vector<int> shuffled(int gpus, int ranks, int seed) {
   return all;
 }
 
+DomainSpread spread_of(const NodeSpec& node, const std::vector<int>& gpus) {
+  std::map<int, int> by_domain;
+  for (const int gpu : gpus) ++by_domain[fabric_member(node, gpu).place.node];
+  const auto [least, most] = std::ranges::minmax(by_domain | std::views::values);
+  return {least, static_cast<int>(by_domain.size()), most};
+}
+
 /// Counts the members of every domain, and how many of all groups share a NIC.
 void measure(const Cluster& cluster, CollectiveGroup& group) {
-  std::map<int, int> by_domain, by_nic;
+  std::map<int, int> by_nic;
   const NodeSpec& node = cluster.node;
   const NicPorts ports = nic_ports(node);
   const auto add_nics = [&](const std::vector<int>& gpus) {
@@ -156,13 +163,17 @@ void measure(const Cluster& cluster, CollectiveGroup& group) {
       ++by_nic[member.node * ports.count + member.nic];
     }
   };
-  for (const int gpu : group.gpus) ++by_domain[fabric_member(node, gpu).place.node];
-  add_nics(group.gpus);
-  std::ranges::for_each(group.others, add_nics);
-  const auto [least, most] = std::ranges::minmax(by_domain | std::views::values);
-  group.nodes = static_cast<int>(by_domain.size());
-  group.least = least;
-  group.most = most;
+  const auto add = [&](const std::vector<int>& gpus) {
+    add_nics(gpus);
+    const DomainSpread way = spread_of(node, gpus);
+    if (std::ranges::find(group.ways, way) == group.ways.end()) group.ways.push_back(way);
+  };
+  add(group.gpus);
+  std::ranges::for_each(group.others, add);
+  const DomainSpread& own = group.ways.front();
+  group.nodes = own.domains;
+  group.least = own.per_domain;
+  group.most = own.per_domain_max;
   const int sharing = std::ranges::max(by_nic | std::views::values);
   group.port_bandwidth = nic_rates(cluster.fabric, cluster.nodes, ports.bandwidth).least;
   group.nic_bandwidth = group.port_bandwidth / sharing;
@@ -226,13 +237,9 @@ double measured_over_law(const CollectiveCall& call, const CollectiveStudy& stud
   return measured / time();
 }
 
-CollectiveCall call_of(CollectiveOp op, Bytes size, const CollectiveGroup& group) {
-  return {.op = op,
-          .payload = size,
-          .ranks = static_cast<int>(group.gpus.size()),
-          .ranks_per_node = group.least,
-          .nodes = group.nodes,
-          .ranks_per_node_max = group.most};
+CollectiveCall call_of(CollectiveOp op, Bytes size, const CollectiveGroup& group,
+                       const DomainSpread& way) {
+  return placed({.op = op, .payload = size, .ranks = static_cast<int>(group.gpus.size())}, way);
 }
 
 /// The choice's time, or what slow NICs and the fabric make of it.
@@ -257,26 +264,38 @@ void limit_by_fabric(const CollectiveCall& call, StudyFabric& fabric, Collective
   take(call.payload * limits.switches.per_byte, limits.switches.link);
 }
 
-CollectiveRow predict(CollectiveOp op, Bytes size, const CollectiveStudy& study,
+/// Of the groups that lie so.
+CollectiveRow predict(const CollectiveCall& call, const CollectiveStudy& study,
                       StudyFabric& fabric) {
-  const CollectiveCall call = call_of(op, size, study.group);
   CollectiveRow row{
-      .op = op,
-      .size = size,
+      .op = call.op,
+      .size = call.payload,
       .choice = choose_collective(call, study.cluster.node.gpu, study.cluster.transport,
                                   study.group.nic(), study.options)};
   if (!row.choice.cost) return row;
   row.choice.time = measured_over_law(call, study) * row.choice.time;
   limit_by_fabric(call, fabric, row);
-  row.algbw_bytes_per_s = (size / row.time).base_units();
-  row.busbw_bytes_per_s = bus_factor(op, call.ranks) * row.algbw_bytes_per_s;
+  row.algbw_bytes_per_s = (call.payload / row.time).base_units();
+  row.busbw_bytes_per_s = bus_factor(call.op, call.ranks) * row.algbw_bytes_per_s;
   return row;
+}
+
+/// Of the groups that end last, or of those that cannot run.
+CollectiveRow predict_slowest(CollectiveOp op, Bytes size, const CollectiveStudy& study,
+                              StudyFabric& fabric) {
+  std::optional<CollectiveRow> slowest;
+  for (const DomainSpread& way : study.group.ways) {
+    CollectiveRow row = predict(call_of(op, size, study.group, way), study, fabric);
+    if (!row.choice.cost) return row;
+    if (!slowest || row.time > slowest->time) slowest = std::move(row);
+  }
+  return std::move(slowest).value();
 }
 
 /// Takes SHARP off where a rail of the group has no tree, and says so.
 void check_trees(CollectiveStudy& study) {
   const Cluster& cluster = study.cluster;
-  if (!study.options.sharp || !is_drawn(cluster.fabric) || study.group.nodes == 1) return;
+  if (!study.options.sharp || !is_drawn(cluster.fabric) || !study.group.leaves_domains()) return;
   const NicPorts ports = nic_ports(cluster.node);
   const Fabric fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth);
   const auto has_trees = [&](const std::vector<int>& gpus) {
@@ -336,9 +355,8 @@ std::vector<double> times_with_draw(const CollectiveStudy& study, int draw) {
   drawn.cluster.fabric.hash_draw = draw;
   StudyFabric fabric(drawn);
   std::vector<double> times;
-  for (CollectiveRow& row : drawn.rows) {
-    limit_by_fabric(call_of(row.op, row.size, drawn.group), fabric, row);
-    times.push_back(row.time.base_units());
+  for (const CollectiveRow& row : study.rows) {
+    times.push_back(predict_slowest(row.op, row.size, drawn, fabric).time.base_units());
   }
   return times;
 }
@@ -348,10 +366,15 @@ CollectiveStudy run_collective_study(const JsonCursor& root, const PresetStore& 
   StudyRequest request = root.read_whole([&] { return request_of(root, presets, profiles); });
   CollectiveStudy study = std::move(request.study);
   check_trees(study);
+  if (study.group.ways.size() > 1) {
+    study.notes.emplace_back(
+        "Some groups lie over NVLink domains in another way than the first: each time is that of "
+        "the groups that end last.");
+  }
   StudyFabric fabric(study);
   for (const CollectiveOp op : request.ops) {
     for (const Bytes size : request.sizes) {
-      study.rows.push_back(predict(op, size, study, fabric));
+      study.rows.push_back(predict_slowest(op, size, study, fabric));
       if (study.rows.back().choice.cost) continue;
       root.at("collective")
           .fail("an algorithm and protocol that can run here; " + study.rows.back().choice.reason);

@@ -2,6 +2,7 @@
 /// choice at every size and why. scenarios/comm/README.md describes "collective".
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "models/collectives/choice.hpp"
+#include "models/collectives/group_spread.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "tools/console/table.hpp"
@@ -20,13 +22,19 @@ namespace lockstep {
 /// How the group's members lie over the machine.
 struct CollectiveGroup {
   std::vector<int> gpus;  ///< by rank, numbered through the cluster
-  /// Groups that run the same beside it, placed alike.
+  /// Groups that run the same beside it, placed by the same rule.
   std::vector<std::vector<int>> others;
   int nodes = 1;            ///< NVLink domains that hold a member
   int least = 1, most = 1;  ///< members in such a domain
+  /// The ways in which the groups lie, its own first: of eight over racks of 36, some straddle two.
+  std::vector<DomainSpread> ways;
   /// Of a NIC port, as nic_ports() counts them: in a drawing from a file that of the slowest.
   BytesPerSecond port_bandwidth;
   BytesPerSecond nic_bandwidth;  ///< of each member
+  /// Whether any group does.
+  [[nodiscard]] bool leaves_domains() const {
+    return std::ranges::any_of(ways, [](const DomainSpread& way) { return way.domains > 1; });
+  }
   [[nodiscard]] NicShare nic() const { return {nic_bandwidth, port_bandwidth / nic_bandwidth}; }
 };
 

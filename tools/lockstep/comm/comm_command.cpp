@@ -200,7 +200,7 @@ std::optional<HashAnswer> hash_of(const CollectiveStudy& study, const ParsedOpti
   const NicPorts ports = nic_ports(cluster.node);
   const HashDraws draws = hash_draws_of(options, study.file, cluster.fabric, cluster.nodes, ports);
   if (!is_hashed(cluster.fabric, cluster.nodes, ports)) return std::nullopt;
-  if (study.group.nodes == 1) {
+  if (!study.group.leaves_domains()) {
     if (!options.has("hash-seeds")) return std::nullopt;
     throw InputError({.file = study.file,
                       .pointer = "/collective",

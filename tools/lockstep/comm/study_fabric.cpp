@@ -22,7 +22,8 @@ StudyFabric::StudyFabric(const CollectiveStudy& study) : study_(study) {
 
 const StudyFabric::Limits& StudyFabric::limits(const CollectiveCall& call,
                                                const CollectiveCost& cost) {
-  const auto [known, is_new] = limits_.try_emplace({call.op, cost.algorithm});
+  const auto [known, is_new] =
+      limits_.try_emplace({call.op, cost.algorithm, call.nodes, call.ranks_per_node});
   if (!is_new || !fabric_) return known->second;
   CollectiveLoad load(*fabric_);
   std::vector<FabricMember> members;
@@ -42,8 +43,10 @@ const StudyFabric::Limits& StudyFabric::limits(const CollectiveCall& call,
 
 StudyFabric::Slowed StudyFabric::slowed(const CollectiveCall& call,
                                         const CollectiveCost& cost) const {
-  const GroupCollective collective{
-      .op = call.op, .algorithm = cost.algorithm, .peer_channels = peer_channels(context_of(call))};
+  const GroupCollective collective{.op = call.op,
+                                   .algorithm = cost.algorithm,
+                                   .peer_channels = peer_channels(context_of(call)),
+                                   .channels = cost.channels};
   const StartedCollective moved =
       move_with_dcqcn(*fabric_, shaped(call, cost.algorithm), collective, cost.payload_rate,
                       call.payload, study_.cluster.transport.efficiency);
@@ -58,13 +61,14 @@ CollectiveContext StudyFabric::context_of(const CollectiveCall& call) const {
 std::vector<StartedGroup> StudyFabric::shaped(const CollectiveCall& call,
                                               std::string_view algorithm) const {
   const CollectiveContext context = context_of(call);
-  const int channels = channel_count(context, algorithm);
+  const int channels = shape_channels(context, algorithm);
   std::vector<StartedGroup> out;
   out.reserve(groups_.size());
   for (const std::vector<FabricMember>& group : groups_) {
+    const std::vector<GroupMember> places = places_of(group);
+    if (group_nodes(places).size() < 2) continue;  // beside others that leave their NVLink domain
     out.push_back(
-        {collective_shape(call.op, algorithm, places_of(group), channels, peer_channels(context)),
-         group});
+        {collective_shape(call.op, algorithm, places, channels, peer_channels(context)), group});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,7 +56,8 @@ class StudyFabric {
   const CollectiveStudy& study_;
   std::optional<Fabric> fabric_;  ///< only where it can limit
   std::vector<std::vector<FabricMember>> groups_;
-  std::map<std::pair<CollectiveOp, std::string_view>, Limits> limits_;
+  /// Of a way in which a group lies: its NVLink domains, and the fewest members in one.
+  std::map<std::tuple<CollectiveOp, std::string_view, int, int>, Limits> limits_;
 };
 
 }  // namespace lockstep
