@@ -30,6 +30,7 @@ TEST_CASE("duration_text: the unit changes exactly where the next one starts") {
   CHECK(duration_text(120) == "2.00 min");
   CHECK(duration_text(7200) == "2.00 h");
   CHECK(duration_text(172800) == "2.00 days");
+  CHECK(duration_text(-7200) == "-2.00 h");
 }
 
 TEST_CASE("compact: thousands, millions, billions and trillions by letter") {

@@ -55,10 +55,10 @@ TEST_CASE("lockstep run: bounds that a step of reinforcement learning is expecte
   CHECK(answer.at("site_excess_w").get<double>() < 0);
   const Ran kept = lockstep_with({"run", kPower});
   CHECK(kept.exit == Exit::ok);
-  CHECK(kept.out.find("\nExpected\n  site_excess_w<0: it is ") != std::string::npos);
+  CHECK(kept.out.find("\nExpected\n  site_excess_w < 0 W: it is -") != std::string::npos);
   const Ran missed = lockstep_with({"run", kPower, "--set", R"(expect.that=["step_s<1"])"});
   CHECK(missed.exit == Exit::assertion_missed);
-  CHECK(missed.out.find("NOT met: step_s<1: step_s is ") != std::string::npos);
+  CHECK(missed.out.find("NOT met: step_s < 1 s: it is ") != std::string::npos);
   CHECK(missed.err.find("step_s<1") != std::string::npos);
 }
 

@@ -264,21 +264,16 @@ Exit run_rl(const RlScenario& scenario, const WrittenScenario& written, const Pr
   Json json = rl_json(scenario, result, hash, written);
   std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
-  const std::optional<Expectation>& expect = scenario.training.expect;
-  std::optional<ClaimCheck> claim;
-  if (expect && !expect->claim.empty()) {
-    claim.emplace(expect->claim, expect->source, json);
-    add_claim(*claim, json, misses);
-  }
+  const auto claim = judge_claim(scenario.training.expect, json, misses);
   if (reports) {
     const Behind behind(scenario.training.file, ScenarioAnswer(AnswerKind::rl, json), presets);
-    write_report(options, rl_page(scenario, result, written, &behind, claim ? &*claim : nullptr));
+    write_report(options, rl_page(scenario, result, written, &behind, claim.get()));
   }
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(rl_csv(report))
                                  : Answer::terminal(table_text(scenario, result, hash, style) +
-                                                    (claim ? claim_text(*claim, style) : "")),
+                                                    claim_text(claim.get(), style)),
                options, console);
   return report_misses(misses, console);
 }
