@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <doctest/doctest.h>
 #include <numeric>
+#include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -89,6 +92,42 @@ TEST_CASE("wrap: no line's text is wider than asked, and later lines are indente
   CHECK(wrap("one two three four", 9, 2) == "one two\n  three\n  four");
   CHECK(wrap("short", 9, 2) == "short");
   CHECK(wrap("", 9, 2).empty());
+  CHECK(wrap("one two three four", 12, 6) == "one two\n      three\n      four");
+  CHECK(wrap("one two three", 12, 2, 6) == "one\n  two three");
+  CHECK(wrap("  one", 12, 2) == "one");
+  CHECK(wrap("a-word-that-is-wider it", 12, 2) == "a-word-that-is-wider\n  it");
+}
+
+TEST_CASE("wrap: no line of a random text passes the width, and none could take the next word") {
+  constexpr std::string_view kLetters = "abcdefgh-.,()0123456789";
+  std::mt19937 random(7);
+  const auto below = [&random](std::uint32_t end) { return static_cast<int>(random() % end); };
+  for (int run = 0; run < 200; ++run) {
+    const int width = 30 + below(71), indent = below(12), at = below(16);
+    CAPTURE(width);
+    CAPTURE(indent);
+    CAPTURE(at);
+    std::string text;
+    for (int word = 0; word < 60; ++word) {
+      if (word > 0) text += ' ';
+      for (int letters = 1 + below(14); letters > 0; --letters)
+        text += kLetters[random() % kLetters.size()];
+    }
+    std::istringstream lines(std::string(static_cast<std::size_t>(at), '>') +
+                             wrap(text, width, indent, at));
+    std::string joined, line;
+    int before = 0;
+    for (bool first = true; std::getline(lines, line); first = false) {
+      CHECK(text_width(line) <= width);
+      const std::string words = line.substr(static_cast<std::size_t>(first ? at : indent));
+      CHECK(words.front() != ' ');
+      const bool fits = before + 1 + static_cast<int>(words.find(' ')) <= width;
+      if (!first && words.find(' ') != std::string::npos) CHECK_FALSE(fits);
+      joined += (first ? "" : " ") + words;
+      before = text_width(line);
+    }
+    CHECK(joined == text);
+  }
 }
 
 TEST_CASE("TextTable: numbers right, text left, no blanks at line ends") {

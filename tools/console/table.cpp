@@ -140,23 +140,26 @@ int text_width(std::string_view text) {
   }));
 }
 
-std::string wrap(std::string_view whole, int width, int indent) {
+std::string wrap(std::string_view whole, int width, int indent, int at) {
   const std::string line = terminal_line(whole);
   std::string_view text = line;
   std::string out;
-  int column = 0;
+  int column = at;
+  bool begun = false;  // a word stands in this line
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
-    if (column > 0 && column + 1 + text_width(word) > width) {
+    if (begun && column + 1 + text_width(word) > width) {
       out += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-      column = 0;
-    } else if (column > 0) {
+      column = indent;
+      begun = false;
+    } else if (begun) {
       out += ' ';
       ++column;
     }
     out += word;
     column += text_width(word);
+    begun = begun || !word.empty();
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
@@ -164,13 +167,13 @@ std::string wrap(std::string_view whole, int width, int indent) {
 
 std::string labelled_line(std::string_view label, int columns, std::string_view text) {
   return fmt::format("  {:<{}}{}\n", label, columns,
-                     wrap(text, kTextColumns - columns - 2, columns + 2));
+                     wrap(text, kTextColumns, columns + 2, columns + 2));
 }
 
 std::string assumed_lines(std::span<const std::string> assumptions, const TextStyle& style) {
   std::string out;
   for (const std::string& assumed : assumptions) {
-    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns - 4, 4)) + "\n";
+    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns, 4, 2)) + "\n";
   }
   return out;
 }
@@ -224,7 +227,7 @@ std::string TextTable::text(const TextStyle& style, int indent) const {
     for (std::size_t c = 0; c < widths.size(); ++c) {
       if (c > 0) joined += "  ";
       const bool goes_on = wraps && c + 1 == widths.size();
-      joined += goes_on ? wrap(cell(c), widths[c], before)
+      joined += goes_on ? wrap(cell(c), before + widths[c], before, before)
                         : padded(cut(cell(c), widths[c], style), widths[c], columns_[c].align);
     }
     return trimmed_right(std::move(joined));

@@ -37,9 +37,10 @@ std::string terminal_line(std::string_view text);
 std::string bar(double share, int width, const TextStyle& style);
 /// Columns that the text takes on a terminal (UTF-8 counted by code point).
 int text_width(std::string_view text);
-/// The text as one terminal_line(), broken at spaces so that no line's text is wider than `width`;
-/// lines after the first begin with `indent` spaces.
-std::string wrap(std::string_view whole, int width, int indent);
+/// The text as one terminal_line(), broken at spaces so that no line reaches beyond `width`
+/// columns, unless one word does. The first begins `at` a column that something stands before, the
+/// others with `indent` spaces. Blanks that the text begins with are left out.
+std::string wrap(std::string_view whole, int width, int indent, int at = 0);
 /// "  label   text", the text in a column of its own behind `columns` for labels.
 std::string labelled_line(std::string_view label, int columns, std::string_view text);
 /// "  assumed: TEXT" of each, wrapped and dim.

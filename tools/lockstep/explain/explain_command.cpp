@@ -61,7 +61,7 @@ std::string inputs_table(const FieldExplanation& e) {
   for (const ExplainedInput& input : e.inputs) {
     const int indent = static_cast<int>(name + value) + 6;
     out += fmt::format("  {:<{}}  {:>{}}  ", input.path, name, shown(input), value) +
-           wrap(input.from, std::max(30, kTextColumns - indent), indent) + "\n";
+           wrap(input.from, std::max(30 + indent, kTextColumns), indent, indent) + "\n";
   }
   return out;
 }
@@ -89,18 +89,18 @@ std::string explanation_table(const FieldExplanation& e, const TextStyle& style)
   std::string out =
       style.bold(fmt::format("{} = {}", e.field, explained_amount(e.value, e.unit))) + "\n" +
       wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n  " +
-      wrap((e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns - 2, 2) +
+      wrap((e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns, 2, 2) +
       "\n\nInputs\n" + inputs_table(e);
   if (e.low) {
     out += "\n90 % interval\n  " +
            wrap(fmt::format("{} to {} ({})", explained_amount(*e.low, e.unit),
                             explained_amount(*e.high, e.unit), e.why),
-                kTextColumns - 2, 2) +
+                kTextColumns, 2, 2) +
            "\n";
   }
   if (!e.assumptions.empty()) out += "\nAssumed\n";
   for (const std::string& each : e.assumptions) {
-    out += "  " + wrap(each, kTextColumns - 4, 4) + "\n";
+    out += "  " + wrap(each, kTextColumns, 4, 2) + "\n";
   }
   out += "\nNearest published runs\n";
   return out + (e.nearest.empty() ? "  None: what was measured is times of steps and of services, "

@@ -57,7 +57,7 @@ std::string claim_text(const ClaimCheck* check, const TextStyle& style) {
   const ClaimWords words = claim_words(*check);
   constexpr int kIndent = 2;
   const auto paragraph = [](const std::string& text) {
-    return text.empty() ? "" : "  " + wrap(text, kTextColumns - kIndent, kIndent) + "\n";
+    return text.empty() ? "" : "  " + wrap(text, kTextColumns, kIndent, kIndent) + "\n";
   };
   std::string out = "\n" + style.bold(words.title) +
                     (words.source.empty() ? "" : " (" + words.source + ")") + "\n";

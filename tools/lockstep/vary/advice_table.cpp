@@ -60,8 +60,7 @@ std::string hindering_text(const Advice& advice) {
     if (!helps(each)) words.push_back(each.change.words + " " + error_text(each.gain));
   }
   if (words.empty()) return {};
-  return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns - 2, 2) +
-         "\n";
+  return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns, 2) + "\n";
 }
 
 /// The rule of an error line, without the file that all share.
@@ -121,7 +120,7 @@ std::string advice_table(const Advice& advice, const TextStyle& style) {
   for (const RefusedChange& each : advice.refused) {
     out += "  " +
            wrap(fmt::format("{}: {}", each.change.words, reason_of(each, advice.file)),
-                kTextColumns - 4, 4) +
+                kTextColumns, 4, 2) +
            "\n";
   }
   return out;

@@ -300,7 +300,7 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
   for (const VariedPoint& point : varied.points) {
     table.add(cells_of(varied, point, parts, style));
     if (!point.ok()) {
-      errors += wrap(point_name(point) + ": " + point.error, kTextColumns - 2, 2) + "\n";
+      errors += wrap(point_name(point) + ": " + point.error, kTextColumns, 2) + "\n";
     }
   }
   std::string out = style.bold(varied.file) + "\n";
