@@ -181,6 +181,18 @@ TEST_CASE("TextTable: a last column of sentences goes on below itself") {
   CHECK(count == 5);  // the title, and 60 words of which 18 are in a line of 92
 }
 
+TEST_CASE("TextTable: a title that is wider than its cells goes over two lines") {
+  TextTable table({{"cluster.nodes"}, {"tokens/s/GPU"}, {"whole training"}, {"n"}});
+  table.add({"1024", "148", "74.5 days", "1"});
+  CHECK(table.width(0) == 13 + 2 + 12 + 2 + 14 + 2 + 1);
+  table.fold_titles();
+  CHECK(table.text({}, 0) ==
+        "cluster.  tokens      whole\n"
+        "   nodes  /s/GPU   training  n\n"
+        "    1024     148  74.5 days  1\n");
+  CHECK(table.width(0) == 8 + 2 + 6 + 2 + 9 + 2 + 1);
+}
+
 TEST_CASE("csv_line: quotes what RFC 4180 wants quoted") {
   const std::array<std::string, 4> cells{"plain", "a,b", "say \"x\"", "two\nlines"};
   CHECK(csv_line(cells).str() == "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\n");

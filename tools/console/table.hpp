@@ -54,7 +54,7 @@ class TextTable {
  public:
   enum class Align : unsigned char { left, right };
   struct Column {
-    std::string title;
+    std::string title;  ///< may have several lines
     Align align = Align::right;
     bool wraps = false;  ///< of the last column: sentences
   };
@@ -63,7 +63,12 @@ class TextTable {
   /// Requires one cell per column; each is shown as one terminal_line().
   void add(std::vector<std::string> cells);
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
-  /// The table, each line indented by `indent` and ended by a newline; a title line first.
+  /// Breaks each title that is wider than its cells in two, behind a dot or at a blank or a slash,
+  /// where that leaves it narrowest.
+  void fold_titles();
+  /// Of its widest line, where nothing cuts it.
+  [[nodiscard]] int width(int indent = 2) const;
+  /// The table, each line indented by `indent` and ended by a newline; the titles first.
   [[nodiscard]] std::string text(const TextStyle& style, int indent = 2) const;
 
  private:

@@ -18,6 +18,7 @@
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/interrupt.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 
 namespace lockstep::test {
@@ -254,6 +255,44 @@ TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty c
       lockstep_with({"run", file, "--vary", "parallelism.tensor=4,3", "--format", "csv"});
   CHECK(ran.out.starts_with("parallelism.tensor,status,error,step_s,"));
   CHECK(ran.out.find("\n3,error,") != std::string::npos);
+}
+
+TEST_CASE(
+    "lockstep run --vary: tables keep to the columns of the program's texts or the terminal") {
+  Varied varied{.file = "s.json",
+                .axes = {{.path = "parallelism.tensor", .values = {"4"}},
+                         {.path = "batch.sequences", .values = {"64", "128"}}},
+                .points = {}};
+  for (const char* const sequences : {"64", "128"}) {
+    varied.points.push_back({.values = {"4", sequences},
+                             .answer = {{"step_s", 6.92},
+                                        {"step_s_low", 6.19},
+                                        {"step_s_high", 8.01},
+                                        {"mfu", 0.393},
+                                        {"tokens_per_s_per_gpu", 14'800},
+                                        {"needed_memory_gib", 62.0},
+                                        {"facility_mean_w", 24.1e6},
+                                        {"energy_j", 7e15},
+                                        {"time_to_train_s", 6'436'800},
+                                        {"price_usd", 58.6e6},
+                                        {"owned_usd", 31.2e6}}});
+  }
+  for (const int columns : {0, 100, 120, 160}) {
+    CAPTURE(columns);
+    const int most = columns > 0 ? columns : kTextColumns;
+    const std::string table = varied_table(varied, {.utf8 = true, .columns = columns});
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) CHECK(text_width(line) <= most);
+    CHECK(table.find("6.19 s to 8.01 s") != std::string::npos);
+    CHECK(table.find("39.3 %") != std::string::npos);
+    const bool all = columns == 160;
+    CHECK((table.find("31.2 M USD") != std::string::npos) == all);
+    CHECK((table.find("\nNo room for: ") == std::string::npos) == all);
+    CHECK((table.find("owned; --format csv and --report have them.") == std::string::npos) == all);
+  }
+  const std::string csv = varied_csv(varied).str();
+  CHECK(csv.find("owned_usd") != std::string::npos);
+  CHECK(csv.find(",31200000") != std::string::npos);
 }
 
 TEST_CASE("lockstep run --vary: of a service both times per token have their interval") {

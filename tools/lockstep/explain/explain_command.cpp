@@ -2,6 +2,9 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
@@ -66,23 +69,47 @@ std::string inputs_table(const FieldExplanation& e) {
   return out;
 }
 
+/// Of each run: card, cards, software, measured, predicted, error.
+std::vector<std::string> nearest_cells(const NearbyRun& run) {
+  const auto text = [&run](double value) {
+    return run.unit() == "s" ? duration_text(value)
+                             : explained_amount(std::round(value), run.unit());
+  };
+  return {run.gpu,
+          grouped(run.gpus),
+          run.stack,
+          text(run.measured),
+          text(run.predicted),
+          error_text(run.predicted / run.measured - 1)};
+}
+
+/// The run's name below its numbers, where it has no room beside them.
 std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
-  TextTable table({{"published run", TextTable::Align::left},
-                   {"GPU", TextTable::Align::left},
-                   {"GPUs"},
-                   {"software", TextTable::Align::left},
-                   {"measured"},
-                   {"predicted"},
-                   {"error"}});
+  std::vector<TextTable::Column> columns{{"GPU", TextTable::Align::left},
+                                         {"GPUs"},
+                                         {"software", TextTable::Align::left},
+                                         {"measured"},
+                                         {"predicted"},
+                                         {"error"}};
+  TextTable numbers(columns);
+  columns.insert(columns.begin(), {"published run", TextTable::Align::left});
+  TextTable named(columns);
   for (const NearbyRun& run : e.nearest) {
-    const auto text = [&run](double value) {
-      return run.unit() == "s" ? duration_text(value)
-                               : explained_amount(std::round(value), run.unit());
-    };
-    table.add({run.row, run.gpu, grouped(run.gpus), run.stack, text(run.measured),
-               text(run.predicted), error_text(run.predicted / run.measured - 1)});
+    std::vector<std::string> cells = nearest_cells(run);
+    numbers.add(cells);
+    cells.insert(cells.begin(), run.row);
+    named.add(std::move(cells));
   }
-  return table.text(style);
+  if (named.width() <= kTextColumns) return named.text(style);
+  std::istringstream lines(numbers.text(style));
+  std::string line;
+  std::getline(lines, line);
+  std::string out = line + "\n";
+  for (const NearbyRun& run : e.nearest) {
+    std::getline(lines, line);
+    out += line + "\n    " + terminal_line(run.row) + "\n";
+  }
+  return out;
 }
 
 std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVaryBar = 20;  // columns
+constexpr int kVaryBar = 20, kLeastVaryBar = 6;  // columns
 
 /// Whether the point has no answer, or one in which there is nothing to take the number of (null).
 bool is_missing(const VariedPoint& point, std::string_view field) {
@@ -120,6 +120,7 @@ struct TableParts {
   std::string_view layout;
   const ShownNumber* barred = nullptr;
   double most = 0;  ///< of `barred`
+  int bar = kVaryBar;
 };
 
 TableParts parts_of(const Varied& varied) {
@@ -153,7 +154,7 @@ std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts
 std::string bar_of(const VariedPoint& point, const TableParts& parts, const TextStyle& style) {
   if (parts.barred == nullptr || !(parts.most > 0)) return {};
   const std::optional<double> barred = number_at_point(point, parts.barred->field);
-  return barred ? bar(*barred / parts.most, kVaryBar, style) : std::string();
+  return barred ? bar(*barred / parts.most, parts.bar, style) : std::string();
 }
 
 std::vector<std::string> cells_of(const Varied& varied, const VariedPoint& point,
@@ -175,6 +176,38 @@ std::vector<std::string> cells_of(const Varied& varied, const VariedPoint& point
   if (!parts.layout.empty()) cells.push_back(point.ok() ? layout_words(point) : "");
   cells.push_back(bar_of(point, parts, style));
   return cells;
+}
+
+TextTable table_of(const Varied& varied, const TableParts& parts, const TextStyle& style) {
+  TextTable table(columns_of(varied, parts));
+  for (const VariedPoint& point : varied.points) {
+    table.add(cells_of(varied, point, parts, style));
+  }
+  return table;
+}
+
+/// No wider than the terminal or than kTextColumns, as far as it can be: first titles go over two
+/// lines, then the bars get shorter, then the last numbers go from `parts` to `left_out`.
+TextTable table_within(const Varied& varied, TableParts& parts, const TextStyle& style,
+                       std::vector<std::string>& left_out) {
+  const int most = style.columns > 0 ? style.columns : kTextColumns;
+  TextTable table = table_of(varied, parts, style);
+  if (table.width() <= most) return table;
+  table.fold_titles();
+  const auto make = [&] {
+    table = table_of(varied, parts, style);
+    table.fold_titles();
+  };
+  if (const int over = table.width() - most; over > 0) {
+    parts.bar = parts.bar - over >= kLeastVaryBar ? parts.bar - over : 0;
+    make();
+  }
+  while (table.width() > most && parts.numbers.size() > 1 && parts.numbers.back() != parts.barred) {
+    left_out.insert(left_out.begin(), std::string(parts.numbers.back()->column));
+    parts.numbers.pop_back();
+    make();
+  }
+  return table;
 }
 
 /// What the scenario says of itself, by the first answer that has it.
@@ -294,11 +327,11 @@ std::string exceeded_rows(const Varied& varied) {
 
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const Varied varied = by_operation(by_point);
-  const TableParts parts = parts_of(varied);
-  TextTable table(columns_of(varied, parts));
+  TableParts parts = parts_of(varied);
+  std::vector<std::string> left_out;
+  const TextTable table = table_within(varied, parts, style, left_out);
   std::string errors;
   for (const VariedPoint& point : varied.points) {
-    table.add(cells_of(varied, point, parts, style));
     if (!point.ok()) {
       errors += wrap(point_name(point) + ": " + point.error, kTextColumns, 2) + "\n";
     }
@@ -308,6 +341,13 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
     out += wrap(about, kTextColumns, 0) + "\n";
   if (const std::string over = exceeded_rows(varied); !over.empty()) out += over + ".\n";
   out += "\n" + table.text(style);
+  if (!left_out.empty()) {
+    out += "\n" +
+           wrap(fmt::format("No room for: {}; --format csv and --report have them.",
+                            fmt::join(left_out, ", ")),
+                kTextColumns, 2) +
+           "\n";
+  }
   if (all_alike(varied)) out += "\nNothing that this shows depends on it.\n";
   if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";
   if (!errors.empty()) out += "\nWithout an answer:\n" + errors;
