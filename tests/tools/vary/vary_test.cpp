@@ -14,11 +14,13 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/answer/advice.hpp"
 #include "sim/answer/answer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/table.hpp"
+#include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 
 namespace lockstep::test {
@@ -295,6 +297,25 @@ TEST_CASE(
   CHECK(csv.find(",31200000") != std::string::npos);
 }
 
+TEST_CASE("lockstep run --advise: CSV names the site's limit and what a change draws above it") {
+  const AdviceGoal& goal = advice_goals().front();
+  const Advice advice{.file = "s.json",
+                      .goal = &goal,
+                      .numbers = {{"step_s", 2}},
+                      .site_limit_w = 90e3,
+                      .site_excess_w = -2e3,
+                      .changes = {{.change = {.words = "a -> b", .sets = {"x=b"}},
+                                   .numbers = {{"step_s", 1}},
+                                   .gain = 1,
+                                   .site_limit_w = 90e3,
+                                   .site_excess_w = 5e3}},
+                      .refused = {{.change = {.words = "a -> c", .sets = {"x=c"}}, .why = "no"}}};
+  CHECK(advice_csv(advice).str() ==
+        "change,set,step_s,gain,gain_low,gain_high,site_limit_w,site_excess_w,refused\n"
+        "a -> b,x=b,1,1,,,90000,5000,\n"
+        "a -> c,x=c,,,,,,,no\n");
+}
+
 TEST_CASE("lockstep run --vary: of a service both times per token have their interval") {
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-chat.json";
   const std::vector<std::string> asked{"run",    file,
@@ -400,6 +421,7 @@ TEST_CASE("lockstep run --advise: weeks and queues have table, JSON, CSV and a p
   CHECK(json["changes"][0]["completion_mean_s"] < json["completion_mean_s"]);
   const Ran csv = lockstep_with({"run", queue, "--advise", "--format", "csv"});
   CHECK(csv.out.starts_with("change,set,completion_mean_s,wait_mean_s,utilisation,"));
+  CHECK(csv.out.find("site_limit_w") == std::string::npos);
   const std::string weeks =
       folder.write("weeks.json", kJob.substr(0, kJob.size() - 1) +
                                      R"(, "run": {"duration": "5 d", "trajectories": 9,
