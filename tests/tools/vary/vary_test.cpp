@@ -316,6 +316,26 @@ TEST_CASE("lockstep run --advise: CSV names the site's limit and what a change d
         "a -> c,x=c,,,,,,,no\n");
 }
 
+TEST_CASE("lockstep run --vary: a name that takes changes of a preset away is told") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("service.json", R"({"model": "llama3_8b",
+      "cluster": {"node": "dgx_h100", "nodes": 1},
+      "serving": {"load": {"rate": 5, "requests": 20, "input": {"mean": 200},
+                           "output": {"mean": 20}}, "weights": "bf16",
+                  "pools": {"both": {"engine": {"preset": "vllm", "most_sequences": 4}}}}})");
+  const Ran replaced =
+      lockstep_with({"run", file, "--vary", "serving.pools.both.engine=vllm,sglang"});
+  REQUIRE_MESSAGE(replaced.exit == Exit::ok, replaced.err);
+  CHECK(replaced.err ==
+        "lockstep run: --vary serving.pools.both.engine replaces what the scenario changes there "
+        "(most_sequences); serving.pools.both.engine.preset keeps it\n");
+  const std::vector<std::string> kept{"run", file, "--vary",
+                                      "serving.pools.both.engine.preset=vllm,sglang"};
+  CHECK(lockstep_with(kept).err.empty());
+  const Json point = json_of(kept)["points"][1]["answer"];
+  CHECK(point["scenario"]["serving"]["pools"]["both"]["engine"]["most_sequences"] == 4);
+}
+
 TEST_CASE("lockstep run --vary: of a service both times per token have their interval") {
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-chat.json";
   const std::vector<std::string> asked{"run",    file,
