@@ -100,7 +100,7 @@ std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
     cells.insert(cells.begin(), run.row);
     named.add(std::move(cells));
   }
-  if (named.width() <= kTextColumns) return named.text(style);
+  if (named.width() <= (style.columns > 0 ? style.columns : kTextColumns)) return named.text(style);
   std::istringstream lines(numbers.text(style));
   std::string line;
   std::getline(lines, line);

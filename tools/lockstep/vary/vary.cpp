@@ -129,10 +129,11 @@ TableParts parts_of(const Varied& varied) {
   parts.ops = some_have_op(varied);
   parts.layout = layout_column(varied);
   parts.barred = leading_number(parts.numbers);
-  if (parts.barred == nullptr) return parts;
   for (const VariedPoint& point : varied.points) {
+    if (parts.barred == nullptr) break;
     parts.most = std::max(parts.most, number_at_point(point, parts.barred->field).value_or(0));
   }
+  if (!(parts.most > 0)) parts.bar = 0;
   return parts;
 }
 
@@ -186,28 +187,52 @@ TextTable table_of(const Varied& varied, const TableParts& parts, const TextStyl
   return table;
 }
 
-/// No wider than the terminal or than kTextColumns, as far as it can be: first titles go over two
-/// lines, then the bars get shorter, then the last numbers go from `parts` to `left_out`.
-TextTable table_within(const Varied& varied, TableParts& parts, const TextStyle& style,
-                       std::vector<std::string>& left_out) {
-  const int most = style.columns > 0 ? style.columns : kTextColumns;
+/// Gives the bars what the other columns leave of `most`: nothing, or kLeastVaryBar to kVaryBar.
+void fit_bar(const TextTable& table, int most, TableParts& parts) {
+  const int longest = parts.bar + most - table.width();
+  parts.bar = longest < kLeastVaryBar ? 0 : std::min(longest, kVaryBar);
+}
+
+/// The table, no wider than `most` as far as it can be: first bars get shorter, then titles go over
+/// two lines, then the last numbers go from `parts` to `rest`.
+TextTable table_within(int most, const Varied& varied, TableParts& parts, const TextStyle& style,
+                       std::vector<const ShownNumber*>& rest) {
   TextTable table = table_of(varied, parts, style);
   if (table.width() <= most) return table;
-  table.fold_titles();
+  TableParts shorter = parts;
+  fit_bar(table, most, shorter);
+  if (shorter.bar > 0) return table_of(varied, shorter, style);
   const auto make = [&] {
     table = table_of(varied, parts, style);
     table.fold_titles();
   };
-  if (const int over = table.width() - most; over > 0) {
-    parts.bar = parts.bar - over >= kLeastVaryBar ? parts.bar - over : 0;
-    make();
-  }
+  parts.bar = 0;
+  make();
   while (table.width() > most && parts.numbers.size() > 1 && parts.numbers.back() != parts.barred) {
-    left_out.insert(left_out.begin(), std::string(parts.numbers.back()->column));
+    rest.insert(rest.begin(), parts.numbers.back());
     parts.numbers.pop_back();
     make();
   }
+  constexpr int kGap = 2;
+  parts.bar = most - table.width() - kGap;
+  if (parts.bar < kLeastVaryBar) return table;
+  parts.bar = std::min(parts.bar, kVaryBar);
+  make();
   return table;
+}
+
+/// One table, or where it would be wider than the terminal or than kTextColumns several, each with
+/// the values of its points and a part of their numbers.
+std::string tables_text(const Varied& varied, const TextStyle& style) {
+  const int most = style.columns > 0 ? style.columns : kTextColumns;
+  TableParts parts = parts_of(varied);
+  std::string out;
+  while (true) {
+    std::vector<const ShownNumber*> rest;
+    out += "\n" + table_within(most, varied, parts, style, rest).text(style);
+    if (rest.empty()) return out;
+    parts = {.numbers = std::move(rest), .ops = parts.ops, .bar = 0};
+  }
 }
 
 /// What the scenario says of itself, by the first answer that has it.
@@ -327,9 +352,6 @@ std::string exceeded_rows(const Varied& varied) {
 
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const Varied varied = by_operation(by_point);
-  TableParts parts = parts_of(varied);
-  std::vector<std::string> left_out;
-  const TextTable table = table_within(varied, parts, style, left_out);
   std::string errors;
   for (const VariedPoint& point : varied.points) {
     if (!point.ok()) {
@@ -340,14 +362,7 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
   if (const std::string about = about_of(varied); !about.empty())
     out += wrap(about, kTextColumns, 0) + "\n";
   if (const std::string over = exceeded_rows(varied); !over.empty()) out += over + ".\n";
-  out += "\n" + table.text(style);
-  if (!left_out.empty()) {
-    out += "\n" +
-           wrap(fmt::format("No room for: {}; --format csv and --report have them.",
-                            fmt::join(left_out, ", ")),
-                kTextColumns, 2) +
-           "\n";
-  }
+  out += tables_text(varied, style);
   if (all_alike(varied)) out += "\nNothing that this shows depends on it.\n";
   if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";
   if (!errors.empty()) out += "\nWithout an answer:\n" + errors;
