@@ -117,7 +117,7 @@ std::vector<CsvNumber> csv_numbers(const Varied& varied) {
 struct TableParts {
   std::vector<const ShownNumber*> numbers;
   bool ops = false;
-  std::string_view layout;
+  std::string_view layout{};
   const ShownNumber* barred = nullptr;
   double most = 0;  ///< of `barred`
   int bar = kVaryBar;
