@@ -19,7 +19,7 @@ std::string sentence(const InputProblem& problem) {
   std::string line = problem.file;
   if (!problem.pointer.empty()) line += "#" + problem.pointer.substr(0, kPointerLength);
   if (problem.pointer.size() > kPointerLength) line += "...";
-  line += ": found " + problem.found + "; allowed: " + problem.allowed;
+  line += ": found " + problem.all_found() + "; allowed: " + problem.allowed;
   if (!problem.nearest.empty()) line += ". Did you mean \"" + problem.nearest + "\"?";
   return printable(line);
 }
@@ -150,6 +150,19 @@ InputError told_of(const InputError& error, std::string_view told, std::string_v
       if (at != std::string::npos) part->replace(at, told.size(), written);
     }
   });
+}
+
+std::string InputProblem::all_found() const {
+  constexpr std::size_t kMostNamed = 19;
+  std::string out = found;
+  for (std::size_t i = 0; i < unknown_too.size() && i < kMostNamed; ++i) {
+    out += (i == 0 ? ", and also " : ", ") + unknown_too[i].pointer;
+    if (!unknown_too[i].nearest.empty()) out += " (" + in_quotes(unknown_too[i].nearest) + "?)";
+  }
+  if (unknown_too.size() > kMostNamed) {
+    out += " and " + std::to_string(unknown_too.size() - kMostNamed) + " more";
+  }
+  return out;
 }
 
 InputError::InputError(InputProblem problem, std::vector<InputProblem> also)

@@ -11,6 +11,13 @@
 
 namespace lockstep {
 
+/// A key of a document that no reader knows.
+struct UnknownKey {
+  std::string pointer;
+  std::string nearest;  ///< the key that was probably meant; empty: none is near
+  friend bool operator==(const UnknownKey&, const UnknownKey&) = default;
+};
+
 /// What was wrong, in parts. `file` and `allowed` are never empty.
 struct InputProblem {
   std::string file;     ///< as the person named it
@@ -18,6 +25,10 @@ struct InputProblem {
   std::string found;    ///< as JSON writes it: "\"fattree\"", "6", "an object"
   std::string allowed;  ///< the rule, not just the value
   std::string nearest;  ///< the name that was probably meant; empty: none is near
+  std::vector<UnknownKey> unknown_too{};  ///< of an unknown key: others of the same document
+
+  /// `found`, with the first of the others: `the unknown key "x", and also /levles ("levels"?)`.
+  [[nodiscard]] std::string all_found() const;
   friend bool operator==(const InputProblem&, const InputProblem&) = default;
 };
 
@@ -43,14 +54,22 @@ class InputError : public std::runtime_error {
   std::vector<InputProblem> also_;
 };
 
-/// The same mistakes as `tell`, which is called with each InputProblem, changes them.
+/// The same mistakes as `tell`, which is called with each InputProblem, changes them; of an unknown
+/// key beside another, which is one for `tell` too, it changes the pointer.
 template <class Tell>
 InputError retold(const InputError& error, const Tell& tell) {
-  InputProblem problem = error.problem();
-  tell(problem);
-  std::vector<InputProblem> also(error.also().begin(), error.also().end());
-  for (InputProblem& each : also) tell(each);
-  return InputError(std::move(problem), std::move(also));
+  const auto anew = [&tell](InputProblem problem) {
+    for (UnknownKey& key : problem.unknown_too) {
+      InputProblem other{problem.file, key.pointer, problem.found, problem.allowed, key.nearest};
+      tell(other);
+      key.pointer = std::move(other.pointer);
+    }
+    tell(problem);
+    return problem;
+  };
+  std::vector<InputProblem> also;
+  for (const InputProblem& each : error.also()) also.push_back(anew(each));
+  return InputError(anew(error.problem()), std::move(also));
 }
 
 /// The same mistake, told of the option that the person wrote: `told` is what changed the document

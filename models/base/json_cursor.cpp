@@ -144,14 +144,9 @@ std::size_t readings_of(const Json& root) {
 
 /// Throws for the first of these unknown keys, with the others beside it.
 [[noreturn]] void fail_unknown(const std::vector<InputProblem>& unknown) {
-  constexpr std::size_t kMostNamed = 20;
   InputProblem all = unknown.front();
-  for (std::size_t i = 1; i < unknown.size() && i < kMostNamed; ++i) {
-    all.found += (i == 1 ? ", and also " : ", ") + unknown[i].pointer;
-    if (!unknown[i].nearest.empty()) all.found += " (" + in_quotes(unknown[i].nearest) + "?)";
-  }
-  if (unknown.size() > kMostNamed) {
-    all.found += " and " + std::to_string(unknown.size() - kMostNamed) + " more";
+  for (std::size_t i = 1; i < unknown.size(); ++i) {
+    all.unknown_too.push_back({unknown[i].pointer, unknown[i].nearest});
   }
   throw InputError(std::move(all));
 }

@@ -64,18 +64,22 @@ std::string compact(double value) {
   return significant(value);
 }
 
-std::string duration_text(double seconds) {
-  struct TimeUnit {
-    double upto, divisor;
-    const char* name;
+TimeUnit duration_unit(double seconds) {
+  struct Size {
+    double upto;
+    TimeUnit unit;
   };
-  constexpr std::array kUnits{TimeUnit{1e-3, 1e-6, "us"}, TimeUnit{1, 1e-3, "ms"},
-                              TimeUnit{120, 1, "s"}, TimeUnit{7200, 60, "min"},
-                              TimeUnit{172800, 3600, "h"}};
-  for (const TimeUnit& unit : kUnits) {
-    if (seconds < unit.upto) return significant(seconds / unit.divisor) + " " + unit.name;
+  constexpr std::array kSizes{Size{1e-3, {1e-6, "us"}}, Size{1, {1e-3, "ms"}}, Size{120, {1, "s"}},
+                              Size{7200, {60, "min"}}, Size{172800, {3600, "h"}}};
+  for (const Size& size : kSizes) {
+    if (std::abs(seconds) < size.upto) return size.unit;
   }
-  return significant(seconds / 86400) + " days";
+  return {86400, "days"};
+}
+
+std::string duration_text(double seconds) {
+  const TimeUnit unit = duration_unit(seconds);
+  return fmt::format("{} {}", significant(seconds / unit.seconds), unit.name);
 }
 
 std::string error_text(double error) {

@@ -26,6 +26,13 @@ std::string significant(double value, int digits = 3);
 std::string plain_number(double value, int digits = 6);
 /// A large count with a letter for its size: "950", "26.5 k", "1.62 M", "4.21 B", "15.6 T".
 std::string compact(double value);
+/// A unit of time, as durations are printed.
+struct TimeUnit {
+  double seconds;
+  std::string_view name;
+};
+/// The one that a duration reads best in: us, ms, s, min, h or days, by its size without the sign.
+TimeUnit duration_unit(double seconds);
 /// A duration in the unit that reads best: "1.23 us", "45.6 ms", "6.72 s", "3.4 min", "2.1 h",
 /// "54.0 days".
 std::string duration_text(double seconds);

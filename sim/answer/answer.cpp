@@ -25,16 +25,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 /// Holds a claim of the scenario against the answer.
-void judge(const Scenario& scenario, Json& answer) {
-  if (!scenario.expect || scenario.expect->claim.empty()) return;
+template <class Expect>
+void judge(const std::optional<Expect>& expect, Json& answer) {
   std::vector<std::string> misses;
-  add_claim({scenario.expect->claim, scenario.expect->source, answer}, answer, misses);
-}
-
-void judge(const std::optional<BoundsExpectation>& expect, Json& answer) {
-  if (!expect) return;
-  std::vector<std::string> misses;
-  add_claim({expect->claim, expect->source, answer}, answer, misses);
+  judge_claim(expect, answer, misses);
 }
 
 /// Nothing where `question.go_on` said no on the way.
@@ -72,7 +66,7 @@ std::optional<ScenarioAnswer> of_job(ScenarioFile file, const WrittenScenario& w
     json = result_json(result);
   }
   if (!json) return std::nullopt;
-  judge(result.scenario, *json);
+  judge(result.scenario.expect, *json);
   return ScenarioAnswer(file.run ? AnswerKind::run : AnswerKind::step, *std::move(json));
 }
 
@@ -95,12 +89,12 @@ std::optional<ScenarioAnswer> of_rl(const ScenarioFile& file, const WrittenScena
   if (file.run) {
     std::optional<Json> json = of_run(scenario, *file.run, written, intervals, question);
     if (!json) return std::nullopt;
-    judge(training, *json);
+    judge(training.expect, *json);
     return ScenarioAnswer(AnswerKind::run, *std::move(json));
   }
   const std::optional<HashAnswer> draw = draw_of(training.fabric, training.nodes, training.node);
   Json json = rl_json(scenario, answer_rl(scenario), draw, written);
-  judge(training, json);
+  judge(training.expect, json);
   return ScenarioAnswer(AnswerKind::rl, std::move(json));
 }
 
@@ -280,9 +274,10 @@ std::optional<AssertedNumber> held_against(const Assertion& assertion, const Jso
     return AssertedNumber{number, missed_by(assertion, *number)};
   }
   if (!is_null_at(answer, assertion.field)) return std::nullopt;
+  std::string why = why_null(answer, assertion.field);
   return AssertedNumber{std::nullopt,
-                        fmt::format("{}: {} has no value{}", assertion.text, assertion.field,
-                                    why_null(answer, assertion.field))};
+                        fmt::format("{}: {} has no value{}", assertion.text, assertion.field, why),
+                        std::move(why)};
 }
 
 }  // namespace lockstep

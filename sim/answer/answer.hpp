@@ -108,6 +108,7 @@ std::optional<double> number_by_any_name(const nlohmann::ordered_json& answer,
 struct AssertedNumber {
   std::optional<double> value;      ///< by any name; nothing where the answer has null there
   std::optional<std::string> miss;  ///< why it is not kept: missed_by(), or that it has no value
+  std::string why_null{};           ///< where it has none: ": it is ...", behind "has no value"
 };
 /// Nothing where the answer has no such member, or one that is no number.
 std::optional<AssertedNumber> held_against(const Assertion& assertion,

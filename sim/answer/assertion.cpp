@@ -1,5 +1,6 @@
 #include "sim/answer/assertion.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -92,6 +93,10 @@ const nlohmann::ordered_json* member_at(const nlohmann::ordered_json& result,
     path = dot == std::string_view::npos ? std::string_view{} : path.substr(dot + 1);
   }
   return at;
+}
+
+std::string_view operator_text(Assertion::Operator op) {
+  return std::ranges::find(kOperators, op, &OperatorInfo::op)->text;
 }
 
 std::string_view assertion_form() {

@@ -19,6 +19,8 @@ struct Assertion {
   double bound = 0;
 };
 
+/// ">=", as it is written.
+std::string_view operator_text(Assertion::Operator op);
 /// Parses FIELD OPERATOR NUMBER; the operators are >= <= > < ==, the number may end in %. The field
 /// is a dotted path: "mfu", "power.facility_w", "waterfall.pipeline_bubble.share" (an element of a
 /// list by its name or its index). Nothing if the text is not of this form.

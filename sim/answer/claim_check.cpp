@@ -31,7 +31,12 @@ ClaimCheck::ClaimCheck(Claim claim, std::string source, const nlohmann::ordered_
       const std::vector<std::string> fields = number_fields(answer);
       fail(written, "a number of the answer's JSON", nearest_name(assertion->field, fields));
     }
-    bounds_.push_back({*assertion, number->value, std::move(number->miss)});
+    const nlohmann::ordered_json* const member = member_at(answer, assertion->field);
+    bounds_.push_back({.assertion = *assertion,
+                       .value = number->value,
+                       .miss = std::move(number->miss),
+                       .why_null = std::move(number->why_null),
+                       .is_flag = member != nullptr && member->is_boolean()});
   }
 }
 
@@ -43,10 +48,14 @@ std::vector<std::string> ClaimCheck::misses() const {
   return lines;
 }
 
-void add_claim(const ClaimCheck& claim, nlohmann::ordered_json& answer,
-               std::vector<std::string>& misses) {
-  answer["claim"] = Value(claim_fields().values(claim)).json();
-  for (std::string& line : claim.misses()) misses.push_back(std::move(line));
+std::unique_ptr<const ClaimCheck> judge_claim(const Claim& claim, const std::string& source,
+                                              nlohmann::ordered_json& answer,
+                                              std::vector<std::string>& misses) {
+  if (claim.empty()) return nullptr;
+  auto check = std::make_unique<const ClaimCheck>(claim, source, answer);
+  answer["claim"] = Value(claim_fields().values(*check)).json();
+  for (std::string& line : check->misses()) misses.push_back(std::move(line));
+  return check;
 }
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 /// A claim of a scenario, held against the answer that a command gives.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ class ClaimCheck {
     Assertion assertion;
     std::optional<double> value;  ///< nothing where the answer has null
     std::optional<std::string> miss;
+    std::string why_null;  ///< of null, ": it is ..."
+    bool is_flag = false;  ///< a truth value of the answer, 0 or 1 in `value`
   };
   [[nodiscard]] const Claim& claim() const { return claim_; }
   [[nodiscard]] const std::string& source() const { return source_; }
@@ -36,8 +39,17 @@ class ClaimCheck {
   std::vector<Bound> bounds_;
 };
 
-/// Adds the JSON's "claim", and what it misses.
-void add_claim(const ClaimCheck& claim, nlohmann::ordered_json& answer,
-               std::vector<std::string>& misses);
+/// Holds a claim against an answer: adds "claim" to its JSON, and a line for each bound that is
+/// not kept to `misses`. Null for an empty claim. Throws as ClaimCheck does.
+std::unique_ptr<const ClaimCheck> judge_claim(const Claim& claim, const std::string& source,
+                                              nlohmann::ordered_json& answer,
+                                              std::vector<std::string>& misses);
+/// The same of a scenario's "expect", whichever kind of scenario has it.
+template <class Expect>
+std::unique_ptr<const ClaimCheck> judge_claim(const std::optional<Expect>& expect,
+                                              nlohmann::ordered_json& answer,
+                                              std::vector<std::string>& misses) {
+  return expect ? judge_claim(expect->claim, expect->source, answer, misses) : nullptr;
+}
 
 }  // namespace lockstep

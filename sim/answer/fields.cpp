@@ -52,6 +52,14 @@ constexpr std::array kNameEnds{
     NameEnd{"_s", "s"},
 };
 
+/// What the end of a number's name says.
+std::string_view name_unit(std::string_view name) {
+  for (const NameEnd& known : kNameEnds) {
+    if (name.ends_with(known.end)) return known.unit;
+  }
+  return {};
+}
+
 Json value_type(const FieldInfo& field) {
   const auto type = [&](const char* name) -> Json {
     if (!field.nullable) return {{"type", name}};
@@ -93,10 +101,7 @@ std::string described(const FieldInfo& field) {
 
 std::string_view FieldInfo::unit() const {
   if (!is_number() && kind != FieldKind::numbers && kind != FieldKind::named_numbers) return {};
-  for (const NameEnd& known : kNameEnds) {
-    if (name.ends_with(known.end)) return known.unit;
-  }
-  return {};
+  return name_unit(name);
 }
 
 std::string FieldInfo::title() const {
@@ -125,6 +130,14 @@ const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view pa
     return field_at(field.members, rest);
   }
   return nullptr;
+}
+
+std::string_view unit_at(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  const std::string_view own = name_unit(path.substr(dot + 1));
+  if (!own.empty() || dot == std::string_view::npos) return own;
+  const std::string_view around = path.substr(0, dot);
+  return name_unit(around.substr(around.rfind('.') + 1));
 }
 
 nlohmann::ordered_json object_schema(std::span<const FieldInfo> fields) {

@@ -239,6 +239,9 @@ class FieldTable {
 
 /// The member that a dotted path ends at; elements of lists are skipped. Null: none has that name.
 const FieldInfo* field_at(std::span<const FieldInfo> fields, std::string_view path);
+/// The unit of the number that a dotted path ends at: what the end of its name says, as
+/// FieldInfo::unit() does, else that of the member around it ("p99" of "ttft_s" is in "s").
+std::string_view unit_at(std::string_view path);
 
 /// The schema of an object with these members and no others.
 nlohmann::ordered_json object_schema(std::span<const FieldInfo> fields);

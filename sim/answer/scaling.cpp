@@ -104,7 +104,7 @@ void simulate_point(const Scenario& scenario, bool allow_oom, ScalingPoint& out,
 /// Where, what and what instead, of a size that cannot be.
 std::string one_line(const InputError& error) {
   const InputProblem& problem = error.problem();
-  return fmt::format("{}: found {}; allowed: {}", problem.pointer.substr(1), problem.found,
+  return fmt::format("{}: found {}; allowed: {}", problem.pointer.substr(1), problem.all_found(),
                      problem.allowed);
 }
 

@@ -110,7 +110,8 @@ void add_engines(ServingChanges& out, const ServingSpec& serving, const PresetSt
     if (!engine_preset(presets, name).serving) continue;
     std::vector<std::string> sets;
     for (const ServingPool& pool : serving.pools) {
-      if (pool.engine.name != name) sets.push_back(pool_path(pool, "engine") + "=" + name);
+      // The name alone would take along what the scenario changes of the engine.
+      if (pool.engine.name != name) sets.push_back(pool_path(pool, "engine.preset") + "=" + name);
     }
     if (sets.empty()) continue;
     out.push_back({.words = fmt::format("engine {} -> {}", serving.pools.front().engine.name, name),

@@ -14,6 +14,7 @@
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/lockstep/run/figure_text.hpp"
 
 namespace lockstep {
 namespace {
@@ -184,7 +185,8 @@ TEST_CASE("claims: the answer ends with the sentence, the verdict, the reason an
   REQUIRE(at != std::string::npos);
   CHECK(ran.out.find("\"HDR InfiniBand runs at 400 Gb/s.\" This does not hold.", at) !=
         std::string::npos);
-  CHECK(ran.out.find("hardware.nic_bytes_per_s==25e9: it is 25.0 GB/s", at) != std::string::npos);
+  CHECK(ran.out.find("hardware.nic_bytes_per_s == 25 GB/s: it is 25.0 GB/s", at) !=
+        std::string::npos);
 }
 
 TEST_CASE("claims: a figure has four digits, groups of three and the unit of its field") {
@@ -193,17 +195,62 @@ TEST_CASE("claims: a figure has four digits, groups of three and the unit of its
       nlohmann::json::parse(answer_of(file, "json").out).at("tokens_per_s").get<double>();
   REQUIRE(speed > 1e6);
   REQUIRE(speed < 9.99e6);
-  const std::string said =
-      "tokens_per_s>=3.4e6: it is " + grouped(1000 * std::round(speed / 1000)) + " tokens/s\n";
+  const std::string said = "tokens_per_s >= 3,400,000 tokens/s: it is " +
+                           grouped(1000 * std::round(speed / 1000)) + " tokens/s\n";
   CHECK_MESSAGE(answer_of(file, "table").out.find(said) != std::string::npos, said);
-  CHECK(small_job(R"({"that": ["gpus==8"]})").out.find("gpus==8: it is 8\n") != std::string::npos);
+  CHECK(small_job(R"({"that": ["gpus==8"]})").out.find("gpus == 8: it is 8\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("claims: figures and bounds are in the unit of their field, with a prefix that suits") {
+  struct Told {
+    std::string path;
+    double value;
+    std::string figure, bound;
+  };
+  const std::vector<Told> all{
+      {"site_peak_w", 149.26e6, "149.3 MW", "149.26 MW"},
+      {"site_excess_w", -5740, "-5,740 W", "-5,740 W"},
+      {"site_excess_w", -57'400, "-57.40 kW", "-57.4 kW"},
+      {"site_excess_w", 0, "0 W", "0 W"},
+      {"time_to_train_s", 5'184'000, "60.0 days", "60 days"},
+      {"ttft_s.p99", 0.25, "250 ms", "250 ms"},
+      {"power.bill.capital_machines_usd", 325e6, "325 M USD", "325 M USD"},
+      {"price_usd", 1200, "1,200 USD", "1,200 USD"},
+      {"usd_per_gpu_hour", 2.5, "2.500 USD/h", "2.5 USD/h"},
+      {"hardware.hbm_bytes_per_s", 3.35e12, "3.35 TB/s", "3.35 TB/s"},
+      {"hardware.peak_flops", 5.936e20, "593.6 EFLOP/s", "593.6 EFLOP/s"},
+      {"energy_j", 7.2e9, "2.00 MWh", "2 MWh"},
+      {"joules_per_token", 1.25, "1.250 J", "1.25 J"},
+      {"gpu_hours", 1.5e6, "1.50 M GPU-hours", "1.5 M GPU-hours"},
+      {"stages.0.memory.weights_gib", 131, "131 GiB", "131 GiB"},
+      {"mfu", 0.413, "41.3 %", "41.3 %"},
+      {"goodput", 0.9995, "99.95 %", "99.95 %"},
+      {"recorded.wait_error", -0.0003, "-0.0300 %", "-0.03 %"},
+      {"goodput_requests_per_s", 12.5, "12.50 requests/s", "12.5 requests/s"},
+      {"gpus", 16'384, "16,384", "16,384"}};
+  for (const Told& told : all) {
+    CAPTURE(told.path);
+    CHECK(figure_text(told.path, told.value) == told.figure);
+    CHECK(bound_text(told.path, told.value) == told.bound);
+  }
+}
+
+TEST_CASE("claims: truth values are yes and no, and a missed share is off by points") {
+  const Ran ran = small_job(R"({"that": ["memory_fits==0", "mfu>=200 %", "step_s>=60"]})");
+  CHECK(ran.exit == Exit::assertion_missed);
+  CHECK(ran.out.find("NOT met: memory_fits == no: it is yes\n") != std::string::npos);
+  CHECK(ran.out.find("NOT met: mfu >= 200 %: it is ") != std::string::npos);
+  CHECK(ran.out.find(" points below\n") != std::string::npos);
+  CHECK(ran.out.find("NOT met: step_s >= 60 s: it is ") != std::string::npos);
+  CHECK(ran.err.find("expectation missed: step_s>=60: step_s is ") != std::string::npos);
 }
 
 TEST_CASE("expect.that: a missed bound is printed, in JSON too, and gives exit status 1") {
   const std::string expect = R"({"that": ["gpus==8", "mfu>0.99"]})";
   const Ran table = small_job(expect);
   CHECK(table.exit == Exit::assertion_missed);
-  CHECK(table.out.find("NOT met: mfu>0.99: mfu is ") != std::string::npos);
+  CHECK(table.out.find("NOT met: mfu > 99 %: it is ") != std::string::npos);
   CHECK(table.err.starts_with("expectation missed: mfu>0.99: mfu is "));
   const Ran json = small_job(expect, "json");
   CHECK(json.exit == Exit::assertion_missed);
@@ -239,13 +286,14 @@ TEST_CASE("expect.that: a queue keeps or misses bounds on its waits, in every fo
                                             "all.wait_s.most<=3600"], "source": "by hand"})");
   CHECK_MESSAGE(kept.exit == Exit::ok, kept.err);
   CHECK(kept.err.empty());
-  CHECK(kept.out.find("\nExpected (by hand)\n  wait_mean_s==1800: it is 30.0 min\n") !=
+  CHECK(kept.out.find("\nExpected (by hand)\n  wait_mean_s == 30 min: it is 30.0 min\n") !=
         std::string::npos);
-  CHECK(kept.out.find("utilisation==100 %: it is 100.0 %\n") != std::string::npos);
+  CHECK(kept.out.find("utilisation == 100 %: it is 100.0 %\n") != std::string::npos);
   const std::string expect = R"({"that": ["jobs==2", "wait_mean_s<60"]})";
   const Ran table = small_queue(expect);
   CHECK(table.exit == Exit::assertion_missed);
-  CHECK(table.out.find("NOT met: wait_mean_s<60: wait_mean_s is ") != std::string::npos);
+  CHECK(table.out.find("NOT met: wait_mean_s < 60 s: it is 30.0 min, 29.0 min above (2,900 %)\n") !=
+        std::string::npos);
   CHECK(table.err.starts_with("expectation missed: wait_mean_s<60: wait_mean_s is "));
   const Ran json = small_queue(expect, "json");
   CHECK(json.exit == Exit::assertion_missed);
@@ -273,6 +321,8 @@ TEST_CASE("expect.that, --assert: a bound on a mean of no jobs is missed, and wh
   CHECK(table.exit == Exit::assertion_missed);
   CHECK(table.err.starts_with("assertion missed: completion_mean_s<1e9: " + why));
   CHECK(table.err.find("expectation missed: makespan_s<1e9: makespan_s has no value: ") !=
+        std::string::npos);
+  CHECK(table.out.find("NOT met: makespan_s < 11574.1 days: it has no value: it is ") !=
         std::string::npos);
   CHECK(table.out.find("at least 15.0 min on average") != std::string::npos);
   CHECK(table.out.find("-: no job has ended") != std::string::npos);
@@ -311,7 +361,7 @@ TEST_CASE("expect.that: a service keeps or misses bounds on what its requests se
       "that": ["served==50", "ttft_s.p50<1", "tpot_p99_s<1", "waterfall.idle.share>0"]})");
   CHECK_MESSAGE(kept.exit == Exit::ok, kept.err);
   CHECK(kept.out.find("\nClaim\n  \"One GPU serves this.\" This holds.\n  It idles.\n"
-                      "  served==50: it is 50\n") != std::string::npos);
+                      "  served == 50: it is 50\n") != std::string::npos);
   const Ran json = small_service(R"({"that": ["ttft_mean_s<1e-6"]})", "json");
   CHECK(json.exit == Exit::assertion_missed);
   CHECK(json.err.starts_with("expectation missed: ttft_mean_s<1e-6: ttft_mean_s is "));

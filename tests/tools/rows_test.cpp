@@ -529,6 +529,21 @@ TEST_CASE("progress: says how far it is and what is left") {
   CHECK(progress_text("rows", 480, 480, 30) == "rows 480 of 480, 100 %, 00:00 left");
 }
 
+TEST_CASE("progress: what is made within something else says so") {
+  std::ostringstream out;
+  const auto told = [&out] {
+    Progress progress(out, "layouts", 10, false);
+    progress.update(5, 10);
+    return progress.text();
+  };
+  {
+    const ProgressWithin within("point 2 of 3");
+    CHECK(told().starts_with("point 2 of 3: layouts 5 of 10, 50 %"));
+  }
+  CHECK(told().starts_with("layouts 5 of 10, 50 %"));
+  CHECK(out.str().empty());
+}
+
 TEST_CASE("progress: nothing is written where no terminal shows it") {
   std::ostringstream out;
   {

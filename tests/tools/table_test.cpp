@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <doctest/doctest.h>
 #include <numeric>
+#include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -30,6 +33,7 @@ TEST_CASE("duration_text: the unit changes exactly where the next one starts") {
   CHECK(duration_text(120) == "2.00 min");
   CHECK(duration_text(7200) == "2.00 h");
   CHECK(duration_text(172800) == "2.00 days");
+  CHECK(duration_text(-7200) == "-2.00 h");
 }
 
 TEST_CASE("compact: thousands, millions, billions and trillions by letter") {
@@ -88,6 +92,42 @@ TEST_CASE("wrap: no line's text is wider than asked, and later lines are indente
   CHECK(wrap("one two three four", 9, 2) == "one two\n  three\n  four");
   CHECK(wrap("short", 9, 2) == "short");
   CHECK(wrap("", 9, 2).empty());
+  CHECK(wrap("one two three four", 12, 6) == "one two\n      three\n      four");
+  CHECK(wrap("one two three", 12, 2, 6) == "one\n  two three");
+  CHECK(wrap("  one", 12, 2) == "one");
+  CHECK(wrap("a-word-that-is-wider it", 12, 2) == "a-word-that-is-wider\n  it");
+}
+
+TEST_CASE("wrap: no line of a random text passes the width, and none could take the next word") {
+  constexpr std::string_view kLetters = "abcdefgh-.,()0123456789";
+  std::mt19937 random(7);
+  const auto below = [&random](std::uint32_t end) { return static_cast<int>(random() % end); };
+  for (int run = 0; run < 200; ++run) {
+    const int width = 30 + below(71), indent = below(12), at = below(16);
+    CAPTURE(width);
+    CAPTURE(indent);
+    CAPTURE(at);
+    std::string text;
+    for (int word = 0; word < 60; ++word) {
+      if (word > 0) text += ' ';
+      for (int letters = 1 + below(14); letters > 0; --letters)
+        text += kLetters[random() % kLetters.size()];
+    }
+    std::istringstream lines(std::string(static_cast<std::size_t>(at), '>') +
+                             wrap(text, width, indent, at));
+    std::string joined, line;
+    int before = 0;
+    for (bool first = true; std::getline(lines, line); first = false) {
+      CHECK(text_width(line) <= width);
+      const std::string words = line.substr(static_cast<std::size_t>(first ? at : indent));
+      CHECK(words.front() != ' ');
+      const bool fits = before + 1 + static_cast<int>(words.find(' ')) <= width;
+      if (!first && words.find(' ') != std::string::npos) CHECK_FALSE(fits);
+      joined += (first ? "" : " ") + words;
+      before = text_width(line);
+    }
+    CHECK(joined == text);
+  }
 }
 
 TEST_CASE("TextTable: numbers right, text left, no blanks at line ends") {
@@ -139,6 +179,18 @@ TEST_CASE("TextTable: a last column of sentences goes on below itself") {
   int count = 0;
   for (std::string line; std::getline(lines, line); ++count) CHECK(text_width(line) <= 100);
   CHECK(count == 5);  // the title, and 60 words of which 18 are in a line of 92
+}
+
+TEST_CASE("TextTable: a title that is wider than its cells goes over two lines") {
+  TextTable table({{"cluster.nodes"}, {"tokens/s/GPU"}, {"whole training"}, {"n"}});
+  table.add({"1024", "148", "74.5 days", "1"});
+  CHECK(table.width(0) == 13 + 2 + 12 + 2 + 14 + 2 + 1);
+  table.fold_titles();
+  CHECK(table.text({}, 0) ==
+        "cluster.  tokens      whole\n"
+        "   nodes  /s/GPU   training  n\n"
+        "    1024     148  74.5 days  1\n");
+  CHECK(table.width(0) == 8 + 2 + 6 + 2 + 9 + 2 + 1);
 }
 
 TEST_CASE("csv_line: quotes what RFC 4180 wants quoted") {

@@ -21,7 +21,7 @@ nlohmann::ordered_json failure_json(const Failure& failure) {
   using Json = nlohmann::ordered_json;
   Json found, allowed, nearest;
   if (failure.problem) {
-    found = failure.problem->found;
+    found = failure.problem->all_found();
     allowed = failure.problem->allowed;
     if (!failure.problem->nearest.empty()) nearest = failure.problem->nearest;
   }
@@ -36,7 +36,7 @@ nlohmann::ordered_json failure_json(const Failure& failure) {
   Json also = Json::array();
   for (const InputProblem& other : failure.also) {
     also.push_back({{"place", place_in_file(other)},
-                    {"found", other.found},
+                    {"found", other.all_found()},
                     {"allowed", other.allowed},
                     {"nearest", other.nearest.empty() ? Json() : Json(other.nearest)}});
   }

@@ -113,7 +113,7 @@ std::string help_of(const OptionSpec& option) {
   if (!option.argument.empty()) head += fmt::format(" {}", option.argument);
   if (option.repeatable) head += "   (may be repeated)";
   std::string out = head + "\n" + std::string(kIndent, ' ') +
-                    wrap(option.text, kTextColumns - kIndent, kIndent) + "\n";
+                    wrap(option.text, kTextColumns, kIndent, kIndent) + "\n";
   if (!option.example.empty()) {
     out += fmt::format("{:{}}Example: {}\n", "", kIndent, option.example);
   }

@@ -19,6 +19,7 @@ struct TerminalLine {
   std::mutex drawing;
   int counted = 0;                      ///< lines of a Progress that are on it
   std::vector<const Progress*> untold;  ///< that do not show themselves
+  std::string within;                   ///< of a ProgressWithin: "point 3 of 8: "
 };
 TerminalLine& terminal_line() {
   static TerminalLine line;
@@ -41,9 +42,9 @@ Progress::Progress(std::ostream& out, std::string what, std::size_t total, bool 
       shown_(shown),
       start_(Clock::now()),
       drawn_(start_) {
-  if (shown_) return;
   const std::scoped_lock line(terminal_line().drawing);
-  terminal_line().untold.push_back(this);
+  what_.insert(0, terminal_line().within);
+  if (!shown_) terminal_line().untold.push_back(this);
 }
 
 Progress::~Progress() {
@@ -97,6 +98,17 @@ void Progress::draw(double done, Clock::time_point now) {
   out_ << "\r\033[2K" << progress_text(what_, done, total_, elapsed) << std::flush;
   drawn_ = now;
   visible_ = true;
+}
+
+ProgressWithin::ProgressWithin(std::string_view whole) {
+  const std::scoped_lock line(terminal_line().drawing);
+  before_ = terminal_line().within;
+  terminal_line().within = fmt::format("{}{}: ", before_, whole);
+}
+
+ProgressWithin::~ProgressWithin() {
+  const std::scoped_lock line(terminal_line().drawing);
+  terminal_line().within = before_;
 }
 
 void ProgressInTurn::update(std::size_t done, std::size_t total) {

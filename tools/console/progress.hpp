@@ -54,6 +54,19 @@ class Progress {
   bool visible_ = false;
 };
 
+/// While it lives, a Progress that is made says before its count what it is within:
+/// "point 3 of 8: layouts 120 of 814".
+class ProgressWithin {
+ public:
+  explicit ProgressWithin(std::string_view whole);
+  ~ProgressWithin();
+  ProgressWithin(const ProgressWithin&) = delete;
+  ProgressWithin& operator=(const ProgressWithin&) = delete;
+
+ private:
+  std::string before_;
+};
+
 /// A line of progress for simulations that follow each other, each with a count of its own.
 class ProgressInTurn {
  public:

@@ -68,6 +68,38 @@ int columns_of_terminal() {
   return std::max<int>(kFewest, size.ws_col);
 }
 
+std::vector<std::string> lines_of(const std::string& title) {
+  std::vector<std::string> lines(1);
+  for (const char c : title) {
+    if (c == '\n') {
+      lines.emplace_back();
+    } else {
+      lines.back() += c;
+    }
+  }
+  return lines;
+}
+
+int title_width(const std::string& title) {
+  int width = 0;
+  for (const std::string& line : lines_of(title)) width = std::max(width, text_width(line));
+  return width;
+}
+
+/// Over two lines, the wider of them as narrow as can be; as it is where there is no place to
+/// break.
+std::string folded(const std::string& title) {
+  std::string best = title;
+  for (std::size_t at = 1; at + 1 < title.size(); ++at) {
+    const bool behind = title[at] == '.', instead = title[at] == ' ';
+    if (!behind && !instead && title[at] != '/') continue;
+    const std::string folds = title.substr(0, behind ? at + 1 : at) + '\n' +
+                              title.substr(behind || instead ? at + 1 : at);
+    if (title_width(folds) < title_width(best)) best = folds;
+  }
+  return best;
+}
+
 std::string trimmed_right(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -140,23 +172,26 @@ int text_width(std::string_view text) {
   }));
 }
 
-std::string wrap(std::string_view whole, int width, int indent) {
+std::string wrap(std::string_view whole, int width, int indent, int at) {
   const std::string line = terminal_line(whole);
   std::string_view text = line;
   std::string out;
-  int column = 0;
+  int column = at;
+  bool begun = false;  // a word stands in this line
   while (!text.empty()) {
     const std::size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
-    if (column > 0 && column + 1 + text_width(word) > width) {
+    if (begun && column + 1 + text_width(word) > width) {
       out += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-      column = 0;
-    } else if (column > 0) {
+      column = indent;
+      begun = false;
+    } else if (begun) {
       out += ' ';
       ++column;
     }
     out += word;
     column += text_width(word);
+    begun = begun || !word.empty();
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
@@ -164,13 +199,13 @@ std::string wrap(std::string_view whole, int width, int indent) {
 
 std::string labelled_line(std::string_view label, int columns, std::string_view text) {
   return fmt::format("  {:<{}}{}\n", label, columns,
-                     wrap(text, kTextColumns - columns - 2, columns + 2));
+                     wrap(text, kTextColumns, columns + 2, columns + 2));
 }
 
 std::string assumed_lines(std::span<const std::string> assumptions, const TextStyle& style) {
   std::string out;
   for (const std::string& assumed : assumptions) {
-    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns - 4, 4)) + "\n";
+    out += style.dim("  " + wrap("assumed: " + assumed, kTextColumns, 4, 2)) + "\n";
   }
   return out;
 }
@@ -186,7 +221,7 @@ std::vector<int> TextTable::widths_within(int most, bool cuts) const {
   constexpr std::size_t kFewest = 2;
   std::vector<int> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    int width = text_width(columns_[c].title);
+    int width = title_width(columns_[c].title);
     for (const auto& row : rows_) width = std::max(width, text_width(row[c]));
     widths.push_back(width);
   }
@@ -211,6 +246,22 @@ std::vector<int> TextTable::widths_within(int most, bool cuts) const {
   return widths;
 }
 
+void TextTable::fold_titles() {
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    int cells = 0;
+    for (const auto& row : rows_) cells = std::max(cells, text_width(row[c]));
+    std::string& title = columns_[c].title;
+    if (title_width(title) > cells && title.find('\n') == std::string::npos) title = folded(title);
+  }
+}
+
+int TextTable::width(int indent) const {
+  int widest = 0;
+  for (const std::string& line : lines_of(text({}, indent)))
+    widest = std::max(widest, text_width(line));
+  return widest;
+}
+
 std::string TextTable::text(const TextStyle& style, int indent) const {
   const bool cuts = style.columns > 0;
   const std::vector<int> widths =
@@ -224,12 +275,25 @@ std::string TextTable::text(const TextStyle& style, int indent) const {
     for (std::size_t c = 0; c < widths.size(); ++c) {
       if (c > 0) joined += "  ";
       const bool goes_on = wraps && c + 1 == widths.size();
-      joined += goes_on ? wrap(cell(c), widths[c], before)
+      joined += goes_on ? wrap(cell(c), before + widths[c], before, before)
                         : padded(cut(cell(c), widths[c], style), widths[c], columns_[c].align);
     }
     return trimmed_right(std::move(joined));
   };
-  std::string out = style.dim(line([&](std::size_t c) { return columns_[c].title; })) + "\n";
+  std::vector<std::vector<std::string>> titles;
+  std::size_t lines = 1;
+  for (const Column& column : columns_) {
+    titles.push_back(lines_of(column.title));
+    lines = std::max(lines, titles.back().size());
+  }
+  std::string out;
+  for (std::size_t left = lines; left > 0; --left) {
+    // The last lines stand beside each other.
+    const auto title = [&](std::size_t c) {
+      return left > titles[c].size() ? std::string() : titles[c][titles[c].size() - left];
+    };
+    out += style.dim(line(title)) + "\n";
+  }
   for (const auto& row : rows_) out += line([&](std::size_t c) { return row[c]; }) + "\n";
   return out;
 }

@@ -37,9 +37,10 @@ std::string terminal_line(std::string_view text);
 std::string bar(double share, int width, const TextStyle& style);
 /// Columns that the text takes on a terminal (UTF-8 counted by code point).
 int text_width(std::string_view text);
-/// The text as one terminal_line(), broken at spaces so that no line's text is wider than `width`;
-/// lines after the first begin with `indent` spaces.
-std::string wrap(std::string_view whole, int width, int indent);
+/// The text as one terminal_line(), broken at spaces so that no line reaches beyond `width`
+/// columns, unless one word does. The first begins `at` a column that something stands before, the
+/// others with `indent` spaces. Blanks that the text begins with are left out.
+std::string wrap(std::string_view whole, int width, int indent, int at = 0);
 /// "  label   text", the text in a column of its own behind `columns` for labels.
 std::string labelled_line(std::string_view label, int columns, std::string_view text);
 /// "  assumed: TEXT" of each, wrapped and dim.
@@ -53,7 +54,7 @@ class TextTable {
  public:
   enum class Align : unsigned char { left, right };
   struct Column {
-    std::string title;
+    std::string title;  ///< may have several lines
     Align align = Align::right;
     bool wraps = false;  ///< of the last column: sentences
   };
@@ -62,7 +63,12 @@ class TextTable {
   /// Requires one cell per column; each is shown as one terminal_line().
   void add(std::vector<std::string> cells);
   [[nodiscard]] std::size_t rows() const { return rows_.size(); }
-  /// The table, each line indented by `indent` and ended by a newline; a title line first.
+  /// Breaks each title that is wider than its cells in two, behind a dot or at a blank or a slash,
+  /// where that leaves it narrowest.
+  void fold_titles();
+  /// Of its widest line, where nothing cuts it.
+  [[nodiscard]] int width(int indent = 2) const;
+  /// The table, each line indented by `indent` and ended by a newline; the titles first.
   [[nodiscard]] std::string text(const TextStyle& style, int indent = 2) const;
 
  private:

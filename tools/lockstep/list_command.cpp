@@ -156,7 +156,7 @@ std::string rows_table(const std::vector<PresetRow>& rows) {
     const std::string body = row.value.size() <= kLongValue
                                  ? remark
                                  : row.value + (remark.empty() ? "" : " (" + remark + ")");
-    out += head + wrap(body, std::max(30, kTextColumns - left), left);
+    out += head + wrap(body, std::max(30 + left, kTextColumns), left, left);
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

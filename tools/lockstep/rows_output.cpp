@@ -194,7 +194,7 @@ std::string rankings_table(const RowSummary& summary, const TextStyle& style) {
 std::string skipped_lines(const RowSummary& summary) {
   std::string out;
   for (const auto& [reason, count] : summary.skipped_for) {
-    out += fmt::format("{:>6}  {}\n", count, wrap(reason, 92, 8));
+    out += fmt::format("{:>6}  {}\n", count, wrap(reason, kTextColumns, 8, 8));
   }
   return out.empty() ? out : "\nnot simulated:\n" + out;
 }

@@ -178,22 +178,16 @@ Exit run_campaign(const PresetStore& presets, const RunWork& work, const Written
 
   nlohmann::ordered_json json = campaign_json(result);
   std::vector<std::string> misses = all_missed(assertions, json);
-  std::optional<ClaimCheck> claim;
-  if (scenario.expect && !scenario.expect->claim.empty()) {
-    claim.emplace(scenario.expect->claim, scenario.expect->source, json);
-    add_claim(*claim, json, misses);
-  }
+  const auto claim = judge_claim(scenario.expect, json, misses);
   std::optional<Behind> behind;
   // Without a trajectory there are no figures.
   if (reports && result.summary.trajectories > 0) {
     behind.emplace(scenario.file, ScenarioAnswer(AnswerKind::run, json), presets);
   }
-  write_files(result, options, behind ? &*behind : nullptr, claim ? &*claim : nullptr);
+  write_files(result, options, behind ? &*behind : nullptr, claim.get());
   warn_of_old_names(assertions, json, console);
   const TextStyle style = output_style(options, console);
-  const auto table = [&] {
-    return campaign_table(result, style) + (claim ? claim_text(*claim, style) : "");
-  };
+  const auto table = [&] { return campaign_table(result, style) + claim_text(claim.get(), style); };
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(campaign_csv(result))
                                  : Answer::terminal(table()),

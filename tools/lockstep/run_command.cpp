@@ -254,11 +254,10 @@ constexpr CommandSpec kRunSpec{
 };
 
 Answer formatted(const RunResult& result, const nlohmann::ordered_json& json,
-                 const std::optional<ClaimCheck>& claim, const std::string& format,
-                 const TextStyle& style) {
+                 const ClaimCheck* claim, const std::string& format, const TextStyle& style) {
   if (format == "json") return JsonText(json);
   if (format == "csv") return result_csv(result);
-  return Answer::terminal(result_table(result, style) + (claim ? claim_text(*claim, style) : ""));
+  return Answer::terminal(result_table(result, style) + claim_text(claim, style));
 }
 
 void write_svg(const std::string& path, const RunResult& result) {
@@ -398,7 +397,7 @@ bool expected_to_fit(const Scenario& scenario) { return !scenario.expect || scen
 /// What is said of a step beside its table.
 struct StepVerdict {
   nlohmann::ordered_json json;  ///< null where nothing needs it
-  std::optional<ClaimCheck> claim;
+  std::unique_ptr<const ClaimCheck> claim;
   std::vector<std::string> misses;
 };
 
@@ -409,10 +408,7 @@ StepVerdict judge_step(const RunResult& result, const std::vector<Assertion>& as
   StepVerdict verdict;
   if (prints_json || !assertions.empty() || claims) verdict.json = result_json(result);
   verdict.misses = all_missed(assertions, verdict.json);
-  if (claims) {
-    verdict.claim.emplace(scenario.expect->claim, scenario.expect->source, verdict.json);
-    add_claim(*verdict.claim, verdict.json, verdict.misses);
-  }
+  verdict.claim = judge_claim(scenario.expect, verdict.json, verdict.misses);
   if (!expected_to_fit(scenario) && result.memory.fits) {
     verdict.misses.emplace_back("expectation missed: the job fits in memory");
   }
@@ -448,11 +444,11 @@ Exit run_step(const ParsedOptions& options, const AnswerOptions& wanted, const P
   predict_step(options, presets, result, console);
   if (exports_trace(options)) note_trace(result.scenario);
   const StepVerdict verdict = judge_step(result, wanted.assertions, wanted.format == "json");
-  write_step_files(options, presets, result, verdict.claim ? &*verdict.claim : nullptr);
+  write_step_files(options, presets, result, verdict.claim.get());
   warn_of_old_names(wanted.assertions, verdict.json, console);
-  write_output(
-      formatted(result, verdict.json, verdict.claim, wanted.format, output_style(options, console)),
-      options, console);
+  write_output(formatted(result, verdict.json, verdict.claim.get(), wanted.format,
+                         output_style(options, console)),
+               options, console);
   return report_misses(verdict.misses, console);
 }
 

@@ -147,7 +147,7 @@ std::string events_text(const CongestionReport& report) {
   if (report.events.empty()) return {};
   std::string out = "  events\n";
   for (const EventOutcome& event : report.events) {
-    out += "    " + wrap(event_text(event), 96, 6) + "\n";
+    out += "    " + wrap(event_text(event), kTextColumns, 6, 4) + "\n";
   }
   return out + "\n";
 }
@@ -227,14 +227,15 @@ std::string table_text(const SharedScenario& scenario, const SharedResult& resul
   std::string out = style.bold(scenario.file) + "\n";
   if (power) {
     const std::string warning = limit_warning(power->peak, *scenario.power);
-    if (!warning.empty()) out += "  " + wrap("Power limit " + warning, 98, 2) + "\n";
+    if (!warning.empty()) out += "  " + wrap("Power limit " + warning, kTextColumns, 2, 2) + "\n";
   }
-  if (!scenario.about.empty()) out += "  " + wrap(scenario.about, 98, 2) + "\n";
+  if (!scenario.about.empty()) out += "  " + wrap(scenario.about, kTextColumns, 2, 2) + "\n";
   out += "  " + report.fabric + "\n\n" + jobs_table(result, style) + "\n" +
          shared_power_text(scenario, power, style) + hash_lines(result, hash, style) +
          events_text(report) + steps_table(scenario, result, style) +
          transfers_table(report, style) + "\n" + links_table(report, style);
-  for (const std::string& note : report.notes) out += "\n  " + wrap("Note: " + note, 98, 2);
+  for (const std::string& note : report.notes)
+    out += "\n  " + wrap("Note: " + note, kTextColumns, 2, 2);
   if (!report.notes.empty()) out += "\n";
   return out + assumed_lines(scenario.assumptions, style);
 }

@@ -80,7 +80,7 @@ class Table {
  private:
   void line(std::string_view name, const std::string& text) {
     constexpr int kName = 19;
-    out_ += fmt::format("  {:<{}}{}\n", name, kName - 2, wrap(text, kTextColumns - kName, kName));
+    out_ += fmt::format("  {:<{}}{}\n", name, kName - 2, wrap(text, kTextColumns, kName, kName));
   }
 
   std::string parts() const {

@@ -29,7 +29,7 @@ py::object failure_dict(const std::optional<Failure>& failure) {
   const InputProblem problem = failure->problem.value_or(InputProblem{});
   out["file"] = problem.file;
   out["pointer"] = problem.pointer;
-  out["found"] = problem.found;
+  out["found"] = problem.all_found();
   out["allowed"] = problem.allowed;
   out["suggestion"] = problem.nearest;
   return out;

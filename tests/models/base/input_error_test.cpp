@@ -41,6 +41,22 @@ TEST_CASE("InputError: a line for each of several mistakes, 20 of many, each tol
   CHECK(lines_of(kMostMistakes - 1).ends_with("\nand at least 980 more"));
 }
 
+TEST_CASE("InputError: unknown keys beside the first are told anew at their own places") {
+  InputProblem problem{"a.json", "/x", "the unknown key \"x\"", "levels", ""};
+  problem.unknown_too = {{"/b/levles", "levels"}, {"/y", ""}};
+  CHECK(std::string(InputError(problem).what()) ==
+        "a.json#/x: found the unknown key \"x\", and also /b/levles (\"levels\"?), /y; allowed: "
+        "levels");
+  const InputError moved = retold(InputError(problem), [](InputProblem& p) {
+    p.pointer.insert(0, p.pointer == "/y" ? "/own" : "/shared");
+  });
+  CHECK(std::string(moved.what()) ==
+        "a.json#/shared/x: found the unknown key \"x\", and also /shared/b/levles (\"levels\"?), "
+        "/own/y; allowed: levels");
+  problem.unknown_too.assign(25, {"/y", ""});
+  CHECK(problem.all_found().ends_with(", /y and 6 more"));
+}
+
 TEST_CASE("InputError: a pointer of a megabyte is cut") {
   const InputError error({"a.json", "/" + std::string(1'000'000, 'k'), "1", "2", ""});
   CHECK(std::string(error.what()).size() < 300);

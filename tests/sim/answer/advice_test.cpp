@@ -206,6 +206,22 @@ TEST_CASE("advice: a card is followed by the next of its maker that falls behind
   CHECK(card->gain > 0.2);
 }
 
+TEST_CASE("advice: another engine keeps what the scenario changes of its engine") {
+  std::string text = kAdvisedService;
+  const std::string name = R"("engine": "vllm")";
+  text.replace(text.find(name), name.size(),
+               R"("engine": {"preset": "vllm", "most_sequences": 4})");
+  const Advice advice = advice_of(text);
+  const AdvisedChange* const change = find(advice, "engine vllm -> sglang");
+  REQUIRE(change != nullptr);
+  const ScenarioAnswer answer =
+      answer_text("s.json", text, presets(), {.set = change->change.sets});
+  const nlohmann::ordered_json& engine =
+      answer.json()["scenario"]["serving"]["pools"]["both"]["engine"];
+  CHECK(engine["preset"] == "sglang");
+  CHECK(engine["most_sequences"] == 4);
+}
+
 TEST_CASE("advice: its JSON has every change once") {
   const Advice advice = advice_of(kPipelined);
   const nlohmann::ordered_json json = advice_json(advice);

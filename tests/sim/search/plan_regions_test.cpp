@@ -236,6 +236,13 @@ TEST_CASE("plan with regions: mistakes name the place") {
           .starts_with("plan.json#/regions/1/name: found \"home\"; allowed: a name that no other"));
   CHECK(with("/regions/1/scenario/cost/usd_per_kwh", -1)
             .starts_with("plan.json#/regions/1/scenario/cost/usd_per_kwh: found -1"));
+  Json unknown = regional_plan();
+  unknown["scenario"]["bach"] = 1;
+  unknown["candidates"][0]["scenario"] = {{"pwer", 1}};
+  CHECK_MESSAGE(region_mistake(unknown).starts_with(
+                    "plan.json#/scenario/bach: found the unknown key \"bach\", and also "
+                    "/candidates/0/scenario/pwer (\"power\"?); allowed: "),
+                region_mistake(unknown));
   CHECK(with("/start", "soon") ==
         "plan.json#/start: found \"soon\"; allowed: a time like 2027-01-04T00:00");
   CHECK(with("/regions", Json::array()) ==

@@ -584,6 +584,9 @@ TEST_CASE("serving plan: mistakes are told at their place in the plan") {
   refuses_plan("/candidates/1/scenario/cluster/nodes", 0,
                "plan.json#/candidates/1/scenario/cluster");
   refuses_plan("/candidates/1/name", "H100", "a name that no other candidate has");
+  refuses_plan("/candidates/0/scenario/serving", {{"laod", 1}, {"routr", 2}},
+               "found the unknown key \"laod\", and also /candidates/0/scenario/serving/routr "
+               "(\"router\"?); allowed: ");
   refuses_plan("/prefer", "mony", "Did you mean \"money\"?");
   refuses_plan("/candidates/0/scenario/price/usd_per_gpu_hour", nullptr, "usd_per_gpu_hour");
   refuses_plan("/failures", {{"repair", "1 d"}}, "gpu_mean_time");

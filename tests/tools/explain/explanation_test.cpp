@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "sim/answer/formulas.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/console/table.hpp"
 #include "tools/lockstep/explanation/command_formulas.hpp"
 
 namespace lockstep::test {
@@ -325,6 +327,20 @@ TEST_CASE("lockstep explain: names that are none, with the nearest") {
   CHECK(good.exit == Exit::ok);
   CHECK(good.out.find("Formula\n  mfu = tflops_per_gpu * 1e12 / peak") != std::string::npos);
   CHECK(good.out.find("Nearest published runs") != std::string::npos);
+}
+
+TEST_CASE("lockstep explain: a run's name that has no room beside its numbers is below them") {
+  const Ran ran = lockstep_with({"explain", "llama3-405b-16k", "mfu"});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const std::size_t at = ran.out.find("Nearest published runs\n");
+  REQUIRE(at != std::string::npos);
+  std::istringstream lines(ran.out.substr(at));
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    CHECK(text_width(line) <= kTextColumns);
+  }
+  CHECK(count == 2 + 2 * 5);
+  CHECK(ran.out.find("\n    llama3-405b-16384-s8192\n", at) != std::string::npos);
 }
 
 }  // namespace lockstep::test

@@ -28,6 +28,13 @@ TEST_CASE("prose shows what backticks mark as code, and a backtick alone as it i
   CHECK(prose("").empty());
 }
 
+TEST_CASE("prose has the sign for microseconds, where a number stands before them") {
+  CHECK(prose("223 us against 510 us").str() == "223 µs against 510 µs");
+  CHECK(prose("5 us, 6 us/MB (7 us)").str() == "5 µs, 6 µs/MB (7 µs)");
+  CHECK(prose("let us see: 5 uses, us, 5 us2").str() == "let us see: 5 uses, us, 5 us2");
+  CHECK(prose("`--jitter 5 us`: 5 us").str() == "<code>--jitter 5 us</code>: 5 µs");
+}
+
 TEST_CASE("JSON in a script element cannot end it, and parses to the same value") {
   const nlohmann::json value{{"</script><!--", "<script>\u2028&\""}, {"n", {1, 2.5, nullptr}}};
   const std::string text = script_json(value.dump()).str();

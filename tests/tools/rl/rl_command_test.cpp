@@ -1,5 +1,6 @@
 // `lockstep run` of scenarios with "rl", what other commands say to them, and `validate --rl`.
 #include <doctest/doctest.h>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -49,16 +50,40 @@ TEST_CASE("lockstep run: a step of reinforcement learning, in every format") {
   CHECK(lockstep_with({"run", kPools, "--assert", "step_s<1"}).exit == Exit::assertion_missed);
 }
 
+TEST_CASE("lockstep run: the CSV of a step of reinforcement learning has what phases draw") {
+  const nlohmann::json answer = rl_answer(kPower);
+  std::istringstream lines(lockstep_with({"run", kPower, "--format", "csv"}).out);
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line == "bucket,gpu_s,share,gpu_mean_w,gpu_energy_j,energy_j,energy_share");
+  double shares = 0, joules = 0;
+  std::vector<std::string> phases;
+  while (std::getline(lines, line)) {
+    std::vector<std::string> cells;
+    std::istringstream row(line + ",");
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    REQUIRE(cells.size() == 7);
+    if (!cells[2].empty()) shares += std::stod(cells[2]);
+    if (cells[5].empty()) continue;
+    joules += std::stod(cells[5]);
+    phases.push_back(cells[0]);
+  }
+  CHECK(shares == doctest::Approx(1));
+  CHECK(joules == doctest::Approx(answer.at("energy_per_step_j").get<double>()));
+  CHECK(phases.size() == answer.at("power").at("phases").size());
+  CHECK(phases.back() == "decode");
+}
+
 TEST_CASE("lockstep run: bounds that a step of reinforcement learning is expected to keep") {
   const nlohmann::json answer = rl_answer(kPower);
   CHECK(answer.at("claim").at("bounds").size() == 2);
   CHECK(answer.at("site_excess_w").get<double>() < 0);
   const Ran kept = lockstep_with({"run", kPower});
   CHECK(kept.exit == Exit::ok);
-  CHECK(kept.out.find("\nExpected\n  site_excess_w<0: it is ") != std::string::npos);
+  CHECK(kept.out.find("\nExpected\n  site_excess_w < 0 W: it is -") != std::string::npos);
   const Ran missed = lockstep_with({"run", kPower, "--set", R"(expect.that=["step_s<1"])"});
   CHECK(missed.exit == Exit::assertion_missed);
-  CHECK(missed.out.find("NOT met: step_s<1: step_s is ") != std::string::npos);
+  CHECK(missed.out.find("NOT met: step_s < 1 s: it is ") != std::string::npos);
   CHECK(missed.err.find("step_s<1") != std::string::npos);
 }
 

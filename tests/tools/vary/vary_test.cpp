@@ -14,10 +14,13 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/answer/advice.hpp"
 #include "sim/answer/answer.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/interrupt.hpp"
+#include "tools/console/table.hpp"
+#include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 
 namespace lockstep::test {
@@ -256,6 +259,91 @@ TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty c
   CHECK(ran.out.find("\n3,error,") != std::string::npos);
 }
 
+TEST_CASE("lockstep run --vary: tables keep to the columns of texts, and have every number") {
+  Varied varied{.file = "s.json",
+                .axes = {{.path = "parallelism.tensor", .values = {"4"}},
+                         {.path = "batch.sequences", .values = {"64", "128"}}},
+                .points = {}};
+  for (const char* const sequences : {"64", "128"}) {
+    varied.points.push_back({.values = {"4", sequences},
+                             .answer = {{"step_s", 6.92},
+                                        {"step_s_low", 6.19},
+                                        {"step_s_high", 8.01},
+                                        {"mfu", 0.393},
+                                        {"tokens_per_s_per_gpu", 14'800},
+                                        {"needed_memory_gib", 62.0},
+                                        {"facility_mean_w", 24.1e6},
+                                        {"energy_j", 7e15},
+                                        {"time_to_train_s", 6'436'800},
+                                        {"price_usd", 58.6e6},
+                                        {"owned_usd", 31.2e6}}});
+  }
+  const std::vector<std::string> numbers{"6.92 s",     "6.19 s to 8.01 s", "39.3 %",    "14.8 k",
+                                         "62.0 GiB",   "24.1 MW",          "1,944,444", "74.5 days",
+                                         "58.6 M USD", "31.2 M USD"};
+  for (const int columns : {0, 60, 100, 130, 170, 200}) {
+    CAPTURE(columns);
+    const int most = columns > 0 ? columns : kTextColumns;
+    const std::string table = varied_table(varied, {.utf8 = true, .columns = columns});
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) CHECK(text_width(line) <= most);
+    for (const std::string& number : numbers) {
+      CAPTURE(number);
+      const std::size_t first = table.find(number);
+      REQUIRE(first != std::string::npos);
+      const std::size_t second = table.find(number, first + 1);
+      REQUIRE(second != std::string::npos);
+      CHECK(table.find(number, second + 1) == std::string::npos);
+    }
+    const std::size_t title = table.find("batch.");
+    REQUIRE(title != std::string::npos);
+    const bool one_table = table.find("batch.", title + 1) == std::string::npos;
+    CHECK(one_table == (columns >= 170));
+  }
+  const std::string csv = varied_csv(varied).str();
+  CHECK(csv.find("owned_usd") != std::string::npos);
+  CHECK(csv.find(",31200000") != std::string::npos);
+}
+
+TEST_CASE("lockstep run --advise: CSV names the site's limit and what a change draws above it") {
+  const AdviceGoal& goal = advice_goals().front();
+  const Advice advice{.file = "s.json",
+                      .goal = &goal,
+                      .numbers = {{"step_s", 2}},
+                      .site_limit_w = 90e3,
+                      .site_excess_w = -2e3,
+                      .changes = {{.change = {.words = "a -> b", .sets = {"x=b"}},
+                                   .numbers = {{"step_s", 1}},
+                                   .gain = 1,
+                                   .site_limit_w = 90e3,
+                                   .site_excess_w = 5e3}},
+                      .refused = {{.change = {.words = "a -> c", .sets = {"x=c"}}, .why = "no"}}};
+  CHECK(advice_csv(advice).str() ==
+        "change,set,step_s,gain,gain_low,gain_high,site_limit_w,site_excess_w,refused\n"
+        "a -> b,x=b,1,1,,,90000,5000,\n"
+        "a -> c,x=c,,,,,,,no\n");
+}
+
+TEST_CASE("lockstep run --vary: a name that takes changes of a preset away is told") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("service.json", R"({"model": "llama3_8b",
+      "cluster": {"node": "dgx_h100", "nodes": 1},
+      "serving": {"load": {"rate": 5, "requests": 20, "input": {"mean": 200},
+                           "output": {"mean": 20}}, "weights": "bf16",
+                  "pools": {"both": {"engine": {"preset": "vllm", "most_sequences": 4}}}}})");
+  const Ran replaced =
+      lockstep_with({"run", file, "--vary", "serving.pools.both.engine=vllm,sglang"});
+  REQUIRE_MESSAGE(replaced.exit == Exit::ok, replaced.err);
+  CHECK(replaced.err ==
+        "lockstep run: --vary serving.pools.both.engine replaces what the scenario changes there "
+        "(most_sequences); serving.pools.both.engine.preset keeps it\n");
+  const std::vector<std::string> kept{"run", file, "--vary",
+                                      "serving.pools.both.engine.preset=vllm,sglang"};
+  CHECK(lockstep_with(kept).err.empty());
+  const Json point = json_of(kept)["points"][1]["answer"];
+  CHECK(point["scenario"]["serving"]["pools"]["both"]["engine"]["most_sequences"] == 4);
+}
+
 TEST_CASE("lockstep run --vary: of a service both times per token have their interval") {
   const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/serving/llama3-70b-h100-chat.json";
   const std::vector<std::string> asked{"run",    file,
@@ -361,6 +449,7 @@ TEST_CASE("lockstep run --advise: weeks and queues have table, JSON, CSV and a p
   CHECK(json["changes"][0]["completion_mean_s"] < json["completion_mean_s"]);
   const Ran csv = lockstep_with({"run", queue, "--advise", "--format", "csv"});
   CHECK(csv.out.starts_with("change,set,completion_mean_s,wait_mean_s,utilisation,"));
+  CHECK(csv.out.find("site_limit_w") == std::string::npos);
   const std::string weeks =
       folder.write("weeks.json", kJob.substr(0, kJob.size() - 1) +
                                      R"(, "run": {"duration": "5 d", "trajectories": 9,

@@ -44,12 +44,19 @@ std::string laws_table(const Certificate& c, const TextStyle& style) {
   return table.text(style);
 }
 
+std::string hanging_line(std::string_view text) {
+  return "  " + wrap(text, kTextColumns, 4, 2) + "\n";
+}
+
+std::string break_line(const LawBreak& each) {
+  return hanging_line(
+      fmt::format("{}: found {}; expected {}", each.what, each.found, each.expected));
+}
+
 std::string broken_text(const LawResult& law) {
   std::string out = fmt::format("\n{} is broken: {}\n", law.name, law.sentence);
   for (const LawBreak& each : law.book.breaks()) {
-    out += wrap(fmt::format("  {}: found {}; expected {}", each.what, each.found, each.expected),
-                kTextColumns, 4) +
-           "\n";
+    out += break_line(each);
   }
   const std::size_t more = law.book.broken() - law.book.breaks().size();
   if (more > 0) out += fmt::format("  and {} more\n", more);
@@ -91,10 +98,7 @@ std::string random_table(const RandomCertificate& c, const TextStyle& style) {
       tallies_table(c, style);
   for (const BrokenScenario& each : c.broken) {
     out += fmt::format("\nScenario {} breaks {}\n", each.number, each.law) +
-           wrap(fmt::format("  {}: found {}; expected {}", each.first.what, each.first.found,
-                            each.first.expected),
-                kTextColumns, 4) +
-           "\n" + write_json(*each.scenario, 2) + "\n";
+           break_line(each.first) + write_json(*each.scenario, 2) + "\n";
   }
   for (const RefusedScenario& each : c.refused) {
     out +=
@@ -116,9 +120,7 @@ std::string certificate_table(const Certificate& c, const TextStyle& style) {
     for (const LawAnomaly& anomaly : law.book.anomalies()) {
       if (first) out += "\nAnomalies of scheduling and of fair shares, which no law forbids\n";
       first = false;
-      out +=
-          wrap(fmt::format("  {}: {:+.4f} %", anomaly.what, 100 * anomaly.size), kTextColumns, 4) +
-          "\n";
+      out += hanging_line(fmt::format("{}: {:+.4f} %", anomaly.what, 100 * anomaly.size));
     }
   }
   first = true;
@@ -126,7 +128,7 @@ std::string certificate_table(const Certificate& c, const TextStyle& style) {
     if (law.book.verdict() != LawVerdict::does_not_apply) continue;
     if (first) out += "\nDo not apply\n";
     first = false;
-    out += wrap(fmt::format("  {}: {}", law.name, law.book.why()), kTextColumns, 4) + "\n";
+    out += hanging_line(fmt::format("{}: {}", law.name, law.book.why()));
   }
   return out;
 }

@@ -191,7 +191,7 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
   std::string out = study.about.empty() ? "" : wrap(study.about, kTextColumns, 0) + "\n";
   out += collective_group_text(study) + "\n";
   for (const std::string& assumption : study.cluster.assumptions) {
-    out += wrap("assumed: " + assumption, kTextColumns - 2, 2) + "\n";
+    out += wrap("assumed: " + assumption, kTextColumns, 2) + "\n";
   }
   for (const std::string& note : study.notes) {
     out += wrap("note: " + note, kTextColumns, 2) + "\n";
@@ -229,7 +229,7 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
          "\n" + hash_lines(study, style) +
          "\nwhy (each algorithm's own time; above is the smooth minimum over all)\n";
   for (const std::string& reason : choice_reasons(study)) {
-    out += fmt::format("  {}\n", wrap(reason, kTextColumns - 4, 4));
+    out += fmt::format("  {}\n", wrap(reason, kTextColumns, 4, 2));
   }
   return out;
 }

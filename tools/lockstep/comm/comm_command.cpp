@@ -286,11 +286,7 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
   const bool judged = format == "json" || !assertions.empty() || claims || congestion;
   nlohmann::ordered_json json = judged ? traffic_json(scenario, report, hash) : nullptr;
   std::vector<std::string> misses = all_missed(assertions, json);
-  std::optional<ClaimCheck> claim;
-  if (claims) {
-    claim.emplace(scenario.expect->claim, scenario.expect->source, json);
-    add_claim(*claim, json, misses);
-  }
+  const auto claim = judge_claim(scenario.expect, json, misses);
   if (congestion) {
     const Behind behind(
         scenario.file,
@@ -298,13 +294,13 @@ Exit run_traffic(const JsonCursor& root, const PresetStore& presets, const Parse
         presets);
     write_file(options.get("report"),
                congestion_page(congestion->report(report), traffic_basis(scenario, root, presets),
-                               &behind, claim ? &*claim : nullptr));
+                               &behind, claim.get()));
   }
   if (options.has("flows")) write_file(options.get("flows"), flows_csv(simulation).str());
   if (options.has("paths")) write_file(options.get("paths"), paths_text(simulation));
   const auto table = [&] {
     const TextStyle style = output_style(options, console);
-    return traffic_table(scenario, report, style, hash) + (claim ? claim_text(*claim, style) : "");
+    return traffic_table(scenario, report, style, hash) + claim_text(claim.get(), style);
   };
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(traffic_csv(report, hash))

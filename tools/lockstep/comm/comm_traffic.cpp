@@ -181,7 +181,7 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
   const auto list = [&](std::string_view title, const std::vector<std::string>& lines) {
     if (lines.empty()) return;
     out += "\n" + std::string(title) + "\n";
-    for (const std::string& text : lines) out += "  - " + wrap(text, kTextColumns - 4, 4) + "\n";
+    for (const std::string& text : lines) out += "  - " + wrap(text, kTextColumns, 4, 4) + "\n";
   };
   list("Assumed", scenario.assumptions);
   list("Notes", report.notes);

@@ -119,8 +119,7 @@ class Comparer {
     if (!exceeded && from == to) return;
     const auto words = [](const std::optional<double>& excess) {
       if (!excess) return std::string("no limit");
-      return (*excess < 0 ? "-" : "") + power_text(Watts{std::abs(*excess)}) +
-             (*excess > 0 ? " (EXCEEDED)" : "");
+      return power_text(Watts{*excess}) + (*excess > 0 ? " (EXCEEDED)" : "");
     };
     add_note(fmt::format("site_excess_w, what the site draws above its limit: {} -> {}",
                          words(from), words(to)));

@@ -2,6 +2,9 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
@@ -61,46 +64,70 @@ std::string inputs_table(const FieldExplanation& e) {
   for (const ExplainedInput& input : e.inputs) {
     const int indent = static_cast<int>(name + value) + 6;
     out += fmt::format("  {:<{}}  {:>{}}  ", input.path, name, shown(input), value) +
-           wrap(input.from, std::max(30, kTextColumns - indent), indent) + "\n";
+           wrap(input.from, std::max(30 + indent, kTextColumns), indent, indent) + "\n";
   }
   return out;
 }
 
+/// Of each run: card, cards, software, measured, predicted, error.
+std::vector<std::string> nearest_cells(const NearbyRun& run) {
+  const auto text = [&run](double value) {
+    return run.unit() == "s" ? duration_text(value)
+                             : explained_amount(std::round(value), run.unit());
+  };
+  return {run.gpu,
+          grouped(run.gpus),
+          run.stack,
+          text(run.measured),
+          text(run.predicted),
+          error_text(run.predicted / run.measured - 1)};
+}
+
+/// The run's name below its numbers, where it has no room beside them.
 std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
-  TextTable table({{"published run", TextTable::Align::left},
-                   {"GPU", TextTable::Align::left},
-                   {"GPUs"},
-                   {"software", TextTable::Align::left},
-                   {"measured"},
-                   {"predicted"},
-                   {"error"}});
+  std::vector<TextTable::Column> columns{{"GPU", TextTable::Align::left},
+                                         {"GPUs"},
+                                         {"software", TextTable::Align::left},
+                                         {"measured"},
+                                         {"predicted"},
+                                         {"error"}};
+  TextTable numbers(columns);
+  columns.insert(columns.begin(), {"published run", TextTable::Align::left});
+  TextTable named(columns);
   for (const NearbyRun& run : e.nearest) {
-    const auto text = [&run](double value) {
-      return run.unit() == "s" ? duration_text(value)
-                               : explained_amount(std::round(value), run.unit());
-    };
-    table.add({run.row, run.gpu, grouped(run.gpus), run.stack, text(run.measured),
-               text(run.predicted), error_text(run.predicted / run.measured - 1)});
+    std::vector<std::string> cells = nearest_cells(run);
+    numbers.add(cells);
+    cells.insert(cells.begin(), run.row);
+    named.add(std::move(cells));
   }
-  return table.text(style);
+  if (named.width() <= (style.columns > 0 ? style.columns : kTextColumns)) return named.text(style);
+  std::istringstream lines(numbers.text(style));
+  std::string line;
+  std::getline(lines, line);
+  std::string out = line + "\n";
+  for (const NearbyRun& run : e.nearest) {
+    std::getline(lines, line);
+    out += line + "\n    " + terminal_line(run.row) + "\n";
+  }
+  return out;
 }
 
 std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {
   std::string out =
       style.bold(fmt::format("{} = {}", e.field, explained_amount(e.value, e.unit))) + "\n" +
       wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n  " +
-      wrap((e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns - 2, 2) +
+      wrap((e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns, 2, 2) +
       "\n\nInputs\n" + inputs_table(e);
   if (e.low) {
     out += "\n90 % interval\n  " +
            wrap(fmt::format("{} to {} ({})", explained_amount(*e.low, e.unit),
                             explained_amount(*e.high, e.unit), e.why),
-                kTextColumns - 2, 2) +
+                kTextColumns, 2, 2) +
            "\n";
   }
   if (!e.assumptions.empty()) out += "\nAssumed\n";
   for (const std::string& each : e.assumptions) {
-    out += "  " + wrap(each, kTextColumns - 4, 4) + "\n";
+    out += "  " + wrap(each, kTextColumns, 4, 2) + "\n";
   }
   out += "\nNearest published runs\n";
   return out + (e.nearest.empty() ? "  None: what was measured is times of steps and of services, "

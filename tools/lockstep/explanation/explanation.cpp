@@ -108,19 +108,6 @@ std::string from_of(const std::string& path, const ExplainedAnswer& answer,
   return "member of the answer";
 }
 
-/// What the end of a member's name says of its unit, else that of the member around it: the 99 %
-/// quantile of "ttft_s" is called "p99".
-std::string unit_of(const std::string& path) {
-  const auto unit_in = [](const std::string& name) {
-    return std::string(FieldInfo{.name = name, .kind = FieldKind::number}.unit());
-  };
-  const std::size_t dot = path.rfind('.');
-  std::string own = unit_in(path.substr(dot + 1));
-  if (!own.empty() || dot == std::string::npos) return own;
-  const std::string around = path.substr(0, dot);
-  return unit_in(around.substr(around.rfind('.') + 1));
-}
-
 /// The formula of a number that the answer has.
 const Formula& formula_in(const ExplainedAnswer& answer, const std::string& file,
                           const std::string& name) {
@@ -457,7 +444,7 @@ FieldExplanation explain_field(const std::string& file, const ExplainedAnswer& a
   FieldExplanation out{.file = file,
                        .field = field,
                        .sentence = answer.about(field),
-                       .unit = unit_of(field),
+                       .unit = std::string(unit_at(field)),
                        .value = answer.number(field).value(),
                        .formula = std::string(formula.text),
                        .arithmetic = formula.arithmetic,
@@ -468,7 +455,7 @@ FieldExplanation explain_field(const std::string& file, const ExplainedAnswer& a
   for (const FormulaInput& input : inputs_of(formula, field)) {
     out.inputs.push_back({.name = input.name,
                           .path = input.path,
-                          .unit = unit_of(input.path),
+                          .unit = std::string(unit_at(input.path)),
                           .value = answer.number(input.path),
                           .from = from_of(input.path, answer, presets)});
   }

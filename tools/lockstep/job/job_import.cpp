@@ -36,9 +36,7 @@ std::string job_key_value(const Setting& setting) {
 }
 
 /// A line below a title; what does not fit goes on further in.
-std::string job_line(std::string_view text) {
-  return "  " + wrap(text, kTextColumns - 2, 6) + "\n";
-}
+std::string job_line(std::string_view text) { return "  " + wrap(text, kTextColumns, 6, 2) + "\n"; }
 
 /// One line for each key of a fate.
 std::string job_key_lines(const JobImport& imported, KeyFate fate, std::string_view title,

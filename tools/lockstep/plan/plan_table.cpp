@@ -17,11 +17,10 @@ using Align = TextTable::Align;
 constexpr int kLabelColumns = 16;
 constexpr double kDay = 86'400, kMillion = 1e6, kGwh = 3.6e12, kMw = 1e6;
 
-std::string wrapped(std::string_view text) { return "  " + wrap(text, kTextColumns - 2, 2) + "\n"; }
+std::string wrapped(std::string_view text) { return "  " + wrap(text, kTextColumns, 2, 2) + "\n"; }
 
 std::string labelled(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<{}}{}\n", label, kLabelColumns,
-                     wrap(text, kTextColumns - kLabelColumns - 2, kLabelColumns + 2));
+  return labelled_line(label, kLabelColumns, text);
 }
 
 std::string mark_of(const PlanAnswer& answer, std::size_t i) {
@@ -180,7 +179,7 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
   }
   out += "\n" + style.bold("Assumptions") + "\n";
   for (const std::string& assumed : plan_assumptions(answer)) {
-    out += style.dim("  - " + wrap(assumed, kTextColumns - 4, 4)) + "\n";
+    out += style.dim("  - " + wrap(assumed, kTextColumns, 4, 4)) + "\n";
   }
   return out;
 }

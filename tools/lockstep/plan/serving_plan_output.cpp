@@ -16,8 +16,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kServingLabelColumns = 16;
 
 std::string labelled_service(std::string_view label, const std::string& text) {
-  return fmt::format("  {:<{}}{}\n", label, kServingLabelColumns,
-                     wrap(text, kTextColumns - kServingLabelColumns - 2, kServingLabelColumns + 2));
+  return labelled_line(label, kServingLabelColumns, text);
 }
 
 /// What the objectives are, each once.
@@ -215,7 +214,7 @@ std::string serving_judged_words(const ServingPlanAnswer& a) {
 std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& style) {
   const ServingSpec& first = a.spec.candidates.front().base;
   std::string out = style.bold(first.model.name + " to be served") + "\n";
-  if (!a.spec.about.empty()) out += "  " + wrap(a.spec.about, kTextColumns - 2, 2) + "\n";
+  if (!a.spec.about.empty()) out += "  " + wrap(a.spec.about, kTextColumns, 2, 2) + "\n";
   out += "\n" + labelled_service("Recommendation", serving_recommendation(a));
   out += labelled_service("Load", first.load);
   out += labelled_service("Objectives", objectives_asked(first)) + "\n";

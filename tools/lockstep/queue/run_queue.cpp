@@ -431,14 +431,10 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const PresetStore
   const bool judged = format == "json" || !assertions.empty() || spec.expect || reports;
   nlohmann::ordered_json json = judged ? queue_json(answer) : nlohmann::ordered_json();
   std::vector<std::string> misses = all_missed(assertions, json);
-  std::optional<ClaimCheck> claim;
-  if (spec.expect) {
-    claim.emplace(spec.expect->claim, spec.expect->source, json);
-    add_claim(*claim, json, misses);
-  }
+  const auto claim = judge_claim(spec.expect, json, misses);
   if (reports) {
     const Behind behind(spec.file, ScenarioAnswer(AnswerKind::queue, json), presets);
-    write_report(options, queue_page(answer, &behind, claim ? &*claim : nullptr));
+    write_report(options, queue_page(answer, &behind, claim.get()));
   }
   write_option_file(options, "trace", [&] { return queue_timeline(answer); });
   write_option_file(options, "metrics", [&] { return queue_metrics(answer); });
@@ -447,10 +443,10 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const PresetStore
     return is_log ? workload_log(answer) : accounting_table(answer);
   });
   const TextStyle style = output_style(options, console);
-  write_output(format == "json"  ? Answer(JsonText(json))
-               : format == "csv" ? Answer(queue_csv(answer))
-                                 : Answer::terminal(queue_table(answer, style) +
-                                                    (claim ? claim_text(*claim, style) : "")),
+  write_output(format == "json" ? Answer(JsonText(json))
+               : format == "csv"
+                   ? Answer(queue_csv(answer))
+                   : Answer::terminal(queue_table(answer, style) + claim_text(claim.get(), style)),
                options, console);
   const Exit missed = report_misses(misses, console);
   return result.stopped ? Exit::interrupted : missed;

@@ -56,7 +56,7 @@ std::string untold_lines(const RecordedStack& stack) {
   }
   std::string out;
   for (const std::string& why : reasons) {
-    out += "  " + wrap(fmt::format("{}: {}", why, paths[why]), kTextColumns - 2, 6) + "\n";
+    out += "  " + wrap(fmt::format("{}: {}", why, paths[why]), kTextColumns, 6, 2) + "\n";
   }
   return out;
 }
@@ -92,7 +92,7 @@ std::string recorded_stack_report(const RecordedStack& stack, const TextStyle& s
   }
   if (!stack.notes.empty()) out += "\n" + style.bold("Beside the stack") + "\n";
   for (const std::string& note : stack.notes) {
-    out += "  " + wrap(note, kTextColumns - 2, 6) + "\n";
+    out += "  " + wrap(note, kTextColumns, 6, 2) + "\n";
   }
   return out;
 }

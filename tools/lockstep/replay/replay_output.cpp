@@ -183,7 +183,7 @@ std::string replay_table(const ReplayStudy& study, const TextStyle& style) {
       study.cluster.nodes == 1 ? "1 node" : grouped(study.cluster.nodes) + " nodes",
       study.cluster.node.name, study.cluster.fabric.name);
   for (const std::string& line : study.cluster.assumptions) {
-    out += wrap("assumed: " + line, kTextColumns - 2, 2) + "\n";
+    out += wrap("assumed: " + line, kTextColumns, 2) + "\n";
   }
   for (const std::string& line : study.trace.notes) {
     out += wrap("note: " + line, kTextColumns, 2) + "\n";

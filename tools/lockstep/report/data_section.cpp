@@ -25,7 +25,7 @@ PageTable hops_table(const std::vector<StagingHop>& hops) {
     table.rows.push_back({{.content = escaped(hop.from)},
                           {.content = escaped(hop.to)},
                           PageCell::number(significant(rate), rate),
-                          PageCell::number(duration_text(takes), takes)});
+                          PageCell::number(page_duration(takes), takes)});
   }
   return table;
 }

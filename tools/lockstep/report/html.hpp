@@ -30,7 +30,8 @@ class Html {
 /// but line breaks and tabs are visible, as printable() says.
 Html escaped(std::string_view text);
 /// A sentence, escaped: what it has between two backticks, as help and presets mark a command or a
-/// name, is <code>. A backtick without a second one stays.
+/// name, is <code>. A backtick without a second one stays. Terminals have the sentence too, and
+/// plain ASCII: "12 us" is 12 µs here, as all numbers of pages are.
 Html prose(std::string_view text);
 /// The text escaped, in a <strong>.
 Html strong(std::string_view text);

@@ -55,8 +55,8 @@ void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictio
          .y = 100 * std::clamp(*p.error, -1.0, 1.0),
          .words = {p.row->id,
                    fmt::format("{} on {} {}", p.row->model.name, p.row->gpus, p.row->gpu),
-                   fmt::format("measured {}, predicted {}: {}", duration_text(measured),
-                               duration_text(*p.predicted_step_s), error_text(*p.error))},
+                   fmt::format("measured {}, predicted {}: {}", page_duration(measured),
+                               page_duration(*p.predicted_step_s), error_text(*p.error))},
          .colour = std::min(static_cast<std::size_t>(group), groups.size() - 1)});
   }
   if (dots.empty()) return;

@@ -6,6 +6,9 @@
 #include <fmt/ranges.h>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -223,14 +226,41 @@ std::string table_text(const RlScenario& s, const RlResult& result,
   return out + assumed_lines(s.training.assumptions, style);
 }
 
-/// A line for each bucket.
-CsvText rl_csv(const RlReport& r) {
-  const auto line = [](std::vector<std::string> cells) { return csv_line(cells); };
-  CsvText out = line({"bucket", "gpu_s", "share"});
+/// Watts and joules of a phase, as JSON has them.
+std::vector<std::string> energy_cells(const RlPhasePower& phase, const RlPower& power) {
+  return {number_text(phase.gpu_mean().base_units()), number_text(phase.gpus.base_units()),
+          number_text(phase.site.base_units()), number_text(phase.site / power.site.energy())};
+}
+
+/// A line for each bucket. With "power" it has the energy of the phase that it is; phases that are
+/// several buckets ("decode") follow, without time and share, so that every column adds up.
+CsvText rl_csv(const RlResult& result) {
+  const RlReport& r = result.report;
+  std::vector<std::string> titles{"bucket", "gpu_s", "share"};
+  std::vector<RlPhasePower> left;
+  if (result.power) {
+    titles.insert(titles.end(), {"gpu_mean_w", "gpu_energy_j", "energy_j", "energy_share"});
+    left = result.power->phases;
+  }
+  CsvText out = csv_line(titles);
   const std::vector<double> shares = rl_shares(r);
   for (std::size_t i = 0; i < shares.size(); ++i) {
-    out += line(
-        {std::string(rl_buckets()[i].name), number_text(r.gpu_seconds[i]), number_text(shares[i])});
+    const std::string_view name = rl_buckets()[i].name;
+    std::vector<std::string> cells{std::string(name), number_text(r.gpu_seconds[i]),
+                                   number_text(shares[i])};
+    const auto phase = std::ranges::find(left, name, &RlPhasePower::name);
+    if (phase != left.end()) {
+      for (std::string& cell : energy_cells(*phase, *result.power))
+        cells.push_back(std::move(cell));
+      left.erase(phase);
+    }
+    cells.resize(titles.size());
+    out += csv_line(cells);
+  }
+  for (const RlPhasePower& phase : left) {
+    std::vector<std::string> cells{std::string(phase.name), "", ""};
+    for (std::string& cell : energy_cells(phase, *result.power)) cells.push_back(std::move(cell));
+    out += csv_line(cells);
   }
   return out;
 }
@@ -264,21 +294,16 @@ Exit run_rl(const RlScenario& scenario, const WrittenScenario& written, const Pr
   Json json = rl_json(scenario, result, hash, written);
   std::vector<std::string> misses = all_missed(assertions, json);
   warn_of_old_names(assertions, json, console);
-  const std::optional<Expectation>& expect = scenario.training.expect;
-  std::optional<ClaimCheck> claim;
-  if (expect && !expect->claim.empty()) {
-    claim.emplace(expect->claim, expect->source, json);
-    add_claim(*claim, json, misses);
-  }
+  const auto claim = judge_claim(scenario.training.expect, json, misses);
   if (reports) {
     const Behind behind(scenario.training.file, ScenarioAnswer(AnswerKind::rl, json), presets);
-    write_report(options, rl_page(scenario, result, written, &behind, claim ? &*claim : nullptr));
+    write_report(options, rl_page(scenario, result, written, &behind, claim.get()));
   }
   const TextStyle style = output_style(options, console);
   write_output(format == "json"  ? Answer(JsonText(json))
-               : format == "csv" ? Answer(rl_csv(report))
+               : format == "csv" ? Answer(rl_csv(result))
                                  : Answer::terminal(table_text(scenario, result, hash, style) +
-                                                    (claim ? claim_text(*claim, style) : "")),
+                                                    claim_text(claim.get(), style)),
                options, console);
   return report_misses(misses, console);
 }

@@ -417,7 +417,8 @@ std::string campaign_table(const CampaignResult& result, const TextStyle& style)
   if (result.plan.assumptions.empty() && scenario.assumptions.empty()) return out;
   out += "\nAssumed\n";
   for (const auto* list : {&scenario.assumptions, &result.plan.assumptions}) {
-    for (const std::string& assumed : *list) out += "  - " + wrap(assumed, 96, 4) + "\n";
+    for (const std::string& assumed : *list)
+      out += "  - " + wrap(assumed, kTextColumns, 4, 4) + "\n";
   }
   return out;
 }

@@ -1,37 +1,38 @@
 #include "tools/lockstep/run/claim_text.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
+#include "tools/lockstep/run/figure_text.hpp"
 
 namespace lockstep {
 namespace {
 
-/// Whole ones in full, others to four digits: "16,384", "6,765,000", "0.6231", "5.936e+20".
-std::string rounded_text(double value) {
-  if (std::abs(value) < 1e15 && value == std::round(value)) return grouped(value);
-  return significant(std::strtod(fmt::format("{:.3e}", value).c_str(), nullptr), 4);
+std::string truth_text(double truth) { return truth == 0 ? "no" : "yes"; }
+
+/// "time_to_train_s >= 60 days", "memory_fits == no".
+std::string said_bound(const ClaimCheck::Bound& bound) {
+  const auto& [text, field, op, limit] = bound.assertion;
+  const bool truth = bound.is_flag && (limit == 0 || limit == 1);
+  return fmt::format("{} {} {}", field, operator_text(op),
+                     truth ? truth_text(limit) : bound_text(field, limit));
 }
 
-/// The figure in the unit that the field's name ends in: "325 M USD", "14.0 MW", "2.61 s",
-/// "6,765,000 tokens/s".
-std::string figure_text(std::string_view field, double value) {
-  if (field.ends_with("_s") && !field.ends_with("_per_s")) return duration_text(value);
-  if (field.ends_with("_w")) return significant(value / 1e6) + " MW";
-  if (field.ends_with("_usd")) return compact(value) + " USD";
-  if (field.ends_with("_bytes_per_s")) return significant(value / 1e9) + " GB/s";
-  if (field.ends_with("_gib")) return significant(value, 4) + " GiB";
-  const std::string_view last = field.substr(field.rfind('.') + 1);
-  if (last == "mfu" || last == "hfu" || last.ends_with("share") || last == "goodput" ||
-      last == "utilisation") {
-    return percent_text(value);
-  }
-  if (last.ends_with("tokens_per_s")) return rounded_text(value) + " tokens/s";
-  if (last.ends_with("requests_per_s")) return rounded_text(value) + " requests/s";
-  if (last.ends_with("peak_flops")) return rounded_text(value) + " FLOP/s";
-  return rounded_text(value);
+/// "it is 74.3 days"; of a bound that is missed how far it is off, "points" of shares.
+std::string said_value(const ClaimCheck::Bound& bound) {
+  if (!bound.value) return "it has no value" + bound.why_null;
+  const std::string& field = bound.assertion.field;
+  const double limit = bound.assertion.bound, off = *bound.value - limit;
+  if (bound.is_flag) return "it is " + truth_text(*bound.value);
+  std::string out = "it is " + figure_text(field, *bound.value);
+  if (!bound.miss) return out;
+  if (off == 0) return out + ", exactly at the bound";
+  const std::string by = is_share_figure(field) ? significant(100 * std::abs(off)) + " points"
+                                                : figure_text(field, std::abs(off));
+  out += fmt::format(", {} {}", by, off > 0 ? "above" : "below");
+  const bool relative = limit != 0 && !is_share_figure(field);
+  return relative ? out + fmt::format(" ({} %)", significant(100 * std::abs(off / limit))) : out;
 }
 
 }  // namespace
@@ -45,19 +46,18 @@ ClaimWords claim_words(const ClaimCheck& check) {
     out.verdict = '"' + claim.sentence + "\" This " + (claim.holds ? "holds." : "does not hold.");
   }
   for (const ClaimCheck::Bound& bound : check.bounds()) {
-    out.bounds.push_back(bound.miss
-                             ? "NOT met: " + *bound.miss
-                             : fmt::format("{}: it is {}", bound.assertion.text,
-                                           figure_text(bound.assertion.field, *bound.value)));
+    out.bounds.push_back(fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", said_bound(bound),
+                                     said_value(bound)));
   }
   return out;
 }
 
-std::string claim_text(const ClaimCheck& check, const TextStyle& style) {
-  const ClaimWords words = claim_words(check);
+std::string claim_text(const ClaimCheck* check, const TextStyle& style) {
+  if (check == nullptr) return {};
+  const ClaimWords words = claim_words(*check);
   constexpr int kIndent = 2;
   const auto paragraph = [](const std::string& text) {
-    return text.empty() ? "" : "  " + wrap(text, kTextColumns - kIndent, kIndent) + "\n";
+    return text.empty() ? "" : "  " + wrap(text, kTextColumns, kIndent, kIndent) + "\n";
   };
   std::string out = "\n" + style.bold(words.title) +
                     (words.source.empty() ? "" : " (" + words.source + ")") + "\n";

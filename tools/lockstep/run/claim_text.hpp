@@ -15,11 +15,11 @@ struct ClaimWords {
   std::string source;                 ///< where it is from; may be empty
   std::string verdict{};              ///< "... This does not hold."; empty where nothing is claimed
   std::string explanation;            ///< may be empty
-  std::vector<std::string> bounds{};  ///< each with the answer's figure
+  std::vector<std::string> bounds{};  ///< each with the answer's figure, both as figure_text() says
 };
 ClaimWords claim_words(const ClaimCheck& check);
 
-/// Of the terminal: below the answer.
-std::string claim_text(const ClaimCheck& check, const TextStyle& style);
+/// Of the terminal: below the answer. Empty for null.
+std::string claim_text(const ClaimCheck* check, const TextStyle& style);
 
 }  // namespace lockstep

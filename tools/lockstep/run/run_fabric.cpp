@@ -40,7 +40,7 @@ std::string holds_text(const std::vector<TrafficHold>& holds) {
       if (part.share < 0.005) continue;
       by += fmt::format("{}{} {}", by.empty() ? "" : ", ", part.links, percent_text(part.share));
     }
-    out += "  " + wrap(hold.traffic + ", held back by: " + by, kTextColumns - 2, 4) + "\n";
+    out += "  " + wrap(hold.traffic + ", held back by: " + by, kTextColumns, 4, 2) + "\n";
   }
   return out;
 }
@@ -56,7 +56,7 @@ std::string fabric_table(const RunResult& result, const TextStyle& style) {
                          : fmt::format("on one whose switches never limit the step takes {} ({})",
                                        duration_text(full), error_text(full / here - 1));
   if (!waits.empty()) text += "; here: " + waits;
-  std::string out = "\n" + style.bold("Fabric: ") + wrap(text + ".", kTextColumns - 8, 2) + "\n" +
+  std::string out = "\n" + style.bold("Fabric: ") + wrap(text + ".", kTextColumns, 2, 8) + "\n" +
                     holds_text(result.report.holds);
   if (result.relief.empty()) return out;
   TextTable table({{"simulated change", TextTable::Align::left}, {"step"}, {"saves"}});

@@ -140,7 +140,7 @@ std::string largest_loss_line(const StepReport& report, const TextStyle& style) 
   const std::string text = fmt::format(
       "{}, {:.1f} % of the step. What attacks it in general (--advise simulates changes): {}.",
       loss.bucket->title, bucket_percentage(report, *loss.bucket), loss.bucket->remedy);
-  return "\n" + style.bold("Largest loss: ") + wrap(text, kTextColumns - 14, 2) + "\n";
+  return "\n" + style.bold("Largest loss: ") + wrap(text, kTextColumns, 2, 14) + "\n";
 }
 
 std::string expectation(const RunResult& result, const TextStyle& style) {
@@ -152,7 +152,7 @@ std::string expectation(const RunResult& result, const TextStyle& style) {
         "{} {} against {} measured: {}, {} the {:g} % that the scenario allows", check.what,
         value(check.predicted), value(check.expected), error_text(check.error),
         check.within ? "within" : "NOT within", 100 * result.scenario.expect->within);
-    out += "  " + wrap(text, kTextColumns - 2, 4) + "\n";
+    out += "  " + wrap(text, kTextColumns, 4, 2) + "\n";
   }
   if (out.empty()) return {};
   const std::string& source = result.scenario.expect->source;
@@ -163,7 +163,7 @@ std::string remarks(std::string_view heading, const std::vector<std::string>& te
                     const TextStyle& style) {
   if (texts.empty()) return {};
   std::string out = "\n" + style.bold(heading) + "\n";
-  for (const std::string& text : texts) out += "  - " + wrap(text, kTextColumns - 4, 4) + "\n";
+  for (const std::string& text : texts) out += "  - " + wrap(text, kTextColumns, 4, 4) + "\n";
   return out;
 }
 

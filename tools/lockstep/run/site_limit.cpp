@@ -1,6 +1,7 @@
 #include "tools/lockstep/run/site_limit.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
@@ -9,8 +10,8 @@ namespace lockstep {
 
 std::string power_text(Watts w) {
   const double base = w.base_units();
-  if (base >= 1e6) return significant(base * 1e-6, 4) + " MW";
-  if (base >= 1e4) return significant(base * 1e-3, 4) + " kW";
+  if (std::abs(base) >= 1e6) return significant(base * 1e-6, 4) + " MW";
+  if (std::abs(base) >= 1e4) return significant(base * 1e-3, 4) + " kW";
   return significant(base, 4) + " W";
 }
 

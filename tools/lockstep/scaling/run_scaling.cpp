@@ -83,7 +83,8 @@ std::string series_table(const std::vector<ScalingPoint>& points, const TextStyl
   for (const ScalingPoint& p : points) {
     if (!p.problem.empty()) {
       problems +=
-          "  " + wrap(fmt::format("{}: {}", counted(p.gpus, "GPU"), p.problem), 98, 4) + "\n";
+          "  " +
+          wrap(fmt::format("{}: {}", counted(p.gpus, "GPU"), p.problem), kTextColumns, 4, 2) + "\n";
       continue;
     }
     std::vector<std::string> cells{grouped(p.gpus),         compact(p.h100_equivalents),

@@ -334,14 +334,10 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const PresetS
   const bool judged = format == "json" || !assertions.empty() || spec.expect || reports;
   nlohmann::ordered_json json = judged ? serving_json(answer) : nlohmann::ordered_json();
   std::vector<std::string> misses = all_missed(assertions, json);
-  std::optional<ClaimCheck> claim;
-  if (spec.expect) {
-    claim.emplace(spec.expect->claim, spec.expect->source, json);
-    add_claim(*claim, json, misses);
-  }
+  const auto claim = judge_claim(spec.expect, json, misses);
   if (reports) {
     const Behind behind(spec.file, ScenarioAnswer(AnswerKind::serving, json), presets);
-    write_report(options, serving_page(answer, &behind, claim ? &*claim : nullptr));
+    write_report(options, serving_page(answer, &behind, claim.get()));
   }
   write_option_file(options, "trace", [&] { return serving_timeline(answer); });
   write_option_file(options, "metrics", [&] { return serving_metrics(answer); });
@@ -349,7 +345,7 @@ Exit run_serving(ServingSpec spec, const WrittenScenario& written, const PresetS
   write_output(format == "json"  ? Answer(JsonText(json))
                : format == "csv" ? Answer(serving_csv(answer))
                                  : Answer::terminal(serving_table(answer, style) +
-                                                    (claim ? claim_text(*claim, style) : "")),
+                                                    claim_text(claim.get(), style)),
                options, console);
   const Exit missed = report_misses(misses, console);
   return report.stopped ? Exit::interrupted : missed;

@@ -232,7 +232,7 @@ std::string method_lines(const TuneStudy& study) {
   std::string out;
   const auto add = [&](const std::string& rank, const TunedLayout& layout) {
     const std::string words = method_words(layout.method, layout.band);
-    if (!words.empty()) out += "  " + wrap(rank + ": " + words, kTextColumns - 2, 4) + "\n";
+    if (!words.empty()) out += "  " + wrap(rank + ": " + words, kTextColumns, 4, 2) + "\n";
   };
   for (std::size_t i = 0; i < study.result.best.size(); ++i) {
     add(std::to_string(i + 1), study.result.best[i]);
@@ -334,9 +334,9 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
       fmt::format("{}{}free: GiB; over the first: % of its step; micro batches of 1 unless said",
                   table.has_parts() ? "bubble, comm (exposed communication): % of the step; " : "",
                   study.by_mfu ? "MFU: %; " : "");
-  out += "  " + wrap(legend, kTextColumns - 2, 2) + "\n";
+  out += "  " + wrap(legend, kTextColumns, 2, 2) + "\n";
   if (const std::string text = notes(study); !text.empty()) {
-    out += "  " + wrap(text, kTextColumns - 2, 2) + "\n";
+    out += "  " + wrap(text, kTextColumns, 2, 2) + "\n";
   }
   out += method_lines(study);
   out += "\n" + wrap(own_words(study), kTextColumns, 0) + "\n";

@@ -1,7 +1,6 @@
 #include "tools/lockstep/vary/advice_table.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <vector>
@@ -60,8 +59,7 @@ std::string hindering_text(const Advice& advice) {
     if (!helps(each)) words.push_back(each.change.words + " " + error_text(each.gain));
   }
   if (words.empty()) return {};
-  return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns - 2, 2) +
-         "\n";
+  return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns, 2) + "\n";
 }
 
 /// The rule of an error line, without the file that all share.
@@ -121,34 +119,44 @@ std::string advice_table(const Advice& advice, const TextStyle& style) {
   for (const RefusedChange& each : advice.refused) {
     out += "  " +
            wrap(fmt::format("{}: {}", each.change.words, reason_of(each, advice.file)),
-                kTextColumns - 4, 4) +
+                kTextColumns, 4, 2) +
            "\n";
   }
   return out;
 }
 
 CsvText advice_csv(const Advice& advice) {
+  const bool limited =
+      advice.site_limit_w || std::ranges::any_of(advice.changes, [](const AdvisedChange& each) {
+        return each.site_limit_w.has_value();
+      });
   const auto number = [](const std::optional<double>& value) {
     return value ? number_text(*value) : std::string();
   };
-  const auto line = [&](const StandardChange& change, const NamedNumbers& numbers,
-                        const std::array<std::optional<double>, 3>& gains, std::string why) {
-    std::vector<std::string> cells{change.words, fmt::format("{}", fmt::join(change.sets, " "))};
+  const auto line = [&](const AdvisedChange& of, std::vector<std::optional<double>> gains,
+                        std::string why) {
+    std::vector<std::string> cells{of.change.words,
+                                   fmt::format("{}", fmt::join(of.change.sets, " "))};
     for (const auto& [name, value] : advice.numbers) {
-      cells.push_back(number(number_named(numbers, name)));
+      cells.push_back(number(number_named(of.numbers, name)));
     }
+    if (limited) gains.insert(gains.end(), {of.site_limit_w, of.site_excess_w});
     for (const std::optional<double>& gain : gains) cells.push_back(number(gain));
     cells.push_back(std::move(why));
     return csv_line(cells);
   };
   std::vector<std::string> titles{"change", "set"};
   for (const auto& [name, value] : advice.numbers) titles.push_back(name);
-  titles.insert(titles.end(), {"gain", "gain_low", "gain_high", "refused"});
+  titles.insert(titles.end(), {"gain", "gain_low", "gain_high"});
+  if (limited) titles.insert(titles.end(), {"site_limit_w", "site_excess_w"});
+  titles.emplace_back("refused");
   CsvText out = csv_line(titles);
   for (const AdvisedChange& each : advice.changes) {
-    out += line(each.change, each.numbers, {each.gain, each.gain_low, each.gain_high}, "");
+    out += line(each, {each.gain, each.gain_low, each.gain_high}, "");
   }
-  for (const RefusedChange& each : advice.refused) out += line(each.change, {}, {}, each.why);
+  for (const RefusedChange& each : advice.refused) {
+    out += line({.change = each.change}, {{}, {}, {}}, each.why);
+  }
   return out;
 }
 

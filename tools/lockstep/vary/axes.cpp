@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 
@@ -94,6 +95,22 @@ std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t 
   std::vector<std::string> sets = values_at(axes, point);
   for (std::size_t a = 0; a < axes.size(); ++a) sets[a] = axes[a].path + "=" + sets[a];
   return sets;
+}
+
+std::string lost_changes(const VaryAxis& axis, const nlohmann::ordered_json& written) {
+  const nlohmann::ordered_json::json_pointer place(pointer_of_path(axis.path));
+  const auto is_object = [](const std::string& value) { return value.starts_with('{'); };
+  if (!written.contains(place) || std::ranges::all_of(axis.values, is_object)) return {};
+  const nlohmann::ordered_json& there = written.at(place);
+  if (!there.is_object() || !there.contains("preset")) return {};
+  std::vector<std::string> lost;
+  for (const auto& [key, value] : there.items()) {
+    if (key != "preset") lost.push_back(key);
+  }
+  if (lost.empty()) return {};
+  return fmt::format("--vary {} replaces what the scenario changes there ({}); {}{}preset keeps it",
+                     axis.path, fmt::join(lost, ", "), axis.path,
+                     axis.path.starts_with('/') ? '/' : '.');
 }
 
 InputError told_of_vary(InputError error, const std::vector<std::string>& sets) {

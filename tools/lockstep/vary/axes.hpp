@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/base/input_error.hpp"
 
 namespace lockstep {
@@ -27,6 +29,10 @@ std::vector<std::string> values_at(const std::vector<VaryAxis>& axes, std::size_
 
 /// The point's changes as --set has them: "cluster.nodes=64".
 std::vector<std::string> sets_at(const std::vector<VaryAxis>& axes, std::size_t point);
+
+/// A sentence on what bare names of presets take away, where the scenario as it is written has at
+/// the axis' path a preset with changes: which they are, and how to keep them. Empty: nothing.
+std::string lost_changes(const VaryAxis& axis, const nlohmann::ordered_json& written);
 
 /// The error of a point with these changes, told of --vary.
 InputError told_of_vary(InputError error, const std::vector<std::string>& sets);

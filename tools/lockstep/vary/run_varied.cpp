@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/advice.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "tools/console/foreseen_work.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
@@ -68,6 +70,15 @@ void say_what_is_missing(const Varied& varied, std::string_view command, std::os
                                    missing == 1 ? "" : ", the first", first));
 }
 
+/// A line for each axis whose names take away what the scenario changes of a preset.
+void say_what_is_lost(const std::vector<VaryAxis>& axes, const nlohmann::ordered_json& written,
+                      std::string_view command, std::ostream& err) {
+  for (const VaryAxis& axis : axes) {
+    const std::string lost = lost_changes(axis, written);
+    if (!lost.empty()) err << terminal_text(fmt::format("lockstep {}: {}\n", command, lost));
+  }
+}
+
 /// Asks for each point, says how far it is, and stops asking after Ctrl-C. Nothing where that left
 /// no answer at all.
 std::optional<Varied> asked_for_each(const std::string& path, const AskPoint& answer_to,
@@ -80,9 +91,11 @@ std::optional<Varied> asked_for_each(const std::string& path, const AskPoint& an
     progress.reached(done + of_point);
     work.reached((done + of_point) / static_cast<double>(points));
   };
-  const auto answer = [&](const std::vector<std::string>& point) {
+  std::size_t asked = 0;
+  const auto answer = [&](const std::vector<std::string>& sets) {
     if (InterruptGuard::interrupted()) throw interruption_of(path);
-    return answer_to(point, reached);
+    const ProgressWithin within(fmt::format("point {} of {}", ++asked, points));
+    return answer_to(sets, reached);
   };
   const auto one_done = [&] {
     ++done;
@@ -93,6 +106,20 @@ std::optional<Varied> asked_for_each(const std::string& path, const AskPoint& an
   } catch (const InputError&) {
     if (!InterruptGuard::interrupted()) throw;
     return std::nullopt;
+  }
+}
+
+/// What --vary changes; null for what cannot be read: the points say why.
+WrittenScenario written_or_null(
+    const std::string& path,
+    const std::function<std::string(const std::vector<std::string>&)>& text_of,
+    const ParsedOptions& options) {
+  const std::vector<std::string> changes = changes_of(options);
+  try {
+    const ParsedScenario parsed = parse_scenario(path, text_of(changes), changes);
+    return std::make_shared<const nlohmann::ordered_json>(parsed.root.json());
+  } catch (const InputError&) {
+    return nullptr;
   }
 }
 
@@ -116,9 +143,11 @@ Exit answer_varied(const VariedInput& input, const AskPoint& answer_to,
   }
   const std::string format = options.choice("format", kFormats);
   const bool reports = wants_report(options);
+  const std::vector<VaryAxis> axes = parse_axes(options.all("vary"));
+  const WrittenScenario& written = input.varied ? input.varied : input.written;
+  if (written) say_what_is_lost(axes, *written, command, console.err);
   const InterruptGuard guard;
-  const std::optional<Varied> varied =
-      asked_for_each(input.path, answer_to, parse_axes(options.all("vary")), console);
+  const std::optional<Varied> varied = asked_for_each(input.path, answer_to, axes, console);
   const bool interrupted = InterruptGuard::interrupted();
   if (interrupted) console.err << fmt::format("lockstep {}: interrupted\n", command);
   if (!varied) return Exit::interrupted;
@@ -155,8 +184,9 @@ Exit run_varied(const std::string& path,
     if (!answer) throw interruption_of(path);
     return answer->json();
   };
-  return answer_varied({.path = path, .presets = presets}, answer_to, kOfOnePoint, "run", options,
-                       console);
+  return answer_varied(
+      {.path = path, .presets = presets, .varied = written_or_null(path, text_of, options)},
+      answer_to, kOfOnePoint, "run", options, console);
 }
 
 Exit run_advice(const std::string& path, const std::string& text, const PresetStore& presets,

@@ -28,6 +28,7 @@ struct VariedInput {
   std::string path;
   WrittenScenario written{};
   const PresetStore& presets;
+  WrittenScenario varied{};  ///< what --vary changes, where `written` is null and it can be read
 };
 
 /// The answers over --vary as a table, JSON, CSV, and a page where --report asks for one; a line on

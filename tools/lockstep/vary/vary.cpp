@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kVaryBar = 20;  // columns
+constexpr int kVaryBar = 20, kLeastVaryBar = 6;  // columns
 
 /// Whether the point has no answer, or one in which there is nothing to take the number of (null).
 bool is_missing(const VariedPoint& point, std::string_view field) {
@@ -117,9 +117,10 @@ std::vector<CsvNumber> csv_numbers(const Varied& varied) {
 struct TableParts {
   std::vector<const ShownNumber*> numbers;
   bool ops = false;
-  std::string_view layout;
+  std::string_view layout{};
   const ShownNumber* barred = nullptr;
   double most = 0;  ///< of `barred`
+  int bar = kVaryBar;
 };
 
 TableParts parts_of(const Varied& varied) {
@@ -128,10 +129,11 @@ TableParts parts_of(const Varied& varied) {
   parts.ops = some_have_op(varied);
   parts.layout = layout_column(varied);
   parts.barred = leading_number(parts.numbers);
-  if (parts.barred == nullptr) return parts;
   for (const VariedPoint& point : varied.points) {
+    if (parts.barred == nullptr) break;
     parts.most = std::max(parts.most, number_at_point(point, parts.barred->field).value_or(0));
   }
+  if (!(parts.most > 0)) parts.bar = 0;
   return parts;
 }
 
@@ -153,7 +155,7 @@ std::vector<TextTable::Column> columns_of(const Varied& varied, const TableParts
 std::string bar_of(const VariedPoint& point, const TableParts& parts, const TextStyle& style) {
   if (parts.barred == nullptr || !(parts.most > 0)) return {};
   const std::optional<double> barred = number_at_point(point, parts.barred->field);
-  return barred ? bar(*barred / parts.most, kVaryBar, style) : std::string();
+  return barred ? bar(*barred / parts.most, parts.bar, style) : std::string();
 }
 
 std::vector<std::string> cells_of(const Varied& varied, const VariedPoint& point,
@@ -175,6 +177,62 @@ std::vector<std::string> cells_of(const Varied& varied, const VariedPoint& point
   if (!parts.layout.empty()) cells.push_back(point.ok() ? layout_words(point) : "");
   cells.push_back(bar_of(point, parts, style));
   return cells;
+}
+
+TextTable table_of(const Varied& varied, const TableParts& parts, const TextStyle& style) {
+  TextTable table(columns_of(varied, parts));
+  for (const VariedPoint& point : varied.points) {
+    table.add(cells_of(varied, point, parts, style));
+  }
+  return table;
+}
+
+/// Gives the bars what the other columns leave of `most`: nothing, or kLeastVaryBar to kVaryBar.
+void fit_bar(const TextTable& table, int most, TableParts& parts) {
+  const int longest = parts.bar + most - table.width();
+  parts.bar = longest < kLeastVaryBar ? 0 : std::min(longest, kVaryBar);
+}
+
+/// The table, no wider than `most` as far as it can be: first bars get shorter, then titles go over
+/// two lines, then the last numbers go from `parts` to `rest`.
+TextTable table_within(int most, const Varied& varied, TableParts& parts, const TextStyle& style,
+                       std::vector<const ShownNumber*>& rest) {
+  TextTable table = table_of(varied, parts, style);
+  if (table.width() <= most) return table;
+  TableParts shorter = parts;
+  fit_bar(table, most, shorter);
+  if (shorter.bar > 0) return table_of(varied, shorter, style);
+  const auto make = [&] {
+    table = table_of(varied, parts, style);
+    table.fold_titles();
+  };
+  parts.bar = 0;
+  make();
+  while (table.width() > most && parts.numbers.size() > 1 && parts.numbers.back() != parts.barred) {
+    rest.insert(rest.begin(), parts.numbers.back());
+    parts.numbers.pop_back();
+    make();
+  }
+  constexpr int kGap = 2;
+  parts.bar = most - table.width() - kGap;
+  if (parts.bar < kLeastVaryBar) return table;
+  parts.bar = std::min(parts.bar, kVaryBar);
+  make();
+  return table;
+}
+
+/// One table, or where it would be wider than the terminal or than kTextColumns several, each with
+/// the values of its points and a part of their numbers.
+std::string tables_text(const Varied& varied, const TextStyle& style) {
+  const int most = style.columns > 0 ? style.columns : kTextColumns;
+  TableParts parts = parts_of(varied);
+  std::string out;
+  while (true) {
+    std::vector<const ShownNumber*> rest;
+    out += "\n" + table_within(most, varied, parts, style, rest).text(style);
+    if (rest.empty()) return out;
+    parts = {.numbers = std::move(rest), .ops = parts.ops, .bar = 0};
+  }
 }
 
 /// What the scenario says of itself, by the first answer that has it.
@@ -294,20 +352,17 @@ std::string exceeded_rows(const Varied& varied) {
 
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const Varied varied = by_operation(by_point);
-  const TableParts parts = parts_of(varied);
-  TextTable table(columns_of(varied, parts));
   std::string errors;
   for (const VariedPoint& point : varied.points) {
-    table.add(cells_of(varied, point, parts, style));
     if (!point.ok()) {
-      errors += wrap(point_name(point) + ": " + point.error, kTextColumns - 2, 2) + "\n";
+      errors += wrap(point_name(point) + ": " + point.error, kTextColumns, 2) + "\n";
     }
   }
   std::string out = style.bold(varied.file) + "\n";
   if (const std::string about = about_of(varied); !about.empty())
     out += wrap(about, kTextColumns, 0) + "\n";
   if (const std::string over = exceeded_rows(varied); !over.empty()) out += over + ".\n";
-  out += "\n" + table.text(style);
+  out += tables_text(varied, style);
   if (all_alike(varied)) out += "\nNothing that this shows depends on it.\n";
   if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";
   if (!errors.empty()) out += "\nWithout an answer:\n" + errors;
