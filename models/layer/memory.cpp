@@ -471,35 +471,50 @@ double micro_batches_in_flight(const TrainingJob& job, int stage) {
   return chunks_in_flight(par, job.micro_batches(), stage) / pipeline_shape(par).chunks;
 }
 
-MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage) {
-  assert(stage >= 0 && stage < job.parallelism.pipeline);
-  const Parallelism& par = job.parallelism;
-  const MemoryPolicy& policy = stack.memory;
-  const StageShape shape = stage_shape(job, stage);
-  const double parameters = shape.trained.sum();
-  const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
-  const double replicated = par.replicas() > 1 && whole ? policy.replica_bytes * parameters : 0;
+namespace {
 
-  MemoryBreakdown backward = model_states(job, stack, shape);
+/// What a stage holds, before states and allocator: what memory_band() asks for with many policies.
+struct StageLoad {
+  StageShape shape;
+  Bytes kept;        ///< activations of all micro batches in flight
+  Bytes largest;     ///< of the layer that saves most, of one micro batch
+  double again = 0;  ///< bytes that the layer at work makes again
+};
+
+StageLoad load_of_stage(const TrainingJob& job, const StackSpec& stack, int stage) {
+  assert(stage >= 0 && stage < job.parallelism.pipeline);
+  StageLoad load{.shape = stage_shape(job, stage), .kept = {}, .largest = {}};
   const double in_flight = micro_batches_in_flight(job, stage);
-  double again = 0;  // of the layer at work
-  Bytes largest;
   struct Saving {
     Bytes kept;
     double remade = 0;
   };
   PerKind<Saving> known;
-  for (const LayerKind of : shape.layers) {
+  for (const LayerKind of : load.shape.layers) {
     const Saving saving = known.at(of, [&](LayerKind kind) {
       return Saving{.kept = saved_per_layer(job, stack, kind),
                     .remade = remade_bytes(job, stack, kind)};
     });
-    backward.activations += in_flight * saving.kept;
-    largest = std::max(largest, saving.kept);
-    again = std::max(again, saving.remade);
+    load.kept += in_flight * saving.kept;
+    load.largest = std::max(load.largest, saving.kept);
+    load.again = std::max(load.again, saving.remade);
   }
-  offload_activations(job, largest, backward);
-  backward.activations += Bytes{again};
+  return load;
+}
+
+MemoryBreakdown peak_of(const TrainingJob& job, const StackSpec& stack, const StageLoad& load) {
+  const Parallelism& par = job.parallelism;
+  const MemoryPolicy& policy = stack.memory;
+  const StageShape& shape = load.shape;
+  const double parameters = shape.trained.sum();
+  const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
+  const double replicated = par.replicas() > 1 && whole ? policy.replica_bytes * parameters : 0;
+
+  const MemoryBreakdown states = model_states(job, stack, shape);
+  MemoryBreakdown backward = states;
+  backward.activations = load.kept;
+  offload_activations(job, load.largest, backward);
+  backward.activations += Bytes{load.again};
   if (shape.has_head) {
     backward.logits =
         (1.0 + job.model.predicted_tokens) *
@@ -508,7 +523,7 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   backward.communication =
       Bytes{replicated + exchange_bytes(job) + gathered_bytes(job, stack, shape)};
 
-  MemoryBreakdown update = model_states(job, stack, shape);
+  MemoryBreakdown update = states;
   const bool gathers = par.shards() > 1 && whole;
   update.communication = Bytes{replicated + (gathers ? policy.gather_bytes * parameters : 0)};
 
@@ -522,8 +537,33 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   return update;
 }
 
+}  // namespace
+
+MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage) {
+  return peak_of(job, stack, load_of_stage(job, stack, stage));
+}
+
+std::vector<Bytes> needed_memory(const TrainingJob& job, const StackSpec& stack,
+                                 std::span<const MemoryPolicy> policies) {
+  StackSpec changed = stack;
+  std::vector<Bytes> most(policies.size());
+  for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
+    const StageLoad load = load_of_stage(job, stack, stage);
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      assert(policies[i].rotary_copies == stack.memory.rotary_copies &&
+             policies[i].gated_mlp_bytes == stack.memory.gated_mlp_bytes);
+      changed.memory = policies[i];
+      most[i] = std::max(most[i], peak_of(job, changed, load).needed());
+    }
+  }
+  return most;
+}
+
+Bytes usable_memory(const GpuSpec& gpu, const MemoryPolicy& policy) {
+  return std::max(Bytes{}, gpu.hbm_capacity - policy.outside);
+}
 Bytes usable_memory(const GpuSpec& gpu, const StackSpec& stack) {
-  return std::max(Bytes{}, gpu.hbm_capacity - stack.memory.outside);
+  return usable_memory(gpu, stack.memory);
 }
 
 std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpec& stack) {
