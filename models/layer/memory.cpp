@@ -214,14 +214,13 @@ void add_layer(const TrainingJob& job, LayerKind kind, PerKind<LayerWeights>& kn
   }
 }
 
-StageShape stage_shape(const TrainingJob& job, int stage) {
+StageShape stage_shape(const TrainingJob& job, int stage, PerKind<LayerWeights>& known) {
   const TransformerShape& m = job.model;
   const Parallelism& par = job.parallelism;
   const std::vector<int> split = layers_per_virtual_stage(m, par);
   StageShape out;
   const PipelineShape shape = pipeline_shape(par);
   bool has_embedding = false;
-  PerKind<LayerWeights> known;
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const int number = shape.stage_of({stage, chunk});
     const int first = std::accumulate(split.begin(), split.begin() + number, 0);
@@ -383,12 +382,9 @@ Bytes run_ahead_bytes(const TrainingJob& job, const StackSpec& stack) {
 
 /// The stage that needs most.
 std::pair<int, MemoryBreakdown> fullest(const TrainingJob& job, const StackSpec& stack) {
-  std::pair<int, MemoryBreakdown> most{0, peak_memory(job, stack, 0)};
-  for (int stage = 1; stage < job.parallelism.pipeline; ++stage) {
-    const MemoryBreakdown m = peak_memory(job, stack, stage);
-    if (m.needed() > most.second.needed()) most = {stage, m};
-  }
-  return most;
+  const std::vector<MemoryBreakdown> stages = peak_memories(job, stack);
+  const auto most = std::ranges::max_element(stages, {}, &MemoryBreakdown::needed);
+  return {static_cast<int>(most - stages.begin()), *most};
 }
 
 std::string gib_text(Bytes bytes) {
@@ -481,19 +477,27 @@ struct StageLoad {
   double again = 0;  ///< bytes that the layer at work makes again
 };
 
-StageLoad load_of_stage(const TrainingJob& job, const StackSpec& stack, int stage) {
+/// What one micro batch saves of a layer, and what of that is made again.
+struct LayerSavings {
+  Bytes kept;
+  double remade = 0;
+};
+
+/// Of a job's layers, by kind: the same in every stage.
+struct KnownLayers {
+  PerKind<LayerWeights> weights;
+  PerKind<LayerSavings> savings;
+};
+
+StageLoad load_of_stage(const TrainingJob& job, const StackSpec& stack, int stage,
+                        KnownLayers& known) {
   assert(stage >= 0 && stage < job.parallelism.pipeline);
-  StageLoad load{.shape = stage_shape(job, stage), .kept = {}, .largest = {}};
+  StageLoad load{.shape = stage_shape(job, stage, known.weights), .kept = {}, .largest = {}};
   const double in_flight = micro_batches_in_flight(job, stage);
-  struct Saving {
-    Bytes kept;
-    double remade = 0;
-  };
-  PerKind<Saving> known;
   for (const LayerKind of : load.shape.layers) {
-    const Saving saving = known.at(of, [&](LayerKind kind) {
-      return Saving{.kept = saved_per_layer(job, stack, kind),
-                    .remade = remade_bytes(job, stack, kind)};
+    const LayerSavings saving = known.savings.at(of, [&](LayerKind kind) {
+      return LayerSavings{.kept = saved_per_layer(job, stack, kind),
+                          .remade = remade_bytes(job, stack, kind)};
     });
     load.kept += in_flight * saving.kept;
     load.largest = std::max(load.largest, saving.kept);
@@ -540,15 +544,27 @@ MemoryBreakdown peak_of(const TrainingJob& job, const StackSpec& stack, const St
 }  // namespace
 
 MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage) {
-  return peak_of(job, stack, load_of_stage(job, stack, stage));
+  KnownLayers known;
+  return peak_of(job, stack, load_of_stage(job, stack, stage, known));
+}
+
+std::vector<MemoryBreakdown> peak_memories(const TrainingJob& job, const StackSpec& stack) {
+  KnownLayers known;
+  std::vector<MemoryBreakdown> peaks;
+  peaks.reserve(static_cast<std::size_t>(job.parallelism.pipeline));
+  for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
+    peaks.push_back(peak_of(job, stack, load_of_stage(job, stack, stage, known)));
+  }
+  return peaks;
 }
 
 std::vector<Bytes> needed_memory(const TrainingJob& job, const StackSpec& stack,
                                  std::span<const MemoryPolicy> policies) {
   StackSpec changed = stack;
+  KnownLayers known;
   std::vector<Bytes> most(policies.size());
   for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
-    const StageLoad load = load_of_stage(job, stack, stage);
+    const StageLoad load = load_of_stage(job, stack, stage, known);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       assert(policies[i].rotary_copies == stack.memory.rotary_copies &&
              policies[i].gated_mlp_bytes == stack.memory.gated_mlp_bytes);

@@ -38,6 +38,8 @@ struct MemoryBreakdown {
 /// Peak within a step of one GPU of pipeline stage `stage` (0-based, below Parallelism::pipeline),
 /// `cached` as large as it gets on a card without limit.
 MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage);
+/// Of every stage, in order: what layers are like is found once for all.
+std::vector<MemoryBreakdown> peak_memories(const TrainingJob& job, const StackSpec& stack);
 
 /// peak_memory().needed() of the stage that needs most, with each of these policies in place of the
 /// stack's. They keep the same of a layer's activations as that does, which are counted once:
