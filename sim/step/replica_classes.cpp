@@ -352,14 +352,14 @@ struct WayOfStage {
   friend auto operator<=>(const WayOfStage&, const WayOfStage&) = default;
 };
 
-/// All that an exact folding depends on, of a job that does_fold_by_layout().
+/// All that an exact folding depends on where does_fold_by_layout() holds.
 struct FoldingKey {
   SprayedLayout layout;
   /// Which links of NICs, leaves and spines have the same capacity. How much it is does not matter.
   std::array<bool, 3> as_fast{};
-  int ring_connections, message_connections;
-  bool wraps;  ///< the pipeline
-  int span;    ///< replicas_of_block()
+  int ring_connections = 1, message_connections = 1;
+  bool wraps = false;  ///< the pipeline
+  int span = 1;        ///< replicas_of_block()
   std::array<bool, kDataGroups> has_groups{};
   std::array<GroupLayout, kDataGroups> groups{};
   std::vector<std::array<std::uint32_t, 2>> exchanges;  ///< stages of each
