@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -12,7 +13,18 @@ namespace lockstep {
 
 double twelve_digits(double value) {
   if (!std::isfinite(value)) return value;
-  return std::strtod(fmt::format("{:.12g}", value).c_str(), nullptr);
+  // For speed: answers are full of counts.
+  constexpr double kWhole = 1e12;
+  if (std::abs(value) < kWhole && value == std::trunc(value)) return value;
+  constexpr int kDigits = 12;
+  constexpr std::size_t kLength = 32;  // a sign, twelve digits with a point, an exponent
+  std::array<char, kLength> text{};
+  char* const begin = text.data();
+  const char* const end =
+      std::to_chars(begin, begin + kLength, value, std::chars_format::general, kDigits).ptr;
+  double rounded = value;
+  std::from_chars(begin, end, rounded);
+  return rounded;
 }
 
 std::string number_text(double value) { return fmt::format("{:.12g}", value == 0 ? 0.0 : value); }

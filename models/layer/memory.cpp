@@ -214,14 +214,13 @@ void add_layer(const TrainingJob& job, LayerKind kind, PerKind<LayerWeights>& kn
   }
 }
 
-StageShape stage_shape(const TrainingJob& job, int stage) {
+StageShape stage_shape(const TrainingJob& job, int stage, PerKind<LayerWeights>& known) {
   const TransformerShape& m = job.model;
   const Parallelism& par = job.parallelism;
   const std::vector<int> split = layers_per_virtual_stage(m, par);
   StageShape out;
   const PipelineShape shape = pipeline_shape(par);
   bool has_embedding = false;
-  PerKind<LayerWeights> known;
   for (int chunk = 0; chunk < shape.chunks; ++chunk) {
     const int number = shape.stage_of({stage, chunk});
     const int first = std::accumulate(split.begin(), split.begin() + number, 0);
@@ -383,12 +382,9 @@ Bytes run_ahead_bytes(const TrainingJob& job, const StackSpec& stack) {
 
 /// The stage that needs most.
 std::pair<int, MemoryBreakdown> fullest(const TrainingJob& job, const StackSpec& stack) {
-  std::pair<int, MemoryBreakdown> most{0, peak_memory(job, stack, 0)};
-  for (int stage = 1; stage < job.parallelism.pipeline; ++stage) {
-    const MemoryBreakdown m = peak_memory(job, stack, stage);
-    if (m.needed() > most.second.needed()) most = {stage, m};
-  }
-  return most;
+  const std::vector<MemoryBreakdown> stages = peak_memories(job, stack);
+  const auto most = std::ranges::max_element(stages, {}, &MemoryBreakdown::needed);
+  return {static_cast<int>(most - stages.begin()), *most};
 }
 
 std::string gib_text(Bytes bytes) {
@@ -471,35 +467,58 @@ double micro_batches_in_flight(const TrainingJob& job, int stage) {
   return chunks_in_flight(par, job.micro_batches(), stage) / pipeline_shape(par).chunks;
 }
 
-MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage) {
+namespace {
+
+/// What a stage holds, before states and allocator: what memory_band() asks for with many policies.
+struct StageLoad {
+  StageShape shape;
+  Bytes kept;        ///< activations of all micro batches in flight
+  Bytes largest;     ///< of the layer that saves most, of one micro batch
+  double again = 0;  ///< bytes that the layer at work makes again
+};
+
+/// What one micro batch saves of a layer, and what of that is made again.
+struct LayerSavings {
+  Bytes kept;
+  double remade = 0;
+};
+
+/// Of a job's layers, by kind: the same in every stage.
+struct KnownLayers {
+  PerKind<LayerWeights> weights;
+  PerKind<LayerSavings> savings;
+};
+
+StageLoad load_of_stage(const TrainingJob& job, const StackSpec& stack, int stage,
+                        KnownLayers& known) {
   assert(stage >= 0 && stage < job.parallelism.pipeline);
+  StageLoad load{.shape = stage_shape(job, stage, known.weights), .kept = {}, .largest = {}};
+  const double in_flight = micro_batches_in_flight(job, stage);
+  for (const LayerKind of : load.shape.layers) {
+    const LayerSavings saving = known.savings.at(of, [&](LayerKind kind) {
+      return LayerSavings{.kept = saved_per_layer(job, stack, kind),
+                          .remade = remade_bytes(job, stack, kind)};
+    });
+    load.kept += in_flight * saving.kept;
+    load.largest = std::max(load.largest, saving.kept);
+    load.again = std::max(load.again, saving.remade);
+  }
+  return load;
+}
+
+MemoryBreakdown peak_of(const TrainingJob& job, const StackSpec& stack, const StageLoad& load) {
   const Parallelism& par = job.parallelism;
   const MemoryPolicy& policy = stack.memory;
-  const StageShape shape = stage_shape(job, stage);
+  const StageShape& shape = load.shape;
   const double parameters = shape.trained.sum();
   const bool whole = par.sharding != Sharding::zero3 || par.shards() == 1;
   const double replicated = par.replicas() > 1 && whole ? policy.replica_bytes * parameters : 0;
 
-  MemoryBreakdown backward = model_states(job, stack, shape);
-  const double in_flight = micro_batches_in_flight(job, stage);
-  double again = 0;  // of the layer at work
-  Bytes largest;
-  struct Saving {
-    Bytes kept;
-    double remade = 0;
-  };
-  PerKind<Saving> known;
-  for (const LayerKind of : shape.layers) {
-    const Saving saving = known.at(of, [&](LayerKind kind) {
-      return Saving{.kept = saved_per_layer(job, stack, kind),
-                    .remade = remade_bytes(job, stack, kind)};
-    });
-    backward.activations += in_flight * saving.kept;
-    largest = std::max(largest, saving.kept);
-    again = std::max(again, saving.remade);
-  }
-  offload_activations(job, largest, backward);
-  backward.activations += Bytes{again};
+  const MemoryBreakdown states = model_states(job, stack, shape);
+  MemoryBreakdown backward = states;
+  backward.activations = load.kept;
+  offload_activations(job, load.largest, backward);
+  backward.activations += Bytes{load.again};
   if (shape.has_head) {
     backward.logits =
         (1.0 + job.model.predicted_tokens) *
@@ -508,7 +527,7 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   backward.communication =
       Bytes{replicated + exchange_bytes(job) + gathered_bytes(job, stack, shape)};
 
-  MemoryBreakdown update = model_states(job, stack, shape);
+  MemoryBreakdown update = states;
   const bool gathers = par.shards() > 1 && whole;
   update.communication = Bytes{replicated + (gathers ? policy.gather_bytes * parameters : 0)};
 
@@ -522,8 +541,45 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
   return update;
 }
 
+}  // namespace
+
+MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage) {
+  KnownLayers known;
+  return peak_of(job, stack, load_of_stage(job, stack, stage, known));
+}
+
+std::vector<MemoryBreakdown> peak_memories(const TrainingJob& job, const StackSpec& stack) {
+  KnownLayers known;
+  std::vector<MemoryBreakdown> peaks;
+  peaks.reserve(static_cast<std::size_t>(job.parallelism.pipeline));
+  for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
+    peaks.push_back(peak_of(job, stack, load_of_stage(job, stack, stage, known)));
+  }
+  return peaks;
+}
+
+std::vector<Bytes> needed_memory(const TrainingJob& job, const StackSpec& stack,
+                                 std::span<const MemoryPolicy> policies) {
+  StackSpec changed = stack;
+  KnownLayers known;
+  std::vector<Bytes> most(policies.size());
+  for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
+    const StageLoad load = load_of_stage(job, stack, stage, known);
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      assert(policies[i].rotary_copies == stack.memory.rotary_copies &&
+             policies[i].gated_mlp_bytes == stack.memory.gated_mlp_bytes);
+      changed.memory = policies[i];
+      most[i] = std::max(most[i], peak_of(job, changed, load).needed());
+    }
+  }
+  return most;
+}
+
+Bytes usable_memory(const GpuSpec& gpu, const MemoryPolicy& policy) {
+  return std::max(Bytes{}, gpu.hbm_capacity - policy.outside);
+}
 Bytes usable_memory(const GpuSpec& gpu, const StackSpec& stack) {
-  return std::max(Bytes{}, gpu.hbm_capacity - stack.memory.outside);
+  return usable_memory(gpu, stack.memory);
 }
 
 std::vector<MemoryRemedy> memory_remedies(const TrainingJob& job, const StackSpec& stack) {

@@ -6,6 +6,7 @@
 /// (models/spec/software.hpp).
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,14 @@ struct MemoryBreakdown {
 /// Peak within a step of one GPU of pipeline stage `stage` (0-based, below Parallelism::pipeline),
 /// `cached` as large as it gets on a card without limit.
 MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int stage);
+/// Of every stage, in order: what layers are like is found once for all.
+std::vector<MemoryBreakdown> peak_memories(const TrainingJob& job, const StackSpec& stack);
+
+/// peak_memory().needed() of the stage that needs most, with each of these policies in place of the
+/// stack's. They keep the same of a layer's activations as that does, which are counted once:
+/// requires its `rotary_copies` and `gated_mlp_bytes`.
+std::vector<Bytes> needed_memory(const TrainingJob& job, const StackSpec& stack,
+                                 std::span<const MemoryPolicy> policies);
 
 /// Bytes that one micro batch leaves on a GPU for the backward pass of one layer.
 Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind kind = {});
@@ -49,6 +58,7 @@ Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind 
 double micro_batches_in_flight(const TrainingJob& job, int stage);
 
 /// What a job may use of the card: its capacity less what the stack keeps outside of the allocator.
+Bytes usable_memory(const GpuSpec& gpu, const MemoryPolicy& policy);
 Bytes usable_memory(const GpuSpec& gpu, const StackSpec& stack);
 
 /// Within this share of the card the verdict hangs on what is assumed: nine in ten of the peaks in

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "models/layer/memory.hpp"
 
@@ -52,39 +52,39 @@ constexpr std::array kMemoryAssumptions{
                      [](MemoryPolicy& p) { p.outside = std::max(p.outside, kManyCommunicators); }},
 };
 
-/// What the fullest stage needs beyond what it may use: the job fits if this is not above zero.
-Bytes beyond(const TrainingJob& job, const StackSpec& stack, const GpuSpec& gpu) {
-  Bytes most;
-  for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
-    most = std::max(most, peak_memory(job, stack, stage).needed());
-  }
-  return most - usable_memory(gpu, stack);
-}
-
 }  // namespace
 
 MemoryBand memory_band(const TrainingJob& job, const StackSpec& stack, const GpuSpec& gpu) {
+  constexpr std::size_t kCount = kMemoryAssumptions.size();
+  // The stack's own policy, all that needs less, all that needs more, then less and more one by
+  // one.
+  constexpr std::size_t kLeast = 1, kMost = 2, kLess = 3, kMore = kLess + kCount;
+  std::vector<MemoryPolicy> policies(kMore + kCount, stack.memory);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const MemoryAssumption& assumption = kMemoryAssumptions[i];
+    assumption.less(policies[kLeast]);
+    assumption.more(policies[kMost]);
+    assumption.less(policies[kLess + i]);
+    assumption.more(policies[kMore + i]);
+  }
+  const std::vector<Bytes> needed = needed_memory(job, stack, policies);
+  // What is needed beyond what may be used: the job fits where this is not above zero.
+  const auto beyond = [&](std::size_t i) { return needed[i] - usable_memory(gpu, policies[i]); };
   const Bytes usable = usable_memory(gpu, stack);
-  const Bytes here = beyond(job, stack, gpu);
+  const Bytes here = beyond(0);
   const bool fits = here <= Bytes{};
-  StackSpec least = stack, most = stack;
   std::string_view alone, widest;
   Bytes longest{-1};
-  for (const MemoryAssumption& assumption : kMemoryAssumptions) {
-    assumption.less(least.memory);
-    assumption.more(most.memory);
-    StackSpec other = stack;
-    (fits ? assumption.more : assumption.less)(other.memory);
-    const Bytes there = beyond(job, other, gpu);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const MemoryAssumption& assumption = kMemoryAssumptions[i];
+    const Bytes there = beyond((fits ? kMore : kLess) + i);
     const std::string_view words = fits ? assumption.more_words : assumption.less_words;
     if (alone.empty() && (there <= Bytes{}) != fits) alone = words;
     const Bytes moved = fits ? there - here : here - there;
     if (moved > longest) longest = moved, widest = words;
   }
   // Memory outside of the allocator is counted as needed, so that one band holds all.
-  MemoryBand band{.least = usable + beyond(job, least, gpu),
-                  .most = usable + beyond(job, most, gpu),
-                  .decides = {}};
+  MemoryBand band{.least = usable + beyond(kLeast), .most = usable + beyond(kMost), .decides = {}};
   const bool inside = band.least <= usable && usable <= band.most;
   const double share = std::abs(here.base_units()) / std::max(1.0, usable.base_units());
   if (inside && share <= kCloseMargin) band.decides = alone.empty() ? widest : alone;

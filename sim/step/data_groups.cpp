@@ -1,10 +1,12 @@
 #include "sim/step/data_groups.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
+#include "models/base/shared_memo.hpp"
 #include "sim/step/layer_groups.hpp"
 
 namespace lockstep {
@@ -71,17 +73,26 @@ DataGroup make_group(const Placement& placement, int stage, const DataGroupShape
           .lanes_cross_domains = cross(of_replica)};
 }
 
-}  // namespace
+/// All that the groups of a stage depend on.
+struct GroupsKey {
+  PlacementSpec placement;
+  int stage;
+  int tensor, context, data, expert, expert_tensor;
+  int shards, replicas;
+  bool splits_weights;  ///< ZeRO-3
 
-DataGroups data_groups(const Parallelism& cut, const Placement& placement, int stage) {
-  const int together = std::max(1, cut.shards() / cut.context);
-  const bool hybrid = cut.sharding == Sharding::zero3 && cut.shards() < cut.replicas();
+  friend auto operator<=>(const GroupsKey&, const GroupsKey&) = default;
+};
+
+DataGroups make_groups(const GroupsKey& cut, const Placement& placement) {
+  const int together = std::max(1, cut.shards / cut.context);
+  const bool hybrid = cut.splits_weights && cut.shards < cut.replicas;
   const int shard = hybrid ? together : cut.data;
   // Expert-parallel groups fill ranks in order: tensor, context, then data.
   const int lanes = cut.tensor * cut.context, spread = cut.expert * cut.expert_tensor;
   const int span = std::max(1, spread / lanes);  // replicas that hold all experts together
   const auto group = [&](int replicas, int stride, int beside, int lane_stride) {
-    return make_group(placement, stage,
+    return make_group(placement, cut.stage,
                       {.replicas = replicas,
                        .stride = stride,
                        .lanes = beside,
@@ -92,6 +103,37 @@ DataGroups data_groups(const Parallelism& cut, const Placement& placement, int s
   return {group(cut.data, 1, cut.context, cut.tensor), group(shard, 1, cut.context, cut.tensor),
           group(cut.data / shard, shard, 1, lanes),
           group(std::max(1, cut.data / span), span, std::max(1, lanes / spread), spread)};
+}
+
+std::size_t bytes_of_groups(const DataGroups& groups) {
+  std::size_t bytes = sizeof(GroupsKey) + sizeof(DataGroups);
+  for (const DataGroup& group : groups) {
+    bytes += group.spreads.ways().capacity() * sizeof(DomainSpread);
+  }
+  return bytes;
+}
+
+/// Of the jobs of a sweep or a search, which are cut in a few hundred ways.
+SharedMemo<GroupsKey, DataGroups>& known_groups() {
+  constexpr std::size_t kMostBytes = std::size_t{4} << 20U;
+  static SharedMemo<GroupsKey, DataGroups> known(kMostBytes, bytes_of_groups);
+  return known;
+}
+
+}  // namespace
+
+DataGroups data_groups(const Parallelism& cut, const Placement& placement, int stage) {
+  const GroupsKey key{.placement = placement.spec(),
+                      .stage = stage,
+                      .tensor = cut.tensor,
+                      .context = cut.context,
+                      .data = cut.data,
+                      .expert = cut.expert,
+                      .expert_tensor = cut.expert_tensor,
+                      .shards = cut.shards(),
+                      .replicas = cut.replicas(),
+                      .splits_weights = cut.sharding == Sharding::zero3};
+  return *known_groups().get(key, [&] { return make_groups(key, placement); });
 }
 
 }  // namespace lockstep

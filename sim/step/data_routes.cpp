@@ -4,10 +4,12 @@
 #include <iterator>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "models/base/shared_memo.hpp"
 #include "models/collectives/algorithms.hpp"
 #include "sim/fabric/group_uses.hpp"
 #include "topologies/fabrics/switch_limits.hpp"
@@ -51,7 +53,70 @@ bool lanes_share_leaf(const StagePlan& stage, const PlacementSpec& spec, const L
   return true;
 }
 
+std::optional<SprayedLayout> sprayed_layout(const StepPlan& plan, const Lanes& lanes, bool limits) {
+  const Fabric& fabric = lanes.fabric();
+  if (!lanes.symmetric() || fabric.spec().routing == Routing::ecmp || lanes.on_chosen_nodes()) {
+    return std::nullopt;
+  }
+  const FabricCounts& c = fabric.counts();
+  return SprayedLayout{.placement = plan.placement,
+                       .lanes_alike = lanes.first_stands_for_all(),
+                       .kind = fabric.spec().kind,
+                       .routing = fabric.spec().routing,
+                       .pxn = fabric.spec().pxn,
+                       .limits = limits,
+                       .nodes = fabric.nodes(),
+                       .nics_per_node = fabric.nics_per_node(),
+                       .counts = {c.unit_nodes, c.leaves, c.pods, c.pod_leaves, c.leaf_uplinks,
+                                  c.spines, c.spine_uplinks, c.cores}};
+}
+
+/// What the jobs of a sweep or a search remember of one another: a few hundred layouts of some
+/// thousand GPUs each.
+constexpr std::size_t kMostRouteBytes = std::size_t{48} << 20U;
+
+struct RingsKey {
+  SprayedLayout layout;
+  int stage;
+  GroupLayout group;
+
+  friend auto operator<=>(const RingsKey&, const RingsKey&) = default;
+};
+struct ShapeKey {
+  RingsKey of;
+  CollectiveOp op;
+  std::string algorithm;
+  int channels;  ///< CollectiveCost::channels
+  int which;     ///< group, or kEveryGroup
+
+  friend auto operator<=>(const ShapeKey&, const ShapeKey&) = default;
+};
+
+std::size_t bytes_of_uses(const std::vector<RouteHop>& uses) {
+  return sizeof(ShapeKey) + uses.capacity() * sizeof(RouteHop);
+}
+std::size_t bytes_of_rings(const ReplicaRings& rings) {
+  return bytes_of_uses(rings.uses) + rings.end.capacity() * sizeof(std::size_t);
+}
+
+SharedMemo<RingsKey, ReplicaRings>& known_rings() {
+  static SharedMemo<RingsKey, ReplicaRings> known(kMostRouteBytes, bytes_of_rings);
+  return known;
+}
+SharedMemo<ShapeKey, std::vector<RouteHop>>& known_shapes() {
+  static SharedMemo<ShapeKey, std::vector<RouteHop>> known(kMostRouteBytes, bytes_of_uses);
+  return known;
+}
+
 }  // namespace
+
+GroupLayout layout_of(const DataGroup& group) {
+  return {.lanes = group.lanes,
+          .lane_stride = group.lane_stride,
+          .replicas = group.replicas,
+          .stride = group.stride,
+          .replicas_per_domain = group.replicas_per_domain};
+}
 
 std::vector<DataWay> data_ways(const StagePlan& stage) {
   std::map<std::tuple<DataGroupKind, bool, std::string_view, CollectiveOp>, DataWay> ways;
@@ -77,6 +142,7 @@ DataRoutes::DataRoutes(const StepPlan& plan, const Fabric& fabric, std::vector<i
     : plan_(plan),
       lanes_(plan, fabric, std::move(nodes)),
       limits_(!switch_limits(fabric).empty()),
+      layout_(sprayed_layout(plan, lanes_, limits_)),
       groups_(fabric) {}
 
 void DataRoutes::add(const StagePlan& stage, const DataWay& way, int which,
@@ -86,12 +152,11 @@ void DataRoutes::add(const StagePlan& stage, const DataWay& way, int which,
   const DataGroupKind kind = way.first->group;
   const DataGroup& group = stage.groups[static_cast<std::size_t>(kind)];
   if (!way.is_ring && (limits_ || group.replicas == 1)) {
-    const auto [known, is_new] = shapes_.try_emplace({way.first, which});
-    if (is_new) known->second = shape_uses(stage, *way.first, which);
-    uses.insert(uses.end(), known->second.begin(), known->second.end());
+    const Uses& of_shape = shape_uses(stage, *way.first, which);
+    uses.insert(uses.end(), of_shape.begin(), of_shape.end());
     return;
   }
-  const Rings& all = rings(stage, kind);
+  const ReplicaRings& all = rings(stage, kind);
   const auto add_replica = [&all, &uses](int replica) {
     const auto d = static_cast<std::size_t>(replica);
     const std::size_t first = d == 0 ? 0 : all.end[d - 1];
@@ -124,18 +189,46 @@ double DataRoutes::messages(const StagePlan& stage, const DataWay& way, int repl
 }
 
 /// The rings between the NVLink domains of the groups.
-const DataRoutes::Rings& DataRoutes::rings(const StagePlan& stage, DataGroupKind kind) {
-  const auto [known, is_new] = rings_.try_emplace({stage.stage, kind});
-  Rings& all = known->second;
-  for (int d = 0; is_new && d < plan_.placement.data; ++d) {
-    lanes_.add_ring(d, stage.stage, stage.groups[static_cast<std::size_t>(kind)], all.uses);
+const ReplicaRings& DataRoutes::rings(const StagePlan& stage, DataGroupKind kind) {
+  std::shared_ptr<const ReplicaRings>& all = rings_[{stage.stage, kind}];
+  if (all) return *all;
+  const DataGroup& group = stage.groups[static_cast<std::size_t>(kind)];
+  const auto find = [&] { return find_rings(stage, group); };
+  all = layout_ ? known_rings().get({*layout_, stage.stage, layout_of(group)}, find)
+                : std::make_shared<const ReplicaRings>(find());
+  return *all;
+}
+
+ReplicaRings DataRoutes::find_rings(const StagePlan& stage, const DataGroup& group) {
+  ReplicaRings all;
+  for (int d = 0; d < plan_.placement.data; ++d) {
+    lanes_.add_ring(d, stage.stage, group, all.uses);
     all.end.push_back(all.uses.size());
   }
   return all;
 }
 
+const DataRoutes::Uses& DataRoutes::shape_uses(const StagePlan& stage, const DataChannel& channel,
+                                               int which) {
+  std::shared_ptr<const Uses>& known = shapes_[{&channel, which}];
+  if (known) return *known;
+  const auto find = [&] { return find_shape_uses(stage, channel, which); };
+  if (!layout_) {
+    known = std::make_shared<const Uses>(find());
+    return *known;
+  }
+  const DataGroup& group = stage.groups[static_cast<std::size_t>(channel.group)];
+  known = known_shapes().get({.of = {*layout_, stage.stage, layout_of(group)},
+                              .op = channel.op,
+                              .algorithm = std::string(channel.cost.algorithm),
+                              .channels = channel.cost.channels,
+                              .which = which},
+                             find);
+  return *known;
+}
+
 /// Of trees, of sums in switches, and of all else that is no ring.
-std::vector<RouteHop> DataRoutes::shape_uses(const StagePlan& stage, const DataChannel& channel,
+DataRoutes::Uses DataRoutes::find_shape_uses(const StagePlan& stage, const DataChannel& channel,
                                              int which) {
   const PlacementSpec& spec = plan_.placement;
   const Placement& placement = lanes_.placement();

@@ -1,8 +1,12 @@
 /// What data-parallel collectives put on the links of the fabric.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstddef>
 #include <map>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +26,37 @@ struct DataWay {
 /// In the order of the kinds of groups, rings first.
 std::vector<DataWay> data_ways(const StagePlan& stage);
 
+/// Where a job's ranks lie on a whole tree whose switches spread every message evenly: all that
+/// routes depend on there. Jobs with the same one cross the same links with the same shares,
+/// whatever these links carry in a second.
+struct SprayedLayout {
+  PlacementSpec placement;
+  bool lanes_alike = true;  ///< Lanes::first_stands_for_all()
+  FabricKind kind = FabricKind::ideal;
+  Routing routing = Routing::spray;
+  bool pxn = false;
+  bool limits = false;  ///< switches can hold back what NICs could carry
+  int nodes = 0, nics_per_node = 0;
+  /// Of FabricCounts, in its order.
+  std::array<int, 8> counts{};
+
+  friend auto operator<=>(const SprayedLayout&, const SprayedLayout&) = default;
+};
+
+/// A group of a kind, as far as routes depend on it.
+struct GroupLayout {
+  int lanes = 1, lane_stride = 1, replicas = 1, stride = 1, replicas_per_domain = 1;
+
+  friend auto operator<=>(const GroupLayout&, const GroupLayout&) = default;
+};
+GroupLayout layout_of(const DataGroup& group);
+
+/// What replicas send around the rings of a stage's groups, replica by replica.
+struct ReplicaRings {
+  std::vector<RouteHop> uses;
+  std::vector<std::size_t> end;  ///< by replica
+};
+
 /// What the data-parallel collectives of a plan put on links. Each route is found once for all who
 /// ask: those who fold replicas, wire them, or take a sample.
 class DataRoutes {
@@ -31,6 +66,8 @@ class DataRoutes {
 
   [[nodiscard]] const StepPlan& plan() const { return plan_; }
   [[nodiscard]] const Fabric& fabric() const { return lanes_.fabric(); }
+  /// Nothing where routes depend on more: under ECMP, on a drawn fabric, on nodes that were chosen.
+  [[nodiscard]] const std::optional<SprayedLayout>& layout() const { return layout_; }
 
   /// Adds to `uses` what all groups of the stage put on links together, or that of one (see
   /// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go
@@ -44,20 +81,21 @@ class DataRoutes {
   [[nodiscard]] double messages(const StagePlan& stage, const DataWay& way, int replica);
 
  private:
-  /// What replicas send around the rings of a stage's groups, replica by replica.
-  struct Rings {
-    std::vector<RouteHop> uses;
-    std::vector<std::size_t> end;  ///< by replica
-  };
-  const Rings& rings(const StagePlan& stage, DataGroupKind kind);
-  std::vector<RouteHop> shape_uses(const StagePlan& stage, const DataChannel& channel, int which);
+  using Uses = std::vector<RouteHop>;
+
+  const ReplicaRings& rings(const StagePlan& stage, DataGroupKind kind);
+  ReplicaRings find_rings(const StagePlan& stage, const DataGroup& group);
+  const Uses& shape_uses(const StagePlan& stage, const DataChannel& channel, int which);
+  Uses find_shape_uses(const StagePlan& stage, const DataChannel& channel, int which);
 
   const StepPlan& plan_;
   Lanes lanes_;
   bool limits_;  ///< switches can
+  std::optional<SprayedLayout> layout_;
   GroupUses groups_;
-  std::map<std::pair<int, DataGroupKind>, Rings> rings_;  ///< by stage
-  std::map<std::pair<const DataChannel*, int>, std::vector<RouteHop>> shapes_;
+  std::map<std::pair<int, DataGroupKind>, std::shared_ptr<const ReplicaRings>>
+      rings_;  ///< by stage
+  std::map<std::pair<const DataChannel*, int>, std::shared_ptr<const Uses>> shapes_;
 };
 
 }  // namespace lockstep

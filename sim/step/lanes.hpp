@@ -31,6 +31,8 @@ class Lanes {
   [[nodiscard]] const Fabric& fabric() const { return fabric_; }
   [[nodiscard]] const Placement& placement() const { return placement_; }
   [[nodiscard]] bool symmetric() const { return symmetric_; }
+  /// Whether the job was given nodes of the fabric instead of its first ones.
+  [[nodiscard]] bool on_chosen_nodes() const { return !nodes_.empty(); }
   /// Whether links of lane 0 stand for those of all lanes.
   [[nodiscard]] bool first_stands_for_all() const { return symmetric_ && alike_; }
   /// Whether what replicas put on links says which of them are alike, so that folding is exact: not

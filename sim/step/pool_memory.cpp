@@ -19,8 +19,9 @@ TrainingJob fullest_job(const Scenario& s) {
 
 }  // namespace
 
-MemoryBreakdown stage_memory(const Scenario& s, int stage) {
-  return peak_memory(fullest_job(s), s.stack, stage);
+std::vector<MemoryBreakdown> stage_memories(const Scenario& s) {
+  if (s.micro_batches.empty()) return peak_memories(s.job, s.stack);
+  return peak_memories(fullest_job(s), s.stack);
 }
 
 std::vector<PoolMemory> pool_memory(const Scenario& s) {
@@ -32,9 +33,9 @@ std::vector<PoolMemory> pool_memory(const Scenario& s) {
       places.emplace(variant.pools[stage], static_cast<int>(stage));
     }
   }
-  const TrainingJob job = fullest_job(s);
+  const std::vector<MemoryBreakdown> stages = stage_memories(s);
   for (const auto& [pool, stage] : places) {
-    const MemoryBreakdown peak = peak_memory(job, s.stack, stage);
+    const MemoryBreakdown& peak = stages[static_cast<std::size_t>(stage)];
     if (peak.needed() > out[pool].peak.needed()) {
       out[pool] = {stage, peak, usable_memory(s.node_of(pool).gpu, s.stack)};
     }

@@ -9,8 +9,8 @@
 
 namespace lockstep {
 
-/// Peak of a stage, of the replica that needs most there.
-MemoryBreakdown stage_memory(const Scenario& scenario, int stage);
+/// Peak of each stage, of the replica that needs most there.
+std::vector<MemoryBreakdown> stage_memories(const Scenario& scenario);
 
 /// Of the GPUs of a pool, those of the fullest stage.
 struct PoolMemory {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <compare>
 #include <limits>
 #include <map>
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "models/base/shared_memo.hpp"
 #include "sim/step/colour_refinement.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/layer_routes.hpp"
@@ -337,6 +341,94 @@ class Refinement {
   std::vector<std::uint32_t> replica_colour_, link_colour_, group_colour_;
 };
 
+/// The collectives of a stage that put the same on the same links.
+struct WayOfStage {
+  DataGroupKind group;
+  GroupLayout layout;
+  bool is_ring;
+  CollectiveOp op;
+  std::string algorithm;
+  int channels;  ///< CollectiveCost::channels
+
+  friend auto operator<=>(const WayOfStage&, const WayOfStage&) = default;
+};
+
+/// All that an exact folding depends on where does_fold_by_layout() holds.
+struct FoldingKey {
+  SprayedLayout layout;
+  /// Which links of NICs, leaves and spines have the same capacity. How much it is does not matter.
+  std::array<bool, 3> as_fast{};
+  int ring_connections = 1, message_connections = 1;
+  bool wraps = false;  ///< the pipeline
+  int span = 1;        ///< replicas_of_block()
+  std::array<bool, kDataGroups> has_groups{};
+  std::array<GroupLayout, kDataGroups> groups{};
+  std::vector<std::array<std::uint32_t, 2>> exchanges;  ///< stages of each
+  std::vector<std::vector<WayOfStage>> ways;            ///< by stage
+
+  friend auto operator<=>(const FoldingKey&, const FoldingKey&) = default;
+};
+
+std::array<bool, 3> equal_capacities(const Fabric& fabric) {
+  const FabricCounts& counts = fabric.counts();
+  const BytesPerSecond nic = fabric.capacity(fabric.nic_up(0, 0));
+  const BytesPerSecond leaf =
+      counts.leaf_uplinks > 0 ? fabric.capacity(fabric.leaf_up(0, 0)) : BytesPerSecond{};
+  const BytesPerSecond spine =
+      counts.spine_uplinks > 0 ? fabric.capacity(fabric.spine_up(0, 0, 0)) : BytesPerSecond{};
+  return {nic == leaf, nic == spine, leaf == spine};
+}
+
+/// Whether where the ranks lie decides everything: all replicas have the same plan, none has a slow
+/// GPU, all nodes are alike, and nothing inside layers leaves its node or loads one rank more.
+bool does_fold_by_layout(const Scenario& scenario, const StepPlan& plan, const Slowdowns& slow) {
+  return slow.empty() && scenario.pools.empty() && plan.variant_of.empty() &&
+         std::ranges::none_of(plan.layers, [](const LayerTransfer& transfer) {
+           return transfer.network_share > 0 || transfer.is_skewed();
+         });
+}
+
+FoldingKey folding_key(const StepPlan& plan, const Fabric& fabric, const SprayedLayout& layout) {
+  FoldingKey key{.layout = layout,
+                 .as_fast = equal_capacities(fabric),
+                 .ring_connections = plan.connections.ring,
+                 .message_connections = plan.connections.message,
+                 .wraps = plan.shape.wraps(),
+                 .span = replicas_of_block(plan),
+                 .has_groups = {},
+                 .groups = {},
+                 .exchanges = {},
+                 .ways = {}};
+  for (std::size_t kind = 0; kind < kDataGroups; ++kind) {
+    key.has_groups[kind] = has_groups(plan, kind);
+    key.groups[kind] = layout_of(plan.stages.front().groups[kind]);
+  }
+  for (const StageExchange& exchange : plan.exchanges) key.exchanges.push_back(exchange.stages);
+  for (const StagePlan& stage : plan.stages) {
+    std::vector<WayOfStage>& ways = key.ways.emplace_back();
+    for (const DataWay& way : data_ways(stage)) {
+      ways.push_back({.group = way.first->group,
+                      .layout = layout_of(stage.groups[static_cast<std::size_t>(way.first->group)]),
+                      .is_ring = way.is_ring,
+                      .op = way.first->op,
+                      .algorithm = std::string(way.first->cost.algorithm),
+                      .channels = way.first->cost.channels});
+    }
+  }
+  return key;
+}
+
+std::size_t bytes_of_folding(const ReplicaClasses& folding) {
+  return sizeof(FoldingKey) + folding.classes.capacity() * sizeof(ReplicaClass) +
+         (folding.links.of.capacity() + folding.links.links.capacity()) * sizeof(std::uint32_t);
+}
+
+SharedMemo<FoldingKey, ReplicaClasses>& known_foldings() {
+  constexpr std::size_t kMostBytes = std::size_t{32} << 20U;
+  static SharedMemo<FoldingKey, ReplicaClasses> known(kMostBytes, bytes_of_folding);
+  return known;
+}
+
 /// Classes of equal slow GPUs and equal path lengths; slow replicas on their own.
 std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdowns& slow,
                                             const Lanes& lanes, bool unfold) {
@@ -381,7 +473,10 @@ ReplicaClasses classes_of_replicas(const Scenario& scenario, DataRoutes& data_ro
   if (folding == Folding::unfolded || by_length) {
     return {.classes = classes_by_length(plan, slow, lanes, !by_length), .links = {}};
   }
-  return Refinement{scenario, data_routes, lanes}.run(slow);
+  const auto refine = [&] { return Refinement{scenario, data_routes, lanes}.run(slow); };
+  const std::optional<SprayedLayout>& layout = data_routes.layout();
+  if (!layout || !does_fold_by_layout(scenario, plan, slow)) return refine();
+  return *known_foldings().get(folding_key(plan, data_routes.fabric(), *layout), refine);
 }
 
 }  // namespace lockstep

@@ -134,11 +134,12 @@ void add_rates(const Scenario& s, StepReport& report) {
 }
 
 void add_stages(const Scenario& s, const StepPlan& plan, StepReport& report) {
+  const std::vector<MemoryBreakdown> memory = stage_memories(s);
   for (const StagePlan& stage : plan.stages) {
     StageReport r{.stage = stage.stage,
                   .forward_s = seconds(stage.forward),
                   .backward_s = seconds(stage.backward),
-                  .memory = stage_memory(s, stage.stage)};
+                  .memory = memory[static_cast<std::size_t>(stage.stage)]};
     for (const std::vector<StagePlan>& variant : plan.further_variants) {
       const StagePlan& other = variant[static_cast<std::size_t>(stage.stage)];
       r.forward_s = std::max(r.forward_s, seconds(other.forward));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -96,12 +97,15 @@ struct PlacementSpec {
   int gpus_per_node = 8;
   int nvlink_domain = 8;
   int nic_ports = 8;  ///< NicPorts::count of a node
+
+  friend auto operator<=>(const PlacementSpec&, const PlacementSpec&) = default;
 };
 
 class Placement {
  public:
   explicit Placement(const PlacementSpec& spec);
 
+  [[nodiscard]] const PlacementSpec& spec() const { return spec_; }
   [[nodiscard]] int ranks() const { return ranks_; }
   /// Nodes that hold a rank; the last may be partly used.
   [[nodiscard]] int nodes() const;
