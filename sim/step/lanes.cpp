@@ -1,6 +1,7 @@
 #include "sim/step/lanes.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "topologies/routes/merge_hops.hpp"
@@ -66,21 +67,52 @@ int Lanes::switches_between(Place from, Place to) const {
   return most;
 }
 
-bool Lanes::follows_first(const NodePort& from, const NodePort& to,
+Lanes::LanePort Lanes::lane_port(int node, int nic) const {
+  return {{node, nic}, fabric_.is_drawn() ? 0 : fabric_.leaf_of(node, nic)};
+}
+
+std::size_t Lanes::first_port(Place at) {
+  constexpr auto kUnknown = std::numeric_limits<std::uint32_t>::max();
+  const auto stages = static_cast<std::size_t>(plan_.placement.pipeline);
+  const auto replicas = static_cast<std::size_t>(plan_.placement.data);
+  if (first_port_.empty()) first_port_.assign(stages * replicas, kUnknown);
+  std::uint32_t& first =
+      first_port_[static_cast<std::size_t>(at.data) * stages + static_cast<std::size_t>(at.stage)];
+  if (first == kUnknown) {
+    first = static_cast<std::uint32_t>(lane_ports_.size());
+    for (int lane = 0; lane < plan_.placement.tensor; ++lane) {
+      const int r = rank(at, lane);
+      lane_ports_.push_back(lane_port(node_of(r), placement_.nic_of(r)));
+    }
+  }
+  return first;
+}
+
+Lanes::LanePort Lanes::entry(const LanePort& from, const LanePort& to) const {
+  return fabric_.spec().pxn ? lane_port(from.at.node, to.at.nic) : from;
+}
+
+void Lanes::note_first(const LanePort& from, const LanePort& to,
+                       const std::vector<RouteHop>& uses) {
+  first_entry_ = entry(from, to);
+  first_to_ = to;
+  first_hops_.clear();
+  for (const RouteHop& use : uses) {
+    first_hops_.push_back({use.share, fabric_.joins_nic(use.link)});
+  }
+}
+
+bool Lanes::follows_first(const LanePort& from, const LanePort& to,
                           std::vector<RouteHop>& uses) const {
-  const auto port = [this](const NodePort& source, const NodePort& target) {
-    return NodePort{source.node, fabric_.spec().pxn ? target.nic : source.nic};
-  };
-  const auto leaf = [this](const NodePort& at) { return fabric_.leaf_of(at.node, at.nic); };
-  const NodePort own = port(from, to), first = port(first_from_, first_to_);
-  if (leaf(own) != leaf(first) || leaf(to) != leaf(first_to_)) return false;
+  const LanePort own = entry(from, to);
+  if (own.leaf != first_entry_.leaf || to.leaf != first_to_.leaf) return false;
   const auto is = [](const NodePort& a, const NodePort& b) {
     return a.node == b.node && a.nic == b.nic;
   };
-  const bool same = is(own, first);
-  if (same != is(to, first_to_)) return false;
+  const bool same = is(own.at, first_entry_.at);
+  if (same != is(to.at, first_to_.at)) return false;
   for (std::size_t i = 0; i < first_hops_.size(); ++i) {
-    if (same || !fabric_.joins_nic(first_hops_[i].link)) uses[i].share += first_hops_[i].share;
+    if (same || !first_hops_[i].joins_nic) uses[i].share += first_hops_[i].share;
   }
   return true;
 }
@@ -88,27 +120,24 @@ bool Lanes::follows_first(const NodePort& from, const NodePort& to,
 void Lanes::add(Place from, Place to, int connections, bool only_known, double bytes,
                 std::vector<RouteHop>& uses) {
   const bool follow = first_stands_for_all() && !only_known && uses.empty();
+  const std::size_t first_source = first_port(from), first_target = first_port(to);
   for (int t = 0; t < plan_.placement.tensor; ++t) {
-    const int a = rank(from, t), b = rank(to, t);
-    if (!alike_ && placement_.reach(a, b) != Reach::fabric) continue;
-    const NodePort source{node_of(a), placement_.nic_of(a)};
-    const NodePort target{node_of(b), placement_.nic_of(b)};
+    const int sender = rank(from, t), receiver = rank(to, t);
+    if (!alike_ && placement_.reach(sender, receiver) != Reach::fabric) continue;
+    const LanePort& source = lane_ports_[first_source + static_cast<std::size_t>(t)];
+    const LanePort& target = lane_ports_[first_target + static_cast<std::size_t>(t)];
     if (follow && t > 0 && follows_first(source, target, uses)) continue;
     hops_.clear();
-    const std::uint64_t queue_pair =
-        queue_pair_of_turns(kFirstHashSeed, placement_.turn_at_nic(a), placement_.turn_at_nic(b));
-    route_connections(fabric_, source, target, queue_pair, connections, hops_);
+    const std::uint64_t queue_pair = queue_pair_of_turns(
+        kFirstHashSeed, placement_.turn_at_nic(sender), placement_.turn_at_nic(receiver));
+    route_connections(fabric_, source.at, target.at, queue_pair, connections, hops_);
     if (fabric_.is_drawn() && !only_known) {
       for (const RouteHop& hop : hops_) uses.push_back({hop.link, hop.share * bytes});
       continue;
     }
     const bool known = only_known || (symmetric_ && alike_ && t > 0);
     for (const RouteHop& hop : hops_) add_use(uses, hop.link, hop.share * bytes, known);
-    if (follow && t == 0) {
-      first_from_ = source;
-      first_to_ = target;
-      first_hops_ = uses;
-    }
+    if (follow && t == 0) note_first(source, target, uses);
   }
   // Routes over a graph may have hundreds of hops, too many to look each up among the others.
   if (fabric_.is_drawn() && !only_known) merge_hops(uses, 0);

@@ -2,6 +2,8 @@
 /// tensor-parallel rank.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "sim/fabric/collective_load.hpp"
@@ -67,9 +69,22 @@ class Lanes {
   void add_ring(int replica, int stage, const DataGroup& group, std::vector<RouteHop>& uses);
 
  private:
+  /// Where a lane of a place reaches the fabric.
+  struct LanePort {
+    NodePort at;
+    int leaf = 0;  ///< the switch there; 0 on drawn fabrics
+  };
+  [[nodiscard]] LanePort lane_port(int node, int nic) const;
+  /// Of the first lane of a place, as an index into lane_ports_; the other lanes follow it.
+  [[nodiscard]] std::size_t first_port(Place at);
+  /// Where messages between two ports enter the fabric.
+  [[nodiscard]] LanePort entry(const LanePort& from, const LanePort& to) const;
+
+  /// The first lane, which puts `uses` on links.
+  void note_first(const LanePort& from, const LanePort& to, const std::vector<RouteHop>& uses);
   /// Adds what a lane puts on links that the first uses too, if it is seen without a route: between
   /// the same leaves, over the same NICs or over others. Requires that `uses` began with the first.
-  [[nodiscard]] bool follows_first(const NodePort& from, const NodePort& to,
+  [[nodiscard]] bool follows_first(const LanePort& from, const LanePort& to,
                                    std::vector<RouteHop>& uses) const;
 
   const StepPlan& plan_;
@@ -81,8 +96,16 @@ class Lanes {
   /// experts that are sent more tokens than those of others.
   bool alike_;
   std::vector<RouteHop> hops_;
-  NodePort first_from_, first_to_;    ///< of the first lane
-  std::vector<RouteHop> first_hops_;  ///< and what it puts on links
+  /// Of all lanes of the places that were asked for, which many messages share.
+  std::vector<LanePort> lane_ports_;
+  std::vector<std::uint32_t> first_port_;  ///< by place: see first_port()
+  LanePort first_entry_, first_to_;        ///< of the first lane
+  /// What it puts on one link after the other.
+  struct FirstHop {
+    double share;
+    bool joins_nic;  ///< the link does
+  };
+  std::vector<FirstHop> first_hops_;
 };
 
 }  // namespace lockstep

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -757,6 +758,27 @@ void check_collectives(const Scenario& s, const StepPlan& plan) {
   }
 }
 
+/// The groups of each stage, found once for all stages that lie on nodes and NVLink domains in the
+/// same way.
+class GroupsOfStages {
+ public:
+  /// Both outlive this.
+  GroupsOfStages(const Parallelism& cut, const Placement& placement)
+      : cut_(cut), placement_(placement) {}
+
+  const DataGroups& of(int stage) {
+    const int way = placement_.rank({.pipeline = stage}) % placement_.period();
+    const auto [known, is_new] = known_.try_emplace(way);
+    if (is_new) known->second = data_groups(cut_, placement_, stage);
+    return known->second;
+  }
+
+ private:
+  const Parallelism& cut_;
+  const Placement& placement_;
+  std::map<int, DataGroups> known_;  ///< by the place of the first rank in the pattern of nodes
+};
+
 }  // namespace
 
 bool switches_sum(const Scenario& s) {
@@ -779,7 +801,8 @@ StepPlan plan_step(const Scenario& s) {
   const std::vector<std::uint32_t> all_pools = pools_of(variants, -1);
   plan.micro_batches = variants.list.front().micro_batches;
   plan.variant_of = variants.of;
-  plan.data_over_nvlink = data_groups(par, placement, 0)[0].per_domain > 1;
+  GroupsOfStages groups{par, placement};
+  plan.data_over_nvlink = groups.of(0)[0].per_domain > 1;
   plan.switches_sum = switches_sum(s);
   plan_messages(s, plan);
 
@@ -808,7 +831,7 @@ StepPlan plan_step(const Scenario& s) {
       out.stage = stage;
       out.pool = variant.pools[static_cast<std::size_t>(stage)];
       out.micro_batches = variant.micro_batches;
-      out.groups = data_groups(par, placement, stage);
+      out.groups = groups.of(stage);
       const std::vector<std::uint32_t> pools = pools_of(variants, stage);
       StageBuilder{s, plan, pieces[out.pool], layers, pools, out}.build();
     }

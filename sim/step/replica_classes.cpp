@@ -237,12 +237,22 @@ class Refinement {
     }
   }
   void add_way(const StagePlan& stage, const DataWay& way, std::uint64_t id) {
-    std::map<std::uint32_t, double> shares;
+    std::vector<std::pair<std::uint32_t, double>> shares;  // by link
     data_routes_.add(stage, way, kEveryGroup, uses_);
-    for (const RouteHop& use : uses_) shares[number(use.link)] += use.share;
+    for (const RouteHop& use : uses_) {
+      const std::uint32_t link = number(use.link);
+      place_of_link_.resize(link_hash_.size(), kUnused);
+      std::uint32_t& place = place_of_link_[link];
+      if (place == kUnused) {
+        place = static_cast<std::uint32_t>(shares.size());
+        shares.emplace_back(link, 0.0);
+      }
+      shares[place].second += use.share;
+    }
     uses_.clear();
     for (const auto& [link, share] : shares) {
       link_hash_[link] = mix(link_hash_[link], mix(id, std::bit_cast<std::uint64_t>(share)));
+      place_of_link_[link] = kUnused;
     }
   }
 
@@ -337,6 +347,7 @@ class Refinement {
   /// Of groups and links: what the group's collectives put on the link.
   std::vector<LabelledEdge> group_uses_;
   std::vector<RouteHop> uses_;
+  std::vector<std::uint32_t> place_of_link_;  ///< among those that a way of collectives uses
   std::vector<std::uint64_t> replica_hash_, link_hash_, group_hash_;
   std::vector<std::uint32_t> replica_colour_, link_colour_, group_colour_;
 };

@@ -199,11 +199,15 @@ GroupSpread Placement::spread(int first, const std::vector<int>& members) const 
           .per_domain_max = by_domain.longest()};
 }
 
+int Placement::period() const {
+  const int g = spec_.gpus_per_node, domain = spec_.nvlink_domain;
+  return domain < g ? g : domain / g * g;
+}
+
 std::vector<GroupSpread> Placement::spreads(const GroupFamily& family) const {
   assert(!family.members.empty());
-  // The pattern of nodes and domains repeats after `period` ranks.
   const int g = spec_.gpus_per_node, domain = spec_.nvlink_domain;
-  const int period = domain < g ? g : domain / g * g;
+  const int period = this->period();
   std::set<int> firsts{family.first % period};
   for (const GroupFamily::Repeat& repeat : family.repeats) {
     const int copies = std::min(repeat.count, period / std::gcd(period, repeat.stride));

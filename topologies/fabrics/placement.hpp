@@ -126,6 +126,9 @@ class Placement {
   [[nodiscard]] RankGroup group(ParallelAxis axis, const RankCoordinates& member) const;
   /// Takes time in proportion to the members.
   [[nodiscard]] GroupSpread spread(const RankGroup& group) const;
+  /// Ranks after which the pattern of nodes and domains repeats: groups whose ranks differ by
+  /// multiples of it lie in the same way.
+  [[nodiscard]] int period() const;
   /// The different ways in which the groups of a family lie. Takes time in proportion to the
   /// members of one group, and not to the number of groups.
   [[nodiscard]] std::vector<GroupSpread> spreads(const GroupFamily& family) const;
