@@ -68,6 +68,8 @@ class DataRoutes {
   [[nodiscard]] const Fabric& fabric() const { return lanes_.fabric(); }
   /// Nothing where routes depend on more: under ECMP, on a drawn fabric, on nodes that were chosen.
   [[nodiscard]] const std::optional<SprayedLayout>& layout() const { return layout_; }
+  /// For other routes of the plan, which share what is known of its places.
+  [[nodiscard]] Lanes& lanes() { return lanes_; }
 
   /// Adds to `uses` what all groups of the stage put on links together, or that of one (see
   /// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go

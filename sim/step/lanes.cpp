@@ -1,7 +1,7 @@
 #include "sim/step/lanes.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <bit>
 #include <utility>
 
 #include "topologies/routes/merge_hops.hpp"
@@ -71,21 +71,38 @@ Lanes::LanePort Lanes::lane_port(int node, int nic) const {
   return {{node, nic}, fabric_.is_drawn() ? 0 : fabric_.leaf_of(node, nic)};
 }
 
-std::size_t Lanes::first_port(Place at) {
-  constexpr auto kUnknown = std::numeric_limits<std::uint32_t>::max();
+Lanes::LanesOfPlace Lanes::lanes_of(Place at) {
   const auto stages = static_cast<std::size_t>(plan_.placement.pipeline);
-  const auto replicas = static_cast<std::size_t>(plan_.placement.data);
-  if (first_port_.empty()) first_port_.assign(stages * replicas, kUnknown);
-  std::uint32_t& first =
-      first_port_[static_cast<std::size_t>(at.data) * stages + static_cast<std::size_t>(at.stage)];
-  if (first == kUnknown) {
-    first = static_cast<std::uint32_t>(lane_ports_.size());
-    for (int lane = 0; lane < plan_.placement.tensor; ++lane) {
-      const int r = rank(at, lane);
-      lane_ports_.push_back(lane_port(node_of(r), placement_.nic_of(r)));
+  if (of_place_.empty()) of_place_.resize(stages * static_cast<std::size_t>(plan_.placement.data));
+  LanesOfPlace& lanes =
+      of_place_[static_cast<std::size_t>(at.data) * stages + static_cast<std::size_t>(at.stage)];
+  if (lanes.first != kUnknownPorts) return lanes;
+  lanes.first = static_cast<std::uint32_t>(lane_ports_.size());
+  for (int lane = 0; lane < plan_.placement.tensor; ++lane) {
+    const int r = rank(at, lane);
+    lane_ports_.push_back(lane_port(node_of(r), placement_.nic_of(r)));
+    const LanePort &first = lane_ports_[lanes.first], &own = lane_ports_.back();
+    lanes.on_one_leaf = lanes.on_one_leaf && own.leaf == first.leaf;
+    const bool beside = own.at.node == first.at.node && own.at.nic == first.at.nic;
+    if (beside && plan_.placement.tensor <= kMostBits) {
+      lanes.beside_first |= std::uint64_t{1} << static_cast<unsigned>(lane);
     }
   }
-  return first;
+  return lanes;
+}
+
+bool Lanes::all_follow(const LanesOfPlace& from, const LanesOfPlace& to) const {
+  // With PXN a message enters the fabric by the port of the rail that it goes to.
+  return !fabric_.spec().pxn && plan_.placement.tensor <= kMostBits && from.on_one_leaf &&
+         to.on_one_leaf && from.beside_first == to.beside_first;
+}
+
+void Lanes::add_all(int beside, std::vector<RouteHop>& uses) const {
+  for (std::size_t i = 0; i < first_hops_.size(); ++i) {
+    const int lanes = first_hops_[i].joins_nic ? beside : plan_.placement.tensor;
+    // One after the other, as they are added where lanes are looked at one by one.
+    for (int lane = 1; lane < lanes; ++lane) uses[i].share += first_hops_[i].share;
+  }
 }
 
 Lanes::LanePort Lanes::entry(const LanePort& from, const LanePort& to) const {
@@ -120,12 +137,12 @@ bool Lanes::follows_first(const LanePort& from, const LanePort& to,
 void Lanes::add(Place from, Place to, int connections, bool only_known, double bytes,
                 std::vector<RouteHop>& uses) {
   const bool follow = first_stands_for_all() && !only_known && uses.empty();
-  const std::size_t first_source = first_port(from), first_target = first_port(to);
+  const LanesOfPlace sources = lanes_of(from), targets = lanes_of(to);
   for (int t = 0; t < plan_.placement.tensor; ++t) {
     const int sender = rank(from, t), receiver = rank(to, t);
     if (!alike_ && placement_.reach(sender, receiver) != Reach::fabric) continue;
-    const LanePort& source = lane_ports_[first_source + static_cast<std::size_t>(t)];
-    const LanePort& target = lane_ports_[first_target + static_cast<std::size_t>(t)];
+    const LanePort& source = lane_ports_[sources.first + static_cast<std::size_t>(t)];
+    const LanePort& target = lane_ports_[targets.first + static_cast<std::size_t>(t)];
     if (follow && t > 0 && follows_first(source, target, uses)) continue;
     hops_.clear();
     const std::uint64_t queue_pair = queue_pair_of_turns(
@@ -137,7 +154,10 @@ void Lanes::add(Place from, Place to, int connections, bool only_known, double b
     }
     const bool known = only_known || (symmetric_ && alike_ && t > 0);
     for (const RouteHop& hop : hops_) add_use(uses, hop.link, hop.share * bytes, known);
-    if (follow && t == 0) note_first(source, target, uses);
+    if (follow && t == 0) {
+      note_first(source, target, uses);
+      if (all_follow(sources, targets)) return add_all(std::popcount(sources.beside_first), uses);
+    }
   }
   // Routes over a graph may have hundreds of hops, too many to look each up among the others.
   if (fabric_.is_drawn() && !only_known) merge_hops(uses, 0);

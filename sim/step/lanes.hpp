@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/fabric/collective_load.hpp"
@@ -75,13 +76,24 @@ class Lanes {
     int leaf = 0;  ///< the switch there; 0 on drawn fabrics
   };
   [[nodiscard]] LanePort lane_port(int node, int nic) const;
-  /// Of the first lane of a place, as an index into lane_ports_; the other lanes follow it.
-  [[nodiscard]] std::size_t first_port(Place at);
+  /// How the lanes of a place lie on the fabric.
+  struct LanesOfPlace {
+    std::uint32_t first = kUnknownPorts;  ///< index into lane_ports_; the other lanes follow it
+    bool on_one_leaf = true;
+    std::uint64_t beside_first = 0;  ///< lanes at the first one's port, as bits; 0 above kMostBits
+  };
+  static constexpr std::uint32_t kUnknownPorts = std::numeric_limits<std::uint32_t>::max();
+  static constexpr int kMostBits = 64;
+  [[nodiscard]] LanesOfPlace lanes_of(Place at);
   /// Where messages between two ports enter the fabric.
   [[nodiscard]] LanePort entry(const LanePort& from, const LanePort& to) const;
 
   /// The first lane, which puts `uses` on links.
   void note_first(const LanePort& from, const LanePort& to, const std::vector<RouteHop>& uses);
+  /// Whether all lanes between two places are seen without a route, once the first has one.
+  [[nodiscard]] bool all_follow(const LanesOfPlace& from, const LanesOfPlace& to) const;
+  /// Adds what they put on links, `beside` of them at the first one's port.
+  void add_all(int beside, std::vector<RouteHop>& uses) const;
   /// Adds what a lane puts on links that the first uses too, if it is seen without a route: between
   /// the same leaves, over the same NICs or over others. Requires that `uses` began with the first.
   [[nodiscard]] bool follows_first(const LanePort& from, const LanePort& to,
@@ -98,8 +110,8 @@ class Lanes {
   std::vector<RouteHop> hops_;
   /// Of all lanes of the places that were asked for, which many messages share.
   std::vector<LanePort> lane_ports_;
-  std::vector<std::uint32_t> first_port_;  ///< by place: see first_port()
-  LanePort first_entry_, first_to_;        ///< of the first lane
+  std::vector<LanesOfPlace> of_place_;
+  LanePort first_entry_, first_to_;  ///< of the first lane
   /// What it puts on one link after the other.
   struct FirstHop {
     double share;

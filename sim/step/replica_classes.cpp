@@ -478,7 +478,7 @@ std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdown
 ReplicaClasses classes_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
                                    Folding folding) {
   const StepPlan& plan = data_routes.plan();
-  Lanes lanes{plan, data_routes.fabric()};
+  Lanes& lanes = data_routes.lanes();
   const Slowdowns slow = slow_replicas(scenario, lanes.placement());
   const bool by_length = folding == Folding::folded && !lanes.comparable();
   if (folding == Folding::unfolded || by_length) {
