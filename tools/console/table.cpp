@@ -88,7 +88,7 @@ int title_width(const std::string& title) {
 
 /// Over two lines, the wider of them as narrow as can be; as it is where there is no place to
 /// break.
-std::string folded(const std::string& title) {
+std::string folded_title(const std::string& title) {
   std::string best = title;
   for (std::size_t at = 1; at + 1 < title.size(); ++at) {
     const bool behind = title[at] == '.', instead = title[at] == ' ';
@@ -251,7 +251,8 @@ void TextTable::fold_titles() {
     int cells = 0;
     for (const auto& row : rows_) cells = std::max(cells, text_width(row[c]));
     std::string& title = columns_[c].title;
-    if (title_width(title) > cells && title.find('\n') == std::string::npos) title = folded(title);
+    if (title_width(title) > cells && title.find('\n') == std::string::npos)
+      title = folded_title(title);
   }
 }
 

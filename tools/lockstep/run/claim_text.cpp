@@ -20,7 +20,7 @@ std::string said_bound(const ClaimCheck::Bound& bound) {
 }
 
 /// "it is 74.3 days"; of a bound that is missed how far it is off, "points" of shares.
-std::string said_value(const ClaimCheck::Bound& bound) {
+std::string said_figure(const ClaimCheck::Bound& bound) {
   if (!bound.value) return "it has no value" + bound.why_null;
   const std::string& field = bound.assertion.field;
   const double limit = bound.assertion.bound, off = *bound.value - limit;
@@ -47,7 +47,7 @@ ClaimWords claim_words(const ClaimCheck& check) {
   }
   for (const ClaimCheck::Bound& bound : check.bounds()) {
     out.bounds.push_back(fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", said_bound(bound),
-                                     said_value(bound)));
+                                     said_figure(bound)));
   }
   return out;
 }
