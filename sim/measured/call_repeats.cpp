@@ -29,7 +29,7 @@ std::string size_text(const ValidationPoint& point) {
   return fmt::format("{:.0f} MiB", bytes_of(point) / 1048576);
 }
 
-std::string time_text(double us) { return duration_text(us / 1e6); }
+std::string repeat_time(double us) { return duration_text(us / 1e6); }
 
 /// Whether both are of one log: alike but for the size, which grows along a log.
 bool follows(const ValidationPoint& before, const ValidationPoint& after) {
@@ -57,8 +57,8 @@ std::string reason(const std::vector<ValidationPoint>& points, std::size_t index
                    const CallRepeats& call) {
   if (call.spread() > kUnlike) {
     return fmt::format("{} repeats in {} take {} to {}", call.times_us.size(),
-                       counted(static_cast<double>(call.logs), "log"), time_text(call.least_us()),
-                       time_text(call.most_us()));
+                       counted(static_cast<double>(call.logs), "log"), repeat_time(call.least_us()),
+                       repeat_time(call.most_us()));
   }
   const std::string beside = beside_text(points, index);
   const std::string agree = call.times_us.size() > 1
@@ -150,8 +150,8 @@ std::vector<std::string> worst_calls(const std::vector<ValidationPoint>& points,
     out.push_back(fmt::format("{}: {}, {}, {} nodes, {}: {} predicted, {} measured; {}",
                               error_text(point.error), identity_of(point, "system"),
                               identity_of(point, "op"), identity_of(point, "nodes"),
-                              size_text(point), time_text(point.predicted),
-                              time_text(point.measured), reason(points, i, calls.of(i))));
+                              size_text(point), repeat_time(point.predicted),
+                              repeat_time(point.measured), reason(points, i, calls.of(i))));
   }
   return out;
 }
