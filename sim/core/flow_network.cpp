@@ -108,6 +108,14 @@ void FlowNetwork::hold(FlowIndex flow, StepTime now) {
   transfer.held = true;
 }
 
+void FlowNetwork::set_weight(FlowIndex flow, double weight, StepTime now) {
+  if (rates_.weight(flow) == weight) return;
+  const bool moving = active(flow) && !held(flow);
+  if (moving) hold(flow, now);
+  rates_.set_weight(flow, weight);
+  if (moving) resume(flow, now);
+}
+
 void FlowNetwork::resume(FlowIndex flow, StepTime now) {
   assert(held(flow));
   transfers_[flow].held = false;

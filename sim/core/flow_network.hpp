@@ -50,6 +50,11 @@ class FlowNetwork {
     rates_.set_capacity(link, capacity);
   }
 
+  /// Shares links from the next settle() on as a flow of this weight (MaxMin::set_weight()).
+  /// Requires a finite weight above 0, and of an active flow what hand_over() requires of `from`.
+  void set_weight(FlowIndex flow, double weight, StepTime now);
+  [[nodiscard]] double weight(FlowIndex flow) const { return rates_.weight(flow); }
+
   /// Begins to move `amount` over the flow. Requires a finite amount above 0 and !active(flow).
   void start(FlowIndex flow, Bytes amount, StepTime now);
   /// From start() until collect_ended() reports it.

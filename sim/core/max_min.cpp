@@ -47,6 +47,12 @@ void MaxMin::set_capacity(LinkIndex link, BytesPerSecond capacity) {
   resized_.push_back(link);
 }
 
+void MaxMin::set_weight(FlowIndex flow, double weight) {
+  assert(flows_[flow].level == 0 && "its links have its old weight");
+  assert(std::isfinite(weight) && weight > 0);
+  flows_[flow].weight = weight;
+}
+
 /// Moves a full list to the end of slots_. Flows known so far fit at once; with more added later
 /// the list at least doubles, so that what it leaves behind stays below what it takes.
 void MaxMin::make_room(Link& link) {
@@ -60,20 +66,21 @@ void MaxMin::make_room(Link& link) {
 }
 
 void MaxMin::start(FlowIndex flow) {
-  assert(flows_[flow].rate == 0 && "started twice");
+  const Flow& state = flows_[flow];
+  assert(state.level == 0 && "started twice");
   for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
     Edge& edge = edges_[e];
     Link& link = links_[edge.link];
     if (link.size == link.room) make_room(link);
     edge.slot = link.size++;
-    slots_[link.first + edge.slot] = {flow, e, edge.coefficient};
+    slots_[link.first + edge.slot] = {flow, e, state.weight * edge.coefficient};
   }
   started_.push_back(flow);
 }
 
 void MaxMin::stop(FlowIndex flow) {
   Flow& state = flows_[flow];
-  assert(state.rate > 0 && "stopped before it was solved for");
+  assert(state.level > 0 && "stopped before it was solved for");
   for (const Edge& edge : edges(flow)) {
     Link& link = links_[edge.link];
     const Slot last = slots_[link.first + --link.size];
@@ -84,10 +91,10 @@ void MaxMin::stop(FlowIndex flow) {
       link.level = kInfinity;
       continue;
     }
-    link.settled -= edge.coefficient * state.rate;
+    link.settled -= state.weight * edge.coefficient * state.level;
     if (link.level != kInfinity) disturbed_.push_back(edge.link);
   }
-  state.rate = 0;
+  state.level = 0;
   state.seen = 0;
   state.bottleneck = kNoLink;
 }
@@ -126,18 +133,18 @@ bool MaxMin::alone(FlowIndex flow) const {
 void MaxMin::settle_alone(FlowIndex flow) {
   Flow& state = flows_[flow];
   state.previous = 0;
-  state.rate = kInfinity;
+  state.level = kInfinity;
   for (const Edge& edge : edges(flow)) {
-    const double level = links_[edge.link].capacity / edge.coefficient;
-    if (level >= state.rate * (1 - kSame)) continue;
-    state.rate = level;
+    const double level = links_[edge.link].capacity / (state.weight * edge.coefficient);
+    if (level >= state.level * (1 - kSame)) continue;
+    state.level = level;
     state.bottleneck = edge.link;
   }
-  state.seen = state.rate;
+  state.seen = state.level;
   for (const Edge& edge : edges(flow)) {
-    links_[edge.link].settled = edge.coefficient * state.rate;
+    links_[edge.link].settled = state.weight * edge.coefficient * state.level;
   }
-  links_[state.bottleneck].level = state.rate;
+  links_[state.bottleneck].level = state.level;
   changed_.push_back(flow);
 }
 
@@ -154,15 +161,15 @@ void MaxMin::begin_pass() {
 /// tie, the flow's first: its own pace, where that is what the NIC carries too.
 void MaxMin::lift(FlowIndex flow) {
   Flow& state = flows_[flow];
-  state.previous = state.rate;
+  state.previous = state.level;
   state.seen = kInfinity;
   state.bottleneck = kNoLink;
   LinkIndex own = kNoLink;
   double own_key = kInfinity;
   for (const Edge& edge : edges(flow)) {
     Link& link = links_[edge.link];
-    link.settled -= edge.coefficient * state.rate;
-    link.lifted_weight += edge.coefficient;
+    link.settled -= state.weight * edge.coefficient * state.level;
+    link.lifted_weight += state.weight * edge.coefficient;
     ++link.lifted;
     if (link.size > 1 || (!heap_.empty() && heap_.contains(edge.link))) {
       touch(edge.link);
@@ -205,7 +212,7 @@ void MaxMin::open_resized(LinkIndex index) {
   double load = 0, weight = 0;
   for (const Slot& slot : slots(link)) {
     const Flow& state = flows_[slot.flow];
-    if (!state.lifted()) load += slot.coefficient * state.rate;
+    if (!state.lifted()) load += slot.coefficient * state.level;
     weight += slot.coefficient;
   }
   if (load > link.capacity * (1 + kSame)) heap_.lower(index, link.capacity / weight);
@@ -279,7 +286,7 @@ void MaxMin::raise_to(LinkIndex index, double level) {
   for (const Candidate& candidate : candidates_) settle(candidate.flow, index, level);
   for (const Candidate& candidate : candidates_) {
     const Flow& flow = flows_[candidate.flow];
-    if (flow.rate >= flow.previous) continue;
+    if (flow.level >= flow.previous) continue;
     for (const Edge& edge : edges(candidate.flow)) {
       if (edge.link != index) open(edge.link);
     }
@@ -289,22 +296,22 @@ void MaxMin::raise_to(LinkIndex index, double level) {
 void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
   Flow& state = flows_[flow];
   const bool was_lifted = state.lifted();
-  const double before = was_lifted ? state.previous : state.rate;
-  const double rate = std::abs(level - before) <= kSame * level ? before : level;
+  const double before = was_lifted ? state.previous : state.level;
+  const double now = std::abs(level - before) <= kSame * level ? before : level;
   state.previous = before;
-  state.rate = rate;
-  state.seen = rate;
+  state.level = now;
+  state.seen = now;
   state.bottleneck = bottleneck;
   state.final_in = pass_;
-  if (rate != before) changed_.push_back(flow);
+  if (now != before) changed_.push_back(flow);
   for (const Edge& edge : edges(flow)) {
     Link& link = links_[edge.link];
     if (!was_lifted) {
-      link.settled += edge.coefficient * (rate - before);
+      link.settled += state.weight * edge.coefficient * (now - before);
       continue;
     }
-    link.settled += edge.coefficient * rate;
-    link.lifted_weight -= edge.coefficient;
+    link.settled += state.weight * edge.coefficient * now;
+    link.lifted_weight -= state.weight * edge.coefficient;
     if (--link.lifted > 0) continue;
     link.lifted_weight = 0;
     // Nobody is left to raise here. The link stays queued only where others must give way.
@@ -314,7 +321,7 @@ void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
 
 BytesPerSecond MaxMin::load(LinkIndex link) const {
   double sum = 0;
-  for (const Slot& slot : slots(links_[link])) sum += slot.coefficient * flows_[slot.flow].rate;
+  for (const Slot& slot : slots(links_[link])) sum += slot.coefficient * flows_[slot.flow].level;
   return BytesPerSecond{sum};
 }
 

@@ -22,7 +22,8 @@ using FlowIndex = std::uint32_t;
 ///
 /// Fairness is between flows. Where one flow stands for several streams (a ring, a folded replica),
 /// let its progress be that of one stream and the coefficient the number of streams on the link:
-/// then each stream gets the share that a flow of its own would get.
+/// then each stream gets the share that a flow of its own would get. Where a network does not share
+/// by streams, a weight says how it does (MaxMin::set_weight).
 struct FlowEdge {
   LinkIndex link;
   double coefficient;
@@ -37,6 +38,9 @@ struct FlowEdge {
 /// final. A link waits in a heap under a cheap lower bound of its own level; the exact level is
 /// found when the link is popped. Links that carry one flow wait as one. Rates that come out within
 /// 1e-12 of what they were stay the same bits, or a change would spread through ties.
+///
+/// Flows of other weights than 1 are fair in rate / weight, which is their level; without weights
+/// a rate is a level.
 ///
 /// Flows are permanent: start() and stop() neither create nor forget one, and allocate nothing once
 /// each link has held its flows. A flow alone on all its links costs O(edges), no heap.
@@ -56,6 +60,11 @@ class MaxMin {
   /// The link carries so much from the next solve() on. Requires a finite capacity above 0.
   void set_capacity(LinkIndex link, BytesPerSecond capacity);
 
+  /// On a full link the flow goes `weight` times as fast as one of weight 1, the weight of a flow
+  /// that was told none. Requires a stopped flow, and a finite weight above 0.
+  void set_weight(FlowIndex flow, double weight);
+  [[nodiscard]] double weight(FlowIndex flow) const { return flows_[flow].weight; }
+
   [[nodiscard]] std::size_t links() const { return links_.size(); }
   [[nodiscard]] std::size_t flows() const { return flows_.size(); }
 
@@ -72,11 +81,11 @@ class MaxMin {
 
   /// 0 for a stopped flow. Requires a solved state, as the next ones.
   [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const {
-    return BytesPerSecond{flows_[flow].rate};
+    return BytesPerSecond{flows_[flow].weight * flows_[flow].level};
   }
   /// The rate before the last solve(), of a flow that it returned.
   [[nodiscard]] BytesPerSecond previous_rate(FlowIndex flow) const {
-    return BytesPerSecond{flows_[flow].previous};
+    return BytesPerSecond{flows_[flow].weight * flows_[flow].previous};
   }
   /// The full link that holds the flow to its rate; of those that it has to itself and that tie,
   /// its first. Requires a running flow.
@@ -102,9 +111,10 @@ class MaxMin {
   static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
 
   struct Flow {
-    double rate = 0;
-    double seen = 0;      ///< what links count it as: its rate, or infinity while lifted
-    double previous = 0;  ///< rate before it was lifted or re-rated
+    double weight = 1;
+    double level = 0;     ///< rate / weight
+    double seen = 0;      ///< what links count it as: its level, or infinity while lifted
+    double previous = 0;  ///< level before it was lifted or re-rated
     LinkIndex bottleneck = kNoLink;
     std::uint32_t final_in = 0;  ///< pass that has settled it
     [[nodiscard]] bool lifted() const { return seen == kInfinity; }
@@ -113,7 +123,7 @@ class MaxMin {
   struct Slot {
     FlowIndex flow;
     std::uint32_t edge;
-    double coefficient;
+    double coefficient;  ///< of the level: with the flow's weight
   };
   struct Link {
     double capacity = 0;

@@ -81,7 +81,10 @@ void DcqcnStart::begin_anew(const Fabric& fabric) {
     set_use(link, 1);
     ports_[link] = {};
   }
-  for (Sender& sender : senders_) sender.active = false;
+  for (FlowIndex flow = 0; flow < senders_.size(); ++flow) {
+    senders_[flow].active = false;
+    if (!network_.active(flow) || network_.held(flow)) network_.set_weight(flow, 1, now_);
+  }
   started_.clear();
   freed_.clear();
 }
@@ -106,6 +109,7 @@ void DcqcnStart::started(FlowIndex flow, Bytes amount, StepTime now) {
 void DcqcnStart::ended(FlowIndex flow, StepTime now) {
   if (flow >= senders_.size() || !senders_[flow].active) return;
   senders_[flow].active = false;
+  network_.set_weight(flow, 1, now);
   now_ = now;
   for (const MaxMin::Edge& edge : network_.edges(flow)) {
     if (!known(edge.link)) continue;
@@ -187,7 +191,8 @@ void DcqcnStart::spread(std::span<const FlowIndex> flows) {
 std::vector<PortMessage> DcqcnStart::messages_of(LinkIndex link) const {
   const Port& port = ports_[link];
   std::vector<PortMessage> out;
-  for (const FlowIndex flow : port.flows) {
+  for (std::uint32_t number = 0; number < port.flows.size(); ++number) {
+    const FlowIndex flow = port.flows[number];
     const Sender& sender = senders_[flow];
     const MaxMin::Edge& edge = edge_of(flow, link);
     const double count = std::max(1.0, std::round(messages_at(flow, edge)));
@@ -198,12 +203,13 @@ std::vector<PortMessage> DcqcnStart::messages_of(LinkIndex link) const {
                 .most = BytesPerSecond{each * arriving(flow, port, edge)},
                 .line_rate = fabric_->nic_bandwidth(),
                 .share = 1 / port.bundle,
-                .start = to_seconds(sender.start)});
+                .start = to_seconds(sender.start),
+                .sender = number});
   }
   return out;
 }
 
-double DcqcnStart::use_of(LinkIndex link) {
+DcqcnUse DcqcnStart::use_of(LinkIndex link) {
   const Port& port = ports_[link];
   const BytesPerSecond capacity = port.wire / port.bundle;
   std::vector<PortMessage> messages = messages_of(link);
@@ -213,18 +219,18 @@ double DcqcnStart::use_of(LinkIndex link) {
     all += message.bytes;
     least += std::min(message.most, message.share * tuning_.constants.least);
   }
-  if (least >= capacity) return 1;
+  if (least >= capacity) return {};
   const Seconds step = all / capacity / kStartSteps;
   const Seconds first = std::ranges::min_element(messages, {}, &PortMessage::start)->start;
   std::vector<double> key{capacity.base_units()};
   for (PortMessage& message : messages) {
     message.start = std::round((message.start - first) / step) * step;
     for (const double value : {message.bytes.base_units(), message.most.base_units(), message.share,
-                               message.start.base_units()}) {
+                               message.start.base_units(), static_cast<double>(message.sender)}) {
       key.push_back(value);
     }
   }
-  const auto [found, is_new] = uses_.try_emplace(std::move(key), 1.0);
+  const auto [found, is_new] = uses_.try_emplace(std::move(key));
   if (!is_new) return found->second;
   const int switches = fabric_->is_drawn() || fabric_->counts().pods == 1 ? 3 : 5;
   const Bytes packet{static_cast<double>(kRoceFraming.wire())};
@@ -239,9 +245,34 @@ double DcqcnStart::use_of(LinkIndex link) {
 
 void DcqcnStart::set_use(LinkIndex link, double use) {
   Port& port = ports_[link];
+  if (use >= 1) port.weights.clear();
   if (!port.cut && use >= 1) return;
   port.cut = use < 1;
   network_.set_capacity(link, use * port.capacity);
+}
+
+void DcqcnStart::weigh(LinkIndex link, const DcqcnUse& use) {
+  Port& port = ports_[link];
+  port.weights.clear();
+  if (use.passed.size() != port.flows.size()) return;
+  std::vector<double> loads;
+  for (const FlowIndex flow : port.flows) loads.push_back(edge_of(flow, link).coefficient);
+  const std::vector<double> weights = dcqcn_weights(use.passed, loads);
+  for (std::size_t f = 0; f < weights.size(); ++f) port.weights[port.flows[f]] = weights[f];
+  port.excess = arriving(link) / port.wire.base_units();
+}
+
+double DcqcnStart::weight_of(FlowIndex flow) const {
+  double weight = 1, excess = 0;
+  for (const MaxMin::Edge& edge : network_.edges(flow)) {
+    if (!known(edge.link) || ports_[edge.link].excess <= excess) continue;
+    const Port& port = ports_[edge.link];
+    const auto found = port.weights.find(flow);
+    if (found == port.weights.end()) continue;
+    excess = port.excess;
+    weight = found->second;
+  }
+  return weight;
 }
 
 void DcqcnStart::handle_events(StepTime now) {
@@ -267,9 +298,12 @@ void DcqcnStart::handle_events(StepTime now) {
     if (arriving(link) <= (1 + kRounding) * ports_[link].wire.base_units()) {
       set_use(link, 1);
     } else if (std::ranges::binary_search(fresh, link)) {
-      set_use(link, use_of(link));
+      const DcqcnUse use = use_of(link);
+      set_use(link, use.use);
+      weigh(link, use);
     }
   }
+  for (const FlowIndex flow : flows) network_.set_weight(flow, weight_of(flow), now);
   freed_.clear();
   started_.clear();
 }

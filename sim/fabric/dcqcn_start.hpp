@@ -1,4 +1,5 @@
-/// What the start of DCQCN costs flows: a process that takes it off the ports at which they meet.
+/// What the start of DCQCN costs flows, and how they share then: a process that takes it off the
+/// ports at which they meet, and weighs them.
 #pragma once
 
 #include <array>
@@ -19,7 +20,11 @@ namespace lockstep {
 /// known to it stands for so many messages of each NIC that sends for it, all of which begin at
 /// line rate when it starts. Where more would arrive at a port then than it can send, the port
 /// carries the part that dcqcn_use() says (sim/packet/dcqcn_port.hpp), from the start of the flow
-/// until what is left of its flows fits at line rate.
+/// until what is left of its flows fits at line rate. Flows that meet there share as their messages
+/// do in its queue (MaxMin::set_weight()): DCQCN limits messages, not jobs, so that one with many
+/// small messages gets more than one with few, and who comes later waits behind what is queued. Of
+/// several such ports, the one with the most arriving for what it sends says a flow's weight, from
+/// the last start there on.
 ///
 /// On the way, queues pass on what arrives in proportion, level by level of a tree: NIC, leaf,
 /// spine, and down again. Links of a drawn fabric have no levels but those of NICs and switches.
@@ -72,6 +77,8 @@ class DcqcnStart final : public Process, public FlowObserver {
     BytesPerSecond wire;             ///< what all of the bundle send
     double passes = 1;               ///< the part of what arrives
     std::vector<FlowIndex> flows{};  ///< known ones that are under way over it
+    double excess = 0;               ///< what arrived for what it sends, when these were found:
+    std::map<FlowIndex, double> weights{};  ///< empty: all are equal
   };
   struct Sender {
     double messages = 0;  ///< 0: not known
@@ -95,8 +102,10 @@ class DcqcnStart final : public Process, public FlowObserver {
   void pass_on(FlowIndex flow, Level level);
   void spread(std::span<const FlowIndex> flows);
   [[nodiscard]] std::vector<PortMessage> messages_of(LinkIndex link) const;
-  [[nodiscard]] double use_of(LinkIndex link);
+  [[nodiscard]] DcqcnUse use_of(LinkIndex link);
   void set_use(LinkIndex link, double use);
+  void weigh(LinkIndex link, const DcqcnUse& use);
+  [[nodiscard]] double weight_of(FlowIndex flow) const;
 
   const Fabric* fabric_;
   FlowNetwork& network_;
@@ -107,7 +116,7 @@ class DcqcnStart final : public Process, public FlowObserver {
   StepTime now_;
   std::vector<FlowIndex> started_;  ///< since the last change
   std::vector<LinkIndex> freed_;    ///< cut links that a flow has left since then
-  std::map<std::vector<double>, double> uses_;
+  std::map<std::vector<double>, DcqcnUse> uses_;
 };
 
 }  // namespace lockstep

@@ -68,6 +68,7 @@ class PacketEngine {
     std::uint32_t newest_of_all = 0;
     std::vector<std::uint32_t> followers;  ///< flows that pass this one on
     bool waiting = false;                  ///< for what it passes on
+    std::uint32_t next_round = kNone;      ///< that waits for it
   };
 
   enum class Kind : std::uint8_t {
@@ -122,6 +123,7 @@ class PacketEngine {
   void after_source_sent(std::uint32_t flow, std::uint32_t bytes);
   void deliver(const Packet& packet);
   void pass_on(std::uint32_t flow);
+  void end_flow(std::uint32_t flow);
   void on_notification(std::uint32_t flow);
   void on_timer(Kind kind, std::uint32_t flow, std::uint32_t generation);
   void start_timer(Kind kind, std::uint32_t flow);
@@ -145,6 +147,7 @@ class PacketEngine {
   std::vector<Packet> packets_;
   std::uint32_t free_packet_ = kNone;
   std::vector<Source> sources_;
+  std::vector<std::uint32_t> awaited_;  ///< by round: flows that have not arrived yet
   std::vector<DcqcnRate> rates_;
   std::vector<StepTime> feedback_;  ///< by flow: how long a notification takes
   RandomStream marks_;

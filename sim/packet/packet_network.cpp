@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace lockstep {
 namespace {
@@ -35,6 +36,29 @@ std::string_view mistake(const PacketNetwork& network, const PacketFlow& flow) {
   return {};
 }
 
+/// The flows that a round names are there, and none was named before.
+bool name_once(std::vector<bool>& named, std::uint32_t first, std::uint32_t count) {
+  if (count == 0 || std::size_t{first} + count > named.size()) return false;
+  for (std::size_t f = first; f < std::size_t{first} + count; ++f) {
+    if (named[f]) return false;
+    named[f] = true;
+  }
+  return true;
+}
+
+std::string_view mistake_of_rounds(const PacketNetwork& network) {
+  std::vector<bool> begins(network.flows.size()), waited_for(network.flows.size());
+  for (const PacketRound& round : network.rounds) {
+    if (!(round.gap >= Seconds{})) return "a round has a gap below 0";
+    if (!name_once(begins, round.first, round.count) ||
+        !name_once(waited_for, round.after_first, round.after_count)) {
+      return "a round has a flow that is not there, or that another has";
+    }
+    if (round.after_first >= round.first) return "a round waits for flows behind its own";
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view mistake(const PacketNetwork& network) {
@@ -49,7 +73,7 @@ std::string_view mistake(const PacketNetwork& network) {
   for (const PacketFlow& flow : network.flows) {
     if (const std::string_view found = mistake(network, flow); !found.empty()) return found;
   }
-  return {};
+  return mistake_of_rounds(network);
 }
 
 StepTime serialisation(const PacketLink& link, std::uint64_t bytes) {

@@ -37,12 +37,22 @@ struct PacketFlow {
   std::uint64_t lead = 0;
 };
 
+/// Flows that begin together, `gap` after all of others have arrived: a job that computes between
+/// its exchanges. Their own `start` counts for nothing.
+struct PacketRound {
+  std::uint32_t first = 0, count = 1;              ///< the flows
+  std::uint32_t after_first = 0, after_count = 1;  ///< those that arrive before
+  Seconds gap;                                     ///< at least 0
+};
+
 struct PacketNetwork {
   std::vector<PacketLink> links;
   /// By vertex: how long a packet that has arrived whole takes to its output queue; in a host, to
   /// memory. One more than the largest vertex number of the links.
   std::vector<Seconds> forwarding;
   std::vector<PacketFlow> flows;
+  /// A flow is in one of them at most, and one at most waits for it.
+  std::vector<PacketRound> rounds;
 };
 
 /// What is wrong with the network, in words; empty: nothing.

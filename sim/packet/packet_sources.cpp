@@ -17,6 +17,15 @@ constexpr std::uint64_t kNotificationBytes = 98;
 
 void PacketEngine::add_flows() {
   sources_.resize(network_.flows.size());
+  std::vector<bool> later(network_.flows.size());
+  for (const PacketRound& round : network_.rounds) {
+    const auto number = static_cast<std::uint32_t>(awaited_.size());
+    awaited_.push_back(round.after_count);
+    for (std::uint32_t f = 0; f < round.count; ++f) later[round.first + f] = true;
+    for (std::uint32_t f = 0; f < round.after_count; ++f) {
+      sources_[round.after_first + f].next_round = number;
+    }
+  }
   for (std::uint32_t f = 0; f < network_.flows.size(); ++f) {
     const PacketFlow& flow = network_.flows[f];
     assert(flow.lane < lane_count_);
@@ -31,7 +40,7 @@ void PacketEngine::add_flows() {
     if (ethernet_ != nullptr) {
       rates_.emplace_back(ethernet_->dcqcn, network_.links[flow.paths.front().front()].rate);
     }
-    push(flow.start, Kind::start, f);
+    if (!later[f]) push(flow.start, Kind::start, f);
   }
   result_.flows.resize(network_.flows.size());
   result_.links.resize(network_.links.size());
@@ -119,12 +128,22 @@ void PacketEngine::deliver(const Packet& packet) {
   source.newest[packet.path] = std::max(source.newest[packet.path], order);
   source.newest_of_all = std::max(source.newest_of_all, order);
   assert(flow.delivered <= network_.flows[packet.flow].bytes);
-  if (flow.delivered == network_.flows[packet.flow].bytes) flow.finish = now_;
+  if (flow.delivered == network_.flows[packet.flow].bytes) end_flow(packet.flow);
 
   if (!packet.marked || !ethernet_->congestion_control) return;
   if (now_ < source.next_notification) return;
   source.next_notification = now_ + to_step_time(ethernet_->dcqcn.notification_interval);
   push(now_ + feedback_[packet.flow], Kind::notification, packet.flow);
+}
+
+/// The flow has arrived; with the last of those that a round waits for, it begins.
+void PacketEngine::end_flow(std::uint32_t flow) {
+  result_.flows[flow].finish = now_;
+  const std::uint32_t number = sources_[flow].next_round;
+  if (number == kNone || --awaited_[number] > 0) return;
+  const PacketRound& round = network_.rounds[number];
+  const StepTime start = now_ + to_step_time(round.gap);
+  for (std::uint32_t f = 0; f < round.count; ++f) push(start, Kind::start, round.first + f);
 }
 
 /// A packet of the flow has been delivered: sources that wait to pass it on may.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "sim/core/engine.hpp"
 #include "sim/core/event_queue.hpp"
@@ -36,12 +37,29 @@ constexpr std::array kLayers{
                  vendor_tuning, run_dcqcn},
 };
 
-/// A transfer's share of each link that it uses: of a byte, the part that crosses it.
+std::span<const PacketFlow> flows_of(const PacketNetwork& network,
+                                     const RefereeTransfer& transfer) {
+  return std::span(network.flows).subspan(transfer.first, transfer.count);
+}
+
+/// What a NIC that sends for the transfer sends on average: its progress, as the flow level counts
+/// that of collectives (GroupUses), so that jobs which meet share a link by their NICs.
+double bytes_per_nic(const PacketNetwork& network, const RefereeTransfer& transfer) {
+  double bytes = 0;
+  std::set<LinkIndex> nics;
+  for (const PacketFlow& flow : flows_of(network, transfer)) {
+    bytes += static_cast<double>(flow.bytes);
+    nics.insert(flow.paths.front().front());
+  }
+  return bytes / static_cast<double>(nics.size());
+}
+
+/// A transfer's share of each link that it uses: of a byte of its progress, what crosses it.
 std::vector<FlowEdge> edges_of(const PacketNetwork& network, const RefereeTransfer& transfer) {
+  const double progress = bytes_per_nic(network, transfer);
   std::map<LinkIndex, double> shares;
-  for (std::size_t i = transfer.first; i < transfer.first + transfer.count; ++i) {
-    const PacketFlow& flow = network.flows[i];
-    const double part = static_cast<double>(flow.bytes) / static_cast<double>(transfer.bytes);
+  for (const PacketFlow& flow : flows_of(network, transfer)) {
+    const double part = static_cast<double>(flow.bytes) / progress;
     for (const std::vector<LinkIndex>& path : flow.paths) {
       for (const LinkIndex link : path) {
         shares[link] += part / static_cast<double>(flow.paths.size());
@@ -66,10 +84,15 @@ class LineRateArrivals {
     for (std::size_t i = 0; i < hops; ++i) spread();
   }
 
-  /// Messages that meet at the link, and what of each arrives.
-  [[nodiscard]] std::vector<PortMessage> at(LinkIndex link, const Framing& framing) const {
+  /// Messages that meet at the link, and what of each arrives. `senders`: of these transfers, each
+  /// of which has its flows in the network one after another, those that send any.
+  [[nodiscard]] std::vector<PortMessage> at(LinkIndex link, const Framing& framing,
+                                            std::span<const std::size_t> transfer_of,
+                                            std::vector<std::size_t>& senders) const {
     std::vector<PortMessage> out;
-    for (const PacketFlow& flow : network_.flows) {
+    senders.clear();
+    for (std::size_t f = 0; f < network_.flows.size(); ++f) {
+      const PacketFlow& flow = network_.flows[f];
       PortMessage message{.bytes = {},
                           .most = {},
                           .line_rate = line(flow),
@@ -81,6 +104,8 @@ class LineRateArrivals {
         message.share += 1 / static_cast<double>(flow.paths.size());
       });
       if (message.share <= 0) continue;
+      if (senders.empty() || senders.back() != transfer_of[f]) senders.push_back(transfer_of[f]);
+      message.sender = static_cast<std::uint32_t>(senders.size() - 1);
       message.bytes = Bytes{static_cast<double>(flow.bytes) * message.share / framing.efficiency()};
       out.push_back(message);
     }
@@ -89,7 +114,11 @@ class LineRateArrivals {
   /// Whether a queue grows. A source's own link has none: its messages take turns.
   [[nodiscard]] bool queues(LinkIndex link) const {
     constexpr double kRounding = 1e-6;
-    return total_[link] > (1 + kRounding) * network_.links[link].rate.base_units();
+    return excess(link) > 1 + kRounding;
+  }
+  /// What arrives for what it can send.
+  [[nodiscard]] double excess(LinkIndex link) const {
+    return total_[link] / network_.links[link].rate.base_units();
   }
   [[nodiscard]] std::vector<bool> own_links() const {
     std::vector<bool> own(network_.links.size());
@@ -127,24 +156,88 @@ class LineRateArrivals {
   std::vector<double> passed_;  ///< by link: the part of what arrives
 };
 
-/// By link: the part of its rate that congestion control leaves.
-std::vector<double> uses_of(const PacketNetwork& network, const Framing& framing,
-                            const DcqcnTuning& tuning) {
-  const LineRateArrivals arrivals(network);
-  const std::vector<bool> own = arrivals.own_links();
-  std::vector<double> uses(network.links.size(), 1);
-  for (LinkIndex link = 0; link < uses.size(); ++link) {
-    if (own[link] || !arrivals.queues(link)) continue;
-    Seconds way;
-    for (const PacketFlow& flow : network.flows) way = std::max(way, path_latency(network, flow));
-    const DcqcnPort port{.capacity = network.links[link].rate,
-                         .packet = framing.wire(),
-                         .feedback = 2 * way,
-                         .number = link};
-    uses[link] = dcqcn_use(port, arrivals.at(link, framing), tuning);
+/// What congestion control leaves: of each link the part of its rate, and to each transfer its
+/// weight.
+struct Controlled {
+  std::vector<double> uses, weights;
+};
+
+/// Every later round begins as the first one does, so that the first ones say what it loses.
+class FirstRounds {
+ public:
+  FirstRounds(const PacketNetwork& network, std::span<const RefereeTransfer> transfers,
+              const Framing& framing, const DcqcnTuning& tuning)
+      : whole_(network),
+        network_(network),
+        transfers_(transfers),
+        framing_(framing),
+        tuning_(tuning) {
+    network_.flows.clear();
+    for (std::size_t t = 0; t < transfers.size(); ++t) {
+      if (transfers[t].after != RefereeTransfer::kNone) continue;
+      const auto flows = flows_of(network, transfers[t]);
+      network_.flows.insert(network_.flows.end(), flows.begin(), flows.end());
+      transfer_of_.resize(network_.flows.size(), t);
+    }
+    for (const PacketFlow& flow : network_.flows)
+      way_ = std::max(way_, path_latency(network, flow));
   }
-  return uses;
-}
+
+  /// Of several links at which queues grow, the one with the most arriving for what it sends says
+  /// a transfer's weight.
+  [[nodiscard]] Controlled controlled() const {
+    const LineRateArrivals arrivals(network_);
+    const std::vector<bool> own = arrivals.own_links();
+    Controlled out{.uses = std::vector<double>(network_.links.size(), 1),
+                   .weights = std::vector<double>(transfers_.size(), 1)};
+    std::vector<double> excess(transfers_.size());
+    std::vector<std::size_t> senders;
+    for (LinkIndex link = 0; link < out.uses.size(); ++link) {
+      if (own[link] || !arrivals.queues(link)) continue;
+      const DcqcnPort port{.capacity = network_.links[link].rate,
+                           .packet = framing_.wire(),
+                           .feedback = 2 * way_,
+                           .number = link};
+      const std::vector<PortMessage> messages = arrivals.at(link, framing_, transfer_of_, senders);
+      const DcqcnUse use = dcqcn_use(port, messages, tuning_);
+      out.uses[link] = use.use;
+      if (use.passed.empty()) continue;
+      const std::vector<double> weights = weights_at(messages, senders, use.passed);
+      for (std::size_t s = 0; s < senders.size(); ++s) {
+        if (arrivals.excess(link) <= excess[senders[s]]) continue;
+        excess[senders[s]] = arrivals.excess(link);
+        out.weights[senders[s]] = weights[s];
+      }
+    }
+    for (std::size_t t = 0; t < transfers_.size(); ++t) {
+      const std::size_t before = transfers_[t].after;
+      if (before != RefereeTransfer::kNone) out.weights[t] = out.weights[before];
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::vector<double> weights_at(std::span<const PortMessage> messages,
+                                               std::span<const std::size_t> senders,
+                                               std::span<const double> passed) const {
+    std::vector<double> loads(senders.size());
+    for (const PortMessage& message : messages) {
+      loads[message.sender] += message.bytes.base_units();
+    }
+    for (std::size_t s = 0; s < senders.size(); ++s) {
+      loads[s] /= bytes_per_nic(whole_, transfers_[senders[s]]);
+    }
+    return dcqcn_weights(passed, loads);
+  }
+
+  const PacketNetwork& whole_;
+  PacketNetwork network_;  ///< with these flows only
+  std::span<const RefereeTransfer> transfers_;
+  const Framing& framing_;
+  const DcqcnTuning& tuning_;
+  std::vector<std::size_t> transfer_of_;  ///< by flow
+  Seconds way_;
+};
 
 /// What a message takes beyond the fluid's time: latencies, and one packet once more on every link
 /// but the slowest. A short last packet waits behind a full one.
@@ -173,7 +266,12 @@ class FluidTransfers final : public Process {
 
   void begin(StepTime /*now*/) override {
     for (FlowIndex flow = 0; flow < transfers_.size(); ++flow) {
-      starts_.push(network_.flows[transfers_[flow].first].start, 0, flow);
+      const RefereeTransfer& of = transfers_[flow];
+      if (of.after == RefereeTransfer::kNone) {
+        starts_.push(network_.flows[of.first].start, 0, flow);
+      } else {
+        next_[of.after] = flow;
+      }
     }
   }
   [[nodiscard]] StepTime next_event() const override {
@@ -183,17 +281,20 @@ class FluidTransfers final : public Process {
     for (const FlowIndex flow : flows) {
       const RefereeTransfer& of = transfers_[flow];
       Seconds last;
-      for (const PacketFlow& f : std::span(network_.flows).subspan(of.first, of.count)) {
+      for (const PacketFlow& f : flows_of(network_, of)) {
         last = std::max(last, last_packet(network_, f, framing_));
       }
       ends_[flow] = to_seconds(now) + last;
+      if (const auto next = next_.find(flow); next != next_.end()) {
+        starts_.push(to_step_time(ends_[flow] + transfers_[next->second].gap), 0, next->second);
+      }
     }
     ended_ += flows.size();
   }
   void handle_events(StepTime now) override {
     while (!starts_.empty() && starts_.next_time() == now) {
       const FlowIndex flow = starts_.pop().subject;
-      fluid_.start(flow, Bytes{static_cast<double>(transfers_[flow].bytes)}, now);
+      fluid_.start(flow, Bytes{bytes_per_nic(network_, transfers_[flow])}, now);
     }
   }
   [[nodiscard]] bool done() const override { return ended_ == ends_.size(); }
@@ -207,6 +308,7 @@ class FluidTransfers final : public Process {
   FlowNetwork& fluid_;
   const Framing& framing_;
   EventQueue starts_;
+  std::map<std::size_t, FlowIndex> next_;  ///< the round that follows a transfer
   std::vector<Seconds> ends_;
   std::size_t ended_ = 0;
 };
@@ -249,20 +351,35 @@ PacketNetwork packet_network(const RefereeCase& of) {
     }
     network.flows.push_back(std::move(flow));
   }
+  for (const RefereeTransfer& transfer : of.transfers) {
+    if (transfer.after == RefereeTransfer::kNone) continue;
+    const RefereeTransfer& before = of.transfers[transfer.after];
+    network.rounds.push_back({.first = static_cast<std::uint32_t>(transfer.first),
+                              .count = static_cast<std::uint32_t>(transfer.count),
+                              .after_first = static_cast<std::uint32_t>(before.first),
+                              .after_count = static_cast<std::uint32_t>(before.count),
+                              .gap = transfer.gap});
+  }
   return network;
 }
 
 std::vector<Seconds> flow_level_ends(const PacketNetwork& network,
                                      std::span<const RefereeTransfer> transfers,
                                      const Framing& framing, const DcqcnTuning* tuning) {
-  const std::vector<double> uses = tuning != nullptr ? uses_of(network, framing, *tuning)
-                                                     : std::vector<double>(network.links.size(), 1);
+  Controlled control{.uses = std::vector<double>(network.links.size(), 1),
+                     .weights = std::vector<double>(transfers.size(), 1)};
+  if (tuning != nullptr) {
+    control = FirstRounds(network, transfers, framing, *tuning).controlled();
+  }
   FlowNetwork fluid;
   for (std::size_t link = 0; link < network.links.size(); ++link) {
-    fluid.add_link(network.links[link].rate * framing.efficiency() * uses[link]);
+    fluid.add_link(network.links[link].rate * framing.efficiency() * control.uses[link]);
   }
   FluidTransfers flows(network, transfers, fluid, framing);
-  for (const RefereeTransfer& transfer : transfers) fluid.add_flow(edges_of(network, transfer));
+  for (const RefereeTransfer& transfer : transfers) {
+    const FlowIndex flow = fluid.add_flow(edges_of(network, transfer));
+    fluid.set_weight(flow, control.weights[flow], {});
+  }
   Engine engine(fluid);
   engine.add(flows);
   engine.run();
@@ -282,7 +399,16 @@ RefereeRow run_referee(const RefereeCase& of, const RefereeLayer& layer) {
     const RefereeTransfer& transfer = of.transfers[i];
     const auto flows = std::span(packets.flows).subspan(transfer.first, transfer.count);
     const StepTime last = std::ranges::max_element(flows, {}, &PacketFlowResult::finish)->finish;
-    row.transfers.push_back({of.messages[transfer.first].start, ends[i], to_seconds(last)});
+    RefereeTimes times{.flow_level_start = of.messages[transfer.first].start,
+                       .packet_level_start = of.messages[transfer.first].start,
+                       .flow_level = ends[i],
+                       .packet_level = to_seconds(last)};
+    if (transfer.after != RefereeTransfer::kNone) {
+      const RefereeTimes& before = row.transfers[transfer.after];
+      times.flow_level_start = before.flow_level + transfer.gap;
+      times.packet_level_start = before.packet_level + transfer.gap;
+    }
+    row.transfers.push_back(times);
   }
   return row;
 }

@@ -23,11 +23,15 @@ struct RefereeLayer {
 };
 std::span<const RefereeLayer> referee_layers();
 
-/// When the last byte of a transfer arrives.
+/// When a transfer begins, and when its last byte arrives. Only later rounds begin at another time
+/// at each level.
 struct RefereeTimes {
-  Seconds start, flow_level, packet_level;
+  Seconds flow_level_start, packet_level_start;
+  Seconds flow_level, packet_level;
   /// Of the time from start to end.
-  [[nodiscard]] double error() const { return (flow_level - start) / (packet_level - start) - 1; }
+  [[nodiscard]] double error() const {
+    return (flow_level - flow_level_start) / (packet_level - packet_level_start) - 1;
+  }
 };
 
 struct RefereeRow {
@@ -55,8 +59,9 @@ PacketNetwork packet_network(const RefereeCase& of);
 /// Flow level: max-min shares (FlowNetwork) of what links carry beside headers, over the packets'
 /// own paths, evenly where they are sprayed; then, for the last packet, the empty path's latency
 /// and its storing and forwarding at each switch. A collective is one flow that loads all links of
-/// its messages. With `tuning`, a link where more arrives than it can send while sources are at
-/// line rate carries the part of its rate that dcqcn_use() says. Ends by transfer.
+/// its messages, and whose progress is what its NICs send on average. With `tuning`, a link where
+/// more arrives than it can send while sources are at line rate carries the part of its rate that
+/// dcqcn_use() says, and transfers have the weights with which they share it. Ends by transfer.
 std::vector<Seconds> flow_level_ends(const PacketNetwork& network,
                                      std::span<const RefereeTransfer> transfers,
                                      const Framing& framing, const DcqcnTuning* tuning);

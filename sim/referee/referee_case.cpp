@@ -21,6 +21,7 @@ namespace {
 constexpr int kMaxPorts = 1024;
 constexpr std::size_t kMaxCases = 1000;
 constexpr std::size_t kMaxMessages = 100000;
+constexpr int kMaxRounds = 1000;
 constexpr double kMaxBytes = 1e12;
 /// Packet hops of all messages together: about a minute.
 constexpr double kMaxPackets = 1e8;
@@ -177,46 +178,76 @@ void pass_on(RefereeCase& read, const RefereeTransfer& ring, std::size_t members
   }
 }
 
-void read_collective(const JsonCursor& traffic, RefereeCase& read) {
-  const CollectiveRow& row = read_collective_row(traffic);
-  const double size = traffic.at("size").bytes({.low = 1, .high = kMaxBytes}).base_units();
+/// The members of a collective, and what tells its messages from others.
+struct CollectiveTraffic {
   std::vector<FabricMember> members;
-  std::string names;
+  std::string names;  ///< "nodes 0, 2"
+  std::vector<NetworkEdge> edges;
+  double size = 0;
+  std::uint64_t seed = 1;
+  Seconds start;
+};
+
+CollectiveTraffic read_collective_traffic(const JsonCursor& traffic, const CollectiveRow& row,
+                                          const RefereeCase& read) {
+  CollectiveTraffic out;
+  out.size = traffic.at("size").bytes({.low = 1, .high = kMaxBytes}).base_units();
   for (const int node : read_member_nodes(traffic, read.nodes)) {
-    names += fmt::format("{}{}", names.empty() ? "nodes " : ", ", node);
-    for (int nic = 0; nic < read.nics; ++nic) members.push_back({{node, nic}, node, nic});
+    out.names += fmt::format("{}{}", out.names.empty() ? "nodes " : ", ", node);
+    for (int nic = 0; nic < read.nics; ++nic) out.members.push_back({{node, nic}, node, nic});
   }
+  out.seed = static_cast<std::uint64_t>(integer_or(traffic, "seed", 1, 1 << 30, 1));
+  out.start = seconds_or(traffic, "start", Seconds{});
   // Two on each rail is what NCCL runs over several nodes; trees alternate between two.
   const int channels = 2 * read.nics;
-  const auto seed = static_cast<std::uint64_t>(integer_or(traffic, "seed", 1, 1 << 30, 1));
-  const Seconds start = seconds_or(traffic, "start", Seconds{});
-  const std::vector<GroupMember> places = places_of(members);
+  const std::vector<GroupMember> places = places_of(out.members);
   const CollectiveShape shape =
       collective_shape(row.which, row.algorithm, places, channels,
-                       peer_channels({}, static_cast<int>(members.size()), channels));
+                       peer_channels({}, static_cast<int>(out.members.size()), channels));
+  out.edges = written_edges(shape, places);
+  return out;
+}
+
+void add_round(const CollectiveTraffic& traffic, const CollectiveRow& row, RefereeCase& read) {
   RefereeTransfer transfer{.first = read.messages.size(),
                            .count = 0,
-                           .bytes = static_cast<std::uint64_t>(size),
-                           .members = names,
-                           .name = fmt::format("{} of {}", row.op, names),
+                           .bytes = static_cast<std::uint64_t>(traffic.size),
+                           .members = traffic.names,
+                           .name = fmt::format("{} of {}", row.op, traffic.names),
                            .op = row.which,
-                           .algorithm = row.algorithm};
+                           .algorithm = row.algorithm,
+                           .gap = {}};
   const auto port = [&](int member) {
-    const FabricMember& of = members[static_cast<std::size_t>(member)];
+    const FabricMember& of = traffic.members[static_cast<std::size_t>(member)];
     return static_cast<PortNumber>(of.node * read.nics + of.nic);
   };
-  for (const NetworkEdge& edge : written_edges(shape, places)) {
+  for (const NetworkEdge& edge : traffic.edges) {
     // Only hashes tell connections apart.
     const int connections = read.spray ? 1 : edge.channels;
-    const auto bytes = static_cast<std::uint64_t>(std::max(1.0, edge.bytes * size / connections));
+    const auto bytes =
+        static_cast<std::uint64_t>(std::max(1.0, edge.bytes * traffic.size / connections));
     for (int c = 0; c < connections; ++c) {
-      read.messages.push_back({port(edge.from), port(edge.to), bytes, start,
-                               queue_pair_of_connection(seed * kFirstHashSeed, c)});
+      read.messages.push_back({port(edge.from), port(edge.to), bytes, traffic.start,
+                               queue_pair_of_connection(traffic.seed * kFirstHashSeed, c)});
       ++transfer.count;
     }
   }
-  if (row.algorithm == "ring") pass_on(read, transfer, members.size());
+  if (row.algorithm == "ring") pass_on(read, transfer, traffic.members.size());
   read.transfers.push_back(std::move(transfer));
+}
+
+void read_collective(const JsonCursor& traffic, RefereeCase& read) {
+  const CollectiveRow& row = read_collective_row(traffic);
+  const CollectiveTraffic of = read_collective_traffic(traffic, row, read);
+  const int rounds = integer_or(traffic, "rounds", 1, kMaxRounds, 1);
+  const Seconds gap = seconds_or(traffic, "gap", Seconds{});
+  for (int round = 0; round < rounds; ++round) {
+    add_round(of, row, read);
+    if (read.messages.size() > kMaxMessages) break;  // check_messages() says so
+    if (round == 0) continue;
+    read.transfers.back().after = read.transfers.size() - 2;
+    read.transfers.back().gap = gap;
+  }
 }
 
 void read_traffic(const JsonCursor& traffic, RefereeCase& read) {
@@ -243,7 +274,7 @@ void read_traffic(const JsonCursor& traffic, RefereeCase& read) {
     read.messages.push_back(
         {pairs[i].first, pairs[i].second, bytes, start + static_cast<double>(i) * stagger, number});
     read.transfers.push_back(
-        {.first = number, .bytes = bytes, .members = {}, .name = {}, .algorithm = {}});
+        {.first = number, .bytes = bytes, .members = {}, .name = {}, .algorithm = {}, .gap = {}});
   }
   traffic.finish();
 }

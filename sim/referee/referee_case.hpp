@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,10 @@ struct RefereeTransfer {
   std::string name;                            ///< of a collective: "all_to_all of nodes 0, 2"
   CollectiveOp op = CollectiveOp::all_to_all;  ///< of a collective, and
   std::string_view algorithm;                  ///< what collective_shape() takes
+  /// Of a later round of a collective: it begins `gap` after this transfer has arrived.
+  static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+  std::size_t after = kNone;
+  Seconds gap;
 };
 
 /// A link that is not what the fabric says.
@@ -71,13 +76,15 @@ double packet_hops(const RefereeCase& of);
 /// (pairs). Sizes are taken in turn; message i starts at start + i * stagger.
 ///
 ///     {"pattern": "collective", "op": O, "algorithm": A, "size": S, "nodes": [n, ...],
-///      "seed": n, "start": T}
+///      "seed": n, "start": T, "rounds": n, "gap": T}
 ///
 /// is a collective among the GPUs of those nodes (all of them unless it says so), one GPU a NIC,
 /// with NVLink between those of a node, which neither level counts. `size` is nccl-tests' size. Who
 /// sends what comes from collective_shape(), and the hash from the seed as in traffic scenarios, so
 /// that at flow level it is what `lockstep comm` runs: one transfer, as fast as its slowest link
-/// lets it. Throws InputError for anything that the referee cannot run.
+/// lets it. It runs `rounds` times, each a transfer that begins `gap` after the one before has
+/// arrived everywhere: a job that computes between its exchanges. Throws InputError for anything
+/// that the referee cannot run.
 std::vector<RefereeCase> read_referee_cases(const std::string& file, std::string_view text);
 
 }  // namespace lockstep

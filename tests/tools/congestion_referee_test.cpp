@@ -137,3 +137,23 @@ TEST_CASE("two jobs of experts slow each other as packets under DCQCN do, within
     CHECK(seen == 2);
   }
 }
+
+TEST_CASE("two jobs of experts: where they are not alike, the answer says how far packets may be") {
+  const auto told = [](const std::vector<std::string>& sets) {
+    std::vector<std::string> args{"run",   kScenario, "--format", "json",
+                                  "--set", "steps=1", "--set",    "jobs.0.batch.tokens=1024"};
+    for (const std::string& set : sets) args.insert(args.end(), {"--set", set});
+    std::string out;
+    for (const auto& assumed : json_of(args).at("assumptions")) {
+      const auto text = assumed.get<std::string>();
+      if (text.find("not alike") != std::string::npos) out += text;
+    }
+    return out;
+  };
+  CHECK(told({"cluster.fabric.routing=ecmp", "jobs.1.batch.tokens=1024"}).empty());
+  CHECK(told({"jobs.1.batch.tokens=512"}).empty());  // sprayed, on credits: 1 %
+  CHECK(told({"cluster.fabric.routing=ecmp", "jobs.1.batch.tokens=512"}).find("24 %") !=
+        std::string::npos);
+  CHECK(told({"cluster.fabric.transport=roce_dcqcn", "jobs.1.batch.tokens=512"}).find("10 %") !=
+        std::string::npos);
+}

@@ -51,7 +51,8 @@ TEST_CASE("referee: one case as table, JSON and CSV tells the same") {
 
   const std::string csv = with({"--format", "csv", "--messages"}).out;
   CHECK(csv.starts_with(
-      "layer,case,from,to,bytes,start_s,flow_level_end_s,packet_level_end_s,error\n"));
+      "layer,case,from,to,bytes,start_s,packet_level_start_s,flow_level_end_s,packet_level_end_s,"
+      "error\n"));
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 1 + 28);
   CHECK(with({"--messages"}).out.find("node 0") != std::string::npos);
 }

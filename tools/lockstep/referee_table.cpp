@@ -58,7 +58,8 @@ std::vector<std::pair<std::string, Json>> fields_of(const RefereeRow& row, std::
           {"from", alone ? port_name(*row.of, m.from) : of.members},
           {"to", alone ? port_name(*row.of, m.to) : of.members},
           {"bytes", of.bytes},
-          {"start_s", twelve_digits(times.start.base_units())},
+          {"start_s", twelve_digits(times.flow_level_start.base_units())},
+          {"packet_level_start_s", twelve_digits(times.packet_level_start.base_units())},
           {"flow_level_end_s", twelve_digits(times.flow_level.base_units())},
           {"packet_level_end_s", twelve_digits(times.packet_level.base_units())},
           {"error", twelve_digits(times.error())}};

@@ -193,6 +193,28 @@ TEST_CASE("a flow on hold moves nothing and frees its links, what is left goes o
   CHECK(t.network.carried(t.wide).base_units() == doctest::Approx(250));
 }
 
+TEST_CASE("a flow that gets another weight on the way goes on where it was") {
+  TwoLinks t;
+  Log log;
+  t.network.observe(&log);
+  t.network.start(t.a, Bytes{200}, {});
+  t.network.start(t.b, Bytes{75}, {});
+  t.network.settle({});  // 50 each
+  t.network.set_weight(t.a, 3, at_second(1));
+  t.network.settle(at_second(1));
+  CHECK(t.network.rate(t.a).base_units() == 75);
+  CHECK(t.network.rate(t.b).base_units() == 25);
+  CHECK(t.network.next_end() == at_second(2));
+  std::vector<FlowIndex> ended;
+  t.network.collect_ended(at_second(2), ended);
+  t.network.settle(at_second(2));
+  CHECK(ended == std::vector{t.b});
+  CHECK(t.network.weight(t.a) == 3);
+  CHECK(t.network.rate(t.a).base_units() == 100);  // alone, a weight is nothing
+  CHECK(t.network.carried(t.wide).base_units() == doctest::Approx(125));
+  CHECK(log.starts == std::vector{t.a, t.b});
+}
+
 TEST_CASE("a flow that starts on hold waits for its links, and is then as any other") {
   TwoLinks t;
   t.network.start_held(t.b, Bytes{100}, {});

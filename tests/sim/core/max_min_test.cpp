@@ -29,13 +29,21 @@ std::vector<FlowIndex> sorted(std::vector<FlowIndex> flows) {
   return flows;
 }
 
-/// Stops and starts up to three flows each, some of them stopped and started again at once, and
-/// gives up to two links another capacity.
+/// Half of the times another weight, for a flow that is stopped.
+void weigh_some(RandomStream& random, MaxMin& solver, test::ReferenceFlow& of, FlowIndex flow) {
+  if (random.below(2) == 0) return;
+  of.weight = 0.25 + 2 * random.uniform();
+  solver.set_weight(flow, of.weight);
+}
+
+/// Stops and starts up to three flows each, some of them stopped and started again at once, with
+/// other weights, and gives up to two links another capacity.
 void change_some(RandomStream& random, MaxMin& solver, test::ReferenceNetwork& reference) {
   for (std::uint32_t stops = random.below(4); stops > 0; --stops) {
     const FlowIndex flow = random.below(static_cast<std::uint32_t>(reference.flows.size()));
     if (!reference.flows[flow].active || solver.rate(flow) == BytesPerSecond{}) continue;
     solver.stop(flow);
+    weigh_some(random, solver, reference.flows[flow], flow);
     reference.flows[flow].active = random.below(8) == 0;
     if (reference.flows[flow].active) solver.start(flow);
   }
@@ -43,6 +51,7 @@ void change_some(RandomStream& random, MaxMin& solver, test::ReferenceNetwork& r
     const FlowIndex flow = random.below(static_cast<std::uint32_t>(reference.flows.size()));
     if (reference.flows[flow].active) continue;
     reference.flows[flow].active = true;
+    weigh_some(random, solver, reference.flows[flow], flow);
     solver.start(flow);
   }
   for (std::uint32_t resized = random.below(3); resized > 0; --resized) {
@@ -186,6 +195,31 @@ TEST_CASE("MaxMin: what a flow cannot use elsewhere goes to the others") {
   CHECK(solver.previous_rate(a) == BytesPerSecond{8});
   CHECK(solver.rate(a) == BytesPerSecond{6});
   CHECK(solver.rate(b) == BytesPerSecond{4});
+}
+
+TEST_CASE("MaxMin: a flow of weight 3 gets three times what one of weight 1 does on a full link") {
+  MaxMin solver;
+  const LinkIndex link = solver.add_link(BytesPerSecond{40});
+  const LinkIndex narrow = solver.add_link(BytesPerSecond{12});
+  const FlowIndex heavy = add_flow(solver, {{link, 1}});
+  const FlowIndex plain = add_flow(solver, {{link, 1}});
+  const FlowIndex held = add_flow(solver, {{link, 2}, {narrow, 2}});
+  CHECK(solver.weight(heavy) == 1);
+  solver.set_weight(heavy, 3);
+  solver.set_weight(held, 2);
+  solver.start(heavy);
+  solver.start(plain);
+  solver.solve();
+  CHECK(solver.rate(heavy) == BytesPerSecond{30});
+  CHECK(solver.rate(plain) == BytesPerSecond{10});
+  // Of a level x the third one takes 4 x, with which it fills the narrow link at 3: 28 are left.
+  solver.start(held);
+  solver.solve();
+  CHECK(solver.rate(held) == BytesPerSecond{6});
+  CHECK(solver.rate(heavy) == BytesPerSecond{21});
+  CHECK(solver.rate(plain) == BytesPerSecond{7});
+  CHECK(solver.load(link) == BytesPerSecond{40});
+  CHECK(solver.bottleneck(held) == narrow);
 }
 
 TEST_CASE("MaxMin: repeated links of a flow count as one use") {

@@ -13,6 +13,7 @@ namespace lockstep::test {
 struct ReferenceFlow {
   std::vector<std::pair<std::size_t, double>> uses;  ///< link, coefficient; a link may repeat
   bool active = false;
+  double weight = 1;  ///< how many flows of weight 1 it counts as
 };
 
 struct ReferenceNetwork {
@@ -29,7 +30,8 @@ struct ReferenceNetwork {
       std::vector<double> weight(capacity.size(), 0.0);
       for (std::size_t f = 0; f < flows.size(); ++f) {
         if (frozen[f]) continue;
-        for (const auto& [link, coefficient] : flows[f].uses) weight[link] += coefficient;
+        for (const auto& [link, coefficient] : flows[f].uses)
+          weight[link] += flows[f].weight * coefficient;
       }
       std::size_t tightest = 0;
       double level = std::numeric_limits<double>::infinity();
@@ -42,8 +44,8 @@ struct ReferenceNetwork {
       for (std::size_t f = 0; f < flows.size(); ++f) {
         if (frozen[f] || !crosses(flows[f], tightest)) continue;
         frozen[f] = true;
-        rate[f] = level;
-        for (const auto& [link, coefficient] : flows[f].uses) left[link] -= coefficient * level;
+        rate[f] = flows[f].weight * level;
+        for (const auto& [link, coefficient] : flows[f].uses) left[link] -= coefficient * rate[f];
       }
     }
   }

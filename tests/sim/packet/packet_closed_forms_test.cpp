@@ -89,6 +89,32 @@ TEST_CASE("a later start: nothing moves before it") {
   CHECK(simulate(network, plain_credit()).flows[0].finish == ns(5000 + 1000 + 100));
 }
 
+TEST_CASE("rounds: each begins a gap after the last of the flows before it has arrived") {
+  PacketNetwork network = star(3);
+  // Two flows from two hosts, of 2 and 5 packets, each 1 us; then one, and one more.
+  add_message(network, 0, 2, 2000);
+  add_message(network, 1, 2, 5000, ns(500));
+  add_message(network, 0, 1, 1000);
+  add_message(network, 1, 0, 3000);
+  network.rounds = {{.first = 2, .after_count = 2, .gap = microseconds(10)},
+                    {.first = 3, .after_first = 2, .gap = {}}};
+  CHECK(mistake(network).empty());
+  const PacketResult credit = simulate(network, plain_credit());
+  CHECK(conserves(network, credit, kPlain));
+  const StepTime first = std::max(credit.flows[0].finish, credit.flows[1].finish);
+  // A switch stores each packet and forwards it: the last one takes another 1.5 us.
+  constexpr std::uint64_t kPath = 1000 + 100 + 300 + 100;
+  CHECK(first >= ns(500 + 5000 + kPath));
+  CHECK(credit.flows[2].finish == first + ns(10000 + 1000 + kPath));
+  CHECK(credit.flows[3].finish == credit.flows[2].finish + ns(3000 + kPath));
+  network.rounds[1].after_first = 3;
+  CHECK(mistake(network) == "a round waits for flows behind its own");
+  network.rounds[1] = {.first = 2, .after_first = 1, .gap = {}};
+  CHECK(mistake(network) == "a round has a flow that is not there, or that another has");
+  network.rounds[1] = {.first = 3, .count = 2, .after_first = 2, .gap = {}};
+  CHECK(mistake(network) == "a round has a flow that is not there, or that another has");
+}
+
 TEST_CASE("k flows into one port: each gets 1/k of it, whatever the lengths of their cables") {
   for (const std::uint32_t k : {2U, 3U, 7U, 16U}) {
     PacketNetwork network = star(k + 1);

@@ -3,9 +3,13 @@
 #include "sim/referee/referee.hpp"
 
 #include <algorithm>
+#include <array>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "models/base/text_file.hpp"
 #include "models/collectives/algorithms.hpp"
@@ -122,6 +126,81 @@ TEST_CASE("referee: ports are fair, not messages: a near sender has half of the 
   CHECK(row.transfers[0].error() == doctest::Approx(1.0).epsilon(0.02));
   // The port has work until the end; it begins with the near sender, 1 us before the far ones come.
   CHECK(row.flow_level_end() / row.packet_level_end() == doctest::Approx(1).epsilon(1.0 / 168));
+}
+
+TEST_CASE("referee: a job alone runs its rounds one after another, a gap apart, at both levels") {
+  const std::string traffic =
+      R"({"pattern": "collective", "op": "all_to_all", "algorithm": "pairwise", "size": "1 MiB",
+          "nodes": [0, 1, 2, 3], "start": "20 us", "rounds": 4, "gap": "150 us"})";
+  const auto cases = read_referee_cases("f.json", file_with(kTree, traffic));
+  REQUIRE(cases[0].transfers.size() == 4);
+  const RefereeRow row = run_referee(cases[0], referee_layers()[0]);
+  const double first = (row.transfers[0].packet_level - microseconds(20)).base_units();
+  double begins = 20e-6;
+  for (const RefereeTimes& times : row.transfers) {
+    // Each is as the first one: three short messages into each port of a leaf, a few packets off.
+    CHECK(std::abs(times.error()) < 0.03);
+    CHECK(times.error() == test::near(row.transfers[0].error()).epsilon(1e-4));
+    CHECK(times.packet_level_start.base_units() == test::near(begins).epsilon(1e-6));
+    CHECK((times.packet_level - times.packet_level_start).base_units() ==
+          test::near(first).epsilon(1e-6));
+    begins += first + 150e-6;
+  }
+}
+
+TEST_CASE("referee: jobs share a link by their NICs, whatever their collectives call a byte") {
+  // A ring sends 1.5 bytes a NIC for each of its size, experts 0.75; on credits either has half of
+  // a thin uplink while both send. With DCQCN it is messages that count: 3 a NIC against 12.
+  const std::vector<RefereeCase> cases = project_cases();
+  const auto worst = [&](std::string_view name, std::size_t layer) {
+    const RefereeRow row = run_referee(named(cases, name), referee_layers()[layer]);
+    return std::abs(row.transfers[row.worst()].error());
+  };
+  CHECK(worst("ring beside experts 2:1, spray", 0) < 0.01);
+  CHECK(worst("unlike MoE jobs 4:1, spray", 0) < 0.01);
+  CHECK(worst("unlike MoE jobs 4:1, spray", 2) < 0.05);
+  CHECK(worst("unlike MoE jobs 4:1, ecmp", 2) < 0.1);
+  CHECK(worst("ring beside experts 2:1, spray", 2) < 0.1);
+}
+
+TEST_CASE("referee: unlike jobs hashed on credits: flows say up to 25 % less slowdown, 6 % more") {
+  // Ports share a full link in turn, also one that has two connections on it. What an answer says
+  // of such jobs (read_shared_scenario.cpp), with half of the bytes and with as many.
+  const std::string fabric =
+      R"({"kind": "fat_tree", "nodes": 8, "nics": 4, "leaf_ports_down": 8, "routing": "ecmp",
+          "leaf_oversubscription": 4})";
+  const auto experts = [](std::string_view algorithm, int size, std::string_view nodes) {
+    return fmt::format(R"({{"pattern": "collective", "op": "all_to_all", "algorithm": "{}",
+                            "size": "{} MiB", "nodes": [{}], "rounds": 4, "gap": "300 us"}})",
+                       algorithm, size, nodes);
+  };
+  const auto time_of = [](const RefereeRow& row, std::size_t job, bool packets) {
+    const RefereeTimes& last = row.transfers[4 * job + 3];
+    return (packets ? last.packet_level : last.flow_level) - 3.0 * microseconds(300);
+  };
+  double least = 1, most = 1;
+  for (const auto& [algorithm, size] :
+       {std::pair{"two_level", 32}, std::pair{"two_level", 16}, std::pair{"pairwise", 16}}) {
+    const std::array jobs{experts(algorithm, size, "0, 2, 4, 6"),
+                          experts("two_level", 16, "1, 3, 5, 7")};
+    const auto run = [&](const std::string& traffic) {
+      const auto cases = read_referee_cases("f.json", file_with(fabric, traffic));
+      RefereeRow row = run_referee(cases[0], referee_layers()[0]);
+      row.of = nullptr;  // ends with the cases
+      return row;
+    };
+    const RefereeRow both = run(jobs[0] + "," + jobs[1]);
+    for (std::size_t j = 0; j < 2; ++j) {
+      const RefereeRow alone = run(jobs[j]);
+      const double flows = time_of(both, j, false) / time_of(alone, 0, false);
+      const double packets = time_of(both, j, true) / time_of(alone, 0, true);
+      least = std::min(least, flows / packets);
+      most = std::max(most, flows / packets);
+    }
+  }
+  CHECK(least > 0.75);
+  CHECK(least < 0.95);
+  CHECK(most < 1.06);
 }
 
 TEST_CASE("referee: spraying uses every path that no dead link is on") {
