@@ -213,8 +213,8 @@ TextTable table_within(int most, const Varied& varied, TableParts& parts, const 
     parts.numbers.pop_back();
     make();
   }
-  constexpr int kGap = 2;
-  parts.bar = most - table.width() - kGap;
+  constexpr int kBeforeBar = 2;
+  parts.bar = most - table.width() - kBeforeBar;
   if (parts.bar < kLeastVaryBar) return table;
   parts.bar = std::min(parts.bar, kVaryBar);
   make();
