@@ -136,7 +136,7 @@ TEST_CASE("the table: two GPUs that share a NIC, too") {
 }
 
 TEST_CASE("the table: racks of 72, where channels leave on few of the NICs, too") {
-  // Two racks with half as many channels as NICs, three with an eighth.
+  // Two racks with half as many channels as NICs, three with a quarter.
   for (const int racks : {2, 3}) {
     double before = 0;
     for (const int oversubscription : {1, 4}) {

@@ -126,13 +126,13 @@ TEST_CASE("data routes: a collective loads the links that the shape of its algor
 }
 
 TEST_CASE("data routes: between racks gradients leave on the NICs that NCCL's channels take") {
-  // Two racks of 72 run rings on 36 channels, each on a NIC of its own, three racks on 16, so that
+  // Two racks of 72 run rings on 36 channels, each on a NIC of its own, three racks on 18, so that
   // the uplinks of the first leaf, of two trays, carry half of what a rack sends.
   struct Racks {
     int racks;
     double nics;
   };
-  for (const Racks& of : {Racks{2, 36}, Racks{3, 16}}) {
+  for (const Racks& of : {Racks{2, 36}, Racks{3, 18}}) {
     CAPTURE(of.racks);
     const Scenario s = read_scenario("racks.json",
                                      fmt::format(R"({{"model": "llama3_8b",
