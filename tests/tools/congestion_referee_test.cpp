@@ -143,8 +143,9 @@ TEST_CASE("two jobs of experts: where they are not alike, the answer says how fa
     std::vector<std::string> args{"run",   kScenario, "--format", "json",
                                   "--set", "steps=1", "--set",    "jobs.0.batch.tokens=1024"};
     for (const std::string& set : sets) args.insert(args.end(), {"--set", set});
+    const nlohmann::json answer = json_of(args);
     std::string out;
-    for (const auto& assumed : json_of(args).at("assumptions")) {
+    for (const auto& assumed : answer.at("assumptions")) {
       const auto text = assumed.get<std::string>();
       if (text.find("not alike") != std::string::npos) out += text;
     }

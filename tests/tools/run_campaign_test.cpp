@@ -230,8 +230,8 @@ TEST_CASE("lockstep run, weeks: --vary of one or two values is one table with ba
     ++titles;
   }
   CHECK(titles == 1);
-  CHECK(two.find("  run.spares.  run.checkpoint.") != std::string::npos);
-  CHECK(two.find("        hot         interval  goodput  ") != std::string::npos);
+  CHECK(two.find("        run.  run.checkpoint.\n") != std::string::npos);
+  CHECK(two.find("  spares.hot         interval  goodput  ") != std::string::npos);
   for (const std::string& text : {one, two}) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) CHECK(text_width(line) <= kTextColumns);

@@ -121,8 +121,7 @@ Where the GPU time goes
   Together                               100.0 %    2.00 s
 
 Largest loss: Pipeline bubble, 30.0 % of the step. What attacks it in general (--advise simulates
-  changes): more micro batches per replica, more virtual stages, or fewer pipeline
-  stages.
+  changes): more micro batches per replica, more virtual stages, or fewer pipeline stages.
 
 Pipeline stages (compute of one micro batch; shares of the step)
   stage  layers  forward  backward  working  pipeline  exchanges  waiting    memory

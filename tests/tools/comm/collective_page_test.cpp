@@ -44,7 +44,7 @@ TEST_CASE("collective page: every row's numbers, every reason and every assumpti
   }
   for (const std::string& sentence : sentences) {
     CAPTURE(sentence);
-    CHECK(page.find(escaped(sentence).str()) != std::string::npos);
+    CHECK(page.find(prose(sentence).str()) != std::string::npos);
   }
   // Thin switches hold the large all-to-all back: the page says what a full fabric would take.
   REQUIRE_FALSE(study.rows.back().slowest_link.empty());
