@@ -46,8 +46,8 @@ SharedScenario read(const std::string& text) {
 }
 SharedResult simulate(const std::string& text) { return simulate_shared(read(text)); }
 
-constexpr const char* kEven = R"({"first": 0, "count": 4, "stride": 2})";
-constexpr const char* kOdd = R"({"first": 1, "count": 4, "stride": 2})";
+constexpr const char* kEvenNodes = R"({"first": 0, "count": 4, "stride": 2})";
+constexpr const char* kOddNodes = R"({"first": 1, "count": 4, "stride": 2})";
 
 TEST_CASE("shared: a job alone takes the step that run predicts for it") {
   const SharedResult result = simulate(shared(fabric(1, "spray"), job("a", R"({"count": 4})")));
@@ -100,7 +100,7 @@ TEST_CASE("shared: jobs that share no link do not slow each other") {
 
 TEST_CASE("shared: two equal jobs on every other node halve each other's way between leaves") {
   const SharedResult result =
-      simulate(shared(fabric(4, "spray"), job("a", kEven) + "," + job("b", kOdd)));
+      simulate(shared(fabric(4, "spray"), job("a", kEvenNodes) + "," + job("b", kOddNodes)));
   const CongestionReport& report = result.congestion;
   CHECK(report.jobs[0].slowdown() > 1.001);
   CHECK(report.jobs[0].step_s == report.jobs[1].step_s);
@@ -113,7 +113,8 @@ TEST_CASE("shared: two equal jobs on every other node halve each other's way bet
 }
 
 TEST_CASE("shared: the same bytes again") {
-  const std::string text = shared(fabric(4, "ecmp"), job("a", kEven) + "," + job("b", kOdd));
+  const std::string text =
+      shared(fabric(4, "ecmp"), job("a", kEvenNodes) + "," + job("b", kOddNodes));
   const SharedResult one = simulate(text), two = simulate(text);
   REQUIRE(one.congestion.transfers.size() == two.congestion.transfers.size());
   for (std::size_t t = 0; t < one.congestion.transfers.size(); ++t) {
@@ -215,7 +216,8 @@ TEST_CASE("shared: when nodes are cut off for good, the error says when it stopp
 TEST_CASE("shared: background traffic runs in rounds, and slows what it meets") {
   const std::string background = R"(, "background": [{"name": "checkpoint", "from": [1, 3, 5],
       "to": [7], "size": "100 GB", "every": "1 s"}])";
-  const SharedResult result = simulate(shared(fabric(4, "spray"), job("a", kEven), background));
+  const SharedResult result =
+      simulate(shared(fabric(4, "spray"), job("a", kEvenNodes), background));
   const CongestionReport& report = result.congestion;
   REQUIRE(report.jobs.size() == 2);
   // Three senders into the four uplinks of one leaf: 300 GB over 4 x 50 GB/s, of which InfiniBand
@@ -229,7 +231,7 @@ TEST_CASE("shared: traffic that is not over when the steps are is told so, with 
   // 8 NICs of 50 GB/s each, 96.5 % of it payload: 4 TB take 10.4 s.
   const std::string copy = R"(, "background": [{"name": "copy", "from": [1], "to": [3],
       "size": "4 TB", "start": "100 ms"}])";
-  const SharedResult result = simulate(shared(fabric(1, "spray"), job("a", kEven), copy));
+  const SharedResult result = simulate(shared(fabric(1, "spray"), job("a", kEvenNodes), copy));
   const CongestionReport& report = result.congestion;
   const double whole = 4e12 / (0.965 * 8 * 50e9);
   const JobCongestion& sent = report.jobs[1];
@@ -250,7 +252,7 @@ TEST_CASE("shared: traffic that is not over when the steps are is told so, with 
   const std::string later = R"(, "background": [{"name": "copy", "from": [1], "to": [3],
       "size": "4 TB", "start": "1 h"}])";
   const CongestionReport none =
-      simulate(shared(fabric(1, "spray"), job("a", kEven), later)).congestion;
+      simulate(shared(fabric(1, "spray"), job("a", kEvenNodes), later)).congestion;
   CHECK(none.jobs[1].done_share == 0);
   CHECK(none.jobs[1].slowdown() == 1);
   REQUIRE(!none.notes.empty());
