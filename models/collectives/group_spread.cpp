@@ -33,9 +33,14 @@ CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spr
     return collective_cost(placed(call, spread), gpu, transport, nic);
   };
   CollectiveCost slowest = cost_of(spreads.ways().front());
+  int channels = slowest.channels;
   for (std::size_t i = 1; i < spreads.ways().size(); ++i) {
-    slowest = slower(slowest, cost_of(spreads.ways()[i]), call.payload);
+    const CollectiveCost cost = cost_of(spreads.ways()[i]);
+    channels = std::max(channels, cost.channels);
+    slowest = slower(slowest, cost, call.payload);
   }
+  // A group with few rails may be the slowest: the others have channels on all of theirs.
+  slowest.channels = channels;
   return slowest;
 }
 

@@ -41,7 +41,7 @@ CollectiveCall placed(CollectiveCall call, const DomainSpread& spread);
 /// Of two costs of a call, the one with which it takes longer; the first where both take as long.
 const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, Bytes payload);
 
-/// The cost of the slowest group: a step waits for it.
+/// The cost of the slowest group, for which a step waits; its channels: the most that any has.
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
                             const GpuSpec& gpu, const TransportSpec& transport, NicShare nic);
 

@@ -29,15 +29,19 @@ CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spr
                             const Scenario& s, const std::vector<std::uint32_t>& pools,
                             const CollectiveOptions& options = {}) {
   std::optional<CollectiveCost> slowest;
+  int channels = 0;
   for (const std::uint32_t pool : pools) {
     const NodeSpec& node = s.node_of(pool);
     for (const DomainSpread& spread : spreads.ways()) {
       const CollectiveCost cost =
           collective_cost(placed(call, spread), node.gpu, s.transport, nic_share(node), options);
+      channels = std::max(channels, cost.channels);
       slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
     }
   }
-  return slowest.value();
+  slowest.value().channels =
+      channels;  // as in models/collectives: of those that lie otherwise, too
+  return *slowest;
 }
 
 /// Of collectives between replicas.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
@@ -192,7 +193,7 @@ class LogGopsRun {
   [[nodiscard]] StepTime for_bytes(const GoalOperation& own, double each_ps) const {
     const double ps = static_cast<double>(std::max<std::uint64_t>(own.size, 1) - 1) * each_ps;
     if (!(ps < static_cast<double>(kLongestReplay.ps))) fail_long();
-    return {static_cast<std::uint64_t>(ps + 0.5)};
+    return {static_cast<std::uint64_t>(std::llround(ps))};
   }
 
   // --- operations
@@ -361,8 +362,26 @@ class LogGopsRun {
         fmt::format("a receive from {} with {}, for which nothing comes", from, tag_text(own.tag)),
         "a send for each receive, in an order that lets all ranks go on");
   }
+  /// Whether its receive is there, behind what never ends.
+  [[nodiscard]] bool has_waiting_receive(std::uint32_t send) const {
+    for (std::uint32_t i = 0; i < state_.size(); ++i) {
+      const bool receives = operations_[i].kind == GoalRank::Kind::receive;
+      const bool of_peer = operations_.rank_of(i) == operations_[send].peer;
+      if (receives && of_peer && state_[i].unmet > 0 && fits(send, i)) return true;
+    }
+    return false;
+  }
   [[noreturn]] void fail_unexpected(std::uint32_t i) const {
     const GoalOperation& own = operations_[i];
+    if (has_waiting_receive(i)) {
+      fail_trace(
+          place(i),
+          fmt::format("a message to rank {} with {}, whose receive waits for what never ends",
+                      own.peer, tag_text(own.tag)),
+          fmt::format("an order that lets all ranks go on: a send of more than {} bytes (S) "
+                      "ends once its receive has begun",
+                      parameters_.largest_eager));
+    }
     fail_trace(place(i),
                fmt::format("a message to rank {} with {}, which it does not receive", own.peer,
                            tag_text(own.tag)),

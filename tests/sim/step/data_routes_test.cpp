@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/collectives/algorithms.hpp"
 #include "sim/fabric/collective_load.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/replica_variants.hpp"
@@ -151,6 +152,31 @@ TEST_CASE("data routes: between racks gradients leave on the NICs that NCCL's ch
     CHECK(load[fabric.nic_up(0, 0)] == test::near(1));
     CHECK(load[fabric.leaf_up(8, 0)] == 0);
   }
+}
+
+TEST_CASE(
+    "data routes: groups that lie unlike have channels on all of their rails, each on its own") {
+  // Three replicas follow each other, so that some groups have one and some three GPUs of a node.
+  const Scenario s = read_scenario("unlike.json", R"({"model": "megatron_7_5b",
+        "stack": {"preset": "megatron_core", "placement": "dp-pp-tp"},
+        "cluster": {"node": "dgx_h200", "nodes": 12, "fabric": {"kind": "fat_tree", "levels": 2,
+          "leaf_ports_down": 24, "routing": "ecmp"}},
+        "parallelism": {"tensor": 2, "pipeline": 4, "data": 3, "context": 4, "sharding": "zero1"},
+        "batch": {"sequences": 12, "tokens": 2048}})",
+                                   test::presets());
+  const StepPlan plan = plan_step(s);
+  bool are_unlike = false;
+  for (const StagePlan& stage : plan.stages) {
+    for (const DataChannel& channel : stage.channels) {
+      const DataGroup& group = stage.groups[static_cast<std::size_t>(channel.group)];
+      if (!group.crosses_domains) continue;
+      const auto [least, most] =
+          std::ranges::minmax(group.spreads.ways(), {}, &DomainSpread::per_domain);
+      are_unlike = are_unlike || least.per_domain < most.per_domain;
+      CHECK(channel.cost.channels >= kChannelsPerRail * most.per_domain);
+    }
+  }
+  CHECK(are_unlike);
 }
 
 TEST_CASE("data routes: a ring goes on to the next node of a replica before the next replica") {

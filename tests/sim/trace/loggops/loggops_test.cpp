@@ -125,6 +125,12 @@ TEST_CASE("replay_loggops: schedules that cannot end, and what is in their way")
       Wrong{head + "calc 1; send 1b to 1 }\nrank 1 { calc 1 }",
             "plan.goal, rank 0, operation 2: found a message to rank 1 with tag 0, which it does "
             "not receive; allowed: a receive for each message"},
+      Wrong{
+          head + "a: send 70000b to 1\nb: recv 70000b from 1\nb requires a }\nrank 1 { a: send "
+                 "70000b to 0\nb: recv 70000b from 0\nb requires a }",
+          "plan.goal, rank 1, operation 1: found a message to rank 0 with tag 0, whose receive "
+          "waits for what never ends; allowed: an order that lets all ranks go on: a send of more "
+          "than 65535 bytes (S) ends once its receive has begun"},
       Wrong{head + "a: calc 1\nb: calc 1\na requires b\nb requires a }\nrank 1 { calc 1 }",
             "plan.goal, rank 0, operation 1: found an operation that never begins, as what it "
             "requires waits in a circle; allowed: requires and irequires without circles"},
