@@ -1,5 +1,6 @@
 #include "sim/answer/claim_check.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -46,6 +47,13 @@ std::vector<std::string> ClaimCheck::misses() const {
     if (bound.miss) lines.push_back("expectation missed: " + *bound.miss);
   }
   return lines;
+}
+
+ClaimVerdict ClaimCheck::verdict() const {
+  if (bounds_.empty()) return ClaimVerdict::untested;
+  const bool missed =
+      std::ranges::any_of(bounds_, [](const Bound& b) { return b.miss.has_value(); });
+  return missed ? ClaimVerdict::contradicted : ClaimVerdict::confirmed;
 }
 
 std::unique_ptr<const ClaimCheck> judge_claim(const Claim& claim, const std::string& source,

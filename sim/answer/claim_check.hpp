@@ -1,9 +1,11 @@
 /// A claim of a scenario, held against the answer that a command gives.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,6 +14,11 @@
 #include "sim/scenario/claim.hpp"
 
 namespace lockstep {
+
+/// What an answer says of a claim: all of its bounds are kept; one is not; it has none.
+enum class ClaimVerdict { confirmed, contradicted, untested };
+inline constexpr std::array<std::string_view, 3> kClaimVerdictNames{"confirmed", "contradicted",
+                                                                    "untested"};
 
 /// The bounds of a claim, each with the figure of the answer.
 class ClaimCheck {
@@ -22,6 +29,8 @@ class ClaimCheck {
 
   /// A line for each bound that the answer does not keep.
   [[nodiscard]] std::vector<std::string> misses() const;
+  /// Of what the scenario's author found: that the claim holds, or that it does not.
+  [[nodiscard]] ClaimVerdict verdict() const;
   struct Bound {
     Assertion assertion;
     std::optional<double> value;  ///< nothing where the answer has null

@@ -85,6 +85,11 @@ const FieldTable<ClaimCheck>& claim_fields() {
                [](const Of& c) { return c.claim().sentence; })
           .add("holds", "Whether the scenario's author found that it holds.",
                [](const Of& c) { return c.claim().holds; })
+          .add(
+              "verdict",
+              "What the answer says of that: confirmed, where all bounds are kept; contradicted; "
+              "untested, where there are none.",
+              [](const Of& c) { return kClaimVerdictNames[static_cast<std::size_t>(c.verdict())]; })
           .add("because", "Why the answer is what it is.",
                [](const Of& c) { return c.claim().explanation; })
           .add("source", "Where the claim or the measurement is from.",

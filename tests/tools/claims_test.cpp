@@ -156,6 +156,39 @@ TEST_CASE("claims: the page says what is claimed, whether it holds, why, and the
   check(small_service(expect("served==50"), "table", page));
 }
 
+TEST_CASE("claims: what the answer does not show is called what the scenario says") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/page.html";
+  struct Case {
+    const char *holds, *bounds, *words, *verdict;
+    Exit exit;
+  };
+  for (const Case& c :
+       {Case{"true", R"(["mfu<0.9"])", "This holds.", "confirmed", Exit::ok},
+        Case{"true", R"(["mfu<0.9", "mfu>0.9"])",
+             "The scenario says that this holds; the answer contradicts it.", "contradicted",
+             Exit::assertion_missed},
+        Case{"false", R"(["mfu>0.9"])",
+             "The scenario says that this does not hold; the answer contradicts it.",
+             "contradicted", Exit::assertion_missed},
+        Case{"true", "[]", "The scenario says that this holds, and gives no bound to test it by.",
+             "untested", Exit::ok}}) {
+    CAPTURE(c.words);
+    const std::string expect = fmt::format(
+        R"({{"claim": "It is slow.", "holds": {}, "because": "So it is.", "that": {}}})", c.holds,
+        c.bounds);
+    const Ran table = small_job(expect, "table", page);
+    CHECK(table.exit == c.exit);
+    for (const std::string& shown : {table.out, read_text_file(page)}) {
+      CHECK(shown.find(c.words) != std::string::npos);
+      CHECK((shown.find("This holds.") != std::string::npos) ==
+            (std::string(c.verdict) == "confirmed"));
+    }
+    const nlohmann::json claim = nlohmann::json::parse(small_job(expect, "json").out).at("claim");
+    CHECK(claim.at("verdict") == c.verdict);
+  }
+}
+
 TEST_CASE("claims: the pages of a run of days and of traffic say them too") {
   const test::TemporaryFolder folder;
   const std::string page = folder.path() + "/page.html";

@@ -35,6 +35,20 @@ std::string said_figure(const ClaimCheck::Bound& bound) {
   return relative ? out + fmt::format(" ({} %)", significant(100 * std::abs(off / limit))) : out;
 }
 
+/// "This holds." only where the answer shows it; else it is no more than what the scenario says.
+std::string said_verdict(const ClaimCheck& check) {
+  const std::string found = check.claim().holds ? "holds" : "does not hold";
+  switch (check.verdict()) {
+    case ClaimVerdict::contradicted:
+      return "The scenario says that this " + found + "; the answer contradicts it.";
+    case ClaimVerdict::untested:
+      return "The scenario says that this " + found + ", and gives no bound to test it by.";
+    case ClaimVerdict::confirmed:
+      break;
+  }
+  return "This " + found + ".";
+}
+
 }  // namespace
 
 ClaimWords claim_words(const ClaimCheck& check) {
@@ -43,7 +57,7 @@ ClaimWords claim_words(const ClaimCheck& check) {
                  .source = check.source(),
                  .explanation = claim.explanation};
   if (!claim.sentence.empty()) {
-    out.verdict = '"' + claim.sentence + "\" This " + (claim.holds ? "holds." : "does not hold.");
+    out.verdict = '"' + claim.sentence + "\" " + said_verdict(check);
   }
   for (const ClaimCheck::Bound& bound : check.bounds()) {
     out.bounds.push_back(fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", said_bound(bound),
