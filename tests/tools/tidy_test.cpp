@@ -290,8 +290,8 @@ TEST_CASE("tidy: every top folder has a README of one screen") {
   }
 }
 
-// Not failures: where to look when a file becomes hard to read.
-TEST_CASE("tidy: what a mutant changes stands once in its file") {
+TEST_CASE(
+    "tidy: what a mutant changes stands once in its file, and is an expression or a statement") {
   const auto mutants = nlohmann::json::parse(
       lockstep::read_text_file(LOCKSTEP_SOURCE_DIR "/tests/mutants/mutants.json"));
   for (const nlohmann::json& mutant : mutants.at("mutants")) {
@@ -303,9 +303,14 @@ TEST_CASE("tidy: what a mutant changes stands once in its file") {
     const std::size_t at = text.find(right);
     REQUIRE(at != std::string::npos);
     CHECK(text.find(right, at + 1) == std::string::npos);
+    for (const std::string& side : {right, mutant.at("wrong").get<std::string>()}) {
+      CHECK_FALSE(side.ends_with(','));  // it is put into parentheses
+      CHECK(side.ends_with(';') == right.ends_with(';'));
+    }
   }
 }
 
+// Not failures: where to look when a file becomes hard to read.
 TEST_CASE("tidy: a report of long files and functions") {
   constexpr std::size_t kLongFile = 400, kLongFunction = 70;
   std::size_t functions = 0;
