@@ -7,6 +7,7 @@
 /// away again. Tables are listed in the order in which rows were added, behind those built in.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <stdexcept>
 #include <string>

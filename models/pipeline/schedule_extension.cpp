@@ -1,6 +1,6 @@
 #include "models/pipeline/schedule_extension.hpp"
 
-#include <utility>
+#include <exception>
 #include <vector>
 
 namespace lockstep {
@@ -12,8 +12,13 @@ std::optional<ExtensionProblem> problem_of(Schedule schedule, int ranks, int chu
   const ScheduleKind& kind = info(schedule);
   std::vector<std::vector<WorkItem>> orders;
   for (int rank = 0; rank < ranks; ++rank) {
-    orders.push_back(kind.order(
-        {.ranks = ranks, .chunks = chunks, .micro_batches = micro_batches, .rank = rank}));
+    const ScheduleCall call{
+        .ranks = ranks, .chunks = chunks, .micro_batches = micro_batches, .rank = rank};
+    try {
+      orders.push_back(kind.order(call));
+    } catch (const std::exception& error) {
+      return ExtensionProblem{"rank " + std::to_string(rank) + ": " + error.what(), "an order"};
+    }
   }
   const PipelineShape shape{kind.layout, ranks, chunks};
   const std::optional<OrderProblem> problem = check_orders(shape, micro_batches, orders);

@@ -2,7 +2,6 @@
 /// and drawn like one of schedule.cpp.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
 

@@ -6,8 +6,11 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "models/pipeline/schedule_extension.hpp"
 #include "sim/answer/answer.hpp"
@@ -57,6 +60,10 @@ std::vector<WorkItem> stuck_order(const ScheduleCall& call) {
 }
 
 std::vector<WorkItem> no_order(const ScheduleCall&) { return {}; }
+
+std::vector<WorkItem> thrown_order(const ScheduleCall&) {
+  throw std::runtime_error("no ranks of this kind");
+}
 
 constexpr const char* kStep = R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100"},
     "parallelism": {"tensor": 2, "pipeline": 4, "data": 1, "schedule": "1f1b"},
@@ -114,6 +121,9 @@ void check_schedules() {
               {"asked.json#/parallelism/schedule", "schedule \"stuck\" (an extension)", "rank 0",
                "waits for ever"});
   check_error([] { step_with("idle"); }, {"schedule \"idle\" (an extension)", "no more passes"});
+  add_schedule({.name = "thrower", .order = thrown_order});
+  check_error([] { step_with("thrower"); },
+              {"schedule \"thrower\" (an extension)", "no ranks of this kind"});
   check_error([] { add_schedule({.name = "later", .order = eager_order}, 2); },
               {"schedule \"later\": made for interface 2", "has 1"});
   check_error([] { add_schedule({.name = "1f1b", .order = eager_order}); }, {"\"1f1b\""});
