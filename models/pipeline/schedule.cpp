@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "models/pipeline/dual_pipe.hpp"
+#include "models/pipeline/schedule_extension.hpp"
 #include "models/pipeline/zero_bubble.hpp"
 
 namespace lockstep {
@@ -208,6 +209,27 @@ constexpr std::array kSchedules{
                  .chunks_in_flight = dual_pipe_v_held},
 };
 
+static_assert(kSchedules.size() == static_cast<std::size_t>(Schedule::fixed));
+
+/// Those built in, and behind them those that were added; has place for all, so that none moves.
+std::vector<ScheduleKind>& schedule_rows() {
+  static std::vector<ScheduleKind> rows = [] {
+    std::vector<ScheduleKind> all;
+    all.reserve(kSchedules.size() + kMostExtensions);
+    all.assign(kSchedules.begin(), kSchedules.end());
+    return all;
+  }();
+  return rows;
+}
+
+/// Pipelines whose rule for micro batches is looked at when a schedule is added.
+constexpr int kMostRuledRanks = 10'002;
+
+double held_in_order(const ScheduleKind& kind, const ScheduleCall& call) {
+  return kind.chunks_in_flight != nullptr ? kind.chunks_in_flight(call)
+                                          : chunks_in_flight(kind.order(call));
+}
+
 ScheduleCall call_of(const Parallelism& par, int micro_batches, int rank) {
   return {.ranks = par.pipeline,
           .chunks = pipeline_shape(par).chunks,
@@ -217,11 +239,40 @@ ScheduleCall call_of(const Parallelism& par, int micro_batches, int rank) {
 
 }  // namespace
 
-std::span<const ScheduleKind> schedules() { return kSchedules; }
+std::span<const ScheduleKind> schedules() { return schedule_rows(); }
+std::span<const ScheduleKind> own_schedules() { return kSchedules; }
 
 const ScheduleKind& info(Schedule schedule) {
-  assert(static_cast<std::size_t>(schedule) < kSchedules.size());
-  return kSchedules[static_cast<std::size_t>(schedule)];
+  assert(schedule != Schedule::fixed);
+  const auto number = static_cast<std::size_t>(schedule);
+  if (number < kSchedules.size()) return kSchedules[number];
+  return schedule_rows()[number - 1];
+}
+
+Schedule add_schedule(const ScheduleKind& kind, int interface) {
+  std::vector<ScheduleKind>& rows = schedule_rows();
+  std::vector<std::string_view> taken{"file"};
+  for (const ScheduleKind& row : rows) taken.push_back(row.name);
+  check_extension("schedule", kind.name, interface, taken, rows.size() - kSchedules.size());
+  if (kind.order == nullptr) {
+    throw ExtensionError("schedule \"" + std::string(kind.name) +
+                         "\": found no order; allowed: a "
+                         "function that gives the passes of a rank");
+  }
+  for (int ranks = 1; kind.micro_batches != nullptr && ranks <= kMostRuledRanks; ++ranks) {
+    const auto [multiple, least] = kind.micro_batches(ranks);
+    if (multiple >= 1 && least >= 1) continue;
+    throw ExtensionError("schedule \"" + std::string(kind.name) +
+                         "\": found a multiple or a least number of micro batches below 1");
+  }
+  ScheduleKind row = kind;
+  row.schedule = static_cast<Schedule>(rows.size() + 1);  // behind Schedule::fixed
+  row.name = kept_text(kind.name);
+  row.summary = kept_text(kind.summary);
+  row.source = kept_text(kind.source);
+  if (row.micro_batches == nullptr) row.micro_batches = any_number;
+  rows.push_back(row);
+  return row.schedule;
 }
 
 std::vector<WorkItem> stage_order(Schedule schedule, const ScheduleCall& call) {
@@ -257,7 +308,7 @@ int chunks_in_flight(std::span<const WorkItem> order) {
 
 double chunks_in_flight(const Parallelism& par, int micro_batches, int rank) {
   if (par.order) return chunks_in_flight(par.order->ranks[static_cast<std::size_t>(rank)]);
-  return info(par.schedule).chunks_in_flight(call_of(par, micro_batches, rank));
+  return held_in_order(info(par.schedule), call_of(par, micro_batches, rank));
 }
 
 bool schedule_takes(const Parallelism& par, int micro_batches) {

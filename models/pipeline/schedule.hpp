@@ -52,26 +52,30 @@ struct MicroBatchRule {
 };
 
 /// To add a schedule: extend the Schedule enumeration, write its order, and give it one row in
-/// schedule.cpp. Every order runs each (pass, chunk, micro batch) once, a forward before its
-/// backward, micro batches of a chunk in rising order.
+/// schedule.cpp; from outside the tree, as schedule_extension.hpp says. Every order runs each
+/// (pass, chunk, micro batch) once, a forward before its backward, micro batches of a chunk in
+/// rising order.
 struct ScheduleKind {
-  Schedule schedule;
-  std::string_view name;  ///< as scenarios say it
-  std::string_view summary;
-  std::string_view source;
-  ChunkLayout layout;
-  int virtual_min, virtual_max;  ///< Parallelism::virtual_stages that it takes
-  bool splits_backward;          ///< has passes for gradients of weights alone
-  bool blocking_sends;           ///< published implementations wait until a message has landed
-  bool even_ranks;               ///< takes no odd number of ranks
-  MicroBatchRule (*micro_batches)(int ranks);
-  std::vector<WorkItem> (*order)(const ScheduleCall& call);
+  Schedule schedule{};
+  std::string_view name{};  ///< as scenarios say it
+  std::string_view summary{};
+  std::string_view source{};
+  ChunkLayout layout = ChunkLayout::loop;
+  int virtual_min = 1, virtual_max = 1;  ///< Parallelism::virtual_stages that it takes
+  bool splits_backward = false;          ///< has passes for gradients of weights alone
+  bool blocking_sends = false;  ///< published implementations wait until a message has landed
+  bool even_ranks = false;      ///< takes no odd number of ranks
+  MicroBatchRule (*micro_batches)(int ranks) = nullptr;
+  std::vector<WorkItem> (*order)(const ScheduleCall& call) = nullptr;
   /// Chunks whose activations a rank holds at most, from a forward pass to the pass that ends its
   /// micro batch. The closed form of its source, which the tests hold against `order`.
-  double (*chunks_in_flight)(const ScheduleCall& call);
+  double (*chunks_in_flight)(const ScheduleCall& call) = nullptr;
 };
-/// Every schedule that has a name, in the order of the enumeration.
+/// Every schedule that has a name, in the order of the enumeration: those of schedule.cpp, then
+/// those that code outside the tree added (schedule_extension.hpp).
 std::span<const ScheduleKind> schedules();
+/// Those of schedule.cpp alone.
+std::span<const ScheduleKind> own_schedules();
 /// Requires a schedule that has a name.
 const ScheduleKind& info(Schedule schedule);
 std::vector<WorkItem> stage_order(Schedule schedule, const ScheduleCall& call);

@@ -27,7 +27,8 @@ void need_exchanges(const TrainingJob& job, Needs& needs) {
   const bool shared = cut.replicas() > 1;
   needs.add(shared, CapabilityList::sharding, cut.sharding);
   needs.add(shared && cut.pipeline > 1, CapabilityList::pipeline_sharding, cut.sharding);
-  needs.add(cut.pipeline > 1, CapabilityList::schedules, cut.schedule);
+  // Software that runs an order from a file can be given any.
+  needs.add(cut.pipeline > 1, CapabilityList::schedules, std::min(cut.schedule, Schedule::fixed));
   needs.add(cut.context > 1, CapabilityList::context_exchange, cut.context_exchange);
   needs.add(cut.expert > 1, CapabilityList::expert_dispatch, cut.expert_dispatch);
 }

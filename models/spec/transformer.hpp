@@ -293,6 +293,7 @@ enum class Schedule : std::uint8_t {
   dualpipe,
   dualpipev,
   fixed,  ///< Parallelism::order, which a person wrote
+  // Behind it those that code outside the tree added (models/pipeline/schedule_extension.hpp).
 };
 struct FixedOrder;  // models/pipeline/schedule.hpp
 /// Where embedding or output projection count when layers are split over stages.

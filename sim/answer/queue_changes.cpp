@@ -8,6 +8,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/advice.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
 namespace lockstep {
@@ -33,7 +34,7 @@ void add_rules(QueueChanges& out, const QueueSpec& queue) {
   // They need levels, or weights and associations.
   constexpr std::array<std::string_view, 3> kNeedyOrders{"las", "gittins", "multifactor"};
   const std::span<const std::string_view> needy = kNeedyOrders;
-  add_choices(out, "order", "queue.order", name(kQueueOrderNames, queue.order), kQueueOrderNames,
+  add_choices(out, "order", "queue.order", name_of(queue.order), kQueueOrderNames,
               queue.levels.empty() ? needy : needy.last(1));
   // They need partitions and their cycles, or ClusterQueues.
   constexpr std::array<std::string_view, 2> kOtherSchedulers{"slurm", "kueue"};

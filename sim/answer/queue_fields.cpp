@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/answer/answer_fields.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
 
 namespace lockstep {
 namespace {
@@ -290,9 +291,7 @@ const FieldTable<QueueAnswer>& queue_fields() {
     FieldTable<Queue> out;
     add_head(out, "queue");
     out.add("file", "The scenario's file.", [](const Queue& a) { return a.spec.file; })
-        .add(
-            "order", "Who comes first.",
-            [](const Queue& a) { return kQueueOrderNames[static_cast<std::size_t>(a.spec.order)]; })
+        .add("order", "Who comes first.", [](const Queue& a) { return name_of(a.spec.order); })
         .add("admission", "What happens behind a job that cannot start.",
              [](const Queue& a) {
                return kAdmissionNames[static_cast<std::size_t>(a.spec.admission)];

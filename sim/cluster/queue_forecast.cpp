@@ -10,6 +10,7 @@
 #include "sim/cluster/queue_summary.hpp"
 #include "sim/cluster/simulate_queue.hpp"
 #include "sim/core/random.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
 
 namespace lockstep {
 namespace {
@@ -66,7 +67,8 @@ JobNow job_now(const QueueJob& job, const JobOutcome& of) {
 
 bool knows_durations(QueueOrder order) {
   return order == QueueOrder::sjf || order == QueueOrder::srtf || order == QueueOrder::srsf ||
-         order == QueueOrder::gittins || order == QueueOrder::qssf;
+         order == QueueOrder::gittins || order == QueueOrder::qssf ||
+         (is_extension(order) && extension_of(order).knows_duration);
 }
 
 /// What the rules make of the jobs until now: as if it had been recorded where first starts say all
@@ -85,7 +87,7 @@ QueueNow bring_to_now(QueueSpec& spec, RunTime now) {
     if (!knows_durations(spec.order)) return out;
     throw InputError({.file = spec.file,
                       .pointer = "/queue/order",
-                      .found = in_quotes(kQueueOrderNames[static_cast<std::size_t>(spec.order)]),
+                      .found = in_quotes(name_of(spec.order)),
                       .allowed = "for forecasts, an order that goes by no durations (fifo, las, "
                                  "drf, priority, multifactor): until then a job is evicted, "
                                  "suspended, slowed or stopped by a failure, which other "

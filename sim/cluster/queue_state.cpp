@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/cluster/service_order.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
 
 namespace lockstep {
 namespace {
@@ -98,6 +99,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
   if (spec.preemption.by_slurm()) graces_.fit(spec.jobs.size());
   if (spec.order == QueueOrder::gittins) gittins_ = gittins_of_levels(spec);
   if (spec.order == QueueOrder::qssf) predicted_ = predicted_services(spec);
+  if (is_extension(spec.order)) predicted_ = added_keys(spec);
   if (spec.order == QueueOrder::multifactor) priority_.resize(spec.jobs.size());
 }
 
@@ -179,8 +181,8 @@ JobRank QueueState::place_of(std::uint32_t j) const {
     case QueueOrder::drf:
       return {dominant_.of(job(j).account), j};
   }
-  assert(false && "an unknown order");
-  return {0, j};
+  assert(is_extension(spec_->order));
+  return {predicted_[j], j};
 }
 
 JobRank QueueState::lasting_rank(std::uint32_t j) const {

@@ -354,7 +354,7 @@ class QueueState {
   IndexedHeap<RunTime> graces_;
   SuspendedJobs suspended_;
   std::vector<double> gittins_;    ///< of levels
-  std::vector<double> predicted_;  ///< qssf: of jobs
+  std::vector<double> predicted_;  ///< of jobs: qssf; keys where an extension is the order
   DominantShares dominant_;
   std::vector<double> priority_;     ///< multifactor: of jobs, as it was reckoned last
   std::vector<double> precedences_;  ///< of qualities of service, then of partitions; empty: none

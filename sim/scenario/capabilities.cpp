@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "models/base/input_error.hpp"
+#include "models/pipeline/schedule.hpp"
 #include "models/spec/adapters.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
@@ -25,8 +26,9 @@ std::vector<std::string_view> listed_names(const Names& names) {
 }
 
 std::vector<CapabilityKey> make_keys() {
-  std::vector<std::string_view> schedules = schedule_names(), modules;
-  schedules.emplace_back("file");  // Schedule::fixed
+  std::vector<std::string_view> schedules, modules;
+  for (const ScheduleKind& kind : own_schedules()) schedules.push_back(kind.name);
+  schedules.emplace_back("file");  // Schedule::fixed, and what code outside the tree adds
   modules = listed_names(kRecomputeModuleNames);
   modules.emplace_back("products");
   using List = CapabilityList;
@@ -115,8 +117,10 @@ Asked asked_by(const TrainingJob& job, Capability c, const StackSpec& stack) {
       return {"/parallelism/sharding", quoted};
     case CapabilityList::schedules:
       if (none) return {"/parallelism/pipeline", digits(job.parallelism.pipeline), "1"};
-      return {job.parallelism.order ? "/parallelism/schedule_file" : "/parallelism/schedule",
-              quoted};
+      if (!job.parallelism.order) {
+        return {"/parallelism/schedule", in_quotes(name_of(job.parallelism.schedule))};
+      }
+      return {"/parallelism/schedule_file", quoted};
     case CapabilityList::context_exchange:
       if (none) return {"/parallelism/context", digits(job.parallelism.context), "1"};
       return {"/parallelism/context_exchange", quoted};

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <functional>
+#include <optional>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -87,6 +89,12 @@ Json list_or_balanced(const std::vector<int>& list, bool balanced) {
   return list.empty() ? Json(nullptr) : Json(list);
 }
 
+/// Nothing of an order that a file says.
+std::optional<std::string_view> written_schedule(const std::optional<Schedule>& schedule) {
+  if (!schedule || *schedule == Schedule::fixed) return std::nullopt;
+  return name_of(*schedule);
+}
+
 /// Nothing without samples. What several lengths come to is rounded to a whole one.
 Json written_sample_tokens(double tokens) {
   if (tokens <= 0) return nullptr;
@@ -151,8 +159,12 @@ void declare_parallelism(const DeclaredMembers& member, ScenarioDraft& draft) {
                   "default: where there is one pipeline stage");
   member.optional("prefetch", draft.prefetch, 0, kMaxLayers,
                   "With zero3: layers whose weights are gathered ahead of their use; default: 1");
-  member.optional("schedule", draft.schedule, schedule_names(),
-                  "Order of the passes; default: interleaved with virtual stages, else 1f1b");
+  const std::vector<std::string_view> schedules = schedule_names();
+  member.optional(
+      "schedule", choice_type(schedules),
+      "Order of the passes; default: interleaved with virtual stages, else 1f1b",
+      [&](const JsonCursor& at) { draft.schedule = schedule_at(at.choice(schedules)); },
+      [&] { return written_schedule(draft.schedule); });
   member.optional("schedule_file", text_type(),
                   "In place of schedule: a file that says the order of every pass "
                   "(schedule.schema.json); its path starts from the scenario's folder",

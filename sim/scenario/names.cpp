@@ -44,6 +44,7 @@ std::string_view name_of(Recompute recompute) {
 std::string_view name_of(Schedule schedule) {
   return schedule == Schedule::fixed ? "file" : info(schedule).name;
 }
+Schedule schedule_at(std::size_t place) { return schedules()[place].schedule; }
 std::string_view name_of(AttentionKernel kernel) {
   return attention_kernels()[static_cast<std::size_t>(kernel)].name;
 }

@@ -47,6 +47,8 @@ std::string_view name_of(TensorOverlap overlap);
 std::string_view name_of(ExpertDispatch dispatch);
 std::string_view name_of(Recompute recompute);
 std::string_view name_of(Schedule schedule);
+/// That of a name's place in schedule_names(), which has none for an order in a file.
+Schedule schedule_at(std::size_t place);
 std::string_view name_of(AttentionKernel kernel);
 std::string_view name_of(FabricKind kind);
 std::string_view name_of(Routing routing);

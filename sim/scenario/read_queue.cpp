@@ -14,6 +14,7 @@
 #include "sim/scenario/job_licenses.hpp"
 #include "sim/scenario/listed_jobs.hpp"
 #include "sim/scenario/queue_campaigns.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
@@ -330,6 +331,11 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
         .fail(
             R"(none with "fifo", "sjf" and "qssf", whose order does not change while a job runs)");
   }
+  if (evicts && is_extension(out.order)) {
+    queue.at("preemption")
+        .at("mode")
+        .fail("none with an order of an extension, which does not change while a job runs");
+  }
   check_drf(queue, out);
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
@@ -380,7 +386,7 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
 }
 
 void declare_queue(const DeclaredMembers& member, const PresetStore& presets, QueueSpec& out) {
-  member.required("order", out.order, kQueueOrderNames,
+  member.required("order", out.order, queue_order_names(),
                   "Who comes first: fifo, first in first out; sjf, shortest job; srtf, shortest "
                   "remaining time; srsf, the same times GPUs; las, least attained service, in "
                   "\"levels\"; priority, the trace's; multifactor, Slurm's, by the weights in "
@@ -507,8 +513,7 @@ void tell_of_levels(const JsonCursor& queue, QueueSpec& out) {
   out.assumptions.push_back(fmt::format(
       "queue.preemption: {}{}; no job is sent back, so that jobs that wait have attained nothing: "
       "{} orders them by their submission, and \"levels\" changes nothing",
-      mode, queue.find("preemption") ? "" : " (not given)",
-      kQueueOrderNames[static_cast<std::size_t>(out.order)]));
+      mode, queue.find("preemption") ? "" : " (not given)", name_of(out.order)));
 }
 
 /// A job whose nodes hardly ever go without a failure for as long as it takes from checkpoint to

@@ -10,6 +10,7 @@
 #include "models/kernels/attention.hpp"
 #include "models/layer/memory.hpp"
 #include "models/pipeline/schedule.hpp"
+#include "models/pipeline/schedule_extension.hpp"
 #include "models/spec/blocks.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -200,6 +201,18 @@ void check_schedule(const ScenarioDraft& draft, const Parallelism& cut) {
 
 namespace {
 
+/// Whether what code outside the tree gives for the job comes to its end.
+void check_added_schedule(const ScenarioDraft& draft, const TrainingJob& job) {
+  const Parallelism& cut = job.parallelism;
+  if (!is_extension(cut.schedule) || cut.pipeline == 1) return;
+  const auto problem =
+      problem_of(cut.schedule, cut.pipeline, pipeline_shape(cut).chunks, job.micro_batches());
+  if (!problem) return;
+  refuse(draft, "/parallelism/schedule",
+         extension_text("schedule", info(cut.schedule).name) + ", " + problem->found,
+         problem->allowed);
+}
+
 /// Whether the schedule takes that many micro batches.
 void check_micro_batches(const ScenarioDraft& draft, const TrainingJob& job) {
   const Parallelism& cut = job.parallelism;
@@ -233,6 +246,7 @@ void check_micro_batches(const ScenarioDraft& draft, const TrainingJob& job) {
   if (job.micro_batches() < least) {
     refuse_batch("at least " + sequences(least) + parts + times(least) + needs);
   }
+  check_added_schedule(draft, job);
 }
 
 /// Whether sequences have the lengths that layers ask for.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/pipeline/schedule.hpp"
+#include "models/pipeline/schedule_extension.hpp"
 #include "sim/scenario/balance.hpp"
 #include "sim/scenario/read_profile.hpp"
 #include "sim/scenario/replica_variants.hpp"
@@ -190,6 +191,9 @@ void check_unequal(const ScenarioDraft& draft, const Scenario& s) {
   const std::string found = draft.balanced_batch ? "\"balanced\"" : "unequal batches";
   if (cut.order) {
     refuse(draft, "/batch/micro_batches", found, "no such key, where a file says the schedule");
+  }
+  if (is_extension(cut.schedule)) {
+    refuse(draft, "/batch/micro_batches", found, "no such key, where an extension is the schedule");
   }
   if (cut.sharding == Sharding::zero3) {
     refuse(draft, "/batch/micro_batches", found,

@@ -133,7 +133,9 @@ TuneSpace fixed_by(const Json& scenario) {
   number(*layout, "expert_tensor", space.expert_tensor);
   number(*layout, "virtual_stages", space.virtual_stages);
   choice(*layout, "sharding", kShardingNames, space.sharding);
-  choice(*layout, "schedule", schedule_names(), space.schedules);
+  std::vector<std::size_t> places;
+  choice(*layout, "schedule", schedule_names(), places);
+  for (const std::size_t place : places) space.schedules.push_back(schedule_at(place));
   return space;
 }
 

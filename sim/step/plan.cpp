@@ -14,6 +14,7 @@
 #include "models/collectives/algorithms.hpp"
 #include "models/kernels/memory_bound.hpp"
 #include "models/layer/offload.hpp"
+#include "models/pipeline/schedule_extension.hpp"
 #include "models/spec/partition.hpp"
 #include "sim/fabric/summed_streams.hpp"
 #include "sim/scenario/replica_variants.hpp"
@@ -628,6 +629,20 @@ void plan_layer_transfers(const Pieces& pieces, const WorkloadContext& context, 
   }
 }
 
+/// Layouts that a search tries have not been read: they are held to the rules here.
+void check_added_schedule(const TrainingJob& job) {
+  const Parallelism& cut = job.parallelism;
+  if (!is_extension(cut.schedule) || cut.pipeline == 1) return;
+  auto problem =
+      problem_of(cut.schedule, cut.pipeline, pipeline_shape(cut).chunks, job.micro_batches());
+  if (!problem) return;
+  throw InputError({.file = extension_text("schedule", info(cut.schedule).name),
+                    .pointer = {},
+                    .found = std::move(problem->found),
+                    .allowed = std::move(problem->allowed),
+                    .nearest = {}});
+}
+
 void plan_messages(const Scenario& s, StepPlan& plan) {
   const Parallelism& par = s.job.parallelism;
   const CommunicationPolicy& policy = s.stack.communication;
@@ -635,6 +650,7 @@ void plan_messages(const Scenario& s, StepPlan& plan) {
       static_cast<double>(s.job.batch.micro_sequences) * s.job.batch.tokens / par.context;
   const bool split = par.sequence || policy.scatter_gather_pipeline;
   plan.message = Bytes{2 * tokens * s.job.model.hidden / (split ? par.tensor : 1)};
+  check_added_schedule(s.job);
   const bool waits = !par.order && info(par.schedule).blocking_sends;
   plan.blocking_sends = waits || !policy.overlap_pipeline;
   plan.connections = {

@@ -58,6 +58,13 @@ inside root "cd /tmp && lockstep run --model llama3_8b --node dgx_h100 --nodes 2
 # The page: its server answers, and stops when it is told.
 inside root "cd /tmp && { lockstep explore >address 2>/dev/null & } && sleep 3 && test -s address && kill \$! &&
   wait \$!" || fail "explore does not serve, or does not stop"
+# As a file, where the program was built behind tools/package/wasm/build.
+if (cd "$scratch" && "$build/lockstep" explore llama3-405b-16k -o explore.html) >"$scratch/explore.log" 2>&1; then
+  inside root "cd /tmp && lockstep explore llama3-405b-16k -o explore.html >/dev/null &&
+    [ \$(stat -c %s explore.html) -gt 1000000 ]" || fail "the installed program writes no page to explore"
+else
+  echo "explore -o: not in this build: $(tail -n 1 "$scratch/explore.log")"
+fi
 inside root "apt-get -qq remove -y lockstep" >/dev/null 2>&1
 [ ! -e "$scratch/root/usr/share/lockstep" ] || fail "the package leaves files behind"
 

@@ -141,6 +141,45 @@ class Sweeps(InFolder):
         self.assertEqual(answer.table().set_index("member").unit["step_s"], "s")
 
 
+def of_name_without_number(job):
+    return {"known": 1}[job["user"]]
+
+
+class Orders(unittest.TestCase):
+    JOBS = [{"job": {"name": "narrow", "gpus": 4, "runs": "10 min", "tasks": 2}},
+            {"job": {"name": "wide", "gpus": 8, "runs": "10 min"}}]
+
+    def waits(self, order):
+        queue = {"order": order, "admission": "strict", "jobs": self.JOBS}
+        return lockstep.run({"cluster": {"node": "dgx_h100", "nodes": 1}, "queue": queue})
+
+    def test_an_order_of_python_is_asked_once_for_each_job(self):
+        asked = []
+
+        def widest(job):
+            asked.append((job["number"], job["gpus"], job["runs_s"]))
+            return -job["gpus"]
+
+        lockstep.add_queue_order("widest_of_python", widest)
+        self.assertEqual(self.waits("fifo").wait_mean_s, 200)
+        answer = self.waits("widest_of_python")
+        self.assertEqual((answer.order, answer.wait_mean_s), ("widest_of_python", 400))
+        self.assertEqual(asked[:3], [(0, 4, 0), (1, 4, 0), (2, 8, 0)])
+
+    def test_what_an_order_does_wrong_names_it(self):
+        lockstep.add_queue_order("broken", of_name_without_number)
+        lockstep.add_queue_order("endless", lambda job: float("nan"))
+        for order, found in [("broken", "KeyError"), ("endless", "nan")]:
+            with self.assertRaises(lockstep.ScenarioError) as caught:
+                self.waits(order)
+            self.assertEqual(caught.exception.pointer, "/queue/order")
+            self.assertIn(f'order "{order}" (an extension)', caught.exception.found)
+            self.assertIn(found, caught.exception.found)
+        with self.assertRaises(lockstep.UsageError) as twice:
+            lockstep.add_queue_order("fifo", len)
+        self.assertIn("found twice", str(twice.exception))
+
+
 class Stubs(unittest.TestCase):
     def parsed(self, name):
         path = pathlib.Path(lockstep.__file__).parent / name

@@ -4,10 +4,12 @@
 #include <array>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "sim/answer/answer.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/ask/ask_plan_options.hpp"
@@ -74,6 +76,7 @@ py::tuple numbers_of(const Words& words, const PythonInput& input) {
   std::unique_ptr<NumbersOf> of;
   std::optional<Failure> failure;
   try {
+    const py::gil_scoped_release released;
     of = std::make_unique<NumbersOf>(words, called_input(input).value());
   } catch (const std::exception&) {
     failure = current_failure();
@@ -166,6 +169,38 @@ py::list scenarios_shipped() {
   return out;
 }
 
+py::dict job_dict(const SubmittedJob& job) {
+  py::dict row;
+  row["number"] = job.number;
+  row["submit_s"] = job.submit.base_units();
+  row["runs_s"] = job.runs.base_units();
+  row["limit_s"] = job.limit.base_units();
+  row["gpus"] = job.gpus;
+  row["priority"] = job.priority;
+  row["user"] = job.user;
+  row["account"] = job.account;
+  row["model"] = job.model;
+  return row;
+}
+
+/// The function is kept for as long as the process runs: Python may end before the library's
+/// tables.
+void add_python_order(const std::string& name, const std::string& summary, bool knows_duration,
+                      const py::function& key) {
+  const auto* const kept = new py::function(key);  // NOLINT(cppcoreguidelines-owning-memory)
+  add_queue_order({.name = name,
+                   .summary = summary,
+                   .knows_duration = knows_duration,
+                   .key = [kept](const SubmittedJob& job) {
+                     const py::gil_scoped_acquire held;
+                     try {
+                       return (*kept)(job_dict(job)).cast<double>();
+                     } catch (const std::exception& error) {  // which needs Python's lock itself
+                       throw std::runtime_error(error.what());
+                     }
+                   }});
+}
+
 }  // namespace
 }  // namespace lockstep
 
@@ -177,6 +212,7 @@ PYBIND11_MODULE(_lockstep, module) {
   module.def("fields", &fields_of_answers);
   module.def("commands", &commands_declared);
   module.def("scenarios", &scenarios_shipped);
+  module.def("add_queue_order", &add_python_order);
   module.def("preset_kinds", [] {
     std::vector<std::string> out;
     for (const std::string_view kind : PresetStore::kinds()) out.emplace_back(kind);

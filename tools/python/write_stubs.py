@@ -154,7 +154,8 @@ def function_stub(name, words):
 
 
 def package_stub(words):
-    out = HEAD + "from lockstep.answers import Record as Record, Result as Result, Rows as Rows\n"
+    out = HEAD + "from collections.abc import Callable\n\n"
+    out += "from lockstep.answers import Record as Record, Result as Result, Rows as Rows\n"
     out += "\n__version__: str\n" + ERRORS
     for name in FIRST:
         out += "\n" + function_stub(name, words)
@@ -170,7 +171,13 @@ def sweep(
 {docstring("The numbers of a scenario with every combination of values, as a table.", 4)}
 def scenarios() -> list[dict[str, str]]: ...
 def presets(kind: str) -> list[str]: ...
-'''
+def add_queue_order(
+    name: str,
+    key: Callable[[dict[str, Any]], float],
+    summary: str = ...,
+    knows_duration: bool = ...,
+) -> None:
+{docstring("Adds an order of a queue: the job with the least key comes first.", 4)}'''
     return out
 
 

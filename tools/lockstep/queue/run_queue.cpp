@@ -13,6 +13,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/scenario/host_list.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/foreseen_work.hpp"
 #include "tools/console/interrupt.hpp"
@@ -42,7 +43,7 @@ std::string jobs_text(std::size_t count) { return counted(static_cast<double>(co
 std::string wait_text(double seconds) { return seconds == 0 ? "0 s" : duration_text(seconds); }
 
 std::string rules_text(const QueueSpec& spec) {
-  std::string out = fmt::format("{}, {}", kQueueOrderNames[static_cast<std::size_t>(spec.order)],
+  std::string out = fmt::format("{}, {}", name_of(spec.order),
                                 kAdmissionNames[static_cast<std::size_t>(spec.admission)]);
   constexpr std::array<std::string_view, kPreemptionNames.size()> kWords{
       "",

@@ -170,6 +170,14 @@ constexpr CommandSpec kTuneSpec{
     .examples = kTuneExamples,
 };
 
+std::vector<Schedule> schedules_of(const ParsedOptions& options) {
+  std::vector<Schedule> out;
+  for (const auto place : choices_of<std::size_t>(options, "schedule", schedule_names())) {
+    out.push_back(schedule_at(place));
+  }
+  return out;
+}
+
 TuneSpace space_of(const ParsedOptions& options) {
   return {.tensor = numbers_of(options, "tensor"),
           .pipeline = numbers_of(options, "pipeline"),
@@ -180,7 +188,7 @@ TuneSpace space_of(const ParsedOptions& options) {
           .micro_sequences = numbers_of(options, "micro-batch"),
           .recompute = choices_of<Recompute>(options, "recompute", kRecomputeNames),
           .sharding = choices_of<Sharding>(options, "sharding", kShardingNames),
-          .schedules = choices_of<Schedule>(options, "schedule", schedule_names())};
+          .schedules = schedules_of(options)};
 }
 
 /// Throws UsageError for a width of which no value divides the GPUs, whatever the others are.

@@ -34,6 +34,7 @@ __all__ = [
     "Rows",
     "ScenarioError",
     "UsageError",
+    "add_queue_order",
     "comm",
     "learn",
     "plan",
@@ -45,6 +46,19 @@ __all__ = [
     "tune",
     "validate",
 ]
+
+
+def add_queue_order(name, key, summary="", knows_duration=False):
+    """Adds an order that scenarios name in queue.order: the job with the least key comes first.
+
+    `key` gets a dictionary for each job: number, submit_s, limit_s, gpus, priority, user, account,
+    model, and runs_s, which is 0 unless the order `knows_duration`. It is asked once for each job of
+    a simulation, from any thread, and answers a finite number. An order stays until Python ends.
+    """
+    try:
+        _lockstep.add_queue_order(name, summary, knows_duration, key)
+    except RuntimeError as error:
+        raise UsageError(str(error)) from None
 
 
 def scenarios():
