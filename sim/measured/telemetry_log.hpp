@@ -30,7 +30,7 @@ struct TelemetryLog {
 /// Reads a log of one of these, told by its first line of column names:
 /// - `nvidia-smi --query-gpu=... --format=csv -l 1`, with or without units, with its header;
 /// - `nvidia-smi dmon` and `dcgmi dmon -e 155,100,203`, whose headers begin with '#';
-/// - `amd-smi monitor -p -g -w 1`, as a table or with `--csv`; CSV of `amd-smi metric` and of
+/// - `amd-smi monitor -p -u -w 1`, as a table or with `--csv`; CSV of `amd-smi metric` and of
 ///   `rocm-smi --showpower --showuse --showclocks --csv`, repeated;
 /// - CSV with a column for each of DCGM's fields (DCGM_FI_DEV_POWER_USAGE, ...), or a row for each
 ///   value (columns of time, field, GPU and value), as stores of dcgm-exporter's metrics write it.
