@@ -44,8 +44,8 @@ class Layout {
 
   /// Megatron's experts are cut as the rest is, where nobody says otherwise.
   void expert_tensor() {
-    const bool as_tensor =
-        kind_ == LaunchKind::megatron || kind_ == LaunchKind::nemo || kind_ == LaunchKind::bridge;
+    const bool as_tensor = kind_ == LaunchKind::megatron || kind_ == LaunchKind::nemo ||
+                           kind_ == LaunchKind::bridge || kind_ == LaunchKind::neox;
     out_.expert_tensor = job_.expert_tensor.value_or(as_tensor ? out_.tensor : 1);
     if (out_.expert == 1 && !job_.model.experts && !job_.expert_tensor) {
       out_.expert_tensor = as_tensor ? out_.tensor : 1;
@@ -151,7 +151,7 @@ class Layout {
   /// _batch_assertion); Megatron takes what is left of it as accumulation.
   [[nodiscard]] bool batch_is_product() const {
     return kind_ == LaunchKind::deepspeed || kind_ == LaunchKind::trainer ||
-           kind_ == LaunchKind::accelerate;
+           kind_ == LaunchKind::accelerate || kind_ == LaunchKind::neox;
   }
 
   /// Whole nodes that the batch divides over, if there are some.
@@ -185,7 +185,8 @@ class Layout {
       out_.sharding = names.at(static_cast<std::size_t>(*job_.zero_stage));
     } else if (!job_.sharding.empty()) {
       out_.sharding = job_.sharding;
-    } else if (kind_ == LaunchKind::torchtitan || kind_ == LaunchKind::maxtext) {
+    } else if (kind_ == LaunchKind::torchtitan || kind_ == LaunchKind::maxtext ||
+               kind_ == LaunchKind::torchtune) {
       sharding_of_groups();
     } else {
       out_.sharding = job_.distributed_optimizer ? "zero1" : "none";
@@ -272,12 +273,23 @@ class Layout {
     if (!job_.local)
       assume("batch.micro", 1, "no file says local_batch_size", "--set batch.micro=N");
     const bool pipelined = out_.pipeline > 1;
-    out_.micro = pipelined ? job_.pipeline_micro.value_or(1) : local;
+    out_.micro = pipelined ? job_.pipeline_micro.value_or(titan_pass(local)) : local;
     out_.sequences = job_.sequences.value_or(0);
     if (!job_.sequences) out_.sequences = local * out_.data;
     if (pipelined && job_.local) {
       out_.pipelines = std::max<std::int64_t>(1, out_.sequences / (local * out_.data));
     }
+  }
+
+  /// Sequences of a pass, where a file says how many passes there are.
+  [[nodiscard]] int titan_pass(int local) const {
+    if (!job_.pipeline_passes) return 1;
+    if (job_.local && local % *job_.pipeline_passes != 0) {
+      fail(fmt::format("pipeline_parallel_microbatches {} of a batch of {} sequences",
+                       *job_.pipeline_passes, local),
+           "a divisor of the batch of a replica");
+    }
+    return std::max(1, local / *job_.pipeline_passes);
   }
 
   void maxtext_batch() {

@@ -54,6 +54,10 @@ class Completion {
     out_["tied"] = model_.tied.value_or(kind_ != LaunchKind::maxtext);
     positions();
     out_["biases"] = model_.biases.value_or(kind_ != LaunchKind::maxtext);
+    if (model_.parallel == true) {
+      out_["parallel"] = true;
+      out_["separate_norms"] = model_.separate_norms.value_or(false);
+    }
     experts();
     latent_attention();
     hybrid();
@@ -253,7 +257,8 @@ class Completion {
       return !out_.contains(key) || out_[key] == Json(value);
     };
     const bool plain = one.kinds.empty() && one.window == 0 && model_.pattern.empty() &&
-                       one.pattern.empty() && !one.parallel && !one.bidirectional &&
+                       one.pattern.empty() && one.parallel == model_.parallel.value_or(false) &&
+                       !one.bidirectional &&
                        one.predicted_tokens == model_.predicted_tokens.value_or(0);
     if (!plain || !same("layers", one.layers) || !same("hidden", one.hidden) ||
         !same("heads", one.heads) || !same("kv_heads", one.kv_heads) ||

@@ -33,7 +33,8 @@ constexpr const char* kFlash = "flash2";  // where a stack without a fused kerne
 
 /// The kind that decides what the defaults are: of a model's software before what shards it.
 LaunchKind leading_kind(const std::vector<LaunchPart>& parts) {
-  constexpr std::array kOrder{LaunchKind::megatron,   LaunchKind::nemo,     LaunchKind::bridge,
+  constexpr std::array kOrder{LaunchKind::megatron,   LaunchKind::neox,     LaunchKind::nanotron,
+                              LaunchKind::torchtune,  LaunchKind::nemo,     LaunchKind::bridge,
                               LaunchKind::torchtitan, LaunchKind::maxtext,  LaunchKind::trainer,
                               LaunchKind::accelerate, LaunchKind::deepspeed};
   for (const LaunchKind kind : kOrder) {
@@ -151,10 +152,11 @@ class Import {
         layout_.sequences / layout_.pipelines);
   }
 
-  /// Megatron-LM, the Trainer and Accelerate have FP32 products unless something asks for others.
+  /// Megatron-LM, GPT-NeoX, the Trainer and Accelerate have FP32 products unless something asks for
+  /// others.
   void say_full_precision() {
-    constexpr std::array kSinglePrecision{LaunchKind::megatron, LaunchKind::trainer,
-                                          LaunchKind::accelerate};
+    constexpr std::array kSinglePrecision{LaunchKind::megatron, LaunchKind::neox,
+                                          LaunchKind::trainer, LaunchKind::accelerate};
     if (std::ranges::find(kSinglePrecision, kind_) == kSinglePrecision.end()) return;
     if (!job_.precision.empty() || precision_is_set()) return;
     scenario_["precision"] = "bf16";
@@ -488,6 +490,12 @@ class Import {
         return job_.compiled.value_or(false) ? "torchtitan" : "torchtitan_eager";
       case LaunchKind::maxtext:
         return "maxtext";
+      case LaunchKind::neox:
+        return "megatron_deepspeed";
+      case LaunchKind::nanotron:
+        return "nanotron";
+      case LaunchKind::torchtune:
+        return "torchtune";
       case LaunchKind::deepspeed:
         return "deepspeed";
       case LaunchKind::trainer:

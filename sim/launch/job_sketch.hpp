@@ -20,6 +20,7 @@ struct ModelSketch {
   std::optional<int> vocabulary_multiple;
   bool vocabulary_is_padded = false;  ///< as it stands, whatever the multiple
   std::optional<bool> grouped, gated, tied, biases, latent_attention;
+  std::optional<bool> parallel, separate_norms;  ///< attention and MLP side by side
   std::string position_kind;
   std::optional<int> query_rank, key_value_rank, nope_dim, rope_dim, value_dim;
   std::optional<int> experts, expert_top, expert_ffn, expert_shared_ffn, expert_latent;
@@ -54,7 +55,13 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::optional<int> micro, sequences, accumulation, tokens;
   std::optional<double> per_device;          ///< MaxText: sequences of a GPU
   std::optional<int> local, pipeline_micro;  ///< TorchTitan: sequences of a replica, of a pass
+  std::optional<int> pipeline_passes;        ///< and passes of a replica, in its older files
   bool packed = false;
+
+  // GPT-NeoX, whose MLP follows from several keys.
+  std::string neox_activation, neox_mlp, neox_precision;
+  std::optional<int> neox_mlp_multiple;
+  std::optional<double> neox_expansion;
 
   std::string precision;             ///< of products
   std::string accelerate_precision;  ///< its file's, where nothing else says one; "no": FP32

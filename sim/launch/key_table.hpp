@@ -91,5 +91,8 @@ std::span<const KeyRow> deepspeed_keys();
 std::span<const KeyRow> trainer_keys();  ///< Hugging Face Trainer and what builds on it
 std::span<const KeyRow> accelerate_keys();
 std::span<const KeyRow> maxtext_keys();
+std::span<const KeyRow> neox_keys();  ///< GPT-NeoX, beside DeepSpeed's
+std::span<const KeyRow> nanotron_keys();
+std::span<const KeyRow> torchtune_keys();
 
 }  // namespace lockstep

@@ -221,6 +221,11 @@ template <const char* const& Name>
 void take_no_switch(J& job, const Setting& from) {
   job.stack_switches[Name] = !from.flag();
 }
+/// In 2022 it had to be asked for.
+template <const char* const& Name>
+void take_switch(J& job, const Setting& from) {
+  job.stack_switches[Name] = from.flag();
+}
 constexpr const char* kAccumulationFusion = "gradient_accumulation_fusion";
 constexpr const char* kSwigluFusion = "fused_swiglu";
 constexpr const char* kBiasDropoutFusion = "fused_bias_dropout";
@@ -335,7 +340,7 @@ void take_whether_padded(J& job, const Setting& from) {
 void take_yes_untied(J& job, const Setting& from) { job.model.tied = !from.flag(); }
 
 constexpr std::array kMegatronRows{
-    KeyRow{"tensor_model_parallel_size", kUsed, take_count<&J::tensor>},
+    KeyRow{"tensor_model_parallel_size model_parallel_size", kUsed, take_count<&J::tensor>},
     KeyRow{"pipeline_model_parallel_size", kUsed, take_count<&J::pipeline>},
     KeyRow{"context_parallel_size", kUsed, take_count<&J::context>},
     KeyRow{"expert_model_parallel_size", kUsed, take_count<&J::expert>},
@@ -363,7 +368,7 @@ constexpr std::array kMegatronRows{
     KeyRow{"moe_token_dispatcher_type", kUsed, take_dispatcher},
     KeyRow{"moe_enable_deepep", kUsed, take_deepep},
     KeyRow{"overlap_moe_expert_parallel_comm", kUsed, take_flag<&J::expert_overlap>},
-    KeyRow{"micro_batch_size", kUsed, take_count<&J::micro>},
+    KeyRow{"micro_batch_size batch_size", kUsed, take_count<&J::micro>},
     KeyRow{"global_batch_size", kUsed, take_count<&J::sequences>},
     KeyRow{"rampup_batch_size step_batch_size_schedule", kUsed, take_ramp},
     KeyRow{"seq_length encoder_seq_length", kUsed, take_count<&J::tokens>},
@@ -397,6 +402,7 @@ constexpr std::array kMegatronRows{
     KeyRow{"overlap_p2p_comm", kUsed, take_p2p_overlap},
     KeyRow{"no_overlap_p2p_communication", kUsed, take_no_p2p_overlap},
     KeyRow{"use_sharp sharp", kUsed, take_sharp},
+    KeyRow{"gradient_accumulation_fusion", kUsed, take_switch<kAccumulationFusion>},
     KeyRow{"no_gradient_accumulation_fusion", kUsed, take_no_switch<kAccumulationFusion>},
     KeyRow{"no_bias_swiglu_fusion", kUsed, take_no_switch<kSwigluFusion>},
     KeyRow{"no_bias_dropout_fusion", kUsed, take_no_switch<kBiasDropoutFusion>},

@@ -17,7 +17,7 @@ constexpr std::array kOtherRows{
            "loss_scale_window hysteresis override_opt_param_scheduler override_opt_* "
            "use_checkpoint_opt_* attention_dropout hidden_dropout dropout ffn_dropout "
            "norm_epsilon layernorm_epsilon warmup use_checkpoint_args "
-           "apply_layernorm_1p layernorm_zero_centered_gamma normalization rotary_base "
+           "apply_layernorm_1p layernorm_zero_centered_gamma normalization rmsnorm rotary_base "
            "rotary_percent rotary_seq_len_interpolation_factor rotary_scaling_factor "
            "rotary_interleaved "
            "use_rope_scaling rope_scaling_factor rope_type no_rope_freq mscale mscale_all_dim "
@@ -79,7 +79,15 @@ constexpr std::array kOtherRows{
            "disable_gloo_process_groups "
            "ddp_impl use_te use_contiguous_parameters_in_local_ddp kill_switch_path "
            "abort_on_unmet_fused_kernel_constraints valid_num_workers dataloader_save valid_path "
-           "prompt_path *_weighted_split_paths_path allow_missing_* skip_train_iteration_range"},
+           "result_rejected_tracker_filename decrease_batch_size_if_needed add_qkv_bias "
+           "use_mp_args_from_checkpoint_args ddp_average_in_collective sharp_enabled_group "
+           "disable_bf16_reduced_precision_matmul retriever_* sample_rate mask_prob ict_head_size "
+           "biencoder_* run_workload_inspector_server use_legacy_static_engine fp4_recipe "
+           "apply_wd_to_qk_layernorm head_lr_mult count_zeros_in_grad cache_mla_latents "
+           "phase_transition_iterations normalize_attention_scores hf_tokenizer refit_method "
+           "mamba_training_chunk_size activation_func_clamp_value glu_linear_offset "
+           "mrope_section use_spmd_parallel use_fused_kernels prompt_path "
+           "*_weighted_split_paths_path allow_missing_* skip_train_iteration_range"},
     // Routing: tokens are taken to fall evenly on experts.
     KeyRow{
         "moe_aux_loss_coeff moe_z_loss_coeff moe_router_load_balancing_type moe_input_jitter_eps "
@@ -103,15 +111,16 @@ constexpr std::array kOtherRows{
     KeyRow{
         "empty_unused_memory_level "
         "delay_grad_reduce delay_param_gather align_grad_reduce align_param_gather "
-        "no_align_* ddp_num_buckets use_nccl_ub fsdp_double_buffer "
+        "no_align_* ddp_num_buckets use_nccl_ub nccl_ub fsdp_double_buffer "
         "no_contiguous_buffers_in_local_ddp suggested_communication_unit_size "
         "gradient_reduce_div_fusion no_gradient_reduce_div_fusion "
         "disable_symmetric_registration fsdp_manual_registration outer_dp_sharding_strategy_none "
-        "distribute_saved_activations tp_comm_bootstrap_backend tp_comm_overlap_cfg "
+        "distribute_saved_activations distribute_checkpointed_activations "
+        "tp_comm_bootstrap_backend tp_comm_overlap_cfg "
         "tp_comm_split_ag tp_comm_split_rs tp_comm_bulk_dgrad tp_comm_bulk_wgrad "
         "tp_comm_overlap_ag tp_comm_overlap_rs disable_tp_comm_* ub_tp_comm_overlap_cfg "
         "ub_tp_comm_bootstrap_backend cross_entropy_fusion_impl batch_p2p_comm "
-        "use_te_activation_func batch_p2p_communication"},
+        "use_te_activation_func use_transformer_engine_op_fuser batch_p2p_communication"},
 
     KeyRow{"hybrid_attention_ratio hybrid_mlp_ratio", kMatters, nullptr,
            "layers of a hybrid model: write its pattern (hybrid_layer_pattern)"},
@@ -166,11 +175,26 @@ constexpr std::array kOtherRows{
            "min_offloaded_tensor_size offload_optimizer_states",
            kMatters, nullptr, "how what lives on the host moves"},
     KeyRow{"fp32_residual_connection", kMatters, nullptr, "residuals of 32 bits"},
-    KeyRow{"tp_only_amax_red tp_comm_atomic_ag tp_comm_atomic_rs", kMatters, nullptr,
-           "how tensor-parallel ranks exchange"},
+    KeyRow{"tp_only_amax_red tp_comm_atomic_ag tp_comm_atomic_rs tp_comm_overlap_rs_dgrad",
+           kMatters, nullptr, "how tensor-parallel ranks exchange"},
     KeyRow{"encoder_tensor_model_parallel_size encoder_pipeline_model_parallel_size "
            "pipeline_model_parallel_split_rank decoder_seq_length",
            kMatters, nullptr, "a layout of its own for an encoder"},
+    KeyRow{"enable_full_sharding_in_hsdp outer_dp_sharding_strategy", kMatters, nullptr,
+           "what the copies of hybrid sharding share: set parallelism.shard_group"},
+    KeyRow{"no_scatter_gather_tensors_in_pipeline", kMatters, nullptr,
+           "every tensor-parallel rank sends whole tensors: set "
+           "stack.communication.scatter_gather_pipeline"},
+    KeyRow{"no_fp8_wgrad", kMatters, nullptr, "gradients of weights come of products of 16 bits"},
+    KeyRow{"keep_fp8_transpose_cache keep_fp8_transpose_cache_when_using_custom_fsdp "
+           "no_clone_scatter_output_in_embedding no_cpu_offloading_activations",
+           kMatters, nullptr, "memory of weights or activations beside those counted"},
+    KeyRow{"moe_apply_probs_on_input use_kitchen use_kitchen_attention kitchen_* use_sonicmoe "
+           "disable_mamba_mem_eff_path use_mamba_mem_eff_path mtp_use_repeated_layer "
+           "batch_invariant_mode",
+           kMatters, nullptr, "kernels of its own: no stack has them"},
+    KeyRow{"perform_rl_step rl_* grpo_*", kMatters, nullptr,
+           "a step of reinforcement learning: write it under rl"},
     KeyRow{"softmax_type linear_attention_* experimental_attention_variant dsa_* "
            "attention_output_gate window_attn_skip_freq heterogeneous_layers_config_* "
            "linear_*_dim linear_num_*",

@@ -72,6 +72,8 @@ void take_provider(J& job, const Setting& from) {
     job.model.name = name.replace(at, word.size(), "_");
     return;
   }
+  // NeMo 2 says the sizes under model.config.
+  if (text.find("nemo.collections.llm") != std::string::npos) return;
   job.not_modelled = "a class whose sizes are not known: name the model (--model)";
 }
 void take_peft(J& job, const Setting& from) {
@@ -93,7 +95,7 @@ constexpr std::array kNemoRows{
     KeyRow{"trainer.num_nodes num_nodes", kUsed, take_count<&J::nodes>},
     KeyRow{"trainer.devices trainer.num_gpus_per_node gpus_per_node", kUsed, take_devices},
     KeyRow{"optim.name", kUsed, take_optimizer_name},
-    KeyRow{"model._target_", kUsed, take_provider},
+    KeyRow{"model._target_ model.config._target_", kUsed, take_provider},
     KeyRow{"peft.peft_scheme", kUsed, take_peft},
     KeyRow{"peft.lora_tuning.adapter_dim peft.dim", kUsed, take_count<&J::lora_rank>},
     KeyRow{"peft.* *_target_", kHarmless},

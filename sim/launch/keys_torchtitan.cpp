@@ -185,6 +185,7 @@ constexpr std::array kTitanRows{
     KeyRow{"parallelism.pipeline_parallel_layers_per_stage", kUsed,
            take_count<&J::layers_per_virtual_stage>},
     KeyRow{"parallelism.pipeline_parallel_microbatch_size", kUsed, take_count<&J::pipeline_micro>},
+    KeyRow{"experimental.pipeline_parallel_microbatches", kUsed, take_count<&J::pipeline_passes>},
     KeyRow{"parallelism.context_parallel_degree experimental.context_parallel_degree", kUsed,
            take_count<&J::context>},
     KeyRow{"parallelism.context_parallel_rotate_method experimental.context_parallel_rotate_method",
@@ -204,8 +205,6 @@ constexpr std::array kTitanRows{
            "parallelism.pipeline_parallel_last_stage_less_layers "
            "parallelism.module_fqns_per_model_part parallelism.pipeline_parallel_schedule_csv",
            kMatters, nullptr, "where stages are cut: write parallelism.layers_per_stage"},
-    KeyRow{"experimental.pipeline_parallel_microbatches", kMatters, nullptr,
-           "the micro batches of a pipeline: set batch.micro"},
     KeyRow{"parallelism.enable_compiled_autograd experimental.enable_compiled_autograd "
            "parallelism.pipeline_parallel_expert_parallel_overlap "
            "parallelism.fsdp_disable_prefetch parallelism.full_dtensor "

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::size_t kMostLaunchBytes = std::size_t{4} << 20;
 
-constexpr std::array<std::string_view, 9> kTitles{
-    "Megatron-LM arguments", "NeMo YAML",        "Megatron-Bridge YAML",
-    "TorchTitan settings",   "DeepSpeed JSON",   "Accelerate YAML",
-    "Trainer arguments",     "MaxText settings", "Hugging Face config.json"};
+constexpr std::array<std::string_view, 12> kTitles{
+    "Megatron-LM arguments", "NeMo YAML",       "Megatron-Bridge YAML", "TorchTitan settings",
+    "DeepSpeed JSON",        "Accelerate YAML", "Trainer arguments",    "MaxText settings",
+    "GPT-NeoX YAML",         "Nanotron YAML",   "torchtune YAML",       "Hugging Face config.json"};
 static_assert(kTitles.size() == static_cast<std::size_t>(LaunchKind::model) + 1);
 
 /// Keys that only one kind of file has; the first kind with one of them it is.
@@ -31,6 +31,16 @@ struct KindMark {
   std::string_view keys;  ///< with blanks between; "*" stands for any letters
 };
 constexpr std::array kTreeMarks{
+    KindMark{LaunchKind::torchtune,
+             "model._component_ tokenizer._component_ dataset._component_ loss._component_ "
+             "checkpointer._component_ optimizer._component_"},
+    KindMark{LaunchKind::nanotron,
+             "model.model_config.* parallelism.pp_engine parallelism.tp_mode "
+             "tokens.batch_accumulation_per_replica optimizer.optimizer_factory.*"},
+    KindMark{LaunchKind::neox,
+             "pipe_parallel_size gpt_j_residual no_weight_tying output_layer_parallelism "
+             "scaled_upper_triang_masked_softmax_fusion checkpoint_factor pos_emb "
+             "attention_config.*"},
     KindMark{LaunchKind::megatron, "model_args.* *--tensor_model_parallel_size*"},
     KindMark{LaunchKind::accelerate,
              "compute_environment distributed_type num_machines deepspeed_config.zero_stage "
@@ -54,6 +64,8 @@ constexpr std::array kTreeMarks{
     KindMark{LaunchKind::bridge,
              "train.* model.* ddp.* dist.* checkpoint.* optimizer.* recipe "
              "tensor_model_parallel_size"},
+    // Beside another file of GPT-NeoX: where the data lies, and who launches.
+    KindMark{LaunchKind::neox, "data_impl train_data_paths vocab_file data_path tensorboard_dir"},
     KindMark{LaunchKind::model, "model_type architectures"},
 };
 
@@ -91,7 +103,7 @@ const KindMark* marked(const std::array<KindMark, N>& marks, const std::vector<S
                     .allowed =
                         "a script or arguments of Megatron-LM, NeMo or Megatron-Bridge YAML, "
                         "TorchTitan TOML, DeepSpeed JSON, Accelerate YAML, Trainer "
-                        "arguments, MaxText YAML",
+                        "arguments, MaxText, GPT-NeoX, Nanotron or torchtune YAML",
                     .nearest = {}});
 }
 
@@ -104,6 +116,16 @@ std::string first_line(std::string_view text) {
     at = end + 1;
   }
   return {};
+}
+
+/// Whether braces hold JSON: files of GPT-NeoX have a brace, comments and commas at the end.
+bool is_json(const std::string& text) {
+  try {
+    (void)read_json_settings("", text);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 bool is_key_of_yaml(std::string_view word) {
@@ -251,13 +273,13 @@ class Files {
     const std::string first = first_line(text);
     const std::string extension = lower(std::filesystem::path(file).extension().string());
     if (first.empty()) refuse_file(file, "no text");
-    if (first.starts_with('{')) {
+    const bool yaml = extension == ".yaml" || extension == ".yml";
+    if (first.starts_with('{') && !(yaml && !is_json(text))) {
       add_tree(file, read_json_settings(file, text), extension);
     } else if (extension == ".toml" || (first.starts_with('[') && first.ends_with(']') &&
                                         first != "[" && !first.starts_with("[["))) {
       add_tree(file, read_toml_settings(file, text), extension);
-    } else if (extension == ".yaml" || extension == ".yml" ||
-               (is_key_of_yaml(first) && !text.starts_with("#!"))) {
+    } else if (yaml || (is_key_of_yaml(first) && !text.starts_with("#!"))) {
       add_tree(file, filled_by_changes(read_yaml_settings(file, text)), extension);
     } else {
       add_script(file, text);
@@ -354,9 +376,19 @@ class Files {
         words.program.find("maxtext") != std::string::npos) {
       kind = LaunchKind::maxtext;
     }
-    if (mark == nullptr && words.launcher.empty() && words.program.empty()) {
+    const bool tune = !words.runners.empty() && words.runners[0] == "tune";
+    if (mark == nullptr && words.launcher.empty() && words.program.empty() && !tune) {
       refuse_file(file, words.arguments.empty() ? "no command with options"
                                                 : "options of no such software");
+    }
+    if (is_program(words, "deepy.py")) kind = LaunchKind::neox;
+    if (is_program(words, "run_train.py")) kind = LaunchKind::nanotron;
+    if (tune) {
+      kind = LaunchKind::torchtune;
+      leave_out_recipe(words.arguments);
+    }
+    if (kind == LaunchKind::neox || kind == LaunchKind::nanotron || tune) {
+      add_named_configs(file, kind, words.arguments, words.files);
     }
     if (kind == LaunchKind::maxtext) {
       for (const std::string& config : words.files) add_config(file, config, words.arguments);
@@ -364,6 +396,54 @@ class Files {
     find_node_variable(variables);
     LaunchPart part{file, kind, std::move(words.launcher), std::move(words.arguments)};
     out_.parts.push_back(std::move(part));
+  }
+
+  /// "--nproc_per_node 8 full_finetune_distributed": the recipe stands behind an option's value.
+  static void leave_out_recipe(std::vector<Setting>& arguments) {
+    const std::array<std::span<const KeyRow>, 1> launcher{launcher_keys()};
+    for (Setting& one : arguments) {
+      const bool torchrun = find_row(launcher, plain_key(one.key)) != nullptr;
+      if (torchrun && one.values.size() > 1) one.values.resize(1);
+    }
+  }
+
+  static bool is_program(const CommandWords& words, std::string_view name) {
+    return std::filesystem::path(words.program).filename() == name;
+  }
+
+  /// YAML that a command names, "configs/1-3B.yml" or "--config llama3_1/8B_lora": read where it
+  /// stands beside the script, else a remark.
+  void add_named_configs(const std::string& script, LaunchKind kind,
+                         const std::vector<Setting>& arguments, std::vector<std::string> paths) {
+    namespace fs = std::filesystem;
+    for (const Setting& one : arguments) {
+      const std::string key = plain_key(one.key);
+      if (key != "config" && key != "config_file" && key != "d" && key != "conf_dir") continue;
+      for (const std::string& value : one.values) {
+        if (value.ends_with(".yml") || value.ends_with(".yaml")) {
+          paths.push_back(value);
+        } else if (key == "config") {
+          paths.push_back(value + ".yaml");
+        }
+      }
+    }
+    for (const std::string& path : paths) {
+      const std::string name = fs::path(path).filename().string();
+      const bool given = std::ranges::any_of(out_.parts, [&](const LaunchPart& part) {
+        return part.kind == kind && fs::path(part.file).filename() == name;
+      });
+      if (given) continue;
+      const std::string beside = file_beside(script, path);
+      if (beside.empty()) {
+        out_.remarks.push_back(
+            fmt::format("{}: not given, and its keys count: give it before the script", path));
+        continue;
+      }
+      out_.parts.push_back(
+          {beside, kind, {}, read_yaml_settings(beside, read_text_file(beside, kMostLaunchBytes))});
+      out_.remarks.push_back(
+          fmt::format("{}: read, as {} names it", name, fs::path(script).filename().string()));
+    }
   }
 
   /// The file of settings that a MaxText command names: one of those given, one beside the script,

@@ -20,6 +20,9 @@ enum class LaunchKind : std::uint8_t {
   accelerate,  ///< YAML
   trainer,     ///< arguments of Hugging Face's Trainer, YAML or JSON of them
   maxtext,     ///< YAML, or its command line
+  neox,        ///< GPT-NeoX YAML
+  nanotron,    ///< YAML
+  torchtune,   ///< YAML, and what its command line changes
   model,       ///< a Hugging Face config.json beside the others
 };
 /// "Megatron-LM arguments"

@@ -32,6 +32,8 @@ constexpr std::array kBeginnings{
     Renamed{"llama_4_scout", "llama4_scout"},
     Renamed{"llama_4_maverick", "llama4_maverick"},
     Renamed{"llama4_17b_16e", "llama4_scout"},
+    Renamed{"llama4_scout_17b_16e", "llama4_scout"},
+    Renamed{"llama4_maverick_17b_128e", "llama4_maverick"},
     Renamed{"llama4_17b_128e", "llama4_maverick"},
     Renamed{"deepseek_v3_671b", "deepseek_v3"},
     Renamed{"deepseek_v3_236b", "deepseek_v2"},

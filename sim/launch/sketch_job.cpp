@@ -30,10 +30,30 @@ Tables tables_of(LaunchKind kind) {
       return {trainer_keys(), accelerate_keys()};
     case LaunchKind::maxtext:
       return {maxtext_keys()};
+    case LaunchKind::neox:
+      return {neox_keys(), deepspeed_keys()};
+    case LaunchKind::nanotron:
+      return {nanotron_keys()};
+    case LaunchKind::torchtune:
+      return {torchtune_keys()};
     case LaunchKind::model:
       return {};
   }
   return {};
+}
+
+/// A key of NeMo 2 by the name that it had in NeMo 1 and has in Megatron-LM, or nothing:
+/// "trainer.strategy.tensor_model_parallel_size", "trainer.plugins.precision",
+/// "optim.config.use_distributed_optimizer", "trainer.callbacks.0.tp_comm_overlap"
+/// (NVIDIA/NeMo, nemo/lightning/pytorch/strategies/megatron_strategy.py, nemo/lightning/run).
+std::string_view key_of_nemo_2(std::string_view key) {
+  for (const std::string_view section :
+       {"trainer.strategy.", "trainer.plugins.", "optim.config."}) {
+    if (key.starts_with(section)) return last_part(key);
+  }
+  const std::string_view last = last_part(key);
+  const bool overlap = last.starts_with("tp_comm_overlap") || last.starts_with("overlap_");
+  return key.starts_with("trainer.callbacks.") && overlap ? last : std::string_view();
 }
 
 /// The row of a key: by its whole name, without a first part that stands for the file's one
@@ -41,6 +61,10 @@ Tables tables_of(LaunchKind kind) {
 const KeyRow* row_of(LaunchKind kind, const Tables& tables, const std::string& key) {
   if (const KeyRow* row = find_row(tables, key); row != nullptr && row->use != nullptr) return row;
   const bool sections = kind == LaunchKind::nemo || kind == LaunchKind::bridge;
+  if (const std::string_view old = key_of_nemo_2(key); sections && !old.empty()) {
+    const KeyRow* const row = find_row(tables, old);
+    if (row != nullptr && (row->use != nullptr || row->fate == KeyFate::unmodelled)) return row;
+  }
   if (sections) {
     std::string inner = key;
     for (const char* const top : {"training.", "model.", "config."}) {
@@ -118,6 +142,9 @@ class Sketching {
       for (const Setting& one : part.launcher) add(part.kind, one, launcher, tables);
       for (const Setting& one : part.settings) add(part.kind, one, tables, launcher);
     }
+    if (has(LaunchKind::neox)) settle_neox();
+    if (has(LaunchKind::nanotron)) settle_nanotron();
+    if (has(LaunchKind::torchtune)) settle_torchtune();
     settle_checkpointing();
     guess_stage();
     settle_fsdp();
@@ -198,6 +225,90 @@ class Sketching {
     if (out_.job.not_modelled.empty()) return;
     found.fate = KeyFate::unmodelled;
     found.note = std::exchange(out_.job.not_modelled, {});
+  }
+
+  [[nodiscard]] bool has(LaunchKind kind) const {
+    return std::ranges::any_of(files_.parts,
+                               [&](const LaunchPart& part) { return part.kind == kind; });
+  }
+
+  /// What GPT-NeoX has where its keys say nothing, and what several of them say together
+  /// (EleutherAI/gpt-neox, megatron/neox_arguments/neox_args.py).
+  void settle_neox() {
+    JobSketch& job = out_.job;
+    ModelSketch& model = job.model;
+    if (model.position_kind.empty()) model.position_kind = "learned_absolute";
+    if (!job.neox_precision.empty()) job.precision = job.neox_precision;
+    neox_mlp();
+    if (model.parallel == true) {
+      if (!model.separate_norms) model.separate_norms = true;
+      if (model.experts) {
+        model.parallel = false;
+        job.remarks.emplace_back("gpt_j_residual beside experts: taken as one after the other");
+      }
+    }
+  }
+
+  /// The width of the MLP: LLaMA's own class takes it as it is, or 8 / 3 h up to a multiple of 256
+  /// (megatron/model/transformer.py, LLaMAParallelMLP); ParallelMLP cuts that of a gated one to a
+  /// third, so that "intermediate_size" is three times the width of its output.
+  void neox_mlp() {
+    JobSketch& job = out_.job;
+    ModelSketch& model = job.model;
+    constexpr std::array<std::string_view, 4> kGated{"geglu", "reglu", "bilinear", "swiglu"};
+    const std::int64_t hidden = model.hidden.value_or(0);
+    const auto up_to = [](std::int64_t value, std::int64_t multiple) {
+      return static_cast<int>((value + multiple - 1) / multiple * multiple);
+    };
+    if (job.neox_mlp == "llama") {
+      constexpr std::int64_t kMultiple = 256;
+      model.gated = true;
+      if (!model.ffn && hidden > 0) model.ffn = up_to(hidden * 8 / 3, kMultiple);
+      return;
+    }
+    model.gated = std::ranges::find(kGated, job.neox_activation) != kGated.end();
+    const double factor = job.neox_expansion.value_or(4);
+    const std::int64_t whole =
+        model.ffn ? *model.ffn : static_cast<std::int64_t>(factor * static_cast<double>(hidden));
+    if (whole == 0) return;
+    const std::int64_t multiple = job.neox_mlp_multiple.value_or(1);
+    model.ffn = up_to(*model.gated ? whole * 2 / 3 / 2 : whole, multiple);
+    if (*model.gated) {
+      job.remarks.push_back(fmt::format(
+          "GPT-NeoX cuts the width of a gated MLP, {}, to a third: {}", whole, *model.ffn));
+    }
+  }
+
+  /// Its configurations are LLaMA's unless they say otherwise
+  /// (huggingface/nanotron, src/nanotron/config/models_config.py); a job is all of its replicas.
+  void settle_nanotron() {
+    JobSketch& job = out_.job;
+    ModelSketch& model = job.model;
+    model.gated = model.gated.value_or(true);
+    model.biases = model.biases.value_or(false);
+    model.tied = model.tied.value_or(false);
+    model.vocabulary_multiple = model.vocabulary_multiple.value_or(1);
+    model.position_kind = "rope";
+    if (job.schedule.empty()) job.schedule = "gpipe";
+    if (!job.sequence) job.sequence = false;
+    if (!job.data) return;
+    constexpr std::int64_t kMostWidths = 16'000'000;
+    std::int64_t all = 1;
+    for (const std::optional<int>& width : {job.data, job.tensor, job.pipeline, job.context}) {
+      all = std::min(kMostWidths, all * std::int64_t{width.value_or(1)});
+    }
+    job.gpus = static_cast<int>(all);
+  }
+
+  /// Builders of torchtune that take sizes are those of LLaMA-like decoders.
+  void settle_torchtune() {
+    ModelSketch& model = out_.job.model;
+    model.gated = model.gated.value_or(true);
+    model.biases = model.biases.value_or(false);
+    model.tied = model.tied.value_or(false);
+    model.vocabulary_is_padded = true;
+    model.position_kind = "rope";
+    if (model.layers) model.hint = std::exchange(model.name, {});
   }
 
   /// Of a file of DeepSpeed's settings that another one names and that is not here: its stage, if
@@ -305,7 +416,8 @@ class Sketching {
     if (job.zero_stage != 0 || job.precision != "bf16") return;
     const bool engine = std::ranges::any_of(files_.parts,
                                             [](const LaunchPart& part) {
-                                              return part.kind == LaunchKind::megatron;
+                                              return part.kind == LaunchKind::megatron ||
+                                                     part.kind == LaunchKind::neox;
                                             }) &&
                         !job.no_pipeline_module;
     if (!engine && job.pipeline.value_or(1) == 1) {

@@ -25,6 +25,11 @@ constexpr std::array kKernelWords{
     KernelWord{"fmha", KernelKind::attention},
     KernelWord{"attention", KernelKind::attention},
     KernelWord{"sdpa", KernelKind::attention},  // cuDNN's
+    // AOTriton's, which PyTorch has on ROCm.
+    KernelWord{"attn_fwd", KernelKind::attention},
+    KernelWord{"attn_bwd", KernelKind::attention},
+    KernelWord{"bwd_kernel_d", KernelKind::attention},
+    KernelWord{"bwd_preprocess", KernelKind::attention},
     KernelWord{"gemm", KernelKind::product},
     KernelWord{"gemv", KernelKind::product},
     KernelWord{"nvjet", KernelKind::product},   // cuBLAS from 12.4 on, Hopper and later
@@ -34,9 +39,28 @@ constexpr std::array kKernelWords{
     KernelWord{"xmma", KernelKind::product},
     KernelWord{"cublas", KernelKind::product},
     KernelWord{"_mm_", KernelKind::product},  // Inductor's templates
+    // Convolutions of cuDNN and MIOpen are products too.
+    KernelWord{"matmul", KernelKind::product},
+    KernelWord{"scudnn", KernelKind::product},
+    KernelWord{"hcudnn", KernelKind::product},
+    KernelWord{"convolve", KernelKind::product},
+    KernelWord{"winograd", KernelKind::product},
+    KernelWord{"dgrad", KernelKind::product},
+    KernelWord{"wgrad", KernelKind::product},
+    KernelWord{"sp3asmconv", KernelKind::product},
+    KernelWord{"naive_conv", KernelKind::product},
     KernelWord{"elementwise", KernelKind::memory},
     KernelWord{"reduce", KernelKind::memory},
     KernelWord{"norm", KernelKind::memory},
+    KernelWord{"bn_fw", KernelKind::memory},  // cuDNN's batch norms
+    KernelWord{"bn_bw", KernelKind::memory},
+    KernelWord{"_pool", KernelKind::memory},
+    KernelWord{"nchwtonhwc", KernelKind::memory},
+    KernelWord{"nhwctonchw", KernelKind::memory},
+    KernelWord{"subtensorop", KernelKind::memory},  // MIOpen's
+    KernelWord{"act_and_mul", KernelKind::memory},
+    KernelWord{"rocprim", KernelKind::memory},
+    KernelWord{"im2col", KernelKind::memory},
     KernelWord{"softmax", KernelKind::memory},
     KernelWord{"triton", KernelKind::memory},
     KernelWord{"catarray", KernelKind::memory},

@@ -11,7 +11,7 @@ std::string_view name_of(KernelKind kind);
 
 /// By the first row of a table whose word is in the name, whatever its case: "nccl" a collective,
 /// "flash" and "fmha" attention (before products, whose templates they use), "gemm", "cutlass",
-/// "nvjet" and "Cijk_" a product, "elementwise", "layer_norm" and "triton" memory-bound.
+/// "nvjet", "Cijk_" and "wgrad" a product, "elementwise", "layer_norm" and "triton" memory-bound.
 KernelKind kernel_kind(std::string_view name);
 
 }  // namespace lockstep

@@ -18,9 +18,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::string_view kTelemetryForms =
-    "a log of nvidia-smi --query-gpu with its header, of nvidia-smi dmon or dcgmi dmon, or CSV "
-    "with "
-    "fields of DCGM, with power or clock in it";
+    "a log of nvidia-smi --query-gpu with its header, of nvidia-smi dmon, dcgmi dmon or amd-smi "
+    "monitor, or CSV of amd-smi, rocm-smi or fields of DCGM, with power or clock in it";
 
 enum class LogColumn : std::uint8_t {
   other,
@@ -33,6 +32,7 @@ enum class LogColumn : std::uint8_t {
   reasons,
   gpu,
   gpu_uuid,
+  card,
   host,
   device,
   time,
@@ -48,6 +48,12 @@ constexpr std::array kLogColumns{
     LogColumnName{"power.draw.average", LogColumn::power},
     LogColumnName{"dcgm_fi_dev_power_usage", LogColumn::power},
     LogColumnName{"power", LogColumn::power},
+    LogColumnName{"power_usage", LogColumn::power},
+    LogColumnName{"socket_power", LogColumn::power},
+    LogColumnName{"current_socket_power", LogColumn::power},
+    LogColumnName{"average_socket_power", LogColumn::power},
+    LogColumnName{"average graphics package power (w)", LogColumn::power},
+    LogColumnName{"current socket graphics package power (w)", LogColumn::power},
     LogColumnName{"pwr", LogColumn::power},
     LogColumnName{"power.draw.instant", LogColumn::instant_power},
     LogColumnName{"dcgm_fi_dev_power_usage_instant", LogColumn::instant_power},
@@ -58,12 +64,21 @@ constexpr std::array kLogColumns{
     LogColumnName{"pclk", LogColumn::graphics_clock},
     LogColumnName{"clocks.current.graphics", LogColumn::graphics_clock},
     LogColumnName{"clocks.gr", LogColumn::graphics_clock},
+    LogColumnName{"gfx_clk", LogColumn::graphics_clock},
+    LogColumnName{"gfx_clock", LogColumn::graphics_clock},
+    LogColumnName{"gfx_0_clk", LogColumn::graphics_clock},
+    LogColumnName{"sclk clock speed:", LogColumn::graphics_clock},
     LogColumnName{"clocks.max.sm", LogColumn::max_clock},
     LogColumnName{"dcgm_fi_dev_max_sm_clock", LogColumn::max_clock},
+    LogColumnName{"gfx_0_max_clk", LogColumn::max_clock},
     LogColumnName{"utilization.gpu", LogColumn::utilisation},
     LogColumnName{"dcgm_fi_dev_gpu_util", LogColumn::utilisation},
     LogColumnName{"gputl", LogColumn::utilisation},
     LogColumnName{"sm", LogColumn::utilisation},
+    LogColumnName{"gfx", LogColumn::utilisation},
+    LogColumnName{"gfx%", LogColumn::utilisation},
+    LogColumnName{"gfx_activity", LogColumn::utilisation},
+    LogColumnName{"gpu use (%)", LogColumn::utilisation},
     LogColumnName{"clocks_throttle_reasons.active", LogColumn::reasons},
     LogColumnName{"clocks_event_reasons.active", LogColumn::reasons},
     LogColumnName{"dcgm_fi_dev_clock_throttle_reasons", LogColumn::reasons},
@@ -72,6 +87,7 @@ constexpr std::array kLogColumns{
     LogColumnName{"gpu", LogColumn::gpu},
     LogColumnName{"gpu_id", LogColumn::gpu},
     LogColumnName{"entity", LogColumn::gpu},
+    LogColumnName{"device", LogColumn::card},
     LogColumnName{"uuid", LogColumn::gpu_uuid},
     LogColumnName{"gpu_uuid", LogColumn::gpu_uuid},
     LogColumnName{"pci.bus_id", LogColumn::gpu_uuid},
@@ -82,6 +98,7 @@ constexpr std::array kLogColumns{
     LogColumnName{"name", LogColumn::device},
     LogColumnName{"gpu_name", LogColumn::device},
     LogColumnName{"modelname", LogColumn::device},
+    LogColumnName{"card series", LogColumn::device},
     LogColumnName{"timestamp", LogColumn::time},
     LogColumnName{"time", LogColumn::time},
     LogColumnName{"metric", LogColumn::field},
@@ -97,9 +114,10 @@ LogColumn log_column(std::string_view cell) {
   return found == kLogColumns.end() ? LogColumn::other : found->column;
 }
 
-/// The number at the beginning, whatever unit is behind it.
+/// The number at the beginning, whatever unit is behind it; rocm-smi has clocks in brackets.
 std::optional<double> log_number(std::string_view cell) {
-  const std::string_view text = trimmed(cell);
+  std::string_view text = trimmed(cell);
+  if (text.starts_with('(')) text.remove_prefix(1);
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   constexpr double kMost = 1e15;
@@ -172,6 +190,7 @@ class TelemetryReader {
   TelemetryGpu& gpu_of(std::span<const std::string> cells) {
     std::string number = text_of(cells, LogColumn::gpu);
     if (number.empty()) number = text_of(cells, LogColumn::gpu_uuid);
+    if (number.empty()) number = rocm_card(text_of(cells, LogColumn::card));
     const std::string host = text_of(cells, LogColumn::host);
     const auto [at, added] = index_.try_emplace({host, number}, log_.gpus.size());
     if (added) {
@@ -180,6 +199,11 @@ class TelemetryReader {
                            .samples = {}});
     }
     return log_.gpus[at->second];
+  }
+  /// "card3", as rocm-smi numbers them; other devices are none.
+  static std::string rocm_card(const std::string& device) {
+    constexpr std::string_view kCard = "card";
+    return device.starts_with(kCard) ? device.substr(kCard.size()) : std::string();
   }
   /// A monitor stamps the rows of one look at all GPUs at once, or a few milliseconds apart.
   void note_time(std::span<const std::string> cells) {
@@ -287,6 +311,50 @@ TelemetryLog read_dmon(const std::string& file, std::string_view text) {
   return reader->take();
 }
 
+/// Words of a line without the units that amd-smi writes behind its numbers.
+std::vector<std::string> words_without_units(std::string_view line) {
+  constexpr std::string_view kDegrees = "\xC2\xB0\x43";
+  constexpr std::array<std::string_view, 9> kUnits{"W",  "MHz", "%",    "C",   kDegrees,
+                                                   "GB", "MB",  "KB/s", "Mb/s"};
+  std::vector<std::string> words = log_words(line);
+  std::erase_if(words, [&](const std::string& word) {
+    return std::ranges::find(kUnits, std::string_view(word)) != kUnits.end();
+  });
+  return words;
+}
+
+/// Whether the text begins with the titles of `amd-smi monitor`.
+bool is_amd_monitor(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  const std::vector<std::string> words =
+      log_words(text.substr(first, text.find('\n', first) - first));
+  const auto has = [&](std::string_view word) {
+    return std::ranges::find(words, word) != words.end();
+  };
+  return has("GPU") && (has("POWER") || has("GFX_CLK") || has("GFX_CLOCK"));
+}
+
+/// Tables of `amd-smi monitor`, whose titles come again with each look.
+TelemetryLog read_amd_monitor(const std::string& file, std::string_view text) {
+  std::optional<TelemetryReader> reader;
+  std::vector<std::string> titles;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::vector<std::string> words = words_without_units(trimmed(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty() || words == titles) continue;
+    if (!reader) {
+      titles = words;
+      reader.emplace(titles);
+    } else if (words.size() == reader->columns()) {
+      reader->add(words);
+    }
+  }
+  if (!reader || !reader->tells()) refuse_telemetry(file, "no column of power or clock");
+  return reader->take();
+}
+
 TelemetryLog read_telemetry_csv(const std::string& file, std::string_view text) {
   // A log that somebody stopped ends within a line.
   if (!text.ends_with('\n')) text = text.substr(0, text.rfind('\n') + 1);
@@ -318,7 +386,9 @@ TelemetryLog read_telemetry_csv(const std::string& file, std::string_view text) 
 TelemetryLog read_telemetry(const std::string& file, std::string_view text) {
   const bool dmon =
       text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size())).starts_with('#');
-  TelemetryLog out = dmon ? read_dmon(file, text) : read_telemetry_csv(file, text);
+  TelemetryLog out = dmon                   ? read_dmon(file, text)
+                     : is_amd_monitor(text) ? read_amd_monitor(file, text)
+                                            : read_telemetry_csv(file, text);
   if (out.gpus.empty()) refuse_telemetry(file, "no sample of power or clock");
   return out;
 }

@@ -30,12 +30,15 @@ struct TelemetryLog {
 /// Reads a log of one of these, told by its first line of column names:
 /// - `nvidia-smi --query-gpu=... --format=csv -l 1`, with or without units, with its header;
 /// - `nvidia-smi dmon` and `dcgmi dmon -e 155,100,203`, whose headers begin with '#';
+/// - `amd-smi monitor -p -u -w 1`, as a table or with `--csv`; CSV of `amd-smi metric` and of
+///   `rocm-smi --showpower --showuse --showclocks --csv`, repeated;
 /// - CSV with a column for each of DCGM's fields (DCGM_FI_DEV_POWER_USAGE, ...), or a row for each
 ///   value (columns of time, field, GPU and value), as stores of dcgm-exporter's metrics write it.
 /// Cells such as "[N/A]" have no value; a last line that was cut is left out. Throws InputError for
 /// another text and for one without a sample of power or clock.
 /// Sources: docs.nvidia.com/deploy/nvidia-smi; DCGM's "Field Identifiers" and "dcgmi dmon"; NVML
-/// API reference, nvmlClocksEventReasons.
+/// API reference, nvmlClocksEventReasons; ROCm/amdsmi, amdsmi_cli/amdsmi_commands.py (monitor,
+/// metric); ROCm/rocm_smi_lib, python_smi_tools/rocm_smi.py.
 TelemetryLog read_telemetry(const std::string& file, std::string_view text);
 
 }  // namespace lockstep

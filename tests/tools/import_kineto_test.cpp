@@ -121,6 +121,16 @@ TEST_CASE("kernel_kind: by name, attention before the products that it is made o
   CHECK(kernel_kind("void at::native::reduce_kernel<512>") == KernelKind::memory);
   CHECK(kernel_kind("triton_poi_fused_add_mul_0") == KernelKind::memory);
   CHECK(kernel_kind("Memcpy HtoD (Pageable -> Device)") == KernelKind::copy);
+  // AOTriton's attention on ROCm, convolutions and batch norms of cuDNN and MIOpen.
+  CHECK(kernel_kind("attn_fwd") == KernelKind::attention);
+  CHECK(kernel_kind("bwd_kernel_dk_dv") == KernelKind::attention);
+  CHECK(kernel_kind("cudnn_infer_maxwell_scudnn_128x128_relu_medium_nn_v1") == KernelKind::product);
+  CHECK(kernel_kind("void wgrad_alg0_engine<float, 128, 6, 8, 3, 3, 5, false, 512>") ==
+        KernelKind::product);
+  CHECK(kernel_kind("void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 128, true, 1>") ==
+        KernelKind::memory);
+  CHECK(kernel_kind("void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true>") ==
+        KernelKind::memory);
   CHECK(kernel_kind("my_kernel") == KernelKind::other);
 }
 

@@ -236,10 +236,44 @@ constexpr std::array kFormats{
 
 std::span<const ImportFormat> import_formats() { return kFormats; }
 
+namespace {
+
+/// A line that is this word and nothing else.
+bool has_whole_line(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    const bool begins = at == 0 || text[at - 1] == '\n';
+    if (begins && (end == text.size() || text[end] == '\n' || text[end] == '\r')) return true;
+  }
+  return false;
+}
+
+/// What programs of the same clusters write and no fabric can be made of.
+void refuse_relatives(const std::string& file, std::string_view text) {
+  const std::string_view rest = content(text);
+  const bool list = rest.starts_with('[') || rest.starts_with('{');
+  if (list && text.find("\"GpuIDList\"") != text.npos) {
+    throw InputError({file, "",
+                      "compute nodes and their NVLink domains (NMX, NetQ), which have no cables",
+                      "what the network says of itself: NetQ's topology graph, ibnetdiscover, UFM; "
+                      "a node preset says how many GPUs NVLink joins",
+                      ""});
+  }
+  // Of github.com/NVIDIA/topograph, models for its tests.
+  if (has_whole_line(text, "switches:") && has_whole_line(text, "blocks:")) {
+    throw InputError({file, "", "a model of topograph's",
+                      "what topograph writes of a cluster: Slurm's topology.conf or topology.yaml",
+                      ""});
+  }
+}
+
+}  // namespace
+
 const ImportFormat& recognise(const std::string& file, std::string_view text) {
   const auto format =
       std::ranges::find_if(kFormats, [text](const ImportFormat& f) { return f.fits(text); });
   if (format != kFormats.end()) return *format;
+  refuse_relatives(file, text);
   std::vector<std::string_view> titles;
   titles.reserve(kFormats.size());
   for (const ImportFormat& f : kFormats) titles.push_back(f.title);

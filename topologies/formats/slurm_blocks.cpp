@@ -166,7 +166,9 @@ SlurmConf slurm_yaml(const std::string& file, std::string_view text, const std::
     } else if (topology["block"].IsDefined()) {
       out = blocks_of_yaml(file, topology["block"]);
     } else {
-      refuse_blocks(file, fmt::format("topology {}, which is flat", in_quotes(name)),
+      refuse_blocks(file,
+                    fmt::format("topology {}, which {}", in_quotes(name),
+                                topology["flat"].IsDefined() ? "is flat" : "has neither"),
                     "one with a tree or blocks");
     }
     out.assumptions.push_back(fmt::format("Of topology.yaml, {} is read.", in_quotes(name)));

@@ -708,7 +708,7 @@ TEST_CASE("import job: TorchTitan's keys of every release are known") {
     CAPTURE(key.setting.key);
     CHECK(key.fate != KeyFate::unknown);
   }
-  CHECK(fate_of(found, "experimental.pipeline_parallel_microbatches") == "not modelled");
+  CHECK(fate_of(found, "experimental.pipeline_parallel_microbatches") == "used");
   CHECK(fate_of(found, "experimental.enable_compiled_autograd") == "not modelled");
 }
 

@@ -104,7 +104,28 @@ TEST_CASE("telemetry: every monitor's log of the same readings is the same") {
       "1,DCGM_FI_DEV_SM_CLOCK,0,1980\n1,DCGM_FI_DEV_SM_CLOCK,1,1755\n"
       "1,DCGM_FI_DEV_GPU_UTIL,0,98\n1,DCGM_FI_DEV_GPU_UTIL,1,97\n"
       "2,DCGM_FI_DEV_POWER_USAGE,0,512\n2,DCGM_FI_DEV_SM_CLOCK,0,1755\n"
-      "2,DCGM_FI_DEV_GPU_UTIL,0,99\n2,DCGM_FI_DEV_MEM_CLOCK,0,5\n"};
+      "2,DCGM_FI_DEV_GPU_UTIL,0,99\n2,DCGM_FI_DEV_MEM_CLOCK,0,5\n",
+      // amd-smi monitor, as a table and as CSV; amd-smi metric; rocm-smi.
+      "GPU  XCP  POWER   PWR_CAP   GPU_T   MEM_T   GFX_CLK   GFX%   MEM%   VRAM_USAGE\n"
+      "  0    0  187.5 W  750 W   44 \xC2\xB0"
+      "C   37 \xC2\xB0"
+      "C   1980 MHz   98 %    0 %    0.3/192.0 GB\n"
+      "  1    0  N/A   750 W   44 \xC2\xB0"
+      "C   37 \xC2\xB0"
+      "C   1755 MHz   97 %    0 %    0.3/192.0 GB\n\n"
+      "GPU  XCP  POWER   PWR_CAP   GPU_T   MEM_T   GFX_CLK   GFX%   MEM%   VRAM_USAGE\n"
+      "  0    0  512 W  750 W   44 \xC2\xB0"
+      "C   37 \xC2\xB0"
+      "C   1755 MHz   99 %    0 %    0.3/192.0 GB\n",
+      "timestamp,gpu,xcp,power_usage,max_power,hotspot_temperature,gfx_clk,gfx,mem\n"
+      "1718814512,0,0,187.5,750,44,1980,98,0\n1718814512,1,0,N/A,750,44,1755,97,0\n"
+      "1718814513,0,0,512,750,44,1755,99,0\n",
+      "gpu,gfx_activity,umc_activity,socket_power,gfx_0_clk,gfx_0_min_clk\n"
+      "0,98,1,187.5,1980,132\n1,97,1,N/A,1755,132\n"
+      "gpu,gfx_activity,umc_activity,socket_power,gfx_0_clk,gfx_0_min_clk\n0,99,1,512,1755,132\n",
+      "device,Current Socket Graphics Package Power (W),mclk clock speed:,sclk clock speed:,"
+      "GPU use (%)\ncard0,187.5,(900Mhz),(1980Mhz),98\ncard1,N/A,(900Mhz),(1755Mhz),97\n"
+      "card0,512,(900Mhz),(1755Mhz),99\n"};
   for (std::size_t i = 0; i < logs.size(); ++i) {
     CAPTURE(i);
     const TelemetryLog log = read_telemetry("log", logs[i]);

@@ -328,4 +328,19 @@ TEST_CASE("DOT and GraphML without rates ask for --rate") {
 }
 
 }  // namespace
+TEST_CASE("import: files of the same clusters that have no cables are refused by their names") {
+  const auto refused = [](const std::string& text) {
+    try {
+      (void)recognise("f", text);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("recognised");
+  };
+  CHECK(refused(R"([{"Name": "node1", "DomainUUID": "a", "GpuIDList": ["b", "c"]}])")
+            .starts_with("f: found compute nodes and their NVLink domains"));
+  CHECK(refused("# a tree\nswitches:\n  S1:\n    switches: [S2]\nblocks:\n- switch: S2\n")
+            .starts_with("f: found a model of topograph's"));
+}
+
 }  // namespace lockstep

@@ -34,9 +34,9 @@ constexpr std::array kDiagnoseOptions{
     OptionSpec{
         "telemetry", 0, "FILE", true,
         "What a monitor logged of the GPUs during the job (nvidia-smi --query-gpu as CSV, "
-        "dmon of nvidia-smi or dcgmi, CSV of DCGM's fields; plain or .gz): power and clock "
-        "beside the prediction, and the GPU that is slow or throttled. Of several files each "
-        "is another node's.",
+        "dmon of nvidia-smi or dcgmi, CSV of DCGM's fields, amd-smi monitor, CSV of rocm-smi; "
+        "plain or .gz): power and clock beside the prediction, and the GPU that is slow or "
+        "throttled. Of several files each is another node's.",
         "--telemetry gpus.csv", PathUse::reads},
     kStackOption,
     OptionSpec{"format", 0, "table|json", false,
