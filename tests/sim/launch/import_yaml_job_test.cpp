@@ -17,15 +17,15 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-JobImport from_yaml(const std::string& name, const std::string& text,
+JobImport launch_of(const std::string& name, const std::string& text,
                     const JobImportOptions& options = {}) {
   const test::TemporaryFolder folder;
   return import_job({folder.write(name, text)}, options, test::presets());
 }
 
-Json scenario_of(const JobImport& found) { return Json::parse(found.scenario); }
+Json launched_scenario(const JobImport& found) { return Json::parse(found.scenario); }
 
-std::string fate(const JobImport& found, std::string_view key) {
+std::string key_fate(const JobImport& found, std::string_view key) {
   for (const KeyFinding& one : found.keys) {
     if (one.setting.key == key) {
       return std::array{"used", "harmless", "not modelled", "unknown"}.at(
@@ -35,12 +35,12 @@ std::string fate(const JobImport& found, std::string_view key) {
   return "absent";
 }
 
-bool all_known(const JobImport& found) {
+bool all_keys_known(const JobImport& found) {
   return std::ranges::none_of(found.keys,
                               [](const KeyFinding& key) { return key.fate == KeyFate::unknown; });
 }
 
-std::string changed(std::string text, std::string_view from, const std::string& to) {
+std::string launch_with(std::string text, std::string_view from, const std::string& to) {
   const std::size_t at = text.find(from);
   REQUIRE(at != std::string::npos);
   return text.replace(at, from.size(), to);
@@ -122,9 +122,9 @@ compile: False
 }  // namespace
 
 TEST_CASE("import job: GPT-NeoX's YAML in braces, with DeepSpeed's keys among its own") {
-  const JobImport found = from_yaml("20B.yml", kNeox, {.node = "dgx_a100_80gb", .nodes = 12});
-  CHECK(all_known(found));
-  const Json job = scenario_of(found);
+  const JobImport found = launch_of("20B.yml", kNeox, {.node = "dgx_a100_80gb", .nodes = 12});
+  CHECK(all_keys_known(found));
+  const Json job = launched_scenario(found);
   CHECK(job["model"] == "gpt_neox_20b");
   // 96 GPUs of which 8 are a copy: 12 replicas of 32 micro batches of 4.
   CHECK(job["parallelism"].dump() ==
@@ -134,8 +134,8 @@ TEST_CASE("import job: GPT-NeoX's YAML in braces, with DeepSpeed's keys among it
   CHECK(job["precision"] == "fp16");
   CHECK(job["recompute"] == "full");
   CHECK(job["stack"]["preset"] == "megatron_deepspeed");
-  CHECK(fate(found, "zero_optimization.reduce_bucket_size") == "not modelled");
-  CHECK(fate(found, "partition-activations") == "harmless");
+  CHECK(key_fate(found, "zero_optimization.reduce_bucket_size") == "not modelled");
+  CHECK(key_fate(found, "partition-activations") == "harmless");
   CHECK_NOTHROW(read_scenario("my.json", found.scenario, test::presets()));
 }
 
@@ -144,7 +144,7 @@ TEST_CASE("import job: GPT-NeoX's MLP has the width that its class gives it") {
     const std::string text = R"({"num_layers": 4, "hidden_size": 1024, "num_attention_heads": 8,
       "pos_emb": "rotary", "precision": "bfloat16", "seq_length": 1024, )" +
                              keys + "}";
-    return scenario_of(from_yaml("a.yml", text))["model"];
+    return launched_scenario(launch_of("a.yml", text))["model"];
   };
   CHECK(ffn(R"("activation": "gelu")")["ffn"] == 4096);
   CHECK(ffn(R"("activation": "gelu")")["gated"] == false);
@@ -159,23 +159,23 @@ TEST_CASE("import job: GPT-NeoX's MLP has the width that its class gives it") {
 
 TEST_CASE("import job: GPT-NeoX's second file of paths, precision and flash attention") {
   const test::TemporaryFolder folder;
-  const std::string text =
-      changed(changed(kNeox, R"("enabled": true,)", R"("enabled": true, "type": "bfloat16",)"),
-              R"("rotary_pct")", R"("attention_config": [[["flash"], 44]], "rotary_pct")");
+  const std::string text = launch_with(
+      launch_with(kNeox, R"("enabled": true,)", R"("enabled": true, "type": "bfloat16",)"),
+      R"("rotary_pct")", R"("attention_config": [[["flash"], 44]], "rotary_pct")");
   const std::string own = folder.write("20B.yml", text);
   const std::string local = folder.write(
       "local_setup.yml", R"({"data_path": "data", "hostfile": "/hosts", "launcher": "pdsh"})");
   const JobImport found =
       import_job({own, local}, {.node = "dgx_a100_80gb", .nodes = 12}, test::presets());
-  CHECK(all_known(found));
-  CHECK(scenario_of(found)["precision"] == "bf16");
-  CHECK(scenario_of(found)["stack"]["attention"] == "flash2");
+  CHECK(all_keys_known(found));
+  CHECK(launched_scenario(found)["precision"] == "bf16");
+  CHECK(launched_scenario(found)["stack"]["attention"] == "flash2");
 }
 
 TEST_CASE("import job: Nanotron's widths are all of the job, its vocabulary is not padded") {
-  const JobImport found = from_yaml("run.yaml", kNanotron);
-  CHECK(all_known(found));
-  const Json job = scenario_of(found);
+  const JobImport found = launch_of("run.yaml", kNanotron);
+  CHECK(all_keys_known(found));
+  const Json job = launched_scenario(found);
   CHECK(job["model"] == "llama3_8b");
   CHECK(job["cluster"]["nodes"] == 4);
   CHECK(job["parallelism"].dump() ==
@@ -183,9 +183,10 @@ TEST_CASE("import job: Nanotron's widths are all of the job, its vocabulary is n
         R"("sharding":"zero1","schedule":"1f1b"})");
   CHECK(job["batch"].dump() == R"({"sequences":64,"micro":2,"tokens":4096})");
   CHECK(job["stack"] == "nanotron");
-  CHECK(fate(found, "model.ddp_bucket_cap_mb") == "not modelled");
-  const Json other = scenario_of(from_yaml(
-      "run.yaml", changed(changed(kNanotron, "REDUCE_SCATTER", "ALL_REDUCE"), "1f1b", "afab")));
+  CHECK(key_fate(found, "model.ddp_bucket_cap_mb") == "not modelled");
+  const Json other = launched_scenario(launch_of(
+      "run.yaml",
+      launch_with(launch_with(kNanotron, "REDUCE_SCATTER", "ALL_REDUCE"), "1f1b", "afab")));
   CHECK(other["parallelism"]["sequence"] == false);
   CHECK(other["parallelism"]["schedule"] == "gpipe");
   CHECK_NOTHROW(read_scenario("my.json", found.scenario, test::presets()));
@@ -193,11 +194,11 @@ TEST_CASE("import job: Nanotron's widths are all of the job, its vocabulary is n
 
 TEST_CASE("import job: Nanotron's experts lie among its replicas") {
   const std::string experts = "moe_config: {num_experts: 8, top_k: 2, layers: [-1]}";
-  const JobImport found =
-      from_yaml("run.yaml", changed(changed(kNanotron, "tie_word", experts + "\n    tie_word"),
-                                    "expert_parallel_size: 1", "expert_parallel_size: 4"));
-  CHECK(all_known(found));
-  const Json job = scenario_of(found);
+  const JobImport found = launch_of(
+      "run.yaml", launch_with(launch_with(kNanotron, "tie_word", experts + "\n    tie_word"),
+                              "expert_parallel_size: 1", "expert_parallel_size: 4"));
+  CHECK(all_keys_known(found));
+  const Json job = launched_scenario(found);
   CHECK(job["model"]["experts"].dump() == R"({"count":8,"per_token":2,"ffn":14336})");
   CHECK(job["parallelism"]["expert"] == 4);
   CHECK(job["parallelism"]["expert_tensor"] == 1);
@@ -205,9 +206,9 @@ TEST_CASE("import job: Nanotron's experts lie among its replicas") {
 }
 
 TEST_CASE("import job: torchtune's builder is the model, its dimensions are FSDP's groups") {
-  const JobImport found = from_yaml("70B_full.yaml", kTorchtune, {.nodes = 2});
-  CHECK(all_known(found));
-  const Json job = scenario_of(found);
+  const JobImport found = launch_of("70B_full.yaml", kTorchtune, {.nodes = 2});
+  CHECK(all_keys_known(found));
+  const Json job = launched_scenario(found);
   CHECK(job["model"] == "llama3_70b");
   // 16 GPUs are 8 replicas of 2; two copies of the weights, each on 4 replicas.
   CHECK(job["parallelism"].dump() ==
@@ -226,15 +227,16 @@ TEST_CASE("import job: torchtune's adapters are in the builder's name and beside
   apply_lora_to_mlp: True
   apply_lora_to_output: False
   lora_rank: 16)";
-  const std::string text = changed(kTorchtune, "torchtune.models.llama3_1.llama3_1_70b", builder);
-  const Json job = scenario_of(from_yaml("qlora.yaml", text));
+  const std::string text =
+      launch_with(kTorchtune, "torchtune.models.llama3_1.llama3_1_70b", builder);
+  const Json job = launched_scenario(launch_of("qlora.yaml", text));
   CHECK(job["model"] == "llama3_70b");
   CHECK(job["lora"].dump() == R"({"rank":16,"base":"nf4",)"
                               R"("modules":["qkv","projection","mlp_up","mlp_down"]})");
   const JobImport other =
-      from_yaml("dpo.yaml", changed(kTorchtune, "torchtune.modules.loss.LinearCrossEntropyLoss",
-                                    "torchtune.rlhf.loss.DPOLoss"));
-  CHECK(fate(other, "loss._component_") == "not modelled");
+      launch_of("dpo.yaml", launch_with(kTorchtune, "torchtune.modules.loss.LinearCrossEntropyLoss",
+                                        "torchtune.rlhf.loss.DPOLoss"));
+  CHECK(key_fate(other, "loss._component_") == "not modelled");
 }
 
 TEST_CASE("import job: a command of torchtune or GPT-NeoX reads the files that it names") {
@@ -244,7 +246,7 @@ TEST_CASE("import job: a command of torchtune or GPT-NeoX reads the files that i
       "run.sh",
       "tune run --nnodes 4 --nproc_per_node 8 full_finetune_distributed --config mine.yaml "
       "batch_size=1 tokenizer.max_seq_len=4096\n");
-  const Json job = scenario_of(import_job({script}, {}, test::presets()));
+  const Json job = launched_scenario(import_job({script}, {}, test::presets()));
   CHECK(job["cluster"]["nodes"] == 4);
   CHECK(job["batch"].dump() == R"({"sequences":64,"micro":1,"tokens":4096})");
   (void)folder.write("20B.yml", kNeox);
@@ -252,7 +254,7 @@ TEST_CASE("import job: a command of torchtune or GPT-NeoX reads the files that i
       folder.write("neox.sh", "python ./deepy.py train.py -d . 20B.yml local_setup.yml\n");
   const JobImport found =
       import_job({deepy}, {.node = "dgx_a100_80gb", .nodes = 12}, test::presets());
-  CHECK(scenario_of(found)["parallelism"]["pipeline"] == 4);
+  CHECK(launched_scenario(found)["parallelism"]["pipeline"] == 4);
   CHECK(std::ranges::any_of(found.remarks, [](const std::string& line) {
     return line.starts_with("local_setup.yml: not given");
   }));
@@ -277,15 +279,15 @@ model:
   _target_: nemo.collections.llm.LlamaModel
   config: {_target_: nemo.collections.llm.gpt.model.llama.Llama3Config8B, seq_length: 8192}
 )";
-  const JobImport found = from_yaml("nemo2.yaml", yaml);
-  const Json job = scenario_of(found);
+  const JobImport found = launch_of("nemo2.yaml", yaml);
+  const Json job = launched_scenario(found);
   CHECK(job["model"] == "llama3_8b");
   CHECK(job["parallelism"].dump() ==
         R"({"tensor":2,"context":2,"pipeline":2,"data":2,"virtual_stages":4,"sequence":true,)"
         R"("sharding":"zero1"})");
   CHECK(job["batch"].dump() == R"({"sequences":128,"micro":1,"tokens":8192})");
   CHECK(job["precision"] == "bf16");
-  CHECK(fate(found, "trainer.strategy.tensor_model_parallel_size") == "used");
+  CHECK(key_fate(found, "trainer.strategy.tensor_model_parallel_size") == "used");
 }
 
 TEST_CASE("import job: TorchTitan's older files say how many passes a pipeline has") {
@@ -300,25 +302,25 @@ pipeline_parallel_degree = 4
 pipeline_parallel_schedule = "1F1B"
 pipeline_parallel_microbatches = 8
 )";
-  const Json job = scenario_of(from_yaml("old.toml", toml, {.nodes = 1}));
+  const Json job = launched_scenario(launch_of("old.toml", toml, {.nodes = 1}));
   CHECK(job["batch"].dump() == R"({"sequences":32,"micro":2,"tokens":8192})");
-  CHECK_THROWS_AS(from_yaml("old.toml", changed(toml, "microbatches = 8", "microbatches = 7")),
+  CHECK_THROWS_AS(launch_of("old.toml", launch_with(toml, "microbatches = 8", "microbatches = 7")),
                   InputError);
 }
 
 TEST_CASE("import job: options of Megatron-LM from 2020 to 2025 have a fate") {
-  const JobImport found = from_yaml(
+  const JobImport found = launch_of(
       "old.sh",
       "torchrun --nnodes 1 --nproc_per_node 8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 "
       "--num-attention-heads 32 --seq-length 2048 --model-parallel-size 4 --batch-size 2 "
       "--gradient-accumulation-fusion --distribute-checkpointed-activations --RMSNorm --bf16 "
       "--no-scatter-gather-tensors-in-pipeline --use-transformer-engine-op-fuser --nccl-ub "
       "--add-qkv-bias --decrease-batch-size-if-needed --no-fp8-wgrad --use-kitchen\n");
-  CHECK(all_known(found));
-  CHECK(scenario_of(found)["parallelism"]["tensor"] == 4);
-  CHECK(scenario_of(found)["batch"].dump() == R"({"sequences":4,"micro":2,"tokens":2048})");
-  CHECK(fate(found, "--no-scatter-gather-tensors-in-pipeline") == "not modelled");
-  CHECK(fate(found, "--gradient-accumulation-fusion") == "used");
+  CHECK(all_keys_known(found));
+  CHECK(launched_scenario(found)["parallelism"]["tensor"] == 4);
+  CHECK(launched_scenario(found)["batch"].dump() == R"({"sequences":4,"micro":2,"tokens":2048})");
+  CHECK(key_fate(found, "--no-scatter-gather-tensors-in-pipeline") == "not modelled");
+  CHECK(key_fate(found, "--gradient-accumulation-fusion") == "used");
 }
 
 }  // namespace lockstep
