@@ -195,14 +195,24 @@ constexpr std::array<std::string_view, 10> kNested{
     "llama4", "qwen3_5",  "qwen3_5_moe", "qwen3_vl",      "qwen3_vl_moe",
     "gemma4", "kimi_k25", "kimi_k3",     "minimax_m3_vl", "gemma3",
 };
-/// Models that are not read, and what they are.
+/// Models that are not read, what they are, and the key of their files that says so.
 struct Stranger {
-  std::string_view type, words;
+  std::string_view type, words, key;
 };
 constexpr std::array kStrangers{
-    Stranger{"deberta", "an encoder whose attention scores distances too"},
-    Stranger{"deberta-v2", "an encoder whose attention scores distances too"},
-    Stranger{"jetmoe", "a decoder whose attention has experts too"},
+    Stranger{"deberta", "an encoder whose attention scores distances too", "pos_att_type"},
+    Stranger{"deberta-v2", "an encoder whose attention scores distances too", "pos_att_type"},
+    Stranger{"jetmoe", "a decoder whose attention has experts too", "num_local_experts"},
+    Stranger{"zamba", "a decoder whose layers share one block of attention", "attn_layer_period"},
+    Stranger{"zamba2", "a decoder whose layers share blocks of attention", "hybrid_layer_ids"},
+    Stranger{"hymba", "a decoder with attention and Mamba on one input, and learnt tokens",
+             "num_memory_tokens"},
+    Stranger{"plamo2", "a decoder with a Mamba of its own make", "mamba_step"},
+    Stranger{"longt5", "an encoder of windows with a decoder", "encoder_attention_type"},
+    Stranger{"led", "an encoder of windows with a decoder", "attention_window"},
+    Stranger{"swin", "an encoder of images whose stages have widths of their own", "depths"},
+    Stranger{"swinv2", "an encoder of images whose stages have widths of their own", "depths"},
+    Stranger{"wav2vec2", "an encoder of sound behind convolutions", "conv_dim"},
 };
 
 constexpr std::array kFamilySizes{
@@ -582,6 +592,15 @@ HuggingFaceModel read_nested(const JsonCursor& config, const JsonCursor& text,
   return model;
 }
 
+/// Points at the key that decides, where the file has it.
+[[noreturn]] void refuse_stranger(const JsonCursor& config, const JsonCursor& type,
+                                  const Stranger& stranger) {
+  const std::string what = std::string(stranger.type) + " is " + std::string(stranger.words);
+  const std::optional<JsonCursor> key = config.find(stranger.key);
+  if (key && !key->is_null()) key->fail("a model without this key; " + what);
+  type.fail("a decoder, or an encoder of text or images; " + what);
+}
+
 }  // namespace
 }  // namespace hugging_face
 
@@ -595,10 +614,7 @@ HuggingFaceModel read_hugging_face(const JsonCursor& config, std::string name) {
   const JsonCursor at = config.at("model_type");
   const std::string type = family_of(config);
   const auto* stranger = std::ranges::find(kStrangers, type, &Stranger::type);
-  if (stranger != kStrangers.end()) {
-    at.fail("a decoder, or an encoder of text or images; " + type + " is " +
-            std::string(stranger->words));
-  }
+  if (stranger != kStrangers.end()) refuse_stranger(config, at, *stranger);
   if (is_one_of(type, encoder_families())) {
     HuggingFaceModel model = read_encoder(config, type);
     model.shape.name = std::move(name);
