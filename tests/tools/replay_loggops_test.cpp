@@ -94,6 +94,10 @@ TEST_CASE("lockstep replay --loggops: what it does not take is named") {
     CHECK(ran.err.find("--loggops: found \"" + std::string(part) + "\"" + allowed) !=
           std::string::npos);
   }
+  const Ran twice = loggops_with(goal, "L=1,o=2,L=2");
+  CHECK(twice.exit != Exit::ok);
+  CHECK(twice.err.find("--loggops: found \"L=2\", a second L; allowed: each letter once") !=
+        std::string::npos);
   struct Refused {
     std::vector<std::string> more;
     std::string error;
@@ -115,4 +119,7 @@ TEST_CASE("lockstep replay --loggops: what it does not take is named") {
         kineto +
             ": found a trace of the format kineto; allowed: a GOAL schedule, which --loggops "
             "is for\n");
+  const std::string empty = folder.write("empty.goal", " \n");
+  CHECK(loggops_with(empty, "L=1").err ==
+        empty + ": found an empty file; allowed: a GOAL schedule, which --loggops is for\n");
 }

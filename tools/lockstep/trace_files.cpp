@@ -272,12 +272,15 @@ std::vector<GoalRank> read_goal_schedule(const ParsedOptions& options) {
   const TraceFormat format = asked.value_or(recognise_trace(text));
   if (format == TraceFormat::goal_binary) return read_goal_binary_ranks(file, text);
   if (format == TraceFormat::goal) return read_goal_ranks(file, text);
-  throw InputError({.file = file,
-                    .pointer = {},
-                    .found = fmt::format("a trace of the format {}",
-                                         trace_formats()[static_cast<std::size_t>(format)].name),
-                    .allowed = "a GOAL schedule, which --loggops is for",
-                    .nearest = {}});
+  const bool empty = text.find_first_not_of(" \t\r\n") == std::string::npos;
+  throw InputError(
+      {.file = file,
+       .pointer = {},
+       .found = empty ? std::string("an empty file")
+                      : fmt::format("a trace of the format {}",
+                                    trace_formats()[static_cast<std::size_t>(format)].name),
+       .allowed = "a GOAL schedule, which --loggops is for",
+       .nearest = {}});
 }
 
 TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets,

@@ -75,6 +75,8 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(std::ranges::count(table.err, '\n') == 1);
   const Ran none = lockstep_with({"run", file, "--vary", "parallelism.tensor=3,5"});
   CHECK(none.exit == Exit::bad_input);
+  CHECK(none.err.find("(--vary parallelism.tensor=3)") != std::string::npos);
+  CHECK(none.err.find("(--vary parallelism.tensor=5)") != std::string::npos);
 }
 
 TEST_CASE("lockstep run --vary: Ctrl-C keeps the points that have an answer") {

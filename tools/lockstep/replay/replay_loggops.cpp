@@ -174,9 +174,16 @@ std::vector<FieldInfo> loggops_fields() { return loggops_study_fields().infos();
 LogGopsParameters parse_loggops(const std::string& text) {
   LogGopsParameters out;
   std::string_view rest = text;
+  std::string seen;
   while (true) {
     const std::size_t comma = rest.find(',');
-    read_loggops_part(rest.substr(0, comma), out);
+    const std::string_view part = rest.substr(0, comma);
+    read_loggops_part(part, out);
+    if (seen.find(part[0]) != std::string::npos) {
+      throw UsageError(fmt::format("--loggops: found {}, a second {}; allowed: each letter once",
+                                   in_quotes(part), part[0]));
+    }
+    seen += part[0];
     if (comma == std::string_view::npos) return out;
     rest.remove_prefix(comma + 1);
   }

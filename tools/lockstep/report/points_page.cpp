@@ -215,7 +215,7 @@ void add_points(Page& page, const PointTable& table, const std::string& file) {
     page.list(table.missed);
   }
   if (!table.notes.empty()) {
-    page.section("Intervals");
+    page.section("What else the points say");
     page.list(table.notes);
   }
   if (!table.skipped.empty()) {

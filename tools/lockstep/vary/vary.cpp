@@ -312,20 +312,30 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
             const std::function<Json(const std::vector<std::string>&)>& answer_to,
             const std::function<void()>& done) {
   Varied out{.file = std::move(file), .axes = std::move(axes), .points = {}};
-  std::optional<InputError> last;
+  std::vector<InputProblem> problems;  // each once: what no value changes is the same at all points
   for (std::size_t i = 0; i < points_of(out.axes); ++i) {
     VariedPoint point{.values = values_at(out.axes, i)};
     const std::vector<std::string> sets = sets_at(out.axes, i);
     try {
       point.answer = answer_to(sets);
     } catch (const InputError& error) {
-      last = told_of_vary(error, sets);
-      point.error = last->what();
+      const InputError told = told_of_vary(error, sets);
+      point.error = told.what();
+      const auto keep = [&](const InputProblem& problem) {
+        const bool is_new = std::ranges::find(problems, problem) == problems.end();
+        if (is_new && problems.size() < kMostMistakes) problems.push_back(problem);
+      };
+      keep(told.problem());
+      for (const InputProblem& also : told.also()) keep(also);
     }
     out.points.push_back(std::move(point));
     done();
   }
-  if (last && std::ranges::none_of(out.points, &VariedPoint::ok)) throw InputError(*last);
+  if (!problems.empty() && std::ranges::none_of(out.points, &VariedPoint::ok)) {
+    InputProblem first = problems.front();
+    problems.erase(problems.begin());
+    throw InputError(std::move(first), std::move(problems));
+  }
   return out;
 }
 
