@@ -21,6 +21,7 @@ struct KnownShape {
   std::vector<std::vector<int>> nodes;  ///< members by node, as group_nodes() orders them
   CollectiveShape shape;
   double sent = 0;               ///< bytes over NICs for each byte of payload
+  double senders = 0;            ///< members among whom the law of its cost divides these
   std::vector<PortBytes> ports;  ///< where it is skewed: GroupUses::ports()
 };
 
@@ -102,6 +103,10 @@ const KnownShape& shape_of_group(const GroupCollective& collective,
                                        collective.peer_channels),
                       made.skew, places);
   made.sent = bytes_sent(made, places);
+  // Rings, trees and sums in switches leave every node on as many rails as the smallest has.
+  const bool on_rails =
+      made.shape.pairs == PairPattern::none && made.op != CollectiveOp::send_receive;
+  made.senders = static_cast<double>(on_rails ? rails * made.nodes.size() : places.size());
   return made;
 }
 
@@ -111,12 +116,11 @@ void GroupUses::add(const GroupCollective& collective, std::span<const FabricMem
                     std::vector<RouteHop>& uses) {
   const KnownShape& known = shape_of_group(collective, places_of(members));
   if (known.sent <= 0) return;
-  const auto all = static_cast<double>(members.size());
   if (!load_) load_.emplace(fabric_);
   load_->add(known.shape, members, kFirstHashSeed);
   for (const FabricLink link : load_->used()) {
     if (fabric_.joins_nic(link)) continue;
-    uses.push_back({link, load_->by_link()[link] * all / known.sent});
+    uses.push_back({link, load_->by_link()[link] * known.senders / known.sent});
   }
   load_->clear();
   const auto weigh = [&uses](std::size_t first, double bytes) {
@@ -161,7 +165,7 @@ void GroupUses::add_by_sender(const GroupCollective& collective,
   const std::vector<GroupMember> places = places_of(members);
   const KnownShape& known = shape_of_group(collective, places);
   if (known.sent <= 0) return;
-  const double per_byte = bytes * static_cast<double>(members.size()) / known.sent;
+  const double per_byte = bytes * known.senders / known.sent;
   for (const NetworkEdge& edge : written_edges(known.shape, places)) {
     if (edge.bytes <= 0) continue;
     hops_.clear();

@@ -30,7 +30,9 @@ class GroupUses {
 
   /// Adds to `uses` what the group puts on links between switches for each byte that a member sends
   /// over its NIC on average, and that byte on the links of each member's NIC: how members differ
-  /// is part of the law of a collective, but where it is skewed.
+  /// is part of the law of a collective, but where it is skewed. Of a group that lies unevenly over
+  /// NVLink domains, in a ring or a tree: that each member of the smallest domain sends, which is
+  /// what the law counts; a fuller domain sends no more than that one.
   void add(const GroupCollective& collective, std::span<const FabricMember> members,
            std::vector<RouteHop>& uses);
 

@@ -31,6 +31,14 @@ bool rings_on_every_rail(const DataGroup& group, const CollectiveCost& cost) {
   return cost.channels >= kChannelsPerRail * rails;
 }
 
+/// Whether each group has as many members in every domain that holds one: rings cross a domain once
+/// for each member of the smallest one, and a fuller domain sends no more than that.
+bool lies_evenly(const DataGroup& group) {
+  return std::ranges::all_of(group.spreads.ways(), [](const DomainSpread& spread) {
+    return spread.per_domain_max == 0 || spread.per_domain_max == spread.per_domain;
+  });
+}
+
 std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lanes& lanes) {
   std::vector<FabricMember> members;
   members.reserve(ranks.size());
@@ -129,7 +137,8 @@ std::vector<DataWay> data_ways(const StagePlan& stage) {
     DataWay& way = ways[{channel.group, !ring, ring ? kRing : channel.cost.algorithm,
                          ring ? CollectiveOp::all_reduce : channel.op}];
     if (way.first == nullptr) way.first = &channel;
-    way.is_ring = ring && !group.lanes_cross_domains && rings_on_every_rail(group, channel.cost);
+    way.is_ring = ring && !group.lanes_cross_domains && lies_evenly(group) &&
+                  rings_on_every_rail(group, channel.cost);
     way.channels.push_back(c);
   }
   std::vector<DataWay> out;

@@ -35,7 +35,8 @@ struct LayerCalls {
   std::vector<LayerCall> calls;
   StepTime before;  ///< what the layers' exchanges take beyond these calls
   StepTime covered,
-      idle;  ///< compute beside the calls, and what is waited for after it in any case
+      idle;         ///< compute beside the calls, and what is waited for after it in any case
+  StepTime beyond;  ///< of one call that cannot be as short as what it stands for: how much longer
 };
 
 /// Collectives that put as much on wires as those of a segment along an axis, and take as long.
@@ -164,17 +165,21 @@ class LayerExchanges {
     const Seconds closed = to_seconds(segment.closed[axis]);
     const Seconds flow{plan_.flow_time(segment, axis)};
     Bytes payload{1};
-    Seconds latency;
+    Seconds latency, takes;
     for (int pass = 0; pass < 4; ++pass) {  // the algorithm depends on the size, which it changes
       const CollectiveCost cost = cost_of(of, of.op, payload);
       latency = cost.latency;
       const Seconds transfer = flows ? flow : std::max(Seconds{}, closed - latency);
       payload = std::max(Bytes{1}, transfer * cost.payload_rate);
+      takes = latency + payload / cost.payload_rate;
     }
+    const Seconds beyond =
+        latency > closed ? takes - closed - (flows ? flow : Seconds{}) : Seconds{};
     return {.calls = {{of.op, Bytes{std::round(payload.base_units())}, 1}},
             .before = flows ? to_step_time(std::max(Seconds{}, closed - latency)) : StepTime{},
             .covered = {},
-            .idle = {}};
+            .idle = {},
+            .beyond = to_step_time(std::max(Seconds{}, beyond))};
   }
 
   const Scenario& scenario_;
@@ -366,19 +371,26 @@ class StepRank {
     for (std::size_t axis = 0; axis < kAxes; ++axis) {
       if (exchanges_.runs_beside(segment, axis)) compute = compute - segment.covered[axis];
     }
-    add_compute(name, at_pace(compute));
+    std::array<std::optional<LayerCalls>, kAxes> exchanges;
     for (std::size_t axis = 0; axis < kAxes; ++axis) {
       if (segment.closed[axis] <= StepTime{} && segment.amounts[axis] <= 0) continue;
-      add_exchange(segment, axis);
+      LayerCalls& calls = exchanges[axis].emplace(exchanges_(segment, axis));
+      // What compute hides in the step it hides here: it goes on while the call begins.
+      const StepTime hides = std::min(calls.beyond, compute);
+      calls.covered += hides;
+      compute = compute - hides;
+    }
+    add_compute(name, at_pace(compute));
+    for (std::size_t axis = 0; axis < kAxes; ++axis) {
+      if (exchanges[axis]) add_exchange(*exchanges[axis], axis);
     }
     while (posted_.size() < segment.posts) post(posted_.size());
   }
 
-  void add_exchange(const Segment& segment, std::size_t axis) {
+  void add_exchange(const LayerCalls& all, std::size_t axis) {
     constexpr std::array<std::string_view, kAxes> kNames{
         "inside layers, tensor", "inside layers, context", "inside layers, experts",
         "inside layers, back from experts"};
-    const LayerCalls all = exchanges_(segment, axis);
     if (all.before > StepTime{}) add_compute("latency inside layers", all.before);
     const std::vector<std::uint64_t> program = last_;
     // Both ways of tokens run in one group.

@@ -216,8 +216,7 @@ struct Told {
 
 /// Exchanges inside layers are one collective for each segment, of as long a transfer when alone;
 /// ZeRO's gathers and the gradients beside it find other shares of NVLink and NICs. Groups that
-/// shard apart wait for each other's slowest in a step alone; those that lie unevenly over nodes
-/// have a ring for each rank there, in a trace for each of the smallest part. Of 2,500 random jobs
+/// shard apart wait for each other's slowest in a step alone. Of 2,500 random jobs
 /// those told exactly were within 0.1 % (rounding, and messages that share a pair of ranks), others
 /// from 0.90 to 1.013.
 std::optional<Told> told_of(const Scenario& scenario) {
