@@ -1,5 +1,6 @@
 // Keys of GPT-NeoX's YAML beside those of DeepSpeed, which it has too
 // (EleutherAI/gpt-neox, megatron/neox_arguments/neox_args.py).
+#include <algorithm>
 #include <array>
 
 #include "sim/launch/key_table.hpp"
@@ -16,11 +17,8 @@ constexpr KeyFate kUsed = KeyFate::used, kHarmless = KeyFate::harmless,
 /// 0 is a model without DeepSpeed's pipeline engine, 1 one with it and a single stage.
 void take_stages(J& job, const Setting& from) {
   const int stages = from.count(0);
-  if (stages == 0) {
-    job.no_pipeline_module = true;
-  } else {
-    job.pipeline = stages;
-  }
+  job.no_pipeline_module = stages == 0;
+  job.pipeline = std::max(1, stages);
 }
 void take_position(J& job, const Setting& from) {
   const std::string text = lower(from.text());

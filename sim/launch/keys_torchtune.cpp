@@ -1,7 +1,9 @@
 // Keys of torchtune's YAML (meta-pytorch/torchtune, recipes/configs and recipes/*_distributed.py).
 #include <algorithm>
 #include <array>
-#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "sim/launch/key_table.hpp"
 
@@ -28,24 +30,26 @@ void take_builder(J& job, const Setting& from) {
   }
   job.model.name = name;
 }
+// A command says again what its file said: the later value stands alone.
+
 /// q, k and v are one product here.
 void take_adapted(J& job, const Setting& from) {
   job.lora = true;
   std::vector<std::string>& modules = job.lora_modules;
+  std::erase_if(modules, [](const std::string& m) { return m == "qkv" || m == "projection"; });
   for (const std::string& name : from.values) {
     const std::string_view part = name == "output_proj" ? "projection" : "qkv";
     if (std::ranges::find(modules, part) == modules.end()) modules.emplace_back(part);
   }
 }
 void take_adapted_mlp(J& job, const Setting& from) {
+  std::erase_if(job.lora_modules, [](const std::string& m) { return m.starts_with("mlp_"); });
   if (!from.flag()) return;
   job.lora_modules.emplace_back("mlp_up");
   job.lora_modules.emplace_back("mlp_down");
 }
 void take_rank(J& job, const Setting& from) { job.lora_rank = from.count(); }
-void take_quantised_base(J& job, const Setting& from) {
-  if (from.flag()) job.lora_nf4 = true;
-}
+void take_quantised_base(J& job, const Setting& from) { job.lora_nf4 = from.flag(); }
 void take_tune_length(J& job, const Setting& from) {
   if (!from.is_null()) job.tokens = from.count();
 }
@@ -72,10 +76,14 @@ void take_loss(J& job, const Setting& from) {
 void take_tune_checkpointing(J& job, const Setting& from) {
   job.recompute = from.flag() ? "full" : "none";
 }
+/// Off it leaves an optimiser on the host that is there by its own class.
 void take_tune_offload(J& job, const Setting& from) {
-  if (!from.flag()) return;
-  job.offload_optimizer = 1;
-  job.offload_parameters = true;
+  if (from.flag()) {
+    job.offload_optimizer = 1;
+  } else if (job.offload_parameters) {
+    job.offload_optimizer.reset();
+  }
+  job.offload_parameters = from.flag();
 }
 void take_tune_strategy(J& job, const Setting& from) {
   if (!from.is_null() && !take_fsdp_name(job, lower(from.text()))) {
@@ -88,10 +96,18 @@ void take_tune_dtype(J& job, const Setting& from) {
   if (text == "fp32") job.not_modelled = "trains in fp32; bf16 is simulated";
 }
 void take_tune_fp8(J& job, const Setting& from) {
-  if (from.flag()) job.precision = "fp8";
+  if (from.flag()) {
+    job.precision = "fp8";
+  } else if (job.precision == "fp8") {
+    job.precision = "bf16";
+  }
 }
 void take_tune_compile(J& job, const Setting& from) {
-  if (from.flag()) job.stack_switches["torch_compile"] = true;
+  if (from.flag()) {
+    job.stack_switches["torch_compile"] = true;
+  } else {
+    job.stack_switches.erase("torch_compile");
+  }
 }
 void take_tune_shards(J& job, const Setting& from) {
   const auto shards = static_cast<int>(from.integer(-1, 100'000'000));

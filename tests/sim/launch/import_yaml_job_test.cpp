@@ -239,6 +239,49 @@ TEST_CASE("import job: torchtune's adapters are in the builder's name and beside
   CHECK(key_fate(other, "loss._component_") == "not modelled");
 }
 
+TEST_CASE("import job: a command of torchtune takes back what its file says") {
+  const test::TemporaryFolder folder;
+  const std::string adapted =
+      "lora_llama3_1_70b\n  quantize_base: True\n  lora_rank: 8\n"
+      "  lora_attn_modules: ['q_proj', 'output_proj']\n  apply_lora_to_mlp: True";
+  std::string text = launch_with(kTorchtune, "llama3_1_70b", adapted);
+  text = launch_with(text, "compile: False", "compile: True");
+  (void)folder.write("mine.yaml", text);
+  (void)folder.write("eight.yaml", launch_with(kTorchtune, "dtype: bf16",
+                                               "dtype: bf16\nenable_fp8_training: True"));
+  const std::string command =
+      "tune run --nnodes 4 --nproc_per_node 8 lora_finetune_distributed --config ";
+  const auto imported = [&](const std::string& more) {
+    const std::string script = folder.write("run.sh", command + more + "\n");
+    return launched_scenario(import_job({script}, {}, test::presets()));
+  };
+  const Json as_filed = imported("mine.yaml");
+  CHECK(as_filed.contains("offload"));
+  CHECK(as_filed["lora"].dump() == R"({"rank":8,"base":"nf4",)"
+                                   R"("modules":["qkv","projection","mlp_up","mlp_down"]})");
+  const Json changed = imported(
+      "mine.yaml compile=False fsdp_cpu_offload=False model.quantize_base=False "
+      "model.apply_lora_to_mlp=False model.lora_attn_modules=['q_proj']");
+  CHECK_FALSE(changed.contains("offload"));
+  CHECK(changed["lora"].dump() == R"({"rank":8,"modules":["qkv"]})");
+  CHECK(changed["stack"] != as_filed["stack"]);
+  CHECK(imported("mine.yaml model.apply_lora_to_mlp=True")["lora"] == as_filed["lora"]);
+  CHECK(imported("eight.yaml")["precision"] == "fp8");
+  CHECK(imported("eight.yaml enable_fp8_training=False")["precision"] == "bf16");
+}
+
+TEST_CASE("import job: of several files of GPT-NeoX the last says whether there are stages") {
+  const test::TemporaryFolder folder;
+  const std::string none = folder.write(
+      "none.yml", launch_with(kNeox, R"("pipe-parallel-size": 4)", R"("pipe-parallel-size": 0)"));
+  const std::string four = folder.write("four.yml", kNeox);
+  const JobImportOptions machine{.node = "dgx_a100_80gb", .nodes = 12};
+  const Json staged = launched_scenario(import_job({none, four}, machine, test::presets()));
+  CHECK(staged["parallelism"]["pipeline"] == 4);
+  const Json flat = launched_scenario(import_job({four, none}, machine, test::presets()));
+  CHECK(flat["parallelism"]["pipeline"] == 1);
+}
+
 TEST_CASE("import job: a command of torchtune or GPT-NeoX reads the files that it names") {
   const test::TemporaryFolder folder;
   (void)folder.write("mine.yaml", kTorchtune);
