@@ -1,6 +1,5 @@
 /// What code outside the tree adds to the library: rows of tables that scenarios name, such as
-/// pipeline schedules (models/pipeline/schedule_extension.hpp), collectives
-/// (models/collectives/collective_extension.hpp) and orders of a queue
+/// pipeline schedules (models/pipeline/schedule_extension.hpp) and orders of a queue
 /// (sim/scenario/queue_order_extension.hpp).
 ///
 /// A program adds its rows before it reads the first scenario, on one thread; nothing takes them

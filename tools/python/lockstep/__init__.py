@@ -53,7 +53,8 @@ def add_queue_order(name, key, summary="", knows_duration=False):
 
     `key` gets a dictionary for each job: number, submit_s, limit_s, gpus, priority, user, account,
     model, and runs_s, which is 0 unless the order `knows_duration`. It is asked once for each job of
-    a simulation, from any thread, and answers a finite number. An order stays until Python ends.
+    a simulation, from any thread, and answers a finite number. Add it before any thread simulates;
+    it stays until Python ends.
     """
     try:
         _lockstep.add_queue_order(name, summary, knows_duration, key)
