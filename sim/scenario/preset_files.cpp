@@ -193,6 +193,14 @@ std::string canonical_preset(const std::vector<std::string>& folders, std::strin
   return find_preset_file(folders, kind, plain).empty() ? std::string() : plain;
 }
 
+std::vector<std::string> other_preset_names(std::string_view kind, std::string_view name) {
+  std::vector<std::string> names;
+  for (const OtherName& other : kOtherNames) {
+    if (other.kind == kind && other.preset == name) names.emplace_back(other.name);
+  }
+  return names;
+}
+
 std::vector<std::string> preset_names(const std::vector<std::string>& folders,
                                       std::string_view kind) {
   std::vector<std::string> names;

@@ -39,6 +39,10 @@ std::string find_preset_file(const std::vector<std::string>& folders, std::strin
 std::string canonical_preset(const std::vector<std::string>& folders, std::string_view kind,
                              std::string_view name);
 
+/// The other words that canonical_preset() takes for a preset: "tcp" and "sockets" for the
+/// transport "ethernet". Other spellings of its own name are not among them.
+std::vector<std::string> other_preset_names(std::string_view kind, std::string_view name);
+
 /// Names of a kind in all folders, sorted, each once.
 std::vector<std::string> preset_names(const std::vector<std::string>& folders,
                                       std::string_view kind);

@@ -352,6 +352,24 @@ TEST_CASE("lockstep list: sentences wrap at 100 columns, those of fields stay a 
                         "none was.\n") != std::string::npos);
 }
 
+TEST_CASE("lockstep list transports: the other words that scenarios may use are beside the name") {
+  const auto rows =
+      nlohmann::json::parse(lockstep_with({"list", "transports", "--format", "json"}).out);
+  const auto ethernet = std::ranges::find(
+      rows, "ethernet", [](const auto& row) { return row.at("name").template get<std::string>(); });
+  REQUIRE(ethernet != rows.end());
+  CHECK(ethernet->at("other_names") == "tcp, sockets");
+}
+
+TEST_CASE("lockstep run: an event says how many links and transfers, one or several, it met") {
+  const Ran ran =
+      lockstep_with({"run", LOCKSTEP_SOURCE_DIR "/scenarios/congestion/spine-dies.json", "--set",
+                     "events.0.at=1 ms", "--set", "events.0.lasts=1 ms", "--set",
+                     "events.0.reroute_after=0.1 ms", "--set", "events.0.fault.switch=spine 1"});
+  CHECK(ran.err == "");
+  CHECK(ran.out.find("; 8 links, 1 transfer of training was on them\n") != std::string::npos);
+}
+
 TEST_CASE("lockstep validate: finds its own rows, also beside a folder of one's own") {
   const test::TemporaryFolder folder;
   std::filesystem::create_directories(folder.path() + "/gpus");

@@ -16,6 +16,7 @@
 #include "sim/answer/answer.hpp"
 #include "sim/laws/check_laws.hpp"
 #include "sim/measured/diagnosis.hpp"
+#include "sim/scenario/preset_files.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -142,13 +143,15 @@ Listing list_transports(const PresetStore& presets) {
                {"efficiency", "share of NIC rate"},
                {"send_receive_efficiency", "one pair"},
                {"hop_latency_us", "hop latency us"},
-               {"ring_hop_latency_us", "ring hop us"}},
+               {"ring_hop_latency_us", "ring hop us"},
+               {"other_names", "other names", false}},
               {}};
   for (const std::string& name : presets.names("transports")) {
     const TransportSpec& t = presets.transport(name);
-    out.rows.push_back({name, text(t.efficiency), text(t.send_receive_efficiency),
-                        text(t.hop_latency.base_units() * 1e6),
-                        text(t.ring_hop_latency.base_units() * 1e6)});
+    out.rows.push_back(
+        {name, text(t.efficiency), text(t.send_receive_efficiency),
+         text(t.hop_latency.base_units() * 1e6), text(t.ring_hop_latency.base_units() * 1e6),
+         fmt::format("{}", fmt::join(other_preset_names("transports", name), ", "))});
   }
   return out;
 }

@@ -136,11 +136,12 @@ std::string event_text(const EventOutcome& event) {
   if (event.lasts_s > 0) out += " for " + duration_text(event.lasts_s);
   if (event.times == 0) return out + "; the jobs had ended before";
   if (event.times > 1) out += fmt::format(", {} times", event.times);
-  out += fmt::format("; {} links", event.links);
+  out += "; " + counted(static_cast<double>(event.links), "link");
   if (event.transfers == 0)
     return out + ", no transfer was on them at that moment, which says nothing of later ones";
-  return out + fmt::format(", {} transfers of {} were on them", event.transfers,
-                           fmt::join(event.jobs, ", "));
+  return out + fmt::format(", {} of {} {} on them",
+                           counted(static_cast<double>(event.transfers), "transfer"),
+                           fmt::join(event.jobs, ", "), event.transfers == 1 ? "was" : "were");
 }
 
 std::string events_text(const CongestionReport& report) {
