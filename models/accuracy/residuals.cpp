@@ -114,6 +114,13 @@ void judge_machine(const ResidualTable& table, const PredictionTraits& traits,
   out.gaps.insert(out.gaps.end(), traits.strange.begin(), traits.strange.end());
 }
 
+/// Whether two rows are the same to software_known(), whatever it leaves out.
+bool run_alike(const Residual& a, const Residual& b) {
+  const PredictionTraits &s = a.traits, &t = b.traits;
+  return a.source == b.source && a.vendor == b.vendor && s.stack == t.stack &&
+         s.release == t.release && s.architecture == t.architecture;
+}
+
 }  // namespace
 
 std::string_view maker_of(std::string_view architecture) {
@@ -142,6 +149,7 @@ void classify(ResidualTable& table) {
   using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view>;
   std::set<Key> seen;
   for (const Residual& r : table) {
+    if (!distinct.empty() && run_alike(distinct.back(), r)) continue;
     const PredictionTraits& t = r.traits;
     if (seen.emplace(r.source, t.stack, t.release, t.architecture).second) distinct.push_back(r);
   }
@@ -154,9 +162,13 @@ void classify(ResidualTable& table) {
     if (is_new) place->second = software_known(distinct, t, without);
     return place->second;
   };
+  // Those that were run alike follow each other.
+  const Residual* before = nullptr;
   for (Residual& r : table) {
-    r.left_out_known = known_without(r, r.source);
-    r.vendor_left_out_known = known_without(r, r.vendor);
+    const bool alike = before != nullptr && run_alike(*before, r);
+    r.left_out_known = alike ? before->left_out_known : known_without(r, r.source);
+    r.vendor_left_out_known = alike ? before->vendor_left_out_known : known_without(r, r.vendor);
+    before = &r;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "models/base/json_cursor.hpp"
 #include "models/base/quantity.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/scenario/built_in_residuals.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {
@@ -136,7 +137,9 @@ std::shared_ptr<const ResidualTable> shipped_residuals(const PresetStore& preset
                       .nearest = {}});
   }
   const std::string file = presets.path(kFolder, kName);
-  return table_of(file, read_text_file(file));
+  if (!has_built_in_residuals(file)) return table_of(file, read_text_file(file));
+  static const auto built_in = std::make_shared<const ResidualTable>(built_in_residuals());
+  return built_in;
 }
 
 }  // namespace

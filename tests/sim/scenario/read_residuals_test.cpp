@@ -11,8 +11,10 @@
 #include "models/base/text_file.hpp"
 #include "sim/measured/residuals_file.hpp"
 #include "sim/measured/rows.hpp"
+#include "sim/scenario/built_in_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -93,6 +95,38 @@ TEST_CASE("residuals: what ships is what the writer makes of it") {
   const std::string file = test::presets().path("accuracy", "published");
   const std::string text = read_text_file(file);
   CHECK(residuals_json(read_residuals(file, text)) == text);
+}
+
+TEST_CASE("residuals: what the program was built with is what reading the file gives") {
+  const std::string file = test::presets().path("accuracy", "published");
+  CHECK(has_built_in_residuals(file));
+  const std::string text = read_text_file(file);
+  const ResidualTable built_in = built_in_residuals(), read = read_residuals(file, text);
+  CHECK(residuals_json(built_in) == text);
+  REQUIRE(built_in.size() == read.size());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    CHECK(built_in[i].left_out_known == read[i].left_out_known);
+    CHECK(built_in[i].vendor_left_out_known == read[i].vendor_left_out_known);
+  }
+}
+
+TEST_CASE("residuals: those of a folder of one's own are read, by whatever they differ") {
+  const test::TemporaryFolder folder;
+  std::string file;
+  const std::string text = read_text_file(test::presets().path("accuracy", "published"));
+  const auto rows = [&](const std::string& bytes) {
+    file = folder.write("accuracy/published.json", bytes);
+    return load_residuals(PresetStore({folder.path()}));
+  };
+  CHECK(residuals_json(rows(text)) == text);
+  CHECK(has_built_in_residuals(file));
+  std::string changed = text;
+  changed[changed.rfind('.') - 1] = '1';  // of the same length
+  CHECK(residuals_json(rows(changed)) == changed);
+  CHECK_FALSE(has_built_in_residuals(file));
+  CHECK(rows(residuals_with(R"(["x", 0, 0, 0, null, null])")).size() == 1);
+  CHECK_FALSE(has_built_in_residuals(folder.path()));
+  CHECK_FALSE(has_built_in_residuals(folder.path() + "/none"));
 }
 
 TEST_CASE("residuals: rows have what their group has, and errors of their own") {
