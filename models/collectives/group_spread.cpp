@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <utility>
+
+#include "models/collectives/algorithms.hpp"
 
 namespace lockstep {
 
@@ -28,20 +31,28 @@ const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, B
 }
 
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
-                            const GpuSpec& gpu, const TransportSpec& transport, NicShare nic) {
-  const auto cost_of = [&](const DomainSpread& spread) {
-    return collective_cost(placed(call, spread), gpu, transport, nic);
-  };
-  CollectiveCost slowest = cost_of(spreads.ways().front());
-  int channels = slowest.channels;
-  for (std::size_t i = 1; i < spreads.ways().size(); ++i) {
-    const CollectiveCost cost = cost_of(spreads.ways()[i]);
-    channels = std::max(channels, cost.channels);
-    slowest = slower(slowest, cost, call.payload);
+                            std::span<const MemberCard> cards, const TransportSpec& transport,
+                            const CollectiveOptions& options) {
+  assert(!cards.empty() && "members are on some card");
+  std::optional<CollectiveCost> slowest;
+  int channels = 0;
+  for (const MemberCard& card : cards) {
+    for (const DomainSpread& spread : spreads.ways()) {
+      const CollectiveCost cost =
+          collective_cost(placed(call, spread), card.gpu, transport, card.nic, options);
+      channels = std::max(channels, cost.channels);
+      slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
+    }
   }
   // A group with few rails may be the slowest: the others have channels on all of theirs.
-  slowest.channels = channels;
-  return slowest;
+  slowest.value().channels = channels;
+  return *slowest;
+}
+
+CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
+                            const GpuSpec& gpu, const TransportSpec& transport, NicShare nic) {
+  const MemberCard card{gpu, nic};
+  return slowest_cost(call, spreads, {&card, 1}, transport);
 }
 
 }  // namespace lockstep

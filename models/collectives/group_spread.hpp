@@ -1,8 +1,10 @@
 /// How groups lie over NVLink domains, and what a collective costs that all of them run at once.
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "models/collectives/collective_options.hpp"
 #include "models/collectives/collectives.hpp"
 
 namespace lockstep {
@@ -41,7 +43,18 @@ CollectiveCall placed(CollectiveCall call, const DomainSpread& spread);
 /// Of two costs of a call, the one with which it takes longer; the first where both take as long.
 const CollectiveCost& slower(const CollectiveCost& a, const CollectiveCost& b, Bytes payload);
 
-/// The cost of the slowest group, for which a step waits; its channels: the most that any has.
+/// A card and what it has of its node's NICs: of one kind of node that members are on.
+struct MemberCard {
+  const GpuSpec& gpu;  ///< outlives this
+  NicShare nic;
+};
+
+/// The cost of the slowest group, for which a step waits, where its members are on such cards, at
+/// least one; its channels: the most that any has.
+CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
+                            std::span<const MemberCard> cards, const TransportSpec& transport,
+                            const CollectiveOptions& options = {});
+/// Of members that are all on the same card.
 CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
                             const GpuSpec& gpu, const TransportSpec& transport, NicShare nic);
 

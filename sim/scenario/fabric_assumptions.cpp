@@ -82,12 +82,21 @@ std::string leaf_cabling(const FabricSpec& fabric, const NodeSpec& node, int nod
   const BytesPerSecond link =
       fabric.link_bandwidth > BytesPerSecond{} ? fabric.link_bandwidth : ports.bandwidth;
   constexpr double kNoticed = 1e-3;
-  if (fabric.routing != Routing::ecmp || counts.leaf_link_capacity / link > 1 - kNoticed) return {};
-  return fmt::format(
-      "fabric: {} uplinks a leaf of {} Gb/s each, as leaf_oversubscription {} leaves no "
-      "whole number of links; a path that is hashed to one is as thin",
-      counts.leaf_uplinks, plain_number(counts.leaf_link_capacity / gigabits_per_second(1), 4),
-      plain_number(fabric.leaf_oversubscription, 4));
+  const bool hashed = fabric.routing == Routing::ecmp;
+  const bool by_link = hashed || routings()[static_cast<std::size_t>(fabric.routing)].is_static;
+  if (!by_link || counts.leaf_link_capacity / link > 1 - kNoticed) return {};
+  std::string out = fmt::format(
+      "fabric: {} uplink{} a leaf of {} Gb/s each, as leaf_oversubscription {} leaves no "
+      "whole number of links; a path that is {} one is as thin",
+      counts.leaf_uplinks, counts.leaf_uplinks == 1 ? "" : "s",
+      plain_number(counts.leaf_link_capacity / gigabits_per_second(1), 4),
+      plain_number(fabric.leaf_oversubscription, 4), hashed ? "hashed to" : "led over");
+  const int fewer = counts.leaf_uplinks - 1;
+  if (fewer == 0) return out;
+  const double whole = fabric.leaf_oversubscription * counts.leaf_uplinks *
+                       double{counts.leaf_link_capacity / link} / fewer;
+  return out + fmt::format(", and {} whole link{} ({}:1) may be faster", fewer,
+                           fewer == 1 ? "" : "s", plain_number(whole, 4));
 }
 
 /// What links slower than NICs mean in a tree: more of them, as what was asked for is the share of

@@ -26,23 +26,15 @@ namespace {
 
 /// What a collective among GPUs of all these pools costs: it goes at the pace of the slowest, and
 /// at that of the group that lies worst.
-CollectiveCost slowest_cost(const CollectiveCall& call, const DomainSpreads& spreads,
-                            const Scenario& s, const std::vector<std::uint32_t>& pools,
-                            const CollectiveOptions& options = {}) {
-  std::optional<CollectiveCost> slowest;
-  int channels = 0;
+CollectiveCost cost_among(const Scenario& s, const std::vector<std::uint32_t>& pools,
+                          const CollectiveCall& call, const DomainSpreads& spreads,
+                          const CollectiveOptions& options = {}) {
+  std::vector<MemberCard> cards;
   for (const std::uint32_t pool : pools) {
     const NodeSpec& node = s.node_of(pool);
-    for (const DomainSpread& spread : spreads.ways()) {
-      const CollectiveCost cost =
-          collective_cost(placed(call, spread), node.gpu, s.transport, nic_share(node), options);
-      channels = std::max(channels, cost.channels);
-      slowest = slowest ? slower(*slowest, cost, call.payload) : cost;
-    }
+    cards.push_back({node.gpu, nic_share(node)});
   }
-  slowest.value().channels =
-      channels;  // as in models/collectives: of those that lie otherwise, too
-  return *slowest;
+  return slowest_cost(call, spreads, cards, s.transport, options);
 }
 
 /// Of collectives between replicas.
@@ -257,7 +249,7 @@ class StageBuilder {
     if (it == out_.channels.end()) {
       const DataGroup& group = out_.groups[static_cast<std::size_t>(kind)];
       CollectiveCost cost =
-          slowest_cost({op, payload, group.ranks}, group.spreads, scenario_, pools_, options_);
+          cost_among(scenario_, pools_, {op, payload, group.ranks}, group.spreads, options_);
       cost.latency *= policy_.data_slowdown;
       cost.payload_rate *= 1 / policy_.data_slowdown;
       out_.channels.push_back({kind, op, payload, cost});
@@ -695,7 +687,7 @@ void add_exchange(const Scenario& s, const std::vector<std::uint32_t>& pools,
   const Bytes payload{s.stack.communication.gradient_bytes * parameters};
   const int together = near_in_pairs(Placement{plan.placement}, stages);
   const CollectiveCost cost =
-      slowest_cost({CollectiveOp::all_reduce, payload, 2}, together, s, pools);
+      cost_among(s, pools, {CollectiveOp::all_reduce, payload, 2}, together);
   plan.exchanges.push_back({stages, payload, cost, what});
 }
 
@@ -836,7 +828,7 @@ StepPlan plan_step(const Scenario& s) {
   if (s.gpus() > 1) {
     const int per_domain = std::min(s.gpus(), plan.placement.nvlink_domain);
     plan.synchronisation = to_step_time(
-        slowest_cost({CollectiveOp::all_reduce, Bytes{8}, s.gpus()}, per_domain, s, all_pools)
+        cost_among(s, all_pools, {CollectiveOp::all_reduce, Bytes{8}, s.gpus()}, per_domain)
             .latency);
   }
   plan.overhead = to_step_time(s.stack.step_overhead);

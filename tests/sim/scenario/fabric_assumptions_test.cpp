@@ -54,13 +54,19 @@ TEST_CASE("fabric_assumptions: nodes below one leaf use no uplink") {
   CHECK_FALSE(says(fabric, 4, "below one leaf"));
 }
 
-TEST_CASE(
-    "fabric_assumptions: under ECMP an uneven ratio makes each uplink thinner, which is said") {
+TEST_CASE("fabric_assumptions: an uneven ratio makes each uplink thinner, which is said") {
   FabricSpec fabric = tree(2);
   fabric.leaf_ports_down = 32;
   fabric.routing = Routing::ecmp;
   fabric.leaf_oversubscription = 3;  // 10.67 links of 400 Gb/s: 11 of 387.9
   CHECK(says(fabric, 16, "11 uplinks a leaf of 387.9 Gb/s each"));
+  CHECK(says(fabric, 16, "hashed to one is as thin, and 10 whole links (3.2:1) may be faster"));
+  fabric.routing = Routing::updn;  // by destination: as thin
+  CHECK(says(fabric, 16, "led over one is as thin, and 10 whole links (3.2:1) may be faster"));
+  fabric.leaf_oversubscription = 64;  // half a link, and nothing below it
+  CHECK(says(fabric, 16, "1 uplink a leaf of 200 Gb/s each"));
+  CHECK_FALSE(says(fabric, 16, "may be faster"));
+  fabric.routing = Routing::ecmp;
   fabric.leaf_oversubscription = 4;
   CHECK_FALSE(says(fabric, 16, "uplinks a leaf"));
   fabric.leaf_oversubscription = 3;

@@ -131,6 +131,16 @@ TEST_CASE("comm: of groups that lie in several ways the time is that of those th
             "gb200_nvl72", 36);
   CHECK(alike.group.least == 8);
   CHECK(nine.rows.front().time == alike.rows.front().time);
+  // JSON has every way, how many groups lie so, and of which each row is.
+  const nlohmann::ordered_json json = collective_json(nine);
+  CHECK(json["ranks_per_node_min"] == 16);  // of the first
+  CHECK(json["shapes"] == nlohmann::ordered_json::parse(R"([
+      {"groups": 8, "nodes": 1, "ranks_per_node_min": 16, "ranks_per_node_max": 16},
+      {"groups": 1, "nodes": 2, "ranks_per_node_min": 8, "ranks_per_node_max": 8}])"));
+  CHECK(json["rows"][0]["shape"] == 1);
+  CHECK(collective_group_text(nine).starts_with(
+      "16 GPUs: 16 in each of 1 NVLink domain (8 groups), 8 in each of 2 (1 group), "));
+  CHECK_FALSE(collective_json(alike).contains("shapes"));
   const CollectiveStudy four = study(group + R"(, "groups": 4})", "gb200_nvl72", 36);
   CHECK(four.notes.empty());
   CHECK(nine.rows.front().time > 3 * four.rows.front().time);

@@ -166,7 +166,12 @@ void measure(const Cluster& cluster, CollectiveGroup& group) {
   const auto add = [&](const std::vector<int>& gpus) {
     add_nics(gpus);
     const DomainSpread way = spread_of(node, gpus);
-    if (std::ranges::find(group.ways, way) == group.ways.end()) group.ways.push_back(way);
+    const auto at = std::ranges::find(group.ways, way) - group.ways.begin();
+    if (at == std::ssize(group.ways)) {
+      group.ways.push_back(way);
+      group.groups_of_way.push_back(0);
+    }
+    ++group.groups_of_way[static_cast<std::size_t>(at)];
   };
   add(group.gpus);
   std::ranges::for_each(group.others, add);
@@ -284,8 +289,10 @@ CollectiveRow predict(const CollectiveCall& call, const CollectiveStudy& study,
 CollectiveRow predict_slowest(CollectiveOp op, Bytes size, const CollectiveStudy& study,
                               StudyFabric& fabric) {
   std::optional<CollectiveRow> slowest;
-  for (const DomainSpread& way : study.group.ways) {
-    CollectiveRow row = predict(call_of(op, size, study.group, way), study, fabric);
+  for (std::size_t way = 0; way < study.group.ways.size(); ++way) {
+    const CollectiveCall call = call_of(op, size, study.group, study.group.ways[way]);
+    CollectiveRow row = predict(call, study, fabric);
+    row.way = way;
     if (!row.choice.cost) return row;
     if (!slowest || row.time > slowest->time) slowest = std::move(row);
   }

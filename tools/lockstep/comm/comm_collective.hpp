@@ -28,6 +28,7 @@ struct CollectiveGroup {
   int least = 1, most = 1;  ///< members in such a domain
   /// The ways in which the groups lie, its own first: of eight over racks of 36, some straddle two.
   std::vector<DomainSpread> ways;
+  std::vector<int> groups_of_way;  ///< how many lie so
   /// Of a NIC port, as nic_ports() counts them: in a drawing from a file that of the slowest.
   BytesPerSecond port_bandwidth;
   BytesPerSecond nic_bandwidth;  ///< of each member
@@ -44,6 +45,7 @@ struct CollectiveRow {
   CollectiveChoice choice;     ///< its time is that with no slow NIC, and switches that never limit
   Seconds full_time{};         ///< on a fabric whose switches never limit
   Seconds time{};              ///< on the cluster's own fabric
+  std::size_t way = 0;         ///< of CollectiveGroup::ways: that of the groups that end last
   std::string slowest_link{};  ///< that makes `time` longer than the choice's; empty: none does
   double algbw_bytes_per_s = 0, busbw_bytes_per_s = 0;
 

@@ -126,6 +126,27 @@ Json candidates_json(const CollectiveChoice& choice) {
   return out;
 }
 
+/// The ways in which groups lie, where there are several; a row's "shape" counts them from 0.
+Json shapes_json(const CollectiveGroup& group) {
+  Json out = Json::array();
+  for (std::size_t i = 0; i < group.ways.size(); ++i) {
+    const DomainSpread& way = group.ways[i];
+    out.push_back({{"groups", group.groups_of_way[i]},
+                   {"nodes", way.domains},
+                   {"ranks_per_node_min", way.per_domain},
+                   {"ranks_per_node_max", way.per_domain_max}});
+  }
+  return out;
+}
+
+/// "8 in each of 2".
+std::string way_text(const DomainSpread& way) {
+  const std::string members = way.per_domain == way.per_domain_max
+                                  ? fmt::format("{}", way.per_domain)
+                                  : fmt::format("{} to {}", way.per_domain, way.per_domain_max);
+  return fmt::format("{} in each of {}", members, grouped(way.domains));
+}
+
 Json row_json(const CollectiveRow& row, std::size_t ranks) {
   const CollectiveCost& cost = *row.choice.cost;
   return {{"op", name_of_op(row.op)},
@@ -155,12 +176,17 @@ bool switches_limit(const CollectiveStudy& study) {
 
 std::string collective_group_text(const CollectiveStudy& study) {
   const CollectiveGroup& group = study.group;
-  const std::string per_node = group.least == group.most
-                                   ? fmt::format("{}", group.least)
-                                   : fmt::format("{} to {}", group.least, group.most);
-  return fmt::format("{}: {} in each of {} NVLink domain{}, {} of NIC each, {}",
-                     counted(static_cast<double>(group.gpus.size()), "GPU"), per_node,
-                     grouped(group.nodes), group.nodes == 1 ? "" : "s",
+  const bool several = group.ways.size() > 1;
+  std::string lie;
+  for (std::size_t i = 0; i < group.ways.size(); ++i) {
+    const bool first = i == 0;
+    lie += first ? "" : ", ";
+    lie += way_text(group.ways[i]);
+    if (first) lie += group.nodes == 1 ? " NVLink domain" : " NVLink domains";
+    if (several) lie += " (" + counted(group.groups_of_way[i], "group") + ")";
+  }
+  return fmt::format("{}: {}, {} of NIC each, {}",
+                     counted(static_cast<double>(group.gpus.size()), "GPU"), lie,
                      format_quantity(group.nic_bandwidth.base_units(), Dimension::data_rate),
                      study.cluster.transport.name);
 }
@@ -237,8 +263,10 @@ std::string collective_table(const CollectiveStudy& study, const TextStyle& styl
 Json collective_json(const CollectiveStudy& study) {
   Json rows = Json::array();
   const bool drawn = study.hash && study.hash->draws > 1;
+  const bool several = study.group.ways.size() > 1;
   for (std::size_t i = 0; i < study.rows.size(); ++i) {
     rows.push_back(row_json(study.rows[i], study.group.gpus.size()));
+    if (several) rows.back()["shape"] = study.rows[i].way;
     if (drawn) add_band(study.hash->bands[i], rows.back()["hashing"]);
   }
   Json out{{"about", study.about},
@@ -255,6 +283,7 @@ Json collective_json(const CollectiveStudy& study) {
         study.hash->bands[static_cast<std::size_t>(&largest(study) - study.rows.data())], out);
   }
   if (study.hash) out["hashing"] = hash_json(*study.hash);
+  if (several) out["shapes"] = shapes_json(study.group);
   out["operations"] = operations_json(study);
   out["assumptions"] = study.cluster.assumptions;
   out["notes"] = study.notes;
