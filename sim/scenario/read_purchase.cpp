@@ -27,7 +27,9 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
                   "Equal ones, the last at the delivery's end; default: 1");
   member.optional("usd_per_node", out.usd_per_node, kLotUsd,
                   "With its GPUs, network and building, at the start of the plan: buy, lease");
-  member.optional("usd_per_gpu_hour", out.usd_per_gpu_hour, kLotUsd, "reserved, on_demand, spot");
+  member.optional("usd_per_gpu_hour", out.usd_per_gpu_hour, kLotUsd,
+                  "reserved, on_demand, spot; default: on_demand, the scenario's price, else the "
+                  "list price of its node");
   member.optional("term", out.term, kLotTerm, "From its last shipment: lease, reserved");
   member.optional("until", out.until, kLotTime,
                   "Given back then, after the start of the plan; default: kept");
@@ -40,7 +42,9 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
 void check_lot(const JsonCursor& from, const Lot& lot) {
   const bool priced = lot.terms == LotTerms::buy || lot.terms == LotTerms::lease;
   const bool termed = lot.terms == LotTerms::lease || lot.terms == LotTerms::reserved;
-  (void)from.at(priced ? "usd_per_node" : "usd_per_gpu_hour");
+  if (lot.terms != LotTerms::on_demand) {
+    (void)from.at(priced ? "usd_per_node" : "usd_per_gpu_hour");
+  }
   if (termed) (void)from.at("term");
   const auto refuse = [&](const char* key, bool used) {
     const auto excess = from.find(key);

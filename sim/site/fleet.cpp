@@ -256,7 +256,7 @@ class Ledger {
     const double nodes = share_there(lot) * each.nodes;
     const double until = std::min(each.until_s, end_s_);
     const double usd_per_s =
-        factors_.price * lot.usd_per_gpu_hour * fleet_.gpus_per_node * nodes / 3600;
+        factors_.price * lot.usd_per_gpu_hour.value_or(0) * fleet_.gpus_per_node * nodes / 3600;
     spread(each.from_s, until, months_.size(), [&](std::size_t m, double, double length) {
       months_[m].nodes += nodes * length / months_[m].lasts.base_units();
     });
@@ -291,6 +291,30 @@ class Ledger {
   std::vector<MonthMoney> months_;
   std::vector<double> interest_;  ///< of each month, on what was spent within it
 };
+
+/// Lots on demand that say no price have the scenario's, else the list price of its node.
+PurchaseSpec with_list_prices(const Scenario& scenario, PurchaseSpec spec) {
+  for (std::size_t i = 0; i < spec.lots.size(); ++i) {
+    Lot& lot = spec.lots[i];
+    if (lot.terms != LotTerms::on_demand || lot.usd_per_gpu_hour) continue;
+    if (!scenario.usd_per_gpu_hour) {
+      throw InputError(
+          {.file = scenario.file,
+           .pointer = fmt::format("/run/purchase/lots/{}/usd_per_gpu_hour", i),
+           .found = "nothing",
+           .allowed = fmt::format("a price, as {} has none in its list", scenario.node.name),
+           .nearest = {}});
+    }
+    lot.usd_per_gpu_hour = scenario.usd_per_gpu_hour;
+    const bool listed = scenario.usd_per_gpu_hour == scenario.node.usd_per_gpu_hour;
+    spec.assumptions.push_back(
+        fmt::format("run.purchase.lots: \"{}\" for {:g} USD a GPU-hour, {} (usd_per_gpu_hour not "
+                    "given)",
+                    lot.name, *lot.usd_per_gpu_hour,
+                    listed ? "the list price of " + scenario.node.name : "the scenario's price"));
+  }
+  return spec;
+}
 
 }  // namespace
 
@@ -380,7 +404,7 @@ std::optional<InputProblem> excess_price(const Scenario& scenario) {
                       .nearest = {}};
 }
 
-Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds data_ready) {
+Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds data_ready) {
   if (scenario.unequal()) {
     throw InputError({.file = scenario.file,
                       .pointer = "/run/purchase",
@@ -391,6 +415,7 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds dat
   if (std::optional<InputProblem> excess = excess_price(scenario)) {
     throw InputError(*std::move(excess));
   }
+  const PurchaseSpec spec = with_list_prices(scenario, written);
   Fleet out{.spec = spec,
             .steps = steps_of(scenario, spec),
             .begins = {},

@@ -1,5 +1,6 @@
 #include "models/site/plant.hpp"
 
+#include <array>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <numeric>
@@ -41,6 +42,20 @@ TEST_CASE("units down: with one crew, a machine repair queue of two solved by ha
   // Fewer crews leave more units down.
   CHECK(availability(bank_of(20, 900, 100, 1), 18) < availability(bank_of(20, 900, 100, 2), 18));
   CHECK(units_down(bank_of(3, 0, 100)) == std::vector<double>{1, 0, 0, 0});
+}
+
+TEST_CASE("units down: M/M/2 over four machines solved by hand, and k of n follows") {
+  // Failures at 4, 3, 2, 1 / 900, repairs at 1, 2, 2, 2 / 100: with r = 1 / 9 the weights are
+  // 1, 4 r, 4 r 3 r / 2, x 2 r / 2, x r / 2.
+  const double r = 1.0 / 9;
+  const std::array weights{1.0, 4 * r, 6 * r * r, 6 * r * r * r, 3 * r * r * r * r};
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const UnitBank four = bank_of(4, 900, 100, 2);
+  const std::vector<double> down = units_down(four);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    CHECK(down[i] == doctest::Approx(weights[i] / sum).epsilon(1e-12));
+  }
+  CHECK(availability(four, 3) == doctest::Approx((1 + 4 * r) / sum).epsilon(1e-12));
 }
 
 TEST_CASE(

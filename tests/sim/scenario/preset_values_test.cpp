@@ -1,10 +1,13 @@
 // The presets that ship: all can be read, every value says where it is from, and the numbers agree
 // with what was published about the whole.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <doctest/doctest.h>
+#include <regex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/layer/flops.hpp"
 #include "models/spec/parameter_counts.hpp"
@@ -205,6 +208,30 @@ TEST_CASE("presets: every value says where it is from") {
       }
     }
   }
+}
+
+TEST_CASE("presets: a price by the hour says who read it where and when, or that it is a guess") {
+  const PresetStore presets;
+  const std::regex place("https://[^ ]+"), date("20[0-9][0-9]"),
+      eight("([0-9.]+) USD an hour for eight");
+  int listed = 0;
+  for (const std::string& name : presets.names("nodes")) {
+    CAPTURE(name);
+    const std::vector<PresetRow> rows = presets.show("nodes", name);
+    const auto price = std::ranges::find(rows, std::string("usd_per_gpu_hour"), &PresetRow::path);
+    if (price == rows.end()) continue;
+    CAPTURE(price->source);
+    if (price->source.starts_with("assumed")) continue;
+    CHECK(std::regex_search(price->source, place));
+    CHECK(std::regex_search(price->source, date));
+    ++listed;
+    std::smatch found;
+    if (std::regex_search(price->source, found, eight)) {
+      CHECK(8 * *presets.node(name).usd_per_gpu_hour ==
+            doctest::Approx(std::stod(found[1])).epsilon(1e-3));
+    }
+  }
+  CHECK(listed >= 20);
 }
 
 TEST_CASE("presets: a node has no more NIC bandwidth than its GPUs have PCIe bandwidth") {

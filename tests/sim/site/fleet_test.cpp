@@ -288,6 +288,35 @@ TEST_CASE("purchase: prices that it has no use for are named, with what stands i
   found(&CostSpec::hosting_usd_per_kw_month, "hosting_usd_per_kw_month", "staff_usd_per_month");
 }
 
+TEST_CASE("purchase: a lot on demand without a price has that of its node's list") {
+  const PurchaseSpec spec = purchase_of(R"("lots": [
+    {"name": "cloud", "terms": "on_demand", "nodes": 8}])");
+  Scenario rented = eight_nodes();
+  rented.node.usd_per_gpu_hour = rented.usd_per_gpu_hour = 6.16;
+  const Fleet listed = plan_fleet(rented, spec);
+  CHECK(sum_of(money_by_month(listed, days(10))).rented ==
+        doctest::Approx(6.16 * 64 * 240).epsilon(1e-9));
+  CHECK(listed.assumptions.at(0) ==
+        "run.purchase.lots: \"cloud\" for 6.16 USD a GPU-hour, the list price of dgx_h100 "
+        "(usd_per_gpu_hour not given)");
+  rented.usd_per_gpu_hour = 2;
+  CHECK(plan_fleet(rented, spec).assumptions.at(0) ==
+        "run.purchase.lots: \"cloud\" for 2 USD a GPU-hour, the scenario's price "
+        "(usd_per_gpu_hour not given)");
+  std::string problem;
+  try {
+    (void)plan_fleet(eight_nodes(), spec);
+  } catch (const InputError& error) {
+    problem = error.what();
+  }
+  CHECK(
+      problem ==
+      "t.json#/run/purchase/lots/0/usd_per_gpu_hour: found nothing; allowed: a price, as dgx_h100 "
+      "has none in its list");
+  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "spot", "nodes": 8}])")
+            .starts_with("t.json#/purchase/lots/0"));
+}
+
 TEST_CASE("purchase: what terms have and have not is one line") {
   CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "buy", "nodes": 8,
     "usd_per_node": 1, "usd_per_gpu_hour": 2}])") ==
