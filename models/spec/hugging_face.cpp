@@ -100,6 +100,8 @@ constexpr std::array kFamilies{
     like_gpt2("gpt2", true),
     like_gpt2("gpt_bigcode", true),
     like_gpt2("bloom", false),
+    like_gpt2("jais", false),
+    with_biases(ungated(llama_like("jais2"))),
     Family{"opt", kLayers, kHidden, kHeads, "ffn_dim", kPositions, false, true, false, true, true,
            0, 0},
     side_by_side(Family{"gptj", "n_layer", "n_embd", "n_head", "n_inner", "n_positions", false,
@@ -289,7 +291,8 @@ void read_parallel(const JsonCursor& config, const Family& family, TransformerSh
 void read_heads(const JsonCursor& config, const Family& family, const FamilySizes& sizes,
                 TransformerShape& shape) {
   shape.heads = width_at(config, family.heads, kMostHeads, sizes.heads);
-  if (has_latent_attention(family.type)) {
+  // DeepSeek-VL2's smallest and DeepSeek-OCR have plain heads.
+  if (has_latent_attention(family.type) && flag_or(config, "use_mla", true)) {
     read_latent_attention(config, shape);
     return;
   }
@@ -321,8 +324,8 @@ void read_heads(const JsonCursor& config, const Family& family, const FamilySize
 
 int read_ffn(const JsonCursor& config, const Family& family, const FamilySizes& sizes, int hidden) {
   // Where it may be left out, it is four times the width.
-  constexpr std::array<std::string_view, 6> kFourfold{"gpt2",        "gptj",  "falcon",
-                                                      "gpt_bigcode", "bloom", "codegen"};
+  constexpr std::array<std::string_view, 7> kFourfold{"gpt2",  "gptj",    "falcon", "gpt_bigcode",
+                                                      "bloom", "codegen", "jais"};
   if (is_one_of(family.type, kFourfold)) {
     return integer_or(config, family.ffn, 1, 4 * kMostWidth, 4 * hidden);
   }
@@ -367,6 +370,16 @@ double beside_layers(const JsonCursor& config, const Family& family,
   return flag_or(config, "lm_head_bias", false) ? shape.vocabulary : shape.other_parameters;
 }
 
+/// Jais's first generations are GPT-2 with a gate, and with slopes in place of a table of
+/// positions, unless their files say otherwise.
+void read_jais(const JsonCursor& config, TransformerShape& m) {
+  constexpr std::string_view kGated = "swiglu", kTable = "learned";
+  const std::optional<JsonCursor> activation = config.find("activation_function");
+  const std::optional<JsonCursor> positions = config.find("position_embedding_type");
+  m.gated = activation && !activation->is_null() && activation->string() == kGated;
+  m.learned_positions = !positions || positions->is_null() || positions->string() == kTable;
+}
+
 /// `sizes` are 0 where the file has to say them.
 HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
                             const FamilySizes& sizes, std::string name) {
@@ -394,6 +407,7 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
   shape.max_positions = integer_or(config, family.positions, 1, kMostTokens, 0);
   // OPTLearnedPositionalEmbedding's offset, and BioGPT's.
   if (family.type == "opt" || family.type == "biogpt") shape.max_positions += 2;
+  if (family.type == "jais") read_jais(config, shape);
   if (family.type == "opt") {
     read_opt_table(config, shape);
   } else {
@@ -413,13 +427,13 @@ HuggingFaceModel read_model(const JsonCursor& config, const Family& family,
 }
 
 /// Keys that say how layers differ from those of an ordinary decoder, by a part of their name.
-constexpr std::array<std::string_view, 34> kTellingParts{
+constexpr std::array<std::string_view, 36> kTellingParts{
     "mamba",     "ssm_",         "conv_",        "linear_num",   "linear_attn", "index_",
     "indexer",   "compress",     "hybrid",       "block_config", "cross_at",    "sparse_attent",
     "recurrent", "kv_shared",    "hc_mult",      "attn_type",    "use_cla",     "layer_group",
     "attn_mlp",  "use_residual", "residual_moe", "zero_expert",  "share_q_dim", "lru_width",
     "altup",     "laurel",       "relative_at",  "embd_layer",   "linear_silu", "cross_layer",
-    "ut_steps",  "shared_freq",  "loop_num",     "layer_shar",
+    "ut_steps",  "shared_freq",  "loop_num",     "layer_shar",   "depth_deco",  "codebooks",
 };
 
 bool says_something(const JsonCursor& value) {

@@ -144,20 +144,24 @@ void read_electra(const JsonCursor& config, HuggingFaceModel& model) {
       "beside it is a model of its own");
 }
 
-/// ALBERT: one layer's weights for all of them.
+/// ALBERT: one layer's weights for all of them, or for those of each group; a layer of the file can
+/// be several in a row.
 void read_albert(const JsonCursor& config, TransformerShape& m) {
-  for (const std::string_view key : {"num_hidden_groups", "inner_group_num"}) {
-    if (integer_or(config, key, 1, kMostLayers, 1) > 1) {
-      config.at(key).fail("1: several layers that take turns are not known");
-    }
-  }
+  constexpr int kMostInner = 64;
   read_widths(config, {}, m);
+  const int groups = integer_or(config, "num_hidden_groups", 1, kMostLayers, 1);
+  if (m.layers % groups != 0) {
+    config.at("num_hidden_groups")
+        .fail("a divisor of " + std::to_string(m.layers) + " (num_hidden_layers)");
+  }
+  const int together = m.layers / groups;
+  m.layers *= integer_or(config, "inner_group_num", 1, kMostInner, 1);
   m.tied = flag_or(config, "tie_word_embeddings", true);
   m.other_parameters = narrow_tables(config, m);
   KindShape layer;
   layer.letter = "a";
   layer.ffn = m.ffn;
-  layer.shared_by = m.layers;
+  layer.shared_by = together;
   m.kinds = {layer};
   m.pattern = std::string(static_cast<std::size_t>(m.layers), 'a');
   const double h = m.hidden, table = m.table_width > 0 ? m.table_width : h;
@@ -193,6 +197,37 @@ void read_modern(const JsonCursor& config, TransformerShape& m) {
   // A norm behind the embedding in place of that of the first layer; what predicts masked words.
   const double words = flag_or(config, "decoder_bias", true) ? m.vocabulary : 0;
   m.other_parameters = h * h + h + words;
+}
+
+/// Nomic's BERT: GPT-2's names, rotation in place of a table of positions where its share is not 0,
+/// a gate where the activation says so, and a flag for each bias.
+void read_nomic(const JsonCursor& config, TransformerShape& m) {
+  constexpr std::array<std::string_view, 4> kActivations{"swiglu", "geglu", "gelu", "gelu_new"};
+  constexpr int kGated = 2;
+  constexpr Interval kShare{0, 1};
+  if (integer_or(config, "moe_every_n_layers", 0, kMostLayers, 0) > 0) {
+    config.at("moe_every_n_layers").fail("0: experts with biases of a BERT are not known");
+  }
+  read_widths(config, {"n_layer", "n_embd", "n_head", {}}, m);
+  m.ffn = integer_or(config, "n_inner", 1, kMostWidth, m.ffn);
+  m.gated = config.at("activation_function").choice(kActivations) < kGated;
+  m.biases = flag_or(config, "qkv_proj_bias", true);
+  for (const std::string_view key : {"mlp_fc1_bias", "mlp_fc2_bias"}) {
+    if (flag_or(config, key, true) != m.biases) {
+      config.at(key).fail(std::string(m.biases ? "true" : "false") + ", as qkv_proj_bias");
+    }
+  }
+  m.bidirectional = true;
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  const std::optional<JsonCursor> share = config.find("rotary_emb_fraction");
+  m.rotary = share && !share->is_null() && share->number(kShare) > 0;
+  m.learned_positions = !m.rotary;
+  m.max_positions = integer_or(config, "n_positions", 1, kMostTokens, 0);
+  const double h = m.hidden;
+  // What predicts masked words, and kinds of sentences; norms have biases whatever products have.
+  m.other_parameters = integer_or(config, "type_vocab_size", 0, kMostTokens, 2) * h + h * h +
+                       2 * h + m.vocabulary + (m.biases ? h : (2.0 * m.layers + 1) * h);
 }
 
 /// An encoder of patches, which has a token of its own beside them. Its classes and what makes
@@ -429,6 +464,7 @@ void shape_alone(const JsonCursor& config, HuggingFaceModel& model) {
 constexpr std::array kAlone{
     EncoderFamily{"modernbert", shape_alone<read_modern>},
     EncoderFamily{"esm", shape_alone<read_protein>},
+    EncoderFamily{"nomic_bert", shape_alone<read_nomic>},
     EncoderFamily{"electra", read_electra},
     EncoderFamily{"albert", shape_alone<read_albert>},
     EncoderFamily{"vit", read_vit},

@@ -135,6 +135,7 @@ class LayerReader {
     }
     shape_.gated = true;
     shape_.rotary = true;
+    shape_.parallel = flag_or(config_, "use_parallel_residual", false);  // StableLM 2 12B
     shape_.tied =
         flag_or(config_, "tie_word_embeddings", flag_or(config_, "tie_embedding", ties_by_code()));
     shape_.kv_heads = first_or(config_, {"num_key_value_heads", "num_attention_groups"}, 1,
@@ -693,8 +694,9 @@ class LayerReader {
   /// Encoders that were made of decoders (EmbeddingGemma), whose windows are around each token.
   void read_directions() {
     const std::optional<JsonCursor> both = first_of(config_, {"use_bidirectional_attention"});
-    // Of some the word "vision": among an image's patches, which is left out.
-    if (!both || both->is_string() || !both->boolean()) return;
+    // Of some the word "vision": among an image's patches, which is left out. Dream fills words in.
+    const bool says = both && !both->is_string() && both->boolean();
+    if (!says && type_ != "Dream") return;
     for (KindShape& layer : layers_) layer.bidirectional = true;
   }
 

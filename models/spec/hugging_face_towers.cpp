@@ -203,6 +203,10 @@ std::optional<VisionPart> plain_tower(const JsonCursor& file, const JsonCursor& 
   const auto make = std::ranges::find_if(
       kMakes, [&](const TowerMake& one) { return type.starts_with(one.type); });
   if (make == kMakes.end()) return std::nullopt;
+  // Two towers, each under a name of its own (DeepSeek-OCR).
+  if (const auto several = vision.find("width"); several && several->is_object()) {
+    return std::nullopt;
+  }
   const TowerSizes& sizes = make->sizes;
   const int hidden = number_at(vision, {"hidden_size", "width"}, kMostWidth, sizes.hidden);
   const int layers = number_at(vision, {"num_hidden_layers", "layers"}, kMostLayers, sizes.layers);

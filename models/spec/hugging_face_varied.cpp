@@ -3,7 +3,8 @@
 // https://github.com/huggingface/transformers, modeling_openelm.py beside the weights of
 // https://huggingface.co/apple/OpenELM-3B, modeling_phi4flash.py beside those of
 // https://huggingface.co/microsoft/Phi-4-mini-flash-reasoning, modeling_rwkv5.py and
-// modeling_rwkv6.py beside those of https://huggingface.co/RWKV/v6-Finch-7B-HF, and
+// modeling_rwkv6.py beside those of https://huggingface.co/RWKV/v6-Finch-7B-HF, modeling_llada.py
+// beside those of https://huggingface.co/GSAI-ML/LLaDA-8B-Base, and
 // fla/models/rwkv7 in https://github.com/fla-org/flash-linear-attention.
 #include <algorithm>
 #include <array>
@@ -18,9 +19,9 @@
 namespace lockstep::hugging_face {
 namespace {
 
-constexpr std::array<std::string_view, 10> kVaried{
-    "gpt_neo", "openelm", "recurrent_gemma", "falcon_h1", "phi4flash",
-    "xlstm",   "rwkv",    "rwkv5",           "rwkv6",     "rwkv7",
+constexpr std::array<std::string_view, 12> kVaried{
+    "gpt_neo", "openelm", "recurrent_gemma", "falcon_h1", "phi4flash", "xlstm",
+    "rwkv",    "rwkv5",   "rwkv6",           "rwkv7",     "llada",     "hf_olmo",
 };
 
 MixerNumbers& mixer_numbers(TransformerShape& m, Mixer mixer) {
@@ -328,6 +329,44 @@ void read_xlstm(const JsonCursor& config, TransformerShape& m) {
   set_kinds(config, std::vector<KindShape>(static_cast<std::size_t>(m.layers), layer), m);
 }
 
+// --- OLMo's own files, and LLaDA's ---------------------------------------------------------------
+
+/// The first OLMo, whose files say both halves of a gated MLP and whose norms have no weights, and
+/// LLaDA, an encoder of the same keys that fills words in.
+void read_like_olmo(const JsonCursor& config, std::string_view type, TransformerShape& m) {
+  constexpr std::array<std::string_view, 2> kActivations{"silu", "swiglu"};
+  const bool fills = type == "llada";
+  m.layers = config.at("n_layers").integer(1, kMostLayers);
+  m.hidden = config.at("d_model").integer(1, kMostWidth / 64);
+  const JsonCursor heads = config.at("n_heads");
+  m.heads = heads.integer(1, kMostHeads);
+  const int usual = flag_or(config, "multi_query_attention", false) ? 1 : m.heads;
+  m.kv_heads = integer_or(config, "n_kv_heads", 1, kMostHeads, usual);
+  if (m.hidden % m.heads != 0 || m.heads % m.kv_heads != 0) {
+    heads.fail("a divisor of " + std::to_string(m.hidden) + " (d_model) and a multiple of " +
+               std::to_string(m.kv_heads) + " (n_kv_heads)");
+  }
+  m.head_dim = m.hidden / m.heads;
+  const int wide = integer_or(config, "mlp_hidden_size", 2, 2 * kMostWidth,
+                              m.hidden * integer_or(config, "mlp_ratio", 1, 64, 4));
+  // A product for the gate beside that for the rest, or one for both.
+  constexpr std::array<std::string_view, 2> kBlocks{"sequential", "llama"};
+  const bool apart = config.at("block_type").choice(kBlocks) == 1;
+  const bool gated = config.at("activation_type").choice(kActivations) == 1;
+  m.gated = apart || gated;
+  m.ffn = apart ? wide : gated ? wide / 2 : wide;
+  m.vocabulary = std::max(m.vocabulary, integer_or(config, "embedding_size", 1, kMostTokens, 1));
+  m.tied = flag_or(config, "weight_tying", true);
+  m.rotary = flag_or(config, "rope", false);
+  m.biases = flag_or(config, "include_bias", false);
+  m.bidirectional = fills;
+  m.learned_positions = !m.rotary && !flag_or(config, "alibi", false);
+  m.max_positions = integer_or(config, "max_sequence_length", 1, kMostTokens, 0);
+  if (!flag_or(config, "layer_norm_with_affine", true)) {
+    m.other_parameters = -(2.0 * m.layers + 1) * m.hidden;
+  }
+}
+
 // --- RWKV --------------------------------------------------------------------------------------
 
 constexpr int kLastGeneration = 7;
@@ -420,6 +459,7 @@ void read_varied(const JsonCursor& config, std::string_view type, TransformerSha
   if (type == "falcon_h1") return read_falcon_h1(config, m);
   if (type == "phi4flash") return read_sambay(config, m);
   if (type == "xlstm") return read_xlstm(config, m);
+  if (type == "llada" || type == "hf_olmo") return read_like_olmo(config, type, m);
   read_rwkv(config, type, m);
 }
 

@@ -403,10 +403,9 @@ TEST_CASE("read_hugging_face: encoders that do not fit are refused in one line")
         "config.json#/mlp_bias: found true; allowed: false: biases in one half of a layer are not "
         "known");
   std::string groups{encoder_text("albert-base-v2")};
-  groups.replace(groups.find("\"num_hidden_groups\": 1"), 22, "\"num_hidden_groups\": 2");
+  groups.replace(groups.find("\"num_hidden_groups\": 1"), 22, "\"num_hidden_groups\": 5");
   CHECK(complaint(groups) ==
-        "config.json#/num_hidden_groups: found 2; allowed: 1: several layers that take turns are "
-        "not known");
+        "config.json#/num_hidden_groups: found 5; allowed: a divisor of 12 (num_hidden_layers)");
   CHECK(complaint(R"({"model_type": "esm", "is_folding_model": true})") ==
         "config.json#/is_folding_model: found true; allowed: false: what folds a protein "
         "(ESMFold) is not known");
