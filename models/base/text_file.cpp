@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 constexpr int kPatienceMs = 1000;  // assumed: longer than a shell takes to start a writer
 
 std::string size_text(std::size_t bytes) {
-  constexpr std::size_t kMiB = std::size_t{1} << 20;
+  constexpr std::size_t kMiB = std::size_t{1} << 20, kGiB = kMiB << 10;
+  if (bytes > 0 && bytes % kGiB == 0) return std::to_string(bytes / kGiB) + " GiB";
   return bytes % kMiB == 0 ? std::to_string(bytes / kMiB) + " MiB"
                            : std::to_string(bytes) + " bytes";
 }

@@ -17,9 +17,11 @@
 #include "sim/scenario/queue_spec.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/serving_spec.hpp"
+#include "sim/scenario/shared_scenario.hpp"
 
 namespace lockstep {
 namespace {
@@ -52,6 +54,20 @@ std::optional<double> queue_measure(const ScenarioAnswer& answer) {
 std::optional<double> serving_measure(const ScenarioAnswer& answer) {
   return pace(answer.number("e2e_s.mean"));
 }
+/// Of the trainings, which alone have an MFU.
+std::optional<double> shared_measure(const ScenarioAnswer& answer) {
+  double logarithms = 0;
+  int trainings = 0;
+  for (const Json& job : answer.json()["jobs"]) {
+    if (!job.contains("mfu")) continue;
+    const auto step = job.find("step_s");
+    if (step == job.end() || !step->is_number() || !(step->get<double>() > 0)) return std::nullopt;
+    logarithms -= std::log(step->get<double>());
+    ++trainings;
+  }
+  if (trainings == 0) return std::nullopt;
+  return std::exp(logarithms / trainings);
+}
 
 constexpr std::array kAdviceGoals{
     AdviceGoal{.kind = AnswerKind::step,
@@ -66,6 +82,18 @@ constexpr std::array kAdviceGoals{
                .as_it_is = "goodput is",
                .shown = {"goodput", "step_s", "wall_s"},
                .measure = run_measure},
+    AdviceGoal{.kind = AnswerKind::rl,
+               .name = "tokens_per_s_per_gpu",
+               .words = "tokens/s per GPU",
+               .as_it_is = "an iteration takes",
+               .shown = {"step_s", "generation_s", "training_s"},
+               .measure = step_measure},
+    AdviceGoal{.kind = AnswerKind::jobs,
+               .name = "steps_per_s",
+               .words = "pace of trainings",
+               .as_it_is = "the worst slowdown is",
+               .shown = {"slowdown_max"},
+               .measure = shared_measure},
     AdviceGoal{.kind = AnswerKind::queue,
                .name = "jobs_per_completion_s",
                .words = "pace of the mean job",
@@ -107,8 +135,8 @@ ScenarioAnswer own_answer(const std::string& file, const std::string& text,
        .pointer = "",
        .found = goal != nullptr ? "an answer without " + std::string(goal->shown.front())
                                 : "a scenario with \"" + std::string(name_of(answer.kind())) + "\"",
-       .allowed = "what has a pace: a single step, weeks of them, a queue whose jobs "
-                  "end or a service",
+       .allowed = "what has a pace: a step, weeks of them, jobs whose steps are over, an "
+                  "iteration with \"rl\", a queue whose jobs end or a service",
        .nearest = {}});
 }
 
@@ -125,10 +153,10 @@ std::vector<StandardChange> changes_to_weeks(const ParsedScenario& parsed,
   const auto checkpoint = run ? run->find("checkpoint") : run;
   std::vector<StandardChange> out =
       run_changes(*file.run, checkpoint && checkpoint->json().is_array());
-  if (!file.job) return out;
-  for (StandardChange& change : standard_changes(*file.job, presets)) {
-    out.push_back(std::move(change));
-  }
+  std::vector<StandardChange> of_step;
+  if (file.rl) of_step = rl_changes(*file.rl, presets);
+  if (file.job) of_step = standard_changes(*file.job, presets);
+  for (StandardChange& change : of_step) out.push_back(std::move(change));
   return out;
 }
 
@@ -139,6 +167,12 @@ std::vector<StandardChange> changes_to(AnswerKind kind, const std::string& file,
   switch (kind) {
     case AnswerKind::run:
       return changes_to_weeks(parsed, presets, question);
+    case AnswerKind::rl:
+      return rl_changes(*read_scenario_file(parsed, presets, {.profiles = question.profiles}).rl,
+                        presets);
+    case AnswerKind::jobs:
+      return shared_changes(
+          *read_scenario_file(parsed, presets, {.profiles = question.profiles}).jobs, presets);
     case AnswerKind::queue:
       return queue_changes(*read_scenario_file(parsed, presets).queue, presets);
     case AnswerKind::serving:
@@ -176,7 +210,7 @@ double spread_of(const ScenarioAnswer& answer) {
 std::optional<double> gain_error(const StandardChange& change, const ScenarioAnswer& own,
                                  const ScenarioAnswer& other, const GainErrors& errors) {
   const std::optional<double> of_step = change.other_gpu ? errors.other_card : errors.same_card;
-  if (own.kind() == AnswerKind::step) return of_step;
+  if (own.kind() == AnswerKind::step) return of_step;  // pairs of others were never measured
   if (own.kind() != AnswerKind::run) return std::nullopt;
   const double spread = std::hypot(spread_of(own), spread_of(other));
   if (own.number("step_s") == other.number("step_s")) return spread;

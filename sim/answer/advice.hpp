@@ -1,5 +1,6 @@
-/// What would help most: standard changes to a scenario of a step, of weeks, of a queue of jobs or
-/// of a service, each made alone and simulated.
+/// What would help most: standard changes to a scenario of a step, of weeks, of an iteration of
+/// reinforcement learning, of several jobs, of a queue of jobs or of a service, each made alone and
+/// simulated.
 #pragma once
 
 #include <array>
@@ -20,8 +21,10 @@
 namespace lockstep {
 
 struct QueueSpec;
+struct RlScenario;
 struct RunSpec;
 struct ServingSpec;
+struct SharedScenario;
 
 /// A change that a person could make, as --set says it.
 struct StandardChange {
@@ -45,6 +48,14 @@ std::vector<StandardChange> queue_changes(const QueueSpec& queue, const PresetSt
 /// Of a service, at the same number of GPUs: widths, what a pass takes, formats of weights and
 /// cache, router, engine, the next card, NICs between two pools; and a replica more of each pool.
 std::vector<StandardChange> serving_changes(const ServingSpec& serving, const PresetStore& presets);
+/// Of an iteration of reinforcement learning, with as many responses: replicas, pools, engine and
+/// formats of what generates, updates of a rollout, and what a step of training leaves room for.
+std::vector<StandardChange> rl_changes(const RlScenario& scenario, const PresetStore& presets);
+/// Of several jobs on one fabric: nodes side by side, less of other traffic, failures routed around
+/// sooner, the fabric, NICs and card of all; of up to four trainings what their steps leave room
+/// for, each by itself.
+std::vector<StandardChange> shared_changes(const SharedScenario& scenario,
+                                           const PresetStore& presets);
 
 /// The slowest card of the same maker and form that is clearly faster and falls behind in nothing.
 std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& presets);
@@ -60,9 +71,11 @@ struct AdviceGoal {
   /// Nothing where an answer has no such number, as the mean over no jobs.
   std::optional<double> (*measure)(const ScenarioAnswer&);
 };
-/// Steps: tokens a second and GPU. Weeks: tokens trained an hour of a GPU that is held, spares
-/// included. Queues and services: 1 over the mean time of a job from submission to end, of a
-/// request from arrival to its last token.
+/// Steps and iterations of reinforcement learning: tokens a second and GPU. Weeks: tokens trained
+/// an hour of a GPU that is held, spares included. Several jobs: steps a second, the geometric mean
+/// of the trainings, as twice the pace of one is worth as much as that of another. Queues and
+/// services: 1 over the mean time of a job from submission to end, of a request from arrival to its
+/// last token.
 std::span<const AdviceGoal> advice_goals();
 
 /// A change, and what it does.

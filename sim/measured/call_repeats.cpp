@@ -25,8 +25,12 @@ std::string configuration(const ValidationPoint& point, double nic_gb_s) {
 
 double bytes_of(const ValidationPoint& point) { return std::stod(identity_of(point, "bytes")); }
 
-std::string size_text(const ValidationPoint& point) {
-  return fmt::format("{:.0f} MiB", bytes_of(point) / 1048576);
+/// "512 MiB", "4 GiB".
+std::string call_size(const ValidationPoint& point) {
+  constexpr double kMebi = 1048576, kGibi = 1024 * kMebi;
+  const double bytes = bytes_of(point);
+  return bytes >= kGibi ? fmt::format("{:.4g} GiB", bytes / kGibi)
+                        : fmt::format("{:.0f} MiB", bytes / kMebi);
 }
 
 std::string repeat_time(double us) { return duration_text(us / 1e6); }
@@ -44,7 +48,7 @@ std::string beside_text(const std::vector<ValidationPoint>& points, std::size_t 
   std::string out;
   const auto add = [&out](const ValidationPoint& point) {
     if (!out.empty()) out += " and ";
-    out += fmt::format("{} at {}", error_text(point.error), size_text(point));
+    out += fmt::format("{} at {}", error_text(point.error), call_size(point));
   };
   if (index > 0 && follows(points[index - 1], points[index])) add(points[index - 1]);
   if (index + 1 < points.size() && follows(points[index], points[index + 1])) {
@@ -133,9 +137,9 @@ std::string RepeatedCalls::spread_text(const std::string& where,
       100 * best.p90_abs);
 }
 
-std::vector<std::string> worst_calls(const std::vector<ValidationPoint>& points,
-                                     const RepeatedCalls& calls, std::size_t count,
-                                     bool (*member)(const ValidationPoint&)) {
+std::vector<WorstPoint> worst_calls(const std::vector<ValidationPoint>& points,
+                                    const RepeatedCalls& calls, std::size_t count,
+                                    bool (*member)(const ValidationPoint&)) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (member(points[i])) order.push_back(i);
@@ -144,16 +148,25 @@ std::vector<std::string> worst_calls(const std::vector<ValidationPoint>& points,
     return std::abs(points[a].error) > std::abs(points[b].error);
   });
   if (order.size() > count) order.resize(count);
-  std::vector<std::string> out;
+  std::vector<WorstPoint> out;
   for (const std::size_t i : order) {
-    const ValidationPoint& point = points[i];
-    out.push_back(fmt::format("{}: {}, {}, {} nodes, {}: {} predicted, {} measured; {}",
-                              error_text(point.error), identity_of(point, "system"),
-                              identity_of(point, "op"), identity_of(point, "nodes"),
-                              size_text(point), repeat_time(point.predicted),
-                              repeat_time(point.measured), reason(points, i, calls.of(i))));
+    const CallRepeats& call = calls.of(i);
+    out.push_back({.point = points[i],
+                   .repeats = call.times_us.size(),
+                   .logs = call.logs,
+                   .least = call.least_us(),
+                   .most = call.most_us(),
+                   .reason = reason(points, i, call)});
   }
   return out;
+}
+
+std::string worst_call_line(const WorstPoint& worst) {
+  const ValidationPoint& point = worst.point;
+  return fmt::format("{}: {}, {}, {} nodes, {}: {} predicted, {} measured; {}",
+                     error_text(point.error), identity_of(point, "system"),
+                     identity_of(point, "op"), identity_of(point, "nodes"), call_size(point),
+                     repeat_time(point.predicted), repeat_time(point.measured), worst.reason);
 }
 
 }  // namespace lockstep

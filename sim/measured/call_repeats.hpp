@@ -49,13 +49,14 @@ class RepeatedCalls {
   std::vector<std::string> call_of_point_;
 };
 
-/// The points that are furthest off, at most `count`, worst first, a line each: predicted and
-/// measured time, and what the data say of the reason. Where the repeats of its configuration
-/// differ by more than a fifth, that is it; else the errors of the same log at the sizes beside
-/// tell a law that is off from a size at which NCCL changes protocol. `points` are those that were
-/// added to `calls`, in that order.
-std::vector<std::string> worst_calls(const std::vector<ValidationPoint>& points,
-                                     const RepeatedCalls& calls, std::size_t count,
-                                     bool (*member)(const ValidationPoint&));
+/// The points that are furthest off, at most `count`, worst first, with what the data say of the
+/// reason. Where the repeats of its configuration differ by more than a fifth, that is it; else the
+/// errors of the same log at the sizes beside tell a law that is off from a size at which NCCL
+/// changes protocol. `points` are those that were added to `calls`, in that order.
+std::vector<WorstPoint> worst_calls(const std::vector<ValidationPoint>& points,
+                                    const RepeatedCalls& calls, std::size_t count,
+                                    bool (*member)(const ValidationPoint&));
+/// One of them as a line: predicted and measured time, and the reason.
+std::string worst_call_line(const WorstPoint& worst);
 
 }  // namespace lockstep

@@ -37,6 +37,15 @@ struct ValidationPoint {
   Identity details{};  ///< what JSON and CSV say besides; of the same keys at every point
 };
 
+/// A point that is far off, and what the data say of the reason.
+struct WorstPoint {
+  ValidationPoint point;
+  std::size_t repeats = 0;  ///< of its configuration, in all logs
+  std::size_t logs = 0;
+  double least = 0, most = 0;  ///< of these, in the table's unit
+  std::string reason;
+};
+
 /// Errors of a group of points.
 struct PointSummary {
   std::string group;  ///< "all", "H100 bf16", ...
@@ -54,6 +63,8 @@ struct PointTable {
   std::vector<std::string>
       skipped;  ///< why points of the file have no prediction, counted: "12 points: no fp4"
   std::vector<std::string> notes{};  ///< what else they say, a sentence each
+  /// Those that are furthest off, worst first, which the notes say too; JSON has them as members.
+  std::vector<WorstPoint> worst{};
   /// Points that are further off than the project promises, a line each.
   std::vector<std::string> missed{};
   bool fine = false;  ///< the table has nine digits of values, and errors to 0.0001 %

@@ -84,14 +84,11 @@ std::vector<PointSummary> summaries(const std::vector<ValidationPoint>& points,
 }
 
 /// What the summary does not say: how far repeats differ, and the points that are furthest off.
-std::vector<std::string> notes(const std::vector<ValidationPoint>& points,
-                               const RepeatedCalls& calls) {
-  if (std::ranges::none_of(points, is_large_across)) return {};
+std::vector<std::string> notes(const std::vector<WorstPoint>& worst, const RepeatedCalls& calls) {
+  if (worst.empty()) return {};
   std::vector<std::string> out{calls.spread_text("several nodes, 64 MB and more", is_large_across),
                                fmt::format("the {} points there that are furthest off:", kWorst)};
-  for (const std::string& line : worst_calls(points, calls, kWorst, is_large_across)) {
-    out.push_back("  " + line);
-  }
+  for (const WorstPoint& each : worst) out.push_back("  " + worst_call_line(each));
   return out;
 }
 
@@ -128,7 +125,8 @@ PointTable validate_collectives(const std::string& file, const PresetStore& pres
     table.skipped.push_back(fmt::format("{}: {}", counted(static_cast<double>(n), "point"), why));
   }
   table.summary = summaries(table.points, calls);
-  table.notes = notes(table.points, calls);
+  table.worst = worst_calls(table.points, calls, kWorst, is_large_across);
+  table.notes = notes(table.worst, calls);
   return table;
 }
 

@@ -33,10 +33,11 @@ constexpr double kUsualReserve = 0.05;  // assumed: of the nodes that train
 /// A part of a plan that is shaped like a scenario.
 Json scenario_part(const std::optional<JsonCursor>& from) {
   if (!from) return Json::object();
-  for (const char* key : {"training", "expect"}) {
-    if (const auto excess = from->find(key)) {
-      excess->fail("no such key: the plan's own \"training\" holds for all candidates");
-    }
+  if (const auto excess = from->find("training")) {
+    excess->fail("no such key: the plan's own \"training\" holds for all candidates");
+  }
+  if (const auto expect = from->find("expect")) {
+    expect->fail("no such key in a plan: \"limits\" say what its candidates keep");
   }
   for (const char* key : {"jobs", "rl"}) {
     if (const auto other = from->find(key)) other->fail("no such key: a plan is for one training");

@@ -123,7 +123,7 @@ class ServingCandidateReader {
     } catch (const MissingKeys& error) {
       if (error.problem().file != root_.file()) throw;
       std::vector<MissingKey> keys = error.keys();
-      for (MissingKey& key : keys) key.object = in_plan(key.object, !own_.contains(key.key));
+      for (MissingKey& key : keys) key.object = in_plan(key.object, lacks_in_shared(key));
       throw MissingKeys(root_.file(), std::move(keys));
     } catch (const InputError& error) {
       throw retold(error, [&](InputProblem& problem) {
@@ -140,6 +140,16 @@ class ServingCandidateReader {
   [[nodiscard]] bool is_shared(const std::string& pointer) const {
     const Json::json_pointer place(pointer);
     return !own_.contains(place) && shared_.contains(place);
+  }
+  /// Whether what lacks a key is said by all candidates together: the nearest object around it that
+  /// anything says is not the candidate's own.
+  [[nodiscard]] bool lacks_in_shared(const MissingKey& key) const {
+    if (key.object.empty()) return !own_.contains(key.key);
+    for (Json::json_pointer place(key.object); !place.empty(); place.pop_back()) {
+      if (own_.contains(place)) return false;
+      if (shared_.contains(place)) return true;
+    }
+    return true;
   }
   [[noreturn]] void refuse(const char* pointer, std::string found, std::string allowed) const {
     throw InputError({.file = root_.file(),

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "sim/measured/call_repeats.hpp"
 #include "sim/measured/nccl_series.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/source_tree.hpp"
@@ -173,6 +174,41 @@ TEST_CASE("validate_collectives: each of the worst has its repeats, or the sizes
         std::string::npos);
   CHECK(table.notes[2].find("busy") != std::string::npos);
   CHECK(all.rfind("quiet") > all.rfind("busy"));
+}
+
+TEST_CASE("validate --nccl: JSON has the worst points with their repeats and the reason") {
+  const PointTable table = two_logs();
+  const auto json = nlohmann::json::parse(points_json(table).str());
+  REQUIRE(json["worst"].size() == 3);
+  int of_two_logs = 0;
+  for (const auto& each : json["worst"]) {
+    if (each["logs"] != 2) continue;
+    ++of_two_logs;
+    CHECK(each["repeats"] == 4);
+    CHECK(each["repeat_least_us"] == 1000);
+    CHECK(each["repeat_most_us"] == 4000);
+    CHECK(each["reason"] == "4 repeats in 2 logs take 1.00 ms to 4.00 ms");
+  }
+  CHECK(of_two_logs == 2);
+  CHECK(std::abs(first["error"].get<double>()) >=
+        std::abs(json["worst"][1]["error"].get<double>()));
+  CHECK(table.notes[2] == "  " + worst_call_line(table.worst[0]));
+}
+
+TEST_CASE("worst_call_line: sizes from 1,024 MiB on are in GiB") {
+  const auto line_of = [](double bytes) {
+    return worst_call_line({.point = {.identity = {{"system", "s"},
+                                                   {"op", "all_reduce"},
+                                                   {"nodes", 2},
+                                                   {"bytes", IdentityValue::number(bytes)}},
+                                      .measured = 1,
+                                      .predicted = 2,
+                                      .error = 1},
+                            .reason = "measured once"});
+  };
+  CHECK(line_of(1073741823.0).find("2 nodes, 1024 MiB: ") != std::string::npos);
+  CHECK(line_of(512.0 * 1048576).find("2 nodes, 512 MiB: ") != std::string::npos);
+  CHECK(line_of(4096.0 * 1048576).find("2 nodes, 4 GiB: ") != std::string::npos);
 }
 
 /// Over several nodes from 64 MB on.

@@ -32,27 +32,39 @@ std::string error_cell(double error, const PointTable& table) {
   return text == "-0.0000 %" ? "+0.0000 %" : text;
 }
 
+Json point_json(const ValidationPoint& point, const PointTable& table) {
+  Json object = Json::object();
+  for (const auto& [key, value] : point.identity) {
+    object[key] = value.is_number ? Json::parse(value.text) : Json(value.text);
+  }
+  object[with_unit("measured", '_', table)] = twelve_digits(point.measured);
+  object[with_unit("predicted", '_', table)] = twelve_digits(point.predicted);
+  object["error"] = twelve_digits(point.error);
+  for (const auto& [key, value] : point.details) object[key] = value.text;
+  return object;
+}
+
 }  // namespace
 
 JsonText points_json(const PointTable& table) {
-  Json points = Json::array();
-  for (const ValidationPoint& point : table.points) {
-    Json object = Json::object();
-    for (const auto& [key, value] : point.identity) {
-      object[key] = value.is_number ? Json::parse(value.text) : Json(value.text);
-    }
-    object[with_unit("measured", '_', table)] = twelve_digits(point.measured);
-    object[with_unit("predicted", '_', table)] = twelve_digits(point.predicted);
-    object["error"] = twelve_digits(point.error);
-    for (const auto& [key, value] : point.details) object[key] = value.text;
-    points.push_back(std::move(object));
+  Json points = Json::array(), worst = Json::array();
+  for (const ValidationPoint& point : table.points) points.push_back(point_json(point, table));
+  for (const WorstPoint& each : table.worst) {
+    Json object = point_json(each.point, table);
+    object["repeats"] = each.repeats;
+    object["logs"] = each.logs;
+    object[with_unit("repeat_least", '_', table)] = twelve_digits(each.least);
+    object[with_unit("repeat_most", '_', table)] = twelve_digits(each.most);
+    object["reason"] = each.reason;
+    worst.push_back(std::move(object));
   }
   Json summary = Json::object();
   for (const PointSummary& group : table.summary) summary[group.group] = summary_json(group);
   summary["skipped"] = table.skipped;
   if (!table.notes.empty()) summary["notes"] = table.notes;
   if (!table.missed.empty()) summary["missed"] = table.missed;
-  const Json out{{"points", std::move(points)}, {"summary", std::move(summary)}};
+  Json out{{"points", std::move(points)}, {"summary", std::move(summary)}};
+  if (!table.worst.empty()) out["worst"] = std::move(worst);
   return JsonText(out, 1);
 }
 

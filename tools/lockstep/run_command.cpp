@@ -167,8 +167,9 @@ constexpr std::array kRunOptions{
                "Simulate some twenty standard changes, each alone, instead of the answer's table: "
                "which gain how much, with the interval of each gain where there is one, and why "
                "the others cannot be. Of a step, of weeks (with \"run\": failures and checkpoints "
-               "too), of a queue or of a service. Beside --explain-fabric with --report: a step's "
-               "page has both.",
+               "too), of an iteration of reinforcement learning, of several jobs on one fabric, of "
+               "a queue or of a service. Beside --explain-fabric with --report: a step's page has "
+               "both.",
                "--advise"},
     kAskModel,
     kAskNode,
@@ -295,8 +296,7 @@ constexpr std::string_view kOneStep = "of one step", kOneJob = "without \"jobs\"
                            kNoServing = "without \"serving\"",
                            kNoQueueOrServing = R"(without "queue" or "serving")",
                            kQueueOrServing = R"(with "queue" or "serving")",
-                           kQueueOnly = "with \"queue\"",
-                           kAdvised = R"(of one step, or with "run", "queue" or "serving")";
+                           kQueueOnly = "with \"queue\"";
 constexpr std::array kSpecialOptions{
     SpecialOption{"trace", kNotJobs, true, false, false, false, true, true},
     SpecialOption{"metrics", kQueueOrServing, false, false, false, false, true, true},
@@ -310,7 +310,7 @@ constexpr std::array kSpecialOptions{
     SpecialOption{"trajectories", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"optimise", kRunOnly, false, false, true, false, false, false},
     SpecialOption{"vary", "", true, true, true, true, true, true},
-    SpecialOption{"advise", kAdvised, true, false, true, false, true, true},
+    SpecialOption{"advise", "", true, true, true, true, true, true},
     SpecialOption{"scaling", kOneStep, true, false, false, false, false, false},
     SpecialOption{"jitter", kOneStep, true, false, false, false, false, false},
     SpecialOption{"explain-fabric", kOneStep, true, false, false, false, false, false},

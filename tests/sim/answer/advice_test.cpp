@@ -2,6 +2,7 @@
 #include "sim/answer/advice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -96,17 +97,6 @@ TEST_CASE("advice: what cannot be is refused with its reason, and nothing is in 
   CHECK(zero_bubble != advice.refused.end());
 }
 
-TEST_CASE("advice: several jobs on one fabric have no pace that it could raise") {
-  const std::string jobs = R"({"cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "fat_tree"},
-      "jobs": [{"name": "a", "nodes": [0, 1], "model": "llama3_8b",
-                "parallelism": {"tensor": 8},
-                "batch": {"sequences": 16, "micro": 1, "tokens": 2048}}]})";
-  CHECK_THROWS_WITH_AS(advice_of(jobs),
-                       "s.json: found a scenario with \"jobs\"; allowed: what has a pace: a single "
-                       "step, weeks of them, a queue whose jobs end or a service",
-                       InputError);
-}
-
 namespace {
 
 const std::string kWeeksOfSteps = R"({"model": "llama3_8b", "stack": "megatron_core",
@@ -195,6 +185,95 @@ TEST_CASE("advice: of a service, widths, passes, formats and the card are change
       advice.changes, [](const AdvisedChange& each) { return each.change.other_gpu; });
   REQUIRE(card != advice.changes.end());
   CHECK(card->gain > 0);
+}
+
+namespace {
+
+const std::string kJobsOnOneFabric = R"({"cluster": {"node": "dgx_h100", "nodes": 8,
+        "fabric": {"kind": "fat_tree", "routing": "spray", "levels": 2, "leaf_ports_down": 16,
+                   "leaf_oversubscription": 4}},
+    "steps": 1,
+    "jobs": [{"name": "even", "nodes": {"first": 0, "count": 2, "stride": 2}, "model": "llama3_8b",
+              "recompute": "full",
+              "parallelism": {"tensor": 4, "data": 4, "sharding": "zero1"},
+              "batch": {"sequences": 16, "micro": 1, "tokens": 4096}},
+             {"name": "odd", "nodes": {"first": 1, "count": 2, "stride": 2}, "model": "llama3_8b",
+              "recompute": "full",
+              "parallelism": {"tensor": 2, "data": 8, "sharding": "zero1"},
+              "batch": {"sequences": 16, "micro": 1, "tokens": 4096}}],
+    "background": [{"name": "copies", "from": [6], "to": [7], "size": "40 GB", "every": "2 s"}],
+    "events": [{"at": "10 ms", "fault": {"switch": "spine 0"}, "lasts": "2 s",
+                "reroute_after": "1 s"}]})";
+
+const std::string kAdvisedIteration = R"({"model": "llama3_8b",
+    "cluster": {"node": "dgx_h100", "nodes": 1},
+    "parallelism": {"tensor": 2, "data": 4, "sharding": "zero1"},
+    "batch": {"sequences": 64, "micro": 1, "tokens": 2048},
+    "rl": {"algorithm": "grpo", "prompts": 16, "generations": 8, "updates": 2,
+           "prompt_tokens": 100, "responses": {"mean": 500, "most": 1500},
+           "generation": {"nodes": 1, "tensor": 2, "engine": {"preset": "vllm",
+                                                              "memory_fraction": 0.8}}}})";
+
+double pace_of_trainings(const ScenarioAnswer& answer) {
+  return 1 /
+         std::sqrt(answer.number("jobs.0.step_s").value() * answer.number("jobs.1.step_s").value());
+}
+
+}  // namespace
+
+TEST_CASE("advice: of several jobs, nodes, traffic, failures, fabric and each step are changed") {
+  holds_by_hand(kJobsOnOneFabric, pace_of_trainings,
+                {"each job on nodes side by side", "copies every 2.00 s -> 4.00 s",
+                 "half of the bytes of copies", "no other traffic", "no failures",
+                 "event 0 routed around after 1.00 s -> 500 ms", "leaf_oversubscription 4 -> 1",
+                 "NICs of twice the bandwidth", "even: tensor-parallel width 4 -> 2",
+                 "odd: tensor-parallel width 2 -> 4"});
+  const Advice advice = advice_of(kJobsOnOneFabric);
+  CHECK(advice.goal->name == "steps_per_s");
+  const AdvisedChange* const packed = find(advice, "each job on nodes side by side");
+  REQUIRE(packed != nullptr);
+  CHECK(packed->change.sets ==
+        std::vector<std::string>{R"(jobs.0.nodes={"first":0,"count":2,"stride":1})",
+                                 R"(jobs.1.nodes={"first":2,"count":2,"stride":1})",
+                                 "background.0.from=[6]", "background.0.to=[7]"});
+  const auto doubled = [](const StandardChange& change) {
+    return change.words.find("sequences of a step") != std::string::npos;
+  };
+  for (const AdvisedChange& each : advice.changes) CHECK_FALSE(doubled(each.change));
+}
+
+TEST_CASE("advice: of more jobs than four, what they share is changed and no step of its own") {
+  nlohmann::ordered_json many = nlohmann::ordered_json::parse(kJobsOnOneFabric);
+  many.erase("events");
+  nlohmann::ordered_json job = many["jobs"][0];
+  for (int j = 0; j < 5; ++j) {
+    job["name"] = "job " + std::to_string(j);
+    job["nodes"] = {j};
+    job["parallelism"] = {{"tensor", 8}};
+    many["jobs"][static_cast<std::size_t>(j)] = job;
+  }
+  const Advice advice = advice_of(many.dump());
+  CHECK(find(advice, "no other traffic") != nullptr);
+  for (const AdvisedChange& each : advice.changes) {
+    CHECK_FALSE(each.change.words.starts_with("job "));
+  }
+}
+
+TEST_CASE("advice: of an iteration of reinforcement learning, both pools are changed") {
+  holds_by_hand(
+      kAdvisedIteration,
+      [](const ScenarioAnswer& a) { return a.number("tokens_per_s_per_gpu").value(); },
+      {"GPUs of a replica 2 -> 4", "GPUs of a replica 2 -> 1", "nodes that generate 1 -> 2",
+       "schedule synchronous -> one_step_off", "engine vllm -> sglang", "cache bf16 -> fp8",
+       "updates of a rollout 2 -> 1", "updates of a rollout 2 -> 4", "micro batch 1 -> 2",
+       "log-probabilities of the engine, not computed anew"});
+  const Advice advice = advice_of(kAdvisedIteration);
+  CHECK(advice.goal->as_it_is == "an iteration takes");
+  const AdvisedChange* const change = find(advice, "engine vllm -> sglang");
+  REQUIRE(change != nullptr);
+  const ScenarioAnswer answer =
+      answer_text("s.json", kAdvisedIteration, presets(), {.set = change->change.sets});
+  CHECK(answer.json()["scenario"]["rl"]["generation"]["engine"]["memory_fraction"] == 0.8);
 }
 
 TEST_CASE("advice: a card is followed by the next of its maker that falls behind in nothing") {

@@ -589,6 +589,9 @@ TEST_CASE("serving plan: mistakes are told at their place in the plan") {
                "(\"router\"?); allowed: ");
   refuses_plan("/prefer", "mony", "Did you mean \"money\"?");
   refuses_plan("/candidates/0/scenario/price/usd_per_gpu_hour", nullptr, "usd_per_gpu_hour");
+  refuses_plan("/candidates/0/scenario/price", Json::object(),
+               "plan.json#/candidates/0/scenario/price: found an object without "
+               "\"usd_per_gpu_hour\"");
   refuses_plan("/failures", {{"repair", "1 d"}}, "gpu_mean_time");
   refuses_plan("/map/rate", Json::array(), "at least one value");
   refuses_plan("/search", {{"tensors", {1}}}, "tensor");

@@ -583,6 +583,9 @@ TEST_CASE("lockstep plan: a mistake is told at its place in the plan") {
       {{"/scenario/run/seed", 3},
        "plan.json#/scenario/run/seed: found 3; allowed: no such key: the plan's own \"seed\" is "
        "that of all candidates"},
+      {{"/scenario/expect", {{"mfu", 0.4}}},
+       "plan.json#/scenario/expect: found an object; allowed: no such key in a plan: \"limits\" "
+       "say what its candidates keep"},
       {{"/uncertain", {{"price", {{"low", 2}, {"high", 1}}}}},
        "plan.json#/uncertain/price/high: found 1; allowed: at least \"low\", 2"},
       {{"/training/flops", 1e20},
