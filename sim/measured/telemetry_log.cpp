@@ -13,13 +13,15 @@
 #include "models/base/input_error.hpp"
 #include "models/base/letter_case.hpp"
 #include "models/base/trimmed.hpp"
+#include "sim/measured/telemetry_rows.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr std::string_view kTelemetryForms =
     "a log of nvidia-smi --query-gpu with its header, of nvidia-smi dmon, dcgmi dmon or amd-smi "
-    "monitor, or CSV of amd-smi, rocm-smi or fields of DCGM, with power or clock in it";
+    "monitor, what nvidia-smi -q prints, CSV of amd-smi, rocm-smi or fields of DCGM, JSON of "
+    "amd-smi, or metrics of an exporter of Prometheus, with power or clock in it";
 
 enum class LogColumn : std::uint8_t {
   other,
@@ -269,11 +271,13 @@ class TelemetryReader {
   std::map<std::pair<std::ptrdiff_t, std::string>, std::size_t> at_time_;
 };
 
+/// Words between blanks; `dmon --format csv` has a comma behind each.
 std::vector<std::string> log_words(std::string_view line) {
   std::vector<std::string> out;
   while (!(line = trimmed(line)).empty()) {
-    const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
-    out.emplace_back(line.substr(0, end));
+    const std::size_t end = std::min(line.find_first_of(" \t,"), line.size());
+    if (end > 0) out.emplace_back(line.substr(0, end));
+    if (end < line.size() && line[end] == ',') line.remove_prefix(1);
     line.remove_prefix(end);
   }
   return out;
@@ -381,12 +385,34 @@ TelemetryLog read_telemetry_csv(const std::string& file, std::string_view text) 
   return reader->take();
 }
 
+TelemetryLog read_telemetry_rows(const std::string& file, const std::vector<TelemetryRow>& rows) {
+  const std::vector<std::string> heading{"time", "host", "gpu", "field", "value", "gpu_name"};
+  TelemetryReader reader(heading);
+  bool tells = false;
+  for (const TelemetryRow& row : rows) {
+    const LogColumn column = log_column(row.field);
+    if (column == LogColumn::other) continue;
+    const bool counts = column == LogColumn::power || column == LogColumn::instant_power ||
+                        column == LogColumn::clock || column == LogColumn::graphics_clock;
+    tells = tells || counts;
+    reader.add(std::vector{row.time, row.host, row.gpu, row.field, row.value, row.device});
+  }
+  if (!tells) refuse_telemetry(file, "no metric of power or clock");
+  return reader.take();
+}
+
 }  // namespace
 
 TelemetryLog read_telemetry(const std::string& file, std::string_view text) {
   const bool dmon =
       text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size())).starts_with('#');
-  TelemetryLog out = dmon                   ? read_dmon(file, text)
+  const bool json = is_telemetry_json(text);
+  TelemetryLog out = json ? read_telemetry_rows(file, telemetry_rows_of_json(file, text))
+                     : is_telemetry_exposition(text)
+                         ? read_telemetry_rows(file, telemetry_rows_of_exposition(text))
+                     : is_nvidia_query(text)
+                         ? read_telemetry_rows(file, telemetry_rows_of_nvidia_query(text))
+                     : dmon                 ? read_dmon(file, text)
                      : is_amd_monitor(text) ? read_amd_monitor(file, text)
                                             : read_telemetry_csv(file, text);
   if (out.gpus.empty()) refuse_telemetry(file, "no sample of power or clock");

@@ -29,9 +29,14 @@ struct TelemetryLog {
 
 /// Reads a log of one of these, told by its first line of column names:
 /// - `nvidia-smi --query-gpu=... --format=csv -l 1`, with or without units, with its header;
-/// - `nvidia-smi dmon` and `dcgmi dmon -e 155,100,203`, whose headers begin with '#';
+/// - `nvidia-smi dmon` (with `--format csv` too) and `dcgmi dmon -e 155,100,203`, whose headers
+///   begin with '#';
 /// - `amd-smi monitor -p -u -w 1`, as a table or with `--csv`; CSV of `amd-smi metric` and of
 ///   `rocm-smi --showpower --showuse --showclocks --csv`, repeated;
+/// - JSON of `amd-smi metric` and `amd-smi monitor`, one look or several behind each other; what
+///   `nvidia-smi -q` prints, once or again and again;
+/// - metrics as dcgm-exporter, AMD's device metrics exporter and nvidia_gpu_exporter write them for
+///   Prometheus, one scrape or several, and JSON of Prometheus' queries;
 /// - CSV with a column for each of DCGM's fields (DCGM_FI_DEV_POWER_USAGE, ...), or a row for each
 ///   value (columns of time, field, GPU and value), as stores of dcgm-exporter's metrics write it.
 /// Cells such as "[N/A]" have no value; a last line that was cut is left out. Throws InputError for

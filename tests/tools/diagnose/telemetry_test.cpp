@@ -125,7 +125,49 @@ TEST_CASE("telemetry: every monitor's log of the same readings is the same") {
       "gpu,gfx_activity,umc_activity,socket_power,gfx_0_clk,gfx_0_min_clk\n0,99,1,512,1755,132\n",
       "device,Current Socket Graphics Package Power (W),mclk clock speed:,sclk clock speed:,"
       "GPU use (%)\ncard0,187.5,(900Mhz),(1980Mhz),98\ncard1,N/A,(900Mhz),(1755Mhz),97\n"
-      "card0,512,(900Mhz),(1755Mhz),99\n"};
+      "card0,512,(900Mhz),(1755Mhz),99\n",
+      // dmon as CSV; amd-smi's JSON, look behind look and in one list; metrics of an exporter,
+      // scraped twice, and what a query of Prometheus answers.
+      "#gpu, pwr, gtemp, sm, pclk\n#Idx, W, C, %, MHz\n0, 187.5, 40, 98, 1980\n"
+      "1, -, 41, 97, 1755\n0, 512, 40, 99, 1755\n",
+      R"([{"gpu": 0, "usage": {"gfx_activity": {"value": 98, "unit": "%"}},
+           "power": {"socket_power": {"value": 187.5, "unit": "W"}, "gfx_voltage": "N/A"},
+           "clock": {"gfx_0": {"clk": {"value": 1980, "unit": "MHz"}, "clk_locked": "DISABLED"},
+                     "mem_0": {"clk": {"value": 900, "unit": "MHz"}}}},
+          {"gpu": 1, "power": {"socket_power": "N/A"},
+           "clock": {"gfx_0": {"clk": {"value": 1755, "unit": "MHz"}}}}]
+         {"gpu_data": [{"gpu": 0, "usage": {"gfx_activity": {"value": 99, "unit": "%"}},
+           "power": {"socket_power": {"value": 512, "unit": "W"}},
+           "clock": {"gfx_0": {"clk": {"value": 1755, "unit": "MHz"}}}}]})",
+      R"([{"timestamp": 1, "gpu": 0, "power_usage": {"value": 187.5, "unit": "W"}, "gfx": 98,
+           "gfx_clk": {"value": 1980, "unit": "MHz"}},
+          {"timestamp": 1, "gpu": 1, "power_usage": "N/A", "gfx": 97, "gfx_clk": 1755},
+          {"timestamp": 2, "gpu": 0, "power_usage": 512, "gfx": 99, "gfx_clk": 1755}])",
+      "# HELP DCGM_FI_DEV_SM_CLOCK SM clock frequency (in MHz).\n"
+      "# TYPE DCGM_FI_DEV_SM_CLOCK gauge\n"
+      "DCGM_FI_DEV_SM_CLOCK{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\"} 1980\n"
+      "DCGM_FI_DEV_SM_CLOCK{gpu=\"1\",UUID=\"GPU-b\",device=\"nvidia1\"} 1755\n"
+      "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\"} 187.5\n"
+      "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\"} 98\n"
+      "DCGM_FI_DEV_SM_CLOCK{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\"} 1755\n"
+      "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\"} 512\n"
+      "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"GPU-a\",device=\"nvidia0\"} 99\n",
+      "gpu_package_power{gpu_id=\"0\"} 187.5\n"
+      "gpu_clock{clock_type=\"GPU_CLOCK_TYPE_SYSTEM\",gpu_id=\"0\"} 1980\n"
+      "gpu_clock{clock_type=\"GPU_CLOCK_TYPE_MEMORY\",gpu_id=\"0\"} 900\n"
+      "gpu_clock{clock_type=\"GPU_CLOCK_TYPE_SYSTEM\",gpu_id=\"1\"} 1755\n"
+      "gpu_package_power{gpu_id=\"0\"} 512\ngpu_gfx_activity{gpu_id=\"0\"} 98\n"
+      "gpu_clock{clock_type=\"GPU_CLOCK_TYPE_SYSTEM\",gpu_id=\"0\"} 1755\n"
+      "gpu_gfx_activity{gpu_id=\"0\"} 99\n",
+      R"({"status": "success", "data": {"resultType": "matrix", "result": [
+          {"metric": {"__name__": "nvidia_smi_power_draw_watts", "gpu": "0"},
+           "values": [[1, "187.5"], [2, "512"]]},
+          {"metric": {"__name__": "nvidia_smi_clocks_current_sm_clock_hz", "gpu": "0"},
+           "values": [[1, "1980000000"], [2, "1755000000"]]},
+          {"metric": {"__name__": "nvidia_smi_utilization_gpu_ratio", "gpu": "0"},
+           "values": [[1, "0.98"], [2, "0.99"]]},
+          {"metric": {"__name__": "nvidia_smi_clocks_current_sm_clock_hz", "gpu": "1"},
+           "value": [2, "1755000000"]}]}})"};
   for (std::size_t i = 0; i < logs.size(); ++i) {
     CAPTURE(i);
     const TelemetryLog log = read_telemetry("log", logs[i]);
@@ -178,11 +220,38 @@ TEST_CASE("telemetry: rows of one time that no column tells apart are refused") 
   CHECK(rows.gpus.front().samples[1].clock_mhz == 1600.0);
 }
 
+TEST_CASE("telemetry: of nvidia-smi -q power, clock and busy share of each GPU, look by look") {
+  const std::string gpu =
+      "GPU 00000000:19:00.0\n"
+      "    Product Name                          : NVIDIA H100 80GB HBM3\n"
+      "    Utilization\n        GPU                               : 98 %\n"
+      "    GPU Power Readings\n        Average Power Draw                : 640.12 W\n"
+      "        Instantaneous Power Draw          : 655.00 W\n"
+      "        Current Power Limit               : 700.00 W\n"
+      "    Module Power Readings\n        Average Power Draw                : 900.00 W\n"
+      "    Clocks\n        Graphics                          : 1980 MHz\n"
+      "        SM                                : 1755 MHz\n"
+      "    Max Clocks\n        SM                                : 1980 MHz\n";
+  const std::string head = "==============NVSMI LOG==============\n\nAttached GPUs  : 1\n";
+  const TelemetryLog log = read_telemetry("q.txt", head + gpu + head + gpu);
+  REQUIRE(log.gpus.size() == 1);
+  CHECK(log.gpus[0].name == "GPU 00000000:19:00.0");
+  CHECK(log.device == "NVIDIA H100 80GB HBM3");
+  REQUIRE(log.gpus[0].samples.size() == 2);
+  CHECK(log.gpus[0].samples[1].power_w == 640.12);
+  CHECK(log.gpus[0].samples[1].clock_mhz == 1755);
+  CHECK(log.gpus[0].samples[1].utilisation.value() == near(0.98));
+  CHECK(log.max_clock_mhz == 1980);
+  CHECK_FALSE(log.instant);
+}
+
 TEST_CASE("telemetry: what is no log is one line") {
   for (const char* const text :
-       {"", "hello", "a,b\n1,2\n", "{\"a\": 1}\n", "# gpu fb\n0 5\n", "#\n",
-        "index, power.draw [W]\n0, [N/A]\n", "index, power.draw [W]\n0, 5 W, 7\n",
-        "index, power.draw [W]\n0, \"5\n"}) {
+       {"", "hello", "a,b\n1,2\n", "{\"a\": 1}\n", "[", "[{\"gpu\": 0}]", "[1]",
+        R"({"data": {"result": [{"metric": {}, "values": "x"}]}})",
+        "DCGM_FI_DEV_FB_USED{gpu=\"0\"} 5\n", "DCGM_FI_DEV_POWER_USAGE{gpu=\n",
+        "==NVSMI LOG==\nGPU 0\n", "# gpu fb\n0 5\n", "#\n", "index, power.draw [W]\n0, [N/A]\n",
+        "index, power.draw [W]\n0, 5 W, 7\n", "index, power.draw [W]\n0, \"5\n"}) {
     CAPTURE(text);
     const std::string line = telemetry_mistake(text);
     CHECK(line.starts_with("log"));

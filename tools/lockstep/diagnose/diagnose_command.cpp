@@ -34,7 +34,8 @@ constexpr std::array kDiagnoseOptions{
     OptionSpec{
         "telemetry", 0, "FILE", true,
         "What a monitor logged of the GPUs during the job (nvidia-smi --query-gpu as CSV, "
-        "dmon of nvidia-smi or dcgmi, CSV of DCGM's fields, amd-smi monitor, CSV of rocm-smi; "
+        "-q or dmon of it, dmon of dcgmi, CSV of DCGM's fields, amd-smi monitor or metric, CSV of "
+        "rocm-smi, metrics of dcgm-exporter as Prometheus has them; "
         "plain or .gz): power and clock beside the prediction, and the GPU that is slow or "
         "throttled. Of several files each is another node's.",
         "--telemetry gpus.csv", PathUse::reads},
