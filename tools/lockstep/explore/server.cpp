@@ -1,128 +1,178 @@
 #include "tools/lockstep/explore/server.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cctype>
 #include <chrono>
+#include <cstdint>
+#include <exception>
 #include <fmt/format.h>
-#include <httplib.h>
+#include <memory>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+
 #include "tools/console/options.hpp"
+#include "tools/lockstep/explore/address.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr int kThreads = 8;
-constexpr std::size_t kMostBody = 1;  // byte; no request has one
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::beast::error_code;
+using namespace std::chrono_literals;
 
-/// What keeps a page from being framed, sniffed, stored or told about.
-httplib::Headers reply_headers() {
-  return {{"Cache-Control", "no-store"},
-          {"Content-Security-Policy",
-           "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src "
-           "data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
-           "'none'"},
-          {"Cross-Origin-Opener-Policy", "same-origin"},
-          {"Cross-Origin-Resource-Policy", "same-origin"},
-          {"Referrer-Policy", "no-referrer"},
-          {"X-Content-Type-Options", "nosniff"}};
-}
+constexpr std::size_t kThreads = 8;
+constexpr std::uint32_t kMostHead = 8192;  // bytes
+constexpr auto kReadTime = 2s, kWriteTime = 30s, kLinger = 1s;
 
-DoorRequest door_request(const httplib::Request& from) {
-  DoorRequest request{.method = from.method, .path = from.path};
-  for (const auto& [name, value] : from.headers) {
-    std::string small = name;
+std::string text_of(boost::beast::string_view view) { return {view.data(), view.size()}; }
+
+using Request = http::request<http::empty_body>;
+using Reply = http::response<http::string_body>;
+
+DoorRequest door_request(const Request& from) {
+  const std::string address = text_of(from.target());
+  DoorRequest request{.method = text_of(from.method_string()), .path = decoded_path(address)};
+  for (const auto& field : from) {
+    std::string small = text_of(field.name_string());
     std::ranges::transform(small, small.begin(),
                            [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    // What the library adds about the connection is not what was sent.
-    if (small.starts_with("remote_") || small.starts_with("local_")) continue;
-    request.headers.emplace_back(std::move(small), value);
+    request.headers.emplace_back(std::move(small), text_of(field.value()));
   }
-  for (const auto& [name, value] : from.params) request.query.emplace_back(name, value);
+  if (const std::size_t mark = address.find('?'); mark != std::string::npos) {
+    request.query = decoded_query(std::string_view(address).substr(mark + 1));
+  }
   return request;
 }
 
-void send(DoorReply reply, httplib::Response& to) {
-  constexpr int kMethodNotAllowed = 405;
-  to.status = reply.status;
-  if (reply.status == kMethodNotAllowed) to.set_header("Allow", "GET");
-  if (reply.type.empty()) return;
-  if (!reply.saved_as.empty()) {
-    to.set_header("Content-Disposition",
-                  fmt::format("attachment; filename=\"{}\"", reply.saved_as));
+/// What keeps a page from being framed, sniffed, stored or told about, around what the door says.
+Reply reply_of(DoorReply from) {
+  Reply reply{static_cast<http::status>(from.status), 11};
+  reply.set(http::field::cache_control, "no-store");
+  reply.set("Content-Security-Policy",
+            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src "
+            "data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors "
+            "'none'");
+  reply.set("Cross-Origin-Opener-Policy", "same-origin");
+  reply.set("Cross-Origin-Resource-Policy", "same-origin");
+  reply.set("Referrer-Policy", "no-referrer");
+  reply.set("X-Content-Type-Options", "nosniff");
+  if (reply.result() == http::status::method_not_allowed) reply.set(http::field::allow, "GET");
+  if (!from.type.empty()) reply.set(http::field::content_type, from.type);
+  if (!from.saved_as.empty()) {
+    reply.set(http::field::content_disposition,
+              fmt::format("attachment; filename=\"{}\"", from.saved_as));
   }
-  // By a provider, which is sent as it is: to compress for this machine itself takes longer.
-  const std::size_t size = reply.body.size();
-  to.set_content_provider(size, reply.type,
-                          [body = std::move(reply.body)](std::size_t offset, std::size_t length,
-                                                         httplib::DataSink& sink) {
-                            return sink.write(body.data() + offset, length);
-                          });
+  reply.body() = std::move(from.body);
+  reply.keep_alive(false);
+  reply.prepare_payload();
+  return reply;
 }
 
-void configure(httplib::Server& server) {
-  using namespace std::chrono_literals;
-  server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  // Not the library's own, which lets two programs share a port.
-  server.set_socket_options([](socket_t socket) {
-    const int yes = 1;
-    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+/// One connection: a request, of which the head alone is read, and its reply.
+class Exchange : public std::enable_shared_from_this<Exchange> {
+ public:
+  Exchange(tcp::socket socket, const Door& door) : stream_(std::move(socket)), door_(door) {
+    head_.header_limit(kMostHead);
+    head_.body_limit(boost::none);  // the door turns away whoever announces one
+  }
+
+  void start() {
+    stream_.expires_after(kReadTime);
+    http::async_read_header(
+        stream_, received_, head_,
+        [self = shared_from_this()](error_code error, std::size_t) { self->answer(error); });
+  }
+
+ private:
+  void answer(error_code error) {
+    if (error && error.category() != make_error_code(http::error::bad_method).category()) return;
+    if (error == http::error::end_of_stream) return;
+    DoorReply reply{.status = error == http::error::header_limit ? 431 : 400};
+    try {
+      if (!error) reply = door_.reply(door_request(head_.get()));
+    } catch (const std::exception&) {
+      reply = {.status = 500};
+    }
+    reply_ = reply_of(std::move(reply));
+    stream_.expires_after(kWriteTime);
+    http::async_write(stream_, reply_, [self = shared_from_this()](error_code failed, std::size_t) {
+      self->end(failed);
+    });
+  }
+
+  /// Whoever still writes when a connection is closed may never read the reply.
+  void end(error_code error) {
+    if (!error) stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+    stream_.expires_after(kLinger);
+    if (!error) discard();
+  }
+  void discard() {
+    stream_.async_read_some(asio::buffer(discarded_),
+                            [self = shared_from_this()](error_code error, std::size_t) {
+                              if (!error) self->discard();
+                            });
+  }
+
+  boost::beast::tcp_stream stream_;
+  const Door& door_;
+  boost::beast::flat_buffer received_;
+  http::request_parser<http::empty_body> head_;
+  Reply reply_;
+  std::array<char, 4096> discarded_{};
+};
+
+/// Takes one connection after the other.
+void take_next(tcp::acceptor& acceptor, asio::thread_pool& threads, const Door& door) {
+  acceptor.async_accept(asio::make_strand(threads), [&](error_code error, tcp::socket socket) {
+    if (error == asio::error::operation_aborted) return;
+    if (!error) {
+      error_code ignored;
+      socket.set_option(tcp::no_delay(true), ignored);
+      std::make_shared<Exchange>(std::move(socket), door)->start();
+    }
+    take_next(acceptor, threads, door);
   });
-  server.set_tcp_nodelay(true);
-  server.set_keep_alive_max_count(1);
-  server.set_keep_alive_timeout(1);
-  server.set_read_timeout(2s);
-  server.set_write_timeout(5s);
-  server.set_payload_max_length(kMostBody);
-  server.set_default_headers(reply_headers());
-  // Any other return than 100 or 417 is the whole reply; those two are followed by another.
-  server.set_expect_100_continue_handler([](const httplib::Request&, httplib::Response& reply) {
-    constexpr int kExpectationFailed = 417;
-    reply.status = kExpectationFailed;
-    return 0;
-  });
-  server.set_exception_handler([](const httplib::Request&, httplib::Response& reply,
-                                  const std::exception_ptr&) { reply.status = 500; });
 }
 
 }  // namespace
 
 struct ExploreServer::Sockets {
-  httplib::Server server{};
+  asio::thread_pool threads{kThreads};
+  tcp::acceptor acceptor{threads};
 };
 
 ExploreServer::ExploreServer(int port) : sockets_(std::make_unique<Sockets>()) {
-  httplib::Server& server = sockets_->server;
-  configure(server);
-  const std::string here = "127.0.0.1";
-  port_ = port == 0 ? server.bind_to_any_port(here) : server.bind_to_port(here, port) ? port : -1;
-  if (port_ <= 0) {
+  tcp::acceptor& acceptor = sockets_->acceptor;
+  error_code error;
+  acceptor.open(tcp::v4(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  const tcp::endpoint here(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port));
+  if (!error) acceptor.bind(here, error);
+  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+  if (error) {
     throw UsageError(fmt::format(
         "--port: found {}, which is taken; allowed: a free port, or none for any", port));
   }
+  port_ = acceptor.local_endpoint().port();
 }
 
 ExploreServer::~ExploreServer() = default;
 
 void ExploreServer::run(const Door& door, const std::function<bool()>& stopped) {
-  httplib::Server& server = sockets_->server;
-  // Before the library looks for files or reads a body: neither is ever wanted.
-  server.set_pre_routing_handler([&door](const httplib::Request& request, httplib::Response& to) {
-    send(door.reply(door_request(request)), to);
-    return httplib::Server::HandlerResponse::Handled;
-  });
-  std::atomic<bool> done = false;
-  std::thread watch([&] {
-    using namespace std::chrono_literals;
-    while (!done && !stopped()) std::this_thread::sleep_for(100ms);
-    // It stops only what listens already.
-    for (; !done; std::this_thread::sleep_for(10ms)) server.stop();
-  });
-  server.listen_after_bind();
-  done = true;
-  watch.join();
+  take_next(sockets_->acceptor, sockets_->threads, door);
+  while (!stopped()) std::this_thread::sleep_for(100ms);
+  sockets_->threads.stop();
+  sockets_->threads.join();
 }
 
 }  // namespace lockstep

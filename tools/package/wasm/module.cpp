@@ -13,6 +13,7 @@
 #include "tools/console/failure.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/written.hpp"
+#include "tools/lockstep/explore/address.hpp"
 #include "tools/lockstep/explore/explorer.hpp"
 
 namespace lockstep {
@@ -36,37 +37,8 @@ std::string& answer() {
   return last;
 }
 
-/// "a=1&b=2" with percent signs decoded, as the page's address has it.
-std::vector<std::pair<std::string, std::string>> pairs_of(std::string_view query) {
-  std::vector<std::pair<std::string, std::string>> out;
-  std::string key, value;
-  std::string* at = &key;
-  const auto end_pair = [&] {
-    if (!key.empty()) out.emplace_back(std::move(key), std::move(value));
-    key.clear();
-    value.clear();
-    at = &key;
-  };
-  for (std::size_t i = 0; i < query.size(); ++i) {
-    const char c = query[i];
-    if (c == '&') {
-      end_pair();
-    } else if (c == '=' && at == &key) {
-      at = &value;
-    } else if (c == '%' && i + 2 < query.size()) {
-      *at +=
-          static_cast<char>(std::strtol(std::string(query.substr(i + 1, 2)).c_str(), nullptr, 16));
-      i += 2;
-    } else {
-      *at += c == '+' ? ' ' : c;
-    }
-  }
-  end_pair();
-  return out;
-}
-
 std::string answered(std::string_view what, std::string_view query) {
-  std::vector<std::pair<std::string, std::string>> said = pairs_of(query);
+  std::vector<std::pair<std::string, std::string>> said = decoded_query(query);
   std::string field;
   if (what == "explain") {
     std::erase_if(said, [&](const auto& each) {
