@@ -169,7 +169,7 @@ bool ScenarioAnswer::keeps(const std::string& bound) const {
                       .nearest = std::move(nearest)});
   };
   const std::optional<Assertion> assertion = try_assertion(bound);
-  if (!assertion) fail(std::string(assertion_form()), {});
+  if (!assertion) fail(assertion_form(bound), {});
   const std::optional<AssertedNumber> number = held_against(*assertion, *json_);
   if (!number) {
     const std::vector<std::string> names = number_fields(*json_);

@@ -5,13 +5,17 @@
 #include <cmath>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <span>
 #include <string_view>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/base/quantity.hpp"
 #include "models/base/trimmed.hpp"
+#include "sim/answer/fields.hpp"
 
 namespace lockstep {
 namespace {
@@ -54,16 +58,95 @@ const nlohmann::ordered_json* step_into(const nlohmann::ordered_json& from,
   return index < from.size() ? &from[index] : nullptr;
 }
 
-std::optional<double> parse_bound(std::string text) {
-  const bool percent = !text.empty() && text.back() == '%';
-  if (percent) text = std::string(trimmed(std::string_view(text).substr(0, text.size() - 1)));
-  if (text.empty() || text.find_first_not_of("0123456789.eE+-") != std::string::npos) {
+/// Energy and money, which scenarios do not write with units.
+struct BoundUnit {
+  std::string_view of, symbol;  ///< of numbers in this unit
+  double factor;                ///< of it in one of these
+};
+constexpr std::array kBoundUnits{
+    BoundUnit{"J", "J", 1},        BoundUnit{"J", "kJ", 1e3},      BoundUnit{"J", "MJ", 1e6},
+    BoundUnit{"J", "kWh", 3.6e6},  BoundUnit{"J", "MWh", 3.6e9},   BoundUnit{"J", "GWh", 3.6e12},
+    BoundUnit{"kWh", "kWh", 1},    BoundUnit{"kWh", "MWh", 1e3},   BoundUnit{"kWh", "GWh", 1e6},
+    BoundUnit{"USD", "USD", 1},    BoundUnit{"USD", "k USD", 1e3}, BoundUnit{"USD", "M USD", 1e6},
+    BoundUnit{"USD", "B USD", 1e9}};
+
+/// What scenarios write numbers of a unit with, and one of the unit in its base unit.
+struct BoundDimension {
+  std::string_view unit;
+  Dimension dimension;
+  double base;
+};
+constexpr std::array kBoundDimensions{BoundDimension{"s", Dimension::time, 1},
+                                      BoundDimension{"B", Dimension::data, 1},
+                                      BoundDimension{"GiB", Dimension::data, 1073741824},
+                                      BoundDimension{"B/s", Dimension::data_rate, 1},
+                                      BoundDimension{"W", Dimension::power, 1},
+                                      BoundDimension{"FLOP/s", Dimension::flops_rate, 1},
+                                      BoundDimension{"TFLOP/s", Dimension::flops_rate, 1e12}};
+
+/// The units that a bound on a number in `unit` may have, as a list; empty: none.
+std::string bound_units(std::string_view unit) {
+  if (unit.empty()) return "%";
+  const auto* const of = std::ranges::find(kBoundDimensions, unit, &BoundDimension::unit);
+  if (of != kBoundDimensions.end()) return unit_list(of->dimension);
+  std::vector<std::string_view> symbols;
+  for (const BoundUnit& each : kBoundUnits) {
+    if (each.of == unit) symbols.push_back(each.symbol);
+  }
+  return listed(std::span<const std::string_view>(symbols));
+}
+
+/// A number and what stands behind it; nothing: it is no number.
+struct WrittenBound {
+  double number = 0;
+  std::string unit;
+};
+std::optional<WrittenBound> written_bound(std::string_view text) {
+  const std::string copy(text);
+  const std::size_t length = std::min(copy.find_first_not_of("0123456789.eE+-"), copy.size());
+  const std::string digits = copy.substr(0, length);
+  char* end = nullptr;
+  const double value = std::strtod(digits.c_str(), &end);
+  if (length == 0 || end != digits.c_str() + length || !std::isfinite(value)) return std::nullopt;
+  return WrittenBound{value, std::string(trimmed(std::string_view(copy).substr(length)))};
+}
+
+/// In the unit of the number that the path ends at; nothing: no number, or another unit.
+std::optional<double> parse_bound(std::string_view text, std::string_view path) {
+  const std::optional<WrittenBound> written = written_bound(text);
+  if (!written) return std::nullopt;
+  if (written->unit.empty()) return written->number;
+  const std::string_view unit = unit_at(path);
+  if (unit.empty()) {
+    return written->unit == "%" ? std::optional(written->number / 100) : std::nullopt;
+  }
+  const auto* const of = std::ranges::find(kBoundDimensions, unit, &BoundDimension::unit);
+  if (of != kBoundDimensions.end()) {
+    const auto value = parse_quantity(text, of->dimension);
+    if (const double* const base = std::get_if<double>(&value)) return *base / of->base;
     return std::nullopt;
   }
-  char* end = nullptr;
-  const double value = std::strtod(text.c_str(), &end);
-  if (end != text.c_str() + text.size() || !std::isfinite(value)) return std::nullopt;
-  return percent ? value / 100 : value;
+  for (const BoundUnit& each : kBoundUnits) {
+    if (each.of == unit && each.symbol == written->unit) return written->number * each.factor;
+  }
+  return std::nullopt;
+}
+
+/// FIELD, operator and what is behind it, with nothing checked.
+struct BoundParts {
+  std::string field;
+  Assertion::Operator op = Assertion::Operator::at_least;
+  std::string bound;
+};
+std::optional<BoundParts> parts_of(std::string_view text) {
+  for (const OperatorInfo& info : kOperators) {
+    const std::size_t at = text.find(info.text);
+    if (at == std::string::npos) continue;
+    return BoundParts{.field = std::string(trimmed(text.substr(0, at))),
+                      .op = info.op,
+                      .bound = std::string(trimmed(text.substr(at + info.text.size())))};
+  }
+  return std::nullopt;
 }
 
 bool holds(Assertion::Operator op, double value, double bound) {
@@ -80,6 +163,17 @@ bool holds(Assertion::Operator op, double value, double bound) {
       return value == bound;
   }
   return false;
+}
+
+/// As many digits as show that the bound is missed, at least six.
+int digits_that_miss(const Assertion& assertion, double value) {
+  constexpr int kLeast = 6, kMost = 17;
+  const bool at_bound = value == assertion.bound;
+  for (int digits = kLeast; digits < kMost && !at_bound; ++digits) {
+    const double shown = std::strtod(fmt::format("{:.{}e}", value, digits - 1).c_str(), nullptr);
+    if (shown != assertion.bound && !holds(assertion.op, shown, assertion.bound)) return digits;
+  }
+  return kLeast;
 }
 
 }  // namespace
@@ -99,21 +193,25 @@ std::string_view operator_text(Assertion::Operator op) {
   return std::ranges::find(kOperators, op, &OperatorInfo::op)->text;
 }
 
-std::string_view assertion_form() {
+std::string assertion_form(std::string_view text) {
+  const std::optional<BoundParts> parts = parts_of(text);
+  const std::optional<WrittenBound> written =
+      parts && is_path(parts->field) ? written_bound(parts->bound) : std::nullopt;
+  if (written && !written->unit.empty()) {
+    const std::string units = bound_units(unit_at(parts->field));
+    return units.empty() ? fmt::format("a number without a unit for {}", in_quotes(parts->field))
+                         : fmt::format("a number, or one with a unit that {} can have: {}",
+                                       in_quotes(parts->field), units);
+  }
   return "FIELD OPERATOR NUMBER with an operator of >=, <=, >, <, ==, such as \"mfu>=0.40\"";
 }
 
 std::optional<Assertion> try_assertion(const std::string& text) {
-  for (const OperatorInfo& info : kOperators) {
-    const std::size_t at = text.find(info.text);
-    if (at == std::string::npos) continue;
-    const std::string field(trimmed(std::string_view(text).substr(0, at)));
-    const auto bound =
-        parse_bound(std::string(trimmed(std::string_view(text).substr(at + info.text.size()))));
-    if (!is_path(field) || !bound) break;
-    return Assertion{text, field, info.op, twelve_digits(*bound)};
-  }
-  return std::nullopt;
+  const std::optional<BoundParts> parts = parts_of(text);
+  if (!parts || !is_path(parts->field)) return std::nullopt;
+  const std::optional<double> bound = parse_bound(parts->bound, parts->field);
+  if (!bound) return std::nullopt;
+  return Assertion{text, parts->field, parts->op, twelve_digits(*bound)};
 }
 
 bool is_null_at(const nlohmann::ordered_json& result, std::string_view path) {
@@ -145,8 +243,8 @@ std::optional<std::string> missed_by(const Assertion& assertion, double value) {
   if (off != 0 && assertion.bound != 0) {
     by += fmt::format(" ({} %)", significant(100 * std::abs(off / assertion.bound)));
   }
-  return fmt::format("{}: {} is {}, {}", assertion.text, assertion.field, significant(value, 6),
-                     by);
+  return fmt::format("{}: {} is {}, {}", assertion.text, assertion.field,
+                     significant(value, digits_that_miss(assertion, value)), by);
 }
 
 }  // namespace lockstep

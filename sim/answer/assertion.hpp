@@ -21,12 +21,14 @@ struct Assertion {
 
 /// ">=", as it is written.
 std::string_view operator_text(Assertion::Operator op);
-/// Parses FIELD OPERATOR NUMBER; the operators are >= <= > < ==, the number may end in %. The field
-/// is a dotted path: "mfu", "power.facility_w", "waterfall.pipeline_bubble.share" (an element of a
-/// list by its name or its index). Nothing if the text is not of this form.
+/// Parses FIELD OPERATOR NUMBER; the operators are >= <= > < ==. The field is a dotted path: "mfu",
+/// "power.facility_w", "waterfall.pipeline_bubble.share" (an element of a list by its name or its
+/// index). The number is in the unit of the field (unit_at()), or has one of its own: "6 ms" of
+/// seconds, "70 GiB", "1.2 MW", "3 MWh", "5 M USD", "40 %" of what has no unit. Nothing if the text
+/// is not of this form.
 std::optional<Assertion> try_assertion(const std::string& text);
-/// What the form is, for messages.
-std::string_view assertion_form();
+/// What the form is, for messages; of a text whose unit is not one of its field's, which are.
+std::string assertion_form(std::string_view text);
 /// What a dotted path ends at, an element of a list by its name or its index; null: there is none.
 const nlohmann::ordered_json* member_at(const nlohmann::ordered_json& result,
                                         std::string_view path);

@@ -26,7 +26,7 @@ ClaimCheck::ClaimCheck(Claim claim, std::string source, const nlohmann::ordered_
     : claim_(std::move(claim)), source_(std::move(source)) {
   for (const ClaimBound& written : claim_.bounds) {
     const std::optional<Assertion> assertion = try_assertion(written.text);
-    if (!assertion) fail(written, std::string(assertion_form()));
+    if (!assertion) fail(written, assertion_form(written.text));
     std::optional<AssertedNumber> number = held_against(*assertion, answer);
     if (!number) {
       const std::vector<std::string> fields = number_fields(answer);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -238,25 +239,56 @@ void settle_cluster_pool(const JsonCursor& at, const ServingSpec& spec, ServingP
   }
 }
 
+/// Pools that ask for more GPUs than there are: how many, and what would do.
+[[noreturn]] void fail_room(const JsonCursor& at, const std::vector<const ServingPool*>& pools,
+                            const std::string& where, std::int64_t most, int per_node) {
+  std::vector<std::string> parts;
+  std::int64_t gpus = 0;
+  for (const ServingPool* const pool : pools) {
+    gpus += std::int64_t{pool->replicas} * pool->gpus();
+    parts.push_back(fmt::format("{}: {} of {}", pool->name, counted(pool->replicas, "replica"),
+                                counted(pool->gpus(), "GPU")));
+  }
+  std::string allowed = fmt::format("at most the {} GPUs of {}, not {}", most, where, gpus);
+  const std::int64_t replicas = most / pools.front()->gpus();
+  if (pools.size() == 1 && replicas > 0) {
+    allowed += fmt::format(", as with replicas {}", replicas);
+  }
+  allowed += fmt::format("{} {} nodes", pools.size() == 1 && replicas > 0 ? " or" : ", as with",
+                         (gpus + per_node - 1) / per_node);
+  const auto own = pools.size() == 1 ? at.find(pools.front()->name) : std::nullopt;
+  const std::string pointer = own ? own->pointer() : at.pointer();
+  throw InputError({.file = at.file(),
+                    .pointer = pointer,
+                    .found = fmt::format("{} ({})", counted(static_cast<double>(gpus), "GPU"),
+                                         fmt::join(parts, "; ")),
+                    .allowed = std::move(allowed),
+                    .nearest = {}});
+}
+
 /// Whether replicas fit on the nodes that they fill.
 void check_room(const JsonCursor& pools, const ServingSpec& spec) {
   const Cluster& cluster = spec.cluster;
+  const int per_node = cluster.node.gpus;
   for (std::size_t kind = 0; kind < cluster.pools.size(); ++kind) {
+    std::vector<const ServingPool*> here;
     int gpus = 0;
     for (const ServingPool& pool : spec.pools) {
-      if (pool.cluster_pool == kind) gpus += pool.replicas * pool.gpus();
+      if (pool.cluster_pool != kind) continue;
+      here.push_back(&pool);
+      gpus += pool.replicas * pool.gpus();
     }
-    const std::int64_t most = std::int64_t{cluster.pools[kind].nodes} * cluster.node.gpus;
+    const std::int64_t most = std::int64_t{cluster.pools[kind].nodes} * per_node;
     if (gpus > most) {
-      pools.fail(fmt::format("at most the {} GPUs of cluster.pools.{}, not {}", most, kind, gpus));
+      fail_room(pools, here, fmt::format("cluster.pools.{}", kind), most, per_node);
     }
   }
   const int most =
-      spec.nodes.empty() ? cluster.gpus() : static_cast<int>(spec.nodes.size()) * cluster.node.gpus;
-  if (spec.gpus() > most) {
-    pools.fail(fmt::format("at most the {} GPUs of the {}, not {}", most,
-                           spec.nodes.empty() ? "cluster" : "service's nodes", spec.gpus()));
-  }
+      spec.nodes.empty() ? cluster.gpus() : static_cast<int>(spec.nodes.size()) * per_node;
+  if (spec.gpus() <= most) return;
+  std::vector<const ServingPool*> all;
+  for (const ServingPool& pool : spec.pools) all.push_back(&pool);
+  fail_room(pools, all, spec.nodes.empty() ? "the cluster" : "the service's nodes", most, per_node);
 }
 
 void take_pools(const JsonCursor& pools, const WrittenServing& written, const PresetStore& presets,

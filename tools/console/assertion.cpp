@@ -17,7 +17,7 @@ namespace lockstep {
 Assertion parse_assertion(const std::string& text) {
   if (std::optional<Assertion> assertion = try_assertion(text)) return *std::move(assertion);
   throw UsageError(
-      fmt::format("--assert: found {}; allowed: {}", in_quotes(text), assertion_form()));
+      fmt::format("--assert: found {}; allowed: {}", in_quotes(text), assertion_form(text)));
 }
 
 std::optional<std::string> missed(const Assertion& assertion,

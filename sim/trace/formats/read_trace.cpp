@@ -70,8 +70,10 @@ TraceFormat recognise_trace(std::string_view text) {
     });
     if (!is_text) return TraceFormat::chakra;
     if (is_execution_trace(begin)) return TraceFormat::pytorch;
-    return text.find("\"traceEvents\"") != std::string_view::npos ? TraceFormat::kineto
-                                                                  : TraceFormat::chakra_json;
+    // An object with a list of events, or that list alone.
+    const std::string_view mark = begin.front() == '[' ? "\"ph\"" : "\"traceEvents\"";
+    return text.find(mark) != std::string_view::npos ? TraceFormat::kineto
+                                                     : TraceFormat::chakra_json;
   }
   for (const std::string_view word : {"num_ranks", "rank ", "//", "/*"}) {
     if (begin.starts_with(word)) return TraceFormat::goal;

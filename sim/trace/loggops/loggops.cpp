@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "models/base/number_text.hpp"
+#include "sim/trace/loggops/match_queues.hpp"
 
 namespace lockstep {
 namespace {
 
 using GoalOperation = GoalRank::Operation;
+static_assert(GoalRank::kAny == MatchKey::kAny);
 
 /// What waits for each operation, in the order in which the file says it.
 class WaitLists {
@@ -133,15 +135,17 @@ class LogGopsRun {
     std::uint32_t send = 0;
     StepTime received;
   };
-  /// When its CPUs and NICs are free, and what is at it without its match, in order of coming.
+  /// When its CPUs and NICs are free, and what is at it without its match.
   struct Host {
     std::vector<StepTime> cpus, nics_out, nics_in;
-    std::vector<std::uint32_t> posted;  ///< receives
-    std::vector<Unexpected> unexpected;
+    MatchQueues<std::uint32_t> posted;  ///< receives
+    MatchQueues<Unexpected> unexpected;
   };
 
   void set_up_hosts() {
     std::size_t cpus = 1, nics = 1;
+    MatchQueues<std::uint32_t>::Asked by_sends;
+    MatchQueues<Unexpected>::Asked by_receives;
     for (std::uint32_t i = 0; i < operations_.size(); ++i) {
       const GoalOperation& own = operations_[i];
       cpus = std::max(cpus, own.cpu + std::size_t{1});
@@ -151,10 +155,18 @@ class LogGopsRun {
         fail_trace(place(i), fmt::format("rank {}", own.peer),
                    fmt::format("ranks up to {}", operations_.ranks() - 1));
       }
+      const bool any_peer = own.peer == GoalRank::kAny, any_tag = own.tag == GoalRank::kAny;
+      if (own.kind == GoalRank::Kind::send && any_tag) by_sends.any_tag = true;
+      if (own.kind != GoalRank::Kind::receive) continue;
+      if (any_tag && !any_peer) by_receives.any_tag = true;
+      if (any_peer && !any_tag) by_receives.any_peer = true;
     }
     const std::vector<StepTime> cpu(cpus), nic(nics);
-    hosts_.assign(operations_.ranks(),
-                  {.cpus = cpu, .nics_out = nic, .nics_in = nic, .posted = {}, .unexpected = {}});
+    hosts_.assign(operations_.ranks(), {.cpus = cpu,
+                                        .nics_out = nic,
+                                        .nics_in = nic,
+                                        .posted = MatchQueues<std::uint32_t>(by_sends),
+                                        .unexpected = MatchQueues<Unexpected>(by_receives)});
   }
 
   void set_up_waits() {
@@ -279,27 +291,22 @@ class LogGopsRun {
     return own.size <= parameters_.largest_eager;
   }
 
-  [[nodiscard]] bool fits(std::uint32_t send, std::uint32_t receive) const {
-    const GoalOperation &sent = operations_[send], &wanted = operations_[receive];
-    constexpr std::uint32_t kAny = GoalRank::kAny;
-    return (wanted.peer == kAny || wanted.peer == operations_.rank_of(send)) &&
-           (wanted.tag == kAny || sent.tag == kAny || wanted.tag == sent.tag);
+  /// What a message is matched by at the rank that it goes to.
+  [[nodiscard]] MatchKey sent_key(std::uint32_t send) const {
+    return {.peer = operations_.rank_of(send), .tag = operations_[send].tag};
+  }
+  [[nodiscard]] MatchKey wanted_key(std::uint32_t receive) const {
+    return {.peer = operations_[receive].peer, .tag = operations_[receive].tag};
   }
 
   void receive(const Event& event) {
     const std::uint32_t i = event.operation;
     Host& host = hosts_[operations_.rank_of(i)];
     started(i, event.at);
-    const auto found = std::ranges::find_if(
-        host.unexpected, [&](const Unexpected& message) { return fits(message.send, i); });
-    if (found == host.unexpected.end()) {
-      host.posted.push_back(i);
-      return;
-    }
-    const Unexpected message = *found;
-    host.unexpected.erase(found);
-    met(message.send, event.at);
-    ended(i, std::max(event.at, message.received));
+    const std::optional<Unexpected> message = host.unexpected.take(wanted_key(i));
+    if (!message) return host.posted.push(wanted_key(i), i);
+    met(message->send, event.at);
+    ended(i, std::max(event.at, message->received));
   }
 
   void arrive(const Event& event) {
@@ -311,16 +318,10 @@ class LogGopsRun {
     const double slower = std::max(parameters_.overhead_per_byte_ps, parameters_.gap_per_byte_ps);
     cpu = later(event.at, parameters_.overhead + for_bytes(own, slower));
     nic = later(event.at, parameters_.gap + for_bytes(own, parameters_.gap_per_byte_ps));
-    const auto found =
-        std::ranges::find_if(host.posted, [&](std::uint32_t wanted) { return fits(i, wanted); });
-    if (found == host.posted.end()) {
-      host.unexpected.push_back({i, cpu});
-      return;
-    }
-    const std::uint32_t wanted = *found;
-    host.posted.erase(found);
+    const std::optional<std::uint32_t> wanted = host.posted.take(sent_key(i));
+    if (!wanted) return host.unexpected.push(sent_key(i), {i, cpu});
     met(i, event.at);
-    ended(wanted, cpu);
+    ended(*wanted, cpu);
   }
   /// A receive has taken the message: a rendezvous lets its sender go on.
   void met(std::uint32_t send, StepTime at) {
@@ -342,10 +343,12 @@ class LogGopsRun {
   static std::string tag_text(std::uint32_t tag) {
     return tag == GoalRank::kAny ? "any tag" : fmt::format("tag {}", tag);
   }
-  void check_all_done() const {
-    for (const Host& host : hosts_) {
-      if (!host.posted.empty()) fail_posted(host.posted.front());
-      if (!host.unexpected.empty()) fail_unexpected(host.unexpected.front().send);
+  void check_all_done() {
+    for (Host& host : hosts_) {
+      if (const std::optional<std::uint32_t> posted = host.posted.first()) fail_posted(*posted);
+      if (const std::optional<Unexpected> left = host.unexpected.first()) {
+        fail_unexpected(left->send);
+      }
     }
     for (std::uint32_t i = 0; i < state_.size(); ++i) {
       if (state_[i].done) continue;
@@ -367,7 +370,9 @@ class LogGopsRun {
     for (std::uint32_t i = 0; i < state_.size(); ++i) {
       const bool receives = operations_[i].kind == GoalRank::Kind::receive;
       const bool of_peer = operations_.rank_of(i) == operations_[send].peer;
-      if (receives && of_peer && state_[i].unmet > 0 && fits(send, i)) return true;
+      if (receives && of_peer && state_[i].unmet > 0 && wanted_key(i).fits(sent_key(send))) {
+        return true;
+      }
     }
     return false;
   }

@@ -16,19 +16,57 @@ constexpr int kDeepestEvent = 64;  // levels; a trace has five
 /// Values of the head that are kept: some per card and process group.
 constexpr std::size_t kMostHeadValues = 1'000'000;
 
+constexpr std::string_view kJsonSpace = " \t\r\n";
+
+[[noreturn]] void fail_deep(const std::string& file) {
+  fail_trace(file, fmt::format("more than {} levels", kDeepestEvent),
+             "a trace of the PyTorch profiler (export_chrome_trace) with GPU kernels");
+}
+
+/// The list of events alone; its end may be missing, as where a writer was stopped.
+std::optional<nlohmann::json> read_event_list(
+    const std::string& file, std::string_view text,
+    const std::function<void(const nlohmann::json&, std::size_t)>& use) {
+  using Json = nlohmann::json;
+  std::string closed;
+  text = text.substr(0, text.find_last_not_of(kJsonSpace) + 1);
+  if (text.ends_with(',')) text.remove_suffix(1);
+  if (text.ends_with('}')) {
+    closed = std::string(text) + "]";
+    text = closed;
+  }
+  std::size_t events = 0;
+  const auto keep = [&](int depth, Json::parse_event_t what, Json& value) {
+    if (depth > kDeepestEvent) fail_deep(file);
+    // Elements of the list are at its first level.
+    if (depth != 1 || what == Json::parse_event_t::object_start ||
+        what == Json::parse_event_t::array_start) {
+      return true;
+    }
+    if (what == Json::parse_event_t::object_end && value.contains("ph")) use(value, events);
+    ++events;
+    return false;
+  };
+  if (Json::parse(text, keep, false).is_discarded()) return std::nullopt;
+  return Json::object();
+}
+
 }  // namespace
+
+bool is_event_list(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kJsonSpace);
+  return first != std::string_view::npos && text[first] == '[';
+}
 
 std::optional<nlohmann::json> read_kineto_json(
     const std::string& file, std::string_view text,
     const std::function<void(const nlohmann::json&, std::size_t)>& use) {
   using Json = nlohmann::json;
+  if (is_event_list(text)) return read_event_list(file, text, use);
   bool in_events = false;
   std::size_t in_head = 0, events = 0;
   const auto keep = [&](int depth, Json::parse_event_t what, Json& value) {
-    if (depth > kDeepestEvent) {
-      fail_trace(file, fmt::format("more than {} levels", kDeepestEvent),
-                 "a trace of the PyTorch profiler (export_chrome_trace) with GPU kernels");
-    }
+    if (depth > kDeepestEvent) fail_deep(file);
     if (depth == 1 && what == Json::parse_event_t::key) {
       in_events = value == "traceEvents";
       return in_events || value == "distributedInfo" || value == "deviceProperties";

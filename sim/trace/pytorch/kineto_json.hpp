@@ -15,8 +15,12 @@
 
 namespace lockstep {
 
-/// Calls `use` for each event (an object with "ph" in "traceEvents", and its index there) and
-/// returns what is said of all of them: "distributedInfo" and "deviceProperties". Nothing for a
+/// Whether the events are the whole text, in brackets (the array form of Chrome's traces).
+bool is_event_list(std::string_view text);
+
+/// Calls `use` for each event (an object with "ph" in "traceEvents", or in the list that the text
+/// is, and its index there) and returns what is said of all of them: "distributedInfo" and
+/// "deviceProperties"; of a list nothing, whose closing bracket may be missing. Nothing for a
 /// text that is no JSON; the numbers that JSON lacks (quote_non_finite()) are for the caller.
 /// Throws InputError for more than 64 levels.
 std::optional<nlohmann::json> read_kineto_json(

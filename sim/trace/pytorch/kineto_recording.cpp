@@ -42,6 +42,7 @@ class KinetoParser {
 
   /// Nothing for a text that is no JSON.
   std::optional<KinetoRecording> read(std::string_view text) {
+    in_list_ = is_event_list(text);
     const auto head =
         read_kineto_json(out_.file, text, [&](const KinetoJson& event, std::size_t index) {
           event_ = index;
@@ -72,7 +73,7 @@ class KinetoParser {
   [[noreturn]] void fail_event(std::string_view name, std::string_view found,
                                std::string allowed) const {
     throw InputError({.file = out_.file,
-                      .pointer = fmt::format("/traceEvents/{}", event_),
+                      .pointer = fmt::format("{}/{}", in_list_ ? "" : "/traceEvents", event_),
                       .found = fmt::format("{} {}", in_quotes(name), found),
                       .allowed = std::move(allowed),
                       .nearest = {}});
@@ -316,6 +317,7 @@ class KinetoParser {
 
   bool with_host_;
   std::size_t event_ = 0;  ///< that is read, in "traceEvents"
+  bool in_list_ = false;   ///< which is the whole text
   KinetoRecording out_;
   std::vector<Span> gpu_spans_, operator_spans_, runtime_spans_, mark_spans_;
   std::unordered_map<std::int64_t, Launch> launches_;  ///< by correlation; as in the file

@@ -202,7 +202,10 @@ TEST_CASE("serving: mistakes name the place and what is allowed") {
   Json wide = with_served("/pools/both/tensor", 1);
   wide["serving"]["weights"] = "bf16";
   refuses(wide, "a layout that fits: a GPU would hold 131");
-  refuses(with_served("/pools/both/replicas", 3), "at most the 16 GPUs of the cluster, not 24");
+  refuses(
+      with_served("/pools/both/replicas", 3),
+      "#/serving/pools/both: found 24 GPUs (both: 3 replicas of 8 GPUs); allowed: at most the 16 "
+      "GPUs of the cluster, not 24, as with replicas 2 or 3 nodes");
   refuses(with_served("/pools/both/expert", 2), "llama3_70b has no experts");
   refuses(with_served("/pools/prefill", Json{{"tensor", 8}}),
           "either \"both\", or \"prefill\" and \"decode\"");

@@ -25,9 +25,9 @@ std::string said_figure(const ClaimCheck::Bound& bound) {
   const std::string& field = bound.assertion.field;
   const double limit = bound.assertion.bound, off = *bound.value - limit;
   if (bound.is_flag) return "it is " + truth_text(*bound.value);
-  std::string out = "it is " + figure_text(field, *bound.value);
-  if (!bound.miss) return out;
-  if (off == 0) return out + ", exactly at the bound";
+  if (!bound.miss) return "it is " + figure_text(field, *bound.value);
+  if (off == 0) return "it is " + figure_text(field, *bound.value) + ", exactly at the bound";
+  std::string out = "it is " + missing_text(field, *bound.value, limit);
   const std::string by = is_share_figure(field) ? significant(100 * std::abs(off)) + " points"
                                                 : figure_text(field, std::abs(off));
   out += fmt::format(", {} {}", by, off > 0 ? "above" : "below");

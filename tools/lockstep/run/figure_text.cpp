@@ -107,4 +107,19 @@ std::string bound_text(std::string_view path, double bound) {
   return with_name(whole ? rounded_text(bound) : plain_number(shown), in.name);
 }
 
+std::string missing_text(std::string_view path, double value, double bound) {
+  const bool share = is_share_figure(path);
+  const FigureUnit in = share ? FigureUnit{"", 0, 0.01, "%"} : unit_of_figure(unit_at(path), value);
+  std::string text = figure_text(path, value);
+  constexpr int kMost = 15;
+  for (int digits = 4; digits <= kMost; ++digits) {
+    std::string number = text;
+    std::erase(number, ',');  // between thousands
+    const double shown = std::strtod(number.c_str(), nullptr) * in.size;
+    if ((shown > bound) == (value > bound) && twelve_digits(shown) != twelve_digits(bound)) break;
+    text = with_name(significant(value / in.size, digits), in.name);
+  }
+  return text;
+}
+
 }  // namespace lockstep

@@ -15,6 +15,10 @@ std::string figure_text(std::string_view path, double value);
 /// that suits the bound: "150 MW", "60 days", "97 %", "16,384".
 std::string bound_text(std::string_view path, double bound);
 
+/// figure_text() of a number that misses this bound, with more digits where it would look like the
+/// bound: "40.0003 %", not "40.0 %", where at most 40 % were claimed.
+std::string missing_text(std::string_view path, double value, double bound);
+
 /// Whether it is printed as per cent: MFU, goodput, utilisation, shares and relative errors.
 bool is_share_figure(std::string_view path);
 

@@ -398,6 +398,23 @@ TEST_CASE("read_kineto: a mistake names the kernel") {
   for (const auto& [text, line] : mistakes) CHECK(read_mistake("t.0.json", text) == line);
 }
 
+TEST_CASE("read_kineto: a list of events alone, its end there or missing, is a trace") {
+  const std::string events = R"([{"ph": "M"})" + kineto_kernel("gemm", 0, 1000, 7) +
+                             kineto_kernel("layer_norm", 1010, 50, 7);
+  for (const char* end : {"]", " ]\n", "", ",\n"}) {
+    CAPTURE(end);
+    const std::string text = "\n" + events + end;
+    CHECK(recognise_trace(text) == TraceFormat::kineto);
+    const RankTrace rank = read_kineto("t.json", 0, text);
+    CHECK(rank.nodes.size() ==
+          read_kineto("t.json", 0, R"({"traceEvents": )" + events + "]}").nodes.size());
+    CHECK(replayed({rank}, trace_cluster()).end == StepTime{1060 * kMicro});
+  }
+  CHECK(read_mistake("t.0.json", R"([{"ph": "M"})" + kineto_kernel("gemm", 0, -1, 7) + "]") ==
+        "t.0.json#/1: found \"gemm\" without times; allowed: \"ts\" and \"dur\" in microseconds");
+  CHECK(recognise_trace(R"([{"id": 1, "name": "p"}])") == TraceFormat::chakra_json);
+}
+
 TEST_CASE("read_kineto: NCCL's kernels without a call keep their recorded length and are counted") {
   const std::string text = R"({"traceEvents": [{"ph": "M"})" + kineto_kernel("gemm", 0, 1000, 7) +
                            kineto_kernel("ncclKernel_AllReduce_RING_LL", 1000, 200, 20) +
