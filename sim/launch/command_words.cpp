@@ -39,6 +39,13 @@ std::vector<std::string> taken_apart(const std::vector<std::string>& words) {
   return out;
 }
 
+/// Options that give the processes a variable of the environment, or mpirun one of its own.
+bool gives_variable(std::string_view option) {
+  constexpr std::array<std::string_view, 7> kGiven{"-x",    "-e",   "-mca", "--mca",
+                                                   "-genv", "-env", "--env"};
+  return std::ranges::find(kGiven, option) != kGiven.end();
+}
+
 std::string without_quotes(std::string text) {
   const bool quoted = text.size() >= 2 && (text.front() == '\'' || text.front() == '"') &&
                       text.front() == text.back();
@@ -128,6 +135,8 @@ std::vector<Setting> settings_of(const std::vector<std::string>& words, const st
       if (equals != std::string::npos) setting.values = {without_quotes(word.substr(equals + 1))};
       takes_values = equals == std::string::npos;
       out.push_back(std::move(setting));
+    } else if (takes_values && gives_variable(out.back().key)) {
+      out.back().values.push_back(word);
     } else if (const std::size_t length = length_of_key(word); length > 0) {
       const std::size_t plus = word.find_first_not_of('+');
       out.push_back(
@@ -147,7 +156,8 @@ CommandWords training_command(const ShellScript& script, const ShellVariables& v
   for (const std::vector<std::string>& command : script.commands) {
     const std::size_t options =
         options_in(command) + (program_at(command) < command.size() ? 1 : 0);
-    if (options >= most && options > 0) {
+    const bool shown = !command.empty() && (command[0] == "echo" || command[0] == "printf");
+    if (options > 0 && (options > most || (options == most && !shown))) {
       most = options;
       best = &command;
     }

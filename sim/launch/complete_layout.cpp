@@ -95,8 +95,9 @@ class Layout {
     bounded(both);
     const std::int64_t replicas =
         kind_ == LaunchKind::maxtext && job_.expert ? std::lcm(both, dense * out_.expert) : both;
-    const std::int64_t groups =
-        std::max(1, job_.replicate.value_or(1)) * std::max<std::int64_t>(1, job_.shard.value_or(1));
+    const int shard = job_.shard.value_or(1) < 0 ? job_.shard_least : job_.shard.value_or(1);
+    const std::int64_t groups = std::max<std::int64_t>(1, job_.replicate.value_or(1)) *
+                                std::max<std::int64_t>(1, shard) * expert_axis();
     bounded(replicas);
     bounded(groups);
     bounded(dense * groups);

@@ -197,6 +197,9 @@ class Import {
     const auto given = [](const LaunchPart& part) { return part.kind == LaunchKind::deepspeed; };
     if (std::ranges::any_of(launch_.parts, given)) return {};
     if (!job_.deepspeed_file.empty()) return job_.deepspeed_file;
+    const bool launched = std::ranges::any_of(
+        launch_.parts, [](const LaunchPart& part) { return part.kind == LaunchKind::accelerate; });
+    if (!job_.settings_file.empty() && !launched) return job_.settings_file;
     for (const KeyFinding& key : out_.keys) {
       const std::string name = plain_key(key.setting.key);
       if (last_part(name) == "deepspeed_config_file" && !key.setting.is_null()) {
@@ -260,8 +263,34 @@ class Import {
       config_ = job_.model.config;
       return {{"huggingface", from_scenario(config_)}};
     }
+    take_recipe_name();
     return complete_model(job_.model, kind_, job_.tensor.value_or(1), files_.front(), presets_,
                           out_.assumptions);
+  }
+
+  /// A recipe names the model, and sets what the files leave out, which nobody reads.
+  void take_recipe_name() {
+    if (job_.recipe.empty()) return;
+    std::vector<std::string> open;
+    const auto note = [&](bool said, const char* name) {
+      if (!said) open.emplace_back(name);
+    };
+    note(job_.tensor.has_value(), "parallelism.tensor");
+    note(job_.pipeline.has_value(), "parallelism.pipeline");
+    note(job_.context.has_value(), "parallelism.context");
+    note(job_.sequences || job_.local, "batch.sequences");
+    note(job_.micro || job_.local, "batch.micro");
+    note(options_.tokens || job_.tokens, "batch.tokens");
+    note(!job_.precision.empty(), "precision");
+    note(!job_.recompute.empty(), "recompute");
+    if (!open.empty()) {
+      job_.remarks.push_back(
+          fmt::format("recipe {}: what it sets itself is not read, here {} (--set PATH=VALUE)",
+                      job_.recipe, fmt::join(open, ", ")));
+    }
+    if (!job_.model.name.empty() || job_.model.layers) return;
+    const std::string named = preset_of_model_name(job_.recipe, presets_);
+    (named.empty() ? job_.model.hint : job_.model.name) = named.empty() ? job_.recipe : named;
   }
 
   [[nodiscard]] int layers_of(const Json& model) const {

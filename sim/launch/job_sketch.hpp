@@ -40,6 +40,7 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::optional<int> tensor, pipeline, context, expert, expert_tensor, data;
   std::optional<int> virtual_stages, layers_per_virtual_stage;
   std::optional<int> shard, replicate;  ///< sizes of the data-parallel groups; shard -1: the rest
+  int shard_least = 1;                  ///< of which what is left is a multiple
   std::optional<int> shard_group, shard_copies, fixed_node_group;
   std::optional<bool> sequence, reshard, expert_overlap, context_shards;
   std::string sharding, context_exchange, expert_dispatch, tensor_overlap, schedule;
@@ -92,6 +93,8 @@ struct JobSketch {  // NOLINT(clang-analyzer-optin.performance.Padding): one at 
   std::optional<int> fsdp_version, zero_stage;
   bool no_pipeline_module = false;  ///< Megatron-DeepSpeed without DeepSpeed's pipeline engine
   std::string deepspeed_file;       ///< where DeepSpeed's settings stand, as another file says
+  std::string settings_file;        ///< and those of Accelerate, or of TorchTitan
+  std::string recipe;               ///< a recipe whose layout counts where no file says another
   std::string attention;            ///< its kernel: unfused, fused; empty: the stack's
   std::string optimiser_states;     ///< their format, where it is not the stack's
   std::map<std::string, bool> stack_switches;  ///< features of the stack that differ

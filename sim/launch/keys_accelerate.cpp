@@ -70,6 +70,11 @@ void take_recompute(J& job, const Setting& from) {
   if (from.flag()) job.recompute = "selective";
 }
 
+void take_exchange(J& job, const Setting& from) {
+  job.context_exchange = lower(from.text()) == "alltoall" ? "ring" : "all_gather";
+}
+
+/// Without the section's name: options of `accelerate launch`.
 constexpr std::array kAccelerateRows{
     KeyRow{"num_machines", kUsed, take_count<&J::nodes>},
     KeyRow{"num_processes", kUsed, take_count<&J::gpus>},
@@ -77,40 +82,57 @@ constexpr std::array kAccelerateRows{
     KeyRow{"distributed_type", kUsed, take_type},
     KeyRow{"gradient_accumulation_steps deepspeed_config.gradient_accumulation_steps", kUsed,
            take_count<&J::accumulation>},
-    KeyRow{"fsdp_config.fsdp_sharding_strategy", kUsed, take_strategy},
-    KeyRow{"fsdp_config.fsdp_reshard_after_forward fsdp_config.reshard_after_forward", kUsed,
-           take_reshard},
-    KeyRow{"fsdp_config.fsdp_version fsdp_config.version", kUsed, take_count<&J::fsdp_version>},
+    KeyRow{
+        "fsdp_config.fsdp_sharding_strategy fsdp_config.sharding_strategy fsdp_sharding_strategy",
+        kUsed, take_strategy},
+    KeyRow{"fsdp_config.fsdp_reshard_after_forward fsdp_config.reshard_after_forward "
+           "fsdp_reshard_after_forward",
+           kUsed, take_reshard},
+    KeyRow{"fsdp_config.fsdp_version fsdp_config.version fsdp_version", kUsed,
+           take_count<&J::fsdp_version>},
     KeyRow{"fsdp_config.fsdp_offload_params fsdp_config.fsdp_cpu_offload "
-           "fsdp_config.offload_params fsdp_config.cpu_offload",
+           "fsdp_config.offload_params fsdp_config.cpu_offload fsdp_offload_params",
            kUsed, take_offload},
-    KeyRow{"fsdp_config.fsdp_activation_checkpointing fsdp_config.activation_checkpointing", kUsed,
-           take_checkpointing},
+    KeyRow{"fsdp_config.fsdp_activation_checkpointing fsdp_config.activation_checkpointing "
+           "fsdp_activation_checkpointing",
+           kUsed, take_checkpointing},
     KeyRow{"fsdp_config.fsdp_backward_prefetch fsdp_config.fsdp_backward_prefetch_policy "
            "fsdp_config.backward_prefetch",
            kUsed, take_prefetch},
-    KeyRow{"parallelism_config.parallelism_config_dp_replicate_size", kUsed,
-           take_count<&J::replicate>},
-    KeyRow{"parallelism_config.parallelism_config_dp_shard_size", kUsed, take_count<&J::shard>},
-    KeyRow{"parallelism_config.parallelism_config_tp_size", kUsed, take_count<&J::tensor>},
-    KeyRow{"parallelism_config.parallelism_config_cp_size", kUsed, take_count<&J::context>},
-    KeyRow{"megatron_lm_config.megatron_lm_tp_degree", kUsed, take_count<&J::tensor>},
-    KeyRow{"megatron_lm_config.megatron_lm_pp_degree", kUsed, take_count<&J::pipeline>},
-    KeyRow{"megatron_lm_config.megatron_lm_sequence_parallelism", kUsed, take_flag<&J::sequence>},
-    KeyRow{"megatron_lm_config.megatron_lm_use_distributed_optimizer", kUsed,
-           take_distributed_optimizer},
-    KeyRow{"megatron_lm_config.megatron_lm_recompute_activations", kUsed, take_recompute},
-    KeyRow{"megatron_lm_config.megatron_lm_num_micro_batches", kUsed, take_count<&J::accumulation>},
+    KeyRow{"parallelism_config.parallelism_config_dp_replicate_size "
+           "parallelism_config_dp_replicate_size",
+           kUsed, take_count<&J::replicate>},
+    KeyRow{"parallelism_config.parallelism_config_dp_shard_size parallelism_config_dp_shard_size",
+           kUsed, take_count<&J::shard>},
+    KeyRow{"parallelism_config.parallelism_config_tp_size parallelism_config_tp_size", kUsed,
+           take_count<&J::tensor>},
+    KeyRow{"parallelism_config.parallelism_config_cp_size parallelism_config_cp_size", kUsed,
+           take_count<&J::context>},
+    KeyRow{"megatron_lm_config.megatron_lm_tp_degree megatron_lm_tp_degree", kUsed,
+           take_count<&J::tensor>},
+    KeyRow{"megatron_lm_config.megatron_lm_pp_degree megatron_lm_pp_degree", kUsed,
+           take_count<&J::pipeline>},
+    KeyRow{"megatron_lm_config.megatron_lm_sequence_parallelism megatron_lm_sequence_parallelism",
+           kUsed, take_flag<&J::sequence>},
+    KeyRow{"megatron_lm_config.megatron_lm_use_distributed_optimizer "
+           "megatron_lm_use_distributed_optimizer",
+           kUsed, take_distributed_optimizer},
+    KeyRow{"megatron_lm_config.megatron_lm_recompute_activations megatron_lm_recompute_activations",
+           kUsed, take_recompute},
+    KeyRow{"megatron_lm_config.megatron_lm_num_micro_batches megatron_lm_num_micro_batches", kUsed,
+           take_count<&J::accumulation>},
     KeyRow{"dynamo_config.dynamo_backend dynamo_backend", kUsed, take_compile},
 
     KeyRow{"fsdp_config.fsdp_forward_prefetch fsdp_config.fsdp_auto_wrap_policy "
            "fsdp_config.fsdp_min_num_params fsdp_config.forward_prefetch "
-           "fsdp_config.min_num_params",
+           "fsdp_config.min_num_params fsdp_forward_prefetch fsdp_auto_wrap_policy",
            kMatters, nullptr, "by what weights are gathered: set parallelism.prefetch"},
     KeyRow{"fp8_config.* mixed_precision_config.*", kMatters, nullptr,
            "the recipe of 8-bit products"},
     KeyRow{"parallelism_config.parallelism_config_cp_comm_strategy "
-           "parallelism_config.parallelism_config_cp_backend "
+           "parallelism_config_cp_comm_strategy",
+           kUsed, take_exchange},
+    KeyRow{"parallelism_config.parallelism_config_cp_backend "
            "parallelism_config.parallelism_config_sp_*",
            kMatters, nullptr,
            "how context-parallel ranks exchange: set "
@@ -119,7 +141,9 @@ constexpr std::array kAccelerateRows{
            "tpu_* use_cpu gpu_ids enable_cpu_affinity commands command_file ipex_config.* "
            "fsdp_config.* deepspeed_config.* dynamo_config.* megatron_lm_config.* "
            "parallelism_config.* mpirun_config.* gradient_clipping deepspeed_hostfile "
-           "deepspeed_config fsdp_config dynamo_config",
+           "deepspeed_config fsdp_config dynamo_config fsdp_state_dict_type "
+           "fsdp_sync_module_states fsdp_use_orig_params fsdp_cpu_ram_efficient_loading "
+           "megatron_lm_gradient_clipping zero3_init_flag zero3_save_16bit_model",
            kHarmless},
 };
 

@@ -54,6 +54,17 @@ void take_launch_precision(JobSketch& job, const Setting& from) {
   }
 }
 
+void take_accelerate_file(JobSketch& job, const Setting& from) { job.settings_file = from.text(); }
+/// What Accelerate has where nothing says more.
+void take_use_fsdp(JobSketch& job, const Setting& from) {
+  if (!from.flag()) return;
+  if (job.sharding.empty()) job.sharding = "zero3";
+  if (!job.fsdp_version) job.fsdp_version = 1;
+}
+void take_use_deepspeed(JobSketch& job, const Setting& from) {
+  if (from.flag() && !job.zero_stage) job.zero_stage = 2;
+}
+
 constexpr std::array kLauncherRows{
     KeyRow{"nnodes num_nodes num_machines nodes n_nodes", kUsed, take_launched_nodes},
     KeyRow{"nproc_per_node num_gpus nprocs_per_node gpus_per_node", kUsed, take_processes_per_node},
@@ -73,13 +84,16 @@ constexpr std::array kLauncherRows{
            "mem_per_gpu qos mail_type mail_user chdir requeue signal open_mode export reservation "
            "constraint container_* mpi ntasks cpu_bind kill_on_bad_exit label unbuffered wait "
            "no_container_* distribution jobid overlap hint comment nodelist gpu_bind "
-           "mem_bind l j p a t o e n c w u host bind_to map_by x mca allow_run_as_root "
+           "mem_bind l j p a t o e n c w u host bind_to map_by x mca genv env allow_run_as_root "
            "hosts oversubscribe get_user_env licenses switches segment network threads_per_core "
            "gpus_per_task accel_bind verbose v multi_prog no_kill quiet q input i",
            kHarmless},
-    KeyRow{"config_file num_cpu_threads_per_process main_training_function dynamo_* "
-           "same_network use_cpu deepspeed_multinode_launcher multi_gpu use_deepspeed use_fsdp "
-           "cpu quiet debug gpu_ids",
+    KeyRow{"config_file", kUsed, take_accelerate_file},
+    KeyRow{"use_fsdp", kUsed, take_use_fsdp},
+    KeyRow{"use_deepspeed", kUsed, take_use_deepspeed},
+    KeyRow{"num_cpu_threads_per_process main_training_function dynamo_* "
+           "same_network use_cpu deepspeed_multinode_launcher multi_gpu "
+           "cpu quiet debug gpu_ids enable_cpu_affinity tpu rdzv_conf y",
            kHarmless},
 };
 

@@ -27,12 +27,14 @@ void take_axis(J& job, const Setting& from) {
 }
 /// What is left falls to one axis: to `shard` unless the copies have it.
 void take_fsdp_axis(J& job, const Setting& from) {
+  std::optional<int> said = job.shard == -1 ? job.shard_least : job.shard;
   if (from.text() == "-1") {
+    job.shard_least = said.value_or(1);
     job.shard = -1;
     return;
   }
-  if (job.shard == -1) return;
-  multiply(job.shard, from);
+  multiply(said, from);
+  (job.shard == -1 ? job.shard_least : job.shard.emplace()) = *said;
 }
 void take_data_axis(J& job, const Setting& from) {
   if (from.text() == "-1") {

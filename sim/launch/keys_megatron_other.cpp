@@ -93,7 +93,8 @@ constexpr std::array kOtherRows{
         "moe_aux_loss_coeff moe_z_loss_coeff moe_router_load_balancing_type moe_input_jitter_eps "
         "moe_router_score_function moe_router_topk_scaling_factor moe_router_enable_expert_bias "
         "moe_router_bias_update_rate moe_router_pre_softmax moe_router_dtype moe_grouped_gemm "
-        "moe_permute_fusion moe_router_fusion moe_router_force_load_balancing "
+        "moe_permute_fusion moe_mlp_glu_interleave_size moe_router_fusion "
+        "moe_router_force_load_balancing "
         "moe_token_drop_policy moe_per_layer_logging moe_use_legacy_grouped_gemm "
         "moe_upcycling_granularity moe_use_upcycling moe_use_device_initiated_grouped_gemm "
         "moe_router_padding_for_fp8 moe_pad_experts_for_cuda_graph_inference "
@@ -172,7 +173,7 @@ constexpr std::array kOtherRows{
     KeyRow{"overlap_cpu_optimizer_d2h_h2d use_torch_optimizer_for_cpu_offload "
            "no_pin_cpu_grads no_pin_cpu_params fine_grained_activation_offloading offload_modules "
            "cpu_offloading cpu_offloading_weights cpu_offloading_activations "
-           "min_offloaded_tensor_size offload_optimizer_states",
+           "min_offloaded_tensor_size offload_optimizer_states moe_paged_stash*",
            kMatters, nullptr, "how what lives on the host moves"},
     KeyRow{"fp32_residual_connection", kMatters, nullptr, "residuals of 32 bits"},
     KeyRow{"tp_only_amax_red tp_comm_atomic_ag tp_comm_atomic_rs tp_comm_overlap_rs_dgrad",

@@ -81,7 +81,24 @@ void take_peft(J& job, const Setting& from) {
   job.lora_nf4 = lower(from.text()).find("qlora") != std::string::npos;
 }
 
-void take_recipe(J& job, const Setting& from) { job.model.hint = from.text(); }
+void take_hint(J& job, const Setting& from) { job.model.hint = from.text(); }
+/// "llama3_70b", "llama3_8b_pretrain_config", and with arguments: "llama3_8b(num_nodes=2)".
+void take_recipe(J& job, const Setting& from) {
+  std::string name = from.text();
+  if (const std::size_t bracket = name.find('('); bracket != std::string::npos) {
+    const std::size_t nodes = name.find("num_nodes=", bracket);
+    std::int64_t whole = 0;
+    if (nodes != std::string::npos) {
+      const std::size_t begin = nodes + std::string_view("num_nodes=").size();
+      const std::size_t end = name.find_first_of(",) ", begin);
+      if (parse_whole(name.substr(begin, end - begin), whole) && whole >= 1 && whole <= 1'000'000) {
+        job.nodes = static_cast<int>(whole);
+      }
+    }
+    name.resize(bracket);
+  }
+  job.recipe = name;
+}
 
 void take_tokenizer_library(J& job, const Setting& from) {
   if (from.text().find('/') != std::string::npos) {
@@ -106,9 +123,10 @@ constexpr std::array kNemoRows{
     KeyRow{"apply_rope_fusion", kUsed, take_operator<kFusedRotation>},
     KeyRow{"tokenizer.type tokenizer.model tokenizer.tokenizer_model", kUsed,
            take_tokenizer_library},
-    KeyRow{"recipe run.name name recipe_name hf_model_path hf_path pretrained_model_name_or_path "
+    KeyRow{"recipe recipe_name factory", kUsed, take_recipe},
+    KeyRow{"run.name name hf_model_path hf_path pretrained_model_name_or_path "
            "hf_model_id model_id",
-           kUsed, take_recipe},
+           kUsed, take_hint},
     KeyRow{"data.seq_length dataset.seq_length dataset.sequence_length data.sequence_length", kUsed,
            take_count<&J::tokens>},
     KeyRow{"train.micro_batch_size data.micro_batch_size", kUsed, take_count<&J::micro>},
@@ -129,7 +147,7 @@ constexpr std::array kNemoRows{
            "seq_len_interpolation_factor get_attention_mask_from_fusion use_emha "
            "fsdp_sharded_checkpoint contiguous_grad_buffer contiguous_param_buffer "
            "overlap_param_gather_with_optimizer_step gc_interval "
-           "use_hf_vision_model restore_from_path prompt_* wandb*",
+           "use_hf_vision_model restore_from_path prompt_* wandb* y yes dryrun step_func executor",
            kHarmless},
     KeyRow{"hysteresis* openai_gelu hidden_act normalization gradient_clip_val", kHarmless},
     KeyRow{"freeze_language_model freeze_vision_model freeze_vision_projection", kMatters, nullptr,

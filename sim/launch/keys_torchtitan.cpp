@@ -152,10 +152,17 @@ void take_deepep_backend(J& job, const Setting& from) {
   job.expert_dispatch = text == "deepep" || text == "hybridep" ? "two_level" : "all_to_all";
 }
 
+void take_settings_file(J& job, const Setting& from) { job.settings_file = from.text(); }
+/// Releases of 2026 have a recipe in Python ("--module llama3 --config llama3_8b") and no TOML.
+void take_titan_recipe(J& job, const Setting& from) { job.recipe = from.text(); }
+
 constexpr std::array kTitanRows{
     KeyRow{"model.name", kUsed, take_model_name},
     KeyRow{"model.flavor", kUsed, take_flavor},
     KeyRow{"model.hf_assets_path model.tokenizer_path", kUsed, take_assets},
+    KeyRow{"job.config_file", kUsed, take_settings_file},
+    KeyRow{"config", kUsed, take_titan_recipe},
+    KeyRow{"module", kHarmless},
     KeyRow{"model.converters", kUsed, take_converters},
     KeyRow{"training.local_batch_size training.batch_size", kUsed, take_count<&J::local>},
     KeyRow{"training.global_batch_size", kUsed, take_global_batch},

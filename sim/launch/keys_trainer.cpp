@@ -184,6 +184,17 @@ void take_training_stage(J& job, const Setting& from) {
   if (text != "sft" && text != "pt") job.not_modelled = kPreferences;
 }
 void take_packing(J& job, const Setting& from) { job.packed = from.flag(); }
+/// Axolotl's ring attention.
+void take_ring(J& job, const Setting& from) {
+  if (from.count(0) < 2) return;
+  job.context = from.count();
+  job.context_exchange = "ring";
+}
+void take_exchange(J& job, const Setting& from) {
+  if (from.count(0) < 2) return;
+  job.context = from.count();
+  job.context_exchange = "all_to_all";
+}
 void take_tp(J& job, const Setting& from) {
   if (from.count(0) > 1) job.tensor = from.count();
 }
@@ -223,7 +234,11 @@ constexpr std::array kTrainerRows{
     KeyRow{"eager_attention", kUsed, take_eager_attention},
     KeyRow{"load_in_4bit", kUsed, take_four_bits},
     KeyRow{"quantization_bit", kUsed, take_four_bits_count},
-    KeyRow{"packing sample_packing", kUsed, take_packing},
+    KeyRow{"packing sample_packing neat_packing packing_samples", kUsed, take_packing},
+    KeyRow{"context_parallel_size sequence_parallel_degree", kUsed, take_ring},
+    KeyRow{"ulysses_sequence_parallel_size", kUsed, take_exchange},
+    KeyRow{"dp_shard_size", kUsed, take_count<&J::shard>},
+    KeyRow{"dp_replicate_size", kUsed, take_count<&J::replicate>},
     KeyRow{"tp_size tensor_parallel_size", kUsed, take_tp},
     KeyRow{"optim optimizer", kUsed, take_optimiser},
     KeyRow{"lora_target lora_target_modules", kUsed, take_lora_targets},
@@ -236,7 +251,7 @@ constexpr std::array kTrainerRows{
     KeyRow{"fp8_enable_fsdp_float8_all_gather", kMatters, nullptr,
            "weights are gathered in 8 bits: set stack.parameter_bytes"},
     KeyRow{"flash_attn_fuse_qkv", kUsed, take_one_fused<kOneQkv>},
-    KeyRow{"use_unsloth_gc", kMatters, nullptr,
+    KeyRow{"use_unsloth_gc activation_offloading", kMatters, nullptr,
            "inputs of layers wait on the host: set offload.activation_layers"},
     KeyRow{"s2_attention shift_attn flash_attn_fuse_mlp liger_rms_norm_gated tiled_mlp "
            "mixture_of_depths use_unsloth use_v1_kernels",
@@ -258,7 +273,7 @@ constexpr std::array kTrainerRows{
     KeyRow{"galore_* use_galore apollo_* use_badam badam_* lisa_*", kMatters, nullptr,
            "an optimiser with states of another size"},
     KeyRow{"fsdp_config.* fsdp_transformer_layer_cls_to_wrap fsdp_min_num_params "
-           "local_rank ddp_* use_deepspeed "
+           "local_rank ddp_* "
            "dataloader_* accelerator_config.*",
            kHarmless},
     KeyRow{
@@ -289,6 +304,7 @@ constexpr std::array kTrainerRows{
            "rope_scaling bnb_* low_cpu_mem_usage keep_linebreaks pad_to_* model_type "
            "tokenizer_type is_*_derived_model resize_vocab num_proc dataset_num_proc "
            "assistant_only_loss completion_only_loss pref_* kto_* simpo_* dpo_* ppo_* rl_beta "
+           "padding_free eos_token pad_token plugins ring_attn_func heads_k_stride "
            "max_prompt_length temperature top_p top_k "
            "image_* video_* freeze_vision_tower upcast_* infer_* split_batches debug hub_token",
            kHarmless},

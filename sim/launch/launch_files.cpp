@@ -390,6 +390,12 @@ class Files {
     if (kind == LaunchKind::neox || kind == LaunchKind::nanotron || tune) {
       add_named_configs(file, kind, words.arguments, words.files);
     }
+    if (tune) leave_to_tune(words.arguments);
+    if (kind == LaunchKind::trainer) {
+      add_launched_config(file, LaunchKind::accelerate, "config_file", words.launcher);
+    } else if (kind == LaunchKind::torchtitan) {
+      add_launched_config(file, kind, "job.config_file", words.arguments);
+    }
     if (kind == LaunchKind::maxtext) {
       for (const std::string& config : words.files) add_config(file, config, words.arguments);
     }
@@ -399,11 +405,35 @@ class Files {
   }
 
   /// "--nproc_per_node 8 full_finetune_distributed": the recipe stands behind an option's value.
+  /// And "~compile" takes a key of the file away.
   static void leave_out_recipe(std::vector<Setting>& arguments) {
+    std::vector<Setting> gone;
+    for (Setting& one : arguments) {
+      for (const std::string& value : one.values) {
+        if (value.starts_with('~')) gone.push_back({value.substr(1), {"null"}, one.file});
+      }
+      std::erase_if(one.values, [](const std::string& value) { return value.starts_with('~'); });
+    }
+    std::ranges::move(gone, std::back_inserter(arguments));
     const std::array<std::span<const KeyRow>, 1> launcher{launcher_keys()};
     for (Setting& one : arguments) {
       const bool torchrun = find_row(launcher, plain_key(one.key)) != nullptr;
       if (torchrun && one.values.size() > 1) one.values.resize(1);
+    }
+  }
+
+  /// What a command of torchtune says, null too, or takes away ("~compile") its files say no more
+  /// (meta-pytorch/torchtune, torchtune/config/_utils.py, _merge_yaml_and_cli_args).
+  void leave_to_tune(const std::vector<Setting>& arguments) {
+    for (LaunchPart& part : out_.parts) {
+      if (part.kind != LaunchKind::torchtune) continue;
+      std::erase_if(part.settings, [&](const Setting& one) {
+        const std::string key = plain_key(one.key);
+        return std::ranges::any_of(arguments, [&](const Setting& other) {
+          const std::string said = plain_key(other.key);
+          return key == said || key.starts_with(said + ".");
+        });
+      });
     }
   }
 
@@ -441,6 +471,32 @@ class Files {
       }
       out_.parts.push_back(
           {beside, kind, {}, read_yaml_settings(beside, read_text_file(beside, kMostLaunchBytes))});
+      out_.remarks.push_back(
+          fmt::format("{}: read, as {} names it", name, fs::path(script).filename().string()));
+    }
+  }
+
+  /// The file that an option names ("accelerate launch --config_file fsdp.yaml"), where it stands
+  /// beside the script and is not among those given. What is not there, its row tells.
+  void add_launched_config(const std::string& script, LaunchKind kind, std::string_view option,
+                           const std::vector<Setting>& settings) {
+    namespace fs = std::filesystem;
+    for (const Setting& one : settings) {
+      if (plain_key(one.key) != option || one.values.empty()) continue;
+      const std::string name = fs::path(one.values.front()).filename().string();
+      const auto last = std::ranges::find_if(
+          out_.parts, [&](const LaunchPart& part) { return part.kind == kind; });
+      if (last != out_.parts.end()) continue;
+      const std::string beside = file_beside(script, one.values.front());
+      if (beside.empty()) continue;
+      const std::string text = read_text_file(beside, kMostLaunchBytes);
+      out_.texts += text + "\n";
+      out_.parts.push_back({beside,
+                            kind,
+                            {},
+                            kind == LaunchKind::accelerate
+                                ? filled_by_changes(read_yaml_settings(beside, text))
+                                : read_toml_settings(beside, text)});
       out_.remarks.push_back(
           fmt::format("{}: read, as {} names it", name, fs::path(script).filename().string()));
     }

@@ -59,9 +59,10 @@ constexpr std::array kBeginnings{
     Renamed{"gpt_neox_20b", "gpt_neox_20b"},
 };
 /// Ends that say how a model was trained further, not what shape it has.
-constexpr std::array<std::string_view, 16> kEnds{
-    "_instruct", "_base", "_chat", "_hf",      "_it",       "_pretrain", "_finetune", "_sft",
-    "_fp8",      "_bf16", "_2507", "_example", "_override", "_thinking", "_v0_1",     "_v0_3"};
+constexpr std::array<std::string_view, 20> kEnds{
+    "_instruct", "_base", "_chat",   "_hf",   "_it",      "_pretrain", "_finetune",
+    "_sft",      "_fp8",  "_bf16",   "_2507", "_example", "_override", "_thinking",
+    "_v0_1",     "_v0_3", "_config", "_peft", "_mock",    "_recipe"};
 
 std::string plain_name(std::string_view name) {
   while (name.ends_with('/')) name.remove_suffix(1);

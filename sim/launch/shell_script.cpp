@@ -34,6 +34,7 @@ bool is_assignment(std::string_view word) {
   if (equals == std::string_view::npos || equals == 0) return false;
   std::string_view name = word.substr(0, equals);
   if (name.ends_with('+')) name.remove_suffix(1);
+  if (name.ends_with(']')) name = name.substr(0, name.find('['));
   const bool letters = std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
@@ -326,9 +327,17 @@ class Reader {
     std::string name = token.text.substr(0, equals);
     const bool append = name.ends_with('+');
     if (append) name.pop_back();
+    if (name.ends_with(']')) name = variables_.text(name);  // CFG[tp]=4
     if (token.kind == Kind::array) {
       std::vector<std::string> values;
       for (const std::string& raw : token.words) {
+        const std::size_t key_end = raw.starts_with('[') ? raw.find("]=") : std::string::npos;
+        if (key_end != std::string::npos) {  // declare -A CFG=([tp]=4 [pp]=2)
+          const std::string key = variables_.text(raw.substr(1, key_end - 1));
+          variables_.assign(fmt::format("{}[{}]", name, key),
+                            {variables_.text(std::string_view(raw).substr(key_end + 2))}, false);
+          continue;
+        }
         std::ranges::move(variables_.words(raw), std::back_inserter(values));
       }
       variables_.assign(name, std::move(values), append);
@@ -395,18 +404,20 @@ class Reader {
       return false;
     } else {
       run_inner(found.words);
-      out_.commands.push_back(std::move(found.words));
+      if (name != "eval") out_.commands.push_back(std::move(found.words));
     }
     return true;
   }
 
-  /// A here-document fills a file, or is a script that a scheduler would run.
+  /// A here-document fills a file, or is a script that a scheduler would run; a file that it fills
+  /// and that is a script is run later on.
   void read_here(const Words& found) {
-    if (!found.target.empty()) {
-      out_.written[found.target] = found.here;
-      return;
-    }
-    inner(found.here);
+    if (!found.target.empty()) out_.written[found.target] = found.here;
+    if (found.target.empty() || is_script(found.here)) inner(found.here);
+  }
+  static bool is_script(std::string_view text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    return line.starts_with("#!") && line.ends_with("sh");
   }
 
   /// `bash -c "..."`, `eval ...`: words that are a script themselves.

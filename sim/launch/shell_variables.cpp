@@ -175,11 +175,11 @@ struct ShellVariables::Piece {
     word.clear();
     begun = false;
   }
-  /// Between two elements of an array.
-  void divide(bool words_apart) {
-    if (split && words_apart) {
+  /// Between two elements of an array: "${A[@]}" keeps them apart, "${A[*]}" is one word.
+  void divide(bool quoted, bool words_apart) {
+    if (split && quoted && words_apart) {
       finish();
-    } else if (split) {
+    } else if (split && !quoted) {
       loose(" ");
     } else {
       letters(" ");
@@ -215,7 +215,7 @@ void ShellVariables::add_piece(std::string_view piece, bool quoted, Piece& out) 
     const std::vector<std::string> values = dollar(piece, is_list);
     for (std::size_t i = 0; i < values.size(); ++i) {
       spend(values[i].size() + 1);
-      if (i > 0) out.divide(quoted && is_list);
+      if (i > 0) out.divide(quoted, is_list);
       quoted || !out.split ? out.letters(values[i]) : out.loose(values[i]);
     }
   } else {
@@ -316,9 +316,10 @@ std::vector<std::string> ShellVariables::braces(std::string_view inside, bool& i
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find(']');
     if (end == std::string_view::npos) return {open_name(inside)};
-    const std::string which = formula(rest.substr(1, end - 1));
+    const std::string_view index_text = rest.substr(1, end - 1);
     rest.remove_prefix(end + 1);
-    worth.reset();
+    worth = value(fmt::format("{}[{}]", name, text(index_text)));  // declare -A
+    const std::string which = worth ? std::string() : formula(index_text);
     if (known && parse_whole(which, index) && index >= 0 && index < std::ssize(found->second)) {
       worth = found->second[static_cast<std::size_t>(index)];
     }

@@ -20,6 +20,7 @@ class ShellVariables {
 
   /// Sets a variable that no assignment of the script changes.
   void fix(const std::string& name, const std::string& value);
+  /// An element of an associative array has the name "NAME[KEY]".
   void assign(const std::string& name, std::vector<std::string> values, bool append);
   void unset(const std::string& name);
   /// $1 and so on: of a function that is called.

@@ -27,7 +27,7 @@ Tables tables_of(LaunchKind kind) {
     case LaunchKind::accelerate:
       return {accelerate_keys(), deepspeed_keys()};
     case LaunchKind::trainer:
-      return {trainer_keys(), accelerate_keys()};
+      return {trainer_keys(), accelerate_keys(), deepspeed_keys()};
     case LaunchKind::maxtext:
       return {maxtext_keys()};
     case LaunchKind::neox:
@@ -146,6 +146,7 @@ class Sketching {
     if (has(LaunchKind::nanotron)) settle_nanotron();
     if (has(LaunchKind::torchtune)) settle_torchtune();
     settle_checkpointing();
+    guess_settings();
     guess_stage();
     settle_fsdp();
     settle_precision();
@@ -309,6 +310,34 @@ class Sketching {
     model.vocabulary_is_padded = true;
     model.position_kind = "rope";
     if (model.layers) model.hint = std::exchange(model.name, {});
+  }
+
+  /// Of a file of Accelerate's settings that a command names and that is not here: what its name
+  /// has ("deepspeed_zero3.yaml", "fsdp2.yaml"). Of another one, and of TorchTitan's: a remark.
+  void guess_settings() {
+    JobSketch& job = out_.job;
+    const bool titan = has(LaunchKind::torchtitan);
+    if (job.settings_file.empty() || has(LaunchKind::accelerate)) return;
+    const bool given = std::ranges::any_of(files_.parts, [](const LaunchPart& part) {
+      return part.kind == LaunchKind::torchtitan && part.file.ends_with(".toml");
+    });
+    if (titan && given) return;
+    const std::string name = std::filesystem::path(job.settings_file).stem().string();
+    const std::string small = lower(name);
+    for (KeyFinding& key : out_.keys) {
+      if (key.setting.text() != job.settings_file) continue;
+      key.fate = KeyFate::unmodelled;
+      key.note = "what it says is not read: give that file too";
+    }
+    if (titan) {
+      if (job.model.hint.empty()) job.model.hint = name;
+    } else if (small.find("zero") != std::string::npos && !job.zero_stage) {
+      job.deepspeed_file = job.settings_file;
+    } else if (small.find("fsdp") != std::string::npos && job.sharding.empty()) {
+      job.sharding = "zero3";
+      if (!job.fsdp_version) job.fsdp_version = small.find("fsdp2") != std::string::npos ? 2 : 1;
+      job.remarks.push_back(fmt::format("{}: not given; FSDP by its name", job.settings_file));
+    }
   }
 
   /// Of a file of DeepSpeed's settings that another one names and that is not here: its stage, if

@@ -60,6 +60,13 @@ TEST_CASE("shell: arrays keep words apart, grow, and may hold comments") {
   CHECK(last_command("A=(1 2)\nT=\"go ${A[@]}\"\nrun $T") == Words{"run", "go", "1", "2"});
 }
 
+TEST_CASE("shell: a quoted list is one word, and names of an associative array have values") {
+  CHECK(last_command("A=(1 2)\nrun \"a ${A[*]} b\" ${A[*]}") == Words{"run", "a 1 2 b", "1", "2"});
+  CHECK(last_command("declare -A C=([x]=1 [y z]=2)\nC[w]=3\nrun ${C[x]} ${C[w]} ${C[no]}") ==
+        Words{"run", "1", "3", "${C}"});
+  CHECK(last_command("C=(4 5)\nrun ${C[1]} ${C[2]}") == Words{"run", "5", "${C}"});
+}
+
 TEST_CASE("shell: conditions, cases and functions take the branch that bash would") {
   constexpr std::string_view kIf =
       "D=fp8\nif [[ \"$D\" == \"fp8\" ]] && [ -z \"$UNSET\" ]; then A=1; elif true; then A=2; else "
