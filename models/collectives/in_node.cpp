@@ -58,6 +58,15 @@ void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectiv
   }
 }
 
+LargeRing large_ring(CollectiveOp op, int ranks, const IntraNodeCollectives& presets) {
+  LargeRing out{};
+  for (const CollectiveRegime& regime : regimes_of(op, presets)) {
+    if (regime.name == kNvls || regime.bus_bandwidth <= out.bus_bandwidth) continue;
+    out = {regime.base + ring_steps(op, ranks) * regime.per_step, regime.bus_bandwidth};
+  }
+  return out;
+}
+
 BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets) {
   // Regimes blend as in smooth_minimum: for large payloads their rates add up as p-norms.
   double rings = 0, all = 0;

@@ -18,6 +18,15 @@ constexpr double kSharpnessInNode = 8;
 void add_in_node_candidates(CollectiveOp op, int ranks, const IntraNodeCollectives& presets,
                             std::vector<CollectiveCandidate>& out);
 
+/// The ring that large payloads take inside a domain of so many members.
+struct LargeRing {
+  Seconds latency;
+  BytesPerSecond bus_bandwidth;
+};
+/// Of the regimes in Simple the one with the highest bus bandwidth; those of broadcast and reduce
+/// are the all-gather's and the reduce-scatter's.
+LargeRing large_ring(CollectiveOp op, int ranks, const IntraNodeCollectives& presets);
+
 /// Bus bandwidth that the rings of an all-reduce approach inside this node, NVLS left out: what the
 /// rings of a larger group can have here.
 BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets);

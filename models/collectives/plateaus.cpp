@@ -15,6 +15,7 @@ struct Generation {
   double ring_share;               ///< of the in-node ring's bus bandwidth, for rings through nodes
   BytesPerSecond tree_two_nodes;   ///< bus bandwidth cap of trees over two nodes; 0: rings only
   BytesPerSecond tree_more_nodes;  ///< the same over three and more
+  BytesPerSecond tree_nvlink;      ///< NVLink of the cards that trees were measured on
   int ring_channels;               ///< inside a node
   int nvls_channels;
 };
@@ -26,15 +27,17 @@ struct Generation {
 /// on DGX A100 (24 of 10 GB/s), H100 (24 of 15), B200 (36 of 20); NVLS 16 on Hopper, 24 on
 /// Blackwell. Volta, cards without NVLink and AMD: assumed.
 constexpr std::array kGenerations{
-    Generation{"volta", 0.9, {}, {}, 12, 0},
-    Generation{"ampere", 0.9, {}, {}, 24, 0},
-    Generation{"ada", 0.9, {}, {}, 24, 0},
-    Generation{"hopper", 0.9, gigabytes_per_second(480), gigabytes_per_second(366), 24, 16},
-    Generation{"blackwell", 0.9, gigabytes_per_second(820), gigabytes_per_second(640), 36, 24},
-    Generation{"blackwell_rtx", 0.9, {}, {}, 24, 0},
-    Generation{"cdna2", 1.1, {}, {}, 32, 0},
-    Generation{"cdna3", 1.1, {}, {}, 32, 0},
-    Generation{"cdna4", 1.1, {}, {}, 32, 0},
+    Generation{"volta", 0.9, {}, {}, {}, 12, 0},
+    Generation{"ampere", 0.9, {}, {}, {}, 24, 0},
+    Generation{"ada", 0.9, {}, {}, {}, 24, 0},
+    Generation{"hopper", 0.9, gigabytes_per_second(480), gigabytes_per_second(366),
+               gigabytes_per_second(450), 24, 16},
+    Generation{"blackwell", 0.9, gigabytes_per_second(820), gigabytes_per_second(640),
+               gigabytes_per_second(900), 36, 24},
+    Generation{"blackwell_rtx", 0.9, {}, {}, {}, 24, 0},
+    Generation{"cdna2", 1.1, {}, {}, {}, 32, 0},
+    Generation{"cdna3", 1.1, {}, {}, {}, 32, 0},
+    Generation{"cdna4", 1.1, {}, {}, {}, 32, 0},
 };
 
 const Generation& generation_of(const GpuSpec& gpu) {
@@ -87,11 +90,22 @@ BytesPerSecond rings_through_nodes(const CollectiveContext& context, double scal
   return std::min(context.node, inside);
 }
 
-/// Of NVLinks with `scale` times the rate of those that trees were measured on.
+/// The card's own NVLink, before anybody changed it, over that which trees were measured on: 200 of
+/// 450 GB/s on H800. Faster ones are taken to reach no more.
+double own_nvlink(const CollectiveContext& context) {
+  const BytesPerSecond measured = generation_of(context.gpu).tree_nvlink;
+  const GpuSpec& gpu = context.gpu;
+  if (measured <= BytesPerSecond{} || gpu.nvlink_scale <= 0) return 1;
+  const double own = 1 / gpu.nvlink_scale * double{gpu.nvlink_bandwidth / measured};
+  return own > 0 ? std::min(1.0, own) : 1;
+}
+
+/// Of NVLinks with `scale` times the card's own rate.
 BytesPerSecond trees_over_nodes(const CollectiveContext& context, double scale) {
   const Generation& generation = generation_of(context.gpu);
-  const BytesPerSecond cap =
-      context.k == 2 ? generation.tree_two_nodes : generation.tree_more_nodes;
+  // What a node reduces at; over more nodes it is NICs that hold trees back to less.
+  const BytesPerSecond inside = own_nvlink(context) * generation.tree_two_nodes;
+  const BytesPerSecond cap = context.k == 2 ? inside : std::min(inside, generation.tree_more_nodes);
   const double bus = bus_factor(CollectiveOp::all_reduce, context.n);
   return std::min(scale * cap, kTreeShare * bus / tree_loads(context.k) * context.node);
 }

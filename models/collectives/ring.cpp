@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "models/collectives/in_node.hpp"
 #include "models/collectives/laws.hpp"
 
 namespace lockstep {
@@ -62,6 +63,14 @@ void ring_law(const CollectiveContext& context, std::vector<CollectiveCandidate>
       ring(context, "ll128", context.start + hops + (k - 1) * kLl128PerNode, kLl128Share));
   out.push_back(
       ring(context, "simple", context.start + kSimpleHops * hops + (n - k) * kRingPerMember, 1));
+  if (context.most <= kFittedMembers) return;
+  // Larger domains than the constants above are fitted to: the ring passes through each of them as
+  // one of their own does, no faster and no sooner.
+  CollectiveCandidate& simple = out.back();
+  const LargeRing inside = large_ring(context.op, context.most, context.gpu.collectives);
+  const double bus = bus_factor(context.op, context.n);
+  simple.latency = std::max(simple.latency, inside.latency + kSimpleHops * hops);
+  simple.per_byte = std::max(simple.per_byte, per_byte_at(bus, inside.bus_bandwidth));
 }
 
 }  // namespace lockstep
