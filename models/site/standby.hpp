@@ -1,15 +1,24 @@
 /// What stands in when the power from outside is gone: batteries of UPS, then generators.
 #pragma once
 
+#include <optional>
+
 #include "models/base/units.hpp"
 
 namespace lockstep {
 
-/// A generator's start, and how long its tank lasts.
+/// A generator's start, how long its tank lasts, and what its fuel costs.
 struct GeneratorLaw {
   Seconds start{15};          ///< from the loss of power until it carries load
   double fails_to_start = 0;  ///< probability, of each unit at each outage
   Seconds fuel;               ///< that it runs on a tank; 0: any outage
+  /// Of its fuel, by the kilowatt-hour that it gives; none: nobody said.
+  std::optional<double> usd_per_kwh{}, grams_per_kwh{};
+};
+
+/// What a kilowatt-hour of generators takes: fuel, and carbon dioxide.
+struct FuelRates {
+  double usd_per_kwh = 0, grams_per_kwh = 0;
 };
 
 /// How long batteries that hold `stored` carry `load`: infinity without load.

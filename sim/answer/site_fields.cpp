@@ -19,6 +19,11 @@ std::optional<Joules> unless_none(Joules amount) {
   return amount;
 }
 
+std::optional<double> unless_zero(double amount) {
+  if (amount <= 0) return std::nullopt;
+  return amount;
+}
+
 template <class Of, class Get>
 void add_amounts(FieldTable<Of>& fields, Get amounts) {
   fields
@@ -45,10 +50,16 @@ void add_amounts(FieldTable<Of>& fields, Get amounts) {
              if (amounts(of).litres <= 0) return std::nullopt;
              return amounts(of).litres;
            })
-      .add("energy_usd", Better::less, "Energy by the tariff of its hours, less exports.",
+      .add("energy_usd", Better::less,
+           "Energy by the tariff of its hours, less exports, with generators' fuel.",
            [amounts](const Of& of) { return amounts(of).energy_usd; })
+      .add("fuel_usd", Better::less, "Of it, generators' fuel.",
+           [amounts](const Of& of) { return unless_zero(amounts(of).fuel_usd); })
+      .add("fuel_tonnes_co2", Better::less, "Carbon dioxide of generators' fuel.",
+           [amounts](const Of& of) { return unless_zero(amounts(of).fuel_grams * 1e-6); })
       .add("tonnes_co2", Better::less,
-           "Carbon dioxide that the grid emits for it; where its intensity is given.",
+           "Carbon dioxide that the grid emits for it, and generators; where the grid's intensity "
+           "is given.",
            [amounts](const Of& of) -> std::optional<double> {
              const std::optional<double>& grams = amounts(of).grams;
              if (!grams) return std::nullopt;
@@ -132,15 +143,16 @@ const FieldTable<BankAnswer>& bank_fields() {
 
 /// How a path with capacities is provided for, and how it held the run.
 struct CappingAnswer {
-  double oversubscription = 1;
+  PathProvision path;
   PathCapping of;
+  double gpus = 0;
 };
 std::optional<CappingAnswer> capping_answer(const Sited& r) {
-  const SitePlan& plan = *r.site->plan;
   const SiteBooks& books = books_of(r);
-  if (!books.power.path || plan.node_peak <= Watts{}) return std::nullopt;
-  const Watts peaks = (plan.nodes + plan.reserved) * plan.node_peak;
-  return CappingAnswer{.oversubscription = peaks / *books.power.path, .of = books.capping};
+  const std::optional<PathProvision> path = path_provision(*r.site->plan, books.power);
+  if (!path) return std::nullopt;
+  return CappingAnswer{
+      .path = *path, .of = books.capping, .gpus = static_cast<double>(r.work().gpus())};
 }
 const FieldTable<CappingAnswer>& capping_fields() {
   using Of = CappingAnswer;
@@ -148,7 +160,9 @@ const FieldTable<CappingAnswer>& capping_fields() {
       FieldTable<Of>()
           .add("oversubscription",
                "Power of all nodes, their cards at their datasheet's power, over path_w.",
-               [](const Of& c) { return c.oversubscription; })
+               [](const Of& c) { return c.path.oversubscription(); })
+          .add("avoided_w", "Of that power, what the path need not bring.",
+               [](const Of& c) { return c.path.avoided(); })
           .add("capped_share", Better::less,
                "Of the time of training, in which the path held cards below what they would draw.",
                [](const Of& c) -> double {
@@ -159,7 +173,11 @@ const FieldTable<CappingAnswer>& capping_fields() {
                [](const Of& c) { return c.of.stretch(); })
           .add("lowest_draw_share", Better::more,
                "Least that machines drew then, of what they would have drawn.",
-               [](const Of& c) { return c.of.lowest_draw; });
+               [](const Of& c) { return c.of.lowest_draw; })
+          .add("lost_s", Better::less, "Seconds of full speed that this took.",
+               [](const Of& c) { return c.of.lost; })
+          .add("lost_gpu_hours", Better::less, "The same, of all GPUs of the job.",
+               [](const Of& c) { return c.of.lost.base_units() / 3600 * c.gpus; });
   return fields;
 }
 

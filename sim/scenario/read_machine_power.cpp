@@ -20,15 +20,17 @@ void check_machine_power(const JsonCursor& power, const NodeSpec& node) {
 }  // namespace
 
 MachinePower read_machine_power(const JsonCursor& root, const PresetStore& presets,
-                                const Cluster& cluster, SiteLimit limit,
+                                const Cluster& cluster, PowerKeys keys,
                                 std::vector<std::string>& assumptions) {
   MachinePower out;
   if (const auto power = root.find("power")) {
     if (cluster.pools.empty()) check_machine_power(*power, cluster.node);
     for (const NodePool& pool : cluster.pools) check_machine_power(*power, pool.node);
     const ClusterSite site = read_cluster_draft(root.at("cluster"), presets).site;
-    out.power = limit == SiteLimit::said ? read_limited_site(*power, presets, site, assumptions)
-                                         : read_site_power(*power, presets, site, assumptions);
+    const auto read = keys == PowerKeys::cards          ? read_power
+                      : keys == PowerKeys::limited_site ? read_limited_site
+                                                        : read_site_power;
+    out.power = read(*power, presets, site, assumptions);
   }
   if (const auto cost = root.find("cost")) {
     if (!out.power) cost->fail("no such key, unless there is \"power\"");
@@ -42,12 +44,14 @@ MachinePower read_machine_power(const JsonCursor& root, const PresetStore& prese
 }
 
 void describe_machine_power(const DeclaredMembers& member, std::string_view sentence,
-                            SiteLimit limit) {
+                            PowerKeys keys) {
   PowerSpec power;
   CostSpec cost;
   std::optional<double> price;
   member.optional("power", power, sentence,
-                  limit == SiteLimit::said ? declare_limited_site : declare_site_power);
+                  keys == PowerKeys::cards          ? declare_power
+                  : keys == PowerKeys::limited_site ? declare_limited_site
+                                                    : declare_site_power);
   member.optional("cost", cost, "Prices of owning; beside \"power\"",
                   [](const DeclaredMembers& of, CostSpec& out) { declare_cost(of, {}, out); });
   declare_price(member, price);

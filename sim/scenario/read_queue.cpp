@@ -540,7 +540,7 @@ void check_that_jobs_end(const JsonCursor& queue, const QueueSpec& out) {
 
 void read_queue_power(const JsonCursor& root, const PresetStore& presets, QueueSpec& out) {
   MachinePower drawn =
-      read_machine_power(root, presets, out.cluster, SiteLimit::said, out.assumptions);
+      read_machine_power(root, presets, out.cluster, PowerKeys::limited_site, out.assumptions);
   out.power = std::move(drawn.power);
   out.usd_per_gpu_hour = drawn.usd_per_gpu_hour;
   if (!out.gpu_draw) {
@@ -625,7 +625,7 @@ nlohmann::ordered_json queue_schema(const PresetStore& presets) {
       "queue", spec, "Who asks for what and when, and the scheduler's rules",
       [&](const DeclaredMembers& of, QueueSpec& out) { declare_queue(of, presets, out); });
   describe_machine_power(member, "What the cluster draws is reported; {} is enough",
-                         SiteLimit::said);
+                         PowerKeys::limited_site);
   declare_expected_of_queue(member, spec);
   refer_to_job_schema(described);
   for (const std::string_view list : {"jobs", "campaigns"}) {

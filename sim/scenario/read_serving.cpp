@@ -411,7 +411,7 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   }
   out.assumptions.insert(out.assumptions.end(), draft.assumptions.begin(), draft.assumptions.end());
   MachinePower drawn =
-      read_machine_power(root, presets, out.cluster, SiteLimit::unsaid, out.assumptions);
+      read_machine_power(root, presets, out.cluster, PowerKeys::site, out.assumptions);
   out.power = std::move(drawn.power);
   out.usd_per_gpu_hour = drawn.usd_per_gpu_hour;
   const JsonCursor serving = root.at("serving");
@@ -530,8 +530,7 @@ nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
                   "Trainings on other nodes, with which the pools share the fabric; they repeat "
                   "their steps until all requests have ended",
                   elsewhere);
-  describe_machine_power(member, "What the pools draw is reported; {} is enough",
-                         SiteLimit::unsaid);
+  describe_machine_power(member, "What the pools draw is reported; {} is enough", PowerKeys::site);
   declare_expected_of_serving(member, spec);
   refer_serving_to_job(described);
   SchemaJson schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},

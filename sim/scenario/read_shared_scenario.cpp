@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "models/base/quantity.hpp"
+#include "models/power/gpu_power.hpp"
 #include "sim/scenario/feature_rules.hpp"
 #include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -104,6 +106,7 @@ void check_overlap(const JsonCursor& jobs, const SharedScenario& shared) {
 void complete_jobs(std::vector<DraftedJob> drafts, const PresetStore& presets,
                    std::span<const Profile> profiles, SharedScenario& shared) {
   for (DraftedJob& draft : drafts) {
+    draft.draft.power = shared.power;
     shared.jobs.push_back(complete_job(std::move(draft), shared.cluster, presets, profiles));
     for (const std::string& assumed : shared.jobs.back().scenario.assumptions) {
       shared.assumptions.push_back(shared.jobs.back().name + ": " + assumed);
@@ -159,14 +162,29 @@ void check_events(const JsonCursor& root, const SharedScenario& shared) {
   }
 }
 
+/// What cards can keep to.
+void check_cards(const JsonCursor& power, const PowerSpec& spec, const GpuSpec& gpu) {
+  const auto watts = [](Watts w) { return format_quantity(w.base_units(), Dimension::power); };
+  if (spec.cap && (*spec.cap < lowest_cap(gpu) || *spec.cap > gpu.power_limit)) {
+    power.at("cap").fail("from " + watts(lowest_cap(gpu)) + ", at its lowest clock, to " +
+                         watts(gpu.power_limit) + ", the limit of " + gpu.name);
+  }
+  if (spec.smoothing.floor > gpu.power_limit) {
+    power.at("smoothing")
+        .at("floor")
+        .fail("at most " + watts(gpu.power_limit) + ", the limit of " + gpu.name);
+  }
+}
+
 /// "power", "cost" and "price" of the machines.
 void take_power(const JsonCursor& root, const PresetStore& presets, SharedScenario& shared) {
   const bool priced = root.find("price").has_value();
   MachinePower machines =
-      read_machine_power(root, presets, shared.cluster, SiteLimit::said, shared.assumptions);
+      read_machine_power(root, presets, shared.cluster, PowerKeys::cards, shared.assumptions);
   shared.power = std::move(machines.power);
   if (priced || shared.power) shared.usd_per_gpu_hour = machines.usd_per_gpu_hour;
   if (!shared.power) return;
+  check_cards(root.at("power"), *shared.power, shared.cluster.node.gpu);
   shared.power->gpu_nameplate = shared.cluster.node.gpu.power_limit;
   shared.power->cost.usd_per_gpu_hour = shared.usd_per_gpu_hour;
 }
@@ -203,7 +221,12 @@ SharedScenario shared_scenario_of(const JsonCursor& root, const PresetStore& pre
   take_power(root, presets, shared);
   root.finish();
   complete_jobs(std::move(drafts), presets, measured, shared);
-  for (SharedJob& job : shared.jobs) job.scenario.power = shared.power;
+  for (SharedJob& job : shared.jobs) {
+    if (!shared.power) continue;
+    const SmoothingSpec smoothing = job.scenario.power->smoothing;  // as its cap allows
+    job.scenario.power = shared.power;
+    job.scenario.power->smoothing = smoothing;
+  }
   if (shared.power && shared.power->site_limit && shared.jobs.size() > 1) {
     shared.assumptions.emplace_back(
         "power.site_limit: held against the highest power of every job at once");

@@ -161,6 +161,10 @@ void declare_generator(const DeclaredMembers& member, GeneratorLaw& out) {
   member.optional("fuel", out.fuel, Interval{1, 1e9},
                   "That it runs on its tank, which is filled after the outage; default: any "
                   "outage");
+  member.optional("usd_per_kwh", out.usd_per_kwh, Interval{0, 1e3},
+                  "Of its fuel, by the energy that it gives; default: nothing");
+  member.optional("grams_per_kwh", out.grams_per_kwh, Interval{0, 1e4},
+                  "Carbon dioxide of the same; default: nothing");
 }
 
 /// A part, and the names of those that feed it.
@@ -205,6 +209,24 @@ void declare_part(const DeclaredMembers& member, WrittenPart& out) {
   if (const JsonCursor* const from = member.object()) check_part(*from, out);
 }
 
+/// What nobody said of generators' fuel costs and emits nothing: says so.
+void assume_fuel(SiteSpec& out) {
+  for (const PowerPart& part : out.path) {
+    if (!part.generator) continue;
+    const bool usd = part.generator->usd_per_kwh.has_value();
+    const bool grams = part.generator->grams_per_kwh.has_value();
+    if (usd && grams) continue;
+    out.assumptions.push_back(fmt::format("run.site.path: fuel of \"{}\" {} nothing ({} not given)",
+                                          part.bank.name,
+                                          usd     ? "emits"
+                                          : grams ? "costs"
+                                                  : "costs and emits",
+                                          usd     ? "grams_per_kwh"
+                                          : grams ? "usd_per_kwh"
+                                                  : "usd_per_kwh, grams_per_kwh"));
+  }
+}
+
 void read_path(const JsonCursor& list, SiteSpec& out) {
   std::vector<std::string> names;
   for (const JsonCursor& at : list.elements(kMostParts)) {
@@ -223,6 +245,7 @@ void read_path(const JsonCursor& list, SiteSpec& out) {
     names.push_back(part.bank.name);
     out.path.push_back(part);
   }
+  assume_fuel(out);
   const bool outside = std::ranges::any_of(
       out.path, [](const PowerPart& p) { return p.from.empty() && !p.generator; });
   if (!outside) list.fail("parts, of which one is fed from outside and is no generator");

@@ -17,6 +17,24 @@ bool has_more(const PathDelivery& got, const PathDelivery& than, const PathDeliv
   return than.share < nominal.share - kSame && got.share > than.share + kSame;
 }
 
+/// Of generators that run, by their capacity; by their number where one has no limit.
+FuelRates mean_fuel(std::span<const PowerPart> path, std::span<const int> down) {
+  const bool limited = std::ranges::all_of(
+      path, [](const PowerPart& part) { return !part.generator || part.capacity > Watts{}; });
+  double all = 0;
+  FuelRates sum;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (!path[i].generator) continue;
+    const double unit = limited ? path[i].capacity.base_units() : 1;
+    const double weight = (path[i].bank.units - down[i]) * unit;
+    all += weight;
+    sum.usd_per_kwh += weight * path[i].generator->usd_per_kwh.value_or(0);
+    sum.grams_per_kwh += weight * path[i].generator->grams_per_kwh.value_or(0);
+  }
+  if (all <= 0) return {};
+  return {.usd_per_kwh = sum.usd_per_kwh / all, .grams_per_kwh = sum.grams_per_kwh / all};
+}
+
 RunTime later(RunTime now, Seconds after) {
   if (!(after < Seconds{kLongestOutage})) return INT64_MAX;
   return now + std::max<RunTime>(1, to_run_time(after));
@@ -147,6 +165,7 @@ void PathClock::meet_outage(RunTime now, PathDelivery base, std::span<const int>
   got_ = delivered(path_, with_generators, per_node_);
   const double watts = got_.nodes * got_.share;
   if (watts > 0) generated_ = std::max(0.0, 1 - base.nodes * base.share / watts);
+  fuel_ = mean_fuel(path_, with_generators);
   bridge(now, with_generators);
   const bool lacks = standby_helps(got_, down);
   if (lacks && covered_) ++record_.uncovered;

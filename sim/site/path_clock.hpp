@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/base/units.hpp"
+#include "models/site/standby.hpp"
 #include "sim/core/random.hpp"
 #include "sim/site/bank_process.hpp"
 #include "sim/site/power_path.hpp"
@@ -35,6 +36,8 @@ class PathClock {
   [[nodiscard]] const PathDelivery& got() const { return got_; }
   /// Of what nodes get, the share that comes from generators.
   [[nodiscard]] double generated() const { return generated_; }
+  /// Of what generators give: the mean of those that run, by their capacity.
+  [[nodiscard]] const FuelRates& fuel() const { return fuel_; }
   [[nodiscard]] const StandbyRecord& record() const { return record_; }
 
  private:
@@ -56,6 +59,7 @@ class PathClock {
   PathDelivery nominal_;              ///< when nothing is broken and nothing stands in
   PathDelivery got_;
   double generated_ = 0;
+  FuelRates fuel_;
   std::optional<RunTime> since_;  ///< that there is an outage
   bool covered_ = true;           ///< the outage so far
   std::vector<int> failed_;       ///< generators that did not start in it, by part

@@ -81,7 +81,11 @@ class BookKeeper {
         hour.length += length;
         const Watts machines = machines_in(bucket, state, plan_.levels);
         hour.of.machines += machines * length;
-        hour.of.generated += state.generated * state.pue * machines * length;
+        const Joules generated = state.generated * state.pue * machines * length;
+        const double generated_kwh = generated.base_units() / kJoulesPerKwh;
+        hour.of.generated += generated;
+        hour.of.fuel_usd += generated_kwh * state.fuel.usd_per_kwh;
+        hour.of.fuel_grams += generated_kwh * state.fuel.grams_per_kwh;
         if (state.generated > 0) out_.generators_ran += length;
         meet_highest(bucket, state, machines);
         if (trains(bucket) && !state.down) meet_capping(state, length);
@@ -137,9 +141,10 @@ class BookKeeper {
       of.short_of = std::max(Joules{}, of.imported - hour.limit * book.length);
     }
     of.energy_usd = of.imported.base_units() / kJoulesPerKwh * book.usd_per_kwh -
-                    of.given_away.base_units() / kJoulesPerKwh * plan_.spec.export_usd_per_kwh;
+                    of.given_away.base_units() / kJoulesPerKwh * plan_.spec.export_usd_per_kwh +
+                    of.fuel_usd;
     if (const auto intensity = plan_.grams(number)) {
-      of.grams = of.imported.base_units() / kJoulesPerKwh * *intensity;
+      of.grams = of.imported.base_units() / kJoulesPerKwh * *intensity + of.fuel_grams;
     }
     if (plan_.spec.cooling && plan_.spec.cooling->sink == HeatSink::wet) {
       of.litres = make_up_litres(of.machines, plan_.spec.cooling->cycles);
@@ -205,6 +210,12 @@ class BookKeeper {
 
 }  // namespace
 
+std::optional<PathProvision> path_provision(const SitePlan& plan, const Megawatts& power) {
+  if (!power.path || plan.node_peak <= Watts{}) return std::nullopt;
+  return PathProvision{.peaks = (plan.nodes + plan.reserved) * plan.node_peak,
+                       .brings = *power.path};
+}
+
 std::optional<Provision> Megawatts::tightest() const {
   const Provision of_grid{.brings = grid.value_or(Watts{}), .most = imported};
   const Provision of_path{.brings = path.value_or(Watts{}), .most = machines};
@@ -226,6 +237,8 @@ SiteAmounts& SiteAmounts::operator+=(const SiteAmounts& more) {
   short_of += more.short_of;
   litres += more.litres;
   energy_usd += more.energy_usd;
+  fuel_usd += more.fuel_usd;
+  fuel_grams += more.fuel_grams;
   if (more.grams) grams = grams.value_or(0) + *more.grams;
   return *this;
 }

@@ -1,6 +1,7 @@
 /// What a site took over a run: energy, water, money and carbon, hour by hour, month by month.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -24,8 +25,9 @@ struct SiteAmounts {
   Joules given_away;  ///< what renewables gave too much: exported
   Joules short_of;    ///< drawn above what the grid gives
   double litres = 0;
-  double energy_usd = 0;        ///< imported, less what is paid for exports
+  double energy_usd = 0;        ///< imported, less what is paid for exports, and generators' fuel
   std::optional<double> grams;  ///< of carbon dioxide; none: nobody said the grid's intensity
+  double fuel_usd = 0, fuel_grams = 0;  ///< of it, what generators take
 
   SiteAmounts& operator+=(const SiteAmounts& more);
 };
@@ -81,6 +83,18 @@ struct PathCapping {
   /// Time of a step while held, over that of one that is not; 1 where none ran.
   [[nodiscard]] double stretch() const { return capped > lost ? capped / (capped - lost) : 1.0; }
 };
+
+/// What a path is provided for: nodes at their peaks, cards at their datasheet's power.
+struct PathProvision {
+  Watts peaks;   ///< of all nodes, those that stand by included
+  Watts brings;  ///< while nothing is broken
+
+  [[nodiscard]] double oversubscription() const { return peaks / brings; }
+  /// Watts of peaks that nobody has to provide for.
+  [[nodiscard]] Watts avoided() const { return std::max(Watts{}, peaks - brings); }
+};
+/// Nothing where the path has no limit, or there is none.
+std::optional<PathProvision> path_provision(const SitePlan& plan, const Megawatts& power);
 
 struct SiteBooks {
   std::vector<SiteHourBook> hours;

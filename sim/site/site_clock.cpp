@@ -108,6 +108,7 @@ void SiteClock::meet_path(SiteState& state) {
   state.down = state.abrupt = lost > nodes_down_;
   nodes_down_ = lost;
   state.generated = path_.generated();
+  state.fuel = path_.fuel();
   const int fed = fed_nodes(plan_.spec.path) - nodes_down_;
   if (fed < plan_.nodes) {
     state.down = state.abrupt = true;

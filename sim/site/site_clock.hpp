@@ -29,6 +29,7 @@ struct SiteState {
   double coolant = 0;  ///< degrees Celsius; 0: no plant is described
   double pue = 1;
   double generated = 0;  ///< of what the site draws, the share that comes from generators
+  FuelRates fuel;        ///< of these
 };
 
 /// Energy into and out of a battery in an hour, at its terminals.

@@ -99,11 +99,43 @@ TEST_CASE("sites that ship: generators carry what the utility loses, and without
   CHECK(of(standby, "starts") == 7 * of(standby, "outages"));
   CHECK(of(standby, "uncovered") == 0);
   CHECK(of(covered, "generated_j") > 0);
+  CHECK(of(covered, "fuel_usd") ==
+        doctest::Approx(0.35 * of(covered, "generated_j") / 3.6e6).epsilon(1e-9));
+  CHECK(of(covered, "energy_usd") ==
+        doctest::Approx(0.07 * of(covered, "imported_j") / 3.6e6 + of(covered, "fuel_usd"))
+            .epsilon(1e-9));
+  CHECK(of(covered, "tonnes_co2") ==
+        doctest::Approx(380e-6 * of(covered, "imported_j") / 3.6e6 + of(covered, "fuel_tonnes_co2"))
+            .epsilon(1e-9));
   CHECK(of(covered, "stops") == 0);
   const Json bare = answer_to_site(name, {"--set", "run.site.path.1.generator.fails_to_start=1"});
   CHECK(of(bare.at("site").at("standby"), "enough_start_share") == 0);
   CHECK(of(bare.at("site"), "stops") > 0);
   CHECK(of(bare.at("site"), "stopped_s") > 0);
+}
+
+TEST_CASE("sites that ship: the page of an oversubscribed path says what capping saves and costs") {
+  const test::TemporaryFolder folder;
+  const std::string scenario = LOCKSTEP_SOURCE_DIR "/scenarios/site/oversubscribed-path.json";
+  const std::string page = folder.path() + "/page.html";
+  const auto run = [&](const char* oversubscription) {
+    const test::Ran ran = test::lockstep_with(
+        {"run", scenario, "--trajectories", "1", "--set", "run.duration=2 d", "--set",
+         std::string("run.site.path.0.oversubscription=") + oversubscription, "--set", "expect={}",
+         "--report", page});
+    CAPTURE(ran.err);
+    CHECK(ran.exit == Exit::ok);
+    return ran.out;
+  };
+  const std::string held = run("1.25");
+  CHECK(held.find("  capping ") != std::string::npos);
+  CHECK(held.find("cards held for 100.0 % of the training") != std::string::npos);
+  const std::string text = read_text_file(page);
+  CHECK(text.find(">Capping<") != std::string::npos);
+  CHECK(text.find("of peaks that the path need not bring") != std::string::npos);
+  CHECK(text.find("GPU-hours") != std::string::npos);
+  CHECK(run("0.9").find("  capping ") == std::string::npos);
+  CHECK(read_text_file(page).find(">Capping<") == std::string::npos);
 }
 
 TEST_CASE("sites that ship: the same bytes on any number of threads, and the hours as CSV") {

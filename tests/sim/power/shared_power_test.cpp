@@ -64,6 +64,36 @@ double drawn(const ScenarioAnswer& answer, const std::string& name) {
 
 }  // namespace
 
+TEST_CASE("shared power: cards keep to a cap, and meters and smoothing are those of a step") {
+  Json capped = shared_drawing(4, {0}, 1);
+  capped["power"] =
+      Json::parse(R"({"cap": "500 W", "meter": "100 ms", "smoothing": {"floor": "600 W"}})");
+  Json alone = drawing_job();
+  alone["cluster"] = drawing_cluster(4);
+  alone["power"] = capped["power"];
+  const ScenarioAnswer shared = answer_of_drawing(capped), step = answer_of_drawing(alone);
+  const ScenarioAnswer free = answer_of_drawing(shared_drawing(4, {0}, 1));
+  CHECK(drawn(shared, "jobs.job0.step_s") == doctest::Approx(drawn(step, "step_s")).epsilon(1e-6));
+  CHECK(drawn(shared, "jobs.job0.power.gpu_mean_w") ==
+        doctest::Approx(drawn(step, "power.gpu.mean_w")).epsilon(1e-6));
+  CHECK(drawn(shared, "site_peak_w") == doctest::Approx(drawn(step, "site_peak_w")).epsilon(1e-6));
+  CHECK(drawn(shared, "jobs.job0.step_s") > 1.02 * drawn(free, "jobs.job0.step_s"));
+  const auto problem = [&](const Json& power) -> std::string {
+    capped["power"] = power;
+    try {
+      (void)answer_of_drawing(capped);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(problem(Json::object({{"cap", "900 W"}}))
+            .starts_with("t.json#/power/cap: found \"900 W\"; allowed: from "));
+  CHECK(problem(Json::object({{"smoothing", {{"floor", "900 W"}}}})) ==
+        "t.json#/power/smoothing/floor: found \"900 W\"; allowed: at most 700 W, the limit of "
+        "h100_sxm5_80gb");
+}
+
 TEST_CASE("shared power: a job alone draws and costs what its scenario by itself does") {
   const ScenarioAnswer shared = answer_of_drawing(shared_drawing(4, {0}, 1));
   Json alone = drawing_job();

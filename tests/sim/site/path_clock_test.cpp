@@ -174,6 +174,54 @@ TEST_CASE("books: what generators give is not taken from the grid, and energy ba
   CHECK((sum.imported + sum.generated) / sum.facility == doctest::Approx(1).epsilon(1e-12));
   // A fifth of the time, within four standard deviations of 200 outages.
   CHECK(sum.generated / sum.facility == doctest::Approx(0.2).epsilon(0.4));
+  CHECK(sum.fuel_usd == 0);
+}
+
+TEST_CASE("books: fuel is paid for and emits by what generators give, the grid by the rest") {
+  SitePlan plan = test::hand_made_site();  // 0.1 USD and 400 g a kWh from the grid
+  plan.spec.path = with_generators(
+      4, {.start = {}, .fails_to_start = 0, .fuel = {}, .usd_per_kwh = 0.35, .grams_per_kwh = 700});
+  plan.spec.path[0].bank.mean_time = Seconds{4 * 3600.0};
+  plan.spec.path[0].bank.repair = Seconds{3600};
+  TrajectoryResult run;
+  run.phases = {{0, RunBucket::productive}};
+  run.wall = at_hour(200);
+  const SiteBooks books = site_books(plan, run, 2);
+  REQUIRE(books.sum.generated > Joules{});
+  double usd = 0;
+  for (const SiteHourBook& hour : books.hours) {
+    const double bought = hour.of.imported.base_units() / 3.6e6;
+    const double made = hour.of.generated.base_units() / 3.6e6;
+    CHECK(hour.of.fuel_usd == doctest::Approx(0.35 * made).epsilon(1e-9));
+    CHECK(hour.of.energy_usd == doctest::Approx(0.1 * bought + 0.35 * made).epsilon(1e-9));
+    REQUIRE(hour.of.grams);
+    CHECK(*hour.of.grams == doctest::Approx(400 * bought + 700 * made).epsilon(1e-9));
+    usd += hour.of.energy_usd;
+  }
+  CHECK(books.sum.energy_usd == doctest::Approx(usd).epsilon(1e-9));
+  CHECK(site_bill(plan, books).usd == doctest::Approx(usd).epsilon(1e-9));
+}
+
+TEST_CASE("path clock: two kinds of generators share what they give by the capacity that runs") {
+  std::vector<PowerPart> path = with_generators(
+      3, {.start = {}, .fails_to_start = 0, .fuel = {}, .usd_per_kwh = 0.2, .grams_per_kwh = {}});
+  PowerPart dear = path[1];
+  dear.bank.name = "gas";
+  dear.bank.units = 1;
+  dear.generator->usd_per_kwh = 0.6;
+  dear.generator->grams_per_kwh = 400;
+  path.insert(path.begin() + 2, dear);
+  path[3].from = {0, 1, 2};  // the UPS
+  PathClock clock(path, kNodePower, 5, 0);
+  bool ran = false;
+  for (int i = 0; i < 200; ++i) {
+    clock.advance(clock.next_at());
+    if (clock.generated() <= 0) continue;
+    ran = true;
+    CHECK(clock.fuel().usd_per_kwh == doctest::Approx((3 * 0.2 + 0.6) / 4));
+    CHECK(clock.fuel().grams_per_kwh == doctest::Approx(100));
+  }
+  CHECK(ran);
 }
 
 }  // namespace lockstep

@@ -72,8 +72,14 @@ TEST_CASE("books: energy balances in every hour and month and in sum, and money 
   }
   const SiteBooks books = site_books(plan, training_for(24), 0);
   SiteAmounts sum, by_month;
+  // What the battery holds: full at first, what goes in at its efficiency, never more nor less than
+  // it has room for.
+  double stored = 8;
   for (const SiteHourBook& hour : books.hours) {
     check_balance(hour.of);
+    stored += 0.9 * mwh(hour.of.battery_in) - mwh(hour.of.battery_out);
+    CHECK(stored <= 8 + 1e-9);
+    CHECK(stored >= -1e-9);
     sum += hour.of;
   }
   for (const SiteMonthBook& month : books.months) {
@@ -210,12 +216,20 @@ TEST_CASE("books: an oversubscribed path holds cards, and what that costs is tol
   CHECK(held.capped == held.trained);
   CHECK(held.stretch() == doctest::Approx(1 / 0.75));
   CHECK(held.lowest_draw == doctest::Approx(0.8));
+  CHECK(held.lost.base_units() == doctest::Approx(6 * 3600));
+  plan.node_peak = Watts{0.12e6};
+  const auto provision = path_provision(plan, site_books(plan, training_for(24), 0).power);
+  REQUIRE(provision);
+  CHECK(provision->oversubscription() == doctest::Approx(1.5));
+  CHECK(provision->avoided().base_units() == doctest::Approx(4e6));
   // At 1.2 the lines bring 10 MW, which is what machines draw.
   plan.spec.path[0].oversubscription = 1.2;
   plan.spec.path = with_capacities(plan.spec.path, Watts{0.12e6});
   const PathCapping free = site_books(plan, training_for(24), 0).capping;
   CHECK(free.capped == Seconds{});
   CHECK(free.stretch() == 1);
+  plan.spec.path[0].capacity = Watts{};
+  CHECK_FALSE(path_provision(plan, site_books(plan, training_for(24), 0).power));
 }
 
 TEST_CASE("books: a price below zero earns for what is bought") {

@@ -200,6 +200,14 @@ void add_site_figures(Page& page, const CampaignResult& result) {
          .label = fmt::format("outages covered by batteries and generators, which ran {}",
                               page_duration(books.generators_ran.base_units()))});
   }
+  if (books.sum.generated > Joules{}) {
+    std::string label = "given by generators";
+    if (books.sum.fuel_usd > 0) label += fmt::format(", for {}", page_usd(books.sum.fuel_usd));
+    if (books.sum.fuel_grams > 0) {
+      label += fmt::format(", with {} of CO2", page_with(books.sum.fuel_grams * 1e-6, "t"));
+    }
+    figures.push_back({.value = page_energy(books.sum.generated.base_units()), .label = label});
+  }
   if (books.sum.litres > 0) {
     figures.push_back({.value = page_with(books.sum.litres * 1e-6, "Ml"),
                        .label = "of water for cooling (million litres)"});
@@ -286,6 +294,38 @@ void add_bank_table(Page& page, const CampaignResult& result) {
   if (!table.rows.empty()) page.table(table);
 }
 
+/// What a path that brings less than all peaks saves, and what holding cards then costs.
+void add_capping(Page& page, const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  const std::optional<PathProvision> path = path_provision(*result.site->plan, books.power);
+  const PathCapping& held = books.capping;
+  if (!path || (path->oversubscription() <= 1 && held.capped <= Seconds{})) return;
+  page.section(
+      "Capping",
+      fmt::format("The path of power brings {} to nodes that take {} with their cards at "
+                  "their datasheet's power: when they want more, cards are held to what "
+                  "it brings, and steps take longer.",
+                  page_watts(path->brings.base_units()), page_watts(path->peaks.base_units())));
+  const double gpu_hours = held.lost.base_units() / kHourSeconds * result.work().gpus();
+  std::vector<PageFigure> figures{
+      {.value = fmt::format("{:.2f}", path->oversubscription()),
+       .label = "sum of peaks over what the path brings"},
+      {.value = page_watts(path->avoided().base_units()),
+       .label = "of peaks that the path need not bring"},
+      {.value = page_percent(held.trained > Seconds{} ? held.capped / held.trained : 0.0, 1),
+       .label = "of the training was held"}};
+  if (held.capped > Seconds{}) {
+    figures.push_back({.value = page_percent(held.lowest_draw, 1),
+                       .label = "of what machines draw, where they were held most"});
+    figures.push_back({.value = page_percent(held.stretch() - 1, 2),
+                       .label = "longer steps while cards are held"});
+    figures.push_back(
+        {.value = page_duration(held.lost.base_units()),
+         .label = fmt::format("of full speed lost to it: {} GPU-hours", compact(gpu_hours))});
+  }
+  page.figures(figures);
+}
+
 }  // namespace
 
 void add_site(Page& page, const CampaignResult& result) {
@@ -298,6 +338,7 @@ void add_site(Page& page, const CampaignResult& result) {
   add_lost_table(page, result);
   add_month_table(page, result);
   add_bank_table(page, result);
+  add_capping(page, result);
 }
 
 }  // namespace lockstep

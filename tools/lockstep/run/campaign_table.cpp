@@ -96,6 +96,46 @@ std::string bill_lines(const CampaignResult& result) {
   return out;
 }
 
+/// "made for 1/1.25 of the sum of peaks ...": nothing where the path has room and never held cards.
+std::string capping_line(const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  const std::optional<PathProvision> path = path_provision(*result.site->plan, books.power);
+  if (!path || (path->oversubscription() <= 1 && books.capping.capped <= Seconds{})) return "";
+  std::string text = fmt::format("the path brings {} of the {} that all nodes take at their peak",
+                                 power_text(path->brings), power_text(path->peaks));
+  const PathCapping& held = books.capping;
+  if (held.capped > Seconds{}) {
+    text += fmt::format(
+        "; cards held for {} of the training, to {} of what they draw at the least; a step then "
+        "takes {} longer: {} of full speed",
+        run_percent(held.capped / held.trained), run_percent(held.lowest_draw),
+        run_percent(held.stretch() - 1), duration_text(held.lost.base_units()));
+  } else {
+    text += "; cards were never held";
+  }
+  return labelled_line("  capping", kCampaignLabels, text);
+}
+
+/// Outages of the path, and what generators gave in them.
+std::string standby_line(const CampaignResult& result) {
+  constexpr double kKilowattHour = 3.6e6;
+  const SiteBooks& books = result.site->books;
+  if (books.standby.outages == 0) return "";
+  std::string text = fmt::format("batteries and generators covered {} of {} outages",
+                                 grouped(books.standby.outages - books.standby.uncovered),
+                                 grouped(books.standby.outages));
+  if (books.sum.generated > Joules{}) {
+    text += fmt::format("; generators ran {} and gave {} kWh",
+                        duration_text(books.generators_ran.base_units()),
+                        grouped(std::round(books.sum.generated.base_units() / kKilowattHour)));
+  }
+  if (books.sum.fuel_usd > 0) text += fmt::format(", for {} USD", compact(books.sum.fuel_usd));
+  if (books.sum.fuel_grams > 0) {
+    text += fmt::format(", {} t of CO2", significant(books.sum.fuel_grams * 1e-6));
+  }
+  return labelled_line("  standby", kCampaignLabels, text);
+}
+
 /// What surrounds the racks, in a few lines.
 std::string site_lines(const CampaignResult& result) {
   constexpr double kMegawattHour = 3.6e9;
@@ -118,6 +158,8 @@ std::string site_lines(const CampaignResult& result) {
                        fmt::format("{} of full speed lost a run; {} stops without power, {}",
                                    duration_text(s.site_slowed_s), significant(s.site_stops),
                                    duration_text(s.site_stopped_s)));
+  out += capping_line(result);
+  out += standby_line(result);
   out += labelled_line(
       "  grid", kCampaignLabels,
       fmt::format(
