@@ -15,7 +15,7 @@ namespace lockstep::hugging_face {
 namespace {
 
 constexpr std::size_t kMostStages = 8;
-constexpr int kMostSide = 1 << 14;
+constexpr int kMostImageEdge = 1 << 14;
 
 /// What a stage of one resolution has.
 struct Stage {
@@ -27,7 +27,7 @@ struct Stage {
 std::vector<Stage> read_stages(const JsonCursor& config, int side) {
   constexpr int kUsualWindow = 7;
   const int columns = config.at("embed_dim").integer(1, kMostWidth >> kMostStages);
-  const int window = integer_or(config, "window_size", 1, kMostSide, kUsualWindow);
+  const int window = integer_or(config, "window_size", 1, kMostImageEdge, kUsualWindow);
   const JsonCursor depths = config.at("depths"), heads = config.at("num_heads");
   const std::vector<JsonCursor> each = depths.elements(kMostStages);
   const std::vector<JsonCursor> of_heads = heads.elements(kMostStages);
@@ -106,8 +106,8 @@ void read_stages_of(const JsonCursor& config, bool second, HuggingFaceModel& mod
   if (!flag_or(config, "qkv_bias", true)) {
     config.at("qkv_bias").fail("true: no published model is without them");
   }
-  const int patch = config.at("patch_size").integer(1, kMostSide);
-  const int image = integer_or(config, "image_size", patch, kMostSide, 224);
+  const int patch = config.at("patch_size").integer(1, kMostImageEdge);
+  const int image = integer_or(config, "image_size", patch, kMostImageEdge, 224);
   const int side = image / patch;
   const std::vector<Stage> stages = read_stages(config, side);
   const std::optional<JsonCursor> written = config.find("mlp_ratio");

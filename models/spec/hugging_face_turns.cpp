@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kTurning{"zamba", "zamba2", "plamo2"};
 constexpr int kColumnsOfStep = 16;  ///< of the stream, for each of the step sizes' rank
 
-std::optional<JsonCursor> written(const JsonCursor& config, std::string_view key) {
+std::optional<JsonCursor> turn_key(const JsonCursor& config, std::string_view key) {
   std::optional<JsonCursor> value = config.find(key);
   return value && !value->is_null() ? value : std::nullopt;
 }
@@ -38,7 +38,7 @@ void read_turning_heads(const JsonCursor& config, int head_dim, TransformerShape
 std::vector<bool> shared_uses(const JsonCursor& config, std::string_view type, int layers) {
   constexpr std::array<std::string_view, 2> kTypes{"mamba", "hybrid"};
   std::vector<bool> uses;
-  if (const auto types = written(config, "layers_block_type")) {
+  if (const auto types = turn_key(config, "layers_block_type")) {
     for (const JsonCursor& one : types->elements(kMostLayers))
       uses.push_back(one.choice(kTypes) == 1);
     if (std::ssize(uses) == layers) return uses;
@@ -76,7 +76,7 @@ void read_zamba_mamba(const JsonCursor& config, std::string_view type, Transform
     mamba.heads = columns;
     mamba.head_dim = 1;
     mamba.state = integer_or(config, "mamba_d_state", 1, kMostWidth, 16);
-    const auto rank = written(config, "mamba_dt_rank");
+    const auto rank = turn_key(config, "mamba_dt_rank");
     mamba.step_rank = rank && rank->is_number() ? rank->integer(1, kMostWidth)
                                                 : (m.hidden + kColumnsOfStep - 1) / kColumnsOfStep;
     return;
@@ -190,7 +190,7 @@ void read_plamo2(const JsonCursor& config, TransformerShape& m) {
     }
     layers.push_back(std::move(layer));
   }
-  if (const auto full = written(config, "full_attention_idx")) {
+  if (const auto full = turn_key(config, "full_attention_idx")) {
     for (const JsonCursor& one : full->elements(kMostLayers)) {
       layers[static_cast<std::size_t>(one.integer(0, m.layers - 1))].window = 0;
     }
