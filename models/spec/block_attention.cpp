@@ -131,12 +131,37 @@ void add_compressor(const TransformerShape& m, const KindShape& k, Layer& out) {
   out.saved.push_back({.columns = 2 * columns, .by = SavedBy::sequence});
 }
 
+/// Keys and values of sums over several tokens, which plain products make beside those of the
+/// tokens; sums and a norm of them are a kernel.
+void add_summaries(const TransformerShape& m, const KindShape& k, Layer& out) {
+  constexpr double kHalfWord = 2;
+  const double h = m.hidden;
+  const double columns = k.kv_heads * static_cast<double>(k.head_dim + k.value_dim) / k.summaries;
+  out.rows.emplace_back(Kernel{.name = "summaries",
+                               .columns = {.whole = h + 2 * h / k.summaries},
+                               .bytes = kHalfWord,
+                               .rows = Rows::residual,
+                               .ways = Ways::none});
+  out.small += h;
+  out.saved.push_back({.columns = columns});
+}
+
 /// What a query goes over.
 std::vector<Keys> keys_of(const KindShape& k) {
   const double chosen = k.index.keys;
   if (k.chunked || k.bidirectional) {
-    return {
+    std::vector<Keys> keys{
         {.limit = static_cast<double>(k.window), .chunked = k.chunked, .causal = !k.bidirectional}};
+    // A table has as many entries either way. Its scores both ways, without values, are as much
+    // work as attention over it is.
+    if (k.summaries > 0) {
+      keys.push_back({.ratio = static_cast<double>(k.summaries), .causal = false});
+    }
+    if (k.distances > 0) {
+      const Keys entries{.limit = static_cast<double>(k.distances), .causal = false};
+      keys.insert(keys.end(), 2, entries);
+    }
+    return keys;
   }
   if (k.compression > 0) {
     return {{.limit = static_cast<double>(k.window)},
@@ -193,6 +218,7 @@ void add_attention(const TransformerShape& m, const KindShape& k, Layer& out) {
     add_heads(m, k, out);
   }
   if (k.compression > 0) add_compressor(m, k, out);
+  if (k.summaries > 0) add_summaries(m, k, out);
   if (k.index.keys > 0 && !k.index.shared) add_index(m, k, out);
   const double heads = k.heads;
   const Core core{.heads = heads,

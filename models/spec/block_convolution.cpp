@@ -104,12 +104,12 @@ void add_residual(const TransformerShape& m, const KindShape& k, Layer& out) {
 }
 
 constexpr std::string_view kWholeImage =
-    "convolutions and norms of a UNet read an image across the parts of a rank";
+    "convolutions and norms of an image read it across the parts of a rank";
 constexpr std::string_view kWholeChannels =
-    "convolutions and norms over groups of channels of a UNet are not cut by channels in any "
+    "convolutions and norms over groups of channels of an image are not cut by channels in any "
     "software";
 constexpr std::string_view kSkips =
-    "the skip connections of a UNet join its first layers to its last, and all are on one stage";
+    "the layers of several resolutions of an image are on one stage, as what goes across a UNet is";
 
 }  // namespace
 

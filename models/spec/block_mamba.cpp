@@ -13,15 +13,15 @@ constexpr ProductNames kMambaStep{"mamba_step", "mamba_step.input_gradient",
 constexpr ProductNames kMambaOut{"mamba_out", "mamba_out.input_gradient",
                                  "mamba_out.weight_gradient"};
 
-/// Mamba-1: step sizes, B and C from the convolved columns, and the step sizes of all columns,
-/// which the backward pass makes again. Ranks of a tensor-parallel group sum what they selected;
-/// that sum of a few hundred columns is left out.
+/// Step sizes, B and C from the convolved columns, and the step sizes of all heads, which are
+/// columns of Mamba-1 and which the backward pass makes again. Ranks of a tensor-parallel group sum
+/// what they selected; that sum of a few hundred columns is left out.
 void add_selection(const MambaShape& s, Layer& out) {
   out.rows.emplace_back(
       Product{.names = kMambaSelect, .in = {.shared = s.inner()}, .out = {.whole = s.selected()}});
   out.rows.emplace_back(Product{.names = kMambaStep,
                                 .in = {.whole = static_cast<double>(s.step_rank)},
-                                .out = {.shared = s.inner()},
+                                .out = {.shared = s.steps()},
                                 .recomputed = Recomputed::always});
 }
 
@@ -34,11 +34,11 @@ void add_mamba(const TransformerShape& m, const KindShape&, Layer& out) {
   // The fused kernel saves the product alone: convolution and states are made again backward.
   out.rows.emplace_back(
       Kernel{.name = "convolution", .columns = {.shared = s.mixed()}, .bytes = 4, .backward = 3});
-  if (first) add_selection(s, out);
+  if (s.selects()) add_selection(s, out);
   // Kernels of a pass: their implementations.
   out.rows.emplace_back(
       Scan{.flops = scan_flops(s), .bytes = scan_bytes(s), .kernels = first ? 1 : 5});
-  if (!first) {
+  if (!s.selects()) {
     out.rows.emplace_back(Kernel{.name = "gated_norm",
                                  .columns = {.shared = inner},
                                  .bytes = 6,
@@ -49,8 +49,14 @@ void add_mamba(const TransformerShape& m, const KindShape&, Layer& out) {
   out.rows.emplace_back(
       Product{.names = kMambaOut, .in = {.shared = inner}, .out = {.whole = h}, .in_pieces = true});
   out.rows.emplace_back(PairExchange{kMambaIn, kMambaOut});
-  // Decay, skip and step bias of each head, and Mamba-2's norm; Mamba-1 decays each state.
-  out.small += s.mixed() * (s.kernel + 1) + (first ? inner * (s.state + 2) : 3.0 * s.heads + inner);
+  // Decay, skip and step bias of each head, and Mamba-2's norm; Mamba-1 decays each state. PLaMo 2
+  // has norms of what it selects, and no biases of its convolution.
+  if (first) {
+    out.small += s.mixed() * (s.kernel + 1) + inner * (s.state + 2);
+  } else {
+    out.small += s.mixed() * (s.kernel + (s.selects() ? 0 : 1)) + 3.0 * s.heads +
+                 (s.selects() ? s.selected() : inner);
+  }
   // The product in, what the recurrence gives, and the operand of the product out. Convolution and
   // states are made again, and of Mamba-1 the step sizes and the operand
   // (github:state-spaces/mamba:mamba_ssm/ops/triton/ssd_combined.py, selective_scan_interface.py).
@@ -62,13 +68,14 @@ void add_mamba(const TransformerShape& m, const KindShape&, Layer& out) {
 std::vector<SharedParts> mamba_parts(const TransformerShape& m, const KindShape&) {
   const MambaShape& s = m.mamba;
   if (s.first_generation()) return {{s.heads, "Mamba columns"}};
+  if (s.selects()) return {{s.heads, "Mamba heads"}};
   return {{s.groups, "Mamba groups"}};
 }
 
 std::optional<MixerFault> mamba_fault(const TransformerShape& m) {
   const MambaShape& s = m.mamba;
-  if (s.first_generation() && (s.head_dim != 1 || s.groups != 1)) {
-    return MixerFault{"", "a head_dim of 1 and 1 group beside \"step_rank\", as Mamba-1 has"};
+  if (s.selects() && s.groups != 1) {
+    return MixerFault{"", "1 group beside \"step_rank\", as Mamba-1 and PLaMo 2 have"};
   }
   if (s.heads % s.groups == 0) return std::nullopt;
   return MixerFault{"groups", "a divisor of " + std::to_string(s.heads) + " (heads)"};
@@ -113,7 +120,9 @@ constexpr std::array kMambaMembers{
         .key = "step_rank",
         .low = 1,
         .high = kMostMixerColumns,
-        .sentence = "Mamba-1, with head_dim 1 and 1 group: rank of its step sizes (dt_rank)",
+        .sentence =
+            "Mamba-1, with head_dim 1 and 1 group: rank of its step sizes (dt_rank); with wider "
+            "heads, PLaMo 2",
         .number = [](TransformerShape& m) -> int& { return m.mamba.step_rank; }},
 };
 

@@ -14,6 +14,7 @@ extern const MixerKind kDeltaMixer, kShortConvolutionMixer, kGatedRecurrenceMixe
 extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
 extern const MixerKind kConvolutionMixer, kResidualMixer, kLinearAttentionMixer;
 extern const MixerKind kAttentionMambaMixer, kRwkvMixer, kGatedMemoryMixer;
+extern const MixerKind kWideAttentionMixer, kAdaptedMambaMixer;
 // NOLINTEND(readability-redundant-declaration)
 
 namespace {
@@ -22,7 +23,7 @@ namespace {
 constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
 
 // In the order of Mixer.
-constexpr std::array<const MixerKind*, 15> kMixerKinds{
+constexpr std::array<const MixerKind*, 17> kMixerKinds{
     &kAttentionMixer,
     &kMambaMixer,
     &kNoMixer,
@@ -38,6 +39,8 @@ constexpr std::array<const MixerKind*, 15> kMixerKinds{
     &kAttentionMambaMixer,
     &kRwkvMixer,
     &kGatedMemoryMixer,
+    &kWideAttentionMixer,
+    &kAdaptedMambaMixer,
 };
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 

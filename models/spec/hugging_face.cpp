@@ -202,18 +202,9 @@ struct Stranger {
   std::string_view type, words, key;
 };
 constexpr std::array kStrangers{
-    Stranger{"deberta", "an encoder whose attention scores distances too", "pos_att_type"},
-    Stranger{"deberta-v2", "an encoder whose attention scores distances too", "pos_att_type"},
     Stranger{"jetmoe", "a decoder whose attention has experts too", "num_local_experts"},
-    Stranger{"zamba", "a decoder whose layers share one block of attention", "attn_layer_period"},
-    Stranger{"zamba2", "a decoder whose layers share blocks of attention", "hybrid_layer_ids"},
     Stranger{"hymba", "a decoder with attention and Mamba on one input, and learnt tokens",
              "num_memory_tokens"},
-    Stranger{"plamo2", "a decoder with a Mamba of its own make", "mamba_step"},
-    Stranger{"longt5", "an encoder of windows with a decoder", "encoder_attention_type"},
-    Stranger{"led", "an encoder of windows with a decoder", "attention_window"},
-    Stranger{"swin", "an encoder of images whose stages have widths of their own", "depths"},
-    Stranger{"swinv2", "an encoder of images whose stages have widths of their own", "depths"},
     Stranger{"wav2vec2", "an encoder of sound behind convolutions", "conv_dim"},
 };
 
@@ -246,7 +237,8 @@ std::vector<std::string> family_names() {
   for (const Family& family : kFamilies) names.emplace_back(family.type);
   for (const auto& types :
        {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested),
-        encoder_families(), recurrent_families(), mosaic_families(), varied_families()}) {
+        encoder_families(), recurrent_families(), mosaic_families(), varied_families(),
+        turning_families()}) {
     for (const std::string_view type : types) {
       if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
     }
@@ -549,9 +541,9 @@ struct OwnReader {
   std::span<const std::string_view> (*families)();
   void (*read)(const JsonCursor& config, std::string_view type, TransformerShape& m);
 };
-constexpr std::array kOwnReaders{OwnReader{recurrent_families, read_recurrent},
-                                 OwnReader{mosaic_families, read_mosaic},
-                                 OwnReader{varied_families, read_varied}};
+constexpr std::array kOwnReaders{
+    OwnReader{recurrent_families, read_recurrent}, OwnReader{mosaic_families, read_mosaic},
+    OwnReader{varied_families, read_varied}, OwnReader{turning_families, read_turning}};
 
 /// The decoder of a file, or of a `part` of one.
 HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name,

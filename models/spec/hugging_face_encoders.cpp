@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/spec/hugging_face_parts.hpp"
+#include "models/spec/hugging_face_stages.hpp"
 
 namespace lockstep::hugging_face {
 namespace {
@@ -30,7 +31,8 @@ double text_extras(const JsonCursor& config, std::string_view type, const Transf
     beside += integer_or(config, "task_type_vocab_size", 0, kMostTokens, 3) * h;
   }
   if (type == "roberta-prelayernorm") beside += 2 * h;  // norms behind words and the last layer
-  const bool pairs = type == "bert" || type == "ernie" || type == "megatron-bert";
+  constexpr std::array<std::string_view, 4> kPairs{"bert", "ernie", "megatron-bert", "big_bird"};
+  const bool pairs = std::ranges::find(kPairs, type) != kPairs.end();
   return beside + (pairs ? with_bias(h, h) + with_bias(h, 2) : 0);
 }
 
@@ -86,6 +88,48 @@ void read_text_encoder(const JsonCursor& config, std::string_view type, Transfor
   m.learned_positions = true;
   m.max_positions = integer_or(config, "max_position_embeddings", 1, kMostTokens, 512);
   m.other_parameters = text_extras(config, type, m);
+}
+
+/// Layers of an encoder, each of which sees a window around a word.
+void set_encoder_windows(const JsonCursor& config, const std::vector<int>& windows,
+                         TransformerShape& m) {
+  std::vector<KindShape> layers;
+  for (const int window : windows) layers.push_back({.window = window, .ffn = m.ffn});
+  set_kinds(config, layers, m);
+}
+
+/// Longformer: windows, and few words that see all and are seen by all, for which each layer has
+/// queries, keys and values of its own.
+void read_longformer(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_text_encoder(config, "longformer", m);
+  set_encoder_windows(config, windows_of(config, m.layers), m);
+  const double h = m.hidden;
+  constexpr double kThree = 3;
+  m.other_parameters += m.layers * kThree * with_bias(h, h);
+  model.assumptions.emplace_back(
+      "model: no words that see all others; the queries, keys and values that they would have are "
+      "weights alone");
+}
+
+/// BigBird: blocks of keys around each block of words, at random, and at both ends, which see all
+/// blocks themselves (Zaheer et al. 2020, arXiv:2007.14062, section 2).
+void read_big_bird(const JsonCursor& config, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_text_encoder(config, "big_bird", m);
+  constexpr std::array<std::string_view, 2> kTypes{"block_sparse", "original_full"};
+  const std::optional<JsonCursor> type = config.find("attention_type");
+  if (type && !type->is_null() && type->choice(kTypes) == 1) return;
+  constexpr int kAround = 3, kEnds = 2, kMostBlock = 1 << 12;
+  const int block = integer_or(config, "block_size", 1, kMostBlock, 64);
+  const int random = integer_or(config, "num_random_blocks", 0, kMostBlock, 3);
+  // What words at the ends see is, for each word of a text, as many keys as both ends have.
+  const int keys = (kAround + 2 * kEnds + random) * block;
+  set_encoder_windows(config, std::vector<int>(static_cast<std::size_t>(m.layers), keys), m);
+  model.assumptions.push_back(
+      "model: blocks of keys that its words see (block_size, "
+      "num_random_blocks) were taken for a window of " +
+      std::to_string(keys) + " tokens");
 }
 
 /// ESM: amino acids in, amino acids out, and a number for each head that says which of them touch.
@@ -197,6 +241,88 @@ void read_modern(const JsonCursor& config, TransformerShape& m) {
   // A norm behind the embedding in place of that of the first layer; what predicts masked words.
   const double words = flag_or(config, "decoder_bias", true) ? m.vocabulary : 0;
   m.other_parameters = h * h + h + words;
+}
+
+/// Which distances a file of DeBERTa scores: those of what a word looks for to where others are,
+/// and the other way round; a list, or words with a bar between them.
+int distance_scores(const JsonCursor& config) {
+  constexpr std::array<std::string_view, 2> kKnown{"c2p", "p2c"};
+  const JsonCursor types = config.at("pos_att_type");
+  if (types.is_array()) {
+    int scores = 0;
+    for (const JsonCursor& one : types.elements(2)) scores += one.choice(kKnown) >= 0 ? 1 : 0;
+    return scores;
+  }
+  const std::string words = types.string();
+  int scores = 0;
+  std::size_t known = words.empty() ? 0 : words.size() - (words.find('|') != std::string::npos);
+  for (const std::string_view one : kKnown) {
+    if (words.find(one) == std::string::npos) continue;
+    ++scores;
+    known -= one.size();
+  }
+  if (known != 0) types.fail("c2p, p2c, or both with | between them");
+  return scores;
+}
+
+/// Weights of a layer of DeBERTa that bring a table of distances to queries and keys. Of the first
+/// version keys have no biases, and neither has what makes keys of distances.
+double distance_weights(const JsonCursor& config, std::string_view type, int scores, double h) {
+  if (type == "deberta") return scores * h * h + (scores > 1 ? h : 0) - h;
+  return flag_or(config, "share_att_key", false) ? 0 : scores * with_bias(h, h);
+}
+
+/// DeBERTa: words in, words out. A table of distances, or of buckets of them, which queries and
+/// keys are scored against beside each other (He et al. 2020, arXiv:2006.03654, section 3.1; 2021,
+/// arXiv:2111.09543).
+void read_deberta(const JsonCursor& config, std::string_view type, HuggingFaceModel& model) {
+  TransformerShape& m = model.shape;
+  read_widths(config, {}, m);
+  const double h = m.hidden;
+  const int table = integer_or(config, "embedding_size", 1, kMostWidth, m.hidden);
+  if (table != m.hidden) {
+    config.at("embedding_size").fail(std::to_string(m.hidden) + " (hidden_size)");
+  }
+  m.bidirectional = true;
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
+  m.tied = flag_or(config, "tie_word_embeddings", true);
+  m.learned_positions = flag_or(config, "position_biased_input", true);
+  m.max_positions = integer_or(config, "max_position_embeddings", 1, kMostTokens, 512);
+  m.other_parameters = integer_or(config, "type_vocab_size", 0, kMostTokens, 0) * h +
+                       with_bias(h, h) + 2 * h + m.vocabulary;
+  const int kernel = integer_or(config, "conv_kernel_size", 0, 64, 0);
+  if (kernel > 0) {
+    const int groups = integer_or(config, "conv_groups", 1, m.hidden, 1);
+    m.other_parameters += with_bias(kernel * h / groups, h) + 2 * h;
+    model.assumptions.emplace_back(
+        "model: the convolution beside its first layer (conv_kernel_size) is weights alone");
+  }
+  if (!flag_or(config, "relative_attention", false)) return;
+  constexpr Interval kAny{-1, 1 << 24};
+  const auto positive = [&](std::string_view key) {
+    const std::optional<JsonCursor> value = config.find(key);
+    return value && !value->is_null() ? static_cast<int>(value->number(kAny)) : -1;
+  };
+  int span = type == "deberta" ? -1 : positive("position_buckets");
+  if (span < 1) span = positive("max_relative_positions");
+  if (span < 1) span = m.max_positions;
+  const int scores = distance_scores(config);
+  const std::optional<JsonCursor> norm = config.find("norm_rel_ebd");
+  constexpr std::string_view kNorm = "layer_norm";
+  const bool normed = norm && norm->is_string() && norm->string() == kNorm;
+  m.other_parameters +=
+      2 * span * h + (normed ? 2 * h : 0) + m.layers * distance_weights(config, type, scores, h);
+  if (scores == 0) return;
+  KindShape layer;
+  layer.letter = "d";
+  layer.ffn = m.ffn;
+  layer.distances = scores * span / 2;
+  m.kinds = {layer};
+  m.pattern = std::string(static_cast<std::size_t>(m.layers), 'd');
+  model.assumptions.push_back(
+      "model: attention scores a table of " + std::to_string(2 * span) +
+      " distances too; what its layers make of that table once a micro batch is weights alone, and "
+      "picking scores out of it is left out");
 }
 
 /// Nomic's BERT: GPT-2's names, rotation in place of a table of positions where its share is not 0,
@@ -461,16 +587,27 @@ template <void (*kRead)(const JsonCursor& config, TransformerShape& m)>
 void shape_alone(const JsonCursor& config, HuggingFaceModel& model) {
   kRead(config, model.shape);
 }
+constexpr bool kFirst = true, kLater = false;
+template <bool kVersion>
+void deberta_of(const JsonCursor& config, HuggingFaceModel& model) {
+  read_deberta(config, kVersion == kFirst ? "deberta" : "deberta-v2", model);
+}
 constexpr std::array kAlone{
     EncoderFamily{"modernbert", shape_alone<read_modern>},
     EncoderFamily{"esm", shape_alone<read_protein>},
+    EncoderFamily{"longformer", read_longformer},
+    EncoderFamily{"big_bird", read_big_bird},
     EncoderFamily{"nomic_bert", shape_alone<read_nomic>},
+    EncoderFamily{"deberta", deberta_of<kFirst>},
+    EncoderFamily{"deberta-v2", deberta_of<kLater>},
     EncoderFamily{"electra", read_electra},
     EncoderFamily{"albert", shape_alone<read_albert>},
     EncoderFamily{"vit", read_vit},
     EncoderFamily{"vit_msn", read_vit},
     EncoderFamily{"deit", read_deit},
     EncoderFamily{"beit", read_beit},
+    EncoderFamily{"swin", read_swin},
+    EncoderFamily{"swinv2", read_swin2},
     EncoderFamily{"dinov2", read_plain_dino},
     EncoderFamily{"dinov2_with_registers", read_dino_with_registers},
     EncoderFamily{"dinov3_vit", read_dino3},

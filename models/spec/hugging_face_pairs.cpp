@@ -81,6 +81,23 @@ void read_switch(const JsonCursor& config, StackOfLayers& encoder, StackOfLayers
   m.experts.ffn = encoder.ffn;
 }
 
+/// LongT5's encoder sees blocks beside each block of words, and of the later kind a sum of each few
+/// words too, which have a table of distances and a norm in each layer (Guo et al. 2021,
+/// arXiv:2112.07916, section 3).
+void read_long_encoder(const JsonCursor& config, double buckets, TransformerShape& m) {
+  constexpr std::array<std::string_view, 2> kTypes{"local", "transient-global"};
+  constexpr int kBlocks = 3, kUsualRadius = 127, kUsualGlobal = 16;
+  const bool sums = config.at("encoder_attention_type").choice(kTypes) == 1;
+  const int block = integer_or(config, "local_radius", 1, kMostTokens / 4, kUsualRadius) + 1;
+  for (KindShape& kind : m.kinds) {
+    if (!kind.of_source) continue;
+    kind.window = kBlocks * block;
+    if (sums)
+      kind.summaries = integer_or(config, "global_block_size", 1, kMostTokens, kUsualGlobal);
+  }
+  if (sums) m.other_parameters += buckets * m.heads;
+}
+
 void read_t5(const JsonCursor& config, std::string_view type, HuggingFaceModel& model) {
   TransformerShape& m = model.shape;
   m.hidden = config.at("d_model").integer(1, kMostWidth);
@@ -101,6 +118,7 @@ void read_t5(const JsonCursor& config, std::string_view type, HuggingFaceModel& 
   const double tables = type == "umt5" ? encoder.layers + decoder.layers : 2;
   m.other_parameters = tables * buckets * m.heads + m.hidden;
   set_stacks(encoder, decoder, model);
+  if (type == "longt5") read_long_encoder(config, buckets, m);
 }
 
 /// Width, heads and words of an encoder and a decoder, which have the same.
@@ -127,15 +145,11 @@ struct LikeBart {
 };
 constexpr int kWaves = -1;
 constexpr std::array kLikeBart{
-    LikeBart{"bart", 2, 2},
-    LikeBart{"plbart", 2, 2},
-    LikeBart{"mbart", 2, 4},
-    LikeBart{"m2m_100", kWaves, 2},
-    LikeBart{"nllb-moe", kWaves, 2},
-    LikeBart{"pegasus", kWaves, 2},
-    LikeBart{"marian", kWaves, 0},
-    LikeBart{"blenderbot", 0, 2},
-    LikeBart{"blenderbot-small", 0, 2},
+    LikeBart{"bart", 2, 2},          LikeBart{"plbart", 2, 2},
+    LikeBart{"mbart", 2, 4},         LikeBart{"m2m_100", kWaves, 2},
+    LikeBart{"nllb-moe", kWaves, 2}, LikeBart{"pegasus", kWaves, 2},
+    LikeBart{"marian", kWaves, 0},   LikeBart{"led", kWaves, 2},
+    LikeBart{"blenderbot", 0, 2},    LikeBart{"blenderbot-small", 0, 2},
 };
 
 /// NLLB-MoE's: the last of each so many layers has experts with biases, of which a word goes to
@@ -185,6 +199,31 @@ void read_like_bart(const JsonCursor& config, std::string_view type, HuggingFace
                         .ffn = config.at("decoder_ffn_dim").integer(1, kMostWidth)};
   if (type == "nllb-moe") read_translating_experts(config, encoder, decoder, m);
   set_stacks(encoder, decoder, model);
+}
+
+/// LED: BART whose encoder sees windows, with a table of positions for each stack, and queries,
+/// keys and values for few words that see all.
+void read_led(const JsonCursor& config, HuggingFaceModel& model) {
+  read_like_bart(config, "led", model);
+  TransformerShape& m = model.shape;
+  constexpr int kUsualSource = 16'384, kUsualTarget = 1024;
+  m.learned_positions = true;
+  m.max_positions =
+      integer_or(config, "max_encoder_position_embeddings", 1, kMostTokens, kUsualSource) +
+      integer_or(config, "max_decoder_position_embeddings", 1, kMostTokens, kUsualTarget);
+  const int layers = config.at("encoder_layers").integer(1, kMostLayers);
+  const std::vector<int> windows = windows_of(config, layers);
+  if (std::ranges::any_of(windows, [&](int one) { return one != windows.front(); })) {
+    config.at("attention_window").fail("one number for all layers");
+  }
+  for (KindShape& kind : m.kinds) {
+    if (kind.of_source) kind.window = windows.front();
+  }
+  constexpr double kThree = 3;
+  m.other_parameters += kThree * layers * with_bias(m.hidden, m.hidden);
+  model.assumptions.emplace_back(
+      "model: no words that see all others; the queries, keys and values that they would have are "
+      "weights alone");
 }
 
 /// Sound in, words out: two convolutions before the encoder, positions for both, and no biases of
@@ -297,7 +336,9 @@ void read_t5gemma(const JsonCursor& config, HuggingFaceModel& model) {
   say_pair(model);
 }
 
-constexpr std::array<std::string_view, 15> kPairs{
+constexpr std::array<std::string_view, 17> kPairFamilies{
+    "longt5",
+    "led",
     "t5",
     "mt5",
     "umt5",
@@ -317,11 +358,27 @@ constexpr std::array<std::string_view, 15> kPairs{
 
 }  // namespace
 
-std::span<const std::string_view> pair_families() { return kPairs; }
+std::vector<int> windows_of(const JsonCursor& config, int layers) {
+  const JsonCursor windows = config.at("attention_window");
+  const auto count = static_cast<std::size_t>(layers);
+  if (!windows.is_array()) return std::vector<int>(count, windows.integer(2, kMostTokens));
+  std::vector<int> out;
+  for (const JsonCursor& one : windows.elements(kMostLayers)) {
+    out.push_back(one.integer(2, kMostTokens));
+  }
+  if (out.size() != count) {
+    windows.fail("a number, or an array of " + std::to_string(layers) + " (layers)");
+  }
+  return out;
+}
+
+std::span<const std::string_view> pair_families() { return kPairFamilies; }
 
 void read_pair(const JsonCursor& config, std::string_view type, HuggingFaceModel& model) {
   if (type == "whisper") {
     read_whisper(config, model);
+  } else if (type == "led") {
+    read_led(config, model);
   } else if (type == "t5gemma") {
     read_t5gemma(config, model);
   } else if (type.ends_with("t5") || type == "switch_transformers") {

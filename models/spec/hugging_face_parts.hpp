@@ -79,6 +79,9 @@ bool says_dense(const JsonCursor& config, std::string_view type);
 /// Weights of a matrix with a bias for each column.
 inline double with_bias(double in, double out) { return in * out + out; }
 
+/// Tokens around one that layers of Longformer's kin see: a number, or one for each layer.
+std::vector<int> windows_of(const JsonCursor& config, int layers);
+
 /// Families of encoders, alone or with a decoder.
 std::span<const std::string_view> encoder_families();
 /// Those of them with a decoder, and how one is read. Sets all of the model but its name.
@@ -137,6 +140,11 @@ void read_recurrent(const JsonCursor& config, std::string_view type, Transformer
 std::span<const std::string_view> varied_families();
 /// Sets all of `m` but its name.
 void read_varied(const JsonCursor& config, std::string_view type, TransformerShape& m);
+
+/// Families whose layers take turns in ways of their own: Zamba, Zamba2, PLaMo 2.
+std::span<const std::string_view> turning_families();
+/// Sets all of `m` but its name.
+void read_turning(const JsonCursor& config, std::string_view type, TransformerShape& m);
 
 /// MosaicML's families, which have keys of their own.
 std::span<const std::string_view> mosaic_families();

@@ -18,21 +18,20 @@ struct MambaShape {
   int chunk = 256;   ///< Q, tokens that the kernels take together
   /// Of Mamba-1: the rank of its step sizes. Each column is a head with a step size of its own; B,
   /// C and the step sizes come from the columns after the convolution, by two products more. 0:
-  /// Mamba-2.
+  /// Mamba-2. Heads of several columns whose B, C and step sizes come so are PLaMo 2's.
   int step_rank = 0;
 
-  [[nodiscard]] bool first_generation() const { return step_rank > 0; }
+  [[nodiscard]] bool selects() const { return step_rank > 0; }
+  [[nodiscard]] bool first_generation() const { return selects() && head_dim == 1; }
   [[nodiscard]] double inner() const { return static_cast<double>(heads) * head_dim; }
   /// Columns that are convolved: those of the heads, and Mamba-2's B and C of each group.
-  [[nodiscard]] double mixed() const {
-    return inner() + (first_generation() ? 0 : 2.0 * groups * state);
-  }
+  [[nodiscard]] double mixed() const { return inner() + (selects() ? 0 : 2.0 * groups * state); }
   /// Columns of the product in: the gate beside them, and Mamba-2's step size for each head.
-  [[nodiscard]] double in() const { return inner() + mixed() + (first_generation() ? 0 : heads); }
-  /// Mamba-1: columns of the product behind the convolution, step sizes before they widen, B and C.
-  [[nodiscard]] double selected() const {
-    return first_generation() ? step_rank + 2.0 * groups * state : 0;
-  }
+  [[nodiscard]] double in() const { return inner() + mixed() + (selects() ? 0 : heads); }
+  /// Columns of the product behind the convolution, step sizes before they widen, B and C.
+  [[nodiscard]] double selected() const { return selects() ? step_rank + 2.0 * groups * state : 0; }
+  /// Step sizes, of which there is one for each head.
+  [[nodiscard]] double steps() const { return heads; }
 };
 
 /// What each letter of TransformerShape::pattern stands for, as in Megatron-Core's

@@ -98,7 +98,7 @@ struct VisionTower {
 /// What lets tokens see each other, by its place in mixer_kinds() (models/spec/blocks.hpp). Those
 /// that formulas name have names here.
 enum class Mixer : std::uint8_t { attention, mamba, none, delta };
-constexpr std::size_t kNamedMixers = 4, kMostMixers = 16;
+constexpr std::size_t kNamedMixers = 4, kMostMixers = 24;
 /// Numbers of a mixer that all layers of a model share, in the order that its own file gives them.
 using MixerNumbers = std::array<int, 6>;
 
@@ -121,7 +121,12 @@ struct KindShape {
   bool cross = false;           ///< a block of attention over an encoder's result behind the mixer
   int compression = 0;          ///< tokens of which one key is made, seen beside the window
   KeyIndex index{};
-  int ffn = 0;              ///< width of an MLP; 0: none
+  /// Entries of a table of distances, as far as which queries are scored against where keys are,
+  /// and keys against where queries are (DeBERTa); 0: none.
+  int distances = 0;
+  int summaries =
+      0;        ///< tokens of which one key more is made, which all see beside a window; 0: none
+  int ffn = 0;  ///< width of an MLP; 0: none
   int side_rank = 0;        ///< columns of two thin products beside the mixer; 0: none
   int layer_input = 0;      ///< columns of an embedding of its own, added behind it; 0: none
   bool experts = false;     ///< in place of it

@@ -182,6 +182,14 @@ void declare_kind(const DeclaredMembers& member, KindShape& out) {
                   "Tokens of which one key is made, seen beside the window; default: none");
   member.optional("index", out.index, out.index.keys > 0,
                   "Attention goes over the keys that an index chooses", declare_index);
+  member.optional(
+      "distances", out.distances, 0, kMaxTokens,
+      "Beside \"bidirectional\": how far a table of distances reaches either way, which "
+      "queries and keys are scored against (DeBERTa); default: 0, none");
+  member.optional(
+      "summaries", out.summaries, 0, kMaxTokens,
+      "Beside \"bidirectional\" and a window: tokens of which one key more is made, which "
+      "all see (LongT5); default: 0, none");
   member.optional("ffn", out.ffn, 0, kMaxWidth, "Width of its MLP; default: 0, none");
   member.optional("side_rank", out.side_rank, 0, kMaxWidth,
                   "Columns of two thin products beside the mixer, whose result is added to its own "
@@ -242,6 +250,14 @@ void require_known_parts(const JsonCursor& from, const KindShape& kind,
   }
   if (kind.bidirectional && kind.index.keys > 0) {
     from.at("bidirectional").fail("false beside an index");
+  }
+  const bool both_ways = kind.bidirectional || model.bidirectional;
+  if (kind.distances > 0 && (!both_ways || kind.mixer != Mixer::attention)) {
+    from.at("distances").fail("0, unless the kind is attention that is bidirectional");
+  }
+  if (kind.summaries > 0 &&
+      (!both_ways || kind.window == 0 || kind.chunked || kind.mixer != Mixer::attention)) {
+    from.at("summaries").fail("0, unless the kind is attention that is bidirectional in a window");
   }
   if (kind.cross && kind.latent) {
     from.at("cross").fail("false, where attention is latent");

@@ -429,7 +429,8 @@ std::string why_whole_sequence(const KindShape& kind) {
     return std::string(mixer.whole_sequence);
   }
   if (kind.index.keys > 0) return "an index chooses among all keys of a sequence";
-  if (kind.compression > 0) return "keys are made of neighbouring tokens";
+  if (kind.compression > 0 || kind.summaries > 0) return "keys are made of neighbouring tokens";
+  if (kind.distances > 0) return "scores of distances are those of a whole sequence";
   if (kind.tokens > 0) return "layers with tokens of their own are not shared out";
   return {};
 }

@@ -395,9 +395,9 @@ TEST_CASE("read_hugging_face: encoders that do not fit are refused in one line")
     }
     return {};
   };
-  CHECK(complaint(R"({"model_type": "deberta-v2"})") ==
-        "config.json#/model_type: found \"deberta-v2\"; allowed: a decoder, or an encoder of text "
-        "or images; deberta-v2 is an encoder whose attention scores distances too");
+  CHECK(complaint(R"({"model_type": "wav2vec2"})") ==
+        "config.json#/model_type: found \"wav2vec2\"; allowed: a decoder, or an encoder of text or "
+        "images; wav2vec2 is an encoder of sound behind convolutions");
   CHECK(complaint(R"({"model_type": "modernbert", "hidden_size": 64, "intermediate_size": 96,
                       "num_attention_heads": 4, "num_hidden_layers": 3, "mlp_bias": true})") ==
         "config.json#/mlp_bias: found true; allowed: false: biases in one half of a layer are not "

@@ -182,6 +182,65 @@ constexpr std::array kCases{
              [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
              [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::kTokens; }, true,
              false},
+    KindCase{
+        "scores of a table of distances both ways",
+        [](const Drawn& d) {
+          return fmt::format(
+              R"("kinds": [{{"letter": "x", "bidirectional": true, "distances": {},
+                        "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+              d.keys, d.ffn);
+        },
+        [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+        [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * (Drawn::kTokens + 2 * d.keys); },
+        false},
+    KindCase{"sums of each few tokens beside a window",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("kinds": [{{"letter": "x", "bidirectional": true, "window": {},
+                        "summaries": 16, "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.window, d.ffn);
+             },
+             [](const Drawn& d) { return d.attention(4, d.head_dim, d.head_dim) + d.mlp(); },
+             [](const Drawn& d) {
+               return 4.0 * d.heads * d.head_dim * (d.window + Drawn::kTokens / 16);
+             },
+             false},
+    KindCase{"attention over the embedding beside the stream",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("mamba": {{"heads": 8, "head_dim": 64, "groups": 4, "state": 64}},
+                      "wide_attention": {{"inputs": 2}},
+                      "kinds": [{{"letter": "x", "mixer": "wide_attention", "ffn": {}}}, F],
+                      "pattern": "xxxf")",
+                   d.ffn);
+             },
+             [](const Drawn& d) {
+               return d.attention(4, d.head_dim, d.head_dim) +
+                      d.hidden * (d.heads + 8.0) * d.head_dim + d.mlp();
+             },
+             [](const Drawn& d) { return 4.0 * d.heads * d.head_dim * Drawn::mean_keys(0); }, true},
+    KindCase{"Mamba behind a use of it, with thin products of its own",
+             [](const Drawn& d) {
+               return fmt::format(
+                   R"("mamba": {{"heads": 8, "head_dim": {0}, "groups": 4, "state": 64}},
+                      "wide_attention": {{"inputs": 2, "attention_rank": {1}, "mlp_rank": {2}}},
+                      "kinds": [{{"letter": "x", "mixer": "adapted_mamba"}}, F],
+                      "pattern": "xxxf")",
+                   d.head_dim, d.rank, d.latent);
+             },
+             [](const Drawn& d) {
+               const double h = d.hidden, inner = 8.0 * d.head_dim;
+               return h * (3 * inner + 2 * 4 * 64 + 8) + h * h +
+                      d.rank * (3 * 2 * h + (d.heads + 8.0) * d.head_dim) +
+                      d.latent * (h + 2.0 * d.ffn);
+             },
+             [](const Drawn& d) {
+               const double inner = 8.0 * d.head_dim;
+               return 256 * (4 * 64 + inner) + 4 * inner * 64;
+             },
+             false},
     KindCase{"modulated attention beside its MLP",
              [](const Drawn& d) {
                return fmt::format(

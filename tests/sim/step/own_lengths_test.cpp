@@ -208,10 +208,10 @@ TEST_CASE("UNets: what cannot cut one says why in one line") {
          "convolutions and norms over groups of channels");
   starts(length_complaint("sd_1_5", 4096, {"parallelism.pipeline=2", "parallelism.data=4"}),
          "lengths.json#/parallelism/pipeline: found 2 (--set parallelism.pipeline=2); allowed: 1, "
-         "as the skip connections of a UNet join its first layers to its last");
+         "as the layers of several resolutions of an image are on one stage");
   starts(length_complaint("sd_1_5", 4096, {"parallelism.context=2", "parallelism.data=4"}),
          "lengths.json#/parallelism/context: found 2 (--set parallelism.context=2); allowed: 1, as "
-         "convolutions and norms of a UNet read an image");
+         "convolutions and norms of an image read it");
   starts(length_complaint("sd_1_5", 4000, {}),
          "lengths.json#/batch/tokens: found 4000; allowed: a multiple of 64, as the sides of an "
          "image are halved 3 times");
