@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <numeric>
+#include <sstream>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -297,6 +298,23 @@ std::string TextTable::text(const TextStyle& style, int indent) const {
   }
   for (const auto& row : rows_) out += line([&](std::size_t c) { return row[c]; }) + "\n";
   return out;
+}
+
+std::string text_with_words(const TextTable& table, std::span<const std::string> words,
+                            const TextStyle& style) {
+  std::istringstream lines(table.text(style));
+  std::string line;
+  std::getline(lines, line);
+  std::string out = line + "\n";
+  for (const std::string& each : words) {
+    std::getline(lines, line);
+    out += line + "\n    " + terminal_line(each) + "\n";
+  }
+  return out;
+}
+
+int table_columns(const TextStyle& style) {
+  return style.columns > 0 ? style.columns : kTextColumns;
 }
 
 CsvText csv_line(std::span<const std::string> cells) {

@@ -79,6 +79,12 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// The table, with a line of words below each row, for words that have no room beside the numbers.
+std::string text_with_words(const TextTable& table, std::span<const std::string> words,
+                            const TextStyle& style);
+/// What a table is held to: the terminal's columns, or without one kTextColumns.
+int table_columns(const TextStyle& style);
+
 /// One CSV line with a newline; each cell is escaped.
 CsvText csv_line(std::span<const std::string> cells);
 

@@ -17,6 +17,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/answer/formulas.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/explanation/command_formulas.hpp"
@@ -290,12 +291,40 @@ TEST_CASE("lockstep explain: collectives, traffic and plans") {
   CHECK(sweep.exit == Exit::bad_input);
 }
 
+TEST_CASE("lockstep explain: every number of a trace's replay, on the first level and below") {
+  const TemporaryFolder folder;
+  const std::string trace = folder.write("t.goal",
+                                         "num_ranks 2\nrank 0 {\na: calc 500000\nb: send 1000000b "
+                                         "to 1 tag 3\nb requires a\n}\nrank 1 {\nc: recv 1000000b "
+                                         "from 0 tag 3\n}\n");
+  const auto explained = [&](const std::string& field) {
+    const Ran ran =
+        lockstep_with({"explain", trace, field, "--node", "dgx_h100", "--format", "json"});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return Json::parse(ran.out);
+  };
+  const Ran replay = lockstep_with({"replay", trace, "--node", "dgx_h100", "--format", "json"});
+  REQUIRE_MESSAGE(replay.exit == Exit::ok, replay.err);
+  const Json answer = Json::parse(replay.out);
+  CHECK(explained("step_s")["value"] == answer["step_s"]);
+  for (const auto& [name, value] : answer.items()) {
+    CAPTURE(name);
+    if (value.is_number()) CHECK(explained(name)["about"] != "");
+  }
+  CHECK(explained("rank_times.1.waiting_s")["value"] == answer["rank_times"][1]["waiting_s"]);
+  CHECK(explained("trace_nodes")["inputs"][0]["path"] == "ranks");
+  const Ran nothing = lockstep_with({"explain", folder.path(), "step_s"});
+  CHECK(nothing.exit == Exit::bad_input);
+  CHECK(lockstep_with({"explain", "gpt3-175b-selective", "mfu", "--nodes", "4"}).err ==
+        "lockstep explain: --nodes is for a trace, beside --node or --cluster\n");
+}
+
 TEST_CASE("formulas of commands: every one says what its number is") {
   for (const Formula& formula : command_formulas()) {
     CAPTURE(formula.field);
     CHECK_FALSE(formula.about.empty());
     CHECK_FALSE(formula.text.empty());
-    CHECK(formula.kinds.find_first_not_of("ctpw") == std::string_view::npos);
+    CHECK(formula.kinds.find_first_not_of("ctpwy") == std::string_view::npos);
   }
   // What plans say of their choice on the first level.
   for (const std::string_view of_choice :

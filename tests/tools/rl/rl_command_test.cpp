@@ -6,9 +6,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
 #include "sim/measured/validate_rl.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tests/tools/summary_of.hpp"
+#include "tools/console/options.hpp"
+#include "tools/lockstep/report/assets.hpp"
 
 namespace lockstep {
 namespace {
@@ -72,6 +76,23 @@ TEST_CASE("lockstep run: the CSV of a step of reinforcement learning has what ph
   CHECK(joules == doctest::Approx(answer.at("energy_per_step_j").get<double>()));
   CHECK(phases.size() == answer.at("power").at("phases").size());
   CHECK(phases.back() == "decode");
+}
+
+TEST_CASE("lockstep run: the page of an iteration has its power over time, where it says power") {
+  const test::TemporaryFolder folder;
+  const std::string page = folder.path() + "/page.html";
+  const auto says = [&page](const std::string& file) {
+    const Ran ran = lockstep_with({"run", file, "--report", page});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return read_text_file(page).find("The site over an iteration") != std::string::npos;
+  };
+  try {
+    (void)chart_library();
+  } catch (const UsageError&) {
+    return;  // this build has none
+  }
+  CHECK(says(kPower));
+  CHECK_FALSE(says(kPools));
 }
 
 TEST_CASE("lockstep run: bounds that a step of reinforcement learning is expected to keep") {

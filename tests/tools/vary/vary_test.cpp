@@ -431,6 +431,8 @@ TEST_CASE("lockstep run --advise: the best change first, refusals with their rea
   const Json json = json_of({"run", file, "--advise"});
   const std::string first = json["changes"][0]["change"].get<std::string>();
   CHECK(ran.out.find(first) < ran.out.find("No help"));
+  std::istringstream lines(ran.out);
+  for (std::string line; std::getline(lines, line);) CHECK(text_width(line) <= kTextColumns);
 }
 
 TEST_CASE("lockstep run --advise: weeks and queues have table, JSON, CSV and a page") {

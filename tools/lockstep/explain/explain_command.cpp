@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -26,22 +26,41 @@ constexpr std::array kExplainOptions{
                "--set cluster.nodes=64"},
     OptionSpec{"format", 0, "table|json", false,
                "How to print: a table for people (the default), or JSON.", "--format json"},
-    kStackOption, kPresetsOption, kOutputOption};
+    OptionSpec{"node", 0, "NAME", false,
+               "Of a trace, as lockstep replay takes it: the node preset to replay it on.",
+               "--node dgx_h100"},
+    OptionSpec{"nodes", 0, "N", false, "Of a trace: how many; else as many as the ranks need.",
+               "--nodes 128"},
+    OptionSpec{"fabric", 0, "NAME", false, "Of a trace: the fabric preset between them.",
+               "--fabric fat_tree_2_to_1"},
+    OptionSpec{"cluster", 0, "FILE", false, "Of a trace: take the cluster from this scenario.",
+               "--cluster scenarios/llama3-405b-16k.json", PathUse::reads},
+    OptionSpec{"step", 0, "N|all", false, "Of a profiler's trace: the step that is replayed.",
+               "--step 16"},
+    OptionSpec{"recorded-on", 0, "GPU", false,
+               "Of a trace: the GPU preset that it was recorded on, from which kernels are scaled.",
+               "--recorded-on a100_sxm4_80gb"},
+    kStackOption,
+    kPresetsOption,
+    kOutputOption};
 
-constexpr std::array<std::string_view, 5> kExplainExamples{
-    "lockstep explain llama3-405b-16k mfu", "lockstep explain my.json price_usd --format json",
+constexpr std::array<std::string_view, 6> kExplainExamples{
+    "lockstep explain llama3-405b-16k mfu",
+    "lockstep explain my.json price_usd --format json",
     "lockstep explain llama3-405b-54days goodput",
     "lockstep explain llama3-405b-16k stages.0.memory.weights_gib",
-    "lockstep explain scenarios/serving/llama3-70b-h100-chat.json ttft_s.p99"};
+    "lockstep explain scenarios/serving/llama3-70b-h100-chat.json ttft_s.p99",
+    "lockstep explain traces/ mean_waiting_s --node dgx_h100"};
 
 constexpr CommandSpec kExplainSpec{
     .name = "explain",
-    .usage = "explain FILE|NAME FIELD [options]",
+    .usage = "explain FILE|NAME|TRACE FIELD [options]",
     .summary = "Open a number of an answer: formula, inputs with sources, nearest measured runs.",
     .about =
         "Answers the scenario as lockstep run does (collectives and traffic as comm, a plan as "
-        "plan),\n"
-        "and shows of one number of the answer how it comes about: its formula, what goes in and\n"
+        "plan; a\n"
+        "trace, a folder or a file beside --node or --cluster, as replay), and shows of one number "
+        "of the answer how it comes about: its formula, what goes in and\n"
         "where each value is from, the assumptions, the interval, and published runs or services\n"
         "nearest to it, predicted and measured. A dotted path names a number below the first "
         "level,\n"
@@ -100,16 +119,10 @@ std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
     cells.insert(cells.begin(), run.row);
     named.add(std::move(cells));
   }
-  if (named.width() <= (style.columns > 0 ? style.columns : kTextColumns)) return named.text(style);
-  std::istringstream lines(numbers.text(style));
-  std::string line;
-  std::getline(lines, line);
-  std::string out = line + "\n";
-  for (const NearbyRun& run : e.nearest) {
-    std::getline(lines, line);
-    out += line + "\n    " + terminal_line(run.row) + "\n";
-  }
-  return out;
+  if (named.width() <= table_columns(style)) return named.text(style);
+  std::vector<std::string> rows;
+  for (const NearbyRun& run : e.nearest) rows.push_back(run.row);
+  return text_with_words(numbers, rows, style);
 }
 
 std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {
@@ -135,6 +148,33 @@ std::string explanation_table(const FieldExplanation& e, const TextStyle& style)
                                   : nearest_table(e, style));
 }
 
+Exit print_explanation(const FieldExplanation& explanation, const ParsedOptions& options,
+                       const std::string& format, Console& console) {
+  write_output(format == "json" ? Answer(JsonText(field_explanation_json(explanation)))
+                                : Answer::terminal(explanation_table(
+                                      explanation, output_style(options, console))),
+               options, console);
+  return Exit::ok;
+}
+
+constexpr std::array<std::string_view, 4> kOfTrace{"nodes", "fabric", "step", "recorded-on"};
+
+/// A number of the trace's replay.
+Exit explain_trace(const ParsedOptions& options, const PresetStore& presets,
+                   const std::string& format, Console& console) {
+  for (const std::string_view option : {"set", "stack"}) {
+    if (!options.has(option)) continue;
+    throw UsageError(fmt::format("lockstep explain: found --{} beside a trace; allowed: {}", option,
+                                 "--node, --nodes, --fabric, --cluster, --step, --recorded-on"));
+  }
+  ParsedOptions asked = options;
+  asked.positionals.resize(1);
+  const ExplainedAnswer answer = replay_to_explain(asked, presets, console);
+  return print_explanation(
+      explain_field(options.positionals[0], answer, options.positionals[1], presets), options,
+      format, console);
+}
+
 Exit run_explain(const ParsedOptions& options, Console& console) {
   if (options.positionals.size() < 2) {
     throw UsageError(fmt::format("lockstep explain: {} is missing; usage: lockstep {}",
@@ -143,17 +183,21 @@ Exit run_explain(const ParsedOptions& options, Console& console) {
   }
   const std::string format = options.choice("format", kExplainFormats);
   const PresetStore presets(options.all("presets"));
+  const bool replays = options.has("node") || options.has("cluster") ||
+                       std::filesystem::is_directory(options.positionals[0]);
+  if (replays) return explain_trace(options, presets, format, console);
+  for (const std::string_view option : kOfTrace) {
+    if (!options.has(option)) continue;
+    throw UsageError(
+        fmt::format("lockstep explain: --{} is for a trace, beside --node or --cluster", option));
+  }
   const std::string path = scenario_path(options.positionals[0], presets);
   const RowPlace place = row_place(path);
   std::string text = read_text_file(place.file);
   if (!place.row.empty()) text = row_scenario_text(place, text, presets);
   const ExplainedAnswer answer = answer_to_document(path, text, changes_of(options), presets);
   const FieldExplanation explanation = explain_field(path, answer, options.positionals[1], presets);
-  write_output(format == "json" ? Answer(JsonText(field_explanation_json(explanation)))
-                                : Answer::terminal(explanation_table(
-                                      explanation, output_style(options, console))),
-               options, console);
-  return Exit::ok;
+  return print_explanation(explanation, options, format, console);
 }
 
 constexpr Command kExplainCommand{&kExplainSpec, run_explain};

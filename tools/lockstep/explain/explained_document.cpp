@@ -18,6 +18,8 @@
 #include "tools/lockstep/explanation/command_formulas.hpp"
 #include "tools/lockstep/plan/plan_output.hpp"
 #include "tools/lockstep/plan/serving_plan_output.hpp"
+#include "tools/lockstep/replay/replayed.hpp"
+#include "tools/lockstep/trace_files.hpp"
 
 namespace lockstep {
 namespace {
@@ -59,6 +61,14 @@ ExplainedAnswer answer_to_document(const std::string& path, const std::string& t
   if (command == "comm") return comm_to_explain(root, presets);
   if (command == "plan") return plan_to_explain(root, text, sets, presets);
   return answer_text(path, text, presets, {.set = sets, .allow_oom = true});
+}
+
+ExplainedAnswer replay_to_explain(const ParsedOptions& options, const PresetStore& presets,
+                                  Console& console) {
+  const ReplayStudy study = replayed_study(options, presets, console);
+  const TraceClusterOptions where(options, presets);
+  return explained_command(CommandAnswer::replay, replay_json(study),
+                           where.written(study.trace.ranks).json(), &study.cluster.node);
 }
 
 }  // namespace lockstep

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "sim/scenario/preset_store.hpp"
+#include "tools/console/console.hpp"
+#include "tools/console/options.hpp"
 #include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
@@ -14,5 +16,10 @@ namespace lockstep {
 ExplainedAnswer answer_to_document(const std::string& path, const std::string& text,
                                    const std::vector<std::string>& sets,
                                    const PresetStore& presets);
+
+/// Of a trace as `lockstep replay` answers it, with that command's options. Throws InputError or
+/// UsageError.
+ExplainedAnswer replay_to_explain(const ParsedOptions& options, const PresetStore& presets,
+                                  Console& console);
 
 }  // namespace lockstep

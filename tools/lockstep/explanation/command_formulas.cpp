@@ -27,6 +27,18 @@ constexpr std::string_view kRunOfPlan =
 constexpr std::string_view kPointOfPlan =
     "tokens step_s=..step_s goodput=..goodput gpus=..gpus samples";
 
+constexpr std::string_view kReplayed = "ranks trace_nodes";
+constexpr std::string_view kPartOfRank =
+    "the mean over ranks of this part of a rank's time, from the step's beginning to the rank's "
+    "end; rank_times has each rank's";
+constexpr std::string_view kOnOtherCard =
+    "the recorded duration of each kernel: up to the shortest kernel of its kind changed as those "
+    "of the two cards are, above it as the rates that large kernels reach on them; summed, and "
+    "over the ranks";
+constexpr std::string_view kAsRecorded =
+    "recorded durations of kernels, split at the shortest kernel of each kind on that card; "
+    "summed, and over the ranks";
+
 constexpr std::array kCommandFormulas{
     Formula{"ranks", "c", false, "GPUs of the group, as the scenario places it", "nodes", kStill,
             "GPUs that take part."},
@@ -237,12 +249,74 @@ constexpr std::array kCommandFormulas{
         "map", "w", false,
         "the least GPUs for a drawn load of these lengths and this rate, of one pool and of two",
         "", kStill, "One pool or two, for other loads."},
+
+    Formula{"step_s", "y", false,
+            "every rank runs its nodes as their dependencies and streams allow, with their "
+            "recorded durations; collectives and messages take what the cluster's model gives and "
+            "share its links; until the last rank ends",
+            "ranks trace_nodes longest_path_s", kStill, "The step on this cluster."},
+    Formula{"step_s_high", "y", false,
+            "the same replay, where kernels wait for all communication that was hidden behind "
+            "others in the recording",
+            "step_s", kStill, "The step if all that can be waited for is."},
+    Formula{"longest_path_s", "y", false,
+            "over ranks, the longest chain of nodes that wait for each other, communication at no "
+            "time",
+            kReplayed, kStill, "The longest path of a rank without communication."},
+    Formula{"ranks", "y", false, "as the trace says, ranks that were not recorded included", "",
+            kStill, "Ranks of the trace."},
+    Formula{"trace_nodes", "y", false, "counted in the trace, over all ranks", "ranks", kStill,
+            "Nodes of the trace's graph."},
+    Formula{"recorded_s", "y", false,
+            "from the first to the last event of the recording, of the step that is replayed", "",
+            kStill, "The step as it was recorded."},
+    Formula{"replayed_over_recorded", "y", true, "step_s / recorded_s", "step_s recorded_s", kStill,
+            "Replayed over recorded time."},
+    Formula{"kernels_launch_bound_s", "y", false, kOnOtherCard, "recorded_kernels_launch_bound_s",
+            kStill, "Kernels of the mean rank that are as short as a launch, on the new card."},
+    Formula{"kernels_gpu_bound_s", "y", false, kOnOtherCard, "recorded_kernels_gpu_bound_s", kStill,
+            "The other kernels of the mean rank, on the new card."},
+    Formula{"recorded_kernels_launch_bound_s", "y", false, kAsRecorded, "ranks", kStill,
+            "Kernels of the mean rank that are as short as a launch, as recorded."},
+    Formula{"recorded_kernels_gpu_bound_s", "y", false, kAsRecorded, "ranks", kStill,
+            "The other kernels of the mean rank, as recorded."},
+    Formula{"mean_compute_s", "y", false, kPartOfRank, "step_s ranks", kStill,
+            "Mean over ranks: compute."},
+    Formula{"mean_exposed_communication_s", "y", false, kPartOfRank, "step_s ranks", kStill,
+            "Mean over ranks: communication that nothing covers."},
+    Formula{"mean_waiting_s", "y", false, kPartOfRank, "step_s ranks", kStill,
+            "Mean over ranks: waiting for other ranks."},
+    Formula{"mean_idle_s", "y", false, kPartOfRank, "step_s ranks", kStill,
+            "Mean over ranks: nothing runs, or the host does."},
+    Formula{"messages", "y", false, "counted in the trace", kReplayed, kStill,
+            "Messages between two ranks."},
+    Formula{"messages_s", "y", false, "time that each message moves, at its share of the links",
+            "messages", kStill, "Time in which all messages move."},
+    Formula{"hash_least_s", "y", false, "the same replay with each draw of the paths' hashes",
+            "step_s", kStill, "The shortest step over the draws."},
+    Formula{"hash_median_s", "y", false, "the same replay with each draw of the paths' hashes",
+            "step_s", kStill, "The median step over the draws."},
+    Formula{"hash_most_s", "y", false, "the same replay with each draw of the paths' hashes",
+            "step_s", kStill, "The longest step over the draws."},
+    Formula{"hashing", "y", false, "the same replay with each draw of the paths' hashes", "step_s",
+            kStill, "What other draws of the hashes give."},
+    Formula{"cluster", "y", false, "as the options and the presets that they name say", "", kStill,
+            "The machine that the trace is replayed on."},
+    Formula{"collectives", "y", false,
+            "over the calls of this kind, size and group: the time that the model's algorithm "
+            "moves bytes on the shared links, and that members wait for the last one",
+            "size_bytes=.size_bytes ranks=.ranks calls=.calls", kStill,
+            "Collectives of one kind and size."},
+    Formula{"rank_times", "y", false,
+            "each instant of the rank in one part: its kernels run, communication that nothing "
+            "covers moves, it waits for other ranks, or nothing runs",
+            "step_s", kStill, "Where a rank's time went."},
 };
 
 }  // namespace
 
 char letter_of(CommandAnswer which) {
-  constexpr std::string_view kLetters = "ctpw";
+  constexpr std::string_view kLetters = "ctpwy";
   return kLetters[static_cast<std::size_t>(which)];
 }
 

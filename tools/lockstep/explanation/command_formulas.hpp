@@ -1,5 +1,5 @@
 /// What is explained of answers whose members have no rows: collectives and traffic (`lockstep
-/// comm`), plans of trainings and of services (`lockstep plan`).
+/// comm`), plans of trainings and of services (`lockstep plan`), replays of traces.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 
 namespace lockstep {
 
-enum class CommandAnswer : std::uint8_t { collectives, traffic, plan, serving_plan };
+enum class CommandAnswer : std::uint8_t { collectives, traffic, plan, serving_plan, replay };
 
-/// The letter of an answer's rows among command_formulas(): "c", "t", "p", "w".
+/// The letter of an answer's rows among command_formulas(): "c", "t", "p", "w", "y".
 char letter_of(CommandAnswer which);
 /// Each row's `about` says what the number is.
 std::span<const Formula> command_formulas();

@@ -92,35 +92,48 @@ std::vector<std::string> assumptions_of(const ServingPlanAnswer& a) {
   return {out.begin(), out.end()};
 }
 
-TextTable options_table(const ServingPlanAnswer& a) {
-  TextTable table({{"", TextTable::Align::left},
-                   {"machine", TextTable::Align::left},
-                   {"way", TextTable::Align::left},
-                   {"GPUs"},
-                   {"spares"},
-                   {"TTFT 99 %"},
-                   {"TPOT 99 %"},
-                   {"busy"},
-                   {"USD/M"},
-                   {"of it", TextTable::Align::left},
-                   {"sure", TextTable::Align::left}});
+constexpr std::ptrdiff_t kBeforeWay = 2;  // columns
+
+/// The way that a machine serves is a column, or where that is too wide a line below its numbers.
+std::string options_table(const ServingPlanAnswer& a, const TextStyle& style) {
+  std::vector<TextTable::Column> columns{{"", TextTable::Align::left},
+                                         {"machine", TextTable::Align::left},
+                                         {"GPUs"},
+                                         {"spares"},
+                                         {"TTFT 99 %"},
+                                         {"TPOT 99 %"},
+                                         {"busy"},
+                                         {"USD/M"},
+                                         {"of it", TextTable::Align::left},
+                                         {"sure", TextTable::Align::left}};
+  TextTable numbers(columns);
+  columns.insert(columns.begin() + kBeforeWay, {"way", TextTable::Align::left});
+  TextTable whole(std::move(columns));
+  std::vector<std::string> ways;
+  const auto add = [&](std::vector<std::string> cells, const std::string& way) {
+    numbers.add(cells);
+    ways.push_back(way);
+    cells.insert(cells.begin() + kBeforeWay, way);
+    whole.add(std::move(cells));
+  };
   for (std::size_t i = 0; i < a.report.options.size(); ++i) {
     const ServingOption& o = a.report.options[i];
     const std::string& name = a.candidate_of(o).name;
     if (!o.sized.possible) {
-      table.add({"", name, o.two_pools ? "two pools: none" : "one pool: none", "-", "-", "-", "-",
-                 "-", "-", "", "-"});
+      add({"", name, "-", "-", "-", "-", "-", "-", "", "-"},
+          o.two_pools ? "two pools: none" : "one pool: none");
       continue;
     }
     const ServingTrial& best = o.sized.best;
     const ServingFigures& f = best.report.figures;
-    table.add({a.report.choice == i ? ">" : "", name, serving_way_words(best.pools),
-               grouped(best.gpus()), grouped(o.spare_gpus), duration_text(f.ttft_s.p99),
-               duration_text(f.tpot_s.p99), busy_text(best),
-               o.usd_per_million ? significant(*o.usd_per_million) : "-",
-               serving_billed_words(a, o), best.surely ? "yes" : "no"});
+    add({a.report.choice == i ? ">" : "", name, grouped(best.gpus()), grouped(o.spare_gpus),
+         duration_text(f.ttft_s.p99), duration_text(f.tpot_s.p99), busy_text(best),
+         o.usd_per_million ? significant(*o.usd_per_million) : "-", serving_billed_words(a, o),
+         best.surely ? "yes" : "no"},
+        serving_way_words(best.pools));
   }
-  return table;
+  return whole.width() <= table_columns(style) ? whole.text(style)
+                                               : text_with_words(numbers, ways, style);
 }
 
 Json pool_json(const ServingOption& option, std::size_t p) {
@@ -218,7 +231,7 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   out += "\n" + labelled_service("Recommendation", serving_recommendation(a));
   out += labelled_service("Load", first.load);
   out += labelled_service("Objectives", objectives_asked(first)) + "\n";
-  out += options_table(a).text(style);
+  out += options_table(a, style);
   out +=
       "  > recommended; spares: GPUs of whole replicas; busy: of each pool; USD of a million "
       "tokens of\n  answers, spares included, and of what it is; sure: the objectives are kept at "

@@ -20,6 +20,7 @@
 #include "tools/lockstep/replay/replay_loggops.hpp"
 #include "tools/lockstep/replay/replay_output.hpp"
 #include "tools/lockstep/replay/replay_page.hpp"
+#include "tools/lockstep/replay/replayed.hpp"
 #include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/trace_files.hpp"
@@ -367,6 +368,11 @@ Exit run_replay(const ParsedOptions& options, Console& console) {
 constexpr Command kReplayCommand{&kReplaySpec, run_replay};
 
 }  // namespace
+
+ReplayStudy replayed_study(const ParsedOptions& options, const PresetStore& presets,
+                           Console& console) {
+  return replayed(options, presets, {}, console).study;
+}
 
 const Command& replay_command() { return kReplayCommand; }
 

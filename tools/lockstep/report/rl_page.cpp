@@ -14,6 +14,7 @@
 #include "tools/lockstep/report/input_tables.hpp"
 #include "tools/lockstep/report/page.hpp"
 #include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/lockstep/report/run_power_charts.hpp"
 #include "tools/lockstep/run/run_facts.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
 
@@ -128,6 +129,7 @@ void add_rl_power(Page& page, const RlScenario& s, const RlReport& r, const RlPo
   page.section("Power",
                "Of an iteration. What surrounds the GPUs follows its mean, and each phase "
                "has its share of that by GPU-seconds.");
+  add_step_charts(page, power.site, s.training.power->meter, "an iteration");
   page.table(facts);
   PageTable phases{.columns = {{.title = "Phase"},
                                {.title = "of the energy", .numeric = true},

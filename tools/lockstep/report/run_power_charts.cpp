@@ -5,6 +5,7 @@
 #include <cassert>
 #include <fmt/format.h>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -149,27 +150,6 @@ void add_power_figures(Page& page, const CampaignResult& result) {
   page.figures(figures);
 }
 
-void add_step_charts(Page& page, const CampaignResult& result) {
-  const StepPower& power = *result.power;
-  const Seconds meter = result.scenario.power->meter;
-  const AxisUnit time = time_unit(power.step_s);
-  const auto add = [&](const char* title, const PowerSeries& series, const MeterReading& reading) {
-    const std::string metered =
-        fmt::format(" A meter of {} reads {} to {}. The axis is cut off below.",
-                    page_setting(meter.base_units()), page_watts(reading.low.base_units()),
-                    page_watts(reading.high.base_units()));
-    page.chart({.title = title,
-                .about = range_text(series) + metered,
-                .summary = fmt::format("{}: {}", title, range_text(series)),
-                .height_px = 260},
-               power_options({.series = series, .time = time, .from_zero = false, .meter = meter}));
-  };
-  page.begin_row();
-  add("The site over a step", power.facility, power.facility_meter);
-  add("The mean node over a step", power.node, power.node_meter);
-  page.end_row();
-}
-
 /// A consumer as people call it; one that is not listed by its key.
 std::string share_words(std::string_view key) {
   struct Name {
@@ -247,6 +227,28 @@ PowerBins bin_power(const PowerSeries& series, std::size_t bins) {
   return out;
 }
 
+void add_step_charts(Page& page, const StepPower& power, Seconds meter, std::string_view over) {
+  if (power.facility.size() == 0 || !(power.step_s > 0)) return;
+  const AxisUnit time = time_unit(power.step_s);
+  const auto add = [&](const std::string& title, const PowerSeries& series,
+                       const MeterReading& reading) {
+    if (series.size() == 0) return;
+    const std::string metered =
+        fmt::format(" A meter of {} reads {} to {}. The axis is cut off below.",
+                    page_setting(meter.base_units()), page_watts(reading.low.base_units()),
+                    page_watts(reading.high.base_units()));
+    page.chart({.title = title,
+                .about = range_text(series) + metered,
+                .summary = fmt::format("{}: {}", title, range_text(series)),
+                .height_px = 260},
+               power_options({.series = series, .time = time, .from_zero = false, .meter = meter}));
+  };
+  page.begin_row();
+  add(fmt::format("The site over {}", over), power.facility, power.facility_meter);
+  add(fmt::format("The mean node over {}", over), power.node, power.node_meter);
+  page.end_row();
+}
+
 void add_run_power(Page& page, const CampaignResult& result) {
   const StepPower& power = *result.power;
   page.section("Power",
@@ -267,7 +269,7 @@ void add_run_power(Page& page, const CampaignResult& result) {
         power_options(
             {.series = series, .time = long_time_unit(series.end.base_units()), .zooms = true}));
   }
-  if (power.facility.size() > 0 && power.step_s > 0) add_step_charts(page, result);
+  add_step_charts(page, power, result.scenario.power->meter, "a step");
   add_shares_table(page, power);
 }
 

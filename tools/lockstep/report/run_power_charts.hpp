@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "sim/power/power_series.hpp"
+#include "sim/power/step_power.hpp"
 #include "tools/lockstep/run/campaign_result.hpp"
 
 namespace lockstep {
@@ -21,6 +23,10 @@ struct PowerBins {
 };
 /// Requires a series of some length, and at least one bin.
 PowerBins bin_power(const PowerSeries& series, std::size_t bins);
+
+/// Charts of the site's power and of the mean node's, with what a meter reads, over what `over`
+/// calls it: "a step", "an iteration". None where the answer has no series.
+void add_step_charts(Page& page, const StepPower& power, Seconds meter, std::string_view over);
 
 /// Adds the section. Requires result.power; the run's chart is there with result.typical.
 void add_run_power(Page& page, const CampaignResult& result);

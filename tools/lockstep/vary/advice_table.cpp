@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <span>
 #include <vector>
 
 #include "models/base/number_text.hpp"
@@ -28,28 +29,46 @@ bool some_witnessed(const Advice& advice) {
                              [](const AdvisedChange& each) { return each.gain_low.has_value(); });
 }
 
-std::string helping_table(const Advice& advice, const TextStyle& style) {
+/// The changes that help, with so many of the numbers beside the gain and a bar so long; without
+/// `words` for a line of them below each row.
+TextTable gains_table(const Advice& advice, std::span<const ShownNumber* const> beside,
+                      int bar_long, bool words, const TextStyle& style) {
   const bool intervals = some_witnessed(advice);
-  const std::vector<const ShownNumber*> beside = numbers_beside(advice);
-  std::vector<TextTable::Column> columns{{"change", TextTable::Align::left},
-                                         {std::string(advice.goal->words)}};
+  std::vector<TextTable::Column> columns{{std::string(advice.goal->words)}};
+  if (words) columns.insert(columns.begin(), {"change", TextTable::Align::left});
   if (intervals) columns.push_back({"90 % interval"});
   for (const ShownNumber* shown : beside) columns.push_back({std::string(shown->column)});
-  columns.push_back({"", TextTable::Align::left});
+  if (bar_long > 0) columns.push_back({"", TextTable::Align::left});
   TextTable table(std::move(columns));
   const double most = advice.changes.front().gain;
   for (const AdvisedChange& each : advice.changes) {
     if (!helps(each)) continue;
-    std::vector<std::string> cells{each.change.words, error_text(each.gain)};
+    std::vector<std::string> cells{error_text(each.gain)};
+    if (words) cells.insert(cells.begin(), each.change.words);
     if (intervals) cells.push_back(interval_of_gain(each));
     for (const ShownNumber* shown : beside) {
       const std::optional<double> number = number_named(each.numbers, shown->field);
       cells.push_back(number ? shown->scale.text(*number) : "-");
     }
-    cells.push_back(bar(each.gain / most, kGainBar, style));
+    if (bar_long > 0) cells.push_back(bar(each.gain / most, bar_long, style));
     table.add(std::move(cells));
   }
-  return table.text(style);
+  return table;
+}
+
+/// As wide as the terminal, or kTextColumns: bars get shorter and go, then the words of a change
+/// stand below its numbers.
+std::string helping_table(const Advice& advice, const TextStyle& style) {
+  const std::vector<const ShownNumber*> beside = numbers_beside(advice);
+  for (const int bar_long : {kGainBar, kGainBar / 2, kGainBar / 4, 0}) {
+    const TextTable table = gains_table(advice, beside, bar_long, true, style);
+    if (table.width() <= table_columns(style)) return table.text(style);
+  }
+  std::vector<std::string> words;
+  for (const AdvisedChange& each : advice.changes) {
+    if (helps(each)) words.push_back(each.change.words);
+  }
+  return text_with_words(gains_table(advice, beside, kGainBar, false, style), words, style);
 }
 
 /// "Slower: tensor-parallel width 8 -> 16 -20.2 %, ...".
