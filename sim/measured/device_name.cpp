@@ -69,6 +69,17 @@ std::string chip_of(std::string_view device) {
   return found == words.end() ? std::string() : *found;
 }
 
+std::vector<std::string> presets_of_device(std::string_view device, const PresetStore& presets) {
+  std::vector<std::string> out;
+  const std::string chip = chip_of(device);
+  if (chip.empty()) return out;
+  for (const std::string& name : presets.names("gpus")) {
+    if (name.ends_with("_gcd") || chip_of(name) != chip) continue;
+    if (difference(device_words(device), device_words(name)).empty()) out.push_back(name);
+  }
+  return out;
+}
+
 void check_device(const std::string& file, std::string_view device, const std::string& preset,
                   std::string_view option, const PresetStore& presets,
                   std::vector<std::string>& notes) {

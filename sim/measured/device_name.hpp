@@ -13,6 +13,10 @@ namespace lockstep {
 /// The chip in a driver's name, "h100"; empty where none is named ("AMD Radeon Graphics").
 std::string chip_of(std::string_view device);
 
+/// The presets of the card that a driver names: of its chip, in its form and with its memory, where
+/// the name tells them. "NVIDIA H100 80GB HBM3" is one preset, "NVIDIA A100-SXM..." several.
+std::vector<std::string> presets_of_device(std::string_view device, const PresetStore& presets);
+
 /// Holds what a recording says of its card against the card that it is taken for. Throws InputError
 /// for another chip. Adds a line to `notes` for the chip in another form or with other memory, and
 /// for a name that tells no chip; an empty name says nothing. `option`: what named the preset, for

@@ -276,6 +276,37 @@ TEST_CASE("lockstep topology import: NICs that are nearest to no GPU count only 
   CHECK(nlohmann::json::parse(lockstep_with(args).out)["nics"] == 2);
 }
 
+TEST_CASE("lockstep topology import: names that nvidia-smi gives beside its matrix tell the GPU") {
+  const TemporaryFolder folder;
+  const std::string matrix =
+      "\tGPU0\tNIC0\nGPU0\t X \tPIX\nNIC0\tPIX\t X \n\nLegend:\n\n  X    = Self\n";
+  const auto import = [&](const std::string& text, std::vector<std::string> more = {}) {
+    std::vector<std::string> args{"topology", "import", folder.write("smi.txt", text), "--rate",
+                                  "400 Gb/s"};
+    args.insert(args.end(), more.begin(), more.end());
+    return lockstep_with(args);
+  };
+  const std::string listed = "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1)\n  MIG 1g (UUID: MIG-2)\n";
+  const std::string table =
+      "| NVIDIA-SMI 550.54      Driver Version: 550.54      CUDA Version: 12.4     |\n"
+      "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:19:00.0 Off |       0 |\n"
+      "| N/A   50C    P0             640W /  700W |   7MiB /  81559MiB |    100%      Default |\n";
+  for (const std::string& text : {listed + matrix, matrix + listed, table + matrix,
+                                  "index, name\n0, NVIDIA H100 80GB HBM3\n" + matrix}) {
+    CAPTURE(text);
+    const Ran ran = import(text);
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    CHECK(nlohmann::json::parse(ran.out)["gpu"] == "h100_sxm5_80gb");
+    CHECK(ran.err.find("GPUs by their name, \"NVIDIA H100 80GB HBM3\"") != std::string::npos);
+  }
+  const Ran cut = import("GPU 0: NVIDIA A100-SXM4 (UUID: GPU-1)\n" + matrix);
+  CHECK(cut.err.find("--gpu NAME, one of a100_sxm4_40gb, a100_sxm4_80gb") != std::string::npos);
+  const Ran other = import(listed + matrix, {"--gpu", "a100_sxm4_80gb"});
+  CHECK(other.exit == Exit::bad_input);
+  CHECK(other.err.find("found \"NVIDIA H100 80GB HBM3\", and --gpu a100_sxm4_80gb") !=
+        std::string::npos);
+}
+
 TEST_CASE("lockstep topology import: Slurm's blocks are switches below one, which is said") {
   const TemporaryFolder folder;
   const std::string file = folder.write(

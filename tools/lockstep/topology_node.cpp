@@ -12,6 +12,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/measured/device_name.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
 namespace lockstep {
@@ -88,6 +89,38 @@ class Maker {
     }
   }
 
+  /// The preset that fits what the driver calls the GPUs.
+  std::string gpu_of_devices() {
+    std::set<std::string> all;
+    std::vector<std::string> known;
+    for (const std::string& device : node_.devices) {
+      known = presets_of_device(device, presets_);
+      all.insert(known.begin(), known.end());
+    }
+    const std::string named = listed_names();
+    if (all.size() != 1 || known.empty()) {
+      const bool some = node_.devices.size() == 1 && !all.empty();
+      fail(named, "--gpu NAME, one of " +
+                      listed(some ? std::vector(all.begin(), all.end()) : presets_.names("gpus")));
+    }
+    preset_.facts.push_back(fmt::format("GPUs by their name, {}", named));
+    return *all.begin();
+  }
+  [[nodiscard]] std::string listed_names() const {
+    std::vector<std::string> names;
+    for (const std::string& device : node_.devices) names.push_back(in_quotes(device));
+    return fmt::format("{}", fmt::join(names, ", "));
+  }
+  void hold_against_devices() const {
+    const std::string asked = chip_of(choices_.gpu);
+    for (const std::string& device : node_.devices) {
+      const std::string chip = chip_of(device);
+      if (chip.empty() || asked.empty() || chip == asked) continue;
+      fail(fmt::format("{}, and --gpu {}", in_quotes(device), choices_.gpu),
+           "a preset of that card, or no --gpu");
+    }
+  }
+
   std::string gpu_name() {
     // A file that lists dies has two of them for each module that a person names.
     std::string die = choices_.gpu + "_gcd";
@@ -96,7 +129,11 @@ class Maker {
       preset_.facts.push_back(fmt::format("The devices are dies, two to each {}", choices_.gpu));
       return die;
     }
-    if (!choices_.gpu.empty()) return choices_.gpu;
+    if (!choices_.gpu.empty()) {
+      hold_against_devices();
+      return choices_.gpu;
+    }
+    if (node_.gpu_preset.empty() && !node_.devices.empty()) return gpu_of_devices();
     if (node_.gpu_preset.empty()) {
       fail("no known kind of GPU", "--gpu NAME, one of " + listed(presets_.names("gpus")));
     }

@@ -43,6 +43,7 @@ struct NodeDrawing {
   std::vector<Nic> nics;
   std::vector<std::string> sockets;  ///< interfaces that no GPU uses, beside or instead of `nics`
   std::string gpu_preset;            ///< by the devices' PCI numbers; empty: not told, or unknown
+  std::vector<std::string> devices;  ///< what the driver calls the GPUs, each name once
   bool guesses_gpus = false;         ///< the file lists none: one behind each bridge with devices
   bool tells_nvlink = true;          ///< else a node without NVLinks may still have some
   bool counts_nvlinks = true;        ///< else only which GPUs they join

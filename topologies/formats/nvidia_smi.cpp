@@ -46,9 +46,56 @@ std::optional<int> nvlinks(std::string_view cell) {
   return fits && count <= kMost ? std::optional(count) : std::nullopt;
 }
 
+/// The name of a GPU in a line of `nvidia-smi -L` ("GPU 0: NVIDIA H100 80GB HBM3 (UUID: ..."), of
+/// the table that nvidia-smi prints ("|   0  NVIDIA H100 80GB HBM3   On  |"), or of a query as CSV
+/// ("0, NVIDIA H100 80GB HBM3"); empty: another line.
+std::string_view device_in(std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789", kBlanks = " \t";
+  const auto after = [](std::string_view text, std::string_view letters) {
+    return text.substr(std::min(text.find_first_not_of(letters), text.size()));
+  };
+  line = after(line, kBlanks);
+  const std::size_t uuid = line.find(" (UUID: GPU-");
+  if (line.starts_with("GPU ") && uuid != std::string_view::npos) {
+    const std::string_view name = after(line.substr(4, uuid - 4), kDigits);
+    return name.starts_with(": ") ? name.substr(2) : std::string_view();
+  }
+  if (line.starts_with("|")) {
+    const std::string_view number = after(line.substr(1), kBlanks);
+    const std::string_view name = after(number, kDigits);
+    if (name.size() == number.size() || !name.starts_with("  ")) return {};
+    const std::string_view begin = after(name, kBlanks);
+    const std::string_view found = begin.substr(0, begin.find("  "));
+    return found.find_first_of("|:/%") == std::string_view::npos ? found : std::string_view();
+  }
+  for (const std::string_view maker : {"NVIDIA ", "Tesla "}) {
+    const std::size_t at = line.find(maker);
+    const bool cell = at == 0 || (at != std::string_view::npos && at > 1 && line[at - 2] == ',');
+    const bool csv = line.find(", ") != std::string_view::npos;
+    if (cell && csv) return line.substr(at, std::min(line.find(',', at), line.size()) - at);
+  }
+  return {};
+}
+
+/// Names of GPUs in all of a text, each once.
+std::vector<std::string> devices_in(std::string_view text) {
+  std::vector<std::string> out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view name = device_in(text.substr(0, end));
+    while (name.ends_with(' ') || name.ends_with('\r')) name.remove_suffix(1);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool known = std::ranges::find(out, name) != out.end();
+    if (!name.empty() && !known && out.size() < kMostDevices) out.emplace_back(name);
+  }
+  return out;
+}
+
 class NvidiaSmiReader {
  public:
-  NvidiaSmiReader(const std::string& file, std::string_view text) : lines_(file, text) {}
+  NvidiaSmiReader(const std::string& file, std::string_view text) : lines_(file, text) {
+    node_.devices = devices_in(text);
+  }
 
   NodeDrawing read() {
     find_header();

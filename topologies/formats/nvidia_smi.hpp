@@ -1,5 +1,5 @@
-/// What `nvidia-smi topo -m` prints: a matrix of GPUs and NICs. It tells neither the kind of GPU
-/// nor the speed of a NIC.
+/// What `nvidia-smi topo -m` prints: a matrix of GPUs and NICs. It tells neither the kind of GPU,
+/// which other outputs of nvidia-smi in the same text may, nor the speed of a NIC.
 #pragma once
 
 #include <string>
@@ -10,7 +10,9 @@
 namespace lockstep {
 
 /// Takes the matrix wherever it stands in the text (a job's log), with or without the terminal's
-/// underlining. Throws InputError with the number of the line.
+/// underlining, and the names of GPUs from what `nvidia-smi -L`, `nvidia-smi` and `nvidia-smi
+/// --query-gpu=name --format=csv` print before or behind it. Throws InputError with the number of
+/// the line.
 NodeDrawing read_nvidia_smi(const std::string& file, std::string_view text);
 
 }  // namespace lockstep
