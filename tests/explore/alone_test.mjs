@@ -22,8 +22,8 @@ check(written.status === 0, `explore -o: ${written.stderr}`);
 const {chromium} = createRequire(import.meta.url)(resolve(driver));
 const browser = await chromium.launch({
   executablePath: chromiumPath,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer', '--disable-quic',
+    '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
 const page = await browser.newPage({viewport: {width: 1360, height: 900}, acceptDownloads: true});
 page.on('pageerror', error => failures.push(error.message));

@@ -167,13 +167,13 @@ for (const [state, pattern] of Object.entries(kMistakes)) {
 const {chromium} = createRequire(import.meta.url)(resolve(driver));
 const browser = await chromium.launch({
   executablePath: chromiumPath,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer', '--disable-quic',
+    '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
 async function openWindow(view) {
   const page = await browser.newPage({viewport: {width: view.width, height: 900},
-    colorScheme: view.scheme, deviceScaleFactor: view.scale ?? 1});
-  let name;
+    deviceScaleFactor: view.scale ?? 1});
+  let name, given, scheme = 'light';
   page.on('pageerror', error => failures.push(`${name}: ${error.message}`));
   page.on('console', message => {
     // A state that cannot be is a reply of status 422.
@@ -186,13 +186,27 @@ async function openWindow(view) {
       failures.push(`${name}: asked for ${request.url()}`);
     }
   });
+  const named = () => (name = `${given}, ${view.width} px, ${scheme}`);
   const show = async where => {
-    name = `${where || 'as given'}, ${view.width} px, ${view.scheme}`;
+    given = where || 'as given';
+    named();
     await page.goto(address + (where ? `?${where}` : ''));
     await settled(page);
     return name;
   };
-  return {page, show};
+  // The page that is there draws its charts again, in the other colours.
+  const turn = async () => {
+    scheme = scheme === 'light' ? 'dark' : 'light';
+    named();
+    const ink = () => page.evaluate('getComputedStyle(document.body).color');
+    const before = await ink();
+    await page.evaluate('delete document.documentElement.dataset.charts');
+    await page.emulateMedia({colorScheme: scheme});
+    await page.waitForFunction(() => document.documentElement.dataset.charts !== undefined);
+    check(await ink() !== before, `${name}: does not follow the colour scheme`);
+    return name;
+  };
+  return {page, show, turn};
 }
 async function open(where, view) {
   const {page, show} = await openWindow(view);
@@ -219,34 +233,37 @@ const namelessControls = () => [...document.querySelectorAll('button, input, sel
   .map(each => each.outerHTML.slice(0, 60));
 
 const kept = new URLSearchParams({kept: 'cluster.node=dgx_h100'});
-const kViews = [{width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
-  {width: 390, scheme: 'light', scale: 2}, {width: 390, scheme: 'dark', scale: 2}];
+const kWindow = {width: 1360}, kPhone = {width: 390, scale: 2};
 const kPages = {given: '', compared: `cluster.node=dgx_b200&cluster.nodes=32&${kept}`,
   mistaken: 'parallelism.tensor=1', full: 'model=llama3_405b'};
-for (const view of kViews) {
-  const {page, show} = await openWindow(view);
+async function look(page, view, name, said) {
+  const before = failures.length;
+  const wide = await page.evaluate('document.documentElement.scrollWidth');
+  check(wide <= view.width, `${said}: ${wide} px wide`);
+  const nameless = await page.evaluate(namelessControls);
+  check(nameless.length === 0, `${said}: no name for a screen reader: ${nameless}`);
+  if (name !== 'mistaken') {
+    const colours = await page.evaluate(coloursOfCharts);
+    check(colours.length === (name === 'compared' ? 5 : 4), `${said}: ${colours.length} charts`);
+    check(colours.every(seen => seen > 4), `${said}: a chart is blank: ${colours}`);
+  }
+  if (failures.length > before || process.env.LOCKSTEP_SCREENSHOTS) {
+    const scheme = said.slice(said.lastIndexOf(' ') + 1);
+    await page.screenshot({path: `${folder}/${name}-${view.width}-${scheme}.png`, fullPage: true});
+  }
+}
+// Each page is light and dark, and loaded once for both: every other one dark, to turn light.
+for (const view of [kWindow, kPhone]) {
+  const {page, show, turn} = await openWindow(view);
   for (const [name, where] of Object.entries(kPages)) {
-    const before = failures.length;
-    const said = await show(where);
-    const wide = await page.evaluate('document.documentElement.scrollWidth');
-    check(wide <= view.width, `${said}: ${wide} px wide`);
-    const nameless = await page.evaluate(namelessControls);
-    check(nameless.length === 0, `${said}: no name for a screen reader: ${nameless}`);
-    if (name !== 'mistaken') {
-      const colours = await page.evaluate(coloursOfCharts);
-      check(colours.length === (name === 'compared' ? 5 : 4), `${said}: ${colours.length} charts`);
-      check(colours.every(seen => seen > 4), `${said}: a chart is blank: ${colours}`);
-    }
-    if (failures.length > before || process.env.LOCKSTEP_SCREENSHOTS) {
-      await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`,
-        fullPage: true});
-    }
+    await look(page, view, name, await show(where));
+    await look(page, view, name, await turn());
   }
   await page.close();
 }
 
 {
-  const {page, name} = await open('', kViews[0]);
+  const {page, name} = await open('', kWindow);
   // A slider by the keyboard: its answer is there within a blink, and the address follows.
   const slider = page.locator('[id="cluster.nodes"]');
   await slider.focus();
@@ -274,7 +291,7 @@ for (const view of kViews) {
     `${name}: moved: ${await page.locator('#moved').innerText()}`);
   check(await page.locator('#numbers thead th').count() === 4, `${name}: no two states side by side`);
   const both = page.url();
-  const again = await open(new URL(both).search.slice(1), kViews[0]);
+  const again = await open(new URL(both).search.slice(1), kWindow);
   check(await again.page.locator('#numbers').innerText() === await page.locator('#numbers').innerText(),
     `${name}: another page at the same address`);
   await again.page.close();

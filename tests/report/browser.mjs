@@ -1,6 +1,8 @@
 // Opens the sample pages in Chromium: no error, no request, every chart drawn, nothing wider than the
-// window, tables that sort, text that stays text. Leaves screenshots beside the pages, of all with
-// LOCKSTEP_SCREENSHOTS=1 and otherwise of those that fail: drawing them takes a third of the time.
+// window, tables that sort, text that stays text. Each page is loaded once for a window and once for a
+// phone, and asked there all that is asked of it: loading and drawing is what takes the time. Leaves
+// screenshots beside the pages, of all with LOCKSTEP_SCREENSHOTS=1 and otherwise of those that fail,
+// since they take as long again; with it also three pages as PDF, and otherwise one.
 //   node browser.mjs PLAYWRIGHT_FOLDER CHROMIUM REPORT_PAGES FOLDER
 import {execFileSync} from 'node:child_process';
 import {mkdirSync} from 'node:fs';
@@ -20,41 +22,45 @@ if (said.startsWith('skipped: ')) {
 const {chromium} = createRequire(import.meta.url)(resolve(driver));
 const browser = await chromium.launch({
   executablePath: chromiumPath,
-  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run',
-    '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+  args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer', '--disable-quic',
+    '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
 const failures = [];
 const check = (condition, what) => { if (!condition) failures.push(what); };
 
-// A window of its own for each view: a new one for each page takes as long as what it draws.
 async function openWindow(view) {
   const page = await browser.newPage({
-    viewport: {width: view.width, height: 900}, colorScheme: view.scheme,
-    deviceScaleFactor: view.scale ?? 1,
-  });
-  let where, own;
+    viewport: {width: view.width, height: 900}, deviceScaleFactor: view.scale ?? 1});
+  let where, own, shown, scheme = 'light';
   page.on('pageerror', error => failures.push(`${where}: ${error.message}`));
   page.on('console', message => {
     if (['error', 'warning'].includes(message.type())) failures.push(`${where}: ${message.text()}`);
   });
   page.on('request', request => {
-    if (request.url() !== own && !request.url().startsWith('data:')) {
+    if (request.url() !== own && request.url() !== 'about:blank' &&
+        !request.url().startsWith('data:')) {
       failures.push(`${where}: asked for ${request.url()}`);
     }
   });
-  const show = async name => {
-    where = `${name}, ${view.width} px, ${view.scheme}`;
-    own = pathToFileURL(`${folder}/${name}.html`).href;
-    await page.goto(own);
-    await page.waitForFunction('document.documentElement.dataset.charts !== undefined');
+  const drawn = async () => {
+    where = `${shown}, ${view.width} px, ${scheme}`;
+    await page.waitForFunction(() => document.documentElement.dataset.charts !== undefined);
     return where;
   };
-  return {page, show};
-}
-
-async function open(name, view) {
-  const {page, show} = await openWindow(view);
-  return {page, where: await show(name)};
+  const show = async name => {
+    shown = where = name;
+    own = pathToFileURL(`${folder}/${name}.html`).href;
+    await page.goto(own);
+    return drawn();
+  };
+  // The page that is there draws its charts again, in the other colours.
+  const turn = async () => {
+    scheme = scheme === 'light' ? 'dark' : 'light';
+    await page.evaluate('delete document.documentElement.dataset.charts');
+    await page.emulateMedia({colorScheme: scheme});
+    return drawn();
+  };
+  return {page, show, turn};
 }
 
 // Colours seen on a grid over each chart's canvas: a chart that drew nothing has one.
@@ -79,208 +85,209 @@ const kCharts = {busy: 9, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'b
   points: 2, plan: 5, step: 5, 'what-if': 3, fabric: 1,
   collectives: 2, comparison: 1, sweep: 7, serving: 4, site: 9,
   scaling: 2};
-const kViews = [
-  {width: 1360, scheme: 'light'}, {width: 1360, scheme: 'dark'},
-  {width: 390, scheme: 'light', scale: 2},
-];
-for (const view of kViews) {
-  const {page, show} = await openWindow(view);
-  for (const [name, charts] of Object.entries(kCharts)) {
-    const before = failures.length;
-    const where = await show(name);
-    const colours = await page.evaluate(coloursOfCharts);
-    check(colours.length === charts, `${where}: ${colours.length} charts, not ${charts}`);
-    check(colours.every(seen => seen > 4), `${where}: a chart is blank: colours ${colours}`);
-    const wide = await page.evaluate('document.documentElement.scrollWidth');
-    check(wide <= view.width, `${where}: ${wide} px wide`);
-    check(await page.locator('main b').count() === 0, `${where}: a name became markup`);
-    const nameless = await page.evaluate(namelessControls);
-    check(nameless.length === 0, `${where}: no name for a screen reader: ${nameless}`);
-    if (failures.length > before || process.env.LOCKSTEP_SCREENSHOTS) {
-      await page.screenshot({path: `${folder}/${name}-${view.width}-${view.scheme}.png`,
-        fullPage: true});
-    }
+
+const tipOf = (page, chart, action) => page.evaluate(([number, what]) => {
+  const element = document.querySelectorAll('.chart > div')[number];
+  echarts.getInstanceByDom(element).dispatchAction({type: 'showTip', ...what});
+  return element.querySelector('.tip').innerText;
+}, [chart, action]);
+// From a page on paper to none on a screen, as the next one finds it; before, as PDF where one asks.
+async function leave(page, pdf) {
+  if (pdf && process.env.LOCKSTEP_SCREENSHOTS) {
+    await page.emulateMedia({media: 'screen'});
+    await page.pdf({path: `${folder}/${pdf}.pdf`, format: 'A4'});
+  }
+  await page.goto('about:blank');
+  await page.emulateMedia({media: 'screen'});
+}
+
+const kWindow = {width: 1360}, kPhone = {width: 390, scale: 2};
+
+// What is asked of single pages, once their charts were looked at.
+const kAskedInWindow = {
+  large: async (page, where) => {
+    const transfers = page.locator('table').nth(1);
+    const visible = () => transfers.locator('tbody tr:visible').count();
+    check(await visible() === 10, `${where}: not 10 rows at first`);
+    const first = () => transfers.locator('tbody tr').first().innerText();
+    const before = await first();
+    await transfers.getByRole('button', {name: 'Slowdown'}).click();
+    check(await first() !== before && await visible() === 10, `${where}: the table does not sort`);
+    await page.getByRole('button', {name: 'Show all 200'}).click();
+    check(await visible() === 200, `${where}: not all 200 rows are shown`);
+    // The tooltip of the fullest link's first cell has its whole name, as text.
+    const tip = await page.evaluate(() => {
+      const heat = echarts.getInstanceByDom(document.querySelector('.chart > div'));
+      heat.dispatchAction({type: 'showTip', seriesIndex: 0, dataIndex: 0});
+      return document.querySelector('.tip').innerText;
+    });
+    check(/^group .*\n50 GB\/s, \d+\s% used on average/.test(tip), `${where}: tooltip: ${tip}`);
+  },
+  run: async (page, where) => {
+    const expect = async (chart, action, pattern) => {
+      const tip = await tipOf(page, chart, action);
+      check(pattern.test(tip), `${where}: chart ${chart}: tooltip: ${tip}`);
+    };
+    await expect(0, {seriesIndex: 0, dataIndex: 0}, /^.+\nday \d+, \d\d:\d\d\ncost [\d.]+ \w+$/);
+    await expect(0, {x: 600, y: 440}, /^day \d+, \d\d:00 to day \d+, \d\d:00\nTraining at full speed: /);
+    await expect(2, {seriesIndex: 1, dataIndex: 1}, /^.+\n[\d.]+ % of the peak\n/);
+    await expect(3, {seriesIndex: 3, dataIndex: 0}, /^Young 1974\nevery [\d.]+ \w+\n[\d.]+ % ± /);
+    await expect(4, {x: 600, y: 150}, /^day \d+, \d\d:\d\d\nmean [\d.]+ MW\nfrom [\d.]+ to [\d.]+ MW$/);
+    await expect(5, {x: 300, y: 150}, /^[\d.]+ s\nmean .*\nfrom .*\na meter reads [\d.]+ MW$/);
+    const causes = page.locator('table').nth(2);
+    const first = () => causes.locator('tbody tr').first().innerText();
+    const before = await first();
+    await causes.getByRole('button', {name: 'Cost each'}).click();
+    check(await first() !== before, `${where}: the table of causes does not sort`);
+    await page.emulateMedia({media: 'print'});
+    await page.locator('.chart svg').nth(kCharts.run - 1).waitFor({state: 'attached'});
+    const vectors = await page.locator('.chart svg').count();
+    check(vectors === kCharts.run, `${where}: ${vectors} charts are vectors on paper`);
+    await leave(page, 'run');
+  },
+  plan: async (page, where) => {
+    // The dot of the first candidate, and the upper end of the widest bar.
+    const dot = await tipOf(page, 0, {seriesIndex: 1, dataIndex: 0});
+    check(/^own H100, 2048 GPUs\n[\d.]+ to [\d.]+ days\n/.test(dot), `${where}: tooltip: ${dot}`);
+    const bar = await tipOf(page, 3, {seriesIndex: 2, dataIndex: 0});
+    check(/^\w+( \w+)?\n.+\n[\d.]+ times: [\d.]+ M USD\n/.test(bar), `${where}: tooltip: ${bar}`);
+  },
+  busy: async (page, where) => {
+    // The mark of the dead cable, and the box of the first leaf.
+    const tipIn = (name, place) => page.evaluate(([series, number]) => {
+      const element = document.querySelector('.chart > div');
+      const chart = echarts.getInstanceByDom(element);
+      const seriesIndex = chart.getOption().series.findIndex(each => each.name === series);
+      chart.dispatchAction({type: 'showTip', seriesIndex, dataIndex: number});
+      return element.querySelector('.tip').innerText;
+    }, [name, place]);
+    const dead = await tipIn('faults', 1);
+    check(/^leaf 0 – spine 0: \d+ cables?\n.*dead\nup: /.test(dead), `${where}: tooltip: ${dead}`);
+    const box = await tipIn('boxes', 0);
+    check(/^node/.test(box), `${where}: tooltip: ${box}`);
+    // On paper, from the dark.
+    await page.emulateMedia({media: 'print'});
+    await page.waitForTimeout(1500); // longer than page.js keeps an old drawing
+    const vectors = await page.locator('.chart svg').count();
+    check(vectors === kCharts.busy, `${where}: ${vectors} charts are vectors on paper`);
+    await page.emulateMedia({media: 'screen'});
+    await page.pdf({path: `${folder}/busy.pdf`, format: 'A4'});
+  },
+  sweep: async (page, where) => {
+    // A table of many columns on paper: no number goes on in the next line.
+    await page.emulateMedia({media: 'print'});
+    await page.setViewportSize({width: 688, height: 900});
+    const broken = await page.evaluate(() => {
+      const head = document.querySelector('thead tr');
+      for (let i = 0; i < 8; i++) head.append(head.lastElementChild.cloneNode(true));
+      const cells = [];
+      for (const row of document.querySelectorAll('tbody tr')) {
+        for (let i = 0; i < 8; i++) {
+          const cell = document.createElement('td');
+          cell.className = 'number';
+          cell.textContent = '1234567890';
+          row.append(cell);
+          cells.push(cell);
+        }
+      }
+      // Measured once all are there: a cell that is measured before the next one comes costs a layout.
+      let count = 0;
+      for (const cell of cells) {
+        const words = document.createRange();
+        words.selectNodeContents(cell);
+        if (new Set([...words.getClientRects()].map(box => Math.round(box.top))).size > 1) count++;
+      }
+      return count;
+    });
+    check(broken === 0, `${where}: ${broken} numbers are broken on paper`);
+    await leave(page);
+    await page.setViewportSize({width: kWindow.width, height: 900});
+  },
+  step: async (page, where) => {
+    // The table of sources: a search over all of its rows, and back.
+    const search = page.getByRole('searchbox').first();
+    const rows = () => page.locator('.search + .table').first().locator('tbody tr:visible').count();
+    const before = await rows();
+    await search.fill('hbm_bandwidth');
+    check(await rows() === 1, `${where}: the search finds ${await rows()} rows`);
+    await search.fill('');
+    check(await rows() === before, `${where}: ${await rows()} rows after a search, not ${before}`);
+    // A figure that is pressed opens what stands behind it.
+    const behind = page.locator('#behind-mfu');
+    check(!await behind.getByText('Nearest published runs').isVisible(), `${where}: open at first`);
+    await page.locator('.figures a', {hasText: 'MFU, attention in full'}).click();
+    check(await behind.getByText('Nearest published runs').isVisible(), `${where}: mfu does not open`);
+    check(await page.locator('.figures a').count() === 5, `${where}: figures that lead nowhere`);
+    // The timeline zooms by button and key, and is whole again.
+    const view = () => page.locator('figure.picture svg').getAttribute('viewBox');
+    const whole = await view();
+    await page.getByRole('button', {name: 'zoom in: Timeline'}).click();
+    const closer = await view();
+    check(closer !== whole, `${where}: the picture does not zoom`);
+    await page.locator('.canvas').focus();
+    await page.keyboard.press('ArrowRight');
+    check(await view() !== closer, `${where}: arrow keys do not move the picture`);
+    await page.getByRole('button', {name: 'zoom whole: Timeline'}).click();
+    check((await view()).split(' ').map(Number).join() === whole.split(' ').map(Number).join(),
+      `${where}: ${await view()} is not the whole picture, ${whole}`);
+    await page.getByRole('button', {name: 'today'}).click();
+    check(/^\d{4}-\d\d-\d\d$/.test(await page.getByLabel('Date').inputValue()),
+      `${where}: no date on request`);
+    await page.emulateMedia({media: 'print'});
+    check(await page.locator('tbody tr[hidden]').first().isVisible(), `${where}: a table is cut on paper`);
+    await leave(page, 'step');
+  },
+};
+const kAskedOnPhone = {
+  step: async (page, where) => {
+    const scrolled = await page.evaluate(() => {
+      const answer = [...document.querySelectorAll('section')]
+        .find(section => section.querySelector('h2')?.textContent === 'The answer');
+      const table = answer.querySelector('.table');
+      return table.scrollWidth - table.clientWidth;
+    });
+    check(scrolled === 0, `${where}: the answer scrolls by ${scrolled} px on a phone`);
+  },
+};
+
+// What every page is asked, in the colours that it has now.
+async function look(page, width, name, where) {
+  const charts = kCharts[name], before = failures.length;
+  const colours = await page.evaluate(coloursOfCharts);
+  check(colours.length === charts, `${where}: ${colours.length} charts, not ${charts}`);
+  check(colours.every(seen => seen > 4), `${where}: a chart is blank: colours ${colours}`);
+  const wide = await page.evaluate('document.documentElement.scrollWidth');
+  check(wide <= width, `${where}: ${wide} px wide`);
+  check(await page.locator('main b').count() === 0, `${where}: a name became markup`);
+  const nameless = await page.evaluate(namelessControls);
+  check(nameless.length === 0, `${where}: no name for a screen reader: ${nameless}`);
+  if (failures.length > before || process.env.LOCKSTEP_SCREENSHOTS) {
+    const file = where.replaceAll(', ', '-').replace(' px', '');
+    await page.screenshot({path: `${folder}/${file}.png`, fullPage: true});
+  }
+}
+
+// In a window every page is light and dark: every other one is loaded dark, and then turns light.
+{
+  const {page, show, turn} = await openWindow(kWindow);
+  for (const name of Object.keys(kCharts)) {
+    await look(page, kWindow.width, name, await show(name));
+    const ink = () => page.evaluate('getComputedStyle(document.body).color');
+    const before = await ink();
+    const where = await turn();
+    check(await ink() !== before, `${where}: does not follow the colour scheme`);
+    await look(page, kWindow.width, name, where);
+    await kAskedInWindow[name]?.(page, where);
   }
   await page.close();
 }
-
 {
-  const {page, where} = await open('large', kViews[0]);
-  const transfers = page.locator('table').nth(1);
-  const visible = () => transfers.locator('tbody tr:visible').count();
-  check(await visible() === 10, `${where}: not 10 rows at first`);
-  const first = () => transfers.locator('tbody tr').first().innerText();
-  const before = await first();
-  await transfers.getByRole('button', {name: 'Slowdown'}).click();
-  check(await first() !== before && await visible() === 10, `${where}: the table does not sort`);
-  await page.getByRole('button', {name: 'Show all 200'}).click();
-  check(await visible() === 200, `${where}: not all 200 rows are shown`);
-  // The tooltip of the fullest link's first cell has its whole name, as text.
-  const tip = await page.evaluate(() => {
-    const heat = echarts.getInstanceByDom(document.querySelector('.chart > div'));
-    heat.dispatchAction({type: 'showTip', seriesIndex: 0, dataIndex: 0});
-    return document.querySelector('.tip').innerText;
-  });
-  check(/^group .*\n50 GB\/s, \d+\s% used on average/.test(tip), `${where}: tooltip: ${tip}`);
-  await page.close();
-}
-
-{
-  const {page, where} = await open('run', kViews[0]);
-  const tipOf = (chart, action) => page.evaluate(([number, what]) => {
-    const element = document.querySelectorAll('.chart > div')[number];
-    echarts.getInstanceByDom(element).dispatchAction({type: 'showTip', ...what});
-    return element.querySelector('.tip').innerText;
-  }, [chart, action]);
-  const expect = async (chart, action, pattern) => {
-    const tip = await tipOf(chart, action);
-    check(pattern.test(tip), `${where}: chart ${chart}: tooltip: ${tip}`);
-  };
-  await expect(0, {seriesIndex: 0, dataIndex: 0}, /^.+\nday \d+, \d\d:\d\d\ncost [\d.]+ \w+$/);
-  await expect(0, {x: 600, y: 440}, /^day \d+, \d\d:00 to day \d+, \d\d:00\nTraining at full speed: /);
-  await expect(2, {seriesIndex: 1, dataIndex: 1}, /^.+\n[\d.]+ % of the peak\n/);
-  await expect(3, {seriesIndex: 3, dataIndex: 0}, /^Young 1974\nevery [\d.]+ \w+\n[\d.]+ % ± /);
-  await expect(4, {x: 600, y: 150}, /^day \d+, \d\d:\d\d\nmean [\d.]+ MW\nfrom [\d.]+ to [\d.]+ MW$/);
-  await expect(5, {x: 300, y: 150}, /^[\d.]+ s\nmean .*\nfrom .*\na meter reads [\d.]+ MW$/);
-  const causes = page.locator('table').nth(2);
-  const first = () => causes.locator('tbody tr').first().innerText();
-  const before = await first();
-  await causes.getByRole('button', {name: 'Cost each'}).click();
-  check(await first() !== before, `${where}: the table of causes does not sort`);
-  await page.close();
-}
-
-{
-  const {page, where} = await open('plan', kViews[0]);
-  const tipOf = (chart, action) => page.evaluate(([number, what]) => {
-    const element = document.querySelectorAll('.chart > div')[number];
-    echarts.getInstanceByDom(element).dispatchAction({type: 'showTip', ...what});
-    return element.querySelector('.tip').innerText;
-  }, [chart, action]);
-  // The dot of the first candidate, and the upper end of the widest bar.
-  const dot = await tipOf(0, {seriesIndex: 1, dataIndex: 0});
-  check(/^own H100, 2048 GPUs\n[\d.]+ to [\d.]+ days\n/.test(dot), `${where}: tooltip: ${dot}`);
-  const bar = await tipOf(3, {seriesIndex: 2, dataIndex: 0});
-  check(/^\w+( \w+)?\n.+\n[\d.]+ times: [\d.]+ M USD\n/.test(bar), `${where}: tooltip: ${bar}`);
-  await page.close();
-}
-
-{
-  const {page, where} = await open('busy', kViews[0]);
-  // The mark of the dead cable, and the box of the first leaf.
-  const tipOf = (name, place) => page.evaluate(([series, number]) => {
-    const element = document.querySelector('.chart > div');
-    const chart = echarts.getInstanceByDom(element);
-    const seriesIndex = chart.getOption().series.findIndex(each => each.name === series);
-    chart.dispatchAction({type: 'showTip', seriesIndex, dataIndex: number});
-    return element.querySelector('.tip').innerText;
-  }, [name, place]);
-  const dead = await tipOf('faults', 1);
-  check(/^leaf 0 – spine 0: \d+ cables?\n.*dead\nup: /.test(dead), `${where}: tooltip: ${dead}`);
-  const box = await tipOf('boxes', 0);
-  check(/^node/.test(box), `${where}: tooltip: ${box}`);
-  await page.close();
-}
-
-{
-  const {page, where} = await open('busy', kViews[1]);
-  const ink = () => page.evaluate('getComputedStyle(document.body).color');
-  const dark = await ink();
-  await page.emulateMedia({colorScheme: 'light'});
-  check(await ink() !== dark, `${where}: does not follow the colour scheme`);
-  await page.emulateMedia({colorScheme: 'dark', media: 'print'});
-  await page.waitForTimeout(1500); // longer than page.js keeps an old drawing
-  const vectors = await page.locator('.chart svg').count();
-  check(vectors === kCharts.busy, `${where}: ${vectors} charts are vectors on paper`);
-  await page.emulateMedia({media: 'screen'});
-  await page.pdf({path: `${folder}/busy.pdf`, format: 'A4'});
-  await page.close();
-}
-
-{
-  const {page} = await open('run', kViews[0]);
-  await page.pdf({path: `${folder}/run.pdf`, format: 'A4'});
-  await page.close();
-}
-
-{
-  const {page, where} = await open('step', kViews[2]);
-  const scrolled = await page.evaluate(() => {
-    const answer = [...document.querySelectorAll('section')]
-      .find(section => section.querySelector('h2')?.textContent === 'The answer');
-    const table = answer.querySelector('.table');
-    return table.scrollWidth - table.clientWidth;
-  });
-  check(scrolled === 0, `${where}: the answer scrolls by ${scrolled} px on a phone`);
-  await page.close();
-}
-
-{
-  // A table of many columns on paper: no number goes on in the next line.
-  const {page, where} = await open('sweep', kViews[0]);
-  await page.emulateMedia({media: 'print'});
-  await page.setViewportSize({width: 688, height: 900});
-  const broken = await page.evaluate(() => {
-    const head = document.querySelector('thead tr');
-    for (let i = 0; i < 8; i++) head.append(head.lastElementChild.cloneNode(true));
-    const cells = [];
-    for (const row of document.querySelectorAll('tbody tr')) {
-      for (let i = 0; i < 8; i++) {
-        const cell = document.createElement('td');
-        cell.className = 'number';
-        cell.textContent = '1234567890';
-        row.append(cell);
-        cells.push(cell);
-      }
-    }
-    // Measured once all are there: a cell that is measured before the next one comes costs a layout.
-    let count = 0;
-    for (const cell of cells) {
-      const words = document.createRange();
-      words.selectNodeContents(cell);
-      if (new Set([...words.getClientRects()].map(box => Math.round(box.top))).size > 1) count++;
-    }
-    return count;
-  });
-  check(broken === 0, `${where}: ${broken} numbers are broken on paper`);
-  await page.close();
-}
-
-{
-  const {page, where} = await open('step', kViews[0]);
-  // The table of sources: a search over all of its rows, and back.
-  const search = page.getByRole('searchbox').first();
-  const rows = () => page.locator('.search + .table').first().locator('tbody tr:visible').count();
-  const before = await rows();
-  await search.fill('hbm_bandwidth');
-  check(await rows() === 1, `${where}: the search finds ${await rows()} rows`);
-  await search.fill('');
-  check(await rows() === before, `${where}: ${await rows()} rows after a search, not ${before}`);
-  // A figure that is pressed opens what stands behind it.
-  const behind = page.locator('#behind-mfu');
-  check(!await behind.getByText('Nearest published runs').isVisible(), `${where}: open at first`);
-  await page.locator('.figures a', {hasText: 'MFU, attention in full'}).click();
-  check(await behind.getByText('Nearest published runs').isVisible(), `${where}: mfu does not open`);
-  check(await page.locator('.figures a').count() === 5, `${where}: figures that lead nowhere`);
-  // The timeline zooms by button and key, and is whole again.
-  const view = () => page.locator('figure.picture svg').getAttribute('viewBox');
-  const whole = await view();
-  await page.getByRole('button', {name: 'zoom in: Timeline'}).click();
-  const closer = await view();
-  check(closer !== whole, `${where}: the picture does not zoom`);
-  await page.locator('.canvas').focus();
-  await page.keyboard.press('ArrowRight');
-  check(await view() !== closer, `${where}: arrow keys do not move the picture`);
-  await page.getByRole('button', {name: 'zoom whole: Timeline'}).click();
-  check((await view()).split(' ').map(Number).join() === whole.split(' ').map(Number).join(),
-    `${where}: ${await view()} is not the whole picture, ${whole}`);
-  await page.getByRole('button', {name: 'today'}).click();
-  check(/^\d{4}-\d\d-\d\d$/.test(await page.getByLabel('Date').inputValue()),
-    `${where}: no date on request`);
-  await page.emulateMedia({media: 'print'});
-  check(await page.locator('tbody tr[hidden]').first().isVisible(), `${where}: a table is cut on paper`);
-  await page.emulateMedia({media: 'screen'});
-  await page.pdf({path: `${folder}/step.pdf`, format: 'A4'});
+  const {page, show} = await openWindow(kPhone);
+  for (const name of Object.keys(kCharts)) {
+    const where = await show(name);
+    await look(page, kPhone.width, name, where);
+    await kAskedOnPhone[name]?.(page, where);
+  }
   await page.close();
 }
 
