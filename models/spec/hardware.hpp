@@ -151,10 +151,11 @@ struct NodeSpec {
   int nics = 8;                  ///< for the compute fabric
   BytesPerSecond nic_bandwidth;  ///< one direction, each
   std::string transport;  ///< preset name of the default transport: infiniband, roce, efa, ...
-  std::optional<TransportSpec> own_transport{};  ///< refined from that preset, in place of it
-  std::optional<ChassisSpec> chassis;            ///< empty: nobody said
-  std::optional<HostSpec> host;                  ///< the same
-  std::optional<double> usd_per_gpu_hour;        ///< list price of the offer, where there is one
+  std::optional<TransportSpec> own_transport{};   ///< refined from that preset, in place of it
+  std::optional<ChassisSpec> chassis;             ///< empty: nobody said
+  std::optional<HostSpec> host;                   ///< the same
+  std::optional<double> usd_per_gpu_hour;         ///< list price of the offer, where there is one
+  std::optional<double> spot_usd_per_gpu_hour{};  ///< the same of what may be taken away
 
   /// Of times of the host that were fitted to runs, on whatever processors these had: what the
   /// scenario changes of its node's.

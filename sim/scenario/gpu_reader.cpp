@@ -231,6 +231,8 @@ void declare_node(const DeclaredMembers& member, const PresetStore& presets, Nod
       });
   member.optional("host", out.host, "Its processors and their memory", declare_host);
   member.optional("usd_per_gpu_hour", out.usd_per_gpu_hour, kPrice, "List price");
+  member.optional("spot_usd_per_gpu_hour", out.spot_usd_per_gpu_hour, kPrice,
+                  "List price of capacity that the provider may take away");
 }
 
 }  // namespace lockstep

@@ -27,8 +27,8 @@ struct Lot {
   Seconds ordered, lead_time, delivery;  ///< from one to the next; 0: at once
   int shipments = 1;                     ///< equal ones, evenly over the delivery
   double usd_per_node = 0;               ///< buy, lease: at the start of the plan
-  /// Reserved, on demand, spot. On demand it may be left out: plan_fleet() has the price of the
-  /// scenario, else of its node.
+  /// Reserved, on demand, spot. Of the last two it may be left out: plan_fleet() has the price of
+  /// the scenario, else of its node.
   std::optional<double> usd_per_gpu_hour;
   std::optional<Seconds> term;   ///< lease, reserved: from its last shipment
   std::optional<Seconds> until;  ///< given back then, after the start of the plan

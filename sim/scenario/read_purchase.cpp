@@ -29,7 +29,7 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
                   "With its GPUs, network and building, at the start of the plan: buy, lease");
   member.optional("usd_per_gpu_hour", out.usd_per_gpu_hour, kLotUsd,
                   "reserved, on_demand, spot; default: on_demand, the scenario's price, else the "
-                  "list price of its node");
+                  "list price of its node; spot, the node's list price on spot");
   member.optional("term", out.term, kLotTerm, "From its last shipment: lease, reserved");
   member.optional("until", out.until, kLotTime,
                   "Given back then, after the start of the plan; default: kept");
@@ -42,7 +42,7 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
 void check_lot(const JsonCursor& from, const Lot& lot) {
   const bool priced = lot.terms == LotTerms::buy || lot.terms == LotTerms::lease;
   const bool termed = lot.terms == LotTerms::lease || lot.terms == LotTerms::reserved;
-  if (lot.terms != LotTerms::on_demand) {
+  if (lot.terms != LotTerms::on_demand && lot.terms != LotTerms::spot) {
     (void)from.at(priced ? "usd_per_node" : "usd_per_gpu_hour");
   }
   if (termed) (void)from.at("term");

@@ -292,26 +292,29 @@ class Ledger {
   std::vector<double> interest_;  ///< of each month, on what was spent within it
 };
 
-/// Lots on demand that say no price have the scenario's, else the list price of its node.
+/// Lots on demand that say no price have the scenario's, else the list price of its node; spot lots
+/// what that list asks for capacity that may be taken away.
 PurchaseSpec with_list_prices(const Scenario& scenario, PurchaseSpec spec) {
+  const NodeSpec& node = scenario.node;
   for (std::size_t i = 0; i < spec.lots.size(); ++i) {
     Lot& lot = spec.lots[i];
-    if (lot.terms != LotTerms::on_demand || lot.usd_per_gpu_hour) continue;
-    if (!scenario.usd_per_gpu_hour) {
-      throw InputError(
-          {.file = scenario.file,
-           .pointer = fmt::format("/run/purchase/lots/{}/usd_per_gpu_hour", i),
-           .found = "nothing",
-           .allowed = fmt::format("a price, as {} has none in its list", scenario.node.name),
-           .nearest = {}});
+    const bool spot = lot.terms == LotTerms::spot;
+    if ((!spot && lot.terms != LotTerms::on_demand) || lot.usd_per_gpu_hour) continue;
+    lot.usd_per_gpu_hour = spot ? node.spot_usd_per_gpu_hour : scenario.usd_per_gpu_hour;
+    if (!lot.usd_per_gpu_hour) {
+      throw InputError({.file = scenario.file,
+                        .pointer = fmt::format("/run/purchase/lots/{}/usd_per_gpu_hour", i),
+                        .found = "nothing",
+                        .allowed = fmt::format("a price, as {} has none{} in its list", node.name,
+                                               spot ? " on spot" : ""),
+                        .nearest = {}});
     }
-    lot.usd_per_gpu_hour = scenario.usd_per_gpu_hour;
-    const bool listed = scenario.usd_per_gpu_hour == scenario.node.usd_per_gpu_hour;
-    spec.assumptions.push_back(
-        fmt::format("run.purchase.lots: \"{}\" for {:g} USD a GPU-hour, {} (usd_per_gpu_hour not "
-                    "given)",
-                    lot.name, *lot.usd_per_gpu_hour,
-                    listed ? "the list price of " + scenario.node.name : "the scenario's price"));
+    const bool listed = spot || lot.usd_per_gpu_hour == node.usd_per_gpu_hour;
+    spec.assumptions.push_back(fmt::format(
+        "run.purchase.lots: \"{}\" for {:g} USD a GPU-hour, {} (usd_per_gpu_hour not given)",
+        lot.name, *lot.usd_per_gpu_hour,
+        listed ? fmt::format("the list price of {}{}", node.name, spot ? " on spot" : "")
+               : "the scenario's price"));
   }
   return spec;
 }

@@ -217,6 +217,8 @@ TEST_CASE("presets: a price by the hour says who read it where and when, or that
   int listed = 0;
   for (const std::string& name : presets.names("nodes")) {
     CAPTURE(name);
+    const NodeSpec& node = presets.node(name);
+    if (node.spot_usd_per_gpu_hour) CHECK(*node.spot_usd_per_gpu_hour < *node.usd_per_gpu_hour);
     const std::vector<PresetRow> rows = presets.show("nodes", name);
     const auto price = std::ranges::find(rows, std::string("usd_per_gpu_hour"), &PresetRow::path);
     if (price == rows.end()) continue;
@@ -227,8 +229,7 @@ TEST_CASE("presets: a price by the hour says who read it where and when, or that
     ++listed;
     std::smatch found;
     if (std::regex_search(price->source, found, eight)) {
-      CHECK(8 * *presets.node(name).usd_per_gpu_hour ==
-            doctest::Approx(std::stod(found[1])).epsilon(1e-3));
+      CHECK(8 * *node.usd_per_gpu_hour == doctest::Approx(std::stod(found[1])).epsilon(1e-3));
     }
   }
   CHECK(listed >= 20);

@@ -303,18 +303,28 @@ TEST_CASE("purchase: a lot on demand without a price has that of its node's list
   CHECK(plan_fleet(rented, spec).assumptions.at(0) ==
         "run.purchase.lots: \"cloud\" for 2 USD a GPU-hour, the scenario's price "
         "(usd_per_gpu_hour not given)");
-  std::string problem;
-  try {
-    (void)plan_fleet(eight_nodes(), spec);
-  } catch (const InputError& error) {
-    problem = error.what();
-  }
-  CHECK(
-      problem ==
-      "t.json#/run/purchase/lots/0/usd_per_gpu_hour: found nothing; allowed: a price, as dgx_h100 "
-      "has none in its list");
-  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "spot", "nodes": 8}])")
-            .starts_with("t.json#/purchase/lots/0"));
+  const auto problem = [](const char* terms) -> std::string {
+    try {
+      (void)plan_fleet(eight_nodes(),
+                       purchase_of(fmt::format(
+                           R"("lots": [{{"name": "a", "terms": "{}", "nodes": 8}}])", terms)));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  CHECK(problem("on_demand") ==
+        "t.json#/run/purchase/lots/0/usd_per_gpu_hour: found nothing; allowed: a price, as "
+        "dgx_h100 has none in its list");
+  CHECK(problem("spot") ==
+        "t.json#/run/purchase/lots/0/usd_per_gpu_hour: found nothing; allowed: a price, as "
+        "dgx_h100 has none on spot in its list");
+  CHECK(problem("reserved").starts_with("t.json#/purchase/lots/0"));
+  rented.node.spot_usd_per_gpu_hour = 1.5;
+  const Fleet spot =
+      plan_fleet(rented, purchase_of(R"("lots": [{"name": "a", "terms": "spot", "nodes": 8}])"));
+  CHECK(sum_of(money_by_month(spot, days(10))).rented ==
+        doctest::Approx(1.5 * 64 * 240).epsilon(1e-9));
 }
 
 TEST_CASE("purchase: what terms have and have not is one line") {
