@@ -206,6 +206,9 @@ constexpr std::array kStrangers{
     Stranger{"hymba", "a decoder with attention and Mamba on one input, and learnt tokens",
              "num_memory_tokens"},
     Stranger{"wav2vec2", "an encoder of sound behind convolutions", "conv_dim"},
+    Stranger{"hubert", "an encoder of sound behind convolutions", "conv_dim"},
+    Stranger{"wavlm", "an encoder of sound behind convolutions", "conv_dim"},
+    Stranger{"data2vec-audio", "an encoder of sound behind convolutions", "conv_dim"},
 };
 
 constexpr std::array kFamilySizes{

@@ -250,7 +250,10 @@ int distance_scores(const JsonCursor& config) {
   const JsonCursor types = config.at("pos_att_type");
   if (types.is_array()) {
     int scores = 0;
-    for (const JsonCursor& one : types.elements(2)) scores += one.choice(kKnown) >= 0 ? 1 : 0;
+    for (const JsonCursor& one : types.elements(2)) {
+      (void)one.choice(kKnown);
+      ++scores;
+    }
     return scores;
   }
   const std::string words = types.string();

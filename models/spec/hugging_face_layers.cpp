@@ -696,7 +696,13 @@ class LayerReader {
     const std::optional<JsonCursor> both = first_of(config_, {"use_bidirectional_attention"});
     // Of some the word "vision": among an image's patches, which is left out. Dream fills words in.
     const bool says = both && !both->is_string() && both->boolean();
-    if (!says && type_ != "Dream") return;
+    if (type_.starts_with("llada2") || type_.starts_with("sdar")) {
+      assumptions_.emplace_back(
+          "model: it fills words in, block by block; its tokens were taken to see those before "
+          "them "
+          "alone, each once");
+    }
+    if (!says && type_ != "Dream" && type_ != "llada_moe") return;
     for (KindShape& layer : layers_) layer.bidirectional = true;
   }
 

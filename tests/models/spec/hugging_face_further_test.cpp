@@ -307,6 +307,13 @@ TEST_CASE("read_hugging_face: models that fill words in see both ways") {
   const TransformerShape m = read_further(dream).shape;
   CHECK(shape_of(m, m.kind(1)).bidirectional);
   CHECK_FALSE(is_decoder(m));
+  std::string blocks = dream;
+  blocks.replace(blocks.find("Dream"), 5, "sdar");
+  const HuggingFaceModel by_blocks = read_further(blocks);
+  CHECK(is_decoder(by_blocks.shape));
+  CHECK(by_blocks.assumptions.front() ==
+        "model: it fills words in, block by block; its tokens were taken to see those before them "
+        "alone, each once");
 }
 
 TEST_CASE("read_hugging_face: of ALBERT's groups each layer in a row does its work") {

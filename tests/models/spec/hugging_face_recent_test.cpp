@@ -134,7 +134,8 @@ TEST_CASE("read_hugging_face: families that are not known are refused at the key
   // Each has every key of a plain decoder, and was or would be read as one.
   for (const auto& [type, key] :
        {Refused{"jetmoe", "num_local_experts"}, Refused{"hymba", "num_memory_tokens"},
-        Refused{"wav2vec2", "conv_dim"}}) {
+        Refused{"wav2vec2", "conv_dim"}, Refused{"hubert", "conv_dim"},
+        Refused{"wavlm", "conv_dim"}}) {
     const std::string plain = R"({"hidden_act": "silu", "hidden_size": 64,
         "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
         "vocab_size": 100, "tie_word_embeddings": false, "model_type": ")" +
