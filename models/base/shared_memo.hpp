@@ -17,8 +17,8 @@ namespace lockstep {
 template <class Key, class Value>
 class SharedMemo {
  public:
-  /// `bytes_of` says what a value takes in memory, keys and book-keeping left out.
-  SharedMemo(std::size_t most_bytes, std::size_t (*bytes_of)(const Value&))
+  /// `bytes_of` says what a key and its value take in memory, book-keeping left out.
+  SharedMemo(std::size_t most_bytes, std::size_t (*bytes_of)(const Key&, const Value&))
       : most_bytes_(most_bytes), bytes_of_(bytes_of) {}
 
   /// The value of the key; `make()` works it out where it is not known. Two threads that ask for
@@ -31,7 +31,7 @@ class SharedMemo {
     return made;
   }
 
-  /// What the values that it holds take in memory.
+  /// What the keys and values that it holds take in memory.
   [[nodiscard]] std::size_t bytes() const {
     const std::lock_guard lock(mutex_);
     return bytes_;
@@ -53,7 +53,7 @@ class SharedMemo {
   }
 
   void keep(const Key& key, const std::shared_ptr<const Value>& value) {
-    const std::size_t bytes = bytes_of_(*value);
+    const std::size_t bytes = bytes_of_(key, *value);
     const std::lock_guard lock(mutex_);
     if (bytes > most_bytes_ || !known_.try_emplace(key, Known{value, bytes, ++calls_}).second) {
       return;
@@ -72,7 +72,7 @@ class SharedMemo {
   }
 
   std::size_t most_bytes_;
-  std::size_t (*bytes_of_)(const Value&);
+  std::size_t (*bytes_of_)(const Key&, const Value&);
   mutable std::mutex mutex_;
   std::map<Key, Known> known_;
   std::size_t bytes_ = 0;

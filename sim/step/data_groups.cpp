@@ -105,7 +105,7 @@ DataGroups make_groups(const GroupsKey& cut, const Placement& placement) {
           group(std::max(1, cut.data / span), span, std::max(1, lanes / spread), spread)};
 }
 
-std::size_t bytes_of_groups(const DataGroups& groups) {
+std::size_t bytes_of_groups(const GroupsKey& /*key*/, const DataGroups& groups) {
   std::size_t bytes = sizeof(GroupsKey) + sizeof(DataGroups);
   for (const DataGroup& group : groups) {
     bytes += group.spreads.ways().capacity() * sizeof(DomainSpread);

@@ -100,11 +100,12 @@ struct ShapeKey {
   friend auto operator<=>(const ShapeKey&, const ShapeKey&) = default;
 };
 
-std::size_t bytes_of_uses(const std::vector<RouteHop>& uses) {
-  return sizeof(ShapeKey) + uses.capacity() * sizeof(RouteHop);
+std::size_t bytes_of_shape(const ShapeKey& key, const std::vector<RouteHop>& uses) {
+  return sizeof key + key.algorithm.capacity() + uses.capacity() * sizeof(RouteHop);
 }
-std::size_t bytes_of_rings(const ReplicaRings& rings) {
-  return bytes_of_uses(rings.uses) + rings.end.capacity() * sizeof(std::size_t);
+std::size_t bytes_of_rings(const RingsKey& key, const ReplicaRings& rings) {
+  return sizeof key + rings.uses.capacity() * sizeof(RouteHop) +
+         rings.end.capacity() * sizeof(std::size_t);
 }
 
 SharedMemo<RingsKey, ReplicaRings>& known_rings() {
@@ -112,7 +113,7 @@ SharedMemo<RingsKey, ReplicaRings>& known_rings() {
   return known;
 }
 SharedMemo<ShapeKey, std::vector<RouteHop>>& known_shapes() {
-  static SharedMemo<ShapeKey, std::vector<RouteHop>> known(kMostRouteBytes, bytes_of_uses);
+  static SharedMemo<ShapeKey, std::vector<RouteHop>> known(kMostRouteBytes, bytes_of_shape);
   return known;
 }
 

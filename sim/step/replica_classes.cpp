@@ -429,8 +429,14 @@ FoldingKey folding_key(const StepPlan& plan, const Fabric& fabric, const Sprayed
   return key;
 }
 
-std::size_t bytes_of_folding(const ReplicaClasses& folding) {
-  return sizeof(FoldingKey) + folding.classes.capacity() * sizeof(ReplicaClass) +
+std::size_t bytes_of_folding(const FoldingKey& key, const ReplicaClasses& folding) {
+  std::size_t ways = key.ways.capacity() * sizeof(std::vector<WayOfStage>);
+  for (const std::vector<WayOfStage>& stage : key.ways) {
+    ways += stage.capacity() * sizeof(WayOfStage);
+    for (const WayOfStage& way : stage) ways += way.algorithm.capacity();
+  }
+  return sizeof key + key.exchanges.capacity() * sizeof key.exchanges[0] + ways +
+         folding.classes.capacity() * sizeof(ReplicaClass) +
          (folding.links.of.capacity() + folding.links.links.capacity()) * sizeof(std::uint32_t);
 }
 

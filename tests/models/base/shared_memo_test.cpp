@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-std::size_t length_of(const std::string& text) { return text.size(); }
+std::size_t length_of(const int& /*key*/, const std::string& text) { return text.size(); }
 using Texts = SharedMemo<int, std::string>;
 
 }  // namespace
@@ -26,6 +26,18 @@ TEST_CASE("shared memo: a value is made once for a key, and another one for anot
   CHECK(ask(2) == "2");
   CHECK(ask(1) == "1");
   CHECK(made == 2);
+}
+
+TEST_CASE("shared memo: keys count among what it may hold") {
+  using Lengths = SharedMemo<std::string, int>;
+  Lengths memo(10, [](const std::string& key, const int& /*value*/) { return key.size(); });
+  const auto ask = [&](const std::string& key) { return *memo.get(key, [] { return 1; }); };
+  CHECK(ask("four") == 1);
+  CHECK(memo.bytes() == 4);
+  CHECK(ask("sixsix") == 1);
+  CHECK(memo.bytes() == 10);
+  CHECK(ask("one") == 1);  // instead of "four"
+  CHECK(memo.bytes() == 9);
 }
 
 TEST_CASE("shared memo: above its bound it forgets what nobody has asked for longest") {
