@@ -7,7 +7,6 @@ set(long_cases
   "20 lockstep plan and tune --vary: of a service each point is what --set gives"
   "20 opensm: routes 1,024 hosts of a three-layer tree as we do, entry by entry"
   "19 unlike jobs of experts slow each other as packets under DCQCN do, within 10 %"
-  "15 lockstep sweep: the README's queries find something in its example's results"
   "15 referee: the page shows what the program prints, and holds what the project promises"
   "8 opensm: routes a fabric that has lost a cable as we do"
   "8 opensm: routes 1,024 NICs of rails as we do, entry by entry"

@@ -263,10 +263,15 @@ TEST_CASE("lockstep sweep: the best have the interval of what they are best by, 
 
 TEST_CASE("lockstep sweep: the README's queries find something in its example's results") {
   const SweepFolder files;
-  REQUIRE(
-      lockstep_with({"sweep", LOCKSTEP_SOURCE_DIR "/scenarios/sweeps/fabric-vs-parallelism.json",
-                     "-o", files.db("fabric"), "-q"})
-          .exit == Exit::ok);
+  // Without the fabric whose hashed paths take a second for each point: no query asks for it.
+  const std::string sweeps = LOCKSTEP_SOURCE_DIR "/scenarios/sweeps/";
+  Json example = Json::parse(read_text_file(sweeps + "fabric-vs-parallelism.json"));
+  example["scenario"] = sweeps + example["scenario"].get<std::string>();
+  Json& fabrics = example["axes"][0]["values"];
+  REQUIRE(fabrics == Json{"meta_24k_roce", "rail_optimised_3_level", "fat_tree_ecmp"});
+  fabrics.erase(2);
+  const std::string shorter = files.folder.write("fabric.json", example.dump());
+  REQUIRE(lockstep_with({"sweep", shorter, "-o", files.db("fabric"), "-q"}).exit == Exit::ok);
   const std::string readme = read_text_file(LOCKSTEP_SOURCE_DIR "/tools/lockstep/README.md");
   const std::size_t begin = readme.find("```sql\n") + 7;
   std::string queries = readme.substr(begin, readme.find("```", begin) - begin);
