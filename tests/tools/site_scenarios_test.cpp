@@ -1,6 +1,9 @@
 // Scenarios of sites that ship, from the file to the answer.
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -152,6 +155,42 @@ TEST_CASE("sites that ship: the same bytes on any number of threads, and the hou
   const std::string text = read_text_file(csv);
   CHECK(text.starts_with("time_s,outside_celsius,"));
   CHECK(std::count(text.begin(), text.end(), '\n') == 1 + 30 * 24);
+}
+
+TEST_CASE("sites that ship: energy and money of every hour of the CSV balance") {
+  const test::TemporaryFolder folder;
+  const std::string csv = folder.path() + "/hours.csv";
+  for (const char* name : {"curtailment-two-hours.json", "generators-behind-ups.json"}) {
+    CAPTURE(name);
+    const Json site = answer_to_site(name, {"--power-trace", csv}).at("site");
+    std::istringstream lines(read_text_file(csv));
+    std::string line;
+    std::getline(lines, line);
+    std::vector<std::string> columns;
+    for (std::istringstream names(line); std::getline(names, line, ',');) columns.push_back(line);
+    double generated = 0, usd = 0;
+    int hours = 0, wrong = 0;
+    while (std::getline(lines, line)) {
+      std::map<std::string, double> row;
+      std::istringstream cells(line);
+      for (const std::string& column : columns) {
+        std::string cell;
+        std::getline(cells, cell, ',');
+        if (!cell.empty()) row[column] = std::stod(cell);
+      }
+      const double in =
+          row["grid_w"] + row["renewable_w"] + row["battery_out_w"] + row["generated_w"];
+      const double out = row["facility_w"] + row["battery_in_w"] + row["given_away_w"];
+      if (std::abs(in - out) > 1e-9 * out) ++wrong;
+      generated += row["generated_w"] * 3600;
+      usd += row["energy_usd"];
+      ++hours;
+    }
+    CHECK(hours >= 720);
+    CHECK(wrong == 0);
+    CHECK(generated == doctest::Approx(of(site, "generated_j")).epsilon(1e-9));
+    CHECK(usd == doctest::Approx(of(site, "energy_usd")).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("machines that come in lots: months add up to what the answer says in all") {

@@ -90,20 +90,32 @@ void write_power_rows(const std::string& path, std::span<const PowerRow> rows, b
 }
 
 /// Of an hour at a site: columns of the CSV, and the series of OpenMetrics behind "lockstep_site_".
-constexpr std::array<std::string_view, 15> kSiteColumns{
-    "outside_celsius", "coolant_celsius", "pue",           "machines_w", "facility_w",
-    "renewable_w",     "battery_in_w",    "battery_out_w", "grid_w",     "given_away_w",
-    "above_limit_w",   "water_l",         "usd_per_kwh",   "energy_usd", "co2_g"};
+constexpr std::array<std::string_view, 17> kSiteColumns{
+    "outside_celsius", "coolant_celsius", "pue",    "machines_w",   "facility_w",    "renewable_w",
+    "battery_in_w",    "battery_out_w",   "grid_w", "given_away_w", "above_limit_w", "water_l",
+    "usd_per_kwh",     "energy_usd",      "co2_g",  "generated_w",  "fuel_usd"};
 
 /// Means over the hour, and sums of what is used up; nothing for what nobody said.
 std::array<std::optional<double>, kSiteColumns.size()> site_row(const SiteHourBook& hour) {
   const SiteAmounts& of = hour.of;
   const auto watts = [&](Joules energy) { return (energy / hour.length).base_units(); };
-  return {hour.outside,         hour.coolant,          hour.pue,
-          watts(of.machines),   watts(of.facility),    watts(of.renewable),
-          watts(of.battery_in), watts(of.battery_out), watts(of.imported),
-          watts(of.given_away), watts(of.short_of),    of.litres,
-          hour.usd_per_kwh,     of.energy_usd,         of.grams};
+  return {hour.outside,
+          hour.coolant,
+          hour.pue,
+          watts(of.machines),
+          watts(of.facility),
+          watts(of.renewable),
+          watts(of.battery_in),
+          watts(of.battery_out),
+          watts(of.imported),
+          watts(of.given_away),
+          watts(of.short_of),
+          of.litres,
+          hour.usd_per_kwh,
+          of.energy_usd,
+          of.grams,
+          watts(of.generated),
+          of.fuel_usd};
 }
 
 void write_site_metrics(OutputFile& file, const SiteBooks& books) {
