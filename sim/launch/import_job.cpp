@@ -34,7 +34,8 @@ constexpr const char* kFlash = "flash2";  // where a stack without a fused kerne
 /// The kind that decides what the defaults are: of a model's software before what shards it.
 LaunchKind leading_kind(const std::vector<LaunchPart>& parts) {
   constexpr std::array kOrder{LaunchKind::megatron,   LaunchKind::neox,     LaunchKind::nanotron,
-                              LaunchKind::torchtune,  LaunchKind::nemo,     LaunchKind::bridge,
+                              LaunchKind::torchtune,  LaunchKind::foundry,  LaunchKind::levanter,
+                              LaunchKind::colossal,   LaunchKind::nemo,     LaunchKind::bridge,
                               LaunchKind::torchtitan, LaunchKind::maxtext,  LaunchKind::trainer,
                               LaunchKind::accelerate, LaunchKind::deepspeed};
   for (const LaunchKind kind : kOrder) {
@@ -527,6 +528,14 @@ class Import {
         return "torchtune";
       case LaunchKind::deepspeed:
         return "deepspeed";
+      case LaunchKind::levanter:
+        return "maxtext";
+      case LaunchKind::colossal:
+        if (job_.pipeline.value_or(1) > 1 || job_.tensor.value_or(1) > 1) return "megatron_core";
+        return deepspeed && *job_.zero_stage == 3 ? "huggingface_deepspeed_zero3"
+                                                  : "huggingface_deepspeed_zero2";
+      case LaunchKind::foundry:
+        return "huggingface_fsdp1";
       case LaunchKind::trainer:
       case LaunchKind::accelerate:
         if (job_.pipeline.value_or(1) > 1) return "megatron_core";

@@ -94,5 +94,9 @@ std::span<const KeyRow> maxtext_keys();
 std::span<const KeyRow> neox_keys();  ///< GPT-NeoX, beside DeepSpeed's
 std::span<const KeyRow> nanotron_keys();
 std::span<const KeyRow> torchtune_keys();
+std::span<const KeyRow> foundry_keys();
+std::span<const KeyRow> levanter_keys();
+std::span<const KeyRow> colossal_keys();
+std::span<const KeyRow> post_training_keys();  ///< OpenRLHF and verl, beside the Trainer's
 
 }  // namespace lockstep

@@ -19,10 +19,15 @@ namespace {
 
 constexpr std::size_t kMostLaunchBytes = std::size_t{4} << 20;
 
-constexpr std::array<std::string_view, 12> kTitles{
-    "Megatron-LM arguments", "NeMo YAML",       "Megatron-Bridge YAML", "TorchTitan settings",
-    "DeepSpeed JSON",        "Accelerate YAML", "Trainer arguments",    "MaxText settings",
-    "GPT-NeoX YAML",         "Nanotron YAML",   "torchtune YAML",       "Hugging Face config.json"};
+constexpr std::array<std::string_view, 15> kTitles{
+    "Megatron-LM arguments",   "NeMo YAML",
+    "Megatron-Bridge YAML",    "TorchTitan settings",
+    "DeepSpeed JSON",          "Accelerate YAML",
+    "Trainer arguments",       "MaxText settings",
+    "GPT-NeoX YAML",           "Nanotron YAML",
+    "torchtune YAML",          "LLM Foundry YAML",
+    "Levanter YAML",           "Colossal-AI arguments",
+    "Hugging Face config.json"};
 static_assert(kTitles.size() == static_cast<std::size_t>(LaunchKind::model) + 1);
 
 /// Keys that only one kind of file has; the first kind with one of them it is.
@@ -37,6 +42,12 @@ constexpr std::array kTreeMarks{
     KindMark{LaunchKind::nanotron,
              "model.model_config.* parallelism.pp_engine parallelism.tp_mode "
              "tokens.batch_accumulation_per_replica optimizer.optimizer_factory.*"},
+    KindMark{LaunchKind::foundry,
+             "global_train_batch_size device_train_microbatch_size train_loader.* "
+             "model.d_model parameters.train_loader.*"},
+    KindMark{LaunchKind::levanter,
+             "trainer.per_device_parallelism trainer.fsdp_axis trainer.tensor_parallel_axes "
+             "trainer.mp trainer.model_axis_size trainer.replica_dcn_axis_size"},
     KindMark{LaunchKind::neox,
              "pipe_parallel_size gpt_j_residual no_weight_tying output_layer_parallelism "
              "scaled_upper_triang_masked_softmax_fusion checkpoint_factor pos_emb "
@@ -73,6 +84,8 @@ constexpr std::array kArgumentMarks{
     KindMark{LaunchKind::megatron,
              "tensor_model_parallel_size num_layers hidden_size pipeline_model_parallel_size "
              "micro_batch_size global_batch_size use_mcore_models"},
+    KindMark{LaunchKind::trainer,
+             "model.partial_pretrain data.micro_batch_size_per_gpu actor_rollout_ref.*"},
     KindMark{LaunchKind::torchtitan,
              "training.* parallelism.* job.* model.flavor compile.* "
              "profiling.enable_profiling"},
@@ -81,7 +94,7 @@ constexpr std::array kArgumentMarks{
     KindMark{LaunchKind::maxtext, "per_device_batch_size ici_* dcn_* max_target_length"},
     KindMark{LaunchKind::trainer,
              "per_device_train_batch_size model_name_or_path output_dir num_train_epochs "
-             "gradient_accumulation_steps deepspeed_config deepspeed"},
+             "gradient_accumulation_steps deepspeed_config deepspeed micro_train_batch_size"},
 };
 
 template <std::size_t N>
@@ -97,14 +110,16 @@ const KindMark* marked(const std::array<KindMark, N>& marks, const std::vector<S
 }
 
 [[noreturn]] void refuse_file(const std::string& file, const std::string& found) {
-  throw InputError({.file = file,
-                    .pointer = {},
-                    .found = found,
-                    .allowed =
-                        "a script or arguments of Megatron-LM, NeMo or Megatron-Bridge YAML, "
-                        "TorchTitan TOML, DeepSpeed JSON, Accelerate YAML, Trainer "
-                        "arguments, MaxText, GPT-NeoX, Nanotron or torchtune YAML",
-                    .nearest = {}});
+  throw InputError(
+      {.file = file,
+       .pointer = {},
+       .found = found,
+       .allowed =
+           "a script or arguments of Megatron-LM, NeMo or Megatron-Bridge YAML, "
+           "TorchTitan TOML, DeepSpeed JSON, Accelerate YAML, Trainer "
+           "arguments, MaxText, GPT-NeoX, Nanotron, torchtune, LLM Foundry or Levanter YAML, "
+           "or arguments of Colossal-AI",
+       .nearest = {}});
 }
 
 std::string first_line(std::string_view text) {
@@ -321,6 +336,12 @@ class Files {
       }
       std::erase_if(settings, [](const Setting& one) { return !one.key.starts_with("--"); });
     }
+    if (kind == LaunchKind::foundry) {  // MosaicML's platform has them all below "parameters"
+      constexpr std::string_view kAll = "parameters.";
+      for (Setting& one : settings) {
+        if (one.key.starts_with(kAll)) one.key.erase(0, kAll.size());
+      }
+    }
     out_.parts.push_back({file, kind, {}, std::move(settings)});
   }
 
@@ -376,6 +397,7 @@ class Files {
         words.program.find("maxtext") != std::string::npos) {
       kind = LaunchKind::maxtext;
     }
+    const bool colossal = !words.runners.empty() && words.runners[0] == "colossalai";
     const bool tune = !words.runners.empty() && words.runners[0] == "tune";
     if (mark == nullptr && words.launcher.empty() && words.program.empty() && !tune) {
       refuse_file(file, words.arguments.empty() ? "no command with options"
@@ -383,6 +405,7 @@ class Files {
     }
     if (is_program(words, "deepy.py")) kind = LaunchKind::neox;
     if (is_program(words, "run_train.py")) kind = LaunchKind::nanotron;
+    if (colossal) kind = LaunchKind::colossal;
     if (tune) {
       kind = LaunchKind::torchtune;
       leave_out_recipe(words.arguments);

@@ -23,6 +23,9 @@ enum class LaunchKind : std::uint8_t {
   neox,        ///< GPT-NeoX YAML
   nanotron,    ///< YAML
   torchtune,   ///< YAML, and what its command line changes
+  foundry,     ///< LLM Foundry YAML
+  levanter,    ///< YAML
+  colossal,    ///< arguments behind `colossalai run`
   model,       ///< a Hugging Face config.json beside the others
 };
 /// "Megatron-LM arguments"

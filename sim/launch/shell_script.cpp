@@ -412,6 +412,11 @@ class Reader {
   /// A here-document fills a file, or is a script that a scheduler would run; a file that it fills
   /// and that is a script is run later on.
   void read_here(const Words& found) {
+    const bool fills = found.words.size() > 1 && found.words.front() == "read";
+    if (fills && is_assignment(found.words.back() + "=")) {  // read -r -d '' NAME <<EOF
+      variables_.assign(found.words.back(), {found.here}, false);
+      return;
+    }
     if (!found.target.empty()) out_.written[found.target] = found.here;
     if (found.target.empty() || is_script(found.here)) inner(found.here);
   }

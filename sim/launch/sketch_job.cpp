@@ -27,7 +27,7 @@ Tables tables_of(LaunchKind kind) {
     case LaunchKind::accelerate:
       return {accelerate_keys(), deepspeed_keys()};
     case LaunchKind::trainer:
-      return {trainer_keys(), accelerate_keys(), deepspeed_keys()};
+      return {trainer_keys(), post_training_keys(), accelerate_keys(), deepspeed_keys()};
     case LaunchKind::maxtext:
       return {maxtext_keys()};
     case LaunchKind::neox:
@@ -36,6 +36,12 @@ Tables tables_of(LaunchKind kind) {
       return {nanotron_keys()};
     case LaunchKind::torchtune:
       return {torchtune_keys()};
+    case LaunchKind::foundry:
+      return {foundry_keys()};
+    case LaunchKind::levanter:
+      return {levanter_keys()};
+    case LaunchKind::colossal:
+      return {colossal_keys()};
     case LaunchKind::model:
       return {};
   }
@@ -145,6 +151,9 @@ class Sketching {
     if (has(LaunchKind::neox)) settle_neox();
     if (has(LaunchKind::nanotron)) settle_nanotron();
     if (has(LaunchKind::torchtune)) settle_torchtune();
+    if (has(LaunchKind::foundry)) settle_foundry();
+    if (has(LaunchKind::levanter)) settle_levanter();
+    if (has(LaunchKind::colossal)) settle_colossal();
     settle_checkpointing();
     guess_settings();
     guess_stage();
@@ -310,6 +319,59 @@ class Sketching {
     model.vocabulary_is_padded = true;
     model.position_kind = "rope";
     if (model.layers) model.hint = std::exchange(model.name, {});
+  }
+
+  /// MPT, where a file says its sizes: an MLP without a gate, learned positions unless it has ALiBi
+  /// or RoPE, biases, tied embeddings (llmfoundry/models/mpt/configuration_mpt.py). Weights are
+  /// sharded by FSDP where the file has its section.
+  void settle_foundry() {
+    JobSketch& job = out_.job;
+    ModelSketch& model = job.model;
+    if (model.hidden) {
+      model.gated = model.gated.value_or(false);
+      model.biases = model.biases.value_or(true);
+      model.tied = model.tied.value_or(true);
+      if (model.position_kind.empty()) model.position_kind = "learned_absolute";
+      if (!model.positions) model.positions = job.tokens;
+      const double factor = job.neox_expansion.value_or(4);
+      if (!model.ffn) model.ffn = static_cast<int>(factor * static_cast<double>(*model.hidden));
+    }
+    model.vocabulary_is_padded = true;
+    const bool fsdp = std::ranges::any_of(out_.keys, [](const KeyFinding& key) {
+      return plain_key(key.setting.key).starts_with("fsdp_config.");
+    });
+    if (job.sharding.empty()) job.sharding = fsdp ? "zero3" : "none";
+    job.fsdp_version = 1;
+  }
+
+  /// Its models have LLaMA's form unless their type says otherwise; weights are sharded over all
+  /// replicas and layers recomputed unless a key says otherwise.
+  void settle_levanter() {
+    JobSketch& job = out_.job;
+    ModelSketch& model = job.model;
+    model.gated = model.gated.value_or(true);
+    model.biases = model.biases.value_or(false);
+    model.tied = model.tied.value_or(false);
+    model.vocabulary_is_padded = true;
+    if (model.position_kind.empty()) model.position_kind = "rope";
+    job.sharding = "zero3";
+    if (job.recompute.empty()) job.recompute = "full";
+    job.remarks.emplace_back("Levanter's software is taken as MaxText's: both run JAX");
+  }
+
+  /// "batch_size" is a replica's; a pipeline takes it in micro batches.
+  void settle_colossal() {
+    JobSketch& job = out_.job;
+    if (!job.local) return;
+    const int micro = job.micro.value_or(*job.local);
+    job.micro = std::min(micro, *job.local);
+    if (*job.local % *job.micro == 0) {
+      constexpr std::int64_t kMostSteps = 100'000'000;
+      const std::int64_t steps =
+          std::int64_t{*job.local / *job.micro} * job.accumulation.value_or(1);
+      job.accumulation = static_cast<int>(std::min(kMostSteps, steps));
+    }
+    job.local.reset();
   }
 
   /// Of a file of Accelerate's settings that a command names and that is not here: what its name

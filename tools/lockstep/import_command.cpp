@@ -137,13 +137,13 @@ constexpr CommandSpec kImportSpec{
         "              shell scripts of Megatron-LM, YAML of NeMo and Megatron-Bridge, TOML of\n"
         "              TorchTitan, JSON of DeepSpeed with the script beside it, YAML of "
         "Accelerate,\n"
-        "              arguments of the Hugging Face Trainer, YAML of MaxText, GPT-NeoX, Nanotron "
-        "and\n"
-        "              torchtune. Nothing is run. Each key is named: used, not modelled although "
-        "it\n"
-        "              matters, unknown, or harmless; so is what had to be assumed, with the "
-        "option\n"
-        "              that says it.\n"
+        "              arguments of the Hugging Face Trainer, YAML of MaxText, GPT-NeoX, "
+        "Nanotron,\n"
+        "              torchtune, LLM Foundry and Levanter, and what Colossal-AI, OpenRLHF "
+        "and verl\n"
+        "              launch to train with. Nothing is run. Each key is named: used, not\n"
+        "              modelled although it matters, unknown, or harmless; so is what had to be\n"
+        "              assumed, with the option that says it.\n"
         "What is left out is said on standard error.",
     .positionals = 1 + kMostFiles,
     .options = kImportOptions,

@@ -203,6 +203,84 @@ TEST_CASE("import job: a mesh of MaxText needs the product of all of its axes") 
   CHECK(Json::parse(experts.scenario)["cluster"]["nodes"] == 4);
 }
 
+TEST_CASE("import job: LLM Foundry's YAML has sizes, batch and FSDP") {
+  const JobImport found = imported_wild(
+      "mpt-7b.yaml",
+      "parameters:\n  max_seq_len: 2048\n  model:\n    name: mpt_causal_lm\n    d_model: 4096\n"
+      "    n_heads: 32\n    n_layers: 32\n    expansion_ratio: 4\n    vocab_size: 50368\n"
+      "    no_bias: true\n    attn_config:\n      attn_impl: flash\n      alibi: true\n"
+      "  global_train_batch_size: 1024\n  device_train_microbatch_size: 8\n  precision: amp_bf16\n"
+      "  fsdp_config:\n    sharding_strategy: FULL_SHARD\n    activation_checkpointing: false\n"
+      "  train_loader:\n    name: text\ncompute:\n  gpus: 16\n");
+  const Json job = Json::parse(found.scenario);
+  CHECK(job["cluster"]["nodes"] == 2);
+  CHECK(job["parallelism"]["sharding"] == "zero3");
+  CHECK(job["batch"].dump() == R"({"sequences":1024,"micro":8,"tokens":2048})");
+  CHECK(job["recompute"] == "none");
+  CHECK(job["stack"] == "huggingface_fsdp1");
+  CHECK(wild_fate(found, "model.d_model") == "used");
+  CHECK(wild_fate(found, "model.attn_config.alibi") == "used");
+}
+
+TEST_CASE("import job: Levanter's YAML is LLaMA's form over a mesh") {
+  const JobImport found = imported_wild(
+      "llama.yaml",
+      "model:\n  type: llama\n  seq_len: 4096\n  hidden_dim: 4096\n  intermediate_dim: 11008\n"
+      "  num_layers: 32\n  num_heads: 32\n  num_kv_heads: 32\n"
+      "trainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 64\n  per_device_parallelism: 4\n"
+      "  model_axis_size: 2\noptimizer:\n  learning_rate: 1e-4\n",
+      {.nodes = 2});
+  const Json job = Json::parse(found.scenario);
+  CHECK(job["parallelism"]["tensor"] == 2);
+  CHECK(job["parallelism"]["data"] == 8);
+  CHECK(job["parallelism"]["sharding"] == "zero3");
+  CHECK(job["batch"]["sequences"] == 64);
+  CHECK(job["precision"] == "bf16");
+  CHECK(wild_fate(found, "model.hidden_dim") == "used");
+}
+
+TEST_CASE("import job: Colossal-AI's widths, and a replica's batch in micro batches") {
+  const JobImport found = imported_wild(
+      "run.sh",
+      "colossalai run --nproc_per_node 8 --hostfile hosts pretrain.py -c llama2-7b --plugin 3d "
+      "--tp 2 --pp 2 --zero 1 -b 16 --mbs 4 --max_length 4096 -g -x --mixed_precision bf16\n",
+      {.nodes = 2, .model = "llama2_7b"});
+  const Json job = Json::parse(found.scenario);
+  CHECK(job["parallelism"]["tensor"] == 2);
+  CHECK(job["parallelism"]["pipeline"] == 2);
+  CHECK(job["parallelism"]["data"] == 4);
+  CHECK(job["parallelism"]["sharding"] == "zero1");
+  CHECK(job["batch"].dump() == R"({"sequences":64,"micro":4,"tokens":4096})");
+  CHECK(job["recompute"] == "full");
+}
+
+TEST_CASE("import job: fine-tuning of OpenRLHF and verl; their RL is said to be none") {
+  const JobImport rlhf = imported_wild(
+      "sft.sh",
+      "read -r -d '' training_commands <<EOF\nopenrlhf.cli.train_sft \\\n  --max_len 2048 \\\n"
+      "  --train_batch_size 256 --micro_train_batch_size 2 --zero_stage 2 --bf16 \\\n"
+      "  --pretrain meta-llama/Meta-Llama-3-8B --gradient_checkpointing\nEOF\n"
+      "deepspeed --module $training_commands\n");
+  const Json job = Json::parse(rlhf.scenario);
+  CHECK(job["model"] == "llama3_8b");
+  CHECK(job["parallelism"]["sharding"] == "zero2");
+  CHECK(job["batch"].dump() == R"({"sequences":256,"micro":2,"tokens":2048})");
+  CHECK(job["recompute"] == "full");
+
+  const JobImport verl = imported_wild(
+      "verl.sh",
+      "torchrun --nnodes=1 --nproc_per_node=8 -m verl.trainer.fsdp_sft_trainer "
+      "data.micro_batch_size_per_gpu=4 data.train_batch_size=256 data.max_length=1024 "
+      "model.partial_pretrain=meta-llama/Meta-Llama-3-8B model.strategy=fsdp2 "
+      "model.enable_gradient_checkpointing=True ulysses_sequence_parallel_size=2 optim.lr=1e-4\n");
+  const Json tuned = Json::parse(verl.scenario);
+  CHECK(tuned["model"] == "llama3_8b");
+  CHECK(tuned["parallelism"]["context"] == 2);
+  CHECK(tuned["parallelism"]["context_exchange"] == "all_to_all");
+  CHECK(tuned["parallelism"]["sharding"] == "zero3");
+  CHECK(tuned["stack"] == "huggingface_fsdp2");
+}
+
 TEST_CASE("import job: null and ~ in a command of torchtune take away what its file says") {
   const test::TemporaryFolder folder;
   const std::string yaml =

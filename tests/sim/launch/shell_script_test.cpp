@@ -88,6 +88,12 @@ TEST_CASE("shell: a fixed variable keeps its value whatever the script says") {
   CHECK(last_command("NODES=1\nrun $NODES", {{"NODES", "16"}}) == Words{"run", "16"});
 }
 
+TEST_CASE("shell: a here-document that read takes is a variable's value") {
+  CHECK(
+      last_command("N=2\nread -r -d '' ARGS <<EOF\ntrain.py \\\n  --x $N\n  --y\nEOF\nrun $ARGS") ==
+      Words{"run", "train.py", "--x", "2", "--y"});
+}
+
 TEST_CASE("shell: here-documents are files, or scripts that run") {
   ShellVariables variables("run.sh");
   const ShellScript script = read_shell_script(
