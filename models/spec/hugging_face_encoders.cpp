@@ -590,10 +590,10 @@ template <void (*kRead)(const JsonCursor& config, TransformerShape& m)>
 void shape_alone(const JsonCursor& config, HuggingFaceModel& model) {
   kRead(config, model.shape);
 }
-constexpr bool kFirst = true, kLater = false;
+constexpr bool kFirstVersion = true, kLaterVersion = false;
 template <bool kVersion>
 void deberta_of(const JsonCursor& config, HuggingFaceModel& model) {
-  read_deberta(config, kVersion == kFirst ? "deberta" : "deberta-v2", model);
+  read_deberta(config, kVersion == kFirstVersion ? "deberta" : "deberta-v2", model);
 }
 constexpr std::array kAlone{
     EncoderFamily{"modernbert", shape_alone<read_modern>},
@@ -601,8 +601,8 @@ constexpr std::array kAlone{
     EncoderFamily{"longformer", read_longformer},
     EncoderFamily{"big_bird", read_big_bird},
     EncoderFamily{"nomic_bert", shape_alone<read_nomic>},
-    EncoderFamily{"deberta", deberta_of<kFirst>},
-    EncoderFamily{"deberta-v2", deberta_of<kLater>},
+    EncoderFamily{"deberta", deberta_of<kFirstVersion>},
+    EncoderFamily{"deberta-v2", deberta_of<kLaterVersion>},
     EncoderFamily{"electra", read_electra},
     EncoderFamily{"albert", shape_alone<read_albert>},
     EncoderFamily{"vit", read_vit},

@@ -52,12 +52,12 @@ std::vector<bool> shared_uses(const JsonCursor& config, std::string_view type, i
     return uses;
   }
   // The third, and of those behind it one of so many.
-  constexpr int kFirst = 2;
+  constexpr int kFirstUse = 2;
   const int period = integer_or(config, "attn_layer_period", 1, kMostLayers, 6);
   const int offset =
       integer_or(config, "attn_layer_offset", 0, period - 1, std::min(4, period - 1));
-  for (int i = kFirst; i < layers; ++i) {
-    uses[static_cast<std::size_t>(i)] = i == kFirst || (i - kFirst - 1) % period == offset;
+  for (int i = kFirstUse; i < layers; ++i) {
+    uses[static_cast<std::size_t>(i)] = i == kFirstUse || (i - kFirstUse - 1) % period == offset;
   }
   return uses;
 }
