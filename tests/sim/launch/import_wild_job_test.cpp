@@ -254,7 +254,7 @@ TEST_CASE("import job: Colossal-AI's widths, and a replica's batch in micro batc
   CHECK(job["recompute"] == "full");
 }
 
-TEST_CASE("import job: fine-tuning of OpenRLHF and verl; their RL is said to be none") {
+TEST_CASE("import job: fine-tuning of OpenRLHF and verl has their batch and sharding") {
   const JobImport rlhf = imported_wild(
       "sft.sh",
       "read -r -d '' training_commands <<EOF\nopenrlhf.cli.train_sft \\\n  --max_len 2048 \\\n"
@@ -278,7 +278,7 @@ TEST_CASE("import job: fine-tuning of OpenRLHF and verl; their RL is said to be 
   CHECK(tuned["parallelism"]["context"] == 2);
   CHECK(tuned["parallelism"]["context_exchange"] == "all_to_all");
   CHECK(tuned["parallelism"]["sharding"] == "zero3");
-  CHECK(tuned["stack"] == "huggingface_fsdp2");
+  CHECK(tuned["stack"]["preset"] == "huggingface_fsdp2");
 }
 
 TEST_CASE("import job: null and ~ in a command of torchtune take away what its file says") {
