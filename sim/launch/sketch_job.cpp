@@ -366,10 +366,10 @@ class Sketching {
     const int micro = job.micro.value_or(*job.local);
     job.micro = std::min(micro, *job.local);
     if (*job.local % *job.micro == 0) {
-      constexpr std::int64_t kMostSteps = 100'000'000;
+      constexpr std::int64_t kMostTogether = 100'000'000;
       const std::int64_t steps =
           std::int64_t{*job.local / *job.micro} * job.accumulation.value_or(1);
-      job.accumulation = static_cast<int>(std::min(kMostSteps, steps));
+      job.accumulation = static_cast<int>(std::min(kMostTogether, steps));
     }
     job.local.reset();
   }
