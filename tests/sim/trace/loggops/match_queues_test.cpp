@@ -44,16 +44,18 @@ TEST_CASE("match queues: what is taken is what the plain way finds, any peers an
   for (unsigned seed = 0; seed < 40; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
-    const std::uint32_t peers = 1 + random() % 4, tags = 1 + random() % 4;
-    const unsigned any_in = 2 + random() % 5;
+    const auto below = [&random](std::uint32_t count) {
+      return static_cast<std::uint32_t>(random() % count);
+    };
+    const std::uint32_t peers = 1 + below(4), tags = 1 + below(4), any_in = 2 + below(5);
     const auto one_of = [&](std::uint32_t count) {
-      return random() % any_in == 0 ? kAny : static_cast<std::uint32_t>(random() % count);
+      return below(any_in) == 0 ? kAny : below(count);
     };
     MatchQueues<int> queues({.any_tag = true, .any_peer = true});
     PlainQueue plain;
     for (int i = 0; i < 300; ++i) {
       const MatchKey key{.peer = one_of(peers), .tag = one_of(tags)};
-      if (random() % 2 == 0) {
+      if (below(2) == 0) {
         queues.push(key, i);
         plain.push(key, i);
       } else {
