@@ -136,7 +136,7 @@ TEST_CASE("mamba: what cannot be is refused in one line") {
         std::string::npos);
   CHECK(refusal({"parallelism.tensor=16", "cluster.nodes=2", "parallelism.data=1"})
             .find("/parallelism/tensor") != std::string::npos);
-  CHECK(refusal({R"(model={"preset":"jamba_52b","mamba":{"head_dim":64}})"}).find("Mamba-1") !=
+  CHECK(refusal({R"(model={"preset":"jamba_52b","mamba":{"groups":8}})"}).find("Mamba-1") !=
         std::string::npos);
 }
 

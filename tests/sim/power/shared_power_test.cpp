@@ -67,7 +67,8 @@ double drawn(const ScenarioAnswer& answer, const std::string& name) {
 TEST_CASE("shared power: cards keep to a cap, and meters and smoothing are those of a step") {
   Json capped = shared_drawing(4, {0}, 1);
   capped["power"] =
-      Json::parse(R"({"cap": "500 W", "meter": "100 ms", "smoothing": {"floor": "600 W"}})");
+      Json::parse(R"({"cap": "500 W", "meter": "100 ms", "smoothing": {"floor": "600 W"},
+      "site_limit": "1 MW"})");
   Json alone = drawing_job();
   alone["cluster"] = drawing_cluster(4);
   alone["power"] = capped["power"];

@@ -38,6 +38,7 @@ const Json& full_scenario() {
       "linear_attention": {"heads": 8, "head_dim": 64},
       "gated_recurrence": {"width": 64, "blocks": 8},
       "rwkv": {"generation": 6, "heads": 8, "head_dim": 64},
+      "wide_attention": {"inputs": 2},
       "low_rank": {"query_rank": 64, "output_groups": 8, "output_rank": 64},
       "vision_parameters": 1e9,
       "tower": {"layers": 1, "hidden": 64, "heads": 4, "ffn": 64, "patches": 16},
