@@ -199,7 +199,11 @@ void read_albert(const JsonCursor& config, TransformerShape& m) {
         .fail("a divisor of " + std::to_string(m.layers) + " (num_hidden_layers)");
   }
   const int together = m.layers / groups;
-  m.layers *= integer_or(config, "inner_group_num", 1, kMostInner, 1);
+  const int inner = integer_or(config, "inner_group_num", 1, kMostInner, 1);
+  if (inner > kMostLayers / m.layers) {
+    config.at("inner_group_num").fail("at most " + std::to_string(kMostLayers) + " layers in all");
+  }
+  m.layers *= inner;
   m.tied = flag_or(config, "tie_word_embeddings", true);
   m.other_parameters = narrow_tables(config, m);
   KindShape layer;
@@ -250,8 +254,11 @@ int distance_scores(const JsonCursor& config) {
   const JsonCursor types = config.at("pos_att_type");
   if (types.is_array()) {
     int scores = 0;
-    for (const JsonCursor& one : types.elements(2)) {
-      (void)one.choice(kKnown);
+    std::array<bool, kKnown.size()> seen{};
+    for (const JsonCursor& one : types.elements(kKnown.size())) {
+      bool& before = seen[one.choice(kKnown)];
+      if (before) one.fail("each once");
+      before = true;
       ++scores;
     }
     return scores;

@@ -113,6 +113,7 @@ void read_stages_of(const JsonCursor& config, bool second, HuggingFaceModel& mod
   const std::optional<JsonCursor> written = config.find("mlp_ratio");
   const double ratio = written && !written->is_null() ? written->number(kRatio) : 4;
   const Stage &first = stages.front(), &last = stages.back();
+  if (ratio * first.columns < 1) written->fail("a ratio that leaves a column");
   m.hidden = first.columns;
   m.heads = m.kv_heads = first.heads;
   m.head_dim = first.columns / first.heads;

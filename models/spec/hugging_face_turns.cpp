@@ -29,7 +29,10 @@ void read_turning_heads(const JsonCursor& config, int head_dim, TransformerShape
   if (m.heads % m.kv_heads != 0) {
     heads.fail("a multiple of " + std::to_string(m.kv_heads) + " (num_key_value_heads)");
   }
-  m.head_dim = head_dim > 0 ? head_dim : std::max(1, 2 * m.hidden / m.heads);
+  if (head_dim == 0 && 2 * m.hidden % m.heads != 0) {
+    heads.fail("a divisor of " + std::to_string(2 * m.hidden) + ", two of hidden_size");
+  }
+  m.head_dim = head_dim > 0 ? head_dim : 2 * m.hidden / m.heads;
 }
 
 // --- Zamba and Zamba2 ----------------------------------------------------------------------------
@@ -77,8 +80,10 @@ void read_zamba_mamba(const JsonCursor& config, std::string_view type, Transform
     mamba.head_dim = 1;
     mamba.state = integer_or(config, "mamba_d_state", 1, kMostWidth, 16);
     const auto rank = turn_key(config, "mamba_dt_rank");
-    mamba.step_rank = rank && rank->is_number() ? rank->integer(1, kMostWidth)
-                                                : (m.hidden + kColumnsOfStep - 1) / kColumnsOfStep;
+    const bool automatic =
+        !rank || rank->is_null() || (rank->is_string() && rank->string() == "auto");
+    mamba.step_rank =
+        automatic ? (m.hidden + kColumnsOfStep - 1) / kColumnsOfStep : rank->integer(1, kMostWidth);
     return;
   }
   const JsonCursor heads = config.at("n_mamba_heads");

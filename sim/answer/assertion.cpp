@@ -86,7 +86,6 @@ constexpr std::array kBoundDimensions{BoundDimension{"s", Dimension::time, 1},
 
 /// The units that a bound on a number in `unit` may have, as a list; empty: none.
 std::string bound_units(std::string_view unit) {
-  if (unit.empty()) return "%";
   const auto* const of = std::ranges::find(kBoundDimensions, unit, &BoundDimension::unit);
   if (of != kBoundDimensions.end()) return unit_list(of->dimension);
   std::vector<std::string_view> symbols;
@@ -198,6 +197,10 @@ std::string assertion_form(std::string_view text) {
   const std::optional<WrittenBound> written =
       parts && is_path(parts->field) ? written_bound(parts->bound) : std::nullopt;
   if (written && !written->unit.empty()) {
+    if (unit_at(parts->field).empty()) {
+      return fmt::format("a number, or one with %: the name {} ends in no unit, as \"step_s\" does",
+                         in_quotes(parts->field));
+    }
     const std::string units = bound_units(unit_at(parts->field));
     return units.empty() ? fmt::format("a number without a unit for {}", in_quotes(parts->field))
                          : fmt::format("a number, or one with a unit that {} can have: {}",

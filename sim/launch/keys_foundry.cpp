@@ -48,6 +48,17 @@ void take_foundry_mlp(J& job, const Setting& from) {
   job.model.gated = lower(from.text()).find("glu") != std::string::npos;
 }
 void take_expansion(J& job, const Setting& from) { job.neox_expansion = from.number(); }
+/// MPT's own shape, which has a table of positions where nothing else is asked for
+/// (mosaicml/llm-foundry, llmfoundry/models/mpt/configuration_mpt.py).
+constexpr std::string_view kLearned = "learned_absolute";
+void take_foundry_width(J& job, const Setting& from) {
+  job.model.hidden = from.count();
+  if (job.model.position_kind.empty()) job.model.position_kind = kLearned;
+}
+void take_foundry_length(J& job, const Setting& from) {
+  job.model.positions = from.count();
+  if (!job.tokens) job.tokens = job.model.positions;
+}
 void take_alibi(J& job, const Setting& from) {
   if (from.flag()) job.model.position_kind = "alibi";
 }
@@ -55,7 +66,8 @@ void take_foundry_rope(J& job, const Setting& from) {
   if (from.flag()) job.model.position_kind = "rope";
 }
 void take_learned(J& job, const Setting& from) {
-  if (!from.flag() && job.model.position_kind.empty()) job.model.position_kind = "none";
+  const bool by_default = job.model.position_kind.empty() || job.model.position_kind == kLearned;
+  if (!from.flag() && by_default) job.model.position_kind = "none";
 }
 void take_foundry_window(J& job, const Setting& from) {
   if (from.text() != "-1") job.model.window = from.count();
@@ -70,7 +82,8 @@ void take_adapter_rank(J& job, const Setting& from) {
 constexpr std::array kFoundryRows{
     KeyRow{"model.pretrained_model_name_or_path", kUsed, take_foundry_model},
     KeyRow{"tokenizer.name tokenizer_name", kUsed, take_foundry_tokenizer},
-    KeyRow{"model.d_model", kUsed, take_model_count<&M::hidden>},
+    KeyRow{"model.d_model", kUsed, take_foundry_width},
+    KeyRow{"model.max_seq_len", kUsed, take_foundry_length},
     KeyRow{"model.n_layers", kUsed, take_model_count<&M::layers>},
     KeyRow{"model.n_heads", kUsed, take_model_count<&M::heads>},
     KeyRow{"model.expansion_ratio model.mlp_ratio", kUsed, take_expansion},
@@ -105,7 +118,7 @@ constexpr std::array kFoundryRows{
            "python_log_level tokenizer.* data_local data_remote code_paths hf_* compute.* command "
            "integrations* image env_variables* profiler.* accumulate_train_batch_on_tokens "
            "metadata.* only_* expandable_segments max_split_size_mb scheduling.* cluster "
-           "model.name model.init_device model.init_config.* model.max_seq_len model.resid_pdrop "
+           "model.name model.init_device model.init_config.* model.resid_pdrop "
            "model.emb_pdrop model.norm_* model.init_nonlinearity model.logit_scale model.verbose "
            "model.pretrained model.use_auth_token model.config_overrides.* "
            "model.use_train_metrics model.trust_remote_code model.attn_config.attn_pdrop "

@@ -81,7 +81,8 @@ constexpr std::array kLevanterRows{
     KeyRow{"trainer.replica_ici_axis_size trainer.tensor_parallel_axes trainer.axis_resources.* "
            "trainer.parameter_axis_resources.* trainer.quantization.* trainer.fp8",
            kMatters, nullptr, "how the mesh is laid out, or products of 8 bits"},
-    KeyRow{"data.* data model.* trainer.* optimizer.* hf_* use_hf_* data_seed z_loss_weight "
+    KeyRow{"config_path data.* data model.* trainer.* optimizer.* hf_* use_hf_* data_seed "
+           "z_loss_weight "
            "initialize_from_checkpoint_path epoch log_entropy eval_* out_* checkpoint_path",
            kHarmless},
 };

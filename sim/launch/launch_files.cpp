@@ -405,12 +405,21 @@ class Files {
     }
     if (is_program(words, "deepy.py")) kind = LaunchKind::neox;
     if (is_program(words, "run_train.py")) kind = LaunchKind::nanotron;
+    if (words.program.find("levanter") != std::string::npos) kind = LaunchKind::levanter;
     if (colossal) kind = LaunchKind::colossal;
+    if (!words.runners.empty() && words.runners[0] == "composer") {
+      for (Setting& one : words.launcher) {
+        if (plain_key(one.key) == "n") one.key = "nproc_per_node";
+      }
+      if (!words.files.empty()) kind = LaunchKind::foundry;
+    }
     if (tune) {
       kind = LaunchKind::torchtune;
       leave_out_recipe(words.arguments);
     }
-    if (kind == LaunchKind::neox || kind == LaunchKind::nanotron || tune) {
+    constexpr std::array kNamesConfigs{LaunchKind::neox, LaunchKind::nanotron, LaunchKind::levanter,
+                                       LaunchKind::foundry};
+    if (tune || std::ranges::find(kNamesConfigs, kind) != kNamesConfigs.end()) {
       add_named_configs(file, kind, words.arguments, words.files);
     }
     if (tune) leave_to_tune(words.arguments);
@@ -471,7 +480,9 @@ class Files {
     namespace fs = std::filesystem;
     for (const Setting& one : arguments) {
       const std::string key = plain_key(one.key);
-      if (key != "config" && key != "config_file" && key != "d" && key != "conf_dir") continue;
+      constexpr std::array<std::string_view, 5> kNaming{"config", "config_file", "config_path", "d",
+                                                        "conf_dir"};
+      if (std::ranges::find(kNaming, key) == kNaming.end()) continue;
       for (const std::string& value : one.values) {
         if (value.ends_with(".yml") || value.ends_with(".yaml")) {
           paths.push_back(value);

@@ -184,6 +184,9 @@ void take_power(const JsonCursor& root, const PresetStore& presets, SharedScenar
   shared.power = std::move(machines.power);
   if (priced || shared.power) shared.usd_per_gpu_hour = machines.usd_per_gpu_hour;
   if (!shared.power) return;
+  if (const auto window = root.at("power").find("ramp_window")) {
+    window->fail("no ramp_window beside jobs, whose answer has no ramp");
+  }
   check_cards(root.at("power"), *shared.power, shared.cluster.node.gpu);
   shared.power->gpu_nameplate = shared.cluster.node.gpu.power_limit;
   shared.power->cost.usd_per_gpu_hour = shared.usd_per_gpu_hour;

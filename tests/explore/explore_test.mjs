@@ -96,6 +96,13 @@ for (const size of [1, 1e5, 1e8]) {
   hostile[`a body of ${size} bytes`] =
     get(`${pathname}answer`, [ours, `Content-Length: ${size}`], 'POST', 'x'.repeat(Math.min(size, 1e4)));
 }
+// What is wrong is said: the method, or that there is a body; an announced none is none.
+for (const [status, said] of [[405, hostile['the method POST']], [405, hostile['a body of 100000 bytes']],
+                              [413, hostile['a body']],
+                              [200, get(pathname, [ours, 'Content-Length: 0'])]]) {
+  const reply = await said;
+  check(reply.startsWith(`HTTP/1.1 ${status} `), `${status}: ${JSON.stringify(reply.slice(0, 80))}`);
+}
 for (const [what, said] of Object.entries(hostile)) {
   const reply = await said;
   check(/^HTTP\/1\.1 4\d\d /.test(reply), `${what}: ${JSON.stringify(reply.slice(0, 80))}`);

@@ -66,8 +66,8 @@ TEST_CASE("a bound has the unit of its number, or one that such a number can hav
       "\"step_s\" can have: s, ms, us, ns, min, h, d",
       UsageError);
   CHECK_THROWS_WITH_AS(parse_assertion("mfu<4 ms"),
-                       "--assert: found \"mfu<4 ms\"; allowed: a number, or one with a unit that "
-                       "\"mfu\" can have: %",
+                       "--assert: found \"mfu<4 ms\"; allowed: a number, or one with %: the name "
+                       "\"mfu\" ends in no unit, as \"step_s\" does",
                        UsageError);
   CHECK_THROWS_WITH_AS(
       parse_assertion("x_celsius<4 C"),

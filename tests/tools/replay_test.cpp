@@ -428,8 +428,7 @@ TEST_CASE("lockstep replay: a mistake is one line, with status 2") {
   const std::string scenario = folder.write("step.json", kExported);
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes{
       {{"replay"}, "lockstep replay: no trace; usage: lockstep replay TRACE... [options]\n"},
-      {{"replay", goal},
-       "lockstep replay: no cluster to replay on; give --node NAME or --cluster FILE\n"},
+      {{"replay", goal}, "lockstep: no cluster to replay on; give --node NAME or --cluster FILE\n"},
       {{"replay", goal, "--node", "dgx_h100"},
        goal + ": found 1 rank; allowed: the 9 that num_ranks says\n"},
       {{"replay", goal, "--node", "dgx_h100", "--from", "goat"},

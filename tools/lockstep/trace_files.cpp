@@ -300,8 +300,7 @@ TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const Pre
   } else if (!options.has("node") && std::ranges::none_of(changes, [](const std::string& change) {
                return change.starts_with("cluster.node=");
              })) {
-    throw UsageError(
-        "lockstep replay: no cluster to replay on; give --node NAME or --cluster FILE");
+    throw UsageError("lockstep: no cluster to replay on; give --node NAME or --cluster FILE");
   }
   const JsonCursor root = JsonCursor::parse(file_, text_, JsonStyle::plain, sets_);
   const ClusterDraft draft =

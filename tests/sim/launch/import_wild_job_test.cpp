@@ -239,6 +239,33 @@ TEST_CASE("import job: Levanter's YAML is LLaMA's form over a mesh") {
   CHECK(wild_fate(found, "model.hidden_dim") == "used");
 }
 
+TEST_CASE(
+    "import job: commands of Levanter and LLM Foundry say more than the YAML that they name") {
+  const test::TemporaryFolder folder;
+  const auto both = [&](const std::string& yaml, const std::string& command) {
+    return import_job({folder.write("c.yaml", yaml), folder.write("run.sh", command)}, {.nodes = 1},
+                      test::presets());
+  };
+  const JobImport levanter = both(
+      "model:\n  type: llama\n  seq_len: 4096\n  hidden_dim: 4096\n  intermediate_dim: 11008\n"
+      "  num_layers: 32\n  num_heads: 32\n  num_kv_heads: 32\n"
+      "trainer:\n  mp: p=f32,c=bfloat16\n  train_batch_size: 64\n",
+      "python -m levanter.main.train_lm --config_path conf/c.yaml --trainer.train_batch_size 32\n");
+  CHECK(Json::parse(levanter.scenario)["batch"]["sequences"] == 32);
+  CHECK(wild_fate(levanter, "--config_path") == "harmless");
+  const JobImport foundry = both(
+      "max_seq_len: null\nmodel:\n  name: mpt_causal_lm\n  d_model: 2048\n  n_heads: 16\n"
+      "  n_layers: 24\n  expansion_ratio: 4\n  max_seq_len: 2048\n  vocab_size: 50368\n"
+      "global_train_batch_size: 64\ndevice_train_microbatch_size: 4\nprecision: amp_bf16\n"
+      "fsdp_config:\n  sharding_strategy: FULL_SHARD\n",
+      "composer -n 8 train/train.py c.yaml global_train_batch_size=32\n");
+  const Json job = Json::parse(foundry.scenario);
+  CHECK(job["batch"]["sequences"] == 32);
+  CHECK(job["batch"]["tokens"] == 2048);
+  CHECK(job["parallelism"]["data"] == 8);
+  CHECK(job["model"]["learned_positions"] == true);
+}
+
 TEST_CASE("import job: Colossal-AI's widths, and a replica's batch in micro batches") {
   const JobImport found = imported_wild(
       "run.sh",

@@ -88,6 +88,8 @@ TEST_CASE("shared power: cards keep to a cap, and meters and smoothing are those
     }
     return "";
   };
+  CHECK(problem(Json::object({{"ramp_window", "10 s"}})).find("whose answer has no ramp") !=
+        std::string::npos);
   CHECK(problem(Json::object({{"cap", "900 W"}}))
             .starts_with("t.json#/power/cap: found \"900 W\"; allowed: from "));
   CHECK(problem(Json::object({{"smoothing", {{"floor", "900 W"}}}})) ==

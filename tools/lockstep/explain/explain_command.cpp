@@ -60,11 +60,12 @@ constexpr CommandSpec kExplainSpec{
         "Answers the scenario as lockstep run does (collectives and traffic as comm, a plan as "
         "plan; a\n"
         "trace, a folder or a file beside --node or --cluster, as replay), and shows of one number "
-        "of the answer how it comes about: its formula, what goes in and\n"
-        "where each value is from, the assumptions, the interval, and published runs or services\n"
-        "nearest to it, predicted and measured. A dotted path names a number below the first "
-        "level,\n"
-        "with an element's name or index.",
+        "of\n"
+        "the answer how it comes about: its formula, what goes in and where each value is from, "
+        "the\n"
+        "assumptions, the interval, and published runs or services nearest to it, predicted and\n"
+        "measured. A dotted path names a number below the first level, with an element's name or\n"
+        "index.",
     .positionals = 2,
     .options = kExplainOptions,
     .examples = kExplainExamples,

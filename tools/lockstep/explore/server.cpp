@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <exception>
 #include <fmt/format.h>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -83,7 +84,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
   Exchange(tcp::socket socket, const Door& door) : stream_(std::move(socket)), door_(door) {
     head_.header_limit(kMostHead);
-    head_.body_limit(boost::none);  // the door turns away whoever announces one
+    // The door turns away whoever announces a body: none is ever read.
+    head_.body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
   void start() {
@@ -100,10 +102,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     DoorReply reply{.status = error == http::error::header_limit ? 431 : 400};
     try {
       if (!error) reply = door_.reply(door_request(head_.get()));
+      reply_ = reply_of(std::move(reply));
     } catch (const std::exception&) {
-      reply = {.status = 500};
+      reply_ = reply_of({.status = 500});
     }
-    reply_ = reply_of(std::move(reply));
     stream_.expires_after(kWriteTime);
     http::async_write(stream_, reply_, [self = shared_from_this()](error_code failed, std::size_t) {
       self->end(failed);
@@ -160,8 +162,10 @@ ExploreServer::ExploreServer(int port) : sockets_(std::make_unique<Sockets>()) {
   if (!error) acceptor.bind(here, error);
   if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
   if (error) {
+    const bool taken = error == asio::error::address_in_use;
     throw UsageError(fmt::format(
-        "--port: found {}, which is taken; allowed: a free port, or none for any", port));
+        "--port: found {} ({}); allowed: a free port that one may open, or none for any", port,
+        taken ? "taken" : error.message()));
   }
   port_ = acceptor.local_endpoint().port();
 }

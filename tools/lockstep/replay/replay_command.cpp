@@ -90,7 +90,7 @@ constexpr std::array kReplayOptions{
     OptionSpec{
         "assert", 0, "EXPR", true,
         "Require a number of the JSON output's first level to keep a bound (>=, <=, >, <, ==); "
-        "exit status 1 with a line that says by how much it missed. The bound is in the number\'s "
+        "exit status 1 with a line that says by how much it missed. The bound is in the number's "
         "unit, or has one: 6500 ms, 70 GiB, 1.2 MW, 5 M USD, 40 %.",
         "--assert \"step_s<0.5\""},
     kHashSeedsOption,
