@@ -255,7 +255,7 @@ TEST_CASE(
   CHECK(wild_fate(levanter, "--config_path") == "harmless");
   const JobImport foundry = both(
       "max_seq_len: null\nmodel:\n  name: mpt_causal_lm\n  d_model: 2048\n  n_heads: 16\n"
-      "  n_layers: 24\n  expansion_ratio: 4\n  max_seq_len: 2048\n  vocab_size: 50368\n"
+      "  n_layers: 20\n  expansion_ratio: 4\n  max_seq_len: 2048\n  vocab_size: 50368\n"
       "global_train_batch_size: 64\ndevice_train_microbatch_size: 4\nprecision: amp_bf16\n"
       "fsdp_config:\n  sharding_strategy: FULL_SHARD\n",
       "composer -n 8 train/train.py c.yaml global_train_batch_size=32\n");
