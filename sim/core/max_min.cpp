@@ -1,6 +1,7 @@
 #include "sim/core/max_min.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace lockstep {
@@ -9,6 +10,7 @@ namespace {
 // Rates closer than this are equal: far above the rounding of a sum over a link's flows (about
 // 1e-16 a term), far below anything that a picosecond clock can tell apart within a second.
 constexpr double kSame = 1e-12;
+constexpr std::uint32_t kNoEdge = std::numeric_limits<std::uint32_t>::max();
 }  // namespace
 
 LinkIndex MaxMin::add_link(BytesPerSecond capacity) {
@@ -36,6 +38,7 @@ FlowIndex MaxMin::add_flow(std::span<const FlowEdge> edges) {
     ++links_[link].degree;
   }
   first_edge_.push_back(static_cast<std::uint32_t>(edges_.size()));
+  counted_.resize((edges_.size() + 63) / 64);
   flows_.emplace_back();
   return static_cast<FlowIndex>(flows_.size() - 1);
 }
@@ -44,6 +47,7 @@ void MaxMin::set_capacity(LinkIndex link, BytesPerSecond capacity) {
   assert(std::isfinite(capacity.base_units()) && capacity > BytesPerSecond{});
   if (links_[link].capacity == capacity.base_units()) return;
   links_[link].capacity = capacity.base_units();
+  ++capacities_;
   resized_.push_back(link);
 }
 
@@ -74,6 +78,12 @@ void MaxMin::start(FlowIndex flow) {
     if (link.size == link.room) make_room(link);
     edge.slot = link.size++;
     slots_[link.first + edge.slot] = {flow, e, state.weight * edge.coefficient};
+    if (edge.slot == 0) continue;
+    count(e);
+    if (edge.slot > 1) continue;
+    const Slot& other = slots_[link.first];
+    link.settled = other.coefficient * flows_[other.flow].level;
+    count(other.edge);
   }
   started_.push_back(flow);
 }
@@ -81,17 +91,22 @@ void MaxMin::start(FlowIndex flow) {
 void MaxMin::stop(FlowIndex flow) {
   Flow& state = flows_[flow];
   assert(state.level > 0 && "stopped before it was solved for");
-  for (const Edge& edge : edges(flow)) {
+  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
+    const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
-    const Slot last = slots_[link.first + --link.size];
-    slots_[link.first + edge.slot] = last;
-    edges_[last.edge].slot = edge.slot;
-    if (link.size == 0) {
-      link.settled = 0;
+    if (--link.size == 0) {
       link.level = kInfinity;
       continue;
     }
-    link.settled -= state.weight * edge.coefficient * state.level;
+    const Slot last = slots_[link.first + link.size];
+    slots_[link.first + edge.slot] = last;
+    edges_[last.edge].slot = edge.slot;
+    discount(e);
+    if (link.size == 1) {
+      discount(slots_[link.first].edge);
+    } else {
+      link.settled -= state.weight * edge.coefficient * state.level;
+    }
     if (link.level != kInfinity) disturbed_.push_back(edge.link);
   }
   state.level = 0;
@@ -125,26 +140,73 @@ const std::vector<FlowIndex>& MaxMin::solve() {
   return changed_;
 }
 
+std::uint64_t MaxMin::edges_in_word(std::size_t word, std::uint32_t first, std::uint32_t last) {
+  std::uint64_t bits = ~std::uint64_t{};
+  if (word == first / 64) bits &= ~std::uint64_t{} << first % 64;
+  if (word == last / 64) bits &= (std::uint64_t{1} << last % 64) - 1;
+  return bits;
+}
+
+template <typename Visit>
+void MaxMin::for_each_counted(FlowIndex flow, Visit&& visit) {
+  const std::uint32_t first = first_edge_[flow], last = first_edge_[flow + 1];
+  for (std::size_t word = first / 64; word <= (last - 1) / 64; ++word) {
+    std::uint64_t bits = counted_[word] & edges_in_word(word, first, last);
+    for (; bits != 0; bits &= bits - 1) {
+      visit(static_cast<std::uint32_t>(64 * word) +
+            static_cast<std::uint32_t>(std::countr_zero(bits)));
+    }
+  }
+}
+
 bool MaxMin::alone(FlowIndex flow) const {
-  return std::ranges::all_of(edges(flow),
-                             [this](const Edge& edge) { return links_[edge.link].size == 1; });
+  const std::uint32_t first = first_edge_[flow], last = first_edge_[flow + 1];
+  for (std::size_t word = first / 64; word <= (last - 1) / 64; ++word) {
+    if ((counted_[word] & edges_in_word(word, first, last)) != 0) return false;
+  }
+  return true;
+}
+
+/// Of edges whose links tie, the first: its own pace, where that is what the NIC carries too.
+std::uint32_t MaxMin::lowest_edge(FlowIndex flow) {
+  Flow& state = flows_[flow];
+  if (state.lowest_of == capacities_) return state.lowest;
+  double lowest = kInfinity;
+  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
+    const double level = filled_by(state, edges_[e]);
+    if (level >= lowest * (1 - kSame)) continue;
+    lowest = level;
+    state.lowest = e;
+  }
+  state.lowest_of = capacities_;
+  return state.lowest;
+}
+
+/// The same among the links that the flow has to itself; kNoEdge where it has none.
+std::uint32_t MaxMin::lowest_alone(FlowIndex flow) {
+  const std::uint32_t of_all = lowest_edge(flow);
+  if (!counted(of_all)) return of_all;
+  const Flow& state = flows_[flow];
+  std::uint32_t found = kNoEdge;
+  double lowest = kInfinity;
+  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
+    if (counted(e)) continue;
+    const double level = filled_by(state, edges_[e]);
+    if (level >= lowest * (1 - kSame)) continue;
+    lowest = level;
+    found = e;
+  }
+  return found;
 }
 
 void MaxMin::settle_alone(FlowIndex flow) {
+  const Edge& lowest = edges_[lowest_edge(flow)];
   Flow& state = flows_[flow];
   state.previous = 0;
-  state.level = kInfinity;
-  for (const Edge& edge : edges(flow)) {
-    const double level = links_[edge.link].capacity / (state.weight * edge.coefficient);
-    if (level >= state.level * (1 - kSame)) continue;
-    state.level = level;
-    state.bottleneck = edge.link;
-  }
+  state.level = filled_by(state, lowest);
+  state.bottleneck = lowest.link;
   state.seen = state.level;
-  for (const Edge& edge : edges(flow)) {
-    links_[edge.link].settled = state.weight * edge.coefficient * state.level;
-  }
-  links_[state.bottleneck].level = state.level;
+  links_[lowest.link].level = state.level;
   changed_.push_back(flow);
 }
 
@@ -157,31 +219,28 @@ void MaxMin::begin_pass() {
 
 /// Takes a flow out of what its links count as settled, until the water reaches its level. Of the
 /// links that carry nobody else the lowest stands for all: their keys are exact, not bounds, and
-/// all of them leave the heap with this flow. On a large fabric most links are such. Of those that
-/// tie, the flow's first: its own pace, where that is what the NIC carries too.
+/// all of them leave the heap with this flow. On a large fabric most links are such.
 void MaxMin::lift(FlowIndex flow) {
   Flow& state = flows_[flow];
+  const std::uint32_t own = lowest_alone(flow);
   state.previous = state.level;
   state.seen = kInfinity;
   state.bottleneck = kNoLink;
-  LinkIndex own = kNoLink;
-  double own_key = kInfinity;
-  for (const Edge& edge : edges(flow)) {
+  for_each_counted(flow, [&](std::uint32_t e) {
+    const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
     link.settled -= state.weight * edge.coefficient * state.level;
     link.lifted_weight += state.weight * edge.coefficient;
     ++link.lifted;
-    if (link.size > 1 || (!heap_.empty() && heap_.contains(edge.link))) {
-      touch(edge.link);
-      continue;
-    }
-    link.settled = 0;  // not by a sum that has drifted
-    const double key = lower_bound(link);
-    if (key >= own_key * (1 - kSame)) continue;
-    own_key = key;
-    own = edge.link;
-  }
-  if (own != kNoLink) touch(own);
+    touch(edge.link);
+  });
+  if (own == kNoEdge) return;
+  Link& link = links_[edges_[own].link];
+  link.settled = 0;
+  link.lifted_weight = state.weight * edges_[own].coefficient;
+  link.lifted = 1;
+  count(own);
+  touch(edges_[own].link);
 }
 
 /// Lifts the flows that a bottleneck held: it is full no longer. Those that this pass has settled
@@ -215,7 +274,11 @@ void MaxMin::open_resized(LinkIndex index) {
     if (!state.lifted()) load += slot.coefficient * state.level;
     weight += slot.coefficient;
   }
-  if (load > link.capacity * (1 + kSame)) heap_.lower(index, link.capacity / weight);
+  if (load <= link.capacity * (1 + kSame)) return;
+  heap_.lower(index, link.capacity / weight);
+  if (link.size > 1) return;
+  link.settled = load;
+  count(slots(link).front().edge);
 }
 
 void MaxMin::touch(LinkIndex index) {
@@ -287,9 +350,10 @@ void MaxMin::raise_to(LinkIndex index, double level) {
   for (const Candidate& candidate : candidates_) {
     const Flow& flow = flows_[candidate.flow];
     if (flow.level >= flow.previous) continue;
-    for (const Edge& edge : edges(candidate.flow)) {
-      if (edge.link != index) open(edge.link);
-    }
+    for_each_counted(candidate.flow, [&](std::uint32_t e) {
+      const LinkIndex link = edges_[e].link;
+      if (link != index && links_[link].level != kInfinity) open(link);
+    });
   }
 }
 
@@ -298,25 +362,31 @@ void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
   const bool was_lifted = state.lifted();
   const double before = was_lifted ? state.previous : state.level;
   const double now = std::abs(level - before) <= kSame * level ? before : level;
+  if (state.bottleneck != kNoLink && state.bottleneck != bottleneck &&
+      links_[state.bottleneck].size == 1) {
+    links_[state.bottleneck].level = kInfinity;  // it held nobody else
+  }
   state.previous = before;
   state.level = now;
   state.seen = now;
   state.bottleneck = bottleneck;
   state.final_in = pass_;
   if (now != before) changed_.push_back(flow);
-  for (const Edge& edge : edges(flow)) {
+  for_each_counted(flow, [&](std::uint32_t e) {
+    const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
+    if (link.size == 1) discount(e);
     if (!was_lifted) {
       link.settled += state.weight * edge.coefficient * (now - before);
-      continue;
+      return;
     }
     link.settled += state.weight * edge.coefficient * now;
     link.lifted_weight -= state.weight * edge.coefficient;
-    if (--link.lifted > 0) continue;
+    if (--link.lifted > 0) return;
     link.lifted_weight = 0;
     // Nobody is left to raise here. The link stays queued only where others must give way.
     if (link.settled <= link.capacity * (1 + kSame)) heap_.remove(edge.link);
-  }
+  });
 }
 
 BytesPerSecond MaxMin::load(LinkIndex link) const {

@@ -43,7 +43,9 @@ struct FlowEdge {
 /// a rate is a level.
 ///
 /// Flows are permanent: start() and stop() neither create nor forget one, and allocate nothing once
-/// each link has held its flows. A flow alone on all its links costs O(edges), no heap.
+/// each link has held its flows. Where a flow has a link to itself, as a ring has most of its
+/// hundreds, the link's sums aren't kept: the lowest such link stands for all. To settle a flow
+/// costs O(links that it shares), and one alone on all its links no heap.
 class MaxMin {
  public:
   /// Makes place for so many links and edges in all; faster where many are added at once.
@@ -116,7 +118,9 @@ class MaxMin {
     double seen = 0;      ///< what links count it as: its level, or infinity while lifted
     double previous = 0;  ///< level before it was lifted or re-rated
     LinkIndex bottleneck = kNoLink;
-    std::uint32_t final_in = 0;  ///< pass that has settled it
+    std::uint32_t final_in = 0;   ///< pass that has settled it
+    std::uint32_t lowest = 0;     ///< edge of the link that fills first where it shares none
+    std::uint32_t lowest_of = 0;  ///< capacities that this was found with
     [[nodiscard]] bool lifted() const { return seen == kInfinity; }
   };
   /// A running flow in a link's list.
@@ -127,6 +131,7 @@ class MaxMin {
   };
   struct Link {
     double capacity = 0;
+    // The next three are kept where the edge of a flow is counted.
     double settled = 0;        ///< taken by flows that are not lifted
     double lifted_weight = 0;  ///< sum of the lifted flows' coefficients
     double level = kInfinity;  ///< the rate it holds its flows to; infinity: it is no bottleneck
@@ -147,7 +152,24 @@ class MaxMin {
     return {slots_.data() + link.first, link.size};
   }
   void make_room(Link& link);
+
+  void count(std::uint32_t edge) { counted_[edge / 64] |= std::uint64_t{1} << edge % 64; }
+  void discount(std::uint32_t edge) { counted_[edge / 64] &= ~(std::uint64_t{1} << edge % 64); }
+  [[nodiscard]] bool counted(std::uint32_t edge) const {
+    return (counted_[edge / 64] >> edge % 64 & 1) != 0;
+  }
+  /// The bits of `word` in counted_ that belong to edges [first, last).
+  [[nodiscard]] static std::uint64_t edges_in_word(std::size_t word, std::uint32_t first,
+                                                   std::uint32_t last);
+  /// Calls visit(edge) for each counted edge of the flow, in order.
+  template <typename Visit>
+  void for_each_counted(FlowIndex flow, Visit&& visit);
   [[nodiscard]] bool alone(FlowIndex flow) const;
+  [[nodiscard]] double filled_by(const Flow& flow, const Edge& edge) const {
+    return links_[edge.link].capacity / (flow.weight * edge.coefficient);
+  }
+  [[nodiscard]] std::uint32_t lowest_edge(FlowIndex flow);
+  [[nodiscard]] std::uint32_t lowest_alone(FlowIndex flow);
   void settle_alone(FlowIndex flow);
   void begin_pass();
   void lift(FlowIndex flow);
@@ -166,6 +188,8 @@ class MaxMin {
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> first_edge_{0};  ///< of each flow in edges_, and one past the last
   std::vector<Edge> edges_;
+  /// A bit for each edge: its link keeps sums, as other flows run there too or the heap holds it.
+  std::vector<std::uint64_t> counted_;
   std::vector<Link> links_;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> edge_of_link_;  ///< last edge added for a link; finds repeated links
@@ -179,6 +203,7 @@ class MaxMin {
   std::vector<Candidate> candidates_;
   double water_ = 0;  ///< everything below is final
   std::uint32_t pass_ = 0;
+  std::uint32_t capacities_ = 1;  ///< counts how often one was set anew
 };
 
 }  // namespace lockstep
