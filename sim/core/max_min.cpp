@@ -187,9 +187,10 @@ std::uint32_t MaxMin::lowest_alone(FlowIndex flow) {
   const std::uint32_t of_all = lowest_edge(flow);
   if (!counted(of_all)) return of_all;
   const Flow& state = flows_[flow];
+  const double least = filled_by(state, edges_[of_all]);
   std::uint32_t found = kNoEdge;
   double lowest = kInfinity;
-  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
+  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1] && lowest > least; ++e) {
     if (counted(e)) continue;
     const double level = filled_by(state, edges_[e]);
     if (level >= lowest * (1 - kSame)) continue;
