@@ -14,9 +14,11 @@ set(choices OFF)
 if(NVCC)
   list(APPEND choices ON)
 endif()
+set(folder "${BUILD}/quickstart")
+file(REMOVE_RECURSE "${folder}")
+# In one folder: what CMake has found need not be looked for again.
 foreach(cuda IN LISTS choices)
-  set(folder "${BUILD}/quickstart-cuda-${cuda}")
-  file(REMOVE_RECURSE "${folder}")
+  file(REMOVE_RECURSE "${folder}/prefix")
   run("${CMAKE_COMMAND}" -E env "CUDACXX=${NVCC}" "${CMAKE_COMMAND}" -G Ninja -S "${SOURCE}"
     -B "${folder}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}"
     -DCMAKE_BUILD_TYPE=Debug -DLOCKSTEP_BENCH=OFF -DLOCKSTEP_TESTS=OFF "-DLOCKSTEP_CUDA=${cuda}"
@@ -28,5 +30,5 @@ foreach(cuda IN LISTS choices)
   if(EXISTS "${folder}/prefix/bin/lockstep-calibrate")
     message(FATAL_ERROR "lockstep-calibrate was installed and not built")
   endif()
-  file(REMOVE_RECURSE "${folder}")
 endforeach()
+file(REMOVE_RECURSE "${folder}")
