@@ -47,15 +47,18 @@ void FreeProfile::take(const Holding& held, RunTime begin, RunTime end, int sign
 
 std::optional<FreeProfile::Slot> FreeProfile::earliest(int gpus_per_node, int gpus, RunTime lasts,
                                                        const PlaceAt& place_at) const {
+  std::vector<std::int32_t> throughout;
   for (auto step = steps_.begin(); step != steps_.end(); ++step) {
-    const auto total = std::accumulate(step->second.begin(), step->second.end(), std::int64_t{0});
+    auto total = std::accumulate(step->second.begin(), step->second.end(), std::int64_t{0});
     if (total < gpus) continue;
-    std::vector<std::int32_t> throughout = step->second;
-    for (auto later = std::next(step); later != steps_.end() && later->first < step->first + lasts;
-         ++later) {
+    throughout = step->second;
+    for (auto later = std::next(step);
+         total >= gpus && later != steps_.end() && later->first < step->first + lasts; ++later) {
       std::ranges::transform(throughout, later->second, throughout.begin(),
                              [](std::int32_t a, std::int32_t b) { return std::min(a, b); });
+      total = std::accumulate(throughout.begin(), throughout.end(), std::int64_t{0});
     }
+    if (total < gpus) continue;
     const auto where = place_at(as_free_gpus(throughout, gpus_per_node), step->first);
     if (where) return Slot{step->first, *where};
   }
