@@ -94,6 +94,7 @@ void MaxMin::stop(FlowIndex flow) {
   for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
     const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
+    discount(e);
     if (--link.size == 0) {
       link.level = kInfinity;
       continue;
@@ -101,7 +102,6 @@ void MaxMin::stop(FlowIndex flow) {
     const Slot last = slots_[link.first + link.size];
     slots_[link.first + edge.slot] = last;
     edges_[last.edge].slot = edge.slot;
-    discount(e);
     if (link.size == 1) {
       discount(slots_[link.first].edge);
     } else {

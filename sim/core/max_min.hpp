@@ -120,7 +120,7 @@ class MaxMin {
     LinkIndex bottleneck = kNoLink;
     std::uint32_t final_in = 0;   ///< pass that has settled it
     std::uint32_t lowest = 0;     ///< edge of the link that fills first where it shares none
-    std::uint32_t lowest_of = 0;  ///< capacities that this was found with
+    std::uint32_t lowest_of = 0;  ///< capacities_ when it was found
     [[nodiscard]] bool lifted() const { return seen == kInfinity; }
   };
   /// A running flow in a link's list.
@@ -131,7 +131,7 @@ class MaxMin {
   };
   struct Link {
     double capacity = 0;
-    // The next three are kept where the edge of a flow is counted.
+    // Kept up only while edges here are counted: settled, lifted_weight, lifted.
     double settled = 0;        ///< taken by flows that are not lifted
     double lifted_weight = 0;  ///< sum of the lifted flows' coefficients
     double level = kInfinity;  ///< the rate it holds its flows to; infinity: it is no bottleneck
@@ -188,7 +188,8 @@ class MaxMin {
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> first_edge_{0};  ///< of each flow in edges_, and one past the last
   std::vector<Edge> edges_;
-  /// A bit for each edge: its link keeps sums, as other flows run there too or the heap holds it.
+  /// A bit for each edge, which is then counted in its link's sums: other flows run there too, or
+  /// the heap holds the link.
   std::vector<std::uint64_t> counted_;
   std::vector<Link> links_;
   std::vector<Slot> slots_;
@@ -203,7 +204,7 @@ class MaxMin {
   std::vector<Candidate> candidates_;
   double water_ = 0;  ///< everything below is final
   std::uint32_t pass_ = 0;
-  std::uint32_t capacities_ = 1;  ///< counts how often one was set anew
+  std::uint32_t capacities_ = 1;  ///< grows with each new capacity of a link
 };
 
 }  // namespace lockstep
