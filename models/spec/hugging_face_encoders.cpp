@@ -308,13 +308,9 @@ void read_deberta(const JsonCursor& config, std::string_view type, HuggingFaceMo
         "model: the convolution beside its first layer (conv_kernel_size) is weights alone");
   }
   if (!flag_or(config, "relative_attention", false)) return;
-  constexpr Interval kAny{-1, 1 << 24};
-  const auto positive = [&](std::string_view key) {
-    const std::optional<JsonCursor> value = config.find(key);
-    return value && !value->is_null() ? static_cast<int>(value->number(kAny)) : -1;
-  };
-  int span = type == "deberta" ? -1 : positive("position_buckets");
-  if (span < 1) span = positive("max_relative_positions");
+  // -1 and 0 say that there is no such number.
+  int span = type == "deberta" ? -1 : integer_or(config, "position_buckets", -1, kMostTokens, -1);
+  if (span < 1) span = integer_or(config, "max_relative_positions", -1, kMostTokens, -1);
   if (span < 1) span = m.max_positions;
   const int scores = distance_scores(config);
   const std::optional<JsonCursor> norm = config.find("norm_rel_ebd");

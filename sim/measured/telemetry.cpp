@@ -210,6 +210,13 @@ Telemetry compare_telemetry(const RunResult& predicted, std::span<const Telemetr
   out.measured = median_power(out.gpus);
   out.clock_mhz = upper_median_clock(out.gpus);
   find_slow_gpus(predicted, out);
+  std::size_t missing = 0;
+  for (const TelemetryLog& log : logs) missing += log.missing;
+  if (missing > 0) {
+    out.notes.push_back(fmt::format("{} without a value (NaN) {} left out",
+                                    counted(static_cast<double>(missing), "sample"),
+                                    missing == 1 ? "is" : "are"));
+  }
   if (out.outside > 0) {
     out.notes.push_back(fmt::format("{} before and after the job are left out",
                                     counted(static_cast<double>(out.outside), "sample")));

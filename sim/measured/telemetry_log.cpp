@@ -385,20 +385,45 @@ TelemetryLog read_telemetry_csv(const std::string& file, std::string_view text) 
   return reader->take();
 }
 
+/// Whether a sample of Prometheus has a value: "NaN" says that there was none. Throws InputError
+/// for what is no number that power, a clock or a share can have.
+bool has_value(const std::string& file, const TelemetryRow& row) {
+  if (row.value == "NaN") return false;
+  const std::string_view text = row.value;
+  double number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && stop == text.data() + text.size() && log_number(text)) return true;
+  const bool pointer = row.place.starts_with('/');
+  throw InputError(
+      {.file = file,
+       .pointer = pointer ? row.place : std::string(),
+       .found = pointer ? in_quotes(text)
+                        : fmt::format("{} of {} in {}", in_quotes(text), row.field, row.place),
+       .allowed = "a number of at least 0, or NaN for a sample that is missing",
+       .nearest = {}});
+}
+
 TelemetryLog read_telemetry_rows(const std::string& file, const std::vector<TelemetryRow>& rows) {
   const std::vector<std::string> heading{"time", "host", "gpu", "field", "value", "gpu_name"};
   TelemetryReader reader(heading);
   bool tells = false;
+  std::size_t missing = 0;
   for (const TelemetryRow& row : rows) {
     const LogColumn column = log_column(row.field);
     if (column == LogColumn::other) continue;
     const bool counts = column == LogColumn::power || column == LogColumn::instant_power ||
                         column == LogColumn::clock || column == LogColumn::graphics_clock;
     tells = tells || counts;
+    if (!row.place.empty() && !has_value(file, row)) {
+      ++missing;
+      continue;
+    }
     reader.add(std::vector{row.time, row.host, row.gpu, row.field, row.value, row.device});
   }
   if (!tells) refuse_telemetry(file, "no metric of power or clock");
-  return reader.take();
+  TelemetryLog out = reader.take();
+  out.missing = missing;
+  return out;
 }
 
 }  // namespace
@@ -409,7 +434,7 @@ TelemetryLog read_telemetry(const std::string& file, std::string_view text) {
   const bool json = is_telemetry_json(text);
   TelemetryLog out = json ? read_telemetry_rows(file, telemetry_rows_of_json(file, text))
                      : is_telemetry_exposition(text)
-                         ? read_telemetry_rows(file, telemetry_rows_of_exposition(text))
+                         ? read_telemetry_rows(file, telemetry_rows_of_exposition(file, text))
                      : is_nvidia_query(text)
                          ? read_telemetry_rows(file, telemetry_rows_of_nvidia_query(text))
                      : dmon                 ? read_dmon(file, text)

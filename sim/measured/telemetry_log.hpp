@@ -1,6 +1,7 @@
 /// What monitors logged of GPUs while a job ran: power, clock and utilisation, sample by sample.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct TelemetryLog {
   std::string device;                     ///< the first card, where the log names it
   std::optional<double> max_clock_mhz{};  ///< of the card, where the log says it
   bool instant = false;                   ///< power is no average over the last second
+  std::size_t missing = 0;                ///< samples of Prometheus that are NaN, left out
 };
 
 /// Reads a log of one of these, told by its first line of column names:
@@ -39,8 +41,9 @@ struct TelemetryLog {
 ///   Prometheus, one scrape or several, and JSON of Prometheus' queries;
 /// - CSV with a column for each of DCGM's fields (DCGM_FI_DEV_POWER_USAGE, ...), or a row for each
 ///   value (columns of time, field, GPU and value), as stores of dcgm-exporter's metrics write it.
-/// Cells such as "[N/A]" have no value; a last line that was cut is left out. Throws InputError for
-/// another text and for one without a sample of power or clock.
+/// Cells such as "[N/A]" have no value, and NaN of Prometheus is none; a last line of a table that
+/// was cut is left out. Throws InputError for another text, for one without a sample of power or
+/// clock, for JSON and metrics that were cut off, and for a sample of Prometheus that is no number.
 /// Sources: docs.nvidia.com/deploy/nvidia-smi; DCGM's "Field Identifiers" and "dcgmi dmon"; NVML
 /// API reference, nvmlClocksEventReasons; ROCm/amdsmi, amdsmi_cli/amdsmi_commands.py (monitor,
 /// metric); ROCm/rocm_smi_lib, python_smi_tools/rocm_smi.py.

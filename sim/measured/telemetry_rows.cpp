@@ -5,6 +5,8 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -74,8 +76,9 @@ bool fill_row(const std::string& name, const Labels& labels, const std::string& 
   if (known == kExportedMetrics.end()) return true;
   row.field = known->field;
   double number = 0;
-  const auto [stop, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error == std::errc{}) row.value = fmt::format("{}", number * known->factor);
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  if (error == std::errc{} && stop == end) row.value = fmt::format("{}", number * known->factor);
   return true;
 }
 
@@ -87,14 +90,25 @@ bool fill_row(const std::string& name, const Labels& labels, const std::string& 
                     .nearest = {}});
 }
 
-/// The values that stand behind each other at the top of a text.
-std::vector<std::string_view> json_values(std::string_view text) {
+[[noreturn]] void refuse_line(const std::string& file, std::string_view line, std::size_t number,
+                              std::string allowed) {
+  throw InputError({.file = file,
+                    .pointer = {},
+                    .found = fmt::format("{} in line {}", in_quotes(line), number),
+                    .allowed = std::move(allowed),
+                    .nearest = {}});
+}
+
+/// The values that stand behind each other at the top of a text, none of which may be cut off.
+std::vector<std::string_view> json_values(const std::string& file, std::string_view text) {
   std::vector<std::string_view> out;
   std::size_t begin = 0;
   int depth = 0;
   bool quoted = false;
+  std::size_t stop = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
+    stop = i;
     if (quoted) {
       if (c == '\\') ++i;
       quoted = c != '"';
@@ -107,7 +121,17 @@ std::vector<std::string_view> json_values(std::string_view text) {
     }
     if (depth < 0) break;
   }
-  return out;
+  if (depth == 0 || out.empty()) return out;
+  throw InputError(
+      {.file = file,
+       .pointer = {},
+       .found = depth > 0
+                    ? fmt::format("a text that ends within the value that begins at {}",
+                                  place_in_text(text, begin))
+                    : fmt::format("a bracket that closes nothing at {}", place_in_text(text, stop)),
+       .allowed = "whole JSON values behind each other; this file was cut off, or something wrote "
+                  "into it",
+       .nearest = {}});
 }
 
 std::string text_of_json(const Json& value) {
@@ -154,53 +178,93 @@ void add_amd(const Json& value, int depth, Looks& looks, std::vector<TelemetryRo
   }
 }
 
+[[noreturn]] void refuse_part(const std::string& file, const std::string& pointer,
+                              const Json& found, std::string allowed) {
+  throw InputError({.file = file,
+                    .pointer = pointer,
+                    .found = in_quotes(found.dump()),
+                    .allowed = std::move(allowed),
+                    .nearest = {}});
+}
+
 /// Rows of {"metric": {...}, "values": [[time, "value"], ...]}.
-void add_prometheus(const Json& result, std::vector<TelemetryRow>& out) {
-  if (!result.is_array()) return;
-  for (const Json& series : result) {
-    if (!series.is_object() || !series.contains("metric") || !series["metric"].is_object())
-      continue;
+void add_prometheus(const std::string& file, const Json& result, std::vector<TelemetryRow>& out) {
+  constexpr std::string_view kResult = "/data/result";
+  if (!result.is_array()) refuse_part(file, std::string(kResult), result, "a list of series");
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const Json& series = result[i];
+    const std::string at = fmt::format("{}/{}", kResult, i);
+    if (!series.is_object() || !series.contains("metric") || !series["metric"].is_object()) {
+      refuse_part(file, at, series, "a series, with its labels as \"metric\"");
+    }
     Labels labels;
     for (const auto& [key, value] : series["metric"].items()) labels[key] = text_of_json(value);
-    Json values = Json::array();
-    if (series.contains("values") && series["values"].is_array()) values = series["values"];
-    if (series.contains("value")) values.push_back(series["value"]);
-    for (const Json& point : values) {
-      if (!point.is_array() || point.size() != 2) continue;
+    const auto add = [&](const Json& point, const std::string& pointer) {
+      if (!point.is_array() || point.size() != 2) {
+        refuse_part(file, pointer, point, "[time, \"value\"]");
+      }
       TelemetryRow row;
-      if (!fill_row(labels["__name__"], labels, text_of_json(point[1]), row)) continue;
+      // A number without quotes, which others than Prometheus write, is one too.
+      const std::string value =
+          point[1].is_string() ? point[1].get<std::string>() : point[1].dump();
+      if (!fill_row(labels["__name__"], labels, value, row)) return;
       row.time = text_of_json(point[0]);
+      row.place = pointer + "/1";
       out.push_back(std::move(row));
+    };
+    if (series.contains("values")) {
+      const Json& values = series["values"];
+      if (!values.is_array()) refuse_part(file, at + "/values", values, "a list of points");
+      for (std::size_t k = 0; k < values.size(); ++k) {
+        add(values[k], fmt::format("{}/values/{}", at, k));
+      }
     }
+    if (series.contains("value")) add(series["value"], at + "/value");
   }
 }
 
-/// `NAME{a="b",...} VALUE [TIME]`; false: another line.
-bool split_sample(std::string_view line, std::string& name, Labels& labels, std::string& value,
-                  std::string& time) {
-  const std::size_t open = line.find('{');
-  if (open == std::string_view::npos || open == 0) return false;
-  name = trimmed(line.substr(0, open));
-  std::size_t at = open + 1;
-  while (at < line.size() && line[at] != '}') {
-    const std::size_t equals = line.find("=\"", at);
-    if (equals == std::string_view::npos) return false;
-    const std::string key(trimmed(line.substr(at, equals - at)));
-    std::string text;
-    for (at = equals + 2; at < line.size() && line[at] != '"'; ++at) {
-      if (line[at] == '\\' && at + 1 < line.size()) ++at;
-      text += line[at];
+/// What a line of an exporter says: `NAME{a="b",...} VALUE [TIME]`, the labels or none.
+struct ExportedSample {
+  std::string name, value, time;
+  Labels labels;
+};
+
+/// Nothing: another line.
+std::optional<ExportedSample> split_sample(std::string_view line) {
+  ExportedSample out;
+  std::size_t at = std::min(line.find_first_of("{ \t"), line.size());
+  out.name = line.substr(0, at);
+  at = std::min(line.find_first_not_of(" \t", at), line.size());
+  if (out.name.empty() || at == line.size()) return std::nullopt;
+  if (line[at] == '{') {
+    ++at;
+    while (at < line.size() && line[at] != '}') {
+      const std::size_t equals = line.find("=\"", at);
+      if (equals == std::string_view::npos) return std::nullopt;
+      const std::string key(trimmed(line.substr(at, equals - at)));
+      std::string text;
+      for (at = equals + 2; at < line.size() && line[at] != '"'; ++at) {
+        if (line[at] == '\\' && at + 1 < line.size()) ++at;
+        text += line[at];
+      }
+      out.labels[key] = std::move(text);
+      at = std::min(at + 1, line.size());
+      while (at < line.size() && (line[at] == ',' || line[at] == ' ')) ++at;
     }
-    labels[key] = std::move(text);
-    at = std::min(at + 1, line.size());
-    while (at < line.size() && (line[at] == ',' || line[at] == ' ')) ++at;
+    if (at >= line.size()) return std::nullopt;
+    ++at;
   }
-  if (at >= line.size()) return false;
-  const std::string_view rest = trimmed(line.substr(at + 1));
-  const std::size_t blank = std::min(rest.find(' '), rest.size());
-  value = rest.substr(0, blank);
-  time = trimmed(rest.substr(blank));
-  return !value.empty();
+  const std::string_view rest = trimmed(line.substr(at));
+  const std::size_t blank = std::min(rest.find_first_of(" \t"), rest.size());
+  out.value = rest.substr(0, blank);
+  out.time = trimmed(rest.substr(blank));
+  if (out.value.empty()) return std::nullopt;
+  return out;
+}
+
+bool is_exported_name(std::string_view name) {
+  return name.starts_with("DCGM_FI_") ||
+         std::ranges::find(kExportedMetrics, name, &ExportedMetric::name) != kExportedMetrics.end();
 }
 
 template <class Use>
@@ -225,13 +289,13 @@ bool is_telemetry_json(std::string_view text) {
 std::vector<TelemetryRow> telemetry_rows_of_json(const std::string& file, std::string_view text) {
   std::vector<TelemetryRow> out;
   Looks looks;
-  const std::vector<std::string_view> values = json_values(text);
+  const std::vector<std::string_view> values = json_values(file, text);
   if (values.empty()) (void)parse_json_text(file, text);  // which says where it ends
   for (const std::string_view part : values) {
     const Json value = parse_json_text(file, part);
     if (value.is_object() && value.contains("data") && value["data"].is_object() &&
         value["data"].contains("result")) {
-      add_prometheus(value["data"]["result"], out);
+      add_prometheus(file, value["data"]["result"], out);
     } else {
       add_amd(value, 0, looks, out);
     }
@@ -246,27 +310,40 @@ bool is_telemetry_exposition(std::string_view text) {
     if (found || line.starts_with('#')) return;
     const std::size_t open = line.find('{');
     const std::string_view name = line.substr(0, open);
-    found = open != std::string_view::npos &&
-            (name.starts_with("DCGM_FI_") ||
-             std::ranges::find(kExportedMetrics, name, &ExportedMetric::name) !=
-                 kExportedMetrics.end());
+    found = open != std::string_view::npos && is_exported_name(name);
   });
   return found;
 }
 
-std::vector<TelemetryRow> telemetry_rows_of_exposition(std::string_view text) {
+std::vector<TelemetryRow> telemetry_rows_of_exposition(const std::string& file,
+                                                       std::string_view text) {
   std::vector<TelemetryRow> out;
   Looks looks;
+  std::size_t number = 0;
+  std::string_view last;
   each_line_of(text, [&](std::string_view line) {
+    ++number;
     line = trimmed(line);
-    std::string name, value, time;
-    Labels labels;
+    last = line;
+    if (line.starts_with('#')) return;
+    std::optional<ExportedSample> sample = split_sample(line);
+    if (!sample) {
+      if (is_exported_name(line.substr(0, line.find_first_of("{ \t")))) {
+        refuse_line(file, line, number, "NAME{LABEL=\"...\"} VALUE");
+      }
+      return;
+    }
     TelemetryRow row;
-    if (line.starts_with('#') || !split_sample(line, name, labels, value, time)) return;
-    if (!fill_row(name, labels, value, row)) return;
-    row.time = time.empty() ? looks.next(row, label(labels, {"clock_index"})) : time;
+    if (!fill_row(sample->name, sample->labels, sample->value, row)) return;
+    row.time = sample->time.empty() ? looks.next(row, label(sample->labels, {"clock_index"}))
+                                    : std::move(sample->time);
+    row.place = fmt::format("line {}", number);
     out.push_back(std::move(row));
   });
+  if (!text.ends_with('\n') && last != "# EOF") {
+    refuse_line(file, last, number,
+                "a last line that ends, as exporters write it: this file was cut off");
+  }
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/json_text.hpp"
 #include "models/layer/flops.hpp"
 #include "models/spec/blocks.hpp"
@@ -199,6 +201,29 @@ TEST_CASE("read_hugging_face: DeBERTa's scores of distances are work beside thos
   one.replace(one.find("\"c2p\""), 5, "\"p2p\"");
   CHECK(further_complaint(one) ==
         "config.json#/pos_att_type: found \"p2p\"; allowed: c2p, p2c, or both with | between them");
+}
+
+TEST_CASE("read_hugging_face: a fraction is no whole number, wherever one is read") {
+  for (const FurtherCount& one : kFurtherCounts) {
+    const auto file = nlohmann::ordered_json::parse(one.text);
+    for (const auto& [key, value] : file.items()) {
+      if (!value.is_number_integer() || key == "mlp_ratio") continue;
+      CAPTURE(one.name);
+      CAPTURE(key);
+      const auto with = [&, name = key](const nlohmann::ordered_json& other) {
+        auto changed = file;
+        changed[name] = other;
+        return further_complaint(changed.dump());
+      };
+      if (with("no number").empty()) continue;  // nothing reads it
+      const double fraction = value.get<double>() + 0.7;
+      CHECK(with(fraction).starts_with("config.json#/" + key + ": found "));
+    }
+  }
+  std::string text{kDeberta3};
+  text.replace(text.find("256"), 3, "2.7");
+  CHECK(further_complaint(text) ==
+        "config.json#/position_buckets: found 2.7; allowed: a whole number from -1 to 16777216");
 }
 
 TEST_CASE("read_hugging_face: Zamba2's layers share blocks, each use with products of its own") {

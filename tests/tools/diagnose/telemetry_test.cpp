@@ -245,6 +245,63 @@ TEST_CASE("telemetry: of nvidia-smi -q power, clock and busy share of each GPU, 
   CHECK_FALSE(log.instant);
 }
 
+TEST_CASE("telemetry: a sample of Prometheus that is no number, and a text cut off, are refused") {
+  const std::string power = "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} ";
+  CHECK(telemetry_mistake(power + "500\n" + power + "12abc\n") ==
+        "log: found \"12abc\" of DCGM_FI_DEV_POWER_USAGE in line 2; allowed: a number of at "
+        "least 0, or NaN for a sample that is missing");
+  CHECK(telemetry_mistake("nvidia_smi_power_draw_watts{gpu=\"0\"} 5 W\n" + power + "+Inf\n")
+            .starts_with("log: found \"+Inf\" of DCGM_FI_DEV_POWER_USAGE in line 2; "));
+  CHECK(telemetry_mistake(power + "500\n" + power + "51") ==
+        "log: found \"DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 51\" in line 2; allowed: a last line "
+        "that ends, as exporters write it: this file was cut off");
+  // A scrape that broke off, and the next one behind it.
+  CHECK(telemetry_mistake(power + "500\nDCGM_FI_DEV_SM_CLOCK{gpu=\"# HELP\n" + power + "500\n")
+            .starts_with("log: found \"DCGM_FI_DEV_SM_CLOCK{gpu=\"# HELP\" in line 2; "));
+  const auto query = [](const std::string& points) {
+    return R"({"data": {"result": [{"metric": {"__name__": "gpu_package_power", "gpu_id": "0"},
+               "values": [[1, "500"], )" +
+           points + "]}]}}";
+  };
+  CHECK(telemetry_mistake(query(R"([2, "abc"])")) ==
+        "log#/data/result/0/values/1/1: found \"abc\"; allowed: a number of at least 0, or NaN for "
+        "a sample that is missing");
+  CHECK(telemetry_mistake(query("[2, null]"))
+            .starts_with("log#/data/result/0/values/1/1: found \"null\"; "));
+  CHECK(telemetry_mistake(query("[2]")) ==
+        "log#/data/result/0/values/1: found \"[2]\"; allowed: [time, \"value\"]");
+  const std::string whole = query(R"([2, "510"])");
+  CHECK(telemetry_mistake(whole).empty());
+  CHECK(telemetry_mistake(whole + "\n" + whole.substr(0, whole.size() - 4))
+            .starts_with("log: found a text that ends within the value that begins at line 3, "));
+  CHECK(telemetry_mistake(whole + "\n" + "}\n")
+            .starts_with("log: found a bracket that closes nothing at line 3, column 1; "));
+}
+
+TEST_CASE("telemetry: NaN of Prometheus is a missing sample, counted; other metrics are not read") {
+  const TelemetryLog log = read_telemetry(
+      "log",
+      "go_gc_duration_seconds{quantile=\"0\"} NaN\ngo_goroutines 9\n"
+      "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} NaN\nDCGM_FI_DEV_SM_CLOCK{gpu=\"0\"} 1980\n"
+      "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 500\nDCGM_FI_DEV_SM_CLOCK{gpu=\"0\"} 1755\n# EOF");
+  CHECK(log.missing == 1);
+  REQUIRE(log.gpus.size() == 1);
+  REQUIRE(log.gpus[0].samples.size() == 2);
+  CHECK_FALSE(log.gpus[0].samples[0].power_w);
+  CHECK(log.gpus[0].samples[1].power_w == 500);
+  CHECK(log.gpus[0].samples[1].clock_mhz == 1755);
+
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kMonitoredJob);
+  const std::string file = folder.write(
+      "gpus.prom",
+      "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} NaN\nDCGM_FI_DEV_SM_CLOCK{gpu=\"0\"} 1980\n"
+      "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 500\nDCGM_FI_DEV_SM_CLOCK{gpu=\"0\"} 1755\n");
+  const Ran ran = lockstep_with({"diagnose", job, "--telemetry", file});
+  CHECK(ran.exit == Exit::ok);
+  CHECK(ran.out.find("note: 1 sample without a value (NaN) is left out") != std::string::npos);
+}
+
 TEST_CASE("telemetry: what is no log is one line") {
   for (const char* const text :
        {"", "hello", "a,b\n1,2\n", "{\"a\": 1}\n", "[", "[{\"gpu\": 0}]", "[1]",
