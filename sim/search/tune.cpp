@@ -32,6 +32,7 @@ struct Candidate {
   double bound_s = 0;
   enum class State : std::uint8_t { computed, planned, replayed } state = State::computed;
   double step_s = kNever, mfu = 0;
+  std::uint64_t events = 0;  ///< that its replay took
   StepMethod method = StepMethod::exact;
   std::optional<StepBand> band{};
   BucketTimes seconds{};
@@ -49,6 +50,7 @@ void replay_into(const Scenario& scenario, Candidate& candidate) {
   const StepReport report = simulate_step(scenario);
   candidate.step_s = report.step_s;
   candidate.mfu = report.mfu_full;
+  candidate.events = report.events;
   candidate.method = report.method;
   candidate.band = report.band;
   candidate.seconds = report.seconds;
@@ -163,8 +165,7 @@ class Search {
     const double last = best_.size() < options_.keep
                             ? kNever
                             : std::max(candidates_[best_.back()].step_s, first_s());
-    const bool ranks =
-        options_.rank_own && result_.own && result_.replayed < options_.most_for_rank;
+    const bool ranks = options_.rank_own && result_.own && events_ < options_.most_events_for_rank;
     return ranks ? std::max(last, own_s_) : last;
   }
   /// The slowest step that ties with the fastest so far.
@@ -210,6 +211,7 @@ class Search {
       for (const std::size_t number : round) {
         if (candidates_[number].state == Candidate::State::replayed) {
           ++result_.replayed;
+          events_ += candidates_[number].events;
           keep(number);
         } else {
           queue.push(number);
@@ -294,6 +296,7 @@ class Search {
   Scenario blank_;
   tbb::task_arena arena_;
   double own_s_ = kNever;
+  std::uint64_t events_ = 0;  ///< of all replays
   double slowest_tie_s_ = kNever;
   std::vector<Layout> layouts_;
   std::vector<Candidate> candidates_;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -36,9 +37,10 @@ struct TuneOptions {
   /// Replay every layout that fits in memory, whatever its bound.
   bool exhaustive = false;
   /// Replay also all that may be faster than the scenario's own layout, so that its rank is exact:
-  /// until that many are replayed. One slower than all of these has its rank between two numbers.
+  /// until replays have taken so many events, about two seconds of a core. A layout slower than all
+  /// of these has its rank between two numbers.
   bool rank_own = false;
-  std::size_t most_for_rank = 2000;
+  std::uint64_t most_events_for_rank = 2'000'000;
   /// What is wrong with the layout of `base`, where that is known (search_base.hpp): then it is no
   /// candidate.
   std::string own_problem{};

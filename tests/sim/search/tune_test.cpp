@@ -146,7 +146,7 @@ TEST_CASE("a search finds what replaying every layout finds, on any number of th
     CHECK(ranked.own_rank_first == all.own_rank_first);
     CHECK(ranked.own_rank_last == all.own_rank_first);
     // With a bound on what that may cost the best stay the same, and the rank lies between.
-    options.most_for_rank = 0;
+    options.most_events_for_rank = 0;
     const TuneResult bounded = tune(base, options);
     check_same(bounded.best, all.best);
     CHECK(bounded.replayed == pruned.replayed);
