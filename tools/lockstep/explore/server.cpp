@@ -114,7 +114,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   /// Whoever still writes when a connection is closed may never read the reply.
   void end(error_code error) {
-    if (!error) stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+    if (!error) error = stream_.socket().shutdown(tcp::socket::shutdown_send, error);
     stream_.expires_after(kLinger);
     if (!error) discard();
   }
@@ -139,7 +139,7 @@ void take_next(tcp::acceptor& acceptor, asio::thread_pool& threads, const Door& 
     if (error == asio::error::operation_aborted) return;
     if (!error) {
       error_code ignored;
-      socket.set_option(tcp::no_delay(true), ignored);
+      ignored = socket.set_option(tcp::no_delay(true), ignored);
       std::make_shared<Exchange>(std::move(socket), door)->start();
     }
     take_next(acceptor, threads, door);
@@ -156,11 +156,11 @@ struct ExploreServer::Sockets {
 ExploreServer::ExploreServer(int port) : sockets_(std::make_unique<Sockets>()) {
   tcp::acceptor& acceptor = sockets_->acceptor;
   error_code error;
-  acceptor.open(tcp::v4(), error);
-  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  error = acceptor.open(tcp::v4(), error);
+  if (!error) error = acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   const tcp::endpoint here(asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port));
-  if (!error) acceptor.bind(here, error);
-  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+  if (!error) error = acceptor.bind(here, error);
+  if (!error) error = acceptor.listen(tcp::acceptor::max_listen_connections, error);
   if (error) {
     const bool taken = error == asio::error::address_in_use;
     throw UsageError(fmt::format(
