@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
 #include "sim/core/random.hpp"
 #include "sim/fabric/dcqcn_start.hpp"
+#include "sim/step/message_delays.hpp"
 
 namespace lockstep {
 
@@ -154,6 +156,7 @@ class RunningStep::State {
     exchange_ready_.assign(classes_.size() * plan_.exchanges.size(), 0);
     exchange_posted_.resize(exchange_ready_.size());
     exchange_of_.assign(stages_, kNoExchange);
+    if (wiring_->slows_messages()) delays_.emplace(count, chunks_, exchange_ready_.size());
     for (std::uint32_t e = 0; e < plan_.exchanges.size(); ++e) {
       for (const std::uint32_t s : plan_.exchanges[e].stages) exchange_of_[s] = e;
     }
@@ -230,7 +233,22 @@ class RunningStep::State {
     return plan_.stage_of(classes_[a.replica_class].variant, a.stage);
   }
   [[nodiscard]] std::uint32_t& arrived(std::size_t actor, bool forward, std::size_t chunk) {
-    return arrived_[(2 * actor + (forward ? 0 : 1)) * chunks_ + chunk];
+    return arrived_[slot(actor, forward, chunk)];
+  }
+  [[nodiscard]] std::size_t slot(std::size_t actor, bool forward, std::size_t chunk) const {
+    return (2 * actor + (forward ? 0 : 1)) * chunks_ + chunk;
+  }
+  /// When all input of the actor's next item has come, messages that slow links delay on time.
+  [[nodiscard]] StepTime input_on_time(std::uint32_t index) const {
+    const Actor& a = actors_[index];
+    const ProgramItem* item = &plan_of(a).items[a.item];
+    StepTime last;
+    for (const ProgramItem* of = item; of <= item + (item->work.pairs ? 1 : 0); ++of) {
+      if (!of->needs_message) continue;
+      const std::size_t from = slot(index, is_forward(of->work.pass), of->work.chunk);
+      last = std::max(last, delays_->arrival(from, of->work.micro_batch));
+    }
+    return last;
   }
   /// Whether the message that an item needs is there, if it needs one.
   [[nodiscard]] bool has_input(std::uint32_t index, const ProgramItem& item) {
@@ -266,6 +284,7 @@ class RunningStep::State {
     const Segment& segment = plan.segments[item.first_segment + a.segment];
     if (a.segment == 0) {
       if (!can_start(index)) return wait_for(a, Wait::input);
+      if (delays_) delays_->starts(index, input_on_time(index), now_);
       if (record_) result_.items[first_record_[index] + a.item].start = now_ - begin_;
     }
     if (segment.needs > a.reduced) return wait_for(a, Wait::data);
@@ -398,6 +417,7 @@ class RunningStep::State {
     ++channel.sent;
     ++actors_[index].landing;
     channel.posted.push_back(now_);
+    if (delays_) delays_->sent(number, index);
     const FlowIndex flow = wiring_->actor(index).message[direction];
     if (!network_.active(flow) && !is_late(flow)) start_message(number);
   }
@@ -424,6 +444,15 @@ class RunningStep::State {
     if (channel.delivered < channel.sent) start_message(number);
   }
 
+  /// What slow links added to a message that is there now.
+  [[nodiscard]] StepTime added_by_links(std::uint32_t number, StepTime posted) const {
+    const ActorWires& wires = wiring_->actor(number / 2);
+    const StepTime latency = wires.message_latency[number % 2], all = now_ - posted;
+    if (all <= latency) return {};
+    const double part = wires.slowed[number % 2] * static_cast<double>((all - latency).ps);
+    return {static_cast<std::uint64_t>(part)};
+  }
+
   void on_message_arrived(std::uint32_t number) {
     const std::uint32_t sender = number / 2;
     const std::size_t direction = number % 2;
@@ -434,8 +463,10 @@ class RunningStep::State {
       channel.oldest = 0;
     }
     Actor& from = actors_[sender];
+    const StepTime added = delays_ ? added_by_links(number, posted) : StepTime{};
     if (--from.landing == 0 && from.wait == Wait::send) {
       result_.actors[sender].message += now_ - from.since;
+      if (delays_) delays_->waited_to_send(sender, std::min(added, now_ - from.since));
       advance(sender);
     }
     const auto stages = static_cast<std::uint32_t>(stages_);
@@ -445,12 +476,22 @@ class RunningStep::State {
     auto& received = arrived_count_[number];
     const MessageTarget target = plan_of(from).message_targets[direction][received++];
     ++arrived(receiver, target.forward, target.chunk);
+    StepTime handed_over = posted;
+    if (delays_) {
+      handed_over = delays_->arrived(number, slot(receiver, target.forward, target.chunk), now_,
+                                     posted, added);
+    }
     Actor& to = actors_[receiver];
     if (to.wait != Wait::input || !can_start(receiver)) return;
     // Until the message was handed over the sender was computing; after that it was on its way.
     const StepTime left = std::clamp(posted, to.since, now_);
-    result_.actors[receiver].bubble += left - to.since;
-    result_.actors[receiver].message += now_ - left;
+    StepTime bubble = left - to.since;
+    if (delays_) {
+      bubble = std::min(
+          bubble, delays_->bubble(receiver, to.since, handed_over, input_on_time(receiver), now_));
+    }
+    result_.actors[receiver].bubble += bubble;
+    result_.actors[receiver].message += now_ - to.since - bubble;
     advance(receiver);
   }
 
@@ -544,6 +585,9 @@ class RunningStep::State {
     wait_for(a, Wait::exchange);
     const auto subject = static_cast<std::uint32_t>(a.replica_class * plan_.exchanges.size() +
                                                     exchange_of_[a.stage]);
+    if (delays_) {
+      delays_->comes(subject, a.replica_class * stages_ + a.stage, now_);
+    }
     if (++exchange_ready_[subject] < 2) return;
     exchange_posted_[subject] = now_;
     queue_.push(now_ + to_step_time(exchange_at(subject).cost.latency), exchange_starts, subject);
@@ -558,7 +602,11 @@ class RunningStep::State {
     for (const std::uint32_t stage : exchange_at(subject).stages) {
       const auto index = static_cast<std::uint32_t>(replica_class * stages_ + stage);
       const StepTime both = exchange_posted_[subject];
-      result_.actors[index].bubble += both - actors_[index].since;
+      const StepTime since = actors_[index].since;
+      StepTime bubble = both - since;
+      if (delays_) bubble = std::min(bubble, delays_->meets(subject, index, since, both));
+      result_.actors[index].bubble += bubble;
+      result_.actors[index].message += both - since - bubble;
       result_.actors[index].data += now_ - both;
       reach_barrier(index);
     }
@@ -569,10 +617,17 @@ class RunningStep::State {
     if (--waiting_at_barrier_ > 0) return;
     // The global gradient norm: everybody waits for the last. Stages wait for stages in a bubble.
     result_.optimiser_start = now_ - begin_;
+    StepTime last;  // to come, were messages not delayed
+    for (std::uint32_t i = 0; delays_ && i < actors_.size(); ++i) {
+      last = std::max(last, delays_->came(i, actors_[i].since));
+    }
     for (std::uint32_t i = 0; i < actors_.size(); ++i) {
       Actor& a = actors_[i];
       ActorTimes& t = result_.actors[i];
-      t.bubble += now_ - a.since;
+      StepTime bubble = now_ - a.since;
+      if (delays_) bubble = std::min(bubble, last - delays_->came(i, a.since));
+      t.bubble += bubble;
+      t.message += now_ - a.since - bubble;
       t.data += plan_.synchronisation;
       t.overhead += plan_.overhead;
       const StepTime optimiser = plan_of(a).optimiser;
@@ -682,6 +737,7 @@ class RunningStep::State {
   std::vector<std::uint32_t> exchange_of_;    ///< by stage
   std::vector<std::uint8_t> exchange_ready_;  ///< by class and exchange: stages that wait for it
   std::vector<StepTime> exchange_posted_;     ///< by class and exchange
+  std::optional<MessageDelays> delays_;       ///< where links slower than NICs delay messages
   std::vector<std::size_t> first_record_;
   std::size_t unfinished_ = 0;
   std::size_t waiting_at_barrier_ = 0;

@@ -222,6 +222,16 @@ void Wiring::wire_messages() {
   }
 }
 
+double Wiring::slowed_part(const std::vector<RouteHop>& uses, BytesPerSecond pace) const {
+  constexpr double kRounding = 1e-6;
+  double times = 1;
+  for (const RouteHop& use : uses) {
+    if (links_.dead(use.link)) continue;
+    times = std::max(times, use.share * double{pace / links_.capacity(use.link)});
+  }
+  return times > 1 + kRounding ? 1 - 1 / times : 0;
+}
+
 void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int direction,
                           int copies) {
   const auto way = static_cast<std::size_t>(direction);
@@ -252,6 +262,9 @@ void Wiring::wire_message(std::size_t actor, int data, int stage, int next, int 
     std::vector<RouteHop> uses;
     lanes_.add({data, stage}, {data, next}, plan_.connections.message, false, 1.0, uses);
     add_uses(uses, copies, edges);
+    const double slowed = slowed_part(uses, cost.payload_rate);
+    actors_[actor].slowed[way] = slowed;
+    slows_messages_ = slows_messages_ || slowed > 0;
     edges.messages = messages_over(plan_.connections.message);
     latency += lanes_.switches_between({data, stage}, {data, next}) *
                lanes_.fabric().spec().switch_latency;

@@ -29,6 +29,8 @@ constexpr FlowIndex kNoFlow = std::numeric_limits<FlowIndex>::max();
 struct ActorWires {
   std::array<FlowIndex, 2> message{kNoFlow, kNoFlow};  ///< to the next, to the previous stage
   std::array<StepTime, 2> message_latency{};
+  /// Of a message's transfer by itself the part that links slower than its NICs add.
+  std::array<double, 2> slowed{};
   /// Of transfers inside layers, by Axis; those of experts belong to all actors of a block.
   std::array<FlowIndex, kAxes> layer{kNoFlow, kNoFlow, kNoFlow, kNoFlow};
 };
@@ -89,6 +91,8 @@ class Wiring {
   /// The process that takes the start of DCQCN off links, of this job alone; null where nothing
   /// slows its transport.
   [[nodiscard]] std::unique_ptr<DcqcnStart> dcqcn_start() const;
+  /// Whether links slower than NICs are on any message's way.
+  [[nodiscard]] bool slows_messages() const { return slows_messages_; }
   /// False where folding had to approximate: hashed paths differ between copies.
   [[nodiscard]] bool exact() const { return exact_; }
 
@@ -113,6 +117,8 @@ class Wiring {
 
   void wire_messages();
   void wire_message(std::size_t actor, int data, int stage, int next, int direction, int copies);
+  /// Of the time of a transfer at `pace` over these links what the slowest of them adds to it.
+  [[nodiscard]] double slowed_part(const std::vector<RouteHop>& uses, BytesPerSecond pace) const;
   void wire_layers();
   void wire_layer(const std::vector<std::size_t>& actors, Axis axis);
   void wire_data(DataRoutes& routes);
@@ -134,6 +140,7 @@ class Wiring {
   FabricLinks& links_;
   FlowNetwork& network_;
   bool exact_ = true;
+  bool slows_messages_ = false;
   std::vector<LinkIndex> class_links_;  ///< by class of links
   FlowIndex first_ = kNoFlow;
   std::vector<WiredFlow> flows_;

@@ -193,6 +193,21 @@ TEST_CASE("TextTable: a title that is wider than its cells goes over two lines")
   CHECK(table.width(0) == 8 + 2 + 6 + 2 + 9 + 2 + 1);
 }
 
+TEST_CASE("text_with_words: words below a row are broken where tables are") {
+  TextTable table({{"gain"}});
+  table.add({"+1.0 %"});
+  table.add({"+0.5 %"});
+  std::string words = "word";
+  for (int i = 1; i < 21; ++i) words += " word";  // 5 x 21 - 1 columns behind 4 blanks
+  const std::array<std::string, 2> below{words, "short"};
+  const std::string text = text_with_words(table, below, {});
+  std::istringstream lines(text);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) CHECK(text_width(line) <= 100);
+  CHECK(count == 6);
+  CHECK(text.ends_with(" word\n      word word\n  +0.5 %\n    short\n"));
+}
+
 TEST_CASE("csv_line: quotes what RFC 4180 wants quoted") {
   const std::array<std::string, 4> cells{"plain", "a,b", "say \"x\"", "two\nlines"};
   CHECK(csv_line(cells).str() == "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\n");

@@ -308,7 +308,7 @@ std::string text_with_words(const TextTable& table, std::span<const std::string>
   std::string out = line + "\n";
   for (const std::string& each : words) {
     std::getline(lines, line);
-    out += line + "\n    " + terminal_line(each) + "\n";
+    out += line + "\n    " + wrap(each, table_columns(style), 6, 4) + "\n";
   }
   return out;
 }

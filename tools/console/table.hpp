@@ -79,7 +79,8 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// The table, with a line of words below each row, for words that have no room beside the numbers.
+/// The table, with words below each row, for words that have no room beside the numbers; they are
+/// broken at table_columns().
 std::string text_with_words(const TextTable& table, std::span<const std::string> words,
                             const TextStyle& style);
 /// What a table is held to: the terminal's columns, or without one kTextColumns.

@@ -112,6 +112,57 @@ TEST_CASE("a NIC at half rate: its group exchanges as one of slow NICs alone doe
   }
 }
 
+double waits(const StepReport& step, Bucket bucket) {
+  return step.seconds[static_cast<std::size_t>(bucket)];
+}
+
+StepReport pipeline_step(int stages, int sequences, const std::string& faults) {
+  return simulate_step(
+      read_scenario("t.json",
+                    fmt::format(R"({{{}, "model": "llama3_8b", "stack": "megatron_core",
+          "parallelism": {{"tensor": 8, "pipeline": {}}},
+          "batch": {{"sequences": {}, "tokens": 4096, "micro": 1}}}})",
+                                cluster(1, faults, kNode, stages), stages, sequences),
+                    PresetStore{}));
+}
+
+// One micro batch through stages on nodes of their own: over the slow NIC a message there and one
+// back, of which each GPU of eight sends its part of 4096 x 4096 values of 2 bytes. Every stage
+// waits for both, the last of four at second hand.
+TEST_CASE("a slow NIC under one micro batch: stages wait longer for its messages, nothing else") {
+  constexpr double kMessage = 4096.0 * 4096 * 2 / 8, kNic = 0.965 * 50e9;  // of InfiniBand
+  for (const int stages : {2, 4}) {
+    CAPTURE(stages);
+    const auto step = [&](const std::string& faults) { return pipeline_step(stages, 1, faults); };
+    const StepReport whole = step("");
+    const StepReport slow = step(R"({"nic": "node 0 nic 0", "rate": 0.02})");
+    const StepReport slower = step(R"({"nic": "node 0 nic 0", "rate": 0.01})");
+    CHECK(slower.step_s - slow.step_s == near(2 * kMessage / kNic * (100 - 50)));
+    for (const StepReport& each : {slow, slower}) {
+      CHECK(waits(each, Bucket::pipeline_exposed) - waits(whole, Bucket::pipeline_exposed) ==
+            near(each.step_s - whole.step_s));
+      for (std::size_t b = 0; b < each.seconds.size(); ++b) {
+        if (b == static_cast<std::size_t>(Bucket::pipeline_exposed)) continue;
+        CAPTURE(b);
+        CHECK(each.seconds[b] == near(whole.seconds[b]));
+      }
+    }
+  }
+}
+
+// A slow NIC of the second of eight stages; stages wait behind each other for it.
+TEST_CASE("a slow NIC under many micro batches: what stages wait longer is not a bubble") {
+  const StepReport whole = pipeline_step(8, 16, "");
+  const StepReport slow = pipeline_step(8, 16, R"({"nic": "node 1 nic 0", "rate": 0.01})");
+  const double longer = slow.step_s - whole.step_s;
+  CHECK(longer > 0.2 * whole.step_s);
+  CHECK(waits(slow, Bucket::pipeline_bubble) <= waits(whole, Bucket::pipeline_bubble));
+  CHECK(waits(slow, Bucket::pipeline_exposed) - waits(whole, Bucket::pipeline_exposed) >= longer);
+  double all = 0;
+  for (const double seconds : slow.seconds) all += seconds;
+  CHECK(all == near(slow.step_s));
+}
+
 TEST_CASE("NICs that GPUs share: half as many carry an exchange in twice the time") {
   constexpr const char* kFour = R"({"preset": "dgx_h100", "nics": 4})";
   constexpr const char* kTwo = R"({"preset": "dgx_h100", "nics": 2})";

@@ -287,8 +287,66 @@ TEST_CASE("lockstep explain: collectives, traffic and plans") {
   const Json of_first =
       explained("plans/train-70b-15t-tokens.json", "candidates.0.expected.time_s", "samples=20");
   CHECK(of_first["inputs"][1]["path"] == "candidates.0.step_s");
-  const Ran sweep = lockstep_with({"explain", folder + "sweeps/ten-thousand.json", "mfu"});
-  CHECK(sweep.exit == Exit::bad_input);
+}
+
+TEST_CASE("lockstep explain: a point of a sweep, its columns, and what of its answer they set") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", R"({
+    "model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 4},
+    "parallelism": {"data": 32}, "batch": {"sequences": 32, "micro": 1, "tokens": 8192},
+    "recompute": "full"})");
+  const std::string sweep = folder.write("sweep.json", R"({
+    "scenario": "job.json",
+    "axes": [{"at": "/parallelism/tensor", "values": [4, 2, 8]},
+             {"at": "/batch/sequences", "values": [64, 128]}],
+    "derived": [{"name": "data", "is": "32 / tensor", "at": "/parallelism/data"}],
+    "constraints": ["tensor < 8"]})");
+  const auto explained = [&](const std::string& field) {
+    const Ran ran = lockstep_with({"explain", sweep, field, "--point", "3", "--format", "json"});
+    REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+    return Json::parse(ran.out);
+  };
+  const Ran run = lockstep_with({"run", job, "--format", "json", "--set", "parallelism.tensor=2",
+                                 "--set", "parallelism.data=16", "--set", "batch.sequences=128"});
+  REQUIRE_MESSAGE(run.exit == Exit::ok, run.err);
+  const Json answer = Json::parse(run.out);
+  CHECK(explained("step_s")["value"] == answer["step_s"]);
+  const Json tokens = explained("tokens_per_step");
+  CHECK(tokens["value"] == 128 * 8192);
+  CHECK(tokens["point"] == "point 3 of sweep.json: tensor 2, sequences 128, data 16");
+  const auto from = [&](const std::string& path) {
+    for (const Json& input : tokens["inputs"]) {
+      if (input["path"] == path) return input["from"].get<std::string>();
+    }
+    return std::string();
+  };
+  CHECK(from("job.batch.sequences") == "column sequences of sweep.json: batch.sequences");
+  CHECK(from("job.batch.tokens") == "scenario: batch.tokens");
+  CHECK(explained("model_flops_share")["value"] == answer["waterfall"][0]["share"]);
+  CHECK(explained("waterfall.launch.share")["point"] == tokens["point"]);
+  const Json data = explained("data");
+  CHECK(data["value"] == 16);
+  CHECK(data["formula"].get<std::string>().ends_with("whole ones: 32 / tensor"));
+  CHECK(data["inputs"].size() == 1);
+  CHECK(data["inputs"][0]["value"] == 2);
+  CHECK(data["about"] == "A column of the sweep, which sets parallelism.data of job.json.");
+
+  const auto refused = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"explain", sweep, "mfu"});
+    const Ran ran = lockstep_with(more);
+    CHECK(ran.exit == Exit::bad_input);
+    return ran.err;
+  };
+  CHECK(refused({}).ends_with(
+      "sweep.json is a sweep, and --point is missing; allowed: a whole number from 0 to 5\n"));
+  CHECK(refused({"--point", "6"}) == "--point: found \"6\"; allowed: a whole number from 0 to 5\n");
+  CHECK(refused({"--point", "4"})
+            .ends_with("sweep.json#/constraints: found --point 4, which they leave out; allowed: a "
+                       "point that keeps them all\n"));
+  CHECK(refused({"--point", "1", "--set", "recompute=full"}) ==
+        "lockstep explain: found --set beside a sweep; allowed: --point, --stack, --presets\n");
+  CHECK(lockstep_with({"explain", job, "mfu", "--point", "1"}).err ==
+        "lockstep explain: --point is for a sweep\n");
 }
 
 TEST_CASE("lockstep explain: every number of a trace's replay, on the first level and below") {

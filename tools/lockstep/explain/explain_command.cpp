@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
 #include <utility>
@@ -9,10 +11,12 @@
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/row_document.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/explain/explained_document.hpp"
+#include "tools/lockstep/explain/explained_point.hpp"
 #include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
@@ -40,32 +44,38 @@ constexpr std::array kExplainOptions{
     OptionSpec{"recorded-on", 0, "GPU", false,
                "Of a trace: the GPU preset that it was recorded on, from which kernels are scaled.",
                "--recorded-on a100_sxm4_80gb"},
+    OptionSpec{"point", 0, "N", false,
+               "Of a sweep: the point, by its number in the results (their column point).",
+               "--point 12"},
     kStackOption,
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 6> kExplainExamples{
+constexpr std::array<std::string_view, 7> kExplainExamples{
     "lockstep explain llama3-405b-16k mfu",
     "lockstep explain my.json price_usd --format json",
     "lockstep explain llama3-405b-54days goodput",
     "lockstep explain llama3-405b-16k stages.0.memory.weights_gib",
     "lockstep explain scenarios/serving/llama3-70b-h100-chat.json ttft_s.p99",
-    "lockstep explain traces/ mean_waiting_s --node dgx_h100"};
+    "lockstep explain traces/ mean_waiting_s --node dgx_h100",
+    "lockstep explain fabric-vs-parallelism mfu --point 12"};
 
 constexpr CommandSpec kExplainSpec{
     .name = "explain",
-    .usage = "explain FILE|NAME|TRACE FIELD [options]",
+    .usage = "explain FILE|NAME|TRACE|SWEEP FIELD [options]",
     .summary = "Open a number of an answer: formula, inputs with sources, nearest measured runs.",
     .about =
         "Answers the scenario as lockstep run does (collectives and traffic as comm, a plan as "
         "plan; a\n"
-        "trace, a folder or a file beside --node or --cluster, as replay), and shows of one number "
-        "of\n"
-        "the answer how it comes about: its formula, what goes in and where each value is from, "
-        "the\n"
-        "assumptions, the interval, and published runs or services nearest to it, predicted and\n"
-        "measured. A dotted path names a number below the first level, with an element's name or\n"
-        "index.",
+        "trace, a folder or a file beside --node or --cluster, as replay; a point of a sweep, "
+        "with\n"
+        "--point, as run does its scenario), and shows of one number of the answer how it comes\n"
+        "about: its formula, what goes in and where each value is from, the assumptions, the\n"
+        "interval, and published runs or services nearest to it, predicted and measured. A dotted\n"
+        "path names a number below the first level, with an element's name or index. Of a sweep,\n"
+        "columns of its table are opened too. Both ends of a comparison, and what --vary, "
+        "--advise\n"
+        "and sliders show, are answers to changed scenarios: --set changes them here too.",
     .positionals = 2,
     .options = kExplainOptions,
     .examples = kExplainExamples,
@@ -129,7 +139,9 @@ std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
 std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {
   std::string out =
       style.bold(fmt::format("{} = {}", e.field, explained_amount(e.value, e.unit))) + "\n" +
-      wrap(e.sentence, kTextColumns, 0) + "\n\nFormula\n  " +
+      wrap(e.sentence, kTextColumns, 0) +
+      (e.point.empty() ? "" : "\n" + wrap("At " + e.point + ".", kTextColumns, 2)) +
+      "\n\nFormula\n  " +
       wrap((e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns, 2, 2) +
       "\n\nInputs\n" + inputs_table(e);
   if (e.low) {
@@ -176,6 +188,37 @@ Exit explain_trace(const ParsedOptions& options, const PresetStore& presets,
       format, console);
 }
 
+std::uint32_t point_number(const ParsedOptions& options, const Sweep& sweep) {
+  const std::uint64_t last = sweep.candidates() - 1;
+  if (!options.has("point")) {
+    throw UsageError(
+        fmt::format("lockstep explain: {} is a sweep, and --point is missing; "
+                    "allowed: a whole number from 0 to {}",
+                    sweep.file, last));
+  }
+  const std::string text = options.get("point");
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number > last) {
+    throw UsageError(fmt::format("--point: found {}; allowed: a whole number from 0 to {}",
+                                 in_quotes(text), last));
+  }
+  return static_cast<std::uint32_t>(number);
+}
+
+/// A number of a point of the sweep.
+Exit explain_sweep(const std::string& path, const ParsedOptions& options,
+                   const PresetStore& presets, const std::string& format, Console& console) {
+  if (options.has("set")) {
+    throw UsageError(
+        "lockstep explain: found --set beside a sweep; allowed: --point, --stack, --presets");
+  }
+  const Sweep sweep = load_sweep(path, options.get("stack"));
+  return print_explanation(
+      explain_point(sweep, point_number(options, sweep), options.positionals[1], presets), options,
+      format, console);
+}
+
 Exit run_explain(const ParsedOptions& options, Console& console) {
   if (options.positionals.size() < 2) {
     throw UsageError(fmt::format("lockstep explain: {} is missing; usage: lockstep {}",
@@ -186,7 +229,10 @@ Exit run_explain(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const bool replays = options.has("node") || options.has("cluster") ||
                        std::filesystem::is_directory(options.positionals[0]);
-  if (replays) return explain_trace(options, presets, format, console);
+  if (replays) {
+    if (options.has("point")) throw UsageError("lockstep explain: --point is for a sweep");
+    return explain_trace(options, presets, format, console);
+  }
   for (const std::string_view option : kOfTrace) {
     if (!options.has(option)) continue;
     throw UsageError(
@@ -196,6 +242,10 @@ Exit run_explain(const ParsedOptions& options, Console& console) {
   const RowPlace place = row_place(path);
   std::string text = read_text_file(place.file);
   if (!place.row.empty()) text = row_scenario_text(place, text, presets);
+  if (command_of(JsonCursor::parse(path, text)) == "sweep") {
+    return explain_sweep(path, options, presets, format, console);
+  }
+  if (options.has("point")) throw UsageError("lockstep explain: --point is for a sweep");
   const ExplainedAnswer answer = answer_to_document(path, text, changes_of(options), presets);
   const FieldExplanation explanation = explain_field(path, answer, options.positionals[1], presets);
   return print_explanation(explanation, options, format, console);

@@ -505,19 +505,21 @@ Json field_explanation_json(const FieldExplanation& explanation) {
                        {"predicted_" + each.figure, twelve_digits(each.predicted)},
                        {"distance", twelve_digits(each.distance)}});
   }
-  return {{"file", explanation.file},
-          {"field", explanation.field},
-          {"about", explanation.sentence},
-          {"value", twelve_digits(explanation.value)},
-          {"unit", explanation.unit},
-          {"formula", explanation.formula},
-          {"arithmetic", explanation.arithmetic},
-          {"inputs", std::move(inputs)},
-          {"low", explained_number(explanation.low)},
-          {"high", explained_number(explanation.high)},
-          {"interval_from", explanation.why},
-          {"assumptions", explanation.assumptions},
-          {"nearest", std::move(nearest)}};
+  Json out{{"file", explanation.file},
+           {"field", explanation.field},
+           {"about", explanation.sentence},
+           {"value", twelve_digits(explanation.value)},
+           {"unit", explanation.unit},
+           {"formula", explanation.formula},
+           {"arithmetic", explanation.arithmetic},
+           {"inputs", std::move(inputs)},
+           {"low", explained_number(explanation.low)},
+           {"high", explained_number(explanation.high)},
+           {"interval_from", explanation.why},
+           {"assumptions", explanation.assumptions},
+           {"nearest", std::move(nearest)}};
+  if (!explanation.point.empty()) out["point"] = explanation.point;
+  return out;
 }
 
 }  // namespace lockstep

@@ -69,6 +69,7 @@ class ExplainedAnswer {
 
 struct FieldExplanation {
   std::string file, field, sentence, unit;
+  std::string point{};  ///< of a sweep: which, and what it sets; empty: of no sweep
   double value = 0;
   std::string formula;
   bool arithmetic = false;  ///< the formula of the inputs' values is the value

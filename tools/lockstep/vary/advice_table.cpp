@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -60,15 +61,21 @@ TextTable gains_table(const Advice& advice, std::span<const ShownNumber* const> 
 /// stand below its numbers.
 std::string helping_table(const Advice& advice, const TextStyle& style) {
   const std::vector<const ShownNumber*> beside = numbers_beside(advice);
-  for (const int bar_long : {kGainBar, kGainBar / 2, kGainBar / 4, 0}) {
-    const TextTable table = gains_table(advice, beside, bar_long, true, style);
-    if (table.width() <= table_columns(style)) return table.text(style);
-  }
+  const auto widest = [&](bool with_words) {
+    std::optional<TextTable> table;
+    for (const int bar_long : {kGainBar, kGainBar / 2, kGainBar / 4, 0}) {
+      table.emplace(gains_table(advice, beside, bar_long, with_words, style));
+      if (table->width() <= table_columns(style)) break;
+    }
+    return *std::move(table);
+  };
+  const TextTable whole = widest(true);
+  if (whole.width() <= table_columns(style)) return whole.text(style);
   std::vector<std::string> words;
   for (const AdvisedChange& each : advice.changes) {
     if (helps(each)) words.push_back(each.change.words);
   }
-  return text_with_words(gains_table(advice, beside, kGainBar, false, style), words, style);
+  return text_with_words(widest(false), words, style);
 }
 
 /// "Slower: tensor-parallel width 8 -> 16 -20.2 %, ...".
