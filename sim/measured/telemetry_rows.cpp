@@ -13,6 +13,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/json_text.hpp"
 #include "models/base/trimmed.hpp"
+#include "models/base/write_json.hpp"
 
 namespace lockstep {
 namespace {
@@ -182,7 +183,7 @@ void add_amd(const Json& value, int depth, Looks& looks, std::vector<TelemetryRo
                               const Json& found, std::string allowed) {
   throw InputError({.file = file,
                     .pointer = pointer,
-                    .found = in_quotes(found.dump()),
+                    .found = in_quotes(write_json(found)),
                     .allowed = std::move(allowed),
                     .nearest = {}});
 }
@@ -206,7 +207,7 @@ void add_prometheus(const std::string& file, const Json& result, std::vector<Tel
       TelemetryRow row;
       // A number without quotes, which others than Prometheus write, is one too.
       const std::string value =
-          point[1].is_string() ? point[1].get<std::string>() : point[1].dump();
+          point[1].is_string() ? point[1].get<std::string>() : write_json(point[1]);
       if (!fill_row(labels["__name__"], labels, value, row)) return;
       row.time = text_of_json(point[0]);
       row.place = pointer + "/1";

@@ -278,7 +278,9 @@ TEST_CASE("telemetry: a sample of Prometheus that is no number, and a text cut o
             .starts_with("log: found a bracket that closes nothing at line 3, column 1; "));
 }
 
-TEST_CASE("telemetry: NaN of Prometheus is a missing sample, counted; other metrics are not read") {
+TEST_CASE(
+    "telemetry: NaN of Prometheus is a missing sample and counted, and other metrics are not "
+    "read") {
   const TelemetryLog log = read_telemetry(
       "log",
       "go_gc_duration_seconds{quantile=\"0\"} NaN\ngo_goroutines 9\n"
