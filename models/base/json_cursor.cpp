@@ -183,6 +183,8 @@ struct JsonCursor::Document {
   /// Keys that were asked for, by object, in the order of asking.
   std::unordered_map<const Json*, std::vector<std::string>> asked;
   std::optional<WrongValues> wrong{};  ///< while they are looked for
+  std::shared_ptr<Document> parts{};   ///< the one that this was made of
+  std::function<std::string(const std::string&)> place_in_parts{};
 };
 
 std::vector<MissingKey> JsonCursor::Document::all_missing() const {
@@ -224,6 +226,14 @@ JsonCursor JsonCursor::parse(std::string file, std::string_view text, JsonStyle 
   return {std::move(document), root, ""};
 }
 
+JsonCursor JsonCursor::made_of(std::string_view text,
+                               std::function<std::string(const std::string&)> place) const {
+  JsonCursor out = parse(file(), text);
+  out.document_->parts = document_;
+  out.document_->place_in_parts = std::move(place);
+  return out;
+}
+
 const std::string& JsonCursor::file() const { return document_->file; }
 std::span<const JsonOverride> JsonCursor::overrides() const { return document_->overrides; }
 
@@ -247,12 +257,15 @@ void JsonCursor::tell_unitless_sets(std::vector<std::string>& notes) const {
 
 void JsonCursor::note_unitless(Dimension dimension, double value) const {
   if (dimension == Dimension::count || dimension == Dimension::share || value == 0) return;
-  const JsonOverride* change = last_override(document_->overrides, pointer_);
-  if (change == nullptr || change->pointer != pointer_) return;
-  std::string path = pointer_.substr(1);
+  const bool made = document_->parts != nullptr;
+  Document& told = made ? *document_->parts : *document_;
+  const std::string pointer = made ? document_->place_in_parts(pointer_) : pointer_;
+  const JsonOverride* change = last_override(told.overrides, pointer);
+  if (change == nullptr || change->pointer != pointer) return;
+  std::string path = pointer.substr(1);
   std::ranges::replace(path, '/', '.');
   std::string note = path + ": " + format_quantity(value, dimension) + " (no unit given)";
-  std::vector<std::string>& notes = document_->unitless_sets;
+  std::vector<std::string>& notes = told.unitless_sets;
   if (std::ranges::find(notes, note) == notes.end()) notes.push_back(std::move(note));
 }
 

@@ -54,6 +54,11 @@ class JsonCursor {
   static JsonCursor parse(std::string file, std::string_view text,
                           JsonStyle style = JsonStyle::plain,
                           std::span<const std::string> sets = {});
+  /// The root of a text that was made of parts of this document, by the name of its file. `place`
+  /// tells of a pointer in it where that stood in this one, whose tell_unitless_sets() has what
+  /// `--set` gave to both.
+  [[nodiscard]] JsonCursor made_of(std::string_view text,
+                                   std::function<std::string(const std::string&)> place) const;
 
   [[nodiscard]] const std::string& file() const;
   [[nodiscard]] const std::string& pointer() const { return pointer_; }

@@ -130,7 +130,9 @@ class CandidateReader {
  private:
   /// The scenario with its "run", which a plan cannot do without.
   [[nodiscard]] JobFile read_job(const Json& scenario) const {
-    const JsonCursor root = JsonCursor::parse(root_.file(), write_json(scenario));
+    const JsonCursor root = root_.made_of(write_json(scenario), [this](const std::string& pointer) {
+      return in_plan(pointer, is_shared_only(pointer));
+    });
     return root.read_whole([&] {
       JobFile out = read_job_file(root, presets_);
       if (!out.run) out.run = read_run_spec(root.at("run"), presets_, out.draft.site);

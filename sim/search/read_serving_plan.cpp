@@ -108,7 +108,9 @@ class ServingCandidateReader {
 
   [[nodiscard]] ServingSpec read() const {
     try {
-      const JsonCursor root = JsonCursor::parse(root_.file(), write_json(whole_));
+      const JsonCursor root = root_.made_of(write_json(whole_), [this](const std::string& pointer) {
+        return in_plan(pointer, is_shared(pointer));
+      });
       if (const auto expect = root.find("expect")) {
         expect->fail("no such key in a plan: \"objectives\" say what its machines keep");
       }

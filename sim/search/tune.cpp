@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <queue>
@@ -46,8 +47,11 @@ struct Later {
   }
 };
 
-void replay_into(const Scenario& scenario, Candidate& candidate) {
-  const StepReport report = simulate_step(scenario);
+/// What ends a replay that nobody waits for any more.
+struct SearchStopped {};
+
+void replay_into(const Scenario& scenario, Candidate& candidate, const StepProgress& watch) {
+  const StepReport report = simulate_step(scenario, {.progress = watch});
   candidate.step_s = report.step_s;
   candidate.mfu = report.mfu_full;
   candidate.events = report.events;
@@ -77,6 +81,11 @@ class Search {
  public:
   Search(const Scenario& base, const TuneOptions& options)
       : base_(base), options_(options), blank_(base), arena_(threads(options)) {
+    if (options.interrupted) {
+      watch_ = [this](std::uint64_t, std::uint64_t) {
+        if (stops()) throw SearchStopped();
+      };
+    }
     // What only the scenario as it is has.
     blank_.job.parallelism.order = nullptr;
     blank_.job.parallelism.layers_per_stage.clear();
@@ -96,6 +105,16 @@ class Search {
   static int threads(const TuneOptions& options) {
     return options.threads > 0 ? options.threads : tbb::task_arena::automatic;
   }
+  [[nodiscard]] bool stops() const { return options_.interrupted && options_.interrupted(); }
+  /// False where the search was stopped before its end: the candidate is as it was.
+  bool replays(const Scenario& scenario, Candidate& candidate) const {
+    try {
+      replay_into(scenario, candidate, watch_);
+      return true;
+    } catch (const SearchStopped&) {
+      return false;
+    }
+  }
   [[nodiscard]] Scenario scenario_of(const Candidate& candidate) const {
     Scenario scenario = blank_;
     apply(layouts_[candidate.layout], scenario);
@@ -112,13 +131,16 @@ class Search {
     }
     Candidate own;
     own.bound_s = ComputeBound(base_)(base_).base_units();
-    replay_into(base_, own);
+    if (!replays(base_, own)) {
+      result_.own_problem = "the search was interrupted before its step was simulated";
+      return;
+    }
     own_s_ = own.step_s;
     result_.own = as_tuned(base_, own);
     result_.own_fits = result_.own->peak.needed() <= result_.own->usable;
   }
 
-  /// Keeps the rules, fits, and gets its first bound.
+  /// Of those that keep the rules and fit, with a first bound.
   void list_candidates() {
     layouts_ = all_layouts(base_, options_.space);
     result_.considered = layouts_.size();
@@ -129,6 +151,11 @@ class Search {
     Scenario scenario = blank_;
     bool zero1_fits = false;
     for (std::size_t i = 0; i < layouts_.size(); ++i) {
+      constexpr std::size_t kBetweenLooks = 64;
+      if (i % kBetweenLooks == 0 && stops()) {
+        unlisted_ = layouts_.size() - i;
+        break;
+      }
       apply(layouts_[i], scenario);
       const Sharding sharding = layouts_[i].cut.sharding;
       const bool doubles = sharding == Sharding::zero2 && zero1_fits;
@@ -193,11 +220,10 @@ class Search {
   void replay_best_first() {
     std::priority_queue<std::size_t, std::vector<std::size_t>, Later> queue(Later{candidates_});
     for (std::size_t i = 0; i < candidates_.size(); ++i) queue.push(i);
+    result_.interrupted = unlisted_ > 0;
     while (!queue.empty() && candidates_[queue.top()].bound_s <= bar()) {
-      if (options_.interrupted && options_.interrupted()) {
-        result_.interrupted = true;
-        break;
-      }
+      if (stops()) result_.interrupted = true;
+      if (result_.interrupted) break;
       std::vector<std::size_t> round;
       while (round.size() < kRound && !queue.empty() && candidates_[queue.top()].bound_s <= bar()) {
         round.push_back(queue.top());
@@ -219,7 +245,7 @@ class Search {
       }
       if (options_.progress) options_.progress(result_.replayed, at_most());
     }
-    result_.pruned = candidates_.size() - result_.replayed;
+    result_.pruned = candidates_.size() + unlisted_ - result_.replayed;
   }
   /// How many will be replayed if no bar falls any more.
   [[nodiscard]] std::size_t at_most() const {
@@ -229,10 +255,11 @@ class Search {
     }));
   }
   void look_closer(Candidate& candidate, double far) const {
+    if (stops()) return;
     const Scenario scenario = scenario_of(candidate);
     if (candidate.state == Candidate::State::planned || options_.exhaustive ||
         candidate.bound_s < far) {
-      replay_into(scenario, candidate);
+      (void)replays(scenario, candidate);
       return;
     }
     const double bound = uncontended_step(scenario).base_units();
@@ -295,10 +322,12 @@ class Search {
   const TuneOptions& options_;
   Scenario blank_;
   tbb::task_arena arena_;
+  StepProgress watch_{};  ///< ends a replay under way when the search is to stop
   double own_s_ = kNever;
   std::uint64_t events_ = 0;  ///< of all replays
   double slowest_tie_s_ = kNever;
   std::vector<Layout> layouts_;
+  std::size_t unlisted_ = 0;  ///< of these, not looked at before the search was to stop
   std::vector<Candidate> candidates_;
   std::vector<std::size_t> best_;        ///< numbers of candidates, the fastest first
   std::optional<std::size_t> safest_{};  ///< the fastest that is not close in memory

@@ -45,7 +45,7 @@ struct TuneOptions {
   /// candidate.
   std::string own_problem{};
   int threads = 0;  ///< at most so many; 0: one per core. The result is the same for any number.
-  /// Asked between rounds of replays; true: return the best so far.
+  /// Asked by its threads, before and within replays too; true: return the best so far.
   std::function<bool()> interrupted;
   /// Told between rounds of replays: how many are done, and how many there are at most.
   std::function<void(std::size_t done, std::size_t most)> progress;

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -74,6 +76,22 @@ TEST_CASE("one quantity has one name in the answers of steps, weeks, jobs and ro
   CHECK(job.at("mfu") == job.at("mfu_full"));
   CHECK(job.at("alone_mfu") == job.at("alone_mfu_full"));
   CHECK(rl.at("training_mfu") == rl.at("training_mfu_full"));
+}
+
+TEST_CASE("names of before: the README has each by the place at which answers have it") {
+  const std::string readme = read_text_file(LOCKSTEP_SOURCE_DIR "/tools/lockstep/README.md");
+  std::istringstream fields(read_text_file(LOCKSTEP_SOURCE_DIR "/sim/answer/fields.md"));
+  std::size_t old = 0;
+  for (std::string line; std::getline(fields, line);) {
+    if (line.find("Old name of ") == std::string::npos) continue;
+    std::string path = line.substr(0, line.find(' '));
+    constexpr std::string_view kSite = "power.";
+    if (path.starts_with(kSite)) path.erase(0, kSite.size());
+    CAPTURE(path);
+    CHECK(readme.find("`" + path + "`") != std::string::npos);
+    ++old;
+  }
+  CHECK(old > 10);
 }
 
 TEST_CASE("a limit that --set gives without a unit is read in base units, and the answer says so") {

@@ -204,6 +204,38 @@ TEST_CASE("a search: layouts keep the space that it was given, and stop when ask
   CHECK(stopped.best.empty());
 }
 
+TEST_CASE("a search: it stops within a round and within a replay, and counts what is left") {
+  const Scenario base = scenario_of(small_jobs().front());
+  std::size_t asked = 0, most = 0;
+  TuneOptions options;
+  options.threads = 1;
+  options.interrupted = [&] { return ++asked > most; };
+  most = 1'000'000'000;
+  const TuneResult whole = tune(base, options);
+  REQUIRE_FALSE(whole.interrupted);
+  const std::size_t in_all = asked;
+  REQUIRE(in_all > whole.replayed);
+  std::size_t before = 0, partial = 0;
+  for (most = 0; most < in_all; most += 3) {
+    asked = 0;
+    const TuneResult result = tune(base, options);
+    // Nothing is left where it falls into the last round, and what was to come is slower.
+    if (!result.interrupted) CHECK(result.fastest_s == whole.fastest_s);
+    // Once it is to stop, each of the others of a round asks once more, and none of them starts.
+    CHECK(asked - most <= 20);
+    CHECK(result.replayed >= before);
+    CHECK(result.replayed - before <= 3);
+    partial += result.replayed % 16 != 0 ? 1 : 0;
+    before = result.replayed;
+    std::size_t counted = result.same_as_zero1 + result.over_memory + result.pruned;
+    for (const TuneCount& count : result.refused) counted += count.layouts;
+    for (const TuneCount& count : result.beyond_stack) counted += count.layouts;
+    CHECK(counted + result.replayed == result.considered);
+    CHECK((result.own.has_value() || !result.own_problem.empty()));
+  }
+  CHECK(partial > 0);
+}
+
 TEST_CASE("a search: what the software cannot run is left out, and counted by what it lacks") {
   const Scenario base = scenario_of(small_jobs()[1]);  // Megatron-LM of 2021
   TuneOptions options;

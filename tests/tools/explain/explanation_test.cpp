@@ -373,8 +373,35 @@ TEST_CASE("lockstep explain: every number of a trace's replay, on the first leve
   CHECK(explained("trace_nodes")["inputs"][0]["path"] == "ranks");
   const Ran nothing = lockstep_with({"explain", folder.path(), "step_s"});
   CHECK(nothing.exit == Exit::bad_input);
-  CHECK(lockstep_with({"explain", "gpt3-175b-selective", "mfu", "--nodes", "4"}).err ==
+  const std::string none = folder.write("none.goal", "no trace");
+  CHECK(lockstep_with({"explain", none, "step_s", "--nodes", "4"}).err ==
         "lockstep explain: --nodes is for a trace, beside --node or --cluster\n");
+}
+
+TEST_CASE(
+    "lockstep explain: options of a trace beside a scenario say what it takes in their place") {
+  const auto said = [](const std::string& document, const std::string& option,
+                       const std::string& value) {
+    const Ran ran = lockstep_with({"explain", document, "mfu", option, value});
+    CHECK(ran.exit == Exit::bad_input);
+    return ran.err;
+  };
+  const std::string of_trace = "; --node, --cluster and the like are of a trace\n";
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/llama3-405b-16k.json";
+  for (const std::string& document : {file, std::string("llama3-405b-16k")}) {
+    CHECK(said(document, "--node", "dgx_h100") ==
+          "lockstep explain: found --node beside a scenario; allowed: --set "
+          "cluster.node=dgx_h100" +
+              of_trace);
+  }
+  CHECK(said("gpt3-175b-selective", "--nodes", "4") ==
+        "lockstep explain: found --nodes beside a scenario; allowed: --set cluster.nodes=4" +
+            of_trace);
+  CHECK(said(LOCKSTEP_SOURCE_DIR "/scenarios/plans/serve-70b.json", "--cluster", file) ==
+        "lockstep explain: found --cluster beside a scenario; allowed: --set PATH=VALUE, --stack" +
+            of_trace);
+  // What is neither is told as the replay tells it.
+  CHECK(said("no-such-file", "--node", "dgx_h100").find("beside a scenario") == std::string::npos);
 }
 
 TEST_CASE("formulas of commands: every one says what its number is") {

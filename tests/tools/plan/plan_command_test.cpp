@@ -1,4 +1,5 @@
 // `lockstep plan`: what it prints and writes, its mistakes, its schema and its examples.
+#include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "sim/search/plan_model.hpp"
 #include "sim/search/plan_spec.hpp"
 #include "sim/search/read_plan.hpp"
+#include "sim/search/serving_plan.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/same_schema.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -76,6 +78,22 @@ Json plan_schema() {
 }
 
 }  // namespace
+
+TEST_CASE("plans: a number that --set gives a candidate without a unit is told, by its place") {
+  const auto told = [](const std::vector<std::string>& assumptions, const std::string& note) {
+    return std::ranges::find(assumptions, note + " (no unit given)") != assumptions.end();
+  };
+  const std::vector<std::string> sets{"candidates.0.scenario.run.recovery.restarts=150",
+                                      "scenario.run.spares.repair=7200"};
+  const PlanSpec plan = read_plan("plan.json", small_plan_with("", {}), test::presets(), sets);
+  CHECK(told(plan.assumptions, "candidates.0.scenario.run.recovery.restarts: 150 s"));
+  CHECK(told(plan.assumptions, "scenario.run.spares.repair: 2 h"));
+  const std::string serving = LOCKSTEP_SOURCE_DIR "/scenarios/plans/serve-70b.json";
+  const std::vector<std::string> slow{"scenario.serving.objectives.ttft_p99=2"};
+  const ServingPlanSpec served = read_serving_plan(
+      JsonCursor::parse(serving, read_text_file(serving), JsonStyle::plain, slow), test::presets());
+  CHECK(told(served.assumptions, "scenario.serving.objectives.ttft_p99: 2 s"));
+}
 
 TEST_CASE("lockstep plan: its point is what lockstep run says about the same job") {
   Json scenario = Json::parse(R"({

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/row_document.hpp"
@@ -170,7 +172,42 @@ Exit print_explanation(const FieldExplanation& explanation, const ParsedOptions&
   return Exit::ok;
 }
 
-constexpr std::array<std::string_view, 4> kOfTrace{"nodes", "fabric", "step", "recorded-on"};
+/// Options of a trace's replay; of a scenario the path that says the same, where there is one.
+struct TraceOption {
+  std::string_view name, path;
+};
+constexpr std::array kOfTrace{TraceOption{"node", "cluster.node"},
+                              TraceOption{"cluster", ""},
+                              TraceOption{"nodes", "cluster.nodes"},
+                              TraceOption{"fabric", "cluster.fabric"},
+                              TraceOption{"step", ""},
+                              TraceOption{"recorded-on", ""}};
+
+[[noreturn]] void refuse_beside_scenario(const TraceOption& option, const ParsedOptions& options) {
+  throw UsageError(fmt::format(
+      "lockstep explain: found --{} beside a scenario; allowed: {}; --node, --cluster and the like "
+      "are of a trace",
+      option.name,
+      option.path.empty() ? std::string("--set PATH=VALUE, --stack")
+                          : fmt::format("--set {}={}", option.path, options.get(option.name))));
+}
+
+/// Whether what was meant to be a trace is a scenario, a plan or the like: by its name, or by its
+/// keys.
+bool is_document(const std::string& written, const PresetStore& presets) {
+  constexpr std::uintmax_t kMostDocument = std::uintmax_t{1} << 24;
+  try {
+    if (!row_place(written).row.empty() || scenario_path(written, presets) != written) return true;
+    if (std::filesystem::file_size(written) > kMostDocument) return false;
+    const JsonCursor root = JsonCursor::parse(written, read_text_file(written));
+    if (!root.is_object()) return false;
+    const std::vector<std::string> keys = root.keys();
+    return std::ranges::find(keys, "model") != keys.end() || command_of(root) != "run" ||
+           scenario_kind(root) != ScenarioKind::step;
+  } catch (const std::exception&) {
+    return false;  // what the replay says of it stands
+  }
+}
 
 /// A number of the trace's replay.
 Exit explain_trace(const ParsedOptions& options, const PresetStore& presets,
@@ -182,7 +219,18 @@ Exit explain_trace(const ParsedOptions& options, const PresetStore& presets,
   }
   ParsedOptions asked = options;
   asked.positionals.resize(1);
-  const ExplainedAnswer answer = replay_to_explain(asked, presets, console);
+  const ExplainedAnswer answer = [&] {
+    try {
+      return replay_to_explain(asked, presets, console);
+    } catch (const InputError&) {
+      const auto given = [&](const TraceOption& option) { return options.has(option.name); };
+      const auto* const option = std::ranges::find_if(kOfTrace, given);
+      if (option != kOfTrace.end() && is_document(options.positionals[0], presets)) {
+        refuse_beside_scenario(*option, options);
+      }
+      throw;
+    }
+  }();
   return print_explanation(
       explain_field(options.positionals[0], answer, options.positionals[1], presets), options,
       format, console);
@@ -233,10 +281,11 @@ Exit run_explain(const ParsedOptions& options, Console& console) {
     if (options.has("point")) throw UsageError("lockstep explain: --point is for a sweep");
     return explain_trace(options, presets, format, console);
   }
-  for (const std::string_view option : kOfTrace) {
-    if (!options.has(option)) continue;
-    throw UsageError(
-        fmt::format("lockstep explain: --{} is for a trace, beside --node or --cluster", option));
+  for (const TraceOption& option : kOfTrace) {
+    if (!options.has(option.name)) continue;
+    if (is_document(options.positionals[0], presets)) refuse_beside_scenario(option, options);
+    throw UsageError(fmt::format(
+        "lockstep explain: --{} is for a trace, beside --node or --cluster", option.name));
   }
   const std::string path = scenario_path(options.positionals[0], presets);
   const RowPlace place = row_place(path);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cctype>
 #include <chrono>
 #include <cstdint>
@@ -34,6 +35,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t kThreads = 8;
 constexpr std::uint32_t kMostHead = 8192;  // bytes
 constexpr auto kReadTime = 2s, kWriteTime = 30s, kLinger = 1s;
+constexpr auto kPause = 50ms;  // before what could not be had is asked for again
 
 std::string text_of(boost::beast::string_view view) { return {view.data(), view.size()}; }
 
@@ -79,6 +81,17 @@ Reply reply_of(DoorReply from) {
   return reply;
 }
 
+/// An exception that left a thread of the pool would end the program: here it ends a connection,
+/// which nobody holds any more, and whoever asked may ask again.
+template <class Do>
+void on_connection(const Do& act) {
+  try {
+    act();
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 /// One connection: a request, of which the head alone is read, and its reply.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
@@ -90,9 +103,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   void start() {
     stream_.expires_after(kReadTime);
-    http::async_read_header(
-        stream_, received_, head_,
-        [self = shared_from_this()](error_code error, std::size_t) { self->answer(error); });
+    http::async_read_header(stream_, received_, head_,
+                            [self = shared_from_this()](error_code error, std::size_t) {
+                              on_connection([&] { self->answer(error); });
+                            });
   }
 
  private:
@@ -108,7 +122,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     }
     stream_.expires_after(kWriteTime);
     http::async_write(stream_, reply_, [self = shared_from_this()](error_code failed, std::size_t) {
-      self->end(failed);
+      on_connection([&] { self->end(failed); });
     });
   }
 
@@ -121,7 +135,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void discard() {
     stream_.async_read_some(asio::buffer(discarded_),
                             [self = shared_from_this()](error_code error, std::size_t) {
-                              if (!error) self->discard();
+                              if (!error) on_connection([&] { self->discard(); });
                             });
   }
 
@@ -133,24 +147,40 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::array<char, 4096> discarded_{};
 };
 
-/// Takes one connection after the other.
-void take_next(tcp::acceptor& acceptor, asio::thread_pool& threads, const Door& door) {
-  acceptor.async_accept(asio::make_strand(threads), [&](error_code error, tcp::socket socket) {
-    if (error == asio::error::operation_aborted) return;
-    if (!error) {
-      error_code ignored;
-      ignored = socket.set_option(tcp::no_delay(true), ignored);
-      std::make_shared<Exchange>(std::move(socket), door)->start();
-    }
-    take_next(acceptor, threads, door);
-  });
-}
-
 }  // namespace
 
 struct ExploreServer::Sockets {
   asio::thread_pool threads{kThreads};
   tcp::acceptor acceptor{threads};
+  std::atomic<bool> ends = false;
+
+  /// Takes one connection after the other. Memory or a descriptor that is lacking for one may be
+  /// there a moment later.
+  void take_next(const Door& door) {
+    while (!ends) {
+      try {
+        acceptor.async_accept(asio::make_strand(threads),
+                              [this, &door](error_code error, tcp::socket socket) {
+                                if (error == asio::error::operation_aborted) return;
+                                if (error) std::this_thread::sleep_for(kPause);
+                                if (!error) begin(std::move(socket), door);
+                                take_next(door);
+                              });
+        return;
+      } catch (const std::exception&) {
+        std::this_thread::sleep_for(kPause);
+      }
+    }
+  }
+
+ private:
+  static void begin(tcp::socket socket, const Door& door) {
+    on_connection([&] {
+      error_code ignored;
+      ignored = socket.set_option(tcp::no_delay(true), ignored);
+      std::make_shared<Exchange>(std::move(socket), door)->start();
+    });
+  }
 };
 
 ExploreServer::ExploreServer(int port) : sockets_(std::make_unique<Sockets>()) {
@@ -173,8 +203,9 @@ ExploreServer::ExploreServer(int port) : sockets_(std::make_unique<Sockets>()) {
 ExploreServer::~ExploreServer() = default;
 
 void ExploreServer::run(const Door& door, const std::function<bool()>& stopped) {
-  take_next(sockets_->acceptor, sockets_->threads, door);
+  sockets_->take_next(door);
   while (!stopped()) std::this_thread::sleep_for(100ms);
+  sockets_->ends = true;
   sockets_->threads.stop();
   sockets_->threads.join();
 }
