@@ -36,7 +36,7 @@ struct CollectiveCandidate {
   SecondsPerByte per_byte;         ///< of payload
   double nvlink_coefficient = 0;   ///< as in CollectiveCost
   double network_coefficient = 0;  ///< as in CollectiveCost
-  MessagePace pace;                ///< of rings in Simple across nodes; else nothing
+  MessagePace pace{};              ///< of rings in Simple across nodes; else nothing
 
   /// The line, or what the messages take, whichever is longer (blended where they are near).
   [[nodiscard]] Seconds time(Bytes payload) const;

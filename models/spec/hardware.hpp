@@ -132,7 +132,7 @@ struct TransportSpec {
   double simple_ring_hops = 3.05;
   /// What each message of a ring in Simple holds its connection up for, whatever its size: the next
   /// one waits. 0 where messages follow each other at once.
-  Seconds ring_message_time;
+  Seconds ring_message_time{};
   /// Connections that a rank opens to another on a different node for send and receive, at most:
   /// NCCL_NCHANNELS_PER_NET_PEER.
   int channels_per_peer = 2;
