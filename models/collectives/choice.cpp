@@ -39,8 +39,9 @@ void judge(const CollectiveAlgorithm& algorithm, const CollectiveContext& contex
   std::vector<CollectiveCandidate> candidates;
   algorithm.law(context, candidates);
   for (const CollectiveCandidate& candidate : candidates) {
-    JudgedCandidate judged{candidate.algorithm,     candidate.protocol, candidate.latency,
-                           candidate.time(payload), why_not.empty(),    why_not};
+    JudgedCandidate judged{
+        candidate.algorithm,     candidate.protocol, candidate.latency_at(payload),
+        candidate.time(payload), why_not.empty(),    why_not};
     if (judged.eligible && !options.protocols.allows(candidate.protocol)) {
       judged.eligible = false;
       judged.why_not = "protocol excluded by the user";

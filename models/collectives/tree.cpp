@@ -8,9 +8,13 @@ namespace lockstep {
 
 namespace {
 
-/// Of the group's plateau, for the double tree in Simple: a chain inside the node, no reduction in
-/// the switch. Source: fitted with the constants of laws.hpp.
+/// Of the group's plateau over InfiniBand, for the double tree in Simple: a chain inside the node,
+/// no reduction in the switch. Source: fitted with the constants of laws.hpp.
 constexpr double kSimpleShare = 0.6;
+/// It is a share of the line rate, and what a transport loses of that (GPUDirect that reads through
+/// a CPU) a tree does not lose once more. Source: InfiniBand's efficiency; trees reach 31 of 50
+/// GB/s over 256 nodes of ALCF Polaris and 65 of 100 over 64 to 512 of CSCS Alps, rings 36 and 92.
+constexpr double kEfficiencyOfShare = 0.965;
 
 /// From member to member of the chain inside a node, in Simple, either way. Source: NCCL
 /// src/graph/tuning.cc, NVLink latency of Tree.
@@ -63,7 +67,8 @@ void tree_law(const CollectiveContext& context, std::vector<CollectiveCandidate>
   add("ll", small, kReduceLlShare);
   add("ll128", small + doublings * context.transport.ll128_latency, kReduceLl128Share);
   const Seconds longer_chain = 2.0 * std::max(0, context.most - kFittedMembers) * kSimplePerMember;
-  add("simple", small + longer_chain + doublings * context.transport.simple_latency, kSimpleShare);
+  add("simple", small + longer_chain + doublings * context.transport.simple_latency,
+      std::min(1.0, kSimpleShare * (kEfficiencyOfShare / context.transport.efficiency)));
   // Large payloads: with several GPUs in a node this is NVLSTree, on four that NVLink joins without
   // a switch it is the tree.
   const MeasuredPlateaus measured = measured_plateaus(context);

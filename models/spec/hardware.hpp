@@ -127,6 +127,12 @@ struct TransportSpec {
   /// What messages in LL128, and in Simple, take longer than in LL, per doubling of the node count:
   /// rendezvous, proxy, flush.
   Seconds ll128_latency, simple_latency;
+  /// A hop of an all-gather's or reduce-scatter's ring in Simple, in ring_hop_latency. Source of
+  /// what stands here: fitted to 210 rows of public nccl-tests logs over 2 to 256 nodes.
+  double simple_ring_hops = 3.05;
+  /// What each message of a ring in Simple holds its connection up for, whatever its size: the next
+  /// one waits. 0 where messages follow each other at once.
+  Seconds ring_message_time{};
   /// Connections that a rank opens to another on a different node for send and receive, at most:
   /// NCCL_NCHANNELS_PER_NET_PEER.
   int channels_per_peer = 2;

@@ -116,6 +116,7 @@ std::vector<FittedConstant> constants_between(const TransportSpec& from) {
   share("send_receive_efficiency", &TransportSpec::send_receive_efficiency);
   latency("ll128_latency", &TransportSpec::ll128_latency);
   latency("simple_latency", &TransportSpec::simple_latency);
+  latency("ring_message_time", &TransportSpec::ring_message_time);
   return out;
 }
 

@@ -67,6 +67,12 @@ void declare_transport(const DeclaredMembers& member, TransportSpec& out) {
   member.required("ll128_latency", out.ll128_latency, kLatency,
                   "What messages in LL128 take longer than in LL, per doubling of the node count");
   member.required("simple_latency", out.simple_latency, kLatency, "The same of Simple");
+  member.optional("simple_ring_hops", out.simple_ring_hops, kRatio,
+                  "A hop of an all-gather's or reduce-scatter's ring in Simple, in "
+                  "ring_hop_latency");
+  member.optional("ring_message_time", out.ring_message_time, kLatency,
+                  "What each message of a ring in Simple holds its connection up for, whatever its "
+                  "size (0: the next one follows at once)");
   member.optional("channels_per_peer", out.channels_per_peer, 1, 64,
                   "Connections that a rank opens to another on a different node for send and "
                   "receive, at most: NCCL_NCHANNELS_PER_NET_PEER");

@@ -35,6 +35,29 @@ TEST_CASE("smooth_minimum: a single candidate is itself, at any payload") {
   }
 }
 
+TEST_CASE(
+    "candidate: messages that wait for each other are the least time, two slices from a size on") {
+  // Ten steps of 20 us; from 1 MiB on two messages each, from 0.5 MiB so many as are in proportion.
+  CollectiveCandidate ring = line(20, 100);
+  ring.pace = {.steps = 10, .each = microseconds(20), .split = Bytes{0x1p19}};
+  CHECK(ring.pace.time(Bytes{1}).base_units() == test::near(200e-6));
+  CHECK(ring.pace.time(Bytes{0x1p19}).base_units() == test::near(200e-6));
+  CHECK(ring.pace.time(Bytes{0.75 * 0x1p20}).base_units() == test::near(300e-6));
+  CHECK(ring.pace.time(Bytes{0x1p20}).base_units() == test::near(400e-6));
+  CHECK(ring.pace.time(Bytes{1e9}).base_units() == test::near(400e-6));
+  // Far from each other the longer of both counts: 200 us of messages, 20 us + 100 ms of bytes.
+  CHECK(ring.time(Bytes{8}).base_units() == test::near(200e-6).epsilon(1e-6));
+  CHECK(ring.time(Bytes{1e10}).base_units() == test::near(20e-6 + 0.1).epsilon(1e-6));
+  // As long as each other, they take 2^(1/6) times as long.
+  const Bytes alike{(400e-6 - 20e-6) * 100e9};
+  CHECK(ring.time(alike).base_units() == test::near(std::pow(2, 1.0 / 6) * 400e-6));
+  // What waits is latency: the bytes go at the links' rate, and both add up.
+  const std::array one{ring};
+  const CollectiveCost cost = smooth_minimum(one, alike, kNic, kSharpness);
+  CHECK(cost.payload_rate.base_units() == test::near(100e9));
+  CHECK(time_us(cost, alike) == test::near(ring.time(alike).base_units() * 1e6));
+}
+
 TEST_CASE("smooth_minimum: latency and rate add up to the power mean of the candidates") {
   const std::array three{line(5, 1), line(12, 40), line(90, 300)};
   for (double bytes = 8; bytes < 1e11; bytes *= 3) {

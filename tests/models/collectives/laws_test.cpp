@@ -116,6 +116,58 @@ TEST_CASE("ring law: an all-gather goes around once, and k nodes are k - 1 hops 
   }
 }
 
+TEST_CASE("ring law: in Simple a message for every member waits, twice around for an all-reduce") {
+  const GpuSpec gpu = ring_gpu();
+  TransportSpec transport = slow_hops();
+  transport.ring_message_time = microseconds(20);
+  const CollectiveOptions options;
+  const auto pace = [&](CollectiveOp op, std::string_view protocol) {
+    const CollectiveCall call{.op = op, .payload = {}, .ranks = 32, .ranks_per_node = 4};
+    const CollectiveContext context =
+        unpack(call, gpu, transport, gigabytes_per_second(10), options);
+    std::vector<CollectiveCandidate> lines;
+    ring_law(context, lines);
+    const auto found = std::ranges::find(lines, protocol, &CollectiveCandidate::protocol);
+    REQUIRE(found != lines.end());
+    return found->pace;
+  };
+  // Slices of 32 KiB: four channels send 31 steps of a 32nd of the buffer.
+  for (const CollectiveOp op : {CollectiveOp::all_gather, CollectiveOp::reduce_scatter}) {
+    CHECK(pace(op, "simple").time(Bytes{8}).base_units() == test::near(31 * 20e-6));
+    CHECK(pace(op, "simple").time(Bytes{32 * 4 * 32768.0}).base_units() == test::near(31 * 20e-6));
+    CHECK(pace(op, "simple").time(Bytes{2 * 32 * 4 * 32768.0}).base_units() ==
+          test::near(62 * 20e-6));
+  }
+  CHECK(pace(CollectiveOp::all_reduce, "simple").time(Bytes{8}).base_units() ==
+        test::near(62 * 20e-6));
+  CHECK(pace(CollectiveOp::broadcast, "simple").time(Bytes{8}) == Seconds{});
+  CHECK(pace(CollectiveOp::all_gather, "ll").time(Bytes{8}) == Seconds{});
+  transport.ring_message_time = {};
+  CHECK(pace(CollectiveOp::all_gather, "simple").time(Bytes{8}) == Seconds{});
+}
+
+TEST_CASE("tree law: what a transport loses of the line rate is not lost once more") {
+  // 0.6 of what InfiniBand carries of the line rate, 0.965; never more than rings reach.
+  const auto rate = [](double efficiency) {
+    const GpuSpec gpu = ring_gpu();
+    TransportSpec transport = slow_hops();
+    transport.efficiency = efficiency;
+    const CollectiveOptions options;
+    const CollectiveCall call{
+        .op = CollectiveOp::all_reduce, .payload = {}, .ranks = 16, .ranks_per_node = 1};
+    const CollectiveContext context =
+        unpack(call, gpu, transport, gigabytes_per_second(10), options);
+    std::vector<CollectiveCandidate> lines;
+    tree_law(context, lines);
+    const auto found = std::ranges::find(lines, "simple", &CollectiveCandidate::protocol);
+    REQUIRE(found != lines.end());
+    return 2.0 * 15 / 16 / found->per_byte.base_units() / 1e9;
+  };
+  CHECK(rate(0.965) == test::near(5.79));
+  CHECK(rate(0.735) == test::near(5.79));
+  CHECK(rate(0.5) == test::near(5));
+}
+
 TEST_CASE("tree law: twice the nodes are a hop up and a hop down more") {
   const auto more = [](std::string_view protocol) {
     return latency(tree_law, CollectiveOp::all_reduce, 16, 8, protocol) -
