@@ -68,7 +68,9 @@ struct SumLaw {
 
 /// What the host of such cards takes, and what shows of it.
 struct HostLaw {
-  int poll = 1;           ///< passes from one look for new requests to the next, while any runs
+  /// Passes from one look for new requests to the next, while any runs; after one with prompts it
+  /// looks at once (SGLang's SchedulerRecvSkipper).
+  int poll = 1;
   Seconds request;        ///< before a request waits: HTTP, tokeniser
   Seconds step;           ///< GPU idle between passes
   Seconds sequence;       ///< the same, more for every sequence that runs

@@ -57,7 +57,8 @@ struct ServingEngine {
   int pass_tokens = 8192;     ///< of prompts and of running sequences together, on a rank
   int most_sequences = 1024;  ///< that a replica runs at once
   int block = 16;             ///< tokens of a block of the cache
-  double reserved = 0;        ///< share of a request's answer that must fit when it is let in
+  int balance_wait = 0;  ///< passes that prompts wait at most until each attention rank has one
+  double reserved = 0;   ///< share of a request's answer that must fit when it is let in
   double memory_fraction = 0.9;
   Bytes workspace = gibibytes(4);
   CacheLoad cache_load = CacheLoad::blocking;

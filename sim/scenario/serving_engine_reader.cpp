@@ -142,6 +142,9 @@ void declare_serving_engine(const DeclaredMembers& member, ServingEngine& out) {
   member.required("pass_tokens", out.pass_tokens, 1, kMost, "That a pass takes, on a rank");
   member.required("most_sequences", out.most_sequences, 1, kMost, "That a replica runs at once");
   member.required("block", out.block, 1, 1 << 16, "Tokens of a block of the cache");
+  member.optional("balance_wait", out.balance_wait, 0, 1 << 16,
+                  "Passes that prompts wait at most, while all ranks of data-parallel attention "
+                  "decode, until each has one; default: 0");
   member.required("reserved", out.reserved, Dimension::share, Interval{0, 1},
                   "Share of an answer that must fit when its request is let in");
   member.required("memory_fraction", out.memory_fraction, Dimension::share, kReached,

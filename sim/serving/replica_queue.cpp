@@ -16,6 +16,9 @@ ReplicaQueue::ReplicaQueue(const ReplicaRules& rules, PassClock& clock,
       prefixes_(rules.prefixes, rules.block),
       capacity_(static_cast<std::int64_t>(std::min(rules.cache_tokens / rules.block, 1e15))) {
   assert(rules.block >= 1 && rules.pass_tokens >= 1 && rules.most_sequences >= 1);
+  if (rules.balance_wait > 0 && rules.attention_ranks > 1) {
+    ranks_.resize(static_cast<std::size_t>(rules.attention_ranks));
+  }
   if (rules.tiers == nullptr) return;
   tiers_.emplace(*rules.tiers, rules.replica, rules.block, *rules.remote);
 }
@@ -202,6 +205,7 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   const bool alone = running_ == 0 && partial_.empty() && loading_.empty();
   if (!alone && std::max(used_, promised_) + taken > capacity_) return false;
   waiting_.pop_front();
+  --seen_;
   RunTime there = take_held(held, now);
   if (swapped) there = std::max(there, swap_in(id, shared, now));
   s.held = held.node;
@@ -230,6 +234,7 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
 void ReplicaQueue::join(std::uint32_t request, std::int32_t context, RunTime now) {
   RequestState& s = states_[request];
   s.running = true;
+  if (s.rank >= 0) --ranks_[static_cast<std::size_t>(s.rank)].prompts;
   ++s.visit;
   s.joined = step_;
   s.context = context;
@@ -274,6 +279,8 @@ void ReplicaQueue::preempt_last(RunTime now) {
   ++requests_[id].preempted;
   ++preempted_;
   waiting_.push_front(id);
+  ++seen_;
+  if (s.rank >= 0) ++ranks_[static_cast<std::size_t>(s.rank)].prompts;
   if (tiers_) swap_out(id, length, shared, now);
 }
 
@@ -309,6 +316,48 @@ bool ReplicaQueue::make_room(RunTime now) {
   return preempted_ == before;
 }
 
+/// Requests that came are taken in every so many passes, and after each with prompts. All that an
+/// idle engine has come to is seen at once.
+void ReplicaQueue::look() {
+  const bool idle = running_ == 0 && partial_.empty();
+  if (++unseen_ < rules_.poll && !idle) return;
+  unseen_ = 0;
+  for (std::size_t w = seen_; w < waiting_.size() && !ranks_.empty(); ++w) assign(waiting_[w]);
+  seen_ = waiting_.size();
+}
+
+/// To the attention rank that has the fewest requests.
+void ReplicaQueue::assign(std::uint32_t request) {
+  const auto least = std::ranges::min_element(ranks_, {}, &RankLoad::requests);
+  ++least->requests;
+  ++least->prompts;
+  states_[request].rank = static_cast<std::int16_t>(least - ranks_.begin());
+}
+
+void ReplicaQueue::leave_rank(std::uint32_t request, bool with_prompt) {
+  RequestState& s = states_[request];
+  if (s.rank < 0) return;
+  RankLoad& rank = ranks_[static_cast<std::size_t>(s.rank)];
+  --rank.requests;
+  if (with_prompt) --rank.prompts;
+  s.rank = -1;
+}
+
+/// Whether prompts may be worked on: each rank has one, or has nothing to decode meanwhile, or they
+/// have waited for long.
+bool ReplicaQueue::balanced() {
+  if (ranks_.empty()) return true;
+  if (!waiting_.empty() && states_[waiting_.front()].cached) return true;  // no prompt to work on
+  const auto has_prompt = [](const RankLoad& rank) { return rank.prompts > 0; };
+  const auto decodes = [](const RankLoad& rank) { return rank.requests > rank.prompts; };
+  if (std::ranges::all_of(ranks_, has_prompt) || !std::ranges::all_of(ranks_, decodes) ||
+      ++unbalanced_ >= rules_.balance_wait) {
+    unbalanced_ = 0;
+    return true;
+  }
+  return false;
+}
+
 RunTime ReplicaQueue::start(RunTime now) {
   assert(!busy_);
   awaited_ = stall_ = first_stall_ = 0;
@@ -316,10 +365,10 @@ RunTime ReplicaQueue::start(RunTime now) {
   if (!loading_.empty()) take_loaded(now);
   const bool mixed = rules_.order == PassOrder::mixed;
   std::int64_t budget = rules_.pass_tokens - (mixed ? running_ : 0);
+  look();
+  if (!balanced()) budget = 0;
   for (Piece& piece : partial_) work_on(piece, budget);
-  const bool looks = ++unseen_ >= rules_.poll || (running_ == 0 && partial_.empty());
-  if (looks) unseen_ = 0;
-  while (roomy && looks && budget > 0 && !waiting_.empty() &&
+  while (roomy && budget > 0 && seen_ > 0 &&
          running_ + static_cast<std::int64_t>(partial_.size() + loading_.size()) <
              rules_.most_sequences) {
     if (!admit_one(budget, now)) break;
@@ -337,6 +386,7 @@ RunTime ReplicaQueue::start(RunTime now) {
     load.context = static_cast<double>(context_);
   }
   if (load.sequences == 0 && load.prompts == 0) return -1;
+  if (load.prompts > 0) unseen_ = rules_.poll;
   pass_ = clock_.pass(load);
   if (awaited_ > 0) wait_for_loads();
   account_ += pass_;
@@ -379,11 +429,15 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
   for (const std::uint32_t id : out) {
     states_[id].cached = false;
     states_[id].swapped = false;
+    states_[id].rank = -1;
   }
+  std::ranges::fill(ranks_, RankLoad{});
   order_.clear();
   partial_.clear();
   loading_.clear();
   waiting_.clear();
+  seen_ = 0;
+  unseen_ = unbalanced_ = 0;
   fresh_.clear();
   ends_ = {};
   forget();
@@ -414,6 +468,7 @@ void ReplicaQueue::end_decode(RunTime now, std::vector<std::uint32_t>& ended) {
     ends_.pop();
     if (!alive(end)) continue;
     release(end.request);
+    leave_rank(end.request, false);
     keep_whole(requests_[end.request]);
     requests_[end.request].last = now;
     ended.push_back(end.request);
@@ -443,6 +498,7 @@ void ReplicaQueue::end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
     used_ -= blocks(piece.target + 1.0) - s.shared;
     promised_ -= s.promised;
     give_back(id);
+    leave_rank(id, true);
     if (over) {
       keep_whole(r);
       r.last = now;

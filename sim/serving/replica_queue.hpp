@@ -36,6 +36,8 @@ struct ReplicaRules {
   double reserved = 0;         ///< share of an answer that must fit when its request is let in
   double cache_tokens = 1e9;   ///< that the cache holds
   int poll = 1;                ///< passes from one look for new requests to the next
+  int attention_ranks = 1;     ///< that share the running sequences evenly
+  int balance_wait = 0;        ///< passes that prompts wait at most until each rank has one
   double tokens_per_pass = 1;  ///< of a running sequence; above 1: drafts that are right
   bool decodes = true;         ///< else a request leaves with its first token
   /// What prompts share; null: their keys and values are not kept for others.
@@ -55,6 +57,7 @@ struct RequestState {
   std::int32_t promised = 0;   ///< blocks that it was let in with, without shared ones
   std::int32_t shared = 0;     ///< blocks of its prompt that are held for others too
   std::int32_t held = -1;      ///< the beginning that these are of
+  std::int16_t rank = -1;      ///< of attention; told apart only where prompts wait for each other
   bool running = false;
   bool swapped = false;       ///< host memory keeps its keys and values
   bool cached = false;        ///< its prompt came from another pool, with its first token
@@ -139,6 +142,10 @@ class ReplicaQueue {
   void wait_for_loads();
   void trim();
   [[nodiscard]] std::size_t remainder(const RequestState& s) const;
+  void look();
+  void assign(std::uint32_t request);
+  void leave_rank(std::uint32_t request, bool with_prompt);
+  [[nodiscard]] bool balanced();
   bool admit_one(std::int64_t& budget, RunTime now);
   void work_on(Piece& piece, std::int64_t& budget);
   bool make_room(RunTime now);
@@ -173,9 +180,16 @@ class ReplicaQueue {
   std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks, but for shared ones
   std::int64_t running_ = 0, step_ = 0, context_ = 0;
   std::int64_t passes_ = 0, preempted_ = 0;
-  double ahead_ = 0;   ///< tokens that drafts have brought, not yet counted
-  int unseen_ = 0;     ///< passes since the last look
-  RunTime moved_ = 0;  ///< end of the last decoding pass
+  double ahead_ = 0;      ///< tokens that drafts have brought, not yet counted
+  int unseen_ = 0;        ///< passes since the last look
+  int unbalanced_ = 0;    ///< passes since prompts came in
+  std::size_t seen_ = 0;  ///< of those that wait, the first ones: the engine knows of them
+  /// Of an attention rank: requests, and those of them whose prompt is not done.
+  struct RankLoad {
+    std::int64_t requests = 0, prompts = 0;
+  };
+  std::vector<RankLoad> ranks_;  ///< empty: prompts do not wait for each other
+  RunTime moved_ = 0;            ///< end of the last decoding pass
   // Of a pass: for what it waits, how long in all, and how long before its first layer.
   RunTime awaited_ = 0, stall_ = 0, first_stall_ = 0;
   bool busy_ = false, decoding_ = false;

@@ -15,6 +15,8 @@ ReplicaRules rules_of(const ServingReplica& replica) {
           .reserved = e.reserved,
           .cache_tokens = replica.cache_tokens(),
           .poll = replica.host().poll,
+          .attention_ranks = spec.attention_data,
+          .balance_wait = e.balance_wait,
           .tokens_per_pass = spec.speculation.tokens_per_pass()};
 }
 

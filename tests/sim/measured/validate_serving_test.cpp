@@ -37,6 +37,25 @@ TEST_CASE("validate --serving: the sample of measured engines is predicted as we
   CHECK(group_of(table, "ttft_ms, one pool").median_abs < 0.40);
 }
 
+TEST_CASE("validate --serving: engines are started as benchmarks start them") {
+  const auto ttft = [](const std::string& engine, int clients, const std::string& parallel) {
+    const std::string row = R"({"id": "a", "source": {"key": "s"},
+      "model": {"preset": "gpt_oss_120b"}, "precision": {"weights": "mxfp4"},
+      "gpu": {"kind": "B200-SXM-180GB", "count": 4}, "mode": "aggregated",
+      "load": {"kind": "closed_loop", "input_tokens": 1000, "output_tokens": 2000,)";
+    return table_of_rows(row + R"("concurrency": )" + std::to_string(clients) +
+                         R"(}, "measured": {"ttft_ms": 50}, "engine": {"name": ")" + engine +
+                         R"("}, "parallel": {)" + parallel + "}}")
+        .points.at(0)
+        .predicted;
+  };
+  // SGLang looks for requests every 10 passes of up to 15 clients, else every 30.
+  CHECK(ttft("sglang", 16, R"("tp": 4)") > 1.1 * ttft("sglang", 15, R"("tp": 4)"));
+  // TensorRT-LLM's attention ranks wait for each other's prompts.
+  const std::string ranks = R"("tp": 1, "attention_dp": 4, "moe_ep": 4)";
+  CHECK(ttft("tensorrt_llm", 16, ranks) > 1.5 * ttft("vllm", 16, ranks));
+}
+
 TEST_CASE("validate --serving: rows that nothing stands for are counted, with the reason") {
   const std::string row = R"({"id": "a", "source": {"key": "s"}, "model": {"preset": "llama3_70b"},
     "precision": {"gemm": "fp8"}, "gpu": {"kind": "H100-SXM-80GB", "count": 4},

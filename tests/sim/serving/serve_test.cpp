@@ -228,6 +228,38 @@ TEST_CASE("serve: a full cache lets the last one leave, and every token still co
   }
 }
 
+TEST_CASE("serve: an engine that looks for requests now and then works on all that it has seen") {
+  LawClock clock(0.01, 0, 1e-5);
+  ServePlan plan = plan_of(clock);
+  plan.serving.rules.order = PassOrder::prompts_first;
+  plan.serving.rules.pass_tokens = 1000;
+  plan.serving.rules.poll = 30;
+  std::vector<ServedRequest> requests(
+      9, ServedRequest{.arrival = to_run_time(Seconds{0.05}), .input = 1000, .output = 2});
+  requests[0] = {.input = 1, .output = 1000};
+  (void)serve(plan, requests);
+  // It looks after its first prompt, and 30 steps of 10 ms later; then one prompt follows another.
+  CHECK(to_seconds(requests[1].first).base_units() == test::near(0.31).epsilon(0.05));
+  CHECK(to_seconds(requests[8].first - requests[1].first).base_units() == test::near(7 * 0.01));
+}
+
+TEST_CASE("serve: attention ranks wait for prompts of all of them, but not for ever") {
+  LawClock clock(0.01, 0, 1e-6);
+  ServePlan plan = plan_of(clock);
+  plan.serving.rules.attention_ranks = 4;
+  const auto first_of_fifth = [&](int wait, double last_three) {
+    plan.serving.rules.balance_wait = wait;
+    std::vector<ServedRequest> requests(8, ServedRequest{.input = 1000, .output = 200});
+    requests[4].arrival = to_run_time(Seconds{0.055});
+    for (std::size_t r = 5; r < 8; ++r) requests[r].arrival = to_run_time(Seconds{last_three});
+    (void)serve(plan, requests);
+    return to_seconds(requests[4].first).base_units();
+  };
+  CHECK(first_of_fifth(0, 0.3) < 0.08);
+  CHECK(first_of_fifth(60, 0.3) == test::near(0.32).epsilon(0.05));
+  CHECK(first_of_fifth(60, 1.5) == test::near(0.62).epsilon(0.05));
+}
+
 TEST_CASE("serve: what does not fit in an empty cache is refused, the rest is served") {
   LawClock clock(0.001, 0, 0);
   ServePlan plan = plan_of(clock);
