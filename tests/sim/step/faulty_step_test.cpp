@@ -130,14 +130,14 @@ StepReport pipeline_step(int stages, int sequences, const std::string& faults) {
 // back, of which each GPU of eight sends its part of 4096 x 4096 values of 2 bytes. Every stage
 // waits for both, the last of four at second hand.
 TEST_CASE("a slow NIC under one micro batch: stages wait longer for its messages, nothing else") {
-  constexpr double kMessage = 4096.0 * 4096 * 2 / 8, kNic = 0.965 * 50e9;  // of InfiniBand
+  constexpr double kSent = 4096.0 * 4096 * 2 / 8, kNicRate = 0.965 * 50e9;  // of InfiniBand
   for (const int stages : {2, 4}) {
     CAPTURE(stages);
     const auto step = [&](const std::string& faults) { return pipeline_step(stages, 1, faults); };
     const StepReport whole = step("");
     const StepReport slow = step(R"({"nic": "node 0 nic 0", "rate": 0.02})");
     const StepReport slower = step(R"({"nic": "node 0 nic 0", "rate": 0.01})");
-    CHECK(slower.step_s - slow.step_s == near(2 * kMessage / kNic * (100 - 50)));
+    CHECK(slower.step_s - slow.step_s == near(2 * kSent / kNicRate * (100 - 50)));
     for (const StepReport& each : {slow, slower}) {
       CHECK(waits(each, Bucket::pipeline_exposed) - waits(whole, Bucket::pipeline_exposed) ==
             near(each.step_s - whole.step_s));
