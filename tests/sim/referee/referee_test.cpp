@@ -242,7 +242,7 @@ TEST_CASE("referee: links take unlike hashed jobs on credits in turn, each link 
           "leaf_oversubscription": 4})";
   using Job = std::array<std::string_view, 3>;
   constexpr Job kPairwise{"all_to_all", "pairwise", "8"}, kTwoLevel{"all_to_all", "two_level", "8"};
-  constexpr Job kRing{"all_reduce", "ring", "8"}, kTree{"all_reduce", "tree", "8"};
+  constexpr Job kSumRing{"all_reduce", "ring", "8"}, kSumTree{"all_reduce", "tree", "8"};
   const auto less = [](Job job, std::string_view size) {
     job[2] = size;
     return job;
@@ -255,8 +255,8 @@ TEST_CASE("referee: links take unlike hashed jobs on credits in turn, each link 
   double flows_off = 0, links_off = 0, seen = 0;
   for (const auto& [large, small] :
        {std::pair{kPairwise, less(kTwoLevel, "4")}, std::pair{kTwoLevel, less(kTwoLevel, "4")},
-        std::pair{kPairwise, less(kPairwise, "2")}, std::pair{kRing, less(kRing, "4")},
-        std::pair{kTree, less(kTree, "4")}}) {
+        std::pair{kPairwise, less(kPairwise, "2")}, std::pair{kSumRing, less(kSumRing, "4")},
+        std::pair{kSumTree, less(kSumTree, "4")}}) {
     for (const auto& [some, others] :
          {std::pair{"0, 2, 4, 6", "1, 3, 5, 7"}, std::pair{"0, 3, 4, 7", "1, 2, 5, 6"},
           std::pair{"0, 2, 4", "1, 3, 5, 6, 7"}, std::pair{"0, 2, 4, 5, 6", "1, 3, 7"}}) {
