@@ -203,11 +203,11 @@ CollectiveLoad::Slowest CollectiveLoad::slowest(double efficiency) {
   return out;
 }
 
-CollectiveLoad::Slowest CollectiveLoad::slowest_nic(std::span<const FabricMember> members,
-                                                    double bytes, BytesPerSecond port_rate,
-                                                    double efficiency) const {
+std::map<FabricLink, double> CollectiveLoad::slow_nics(std::span<const FabricMember> members,
+                                                       double bytes,
+                                                       BytesPerSecond port_rate) const {
   constexpr double kAsFast = 1 - 1e-9;
-  std::map<FabricLink, double> load;  // of the slow links
+  std::map<FabricLink, double> load;
   std::vector<RouteHop> hops;
   for (const FabricMember& member : members) {
     hops.clear();
@@ -219,8 +219,14 @@ CollectiveLoad::Slowest CollectiveLoad::slowest_nic(std::span<const FabricMember
       load[hop.link] += hop.share * bytes;
     }
   }
+  return load;
+}
+
+CollectiveLoad::Slowest CollectiveLoad::slowest_nic(std::span<const FabricMember> members,
+                                                    double bytes, BytesPerSecond port_rate,
+                                                    double efficiency) const {
   Slowest out;
-  for (const auto& [link, sent] : load) {
+  for (const auto& [link, sent] : slow_nics(members, bytes, port_rate)) {
     const SecondsPerByte per_byte =
         per_byte_at(sent, payload_bandwidth(fabric_.capacity(link), efficiency));
     if (per_byte > out.per_byte) out = {link, per_byte};

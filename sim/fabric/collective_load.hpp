@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -44,10 +45,14 @@ class CollectiveLoad {
   /// the line rate. What NICs at full rate take is part of the law of a collective
   /// (collective_cost()); what slower ones take is slowest_nic().
   [[nodiscard]] Slowest slowest(double efficiency);
-  /// Of the NIC links that carry anything and are slower than their part of a port of `port_rate`,
-  /// by a fault or by the cable of a drawing, the one that takes longest. As the law has it, each
-  /// of these members sends and gets `bytes` through its NIC for each byte of payload, on average
-  /// over the nodes; GPUs that share a NIC add up. `members`: of all groups that were added.
+  /// The NIC links that carry anything and are slower than their part of a port of `port_rate`, by
+  /// a fault or by the cable of a drawing, and what each carries for each byte of payload. As the
+  /// law has it, each of these members sends and gets `bytes` through its NIC, on average over the
+  /// nodes; GPUs that share a NIC add up. `members`: of all groups that were added.
+  [[nodiscard]] std::map<FabricLink, double> slow_nics(std::span<const FabricMember> members,
+                                                       double bytes,
+                                                       BytesPerSecond port_rate) const;
+  /// Of those the one that takes longest.
   [[nodiscard]] Slowest slowest_nic(std::span<const FabricMember> members, double bytes,
                                     BytesPerSecond port_rate, double efficiency) const;
 

@@ -132,7 +132,7 @@ class RunningStep::State {
     if (passes_done_) passes_done_(result_.items_run);
     result_.end = now_ - begin_;
     for (ActorTimes& t : result_.actors) {
-      t.bubble += result_.end - t.finished;
+      waited_for_all(t) += result_.end - t.finished;
       if (t.total() != result_.end)
         throw std::logic_error("an actor's times do not add up to the step");
     }
@@ -140,6 +140,12 @@ class RunningStep::State {
   }
 
  private:
+  /// Where an actor's wait for all others belongs. Of one stage there is no other that computes:
+  /// the others are replicas, which were slowed or whose ways through the fabric are slower.
+  [[nodiscard]] StepTime& waited_for_all(ActorTimes& t) const {
+    return stages_ == 1 ? t.straggler : t.bubble;
+  }
+
   /// A flow that would take longer ends after kLongestSpan, with bytes left.
   void check_clock(StepTime now) const {
     constexpr StepTime kEnd{static_cast<std::uint64_t>(kLongestSpan.base_units() * 1e12)};
@@ -626,7 +632,7 @@ class RunningStep::State {
       ActorTimes& t = result_.actors[i];
       StepTime bubble = now_ - a.since;
       if (delays_) bubble = std::min(bubble, last - delays_->came(i, a.since));
-      t.bubble += bubble;
+      waited_for_all(t) += bubble;
       t.message += now_ - a.since - bubble;
       t.data += plan_.synchronisation;
       t.overhead += plan_.overhead;

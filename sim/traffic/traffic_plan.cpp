@@ -199,8 +199,13 @@ void TrafficPlan::add_nccl(const TrafficEntry& entry, std::uint32_t group) {
   }
   CollectiveLoad load(network_.fabric());
   load.add(call.shape, call.members, queue_pair_of(entry, 0));
+  // What a slow NIC carries is the average of the law, as in steps and in `comm` as a collective.
+  const auto slow = load.slow_nics(call.members, call.cost.network_coefficient,
+                                   nic_ports(scenario_.cluster.node).bandwidth);
   for (const FabricLink link : load.used()) {
-    network_.add_link(link, scale * load.by_link()[link]);
+    const auto nic = slow.find(link);
+    const double bytes_over = nic == slow.end() ? load.by_link()[link] : nic->second;
+    network_.add_link(link, scale * bytes_over);
   }
   latency_ = to_step_time(call.cost.latency);
   Demand& demand = add_demand(group, -1, -1, bytes);

@@ -179,6 +179,32 @@ TEST_CASE("a collective takes as long as the same traffic, on any fabric") {
   }
 }
 
+TEST_CASE("a collective takes as long as the same traffic where a NIC is slow, too") {
+  // Trees send more over the NIC of one member than of another; the law, and a step, take the mean.
+  constexpr const char* kCluster = R"({"node": "dgx_h100", "nodes": 16, "fabric": {
+      "kind": "fat_tree", "levels": 2, "leaf_ports_down": 32, "routing": "spray",
+      "faults": [{"nic": "node 3 nic 2", "rate": 0.5}]}})";
+  const TemporaryFolder folder;
+  const auto number = [&folder](const char* name, const std::string& text) {
+    const Ran ran = lockstep_with({"comm", folder.write("c.json", text), "--format", "json"});
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == Exit::ok);
+    return Json::parse(ran.out).at(name).get<double>();
+  };
+  for (const char* const op : {"all_to_all", "all_gather", "all_reduce", "reduce_scatter"}) {
+    CAPTURE(op);
+    const double call = number(
+        "largest_time_s",
+        fmt::format(R"({{"cluster": {}, "collective": {{"op": "{}", "sizes": ["256 MiB"]}}}})",
+                    kCluster, op));
+    const double traffic =
+        number("end_s",
+               fmt::format(R"({{"cluster": {}, "traffic": [{{"kind": "{}", "size": "256 MiB"}}]}})",
+                           kCluster, op));
+    CHECK(traffic == near(call).epsilon(1e-6));
+  }
+}
+
 /// Llama 3 8B on 128 GPUs whose gradients are summed when all passes are done.
 std::string replicas_on(const std::string& routing, int oversubscription,
                         const std::string& sharding) {
