@@ -1,6 +1,10 @@
-// A schedule and an order of a queue that a program adds, and then names in scenarios; and what
-// those that break a rule are told. CONTRIBUTING.md begins with the first two functions.
+// A schedule, an order of a queue and a collective that a program adds, and that scenarios then
+// name or take; and what those that break a rule are told. CONTRIBUTING.md begins with the first
+// two functions, and then has the collective.
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -12,6 +16,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/collectives/choice.hpp"
+#include "models/collectives/collective_extension.hpp"
 #include "models/pipeline/schedule_extension.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
@@ -34,6 +40,44 @@ std::vector<WorkItem> eager_order(const ScheduleCall& call) {
     if (ahead + i < call.micro_batches) add(Pass::forward, ahead + i);
   }
   return order;
+}
+
+/// An all-reduce by halving, then doubling: on every rail log2 k nodes exchange 1/2, 1/4 ... of its
+/// part, and the same back. Source: Thakur, Rabenseifner and Gropp 2005, Int. J. High Perform.
+/// Comput. Appl. 19, 49-66, section 4.5.
+Availability halving_availability(const CollectiveContext& c) {
+  if (c.op != CollectiveOp::all_reduce || c.k == 1) return {Offer::other_call, {}};
+  const bool alike = c.g == c.most && std::has_single_bit(static_cast<unsigned>(c.k));
+  if (!alike) return {Offer::refused, "needs a power of two of nodes with as many members each"};
+  return {};
+}
+void halving_law(const CollectiveContext& c, std::vector<CollectiveCandidate>& out) {
+  const double g = c.g, k = c.k;
+  const double inside = 2 * (g - 1) / g, across = 2 * (k - 1) / k;
+  SecondsPerByte per_byte = per_byte_at(across, c.node);
+  if (c.g > 1) per_byte += per_byte_at(inside, c.gpu.nvlink_bandwidth);
+  out.push_back({.algorithm = {},
+                 .protocol = "simple",
+                 .latency = c.start + 2 * std::log2(k) * c.transport.hop_latency,
+                 .per_byte = per_byte,
+                 .nvlink_coefficient = inside,
+                 .network_coefficient = across / g});
+}
+CollectiveShape halving_shape(const ShapeCall& call) {
+  const std::vector<GroupNode> nodes = group_nodes(call.members);
+  const std::size_t k = nodes.size(), g = nodes.front().members.size();
+  CollectiveShape shape;
+  shape.nvlink_coefficient = 2.0 * static_cast<double>(g - 1) / static_cast<double>(g);
+  for (std::size_t distance = 1; distance < k; distance *= 2) {
+    const double bytes = 2.0 * static_cast<double>(distance) / static_cast<double>(k * g);
+    for (std::size_t node = 0; node < k; ++node) {
+      for (std::size_t rail = 0; rail < g; ++rail) {
+        shape.edges.push_back(
+            {nodes[node].members[rail], nodes[node ^ distance].members[rail], bytes});
+      }
+    }
+  }
+  return shape;
 }
 
 void add_extensions() {
@@ -146,12 +190,102 @@ void check_queue_orders() {
               {"order \"fifo\": found twice"});
 }
 
+constexpr const char* kReplicas = R"({"model": "llama3_8b",
+    "cluster": {"node": "dgx_h100", "nodes": 8, "fabric": "fat_tree_2_to_1"},
+    "parallelism": {"tensor": 8, "pipeline": 1, "data": 8, "sharding": "none"},
+    "batch": {"sequences": 8, "micro": 1, "tokens": 1024}})";
+
+/// How one MiB is moved over nodes of eight.
+CollectiveChoice chosen(int nodes = 8, CollectiveOp op = CollectiveOp::all_reduce) {
+  static const PresetStore presets;
+  const NodeSpec node = presets.node("dgx_h100");
+  return choose_collective({op, Bytes{1048576}, 8 * nodes, 8}, node.gpu,
+                           presets.transport("infiniband"), node.nic_bandwidth, {});
+}
+
+template <CollectiveOp op>
+Availability only_for(const CollectiveContext& c) {
+  return {c.op == op ? Offer::weighed : Offer::other_call, {}};
+}
+/// A collective with this mistake, and what a call of `op`, which it alone spoils, is told.
+template <CollectiveOp op>
+void check_broken(const char* name,
+                  void (*law)(const CollectiveContext& context,
+                              std::vector<CollectiveCandidate>& out),
+                  const std::string& told) {
+  add_collective({.name = name, .availability = only_for<op>, .law = law});
+  check_error([] { chosen(8, op); }, {"collective \"" + std::string(name) + "\" (an extension), ",
+                                      " of 64 members on 8 nodes: ", told});
+}
+
+void check_collectives() {
+  const double before = asked(kReplicas, "batch.micro=1").number("step_s").value();
+  const CollectiveChoice without = chosen();
+  add_collective({.name = "halving",
+                  .summary = "Halving, then doubling, over nodes.",
+                  .source = "Thakur, Rabenseifner and Gropp 2005, IJHPCA 19, section 4.5",
+                  .availability = halving_availability,
+                  .law = halving_law,
+                  .shape = halving_shape});
+  const CollectiveChoice with = chosen();
+  check("it is taken where it is the fastest", with.cost->algorithm == "halving");
+  check("and then takes less time", with.time < without.time);
+  check("and is refused elsewhere",
+        chosen(6).reason.find("halving: needs a power of two") != std::string::npos);
+  const CollectiveShape shape = collective_shape(
+      CollectiveOp::all_reduce, "halving",
+      std::vector<GroupMember>{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {3, 0}, {3, 1}}, 4);
+  double sent = 0;
+  for (const NetworkEdge& edge : shape.edges) sent += edge.bytes;
+  check("its members send 2 (k - 1) / k / g", std::abs(sent / 8 - 0.75) < 1e-12);
+  check("a step takes it", asked(kReplicas, "batch.micro=1").number("step_s").value() < before);
+
+  check_broken<CollectiveOp::reduce>(
+      "early",
+      [](const CollectiveContext& c, auto& out) {
+        halving_law(c, out);
+        out.back().per_byte = 0.1 * out.back().per_byte;
+      },
+      "in which links carry it");
+  check_broken<CollectiveOp::broadcast>(
+      "negative",
+      [](const CollectiveContext& c, auto& out) {
+        halving_law(c, out);
+        out.back().latency = Seconds{-1};
+      },
+      "found a latency of -1 s");
+  check_broken<CollectiveOp::all_gather>(
+      "nothing", [](const CollectiveContext&, auto&) {}, "found no candidate");
+  check_broken<CollectiveOp::reduce_scatter>(
+      "thrower",
+      [](const CollectiveContext&, auto&) { throw std::runtime_error("no rails of this kind"); },
+      "no rails of this kind");
+  add_collective({.name = "bent",
+                  .availability = only_for<CollectiveOp::send_receive>,
+                  .law = halving_law,
+                  .shape = [](const ShapeCall&) {
+                    CollectiveShape shape;
+                    shape.edges = {{0, 1, 1.0}};
+                    return shape;
+                  }});
+  check_error(
+      [] {
+        const std::vector<GroupMember> beside{{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+        collective_shape(CollectiveOp::send_receive, "bent", beside, 2);
+      },
+      {"collective \"bent\" (an extension), send_receive of 4 members", "from 0 to 1"});
+  check_error([] { add_collective({.name = "ring", .law = halving_law}); }, {"found twice"});
+  check_error([] { add_collective({.name = "lawless"}); }, {"\"lawless\"", "no law"});
+  check_error([] { add_collective({.name = "later"}, 2); }, {"made for interface 2"});
+}
+
 }  // namespace
 
 int main() {
   try {
     check_schedules();
     check_queue_orders();
+    check_collectives();
   } catch (const std::exception& error) {
     std::puts(error.what());
     return 2;
