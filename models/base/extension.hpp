@@ -1,7 +1,8 @@
 /// What code outside the tree adds to the library: rows of tables that scenarios name, such as
 /// pipeline schedules (models/pipeline/schedule_extension.hpp), orders of a queue
-/// (sim/scenario/queue_order_extension.hpp) and algorithms of collectives
-/// (models/collectives/collective_extension.hpp).
+/// (sim/scenario/queue_order_extension.hpp), algorithms of collectives
+/// (models/collectives/collective_extension.hpp) and processes beside training steps
+/// (sim/scenario/traffic_process_extension.hpp).
 ///
 /// A program adds its rows before it reads the first scenario, on one thread; nothing takes them
 /// away again. Tables are listed in the order in which rows were added, behind those built in.

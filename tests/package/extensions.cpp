@@ -1,6 +1,6 @@
-// A schedule, an order of a queue and a collective that a program adds, and that scenarios then
-// name or take; and what those that break a rule are told. CONTRIBUTING.md begins with the first
-// two functions, and then has the collective.
+// A schedule, an order of a queue, a collective and a process beside steps that a program adds, and
+// that scenarios then name or take; and what those that break a rule are told. CONTRIBUTING.md
+// begins with the first two functions, and then has the others.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,8 +10,10 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -21,6 +23,7 @@
 #include "models/pipeline/schedule_extension.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/traffic_process_extension.hpp"
 
 namespace {
 
@@ -264,9 +267,9 @@ void check_collectives() {
                   .availability = only_for<CollectiveOp::send_receive>,
                   .law = halving_law,
                   .shape = [](const ShapeCall&) {
-                    CollectiveShape shape;
-                    shape.edges = {{0, 1, 1.0}};
-                    return shape;
+                    CollectiveShape inside;
+                    inside.edges = {{0, 1, 1.0}};
+                    return inside;
                   }});
   check_error(
       [] {
@@ -279,12 +282,100 @@ void check_collectives() {
   check_error([] { add_collective({.name = "later"}, 2); }, {"made for interface 2"});
 }
 
+/// A tenant that backs off: after each round it waits ten times as long as that took, and the first
+/// half of its nodes sends in even rounds, the others in odd ones.
+std::optional<TrafficRound> polite_round(const RoundCall& call) {
+  TrafficRound round{.at = call.now + 10 * call.took, .sizes = {}};
+  for (std::size_t i = 0; i < call.senders; ++i) {
+    const bool sends = (i < call.senders / 2) == (call.round % 2 == 0);
+    round.sizes.push_back(sends ? call.size : Bytes{});
+  }
+  return round;
+}
+
+constexpr const char* kBeside = R"({
+    "cluster": {"node": "dgx_h100", "nodes": 8,
+                "fabric": {"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16,
+                           "leaf_oversubscription": 4, "routing": "adaptive"}},
+    "jobs": [{"name": "training", "nodes": {"count": 4, "stride": 2}, "model": "llama3_8b",
+              "parallelism": {"tensor": 8, "data": 4, "sharding": "zero3"},
+              "batch": {"sequences": 8, "micro": 1, "tokens": 2048}}],
+    "background": [{"name": "tenant", "from": [1, 3], "to": [5, 7], "size": "4 GB",
+                    "process": "periodic"}]})";
+
+/// A training's slowdown, and the bytes of what runs beside it.
+std::pair<double, double> beside(const std::string& process) {
+  const auto answer = asked(kBeside, "background.0.process=" + process).json();
+  return {answer.at("jobs").at(0).at("slowdown"), answer.at("jobs").at(1).at("bytes")};
+}
+void check_rounds(const char* name, std::optional<TrafficRound> (*next)(const RoundCall& call),
+                  const std::string& told) {
+  add_traffic_process({.name = name, .next = next});
+  check_error([&] { beside(name); },
+              {"asked.json#/background/0/process",
+               "process \"" + std::string(name) + "\" (an extension)", told});
+}
+
+void check_processes() {
+  check_error([] { beside("polite"); }, {"/background/0/process", "periodic"});
+  const auto [once, once_bytes] = beside("periodic");
+  add_traffic_process({.name = "polite", .summary = "Backs off.", .next = polite_round});
+  add_traffic_process({.name = "greedy", .next = [](const RoundCall& call) {
+                         return std::optional(TrafficRound{.at = call.now, .sizes = {}});
+                       }});
+  add_traffic_process(
+      {.name = "silent", .next = [](const RoundCall&) { return std::optional<TrafficRound>(); }});
+  const auto [polite, polite_bytes] = beside("polite");
+  const auto [greedy, greedy_bytes] = beside("greedy");
+  check("one that never sends slows nobody", beside("silent").first == 1);
+  check("one that backs off is in the way, less than one that does not",
+        1 < polite && polite < greedy);
+  check("and sends less", 0 < polite_bytes && polite_bytes < greedy_bytes);
+  check("who sends all the time is more in the way than who sends once", once < greedy);
+  check("and sends more", once_bytes < greedy_bytes);
+  check_error(
+      [] {
+        asked(kBeside,
+              "background.0={\"name\": \"tenant\", \"from\": [1], \"to\": [5], "
+              "\"size\": \"4 GB\", \"every\": \"1 s\", \"process\": \"polite\"}");
+      },
+      {"/background/0/every", "no such key beside \"process\""});
+  check_rounds(
+      "early",
+      [](const RoundCall& call) {
+        return std::optional(TrafficRound{.at = call.now - Seconds{1}, .sizes = {}});
+      },
+      "round 0: a round at -1 s");
+  check_rounds(
+      "short",
+      [](const RoundCall& call) {
+        return std::optional(TrafficRound{.at = call.now, .sizes = {Bytes{1}}});
+      },
+      "round 0: 1 sizes");
+  check_rounds(
+      "empty",
+      [](const RoundCall& call) {
+        return std::optional(TrafficRound{.at = call.now, .sizes = {Bytes{}, Bytes{}}});
+      },
+      "nobody sends");
+  check_rounds(
+      "thrower",
+      [](const RoundCall&) -> std::optional<TrafficRound> {
+        throw std::runtime_error("no rounds of this kind");
+      },
+      "no rounds of this kind");
+  check_error([] { add_traffic_process({.name = "periodic", .next = polite_round}); },
+              {"process \"periodic\": found twice"});
+  check_error([] { add_traffic_process({.name = "idle"}); }, {"\"idle\"", "no rounds"});
+}
+
 }  // namespace
 
 int main() {
   try {
     check_schedules();
     check_queue_orders();
+    check_processes();
     check_collectives();
   } catch (const std::exception& error) {
     std::puts(error.what());
