@@ -1,6 +1,8 @@
 /// What code outside the tree adds to the library: rows of tables that scenarios name, such as
-/// pipeline schedules (models/pipeline/schedule_extension.hpp) and orders of a queue
-/// (sim/scenario/queue_order_extension.hpp).
+/// pipeline schedules (models/pipeline/schedule_extension.hpp), orders of a queue
+/// (sim/scenario/queue_order_extension.hpp), algorithms of collectives
+/// (models/collectives/collective_extension.hpp) and processes beside training steps
+/// (sim/scenario/traffic_process_extension.hpp).
 ///
 /// A program adds its rows before it reads the first scenario, on one thread; nothing takes them
 /// away again. Tables are listed in the order in which rows were added, behind those built in.
@@ -23,7 +25,7 @@ inline constexpr int kExtensionInterface = 1;
 inline constexpr std::size_t kMostExtensions = 64;
 
 /// A mistake of the program that adds an extension: `schedule "zigzag": made for interface 2 of
-/// extensions; this library has 1`.
+/// extensions; this library has 1`. Also of what it added, where no scenario names that.
 class ExtensionError : public std::logic_error {
  public:
   using std::logic_error::logic_error;

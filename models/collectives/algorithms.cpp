@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "models/base/extension.hpp"
 #include "models/collectives/in_node.hpp"
 #include "models/collectives/laws.hpp"
 
@@ -182,8 +183,25 @@ constexpr std::array kAlgorithms{
                         two_level_availability, two_level_law},
 };
 
+/// Those of the table, and behind them those that were added; has place for all, so that none
+/// moves.
+std::vector<CollectiveAlgorithm>& algorithm_rows() {
+  static std::vector<CollectiveAlgorithm> rows = [] {
+    std::vector<CollectiveAlgorithm> all;
+    all.reserve(kAlgorithms.size() + kMostExtensions);
+    all.assign(kAlgorithms.begin(), kAlgorithms.end());
+    return all;
+  }();
+  return rows;
+}
+
 }  // namespace
 
-std::span<const CollectiveAlgorithm> collective_algorithms() { return kAlgorithms; }
+std::span<const CollectiveAlgorithm> collective_algorithms() { return algorithm_rows(); }
+std::span<const CollectiveAlgorithm> own_collective_algorithms() { return kAlgorithms; }
+
+void append_collective_algorithm(const CollectiveAlgorithm& row) {
+  algorithm_rows().push_back(row);
+}
 
 }  // namespace lockstep

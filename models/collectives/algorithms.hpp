@@ -1,7 +1,8 @@
 /// Every way to run a collective: its law, and whether it can run here. NCCL's choice among them is
 /// choose_collective() of choice.hpp.
 ///
-/// To add an algorithm: write its law in a file of its own, and give it one row in algorithms.cpp.
+/// To add an algorithm: write its law in a file of its own, and give it one row in algorithms.cpp;
+/// from outside the tree, as collective_extension.hpp says.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "models/collectives/candidate.hpp"
+#include "models/collectives/channels.hpp"
 #include "models/collectives/collective_options.hpp"
 #include "models/collectives/collectives.hpp"
 #include "models/spec/hardware.hpp"
@@ -53,14 +55,25 @@ struct Availability {
 };
 
 struct CollectiveAlgorithm {
-  std::string_view name;  ///< as scenarios say it; NCCL's where it is NCCL's
-  std::string_view summary;
-  std::string_view source;
-  Availability (*availability)(const CollectiveContext& context);
+  std::string_view name{};  ///< as scenarios say it; NCCL's where it is NCCL's
+  std::string_view summary{};
+  std::string_view source{};
+  Availability (*availability)(const CollectiveContext& context) = nullptr;
   /// Appends one candidate per protocol. Requires that the algorithm is not refused.
-  void (*law)(const CollectiveContext& context, std::vector<CollectiveCandidate>& out);
+  void (*law)(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) = nullptr;
+  /// Of those that code outside the tree added; collective_shape() has the others'.
+  CollectiveShape (*shape)(const ShapeCall& call) = nullptr;
 };
+/// Those of algorithms.cpp, then those that code outside the tree added.
 std::span<const CollectiveAlgorithm> collective_algorithms();
+/// Those of algorithms.cpp alone.
+std::span<const CollectiveAlgorithm> own_collective_algorithms();
+
+/// What row.availability and row.law say. Throws ExtensionError where those of an extension break a
+/// rule (collective_extension.hpp).
+Availability availability_of(const CollectiveAlgorithm& row, const CollectiveContext& context);
+void add_candidates(const CollectiveAlgorithm& row, const CollectiveContext& context,
+                    std::vector<CollectiveCandidate>& out);
 
 /// What collective_cost() of collectives.hpp says, with these options in place of NCCL's own.
 /// Requires that they leave an algorithm which can run, and a SHARP generation where SHARP is on.

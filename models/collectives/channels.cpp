@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/collectives/candidate.hpp"
+#include "models/collectives/collective_extension.hpp"
 
 namespace lockstep {
 
@@ -263,6 +264,9 @@ CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
   }
   if (algorithm == "hierarchical") return hierarchical_shape(in);
   if (algorithm == "pat") return pat_shape(in);
+  if (const CollectiveAlgorithm* added = added_collective(algorithm); added != nullptr) {
+    return added_shape(*added, {op, members, channels, peer_channels});
+  }
   if (op == CollectiveOp::send_receive) return neighbour_shape(in);
   if (op == CollectiveOp::all_to_all) {
     return pair_shape(in,

@@ -85,6 +85,14 @@ struct CollectiveShape {
   std::vector<double> sends{}, receives{};
 };
 
+/// What the shape of an algorithm is asked for.
+struct ShapeCall {
+  CollectiveOp op{};
+  std::span<const GroupMember> members{};  ///< at least two
+  int channels = 1;                        ///< at least 1
+  int peer_channels = 1;                   ///< of each pair of members that send to their peers
+};
+
 /// What the algorithm (a name of collective_algorithms()) puts on the network, and on NVLink out of
 /// each member, when the group runs `channels` channels. Trees need an even number of channels to
 /// be balanced, rings a multiple of the rails. Edges of several channels between the same two

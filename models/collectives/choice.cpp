@@ -24,7 +24,7 @@ std::string name_of(const JudgedCandidate& candidate) {
 void judge(const CollectiveAlgorithm& algorithm, const CollectiveContext& context, Bytes payload,
            std::vector<CollectiveCandidate>& lines, std::vector<JudgedCandidate>& out) {
   const CollectiveOptions& options = context.options;
-  const Availability available = algorithm.availability(context);
+  const Availability available = availability_of(algorithm, context);
   if (available.offer == Offer::other_call) return;
   std::string why_not;
   if (available.offer == Offer::refused) why_not = available.reason;
@@ -37,7 +37,7 @@ void judge(const CollectiveAlgorithm& algorithm, const CollectiveContext& contex
     return;
   }
   std::vector<CollectiveCandidate> candidates;
-  algorithm.law(context, candidates);
+  add_candidates(algorithm, context, candidates);
   for (const CollectiveCandidate& candidate : candidates) {
     JudgedCandidate judged{
         candidate.algorithm,     candidate.protocol, candidate.latency_at(payload),

@@ -99,8 +99,8 @@ CollectiveCost collective_cost(const CollectiveCall& call, const GpuSpec& gpu,
   std::vector<CollectiveCandidate> candidates;
   candidates.reserve(8);
   for (const CollectiveAlgorithm& algorithm : collective_algorithms()) {
-    if (algorithm.availability(context).offer == Offer::weighed) {
-      algorithm.law(context, candidates);
+    if (availability_of(algorithm, context).offer == Offer::weighed) {
+      add_candidates(algorithm, context, candidates);
     }
   }
   const CollectiveCost law = blend(context, candidates, call.payload);

@@ -19,6 +19,9 @@ void hierarchical_law(const CollectiveContext& context, std::vector<CollectiveCa
 void pairwise_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out);
 void two_level_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out);
 
+/// Behind all others, for collective_extension.cpp: a row that has been checked.
+void append_collective_algorithm(const CollectiveAlgorithm& row);
+
 /// Bus bandwidth of rings through all nodes: each enters and leaves a node on its own rail.
 BytesPerSecond ring_plateau(const CollectiveContext& context);
 /// The same of trees over nodes at their best; 0 where NCCL stays on rings.

@@ -7,6 +7,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "sim/fabric/summed_streams.hpp"
+#include "sim/scenario/traffic_process_extension.hpp"
 
 namespace lockstep {
 namespace {
@@ -33,8 +34,11 @@ std::string describe(const SharedJob& job) {
                      job.scenario.gpus(), cut.tensor, cut.pipeline, cut.data);
 }
 std::string describe(const BackgroundTraffic& traffic) {
-  return fmt::format("{} nodes send {} GB each to {} nodes", traffic.from.size(),
-                     plain_number(traffic.size.base_units() / 1e9, 4), traffic.to.size());
+  const std::string words =
+      fmt::format("{} nodes send {} GB each to {} nodes", traffic.from.size(),
+                  plain_number(traffic.size.base_units() / 1e9, 4), traffic.to.size());
+  return traffic.process == nullptr ? words
+                                    : fmt::format("{}, as {} says", words, traffic.process->name);
 }
 
 }  // namespace
@@ -174,7 +178,24 @@ TrafficParticipant::TrafficParticipant(const SharedScenario& scenario,
       traffic_(traffic),
       beside_jobs_(beside_jobs),
       network_(network),
-      next_(to_step_time(traffic.start)) {}
+      next_(to_step_time(traffic.start)),
+      sizes_(traffic.from.size(), traffic.size) {
+  if (traffic_.process != nullptr) plan_round(next_, {});
+}
+
+void TrafficParticipant::plan_round(StepTime now, Seconds took) {
+  const auto number = static_cast<std::size_t>(&traffic_ - scenario().background.data());
+  std::optional<TrafficRound> round = next_round(scenario(), number,
+                                                 {.round = rounds_++,
+                                                  .now = to_seconds(now),
+                                                  .took = took,
+                                                  .senders = traffic_.from.size(),
+                                                  .size = traffic_.size});
+  sent_all_ = !round;
+  if (!round) return;
+  next_ = std::max(to_step_time(round->at), now);
+  sizes_ = std::move(round->sizes);
+}
 
 void TrafficParticipant::wire(FabricEra& era) {
   nics_ = era.fabric.nics_per_node();
@@ -232,19 +253,26 @@ StepTime TrafficParticipant::next_event() const {
 
 void TrafficParticipant::flows_ended(std::span<const FlowIndex> flows, StepTime now) {
   moving_ -= flows.size();
-  if (moving_ == 0) add_time(now - round_begin_);
+  if (moving_ > 0) return;
+  add_time(now - round_begin_);
+  if (traffic_.process != nullptr && !sent_all_) {
+    plan_round(now, to_seconds(now - round_begin_));
+  }
 }
 
 void TrafficParticipant::handle_events(StepTime now) {
   if (sent_all_ || moving_ > 0 || next_ > now) return;
   round_begin_ = now;
-  const Bytes of_a_nic = traffic_.size / static_cast<double>(nics_);
-  for (const Sender& sender : senders_) {
+  for (std::size_t s = 0; s < senders_.size(); ++s) {
+    const Sender& sender = senders_[s];
+    const Bytes of_a_nic = sizes_[s] / static_cast<double>(nics_);
+    if (of_a_nic <= Bytes{}) continue;
     sender.stalled ? network_.start_held(sender.flow, of_a_nic, now)
                    : network_.start(sender.flow, of_a_nic, now);
     ++moving_;
   }
-  sent_all_ = traffic_.every <= Seconds{} || !beside_jobs_;
+  const bool goes_on = traffic_.process != nullptr || traffic_.every > Seconds{};
+  sent_all_ = !goes_on || !beside_jobs_;
   next_ = std::max(next_ + to_step_time(traffic_.every), now);
 }
 

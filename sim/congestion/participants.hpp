@@ -106,7 +106,8 @@ class TrainingParticipant final : public Participant {
   std::optional<RunningStep> step_;
 };
 
-/// Checkpoint or storage traffic: rounds in which every sender sends once, one flow each.
+/// Checkpoint or storage traffic: rounds in which every sender sends once, one flow each. When, and
+/// how much, a process of code outside the tree may say (traffic_process_extension.hpp).
 class TrafficParticipant final : public Participant {
  public:
   /// `beside_jobs`: it repeats for as long as they run. By itself it is measured once.
@@ -129,15 +130,19 @@ class TrafficParticipant final : public Participant {
   };
 
   [[nodiscard]] Sender wire_sender(FabricEra& era, int from, int to);
+  /// Asks the process for the round behind one that took so long.
+  void plan_round(StepTime now, Seconds took);
 
   const BackgroundTraffic& traffic_;
   bool beside_jobs_;
   FlowNetwork& network_;
   int nics_ = 1;  ///< of a node
   std::vector<Sender> senders_, next_senders_;
-  StepTime next_;           ///< when it sends again
-  bool sent_all_ = false;   ///< no round follows
-  std::size_t moving_ = 0;  ///< senders of this round that are not done
+  StepTime next_;             ///< when it sends again
+  std::vector<Bytes> sizes_;  ///< of the senders in the next round
+  std::size_t rounds_ = 0;    ///< that the process was asked for
+  bool sent_all_ = false;     ///< no round follows
+  std::size_t moving_ = 0;    ///< senders of this round that are not done
   StepTime round_begin_;
 };
 

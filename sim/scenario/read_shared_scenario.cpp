@@ -13,6 +13,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/scenario/spec_readers.hpp"
+#include "sim/scenario/traffic_process_extension.hpp"
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
@@ -67,8 +68,15 @@ BackgroundTraffic read_background(const JsonCursor& from, const Cluster& cluster
   traffic.to = read_node_list(from.at("to"), cluster.nodes);
   traffic.size = from.at("size").bytes(kSize);
   traffic.start = time_or_zero(from, "start", kSharedSeconds);
-  traffic.every = time_or_zero(from, "every", kPeriod);
+  const auto every = from.find("every");
+  if (every) traffic.every = every->seconds(kPeriod);
+  if (const auto process = from.find("process")) {
+    traffic.process = traffic_process(process->choice(traffic_process_names()));
+  }
   from.finish();
+  if (every && traffic.process != nullptr) {
+    every->fail("no such key beside \"process\", which says when its rounds begin");
+  }
   for (const int node : traffic.from) {
     if (std::ranges::find(traffic.to, node) == traffic.to.end()) continue;
     from.at("to").fail(fmt::format("nodes that do not send; node {} does", node));

@@ -24,6 +24,8 @@ struct SharedJob {
   Seconds start;
 };
 
+struct TrafficProcess;  // traffic_process_extension.hpp
+
 /// Checkpoints, storage, other tenants: every sender's NICs send to the receivers in turn.
 struct BackgroundTraffic {
   std::string name;
@@ -32,6 +34,8 @@ struct BackgroundTraffic {
   Seconds start;
   Seconds
       every;  ///< from start to start, while jobs run; 0: once. One that is late delays the next
+  /// Of code outside the tree, which says when rounds begin and what they send; null: `every` does.
+  const TrafficProcess* process = nullptr;
 };
 
 /// Something breaks or slows down, and may be repaired.

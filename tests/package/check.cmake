@@ -9,6 +9,13 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
+set(twenty bloom-176b deepseek-v3-gb200 flux1-dev-fsdp2 gpt3-175b-selene llama2-70b-fp8
+  llama2-70b-h100-a100 llama2-70b-lora-h100 llama2-7b-hsdp-a100 llama3-405b-16k
+  llama3-8b-fsdp2-torchtitan mixtral-8x7b-h100 nemotron-4-340b-gb200 qwen3-30b-experts-8-nodes
+  rsc1-reliability power/gpt3-175b-512-h100 congestion/two-jobs-one-spine
+  rl/grpo-llama3-8b-colocated claims/h100-memory-bandwidth queue/slurm-recorded
+  serving/llama3-70b-h100-chat)
+
 set(prefix "${BUILD}/package/prefix")
 file(REMOVE_RECURSE "${BUILD}/package")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
@@ -31,6 +38,23 @@ run("${BUILD}/package/consumer/extensions")
 run("${BUILD}/package/consumer/answer" "${prefix}/share/lockstep/scenarios/llama3-405b-54days.json")
 if(NOT output MATCHES "goodput 0\\.[0-9]+\n.*owned_usd [0-9.e+]+\n")
   message(FATAL_ERROR "a program that links the package gets no answer by name:\n${output}")
+endif()
+
+# Twenty scenarios of all kinds have one answer, byte for byte: the library's and the program's, which
+# says its version besides. Sanitized they would take as long as many tests, and print the same.
+if(NOT FUZZ)
+  list(TRANSFORM twenty REPLACE "(.+)" "${prefix}/share/lockstep/scenarios/\\1.json")
+  run("${BUILD}/package/consumer/same" ${twenty})
+  set(of_library "${output}")
+  set(of_program "")
+  foreach(scenario IN LISTS twenty)
+    run("${prefix}/bin/lockstep" run "${scenario}" --format json)
+    string(REGEX REPLACE "\n  \"lockstep_version\": \"[^\"]*\"," "" output "${output}")
+    string(APPEND of_program "${output}")
+  endforeach()
+  if(NOT of_library STREQUAL of_program)
+    message(FATAL_ERROR "a program that links the package gets other answers than lockstep run gives")
+  endif()
 endif()
 
 # The same without the source tree, where one may hide it.

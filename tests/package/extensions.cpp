@@ -1,20 +1,29 @@
-// A schedule and an order of a queue that a program adds, and then names in scenarios; and what
-// those that break a rule are told. CONTRIBUTING.md begins with the first two functions.
+// A schedule, an order of a queue, a collective and a process beside steps that a program adds, and
+// that scenarios then name or take; and what those that break a rule are told. CONTRIBUTING.md
+// begins with the first two functions, and then has the others.
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "models/collectives/choice.hpp"
+#include "models/collectives/collective_extension.hpp"
 #include "models/pipeline/schedule_extension.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/traffic_process_extension.hpp"
 
 namespace {
 
@@ -34,6 +43,44 @@ std::vector<WorkItem> eager_order(const ScheduleCall& call) {
     if (ahead + i < call.micro_batches) add(Pass::forward, ahead + i);
   }
   return order;
+}
+
+/// An all-reduce by halving, then doubling: on every rail log2 k nodes exchange 1/2, 1/4 ... of its
+/// part, and the same back. Source: Thakur, Rabenseifner and Gropp 2005, Int. J. High Perform.
+/// Comput. Appl. 19, 49-66, section 4.5.
+Availability halving_availability(const CollectiveContext& c) {
+  if (c.op != CollectiveOp::all_reduce || c.k == 1) return {Offer::other_call, {}};
+  const bool alike = c.g == c.most && std::has_single_bit(static_cast<unsigned>(c.k));
+  if (!alike) return {Offer::refused, "needs a power of two of nodes with as many members each"};
+  return {};
+}
+void halving_law(const CollectiveContext& c, std::vector<CollectiveCandidate>& out) {
+  const double g = c.g, k = c.k;
+  const double inside = 2 * (g - 1) / g, across = 2 * (k - 1) / k;
+  SecondsPerByte per_byte = per_byte_at(across, c.node);
+  if (c.g > 1) per_byte += per_byte_at(inside, c.gpu.nvlink_bandwidth);
+  out.push_back({.algorithm = {},
+                 .protocol = "simple",
+                 .latency = c.start + 2 * std::log2(k) * c.transport.hop_latency,
+                 .per_byte = per_byte,
+                 .nvlink_coefficient = inside,
+                 .network_coefficient = across / g});
+}
+CollectiveShape halving_shape(const ShapeCall& call) {
+  const std::vector<GroupNode> nodes = group_nodes(call.members);
+  const std::size_t k = nodes.size(), g = nodes.front().members.size();
+  CollectiveShape shape;
+  shape.nvlink_coefficient = 2.0 * static_cast<double>(g - 1) / static_cast<double>(g);
+  for (std::size_t distance = 1; distance < k; distance *= 2) {
+    const double bytes = 2.0 * static_cast<double>(distance) / static_cast<double>(k * g);
+    for (std::size_t node = 0; node < k; ++node) {
+      for (std::size_t rail = 0; rail < g; ++rail) {
+        shape.edges.push_back(
+            {nodes[node].members[rail], nodes[node ^ distance].members[rail], bytes});
+      }
+    }
+  }
+  return shape;
 }
 
 void add_extensions() {
@@ -146,12 +193,190 @@ void check_queue_orders() {
               {"order \"fifo\": found twice"});
 }
 
+constexpr const char* kReplicas = R"({"model": "llama3_8b",
+    "cluster": {"node": "dgx_h100", "nodes": 8, "fabric": "fat_tree_2_to_1"},
+    "parallelism": {"tensor": 8, "pipeline": 1, "data": 8, "sharding": "none"},
+    "batch": {"sequences": 8, "micro": 1, "tokens": 1024}})";
+
+/// How one MiB is moved over nodes of eight.
+CollectiveChoice chosen(int nodes = 8, CollectiveOp op = CollectiveOp::all_reduce) {
+  static const PresetStore presets;
+  const NodeSpec node = presets.node("dgx_h100");
+  return choose_collective({op, Bytes{1048576}, 8 * nodes, 8}, node.gpu,
+                           presets.transport("infiniband"), node.nic_bandwidth, {});
+}
+
+template <CollectiveOp op>
+Availability only_for(const CollectiveContext& c) {
+  return {c.op == op ? Offer::weighed : Offer::other_call, {}};
+}
+/// A collective with this mistake, and what a call of `op`, which it alone spoils, is told.
+template <CollectiveOp op>
+void check_broken(const char* name,
+                  void (*law)(const CollectiveContext& context,
+                              std::vector<CollectiveCandidate>& out),
+                  const std::string& told) {
+  add_collective({.name = name, .availability = only_for<op>, .law = law});
+  check_error([] { chosen(8, op); }, {"collective \"" + std::string(name) + "\" (an extension), ",
+                                      " of 64 members on 8 nodes: ", told});
+}
+
+void check_collectives() {
+  const double before = asked(kReplicas, "batch.micro=1").number("step_s").value();
+  const CollectiveChoice without = chosen();
+  add_collective({.name = "halving",
+                  .summary = "Halving, then doubling, over nodes.",
+                  .source = "Thakur, Rabenseifner and Gropp 2005, IJHPCA 19, section 4.5",
+                  .availability = halving_availability,
+                  .law = halving_law,
+                  .shape = halving_shape});
+  const CollectiveChoice with = chosen();
+  check("it is taken where it is the fastest", with.cost->algorithm == "halving");
+  check("and then takes less time", with.time < without.time);
+  check("and is refused elsewhere",
+        chosen(6).reason.find("halving: needs a power of two") != std::string::npos);
+  const CollectiveShape shape = collective_shape(
+      CollectiveOp::all_reduce, "halving",
+      std::vector<GroupMember>{{0, 0}, {0, 1}, {1, 0}, {1, 1}, {2, 0}, {2, 1}, {3, 0}, {3, 1}}, 4);
+  double sent = 0;
+  for (const NetworkEdge& edge : shape.edges) sent += edge.bytes;
+  check("its members send 2 (k - 1) / k / g", std::abs(sent / 8 - 0.75) < 1e-12);
+  check("a step takes it", asked(kReplicas, "batch.micro=1").number("step_s").value() < before);
+
+  check_broken<CollectiveOp::reduce>(
+      "early",
+      [](const CollectiveContext& c, auto& out) {
+        halving_law(c, out);
+        out.back().per_byte = 0.1 * out.back().per_byte;
+      },
+      "in which links carry it");
+  check_broken<CollectiveOp::broadcast>(
+      "negative",
+      [](const CollectiveContext& c, auto& out) {
+        halving_law(c, out);
+        out.back().latency = Seconds{-1};
+      },
+      "found a latency of -1 s");
+  check_broken<CollectiveOp::all_gather>(
+      "nothing", [](const CollectiveContext&, auto&) {}, "found no candidate");
+  check_broken<CollectiveOp::reduce_scatter>(
+      "thrower",
+      [](const CollectiveContext&, auto&) { throw std::runtime_error("no rails of this kind"); },
+      "no rails of this kind");
+  add_collective({.name = "bent",
+                  .availability = only_for<CollectiveOp::send_receive>,
+                  .law = halving_law,
+                  .shape = [](const ShapeCall&) {
+                    CollectiveShape inside;
+                    inside.edges = {{0, 1, 1.0}};
+                    return inside;
+                  }});
+  check_error(
+      [] {
+        const std::vector<GroupMember> beside{{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+        collective_shape(CollectiveOp::send_receive, "bent", beside, 2);
+      },
+      {"collective \"bent\" (an extension), send_receive of 4 members", "from 0 to 1"});
+  check_error([] { add_collective({.name = "ring", .law = halving_law}); }, {"found twice"});
+  check_error([] { add_collective({.name = "lawless"}); }, {"\"lawless\"", "no law"});
+  check_error([] { add_collective({.name = "later"}, 2); }, {"made for interface 2"});
+}
+
+/// A tenant that backs off: after each round it waits ten times as long as that took, and the first
+/// half of its nodes sends in even rounds, the others in odd ones.
+std::optional<TrafficRound> polite_round(const RoundCall& call) {
+  TrafficRound round{.at = call.now + 10 * call.took, .sizes = {}};
+  for (std::size_t i = 0; i < call.senders; ++i) {
+    const bool sends = (i < call.senders / 2) == (call.round % 2 == 0);
+    round.sizes.push_back(sends ? call.size : Bytes{});
+  }
+  return round;
+}
+
+constexpr const char* kBeside = R"({
+    "cluster": {"node": "dgx_h100", "nodes": 8,
+                "fabric": {"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16,
+                           "leaf_oversubscription": 4, "routing": "adaptive"}},
+    "jobs": [{"name": "training", "nodes": {"count": 4, "stride": 2}, "model": "llama3_8b",
+              "parallelism": {"tensor": 8, "data": 4, "sharding": "zero3"},
+              "batch": {"sequences": 8, "micro": 1, "tokens": 2048}}],
+    "background": [{"name": "tenant", "from": [1, 3], "to": [5, 7], "size": "4 GB",
+                    "process": "periodic"}]})";
+
+/// A training's slowdown, and the bytes of what runs beside it.
+std::pair<double, double> beside(const std::string& process) {
+  const auto answer = asked(kBeside, "background.0.process=" + process).json();
+  return {answer.at("jobs").at(0).at("slowdown"), answer.at("jobs").at(1).at("bytes")};
+}
+void check_rounds(const char* name, std::optional<TrafficRound> (*next)(const RoundCall& call),
+                  const std::string& told) {
+  add_traffic_process({.name = name, .next = next});
+  check_error([&] { beside(name); },
+              {"asked.json#/background/0/process",
+               "process \"" + std::string(name) + "\" (an extension)", told});
+}
+
+void check_processes() {
+  check_error([] { beside("polite"); }, {"/background/0/process", "periodic"});
+  const auto [once, once_bytes] = beside("periodic");
+  add_traffic_process({.name = "polite", .summary = "Backs off.", .next = polite_round});
+  add_traffic_process({.name = "greedy", .next = [](const RoundCall& call) {
+                         return std::optional(TrafficRound{.at = call.now, .sizes = {}});
+                       }});
+  add_traffic_process(
+      {.name = "silent", .next = [](const RoundCall&) { return std::optional<TrafficRound>(); }});
+  const auto [polite, polite_bytes] = beside("polite");
+  const auto [greedy, greedy_bytes] = beside("greedy");
+  check("one that never sends slows nobody", beside("silent").first == 1);
+  check("one that backs off is in the way, less than one that does not",
+        1 < polite && polite < greedy);
+  check("and sends less", 0 < polite_bytes && polite_bytes < greedy_bytes);
+  check("who sends all the time is more in the way than who sends once", once < greedy);
+  check("and sends more", once_bytes < greedy_bytes);
+  check_error(
+      [] {
+        asked(kBeside,
+              "background.0={\"name\": \"tenant\", \"from\": [1], \"to\": [5], "
+              "\"size\": \"4 GB\", \"every\": \"1 s\", \"process\": \"polite\"}");
+      },
+      {"/background/0/every", "no such key beside \"process\""});
+  check_rounds(
+      "early",
+      [](const RoundCall& call) {
+        return std::optional(TrafficRound{.at = call.now - Seconds{1}, .sizes = {}});
+      },
+      "round 0: a round at -1 s");
+  check_rounds(
+      "short",
+      [](const RoundCall& call) {
+        return std::optional(TrafficRound{.at = call.now, .sizes = {Bytes{1}}});
+      },
+      "round 0: 1 sizes");
+  check_rounds(
+      "empty",
+      [](const RoundCall& call) {
+        return std::optional(TrafficRound{.at = call.now, .sizes = {Bytes{}, Bytes{}}});
+      },
+      "nobody sends");
+  check_rounds(
+      "thrower",
+      [](const RoundCall&) -> std::optional<TrafficRound> {
+        throw std::runtime_error("no rounds of this kind");
+      },
+      "no rounds of this kind");
+  check_error([] { add_traffic_process({.name = "periodic", .next = polite_round}); },
+              {"process \"periodic\": found twice"});
+  check_error([] { add_traffic_process({.name = "idle"}); }, {"\"idle\"", "no rounds"});
+}
+
 }  // namespace
 
 int main() {
   try {
     check_schedules();
     check_queue_orders();
+    check_processes();
+    check_collectives();
   } catch (const std::exception& error) {
     std::puts(error.what());
     return 2;
