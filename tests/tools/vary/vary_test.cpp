@@ -79,6 +79,24 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(none.err.find("(--vary parallelism.tensor=5)") != std::string::npos);
 }
 
+TEST_CASE("lockstep run --vary: weeks of a job that does not fit have no answer unless asked for") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("weeks.json", R"({"model": "llama3_8b",
+      "stack": "megatron_core", "cluster": {"node": "dgx_h100", "nodes": 1},
+      "parallelism": {"tensor": 1}, "batch": {"sequences": 8, "micro": 1, "tokens": 4096},
+      "run": {"duration": "1 d", "trajectories": 1,
+          "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "5 d"}]},
+          "checkpoint": {"interval": "1 h", "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
+  const std::vector<std::string> words{"run", file, "--vary", "parallelism.tensor=1,8"};
+  const Json varied = json_of(words, Exit::bad_input);
+  CHECK(varied["points"][0]["error"].get<std::string>().find("found a job that needs") !=
+        std::string::npos);
+  CHECK(varied["points"][1]["status"] == "ok");
+  std::vector<std::string> anyway = words;
+  anyway.emplace_back("--allow-oom");
+  CHECK(json_of(anyway)["points"][0]["answer"]["goodput"] > 0);
+}
+
 TEST_CASE("lockstep run --vary: Ctrl-C keeps the points that have an answer") {
   std::ostringstream out, err;
   Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
