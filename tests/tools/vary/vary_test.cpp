@@ -430,6 +430,20 @@ TEST_CASE("lockstep run --model --vary: each point has the layout that is fastes
   }
 }
 
+TEST_CASE("lockstep run --model: a width that the model cannot have is an error with its reason") {
+  const TemporaryFolder folder;
+  const std::string config = folder.write("next.json", R"({"model_type": "qwen3_next",
+      "full_attention_interval": 4, "head_dim": 64, "hidden_size": 512, "intermediate_size": 1024,
+      "linear_conv_kernel_dim": 4, "linear_key_head_dim": 64, "linear_num_key_heads": 4,
+      "linear_num_value_heads": 8, "linear_value_head_dim": 64, "num_attention_heads": 8,
+      "num_hidden_layers": 4, "num_key_value_heads": 2, "vocab_size": 32000})");
+  const Ran ran = lockstep_with(
+      {"run", "--model", config, "--node", "dgx_h100", "--set", "parallelism.context=2"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("#/parallelism/context: found 2") != std::string::npos);
+  CHECK(ran.err.find("allowed: 1, as delta layers") != std::string::npos);
+}
+
 TEST_CASE("lockstep run --model: options that belong to a question are refused elsewhere") {
   const TemporaryFolder folder;
   const std::string file = folder.write("s.json", kJob);
