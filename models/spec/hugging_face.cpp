@@ -440,12 +440,13 @@ bool says_something(const JsonCursor& value) {
   return value.boolean();
 }
 
-/// A family whose keys say more than its code knows is not what its name says.
-void refuse_telling_keys(const JsonCursor& config) {
+/// A family whose keys say more than its code knows is not what its name says; `like`: which other
+/// family's layers the keys describe, where nobody knows the name.
+void refuse_telling_keys(const JsonCursor& config, const Likeness* like = nullptr) {
   for (const std::string& key : config.keys()) {
     const bool tells = std::ranges::any_of(
         kTellingParts, [&](std::string_view part) { return key.find(part) != std::string::npos; });
-    if (!tells || !says_something(config.at(key))) continue;
+    if (!tells || is_read_with(like, key) || !says_something(config.at(key))) continue;
     config.at(key).fail(
         "a decoder without this key, which says that its layers are not those of its model_type");
   }
@@ -462,7 +463,8 @@ bool is_encoder_class(const JsonCursor& config) {
 
 /// A family that nobody has described, by its keys: a decoder with a gated MLP.
 HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, std::string name) {
-  refuse_telling_keys(config);
+  const Likeness* const like = likeness_of(config);
+  refuse_telling_keys(config, like);
   std::optional<JsonCursor> activation;
   for (const std::string_view key : {"hidden_act", "hidden_activation", "activation_function"}) {
     if (!activation) activation = config.find(key);
@@ -482,7 +484,7 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
     config.at("is_moe").fail("false: how wide an expert is of a family that is not known");
   }
   HuggingFaceModel model;
-  read_layers(config, type, model.shape, model.assumptions);
+  read_layers(config, like == nullptr ? type : like->family, model.shape, model.assumptions);
   refuse_other_table(config, model.shape.hidden);
   for (const std::string& key : config.keys()) {
     if (model.shape.experts.count > 0 || says_dense(config, type)) break;
@@ -499,14 +501,14 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
         "last norm is left out");
   }
   const TransformerShape& m = model.shape;
-  std::string words = m.latent.key_value_rank > 0
-                          ? "latent attention"
-                          : std::to_string(m.heads) + " heads over " + std::to_string(m.kv_heads) +
-                                " of keys and values";
+  std::string words = like == nullptr ? std::string() : std::string(like->words) + ", ";
+  words += m.latent.key_value_rank > 0 ? "latent attention"
+                                       : std::to_string(m.heads) + " heads over " +
+                                             std::to_string(m.kv_heads) + " of keys and values";
   if (m.experts.count > 0) words += ", " + std::to_string(m.experts.count) + " experts";
-  model.assumptions.push_back("model: " + std::string(type) +
-                              " is no family that is known; its keys were taken for " + words +
-                              ", a gated MLP, rotary positions and no biases");
+  model.assumptions.push_back(
+      "model: " + std::string(type) + " is no family that is known; its keys were taken for " +
+      words + ", a gated MLP, " + (m.rotary ? "" : "no ") + "rotary positions and no biases");
   return model;
 }
 

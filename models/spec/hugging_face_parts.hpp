@@ -72,6 +72,16 @@ const MixerKind* mixer_of_family(std::string_view type);
 void read_layers(const JsonCursor& config, std::string_view type, TransformerShape& shape,
                  std::vector<std::string>& assumptions);
 
+/// A family that is known, whose layers the keys of another file describe.
+struct Likeness {
+  std::string_view family;
+  std::string_view words;  ///< what its layers have that others do not
+};
+/// By the keys alone: all that decide are there. Null where no family is like it.
+const Likeness* likeness_of(const JsonCursor& config);
+/// Whether reading a file as one of that family uses the key; nothing is read with null.
+bool is_read_with(const Likeness* likeness, std::string_view key);
+
 /// Whether a file that has keys of experts says that there are none: a flag, or one or no expert
 /// where the family's code then has an MLP.
 bool says_dense(const JsonCursor& config, std::string_view type);

@@ -35,8 +35,9 @@ struct StandardChange {
 
 /// Those that a step leaves room for, whether they can be run or not: micro and global batch,
 /// tensor, context and pipeline width at the same number of GPUs, virtual stages, schedule,
-/// sharding, recomputation, precision, fusions of composed software, rate and number of NICs, full
-/// bisection, routing, the next card, a power cap lifted, stragglers replaced.
+/// dispatch to experts, exchanges beside computation, sharding, recomputation, precision, fusions
+/// of composed software, rate and number of NICs, full bisection, routing, the next card, a power
+/// cap lifted, stragglers replaced.
 std::vector<StandardChange> standard_changes(const Scenario& scenario, const PresetStore& presets);
 /// Of weeks: how often and how checkpoints are written, the storage's rate, how soon failures are
 /// found and the job restarts, spares, repair, going on with a replica less. `checkpoints`: whether

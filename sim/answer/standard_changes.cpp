@@ -83,6 +83,30 @@ void add_widths(const Scenario& s, Changes& out) {
   }
 }
 
+/// What sends less between nodes, or beside computation; software that cannot says so.
+void add_exchanges(const Scenario& s, Changes& out) {
+  const Parallelism& layout = s.job.parallelism;
+  if (layout.expert > 1) {
+    if (layout.expert_dispatch != ExpertDispatch::two_level) {
+      add(out, fmt::format("dispatch to experts {} -> two_level", name_of(layout.expert_dispatch)),
+          {"parallelism.expert_dispatch=two_level"});
+    }
+    if (!layout.expert_overlap) {
+      add(out, "dispatch to experts beside another micro batch",
+          {"parallelism.expert_overlap=true"});
+    }
+  }
+  if (layout.tensor > 1 && !layout.sequence) {
+    add(out, "sequence parallelism", {"parallelism.sequence=true"});
+  } else if (layout.tensor > 1 && layout.tensor_overlap != TensorOverlap::pieces) {
+    add(out, "tensor-parallel exchanges in pieces, beside products",
+        {"parallelism.tensor_overlap=pieces"});
+  }
+  if (layout.sharding == Sharding::zero3 && layout.reshard && layout.data > 1) {
+    add(out, "gathered weights kept for the backward pass", {"parallelism.reshard=false"});
+  }
+}
+
 void add_memory_choices(const Scenario& s, Changes& out) {
   for (const std::string_view name : kShardingNames) {
     if (name == name_of(s.job.parallelism.sharding) || s.job.parallelism.data == 1) continue;
@@ -182,6 +206,7 @@ std::vector<StandardChange> standard_changes(const Scenario& scenario, const Pre
   Changes out;
   add_batch(scenario, out);
   add_widths(scenario, out);
+  add_exchanges(scenario, out);
   add_memory_choices(scenario, out);
   add_software(scenario, out);
   if (scenario.pools.empty()) {

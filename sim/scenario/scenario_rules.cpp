@@ -515,7 +515,7 @@ void check_adapters(const ScenarioDraft& draft, const TrainingJob& job) {
   const std::string rank = std::to_string(job.adapters.rank);
   if (job.model.predicted_tokens > 0) {
     refuse(draft, "/model/predicted_tokens", std::to_string(job.model.predicted_tokens),
-           "0, where there are adapters");
+           "0, where there are adapters (--set model.predicted_tokens=0 leaves the modules out)");
   }
   for (const auto& [ways, name] : {std::pair{job.parallelism.tensor, "tensor"},
                                    std::pair{job.parallelism.expert_tensor, "expert_tensor"}}) {

@@ -227,8 +227,9 @@ BrokenRule RuleCheck::broken(const Scenario& candidate) {
     check_rules(draft_, candidate);
     return {};
   } catch (const InputError& error) {
-    return {error.problem().pointer,
-            "found " + error.problem().found + "; allowed: " + error.problem().allowed};
+    const InputProblem& problem = error.problem();
+    return {problem.pointer, "found " + problem.found + "; allowed: " + problem.allowed,
+            problem.found, problem.allowed};
   }
 }
 

@@ -48,6 +48,7 @@ void apply(const Layout& layout, Scenario& scenario);
 /// where it keeps all of them (scenario_rules.hpp).
 struct BrokenRule {
   std::string pointer, problem;
+  std::string found{}, allowed{};  ///< what `problem` puts together
 };
 class RuleCheck {
  public:

@@ -1,8 +1,12 @@
 #include "sim/search/tuned_scenario.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <fmt/format.h>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +17,7 @@
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/parallelism_json.hpp"
 #include "sim/search/dividing_counts.hpp"
+#include "sim/search/layouts.hpp"
 #include "sim/search/rebase_files.hpp"
 
 namespace lockstep {
@@ -37,8 +42,8 @@ std::string room_for(const Scenario& base) {
   const int fewest = whole ? fewest_nodes(base) : 0;
   if (fewest <= base.nodes) return "more nodes, shorter sequences, LoRA or offload";
   return fmt::format(
-      "at least {} nodes, whose memory holds weights, gradients and optimiser states; or LoRA, or "
-      "offload",
+      "at least {} nodes, whose memory holds weights, gradients and optimiser states; or LoRA "
+      "(--set lora.rank=16), or offload",
       fewest);
 }
 
@@ -46,6 +51,28 @@ std::size_t layouts_of(const std::vector<TuneCount>& counts) {
   std::size_t sum = 0;
   for (const TuneCount& count : counts) sum += count.layouts;
   return sum;
+}
+
+/// The rule that a width breaks which was given, and not searched, whatever the others are.
+std::optional<BrokenRule> forbidden_width(const Scenario& base, const TuneSpace& space) {
+  struct Width {
+    std::string_view pointer;
+    const std::vector<int>* given;
+  };
+  const std::array widths{
+      Width{"/parallelism/tensor", &space.tensor}, Width{"/parallelism/context", &space.context},
+      Width{"/parallelism/pipeline", &space.pipeline}, Width{"/parallelism/expert", &space.expert}};
+  Scenario scenario = base;
+  RuleCheck rules(base);
+  for (const Layout& layout : all_layouts(base, space)) {
+    apply(layout, scenario);
+    BrokenRule rule = rules.broken(scenario);
+    const auto breaks = [&](const Width& width) {
+      return rule.pointer == width.pointer && width.given->size() == 1;
+    };
+    if (std::ranges::any_of(widths, breaks)) return rule;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -102,6 +129,10 @@ void fail_without_layout(const Scenario& base, const TuneResult& result, const T
                     counted(base.job.batch.sequences, "sequence"), counted(base.gpus(), "GPU"));
     if (!sizes.empty()) {
       problem.allowed = sizes + ", which can be laid out";
+    } else if (std::optional<BrokenRule> rule = forbidden_width(base, space)) {
+      problem.pointer = rule->pointer;
+      problem.found = rule->found;
+      problem.allowed = rule->allowed;
     } else {
       problem.pointer = "/parallelism";
       problem.allowed = fmt::format(

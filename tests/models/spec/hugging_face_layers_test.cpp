@@ -122,6 +122,31 @@ TEST_CASE("read_hugging_face: a family with keys that its name does not tell is 
         "says that its layers are not those of its model_type");
 }
 
+TEST_CASE(
+    "read_hugging_face: a family that nobody knows, with the keys of one that is, is like it") {
+  std::string next{kQwenNext};
+  next.replace(next.find("qwen3_next"), 10, "qwen4_next");
+  const HuggingFaceModel model = read_config(next + R"(, "hidden_act": "silu"})");
+  const TransformerShape known = read_config(std::string(kQwenNext) + "}").shape;
+  CHECK(parameter_counts(model.shape).total == parameter_counts(known).total);
+  CHECK(model.shape.pattern == known.pattern);
+  CHECK(model.shape.kinds == known.kinds);
+  CHECK(model.assumptions.back().starts_with(
+      "model: qwen4_next is no family that is known; its keys were taken for gated delta nets and "
+      "output gates as qwen3_next has them, "));
+  std::string chooses = glm(R"(, "hidden_act": "silu")");
+  chooses.replace(chooses.find("glm_moe_dsa"), 11, "newest");
+  CHECK(shape_of(read_config(chooses).shape, read_config(chooses).shape.kind(0)).index.keys ==
+        2048);
+  // What else a key says of its layers is not passed over.
+  CHECK(complaint_about(next + R"(, "hidden_act": "silu", "ssm_state_size": 16})")
+            .starts_with("config.json#/ssm_state_size: found 16; "));
+  std::string half = next + R"(, "hidden_act": "silu"})";
+  const std::string key = "linear_value_head_dim";
+  half.replace(half.find(key), key.size(), "linear_other_head_dim");
+  CHECK(complaint_about(half).starts_with("config.json#/linear_"));
+}
+
 TEST_CASE("read_hugging_face: a family that nobody knows is read by its keys, which a line says") {
   const HuggingFaceModel model =
       read_config(R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,

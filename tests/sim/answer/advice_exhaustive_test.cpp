@@ -74,7 +74,17 @@ constexpr std::array kAdvisedJobs{
     AdvisedJob{"a mixture of experts", R"({"model": "mixtral_8x7b", "stack": "megatron_core",
       "cluster": {"node": "dgx_h100", "nodes": 4},
       "parallelism": {"tensor": 2, "pipeline": 2, "expert": 8, "data": 8},
-      "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})"}};
+      "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})"},
+    AdvisedJob{"experts whose exchange another micro batch could hide",
+               R"({"model": "mixtral_8x7b", "stack": "megatron_core", "recompute": "full",
+      "cluster": {"node": {"preset": "dgx_h200", "nics": 1}, "nodes": 2},
+      "parallelism": {"expert": 8, "tensor": 2, "data": 8, "sharding": "zero1"},
+      "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})"},
+    AdvisedJob{"experts over four nodes, to which tokens go one by one",
+               R"({"model": "deepseek_v3", "stack": "megatron_core", "recompute": "full",
+      "cluster": {"node": {"preset": "dgx_h100", "nics": 2}, "nodes": 32},
+      "parallelism": {"expert": 32, "pipeline": 8, "data": 32, "sharding": "zero1"},
+      "batch": {"sequences": 512, "micro": 1, "tokens": 4096}})"}};
 
 int layout_width(const Json& layout, const char* key) {
   return layout.contains(key) && layout[key].is_number_integer() ? layout[key].get<int>() : 1;
@@ -127,6 +137,9 @@ std::vector<Sets> single_changes(const Json& answer) {
                    fmt::format("parallelism.virtual_stages={}", now > 1 ? 2 * now : 2)});
     out.push_back({"parallelism.schedule=zb_h1", "parallelism.virtual_stages=1"});
   }
+  for (const char* exchange : {"expert_dispatch=two_level", "expert_overlap=true", "sequence=true",
+                               "tensor_overlap=pieces", "reshard=false"})
+    out.push_back({fmt::format("parallelism.{}", exchange)});
   for (const std::string_view name : kShardingNames)
     out.push_back({fmt::format("parallelism.sharding={}", name)});
   for (const std::string_view name : kRecomputeNames)

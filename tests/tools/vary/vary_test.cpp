@@ -79,6 +79,24 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(none.err.find("(--vary parallelism.tensor=5)") != std::string::npos);
 }
 
+TEST_CASE("lockstep run --vary: weeks of a job that does not fit have no answer unless asked for") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("weeks.json", R"({"model": "llama3_8b",
+      "stack": "megatron_core", "cluster": {"node": "dgx_h100", "nodes": 1},
+      "parallelism": {"tensor": 1}, "batch": {"sequences": 8, "micro": 1, "tokens": 4096},
+      "run": {"duration": "1 d", "trajectories": 1,
+          "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "5 d"}]},
+          "checkpoint": {"interval": "1 h", "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
+  const std::vector<std::string> words{"run", file, "--vary", "parallelism.tensor=1,8"};
+  const Json varied = json_of(words, Exit::bad_input);
+  CHECK(varied["points"][0]["error"].get<std::string>().find("found a job that needs") !=
+        std::string::npos);
+  CHECK(varied["points"][1]["status"] == "ok");
+  std::vector<std::string> anyway = words;
+  anyway.emplace_back("--allow-oom");
+  CHECK(json_of(anyway)["points"][0]["answer"]["goodput"] > 0);
+}
+
 TEST_CASE("lockstep run --vary: Ctrl-C keeps the points that have an answer") {
   std::ostringstream out, err;
   Console console{.out = out, .err = err, .style = {}, .err_is_terminal = false};
@@ -410,6 +428,20 @@ TEST_CASE("lockstep run --model --vary: each point has the layout that is fastes
                                 point["values"][0].get<std::string>(), "--nodes", "2"});
     CHECK(point["answer"]["step_s"] == alone["step_s"]);
   }
+}
+
+TEST_CASE("lockstep run --model: a width that the model cannot have is an error with its reason") {
+  const TemporaryFolder folder;
+  const std::string config = folder.write("next.json", R"({"model_type": "qwen3_next",
+      "full_attention_interval": 4, "head_dim": 64, "hidden_size": 512, "intermediate_size": 1024,
+      "linear_conv_kernel_dim": 4, "linear_key_head_dim": 64, "linear_num_key_heads": 4,
+      "linear_num_value_heads": 8, "linear_value_head_dim": 64, "num_attention_heads": 8,
+      "num_hidden_layers": 4, "num_key_value_heads": 2, "vocab_size": 32000})");
+  const Ran ran = lockstep_with(
+      {"run", "--model", config, "--node", "dgx_h100", "--set", "parallelism.context=2"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.find("#/parallelism/context: found 2") != std::string::npos);
+  CHECK(ran.err.find("allowed: 1, as delta layers") != std::string::npos);
 }
 
 TEST_CASE("lockstep run --model: options that belong to a question are refused elsewhere") {

@@ -173,13 +173,17 @@ Exit run_varied(const std::string& path,
     Question question{.set = changes_of(options),
                       .profiles = options.all("profile"),
                       .folding = folding_of(options),
-                      .allow_oom = true,
+                      .allow_oom = options.has("allow-oom"),
                       .trajectories = trajectories,
                       .jobs = trajectory_jobs_of(options),
                       .go_on = [] { return !InterruptGuard::interrupted(); },
                       .reached = reached};
     question.set.insert(question.set.end(), point.begin(), point.end());
     const std::string text = text_of(question.set);
+    // The answer about a step says that the job does not fit; the others have no number for it.
+    if (parse_scenario(path, text, question.set).kind == ScenarioKind::step) {
+      question.allow_oom = true;
+    }
     const auto answer = answer_text(path, text, presets, intervals, question);
     if (!answer) throw interruption_of(path);
     return answer->json();
