@@ -96,7 +96,6 @@ ServingPoolRow serving_pool_of(const Json& parallel) {
   out.attention_data = written_count(parallel, "attention_dp", 1);
   out.expert = written_count(parallel, "moe_ep", 1);
   out.workers = written_count(parallel, "workers", 1);
-  out.batch = written_count(parallel, "batch", 0);
   return out;
 }
 
@@ -254,7 +253,6 @@ ServingRow serving_row_of(const Json& row, const PresetStore& presets) {
     const int each = out.serving.tensor * out.serving.attention_data * out.serving.pipeline;
     const int replicas = written_count(written_object(row, "parallel"), "dp", 1);
     out.serving.workers = std::max(replicas, out.gpus / std::max(1, each));
-    out.serving.batch = 0;
   }
   read_limits(written_object(row, "limits"), out);
   read_load(written_object(row, "load"), out);
