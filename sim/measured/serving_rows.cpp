@@ -178,11 +178,15 @@ void limit_prompts(const Json& limits, ServingRow& out) {
 }
 
 /// How benchmarks start engines where nobody printed it: TensorRT-LLM's attention ranks wait for
-/// each other's prompts for 60 passes, SGLang looks for requests three times as often of few
-/// clients (github:SemiAnalysisAI/InferenceX:benchmarks/dsr1_fp8_h200_trt.sh, dsr1_fp4_b200.sh).
+/// each other's prompts for 60 passes and draft a token at most, SGLang looks for requests three
+/// times as often of few clients (github:SemiAnalysisAI/InferenceX:benchmarks/
+/// dsr1_fp8_h200_trt.sh, single_node/dsr1_fp4_b200_trt_mtp.sh, dsr1_fp4_b200.sh).
 void assume_start(ServingRow& out) {
   if (out.load != ServingLoad::closed_loop) return;
-  if (out.engine == "tensorrt_llm") out.rules.balance_wait = 60;
+  if (out.engine == "tensorrt_llm") {
+    out.rules.balance_wait = 60;
+    if (out.serving.attention_data > 1 && out.speculation.drafts > 1) out.speculation.drafts = 1;
+  }
   constexpr int kFewClients = 16, kOften = 10;
   if (out.engine != "sglang" || out.concurrency >= kFewClients) return;
   for (KernelLaws& laws : out.rules.kernels) laws.host.poll = std::min(laws.host.poll, kOften);
