@@ -350,9 +350,11 @@ void ServingReplica::add_drafts(int sequences, int all, ServingPass& out) {
 
 ServingPass ServingReplica::pass(const PassLoad& load) {
   ServingPass out = decode_part(load);
-  // Each stage begins a pass of its own for every part of the batch.
+  // Each stage begins a pass of its own for every part of the batch. Every attention rank has a
+  // process of its own on the host, for its own sequences.
+  const int own_sequences = (load.sequences + spec_.attention_data - 1) / spec_.attention_data;
   out.host = static_cast<double>(spec_.pipeline) * laws_.host.step +
-             static_cast<double>(load.sequences) * laws_.host.sequence;
+             static_cast<double>(own_sequences) * laws_.host.sequence;
   if (load.prompts == 0) {
     draw(out.drawn, out);
     return out;

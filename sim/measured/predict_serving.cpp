@@ -42,20 +42,18 @@ std::vector<ServedRequest> requests_of(const ServingRow& row) {
 
 ServingReplicaSpec replica_of(const ServingRow& row, const ServingPoolRow& pool,
                               const PresetStore& presets) {
-  ServingReplicaSpec spec{.model = row.model,
-                          .node = row.node,
-                          .transport = presets.transport(row.node.transport),
-                          .engine = row.rules,
-                          .tensor = pool.tensor,
-                          .pipeline = pool.pipeline,
-                          .attention_data = pool.attention_data,
-                          .expert = pool.expert,
-                          .weights = row.weights,
-                          .experts = row.experts,
-                          .cache_bytes = row.cache_bytes,
-                          .speculation = row.speculation};
-  if (pool.batch > 0) spec.engine.most_sequences = pool.batch;
-  return spec;
+  return {.model = row.model,
+          .node = row.node,
+          .transport = presets.transport(row.node.transport),
+          .engine = row.rules,
+          .tensor = pool.tensor,
+          .pipeline = pool.pipeline,
+          .attention_data = pool.attention_data,
+          .expert = pool.expert,
+          .weights = row.weights,
+          .experts = row.experts,
+          .cache_bytes = row.cache_bytes,
+          .speculation = row.speculation};
 }
 
 }  // namespace

@@ -96,7 +96,6 @@ ServingPoolRow serving_pool_of(const Json& parallel) {
   out.attention_data = written_count(parallel, "attention_dp", 1);
   out.expert = written_count(parallel, "moe_ep", 1);
   out.workers = written_count(parallel, "workers", 1);
-  out.batch = written_count(parallel, "batch", 0);
   return out;
 }
 
@@ -179,11 +178,15 @@ void limit_prompts(const Json& limits, ServingRow& out) {
 }
 
 /// How benchmarks start engines where nobody printed it: TensorRT-LLM's attention ranks wait for
-/// each other's prompts for 60 passes, SGLang looks for requests three times as often of few
-/// clients (github:SemiAnalysisAI/InferenceX:benchmarks/dsr1_fp8_h200_trt.sh, dsr1_fp4_b200.sh).
+/// each other's prompts for 60 passes and draft a token at most, SGLang looks for requests three
+/// times as often of few clients (github:SemiAnalysisAI/InferenceX:benchmarks/
+/// dsr1_fp8_h200_trt.sh, single_node/dsr1_fp4_b200_trt_mtp.sh, dsr1_fp4_b200.sh).
 void assume_start(ServingRow& out) {
   if (out.load != ServingLoad::closed_loop) return;
-  if (out.engine == "tensorrt_llm") out.rules.balance_wait = 60;
+  if (out.engine == "tensorrt_llm") {
+    out.rules.balance_wait = 60;
+    if (out.serving.attention_data > 1 && out.speculation.drafts > 1) out.speculation.drafts = 1;
+  }
   constexpr int kFewClients = 16, kOften = 10;
   if (out.engine != "sglang" || out.concurrency >= kFewClients) return;
   for (KernelLaws& laws : out.rules.kernels) laws.host.poll = std::min(laws.host.poll, kOften);
@@ -254,7 +257,6 @@ ServingRow serving_row_of(const Json& row, const PresetStore& presets) {
     const int each = out.serving.tensor * out.serving.attention_data * out.serving.pipeline;
     const int replicas = written_count(written_object(row, "parallel"), "dp", 1);
     out.serving.workers = std::max(replicas, out.gpus / std::max(1, each));
-    out.serving.batch = 0;
   }
   read_limits(written_object(row, "limits"), out);
   read_load(written_object(row, "load"), out);

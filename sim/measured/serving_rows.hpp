@@ -26,7 +26,6 @@ struct ServingMeasure {
 struct ServingPoolRow {
   int tensor = 1, pipeline = 1, attention_data = 1, expert = 1;
   int workers = 1;
-  int batch = 0;  ///< sequences of a rank; 0: as the engine has it
 };
 
 struct ServingRow {

@@ -50,4 +50,20 @@ TEST_CASE("serving replica: a tower of images and a narrow table are held as the
   CHECK(held(plain) - held(narrow) == test::near(2 * 2.0 * 128256 * (8192 - 1024) / 8));
 }
 
+TEST_CASE("serving replica: an attention rank's host has its own sequences alone to look after") {
+  const auto host = [](int tensor, int attention_data, int sequences) {
+    ServingReplicaSpec spec = replica_that_drafts(0, "deepseek_v3").spec();
+    spec.tensor = tensor;
+    spec.attention_data = attention_data;
+    spec.expert = 8;
+    ServingReplica replica(spec);
+    const Seconds of_pass = replica.pass({.sequences = sequences, .context = 1e3 * sequences}).host;
+    return (of_pass - replica.host().step) / replica.host().sequence;
+  };
+  CHECK(host(8, 1, 64) == test::near(64.0));
+  CHECK(host(1, 8, 64) == test::near(8.0));
+  CHECK(host(1, 8, 65) == test::near(9.0));  // the fullest rank's
+  CHECK(host(2, 4, 64) == test::near(16.0));
+}
+
 }  // namespace lockstep
