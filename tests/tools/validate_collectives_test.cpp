@@ -245,12 +245,12 @@ TEST_CASE("validate_collectives: the page explains the ten worst, and has the fi
     CHECK_MESSAGE(rows[i].starts_with(begins), rows[i], " does not begin with ", begins);
   }
   // The aim is 20 %; the page says why it is missed.
-  CHECK(summarise("", points).p90_abs == test::near(0.289).epsilon(0.005));
+  CHECK(summarise("", points).p90_abs == test::near(0.215).epsilon(0.005));
   // So it is by configuration, against the median of what was measured of each.
   const PointSummary& calls = group(table, "several nodes, 64 MB and more, by configuration");
   CHECK(calls.n == 150);
   CHECK(calls.median_abs <= 0.02);
-  CHECK(calls.p90_abs == test::near(0.280).epsilon(0.005));
+  CHECK(calls.p90_abs == test::near(0.196).epsilon(0.005));
   CHECK(group(table, "several nodes, 64 MB and more, every repeat").n == 395);
   REQUIRE(table.notes.size() == 12);
   for (std::size_t i = 0; i < 10; ++i) {
@@ -285,7 +285,7 @@ TEST_CASE("validate_collectives: what was measured twice differs as much as the 
   const PointSummary summary = summarise("", alike);
   CHECK(summary.n == 181);
   CHECK(summary.median_abs == test::near(0.0212).epsilon(0.02));
-  CHECK(summary.p90_abs == test::near(0.2035).epsilon(0.005));
+  CHECK(summary.p90_abs == test::near(0.1315).epsilon(0.005));
 }
 
 }  // namespace
