@@ -57,7 +57,9 @@ std::string profile_text(int memory_points, int products) {
 /// All-reduces by the laws on a fabric that is not quite the preset's.
 std::string fabric_text(int nodes) {
   GpuSpec gpu = presets().gpu("h100_sxm5_80gb");
+  // Over nodes the transport alone is fitted, with NVLink as the preset has it.
   for (CollectiveRegime& regime : gpu.collectives.all_reduce) {
+    if (nodes > 1) break;
     regime.base = 1.3 * regime.base;
     regime.bus_bandwidth = 0.85 * regime.bus_bandwidth;
   }

@@ -42,7 +42,8 @@ TEST_CASE("validate --serving: engines are started as benchmarks start them") {
     const std::string row = R"({"id": "a", "source": {"key": "s"},
       "model": {"preset": "gpt_oss_120b"}, "precision": {"weights": "mxfp4"},
       "gpu": {"kind": "B200-SXM-180GB", "count": 4}, "mode": "aggregated",
-      "load": {"kind": "closed_loop", "input_tokens": 1000, "output_tokens": 2000,)";
+      "load": {"kind": "closed_loop", "input_tokens": 1000, "output_tokens": 2000,
+      "range_ratio": 0.8,)";
     return table_of_rows(row + R"("concurrency": )" + std::to_string(clients) +
                          R"(}, "measured": {"ttft_ms": 50}, "engine": {"name": ")" + engine +
                          R"("}, "parallel": {)" + parallel + "}}")
