@@ -27,11 +27,8 @@ std::string declared(const std::string& name, std::size_t longest) {
   return fmt::format("  char {}[{}];\n", name, longest + 1);
 }
 
-/// With a point, as a zero below zero keeps its sign only then: -0 is a whole number.
-std::string written(const Json& error) { return fmt::format("{:#}", error.get<double>()); }
-
 std::string error_or_none(const Json& error) {
-  return error.is_null() ? "std::nullopt" : written(error);
+  return error.is_null() ? "std::nullopt" : fmt::format("{}", error.get<double>());
 }
 
 std::string tables_of(const Json& groups) {
@@ -50,9 +47,9 @@ std::string tables_of(const Json& groups) {
     for (const Json& row : group.at("rows")) {
       const auto& name = row.at(0).get_ref<const std::string&>();
       longest_row = std::max(longest_row, name.size());
-      of_rows +=
-          fmt::format("{{{:?},{},{},{},{},{}}},\n", name, written(row.at(1)), written(row.at(2)),
-                      written(row.at(3)), error_or_none(row.at(4)), error_or_none(row.at(5)));
+      of_rows += fmt::format("{{{:?},{},{},{},{},{}}},\n", name, row.at(1).get<double>(),
+                             row.at(2).get<double>(), row.at(3).get<double>(),
+                             error_or_none(row.at(4)), error_or_none(row.at(5)));
       ++rows;
     }
   }

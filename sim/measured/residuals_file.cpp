@@ -37,11 +37,14 @@ std::string group_of(const Residual& r) {
 }
 
 std::string errors_of(const Residual& r) {
+  // A zero has no sign: -0.0000 would be another number to whoever compares what was read.
   const auto number = [](const std::optional<double>& error) {
-    return error ? fmt::format("{:.4f}", *error) : "null";
+    const std::string text = error ? fmt::format("{:.4f}", *error) : "null";
+    return text == "-0.0000" ? text.substr(1) : text;
   };
-  return fmt::format("[{},{:.4f},{:.4f},{:.4f},{},{}]", json_string(r.row), r.fitted, r.left_out,
-                     r.vendor_left_out, number(r.as_default), number(r.composed));
+  return fmt::format("[{},{},{},{},{},{}]", json_string(r.row), number(r.fitted),
+                     number(r.left_out), number(r.vendor_left_out), number(r.as_default),
+                     number(r.composed));
 }
 
 }  // namespace
