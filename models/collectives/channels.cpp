@@ -68,14 +68,15 @@ CollectiveShape inside(double nvlink) {
 
 CollectiveShape ring_shape(const ShapeInput& in) {
   const double bus = bus_factor(in.op, static_cast<int>(in.n));
-  // A broadcast or a reduction goes along the ring, and not from its end to its start.
-  const bool open = in.op == CollectiveOp::broadcast || in.op == CollectiveOp::reduce;
-  const std::size_t used = in.nodes.size() - (open ? 1 : 0);
+  // Open at the root's node, which is the first: a broadcast does not come back to it, a reduction
+  // does not leave it.
+  const std::size_t first = in.op == CollectiveOp::reduce ? 1 : 0;
+  const std::size_t end = in.nodes.size() - (in.op == CollectiveOp::broadcast ? 1 : 0);
   EdgeSum sum;
   if (in.nodes.size() > 1) {
     for (int c = 0; c < in.channels; ++c) {
       const std::size_t rail = at(c) % at(static_cast<int>(in.g));
-      for (std::size_t i = 0; i < used; ++i) {
+      for (std::size_t i = first; i < end; ++i) {
         sum.add(in.nodes[i].members[rail], in.nodes[(i + 1) % in.nodes.size()].members[rail],
                 bus / in.channels);
       }

@@ -119,7 +119,7 @@ Grain read_grain(const JsonCursor& from, const TrafficEntry& entry) {
     const bool is_ring = info(kind).is_ring;
     if ((ring_only && !is_ring) || (pairs_only && is_ring)) continue;
     if (name == "nccl" && !can_be_nccl(entry)) continue;
-    if (ring_only && kind == TrafficKind::broadcast) continue;  // its pieces are not in the format
+    if (ring_only && info(kind).is_chain) continue;  // its pieces are not in the format
     allowed.push_back(name);
   }
   const std::string_view chosen = allowed[from.choice(allowed)];
@@ -141,6 +141,7 @@ void read_pattern(const JsonCursor& from, const Cluster& cluster, TrafficEntry& 
     case TrafficKind::incast:
     case TrafficKind::outcast:
     case TrafficKind::broadcast:
+    case TrafficKind::reduce:
       out.root = optional_integer(from, "root", 0, 0, members - 1);
       break;
     case TrafficKind::pairs:

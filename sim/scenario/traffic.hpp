@@ -30,6 +30,7 @@ enum class TrafficKind : std::uint8_t {
   all_gather,
   reduce_scatter,
   broadcast,
+  reduce,
 };
 
 /// What one max-min variable stands for.
@@ -50,6 +51,7 @@ struct TrafficKindInfo {
   Grain grain;                                    ///< unless the scenario says, or NCCL runs it
   bool is_ring;                                   ///< a collective around rings
   std::optional<CollectiveOp> op = std::nullopt;  ///< NCCL's, among GPUs that say nothing of rings
+  bool is_chain = false;  ///< a ring that is open at its root: from it, or (reduce) to it
 };
 std::span<const TrafficKindInfo> traffic_kinds();
 const TrafficKindInfo& info(TrafficKind kind);
@@ -98,8 +100,8 @@ struct TrafficEntry {
   Seconds gap;       ///< between the end of one and the next
   int channels = 1;  ///< rings side by side, each on its own rail
   std::uint64_t seed = 1;
-  int by = 1;                              ///< shift: how many members further
-  int root = 0;                            ///< incast, outcast, broadcast: a member's position
+  int by = 1;    ///< shift: how many members further
+  int root = 0;  ///< incast, outcast, broadcast, reduce: a member's position in its group
   std::vector<std::pair<int, int>> pairs;  ///< positions of members
   std::optional<MemberSpec> servers;       ///< storage
   bool reads = false;                      ///< storage: servers send

@@ -43,8 +43,11 @@ constexpr std::array kKinds{
                     "around rings: (n - 1) / n of the buffer over each edge", kBuffer,
                     Grain::coupled, true, CollectiveOp::reduce_scatter},
     TrafficKindInfo{broadcast, "broadcast",
-                    "along chains from the member `root`: the buffer over each edge", kBuffer,
-                    Grain::coupled, true},
+                    "from the member `root` to all, along chains: the buffer over each edge",
+                    kBuffer, Grain::coupled, true, CollectiveOp::broadcast, true},
+    TrafficKindInfo{reduce, "reduce",
+                    "sums to the member `root`, along chains: the buffer over each edge", kBuffer,
+                    Grain::coupled, true, CollectiveOp::reduce, true},
 };
 
 constexpr std::array<std::string_view, 5> kGrains{"flows", "sources", "coupled", "messages",

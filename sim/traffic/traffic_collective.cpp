@@ -19,6 +19,19 @@ int most_on_a_nic(const TrafficEntry& entry, const NodeSpec& node) {
   return std::ranges::max(on_nic | std::views::values);
 }
 
+/// In another order, with the same ring over their domains: that of member `root` is the first.
+std::vector<FabricMember> from_root(const std::vector<FabricMember>& members, int root) {
+  std::vector<GroupNode> domains = group_nodes(places_of(members));
+  const int first = members[static_cast<std::size_t>(root)].place.node;
+  std::ranges::rotate(domains, std::ranges::find(domains, first, &GroupNode::node));
+  std::vector<FabricMember> out;
+  out.reserve(members.size());
+  for (const GroupNode& domain : domains) {
+    for (const int at : domain.members) out.push_back(members[static_cast<std::size_t>(at)]);
+  }
+  return out;
+}
+
 }  // namespace
 
 TrafficCollective traffic_collective(const TrafficScenario& scenario, const TrafficEntry& entry,
@@ -31,6 +44,7 @@ TrafficCollective traffic_collective(const TrafficScenario& scenario, const Traf
     out.members.push_back(fabric_member(node, end.node * node.gpus + end.gpu));
     ++by_domain[out.members.back().place.node];
   }
+  if (info(entry.kind).is_chain) out.members = from_root(out.members, entry.root);
   TransportSpec transport = scenario.cluster.transport;
   transport.efficiency = scenario.efficiency;
   const auto [least, most] = std::ranges::minmax(by_domain | std::views::values);
@@ -49,8 +63,9 @@ TrafficCollective traffic_collective(const TrafficScenario& scenario, const Traf
   out.shape = collective_shape(op, out.cost.algorithm, places_of(out.members), out.cost.channels,
                                out.peer_channels);
   const auto n = static_cast<double>(ends.size());
-  out.pairs = op == CollectiveOp::all_to_all ? n * (n - 1) : n;
-  out.sent = bus_factor(op, call.ranks) * n * entry.size.least.base_units();
+  const double edges = info(entry.kind).is_chain ? n - 1 : n;
+  out.pairs = op == CollectiveOp::all_to_all ? n * (n - 1) : edges;
+  out.sent = bus_factor(op, call.ranks) * edges * entry.size.least.base_units();
   return out;
 }
 

@@ -13,8 +13,8 @@ namespace lockstep {
 struct TrafficCollective {
   CollectiveCost cost;  ///< of the algorithm that NCCL takes at this size
   CollectiveShape shape;
-  std::vector<FabricMember> members;
-  double sent = 0;        ///< bytes between members, as nccl-tests counts for its bus bandwidth
+  std::vector<FabricMember> members;  ///< the domain of a root first, where there is one
+  double sent = 0;        ///< bytes between members: over each edge as nccl-tests counts them
   double pairs = 1;       ///< of sender and receiver among which they are shared out
   int peer_channels = 1;  ///< connections between two that send to each other
 };

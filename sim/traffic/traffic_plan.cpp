@@ -40,17 +40,22 @@ std::vector<int> random_cycle(std::size_t places, RandomStream& random) {
 
 /// Of a collective around rings: bytes over each edge, per byte of its buffer.
 double ring_factor(TrafficKind kind, double members) {
-  if (kind == TrafficKind::broadcast) return 1;
+  if (info(kind).is_chain) return 1;
   return (kind == TrafficKind::all_reduce ? 2 : 1) * (members - 1) / members;
 }
 
-/// The members of a ring or, with a root, of the chain that starts there, as pairs of neighbours.
-std::vector<std::pair<int, int>> neighbours(std::vector<int> order, std::optional<int> root) {
-  if (root) std::ranges::rotate(order, std::ranges::find(order, *root));
+/// The members of the entry's ring as pairs of neighbours: of a broadcast those of the chain that
+/// starts at the root, of a reduce those of the chain that ends there.
+std::vector<std::pair<int, int>> neighbours(std::vector<int> order, const TrafficEntry& entry) {
+  const bool chain = info(entry.kind).is_chain;
+  if (chain) {
+    const auto root = std::ranges::find(order, entry.root);
+    std::ranges::rotate(order, entry.kind == TrafficKind::reduce ? root + 1 : root);
+  }
   std::vector<std::pair<int, int>> out;
   out.reserve(order.size());
   for (std::size_t i = 1; i < order.size(); ++i) out.emplace_back(order[i - 1], order[i]);
-  if (!root) out.emplace_back(order.back(), order.front());
+  if (!chain) out.emplace_back(order.back(), order.front());
   return out;
 }
 
@@ -306,14 +311,12 @@ void TrafficPlan::add_rings(const TrafficEntry& entry, std::uint32_t group) {
   const std::vector<TrafficEnd>& members = groups_[group].members;
   const std::vector<GroupMember> places = ring_places(members, scenario_.cluster.node);
   const auto n = static_cast<double>(members.size());
-  const bool chain = entry.kind == TrafficKind::broadcast;
   const double bytes = ring_factor(entry.kind, n) * entry.size.least.base_units() / entry.channels;
   double pairs = 0;
   int channel = 0;
   for (RingChannel& ring : ring_channels(places, entry.channels)) {
     const std::uint64_t queue_pair = queue_pair_of(entry, channel++);
-    const Pairs edges =
-        neighbours(std::move(ring.order), chain ? std::optional<int>(entry.root) : std::nullopt);
+    const Pairs edges = neighbours(std::move(ring.order), entry);
     pairs += static_cast<double>(edges.size());
     if (entry.grain == Grain::messages) {
       add_ring_messages(entry, group, edges, queue_pair);
@@ -327,7 +330,7 @@ void TrafficPlan::add_rings(const TrafficEntry& entry, std::uint32_t group) {
   if (entry.grain != Grain::coupled) return;
   // Every step of the ring waits for the slowest hop of the step before.
   const auto steps = static_cast<std::uint64_t>(std::llround(ring_factor(entry.kind, n) * n));
-  latency_.ps *= chain ? static_cast<std::uint64_t>(n) - 1 : steps;
+  latency_.ps *= info(entry.kind).is_chain ? static_cast<std::uint64_t>(n) - 1 : steps;
   add_demand(group, -1, -1, bytes).pairs = pairs;
 }
 

@@ -149,6 +149,9 @@ TEST_CASE("what NICs cost a step is not laid to switches") {
         near(healthy).epsilon(1e-6));
 }
 
+constexpr const char* kOperations[] = {"all_to_all",     "all_gather", "all_reduce",
+                                       "reduce_scatter", "broadcast",  "reduce"};
+
 TEST_CASE("a collective takes as long as the same traffic, on any fabric") {
   const auto answer = [](const std::string& text) {
     const TemporaryFolder folder;
@@ -157,7 +160,7 @@ TEST_CASE("a collective takes as long as the same traffic, on any fabric") {
     REQUIRE(ran.exit == Exit::ok);
     return Json::parse(ran.out);
   };
-  for (const char* const op : {"all_to_all", "all_gather", "all_reduce", "reduce_scatter"}) {
+  for (const char* const op : kOperations) {
     for (const char* const routing : {"spray", "adaptive", "ecmp"}) {
       for (const int oversubscription : {1, 2, 8}) {
         CAPTURE(op);
@@ -191,7 +194,7 @@ TEST_CASE("a collective takes as long as the same traffic where a NIC is slow, t
     REQUIRE(ran.exit == Exit::ok);
     return Json::parse(ran.out).at(name).get<double>();
   };
-  for (const char* const op : {"all_to_all", "all_gather", "all_reduce", "reduce_scatter"}) {
+  for (const char* const op : kOperations) {
     CAPTURE(op);
     const double call = number(
         "largest_time_s",
@@ -202,6 +205,38 @@ TEST_CASE("a collective takes as long as the same traffic where a NIC is slow, t
                fmt::format(R"({{"cluster": {}, "traffic": [{{"kind": "{}", "size": "256 MiB"}}]}})",
                            kCluster, op));
     CHECK(traffic == near(call).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("a broadcast and a reduction of a trace take as long as the same collective") {
+  constexpr int kRanks = 32, kReduce = 1, kBroadcast = 5;  // Chakra's CollectiveType
+  for (const int type : {kReduce, kBroadcast}) {
+    CAPTURE(type);
+    const TemporaryFolder folder;
+    const Json node{{"id", "1"},
+                    {"type", "COMM_COLL_NODE"},
+                    {"attr", Json::array({{{"name", "comm_type"}, {"int64Val", type}},
+                                          {{"name", "comm_size"}, {"int64Val", "268435456"}}})}};
+    const Json trace{{"version", "0.0.4"}, {"nodes", Json::array({node})}};
+    for (int rank = 0; rank < kRanks; ++rank) {
+      folder.write(fmt::format("traces/t.{}.json", rank), trace.dump());
+    }
+    Json call = Json::parse(R"({"cluster": {"node": "dgx_h100", "nodes": 4, "fabric": {
+        "kind": "fat_tree", "levels": 2, "leaf_ports_down": 8, "routing": "ecmp",
+        "leaf_oversubscription": 4}}})");
+    const std::string cluster = folder.write("cluster.json", call.dump());
+    call["collective"] = {{"op", type == kReduce ? "reduce" : "broadcast"},
+                          {"sizes", Json::array({"256 MiB"})}};
+    const auto number = [](const char* name, std::vector<std::string> args) {
+      args.insert(args.end(), {"--format", "json"});
+      const Ran ran = lockstep_with(args);
+      CAPTURE(ran.err);
+      REQUIRE(ran.exit == Exit::ok);
+      return Json::parse(ran.out).at(name).get<double>();
+    };
+    CHECK(number("step_s", {"replay", folder.path() + "/traces", "--cluster", cluster}) ==
+          near(number("largest_time_s", {"comm", folder.write("c.json", call.dump())}))
+              .epsilon(1e-6));
   }
 }
 

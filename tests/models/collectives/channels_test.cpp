@@ -232,6 +232,16 @@ TEST_CASE("collective_shape: a broadcast uses every edge of the ring but the las
   CHECK(collective_shape(CollectiveOp::all_gather, "ring", members, 2).edges.size() == 4 * 2);
 }
 
+TEST_CASE(
+    "collective_shape: nothing comes into the root of a broadcast, nothing leaves a reduce's") {
+  const std::vector<GroupMember> members = block(4, 2);
+  const CollectiveShape out = collective_shape(CollectiveOp::broadcast, "ring", members, 2);
+  const CollectiveShape in = collective_shape(CollectiveOp::reduce, "ring", members, 2);
+  CHECK(in.edges.size() == out.edges.size());
+  for (const NetworkEdge& edge : out.edges) CHECK(members[std::size_t(edge.to)].node != 0);
+  for (const NetworkEdge& edge : in.edges) CHECK(members[std::size_t(edge.from)].node != 0);
+}
+
 TEST_CASE("collective_shape: ranks that go round the nodes send to neighbours over the network") {
   const std::vector<GroupMember> strided{{0, 0}, {1, 0}, {0, 1}, {1, 1}};
   const CollectiveShape far = collective_shape(CollectiveOp::send_receive, "pairwise", strided, 1);

@@ -42,12 +42,28 @@ TEST_CASE("read_traffic: what is left out follows from the cluster and the kind"
   CHECK(scenario.assumptions[1] == "efficiency: 0.965 of line rate (infiniband)");
 }
 
+TEST_CASE("read_traffic: NCCL runs collectives of GPUs, unless rings are asked for") {
+  for (const char* kind : {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce"}) {
+    CAPTURE(kind);
+    const auto grain = [kind](const std::string& more) {
+      return read_entry(R"({"kind": ")" + std::string(kind) + R"(", "size": "1 GiB")" + more + "}")
+          .entries.at(0)
+          .grain;
+    };
+    CHECK(grain("") == Grain::nccl);
+    CHECK(grain(R"(, "as": "nccl")") == Grain::nccl);
+    CHECK(grain(R"(, "channels": 1)") == Grain::coupled);
+    CHECK(grain(R"(, "as": "flows")") == Grain::flows);
+    CHECK(grain(R"(, "members": "nics")") == Grain::coupled);
+  }
+}
+
 TEST_CASE("read_traffic: a mistake is one line that says where, what, and what instead") {
   const std::vector<std::pair<std::string, std::string>> mistakes{
       {R"({"kind": "incst", "size": 1})",
        R"(plan.json#/traffic/0/kind: found "incst"; allowed: permutation, shift, incast, outcast, )"
        R"(pairs, storage, all_to_all, send_receive, all_reduce, all_gather, reduce_scatter, )"
-       R"(broadcast. Did you mean "incast"?)"},
+       R"(broadcast, reduce. Did you mean "incast"?)"},
       {R"({"kind": "shift", "size": 8, "by": 32})",
        R"(plan.json#/traffic/0/by: found 32; allowed: a whole number from 1 to 31)"},
       {R"({"kind": "shift", "size": 8, "groups": 5})",
@@ -105,6 +121,9 @@ TEST_CASE("read_traffic: every key says where it is wrong") {
       {R"({"kind": "incast", "size": 8, "root": 32})", "/root"},
       {R"({"kind": "all_reduce", "size": 8, "channels": 65})", "/channels"},
       {R"({"kind": "broadcast", "size": 8, "as": "messages"})", "/as"},
+      {R"({"kind": "reduce", "size": 8, "as": "messages"})", "/as"},
+      {R"({"kind": "reduce", "size": 8, "root": 32})", "/root"},
+      {R"({"kind": "broadcast", "size": 8, "members": "nics", "as": "nccl"})", "/as"},
       {R"({"kind": "pairs", "size": 8})", ""},
       {R"({"kind": "pairs", "size": 8, "pairs": []})", "/pairs"},
       {R"({"kind": "pairs", "size": 8, "pairs": [[0, 1, 2]]})", "/pairs/0"},

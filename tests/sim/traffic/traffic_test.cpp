@@ -88,18 +88,55 @@ TEST_CASE("ring collectives: what crosses each edge over the NIC's rate") {
   const std::map<std::string, double> factors{{"all_reduce", 2 * (n - 1) / n},
                                               {"all_gather", (n - 1) / n},
                                               {"reduce_scatter", (n - 1) / n},
-                                              {"broadcast", 1}};
+                                              {"broadcast", 1},
+                                              {"reduce", 1}};
   for (const auto& [kind, factor] : factors) {
+    const bool chain = kind == "broadcast" || kind == "reduce";
     for (const char* grain : {"coupled", "flows", "messages"}) {
-      if (kind == "broadcast" && std::string(grain) == "messages") continue;
+      if (chain && std::string(grain) == "messages") continue;
       CAPTURE(kind);
       CAPTURE(grain);
       const TrafficReport report =
           run(hosts(12, kIdeal),
               fmt::format(R"({{"kind": "{}", "size": "256 MiB", "as": "{}"}})", kind, grain));
       CHECK(report.end_s == nearly(factor * size / kNic));
-      const double edges = kind == "broadcast" ? n - 1 : n;
+      const double edges = chain ? n - 1 : n;
       CHECK(report.entries[0].bytes == nearly(edges * factor * size));
+    }
+  }
+}
+
+TEST_CASE("nothing comes into the root of a broadcast, nothing leaves that of a reduce") {
+  constexpr int kRoot = 21;  // on node 2 of four
+  const double buffer = 64 * kMebibyte;
+  for (const bool reduces : {false, true}) {
+    CAPTURE(reduces);
+    const auto read = [&](const char* as) {
+      return scenario(nodes_of_eight(4, kSprayedTree),
+                      fmt::format(R"({{"kind": "{}", "size": "64 MiB", "root": {}, "as": "{}"}})",
+                                  reduces ? "reduce" : "broadcast", kRoot, as));
+    };
+    const TrafficScenario nccl = read("nccl"), rings = read("flows");
+    TrafficSimulation simulation(nccl);
+    simulation.run();
+    std::map<std::string, double> into, out;  // by node
+    const FlowNetwork& flows = simulation.network().flows();
+    for (LinkIndex link = 0; link < flows.links(); ++link) {
+      const std::string name = simulation.network().link_name(link);
+      if (name.find(" nic ") == std::string::npos) continue;
+      (name.ends_with("up") ? out : into)[name.substr(0, 6)] += flows.carried(link).base_units();
+    }
+    CHECK((reduces ? into : out)["node 2"] == nearly(buffer, 1e-6));
+    CHECK((reduces ? out : into)["node 2"] == 0);
+    for (const char* node : {"node 0", "node 1", "node 3"}) {
+      CHECK(into[node] == nearly(node == std::string(reduces ? "node 3" : "") ? 0 : buffer, 1e-6));
+      CHECK(out[node] == nearly(node == std::string(reduces ? "" : "node 1") ? 0 : buffer, 1e-6));
+    }
+    CHECK(simulation.report(0).entries[0].bytes == nearly(31 * buffer));
+    TrafficSimulation plain(rings);
+    CHECK(plain.plan().demands().size() == 31);
+    for (const Demand& demand : plain.plan().demands()) {
+      CHECK((reduces ? demand.from : demand.to) != kRoot);
     }
   }
 }

@@ -180,7 +180,8 @@ void hold_comm_command(DocumentSubject& subject, LawBook& book,
   book.same_text("the answer of comm and of the library", write_json(found), write_json(expected));
 }
 
-constexpr std::string_view kInBoth[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
+constexpr std::string_view kInBoth[] = {"all_reduce", "all_gather", "reduce_scatter",
+                                        "all_to_all", "broadcast",  "reduce"};
 bool in_both(const std::string& op) { return std::ranges::find(kInBoth, op) != std::end(kInBoth); }
 
 /// Both take NCCL's choice; a collective finds its links' share by a formula, traffic by
@@ -220,7 +221,7 @@ void hold_traffic_as_collective(DocumentSubject& subject, LawBook& book) {
     const MemberSpec& who = entry.members;
     const std::string op(info(entry.kind).name);
     const bool first = !who.nics && who.first_node == 0 && who.first == 0 && who.stride == 1 &&
-                       !who.shuffle_seed && entry.groups.count == 1;
+                       !who.shuffle_seed && entry.groups.count == 1 && entry.root == 0;
     if (entry.grain != Grain::nccl || !in_both(op) || !first || entry.repeat > 1 ||
         entry.size.varies()) {
       continue;

@@ -64,7 +64,7 @@ class CommDraw : Draws {
   Json entry() {
     const auto kind = one_of<std::string>({"permutation", "shift", "incast", "outcast", "storage",
                                            "all_to_all", "send_receive", "all_reduce", "all_gather",
-                                           "reduce_scatter", "broadcast"});
+                                           "reduce_scatter", "broadcast", "reduce"});
     Json out{{"kind", kind}, {"size", size()}};
     if (kind == "storage") {
       out["members"] = {{"of", "nics"}, {"nodes", {{"count", 1}}}};
