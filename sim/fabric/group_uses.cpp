@@ -106,7 +106,10 @@ const KnownShape& shape_of_group(const GroupCollective& collective,
   // Rings, trees and sums in switches leave every node on as many rails as the smallest has.
   const bool on_rails =
       made.shape.pairs == PairPattern::none && made.op != CollectiveOp::send_receive;
-  made.senders = static_cast<double>(on_rails ? rails * made.nodes.size() : places.size());
+  // Of an open ring one node does not send; `sent` is over those that do.
+  const bool open = made.op == CollectiveOp::broadcast || made.op == CollectiveOp::reduce;
+  const std::size_t sending = made.nodes.size() - (open ? 1 : 0);
+  made.senders = static_cast<double>(on_rails ? rails * sending : places.size());
   return made;
 }
 

@@ -22,6 +22,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/scenario_file.hpp"
 #include "sim/search/ask_parts.hpp"
 #include "sim/search/search_base.hpp"
 #include "sim/search/tune.hpp"
@@ -56,8 +57,14 @@ Json model_of(const std::string& written, const PresetStore& presets) {
     return written;
   }
   const std::string file = path.generic_string();
-  Json object = JsonCursor::parse(file, quote_non_finite(read_text_file(file))).json();
+  const JsonCursor root = JsonCursor::parse(file, quote_non_finite(read_text_file(file)));
+  Json object = root.json();
   if (is_hugging_face(object)) return {{"huggingface", file}};
+  if (object.contains("cluster") || command_of(root) != "run") {
+    fail_option("--model", written,
+                fmt::format("a model, and this is a scenario: lockstep {} {} takes it",
+                            command_of(root), written));
+  }
   return object;
 }
 

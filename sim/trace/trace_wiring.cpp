@@ -152,7 +152,9 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   if (domains.size() > 1 && cost.network_coefficient > 0) {
     const double bytes_each = cost.network_coefficient / unit;
     const bool every_rail = cost.channels >= kChannelsPerRail * call.ranks_per_node;
-    if (!limits_ || (cost.algorithm == "ring" && every_rail)) {
+    // A broadcast and a reduction leave out one edge of the ring: their shape says which.
+    const bool open = call.op == CollectiveOp::broadcast || call.op == CollectiveOp::reduce;
+    if (!limits_ || (cost.algorithm == "ring" && every_rail && !open)) {
       add_rings(domains, bytes_each, uses);
       messages = messages_over(kChannelsPerRail);
     } else {

@@ -133,6 +133,11 @@ TEST_CASE("ask: a mistake is told of the option that made it") {
             .starts_with("--node: found \"dgx_h1000\"; allowed: "));
   CHECK(error_of({.model = "llama3_9b", .node = "dgx_h100"})
             .starts_with("--model: found \"llama3_9b\"; allowed: "));
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", R"({"model": "llama3_8b", "cluster": {}})");
+  CHECK(error_of({.model = job, .node = "dgx_h100"})
+            .ends_with("allowed: a model, and this is a scenario: lockstep run " + job +
+                       " takes it"));
   CHECK(error_of({.model = "llama3_8b", .node = "dgx_h100", .nodes = "many"}) ==
         "--nodes: found \"many\"; allowed: a whole number from 1 to 8000000");
   CHECK(error_of({.model = "llama3_8b", .node = "dgx_h100", .gpus = "20"}) ==

@@ -79,6 +79,16 @@ TEST_CASE("lockstep run --vary: a point that cannot be has its error, and the ot
   CHECK(none.err.find("(--vary parallelism.tensor=5)") != std::string::npos);
 }
 
+TEST_CASE("lockstep run --vary: a path that is not there is told once, not for each value") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("s.json", kJob);
+  const Ran ran = lockstep_with({"run", file, "--vary", "clutser.nodes=4,8,16"});
+  CHECK(ran.exit == Exit::bad_input);
+  CHECK(ran.err.starts_with(file + "#/clutser: found the unknown key \"clutser\" "
+                                   "(--vary clutser.nodes); allowed: "));
+  CHECK(std::ranges::count(ran.err, '\n') == 1);
+}
+
 TEST_CASE("lockstep run --vary: weeks of a job that does not fit have no answer unless asked for") {
   const TemporaryFolder folder;
   const std::string file = folder.write("weeks.json", R"({"model": "llama3_8b",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "models/base/json_override.hpp"
 #include "models/base/number_text.hpp"
 #include "sim/answer/assertion.hpp"
 #include "tools/lockstep/run/site_limit.hpp"
@@ -268,6 +269,19 @@ bool all_alike(const Varied& varied) {
   return std::ranges::all_of(varied.points, same);
 }
 
+/// A key of a path that nothing reads is unknown whatever the value is: one problem of all points.
+void tell_of_path(const std::vector<std::string>& sets, InputProblem& problem) {
+  if (!problem.found.starts_with("the unknown key")) return;
+  for (const std::string& set : sets) {
+    const std::string path = set.substr(0, set.find('='));
+    const std::string told = fmt::format("(--vary {})", set);
+    const std::size_t place = problem.found.find(told);
+    if (place == std::string::npos) continue;
+    if (!(pointer_of_path(path) + "/").starts_with(problem.pointer + "/")) continue;
+    problem.found.replace(place, told.size(), fmt::format("(--vary {})", path));
+  }
+}
+
 }  // namespace
 
 std::string point_name(const VariedPoint& point) {
@@ -321,9 +335,10 @@ Varied vary(std::string file, std::vector<VaryAxis> axes,
     } catch (const InputError& error) {
       const InputError told = told_of_vary(error, sets);
       point.error = told.what();
-      const auto keep = [&](const InputProblem& problem) {
+      const auto keep = [&](InputProblem problem) {
+        tell_of_path(sets, problem);
         const bool is_new = std::ranges::find(problems, problem) == problems.end();
-        if (is_new && problems.size() < kMostMistakes) problems.push_back(problem);
+        if (is_new && problems.size() < kMostMistakes) problems.push_back(std::move(problem));
       };
       keep(told.problem());
       for (const InputProblem& also : told.also()) keep(also);
