@@ -19,7 +19,8 @@ namespace {
 struct StepLayout {
   const char* model;
   int nodes, tensor, pipeline, data;
-  const char* more;  ///< of the parallelism
+  const char* more;    ///< of the parallelism
+  int sequences = 16;  ///< of a replica
 };
 
 Scenario step_scenario(const StepLayout& layout, const std::string& fabric = R"("ideal")") {
@@ -28,7 +29,7 @@ Scenario step_scenario(const StepLayout& layout, const std::string& fabric = R"(
           "parallelism": {{"tensor": {}, "pipeline": {}, "data": {}{}}},
           "batch": {{"sequences": {}, "micro": 1, "tokens": 2048}}}})",
       layout.model, layout.nodes, fabric, layout.tensor, layout.pipeline, layout.data, layout.more,
-      16 * layout.data);
+      layout.sequences * layout.data);
   Scenario scenario = read_scenario("step.json", text, test::presets());
   // A trace has no word for stacks whose stages send and receive in turn.
   scenario.stack.communication.half_duplex_pipeline = false;
@@ -163,7 +164,7 @@ TEST_CASE("trace_of_step: exchanges over thin leaves of one or two nodes take as
         read_cluster(JsonCursor::parse("test", text).at("cluster"), test::presets());
     for (const StepLayout& layout :
          {StepLayout{"qwen3_30b_a3b", 4, 16, 1, 2, R"(, "expert": 8, "expert_tensor": 1)"},
-          StepLayout{"qwen3_30b_a3b", 4, 1, 1, 2, R"(, "context": 16, "expert": 8)"}}) {
+          StepLayout{"qwen3_30b_a3b", 4, 1, 1, 2, R"(, "context": 16, "expert": 8)", 2}}) {
       CAPTURE(ports);
       CAPTURE(layout.tensor);
       const Scenario scenario = step_scenario(layout, fabric);
