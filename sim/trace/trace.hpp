@@ -46,6 +46,7 @@ struct TraceCollective {
   CollectiveOp op = CollectiveOp::all_reduce;
   Bytes payload;  ///< as in CollectiveCall
   std::uint32_t group = 0;
+  ExchangeSkew skew{};  ///< of an all-to-all
   friend bool operator==(const TraceCollective&, const TraceCollective&) = default;
 };
 

@@ -71,8 +71,11 @@ class TraceTable {
 
 struct CollectiveLess {
   bool operator()(const TraceCollective& a, const TraceCollective& b) const {
-    return std::tuple(a.group, a.op, a.payload.base_units()) <
-           std::tuple(b.group, b.op, b.payload.base_units());
+    const auto key = [](const TraceCollective& c) {
+      return std::tuple(c.group, c.op, c.payload.base_units(), c.skew.fullest, c.skew.whole_domain,
+                        c.skew.back);
+    };
+    return key(a) < key(b);
   }
 };
 struct MessageLess {
@@ -246,7 +249,10 @@ class Joiner {
                    "collectives of groups that the rank belongs to");
       }
       const double factor = node.payload_of_rank ? static_cast<double>(members.size()) : 1;
-      out.subject = collectives_({node.op, factor * node.size, group});
+      out.subject = collectives_({.op = node.op,
+                                  .payload = factor * node.size,
+                                  .group = group,
+                                  .skew = rank.skews[node.skew]});
     } else if (node.kind == TraceNodeKind::send || node.kind == TraceNodeKind::receive) {
       if (node.peer < 0 || node.peer >= trace_.ranks || node.peer == rank.rank) {
         fail_trace(rank.file,
@@ -343,6 +349,13 @@ std::uint32_t RankTrace::group(Group wanted) {
   }
   groups.push_back(std::move(wanted));
   return static_cast<std::uint32_t>(groups.size() - 1);
+}
+
+std::uint32_t RankTrace::skew(const ExchangeSkew& wanted) {
+  const auto at = std::ranges::find(skews, wanted);
+  const auto number = static_cast<std::uint32_t>(at - skews.begin());
+  if (at == skews.end()) skews.push_back(wanted);
+  return number;
 }
 
 RankTrace::Node& RankTrace::add(std::uint64_t id, std::string_view name_text) {

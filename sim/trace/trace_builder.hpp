@@ -29,6 +29,7 @@ struct RankTrace {
     Flops flops;              ///< of a kernel, if they are known
     std::uint32_t name = 0;   ///< in `names`
     std::uint32_t group = 0;  ///< in `groups`
+    std::uint32_t skew = 0;   ///< of an all-to-all: in `skews`
     int peer = 0;
     std::uint32_t tag = 0;
     std::uint32_t dependencies = 0;  ///< how many, in the order of nodes
@@ -59,7 +60,8 @@ struct RankTrace {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> possible_waits;
   std::vector<std::string> names;
   std::vector<Group> groups;
-  std::size_t repaired = 0;  ///< dependencies that the file did not have
+  std::vector<ExchangeSkew> skews{ExchangeSkew{}};  ///< the first: even
+  std::size_t repaired = 0;                         ///< dependencies that the file did not have
   Links links;
   /// Communication of its recorded length: what calls it could not be told, or goes to ranks that
   /// were not recorded.
@@ -77,9 +79,10 @@ struct RankTrace {
   /// neighbours. 0: every rank has to be there.
   int world = 0;
 
-  /// Index of the name or group, added where it is new.
+  /// Index of the name, group or skew, added where it is new.
   std::uint32_t name(std::string_view text);
   std::uint32_t group(Group wanted);
+  std::uint32_t skew(const ExchangeSkew& wanted);
   /// Adds a node; its dependencies follow with depends_on().
   Node& add(std::uint64_t id, std::string_view name_text);
   /// The last node that was added waits for another.

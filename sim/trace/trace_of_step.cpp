@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/fabric/fabric_member.hpp"
 #include "sim/scenario/replica_variants.hpp"
 #include "sim/step/layer_groups.hpp"
 #include "sim/step/plan.hpp"
@@ -30,6 +31,7 @@ struct LayerCall {
   CollectiveOp op = CollectiveOp::all_reduce;  ///< send_receive: to the next of a ring
   Bytes payload;
   int times = 1;
+  ExchangeSkew skew{};
 };
 struct LayerCalls {
   std::vector<LayerCall> calls;
@@ -58,14 +60,17 @@ class LayerExchanges {
                {}},
         Groups{CollectiveOp::all_to_all, widths.expert, groups.expert, {}}};
     find_parts();
+    switches_ = switches_of_rings();
   }
 
   /// Whether the calls are written one by one, beside the compute that covers them.
   [[nodiscard]] bool runs_beside(const Segment& segment, std::size_t axis) const {
     return segment.amounts[axis] > 0 && plan_.layers[axis].network_share > 0;
   }
-  [[nodiscard]] LayerCalls operator()(const Segment& segment, std::size_t axis) const {
-    if (runs_beside(segment, axis)) return parts_of(segment, axis);
+  /// `free` is compute of the segment that nothing goes on beside yet.
+  [[nodiscard]] LayerCalls operator()(const Segment& segment, std::size_t axis,
+                                      StepTime free) const {
+    if (runs_beside(segment, axis)) return parts_of(segment, axis, free);
     return one_call(segment, axis, segment.amounts[axis] > 0);
   }
 
@@ -74,6 +79,7 @@ class LayerExchanges {
   struct Part {
     CollectiveOp op;
     Bytes payload;
+    ExchangeSkew skew;
     double share;
     double crossing;  ///< of a ring: the part of its hops that leave an NVLink domain
   };
@@ -100,15 +106,14 @@ class LayerExchanges {
         const double bytes = (o.network + o.hidden.network).base_units();
         if (o.kind != OperationKind::collective || bytes <= 0) continue;
         Groups& of = axes_[static_cast<std::size_t>(o.axis)];
-        // What goes round a ring of neighbours, hop by hop, is one message to each of them.
         const bool ring = o.op == CollectiveOp::send_receive;
-        const Bytes payload = (ring ? of.ranks - 1 : 1) * o.payload;
         const double inside = (o.nvlink + o.hidden.nvlink).base_units();
         const double crossing = ring ? bytes / (bytes + inside) : 1;
-        const auto same = std::ranges::find_if(
-            of.parts, [&](const Part& p) { return p.op == o.op && p.payload == payload; });
+        const auto same = std::ranges::find_if(of.parts, [&](const Part& p) {
+          return p.op == o.op && p.payload == o.payload && p.skew == o.skew;
+        });
         if (same == of.parts.end()) {
-          of.parts.push_back({o.op, payload, bytes, crossing});
+          of.parts.push_back({o.op, o.payload, o.skew, bytes, crossing});
         } else {
           same->share += bytes;
         }
@@ -121,41 +126,73 @@ class LayerExchanges {
     }
   }
 
-  [[nodiscard]] CollectiveCost cost_of(const Groups& of, CollectiveOp op, Bytes payload) const {
+  [[nodiscard]] CollectiveCost cost_of(const Groups& of, CollectiveOp op, Bytes payload,
+                                       const ExchangeSkew& skew = {}) const {
     const bool ring = op == CollectiveOp::send_receive;
-    return slowest_cost({.op = op, .payload = payload, .ranks = ring ? 2 : of.ranks},
-                        ring ? DomainSpreads{1} : of.spreads, scenario_.node.gpu,
-                        scenario_.transport, nic_);
+    CollectiveCost cost = slowest_cost(
+        {.op = op, .payload = payload, .ranks = ring ? 2 : of.ranks, .skew = skew},
+        ring ? DomainSpreads{1} : of.spreads, scenario_.node.gpu, scenario_.transport, nic_);
+    if (ring) cost.latency += switches_;
+    return cost;
   }
 
-  /// The calls of the layers one by one, so that they have their own pace and latency where the
-  /// network is full, too; but as many fewer and larger ones as compute covers the latency of.
-  [[nodiscard]] LayerCalls parts_of(const Segment& segment, std::size_t axis) const {
+  /// What switches add to a message of a ring, of those on the longest way: the step's laws of
+  /// what layers exchange know none, a replayed message does.
+  [[nodiscard]] Seconds switches_of_rings() const {
+    const Seconds each = scenario_.fabric.switch_latency;
+    const Parallelism& cut = scenario_.job.parallelism;
+    const auto rings = [](const Part& part) { return part.op == CollectiveOp::send_receive; };
+    const auto context = static_cast<std::size_t>(Axis::context);
+    if (each <= Seconds{} || std::ranges::none_of(axes_[context].parts, rings)) return {};
+    const Fabric fabric = own_fabric(scenario_, plan_);
+    const Placement placement(plan_.placement);
+    int most = 0;
+    for (int rank = 0; rank < placement.ranks(); ++rank) {
+      RankCoordinates at = placement.coordinates(rank);
+      at.tensor = (at.tensor + cut.tensor) % plan_.placement.tensor;
+      const int next = placement.rank(at);
+      if (placement.reach(rank, next) != Reach::fabric) continue;
+      const FabricMember a = fabric_member(placement, {}, rank);
+      const FabricMember b = fabric_member(placement, {}, next);
+      most = std::max(most, fabric.switches_crossed(a.node, a.nic, b.node, b.nic));
+    }
+    return most * each;
+  }
+
+  /// The calls of the layers one by one, a ring's round by round, so that they have their own pace
+  /// and latency where the network is full, too. The latency that compute hides in the step it
+  /// hides here (LayerCalls::beyond); of calls that have more than there is compute for, fewer and
+  /// larger ones.
+  [[nodiscard]] LayerCalls parts_of(const Segment& segment, std::size_t axis, StepTime free) const {
     const Groups& of = axes_[axis];
     const LayerTransfer& transfer = plan_.layers[axis];
-    const Seconds takes =
-        to_seconds(segment.closed[axis]) + Seconds{segment.amounts[axis] / transfer.rate};
+    const Seconds closed = to_seconds(segment.closed[axis]);
+    const Seconds takes = closed + Seconds{segment.amounts[axis] / transfer.rate};
     const double bytes = segment.amounts[axis] * transfer.network_share;  // over a NIC
     LayerCalls out;
     Seconds latency;
     for (const Part& part : of.parts) {
-      const CollectiveCost cost = cost_of(of, part.op, part.payload);
+      const CollectiveCost cost = cost_of(of, part.op, part.payload, part.skew);
       const Bytes all{part.share * bytes / (part.crossing * cost.network_coefficient)};
       const int times = std::max(1, static_cast<int>(std::lround(all / part.payload)));
-      out.calls.push_back({part.op, all, times});
+      out.calls.push_back({part.op, all, times, part.skew});
       latency += times * cost.latency;
     }
-    const double exposed = std::min(1.0, double{to_seconds(segment.closed[axis]) / latency});
+    const double kept = std::min(1.0, double{(closed + to_seconds(free)) / latency});
     Seconds calls;
     for (LayerCall& call : out.calls) {
-      call.times = std::max(1, static_cast<int>(std::lround(exposed * call.times)));
+      call.times = std::max(1, static_cast<int>(std::lround(kept * call.times)));
       call.payload = Bytes{std::round(std::max(1.0, call.payload.base_units() / call.times))};
-      const CollectiveCost cost = cost_of(of, call.op, call.payload);
+      const CollectiveCost cost = cost_of(of, call.op, call.payload, call.skew);
       calls += call.times * (cost.latency + call.payload / cost.payload_rate);
     }
     out.before = to_step_time(std::max(Seconds{}, takes - calls));
+    out.beyond = to_step_time(std::max(Seconds{}, calls - takes));
     out.covered = segment.covered[axis];
-    out.idle = std::max(segment.least[axis], out.covered) - out.covered;
+    // The latency that compute waits for comes before what the least time is of.
+    const StepTime before = std::min(out.before, segment.closed[axis]);
+    out.idle =
+        std::max(segment.least[axis], out.covered) - out.covered + (segment.closed[axis] - before);
     return out;
   }
 
@@ -186,6 +223,7 @@ class LayerExchanges {
   const StepPlan& plan_;
   NicShare nic_;
   std::array<Groups, kAxes> axes_;
+  Seconds switches_;
 };
 
 class StepRank {
@@ -241,11 +279,13 @@ class StepRank {
     last_ = {id};
     return node;
   }
-  void collective(std::string_view name, CollectiveOp op, Bytes payload, RankTrace::Group group) {
+  void collective(std::string_view name, CollectiveOp op, Bytes payload, RankTrace::Group group,
+                  const ExchangeSkew& skew = {}) {
     RankTrace::Node& node = add(name, TraceNodeKind::collective);
     node.op = op;
     node.size = payload;
     node.group = out_.group(std::move(group));
+    node.skew = out_.skew(skew);
   }
 
   /// This rank's group along an axis inside layers: lanes count tensor and then context; groups of
@@ -374,7 +414,7 @@ class StepRank {
     std::array<std::optional<LayerCalls>, kAxes> exchanges;
     for (std::size_t axis = 0; axis < kAxes; ++axis) {
       if (segment.closed[axis] <= StepTime{} && segment.amounts[axis] <= 0) continue;
-      LayerCalls& calls = exchanges[axis].emplace(exchanges_(segment, axis));
+      LayerCalls& calls = exchanges[axis].emplace(exchanges_(segment, axis, compute));
       // What compute hides in the step it hides here: it goes on while the call begins.
       const StepTime hides = std::min(calls.beyond, compute);
       calls.covered += hides;
@@ -402,7 +442,7 @@ class StepRank {
         if (call.op == CollectiveOp::send_receive) {
           pass_round(kNames[axis], call.payload, group);
         } else {
-          collective(kNames[axis], call.op, call.payload, group);
+          collective(kNames[axis], call.op, call.payload, group, call.skew);
         }
       }
     }
@@ -421,7 +461,7 @@ class StepRank {
     return {static_cast<std::uint64_t>(std::llround(static_cast<double>(compute.ps) * slowdown_))};
   }
 
-  /// To the next of the group, and from the one before.
+  /// To the next of the group, and from the one before. What comes next waits for both.
   void pass_round(std::string_view name, Bytes size, const RankTrace::Group& group) {
     const auto n = group.ranks.size();
     const auto own =
@@ -431,11 +471,12 @@ class StepRank {
     to.peer = group.ranks[(own + 1) % n];
     to.tag = kRingTag;
     to.size = size;
-    last_ = program;
+    const std::vector<std::uint64_t> sent = std::exchange(last_, program);
     RankTrace::Node& from = add(name, TraceNodeKind::receive);
     from.peer = group.ranks[(own + n - 1) % n];
     from.tag = kRingTag;
     from.size = size;
+    last_.insert(last_.end(), sent.begin(), sent.end());
   }
 
   void send(const ProgramItem& item) {

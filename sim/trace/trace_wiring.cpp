@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <fmt/format.h>
+#include <span>
 #include <utility>
 
 #include "models/base/input_error.hpp"
@@ -68,8 +69,10 @@ void TraceWiring::add_route(int from, int to, int connections, double bytes, Use
 }
 
 CollectiveCost TraceWiring::cost_of(const CollectiveCall& call) {
-  const std::tuple key{call.op,    call.payload.base_units(), call.ranks, call.ranks_per_node,
-                       call.nodes, call.ranks_per_node_max};
+  const std::tuple key{
+      call.op,       call.payload.base_units(), call.ranks,        call.ranks_per_node,
+      call.nodes,    call.ranks_per_node_max,   call.skew.fullest, call.skew.whole_domain,
+      call.skew.back};
   if (const auto known = costs_.find(key); known != costs_.end()) return known->second;
   const GpuSpec& gpu = cluster_.node.gpu;
   if (!options_ || call.op == CollectiveOp::send_receive) {
@@ -111,7 +114,8 @@ std::vector<FabricMember> TraceWiring::members_of(const TraceCollective& collect
 const std::vector<RouteHop>& TraceWiring::shape_uses(const TraceCollective& collective,
                                                      const GroupCollective& shape) {
   const auto [at, is_new] =
-      shapes_.try_emplace({collective.group, collective.op, std::string(shape.algorithm)});
+      shapes_.try_emplace({collective.group, collective.op, std::string(shape.algorithm),
+                           shape.skew.fullest, shape.skew.whole_domain, shape.skew.back});
   if (is_new) groups_.add(shape, members_of(collective), at->second);
   return at->second;
 }
@@ -134,18 +138,26 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
   const std::vector<int>& group = trace_.groups[collective.group];
   if (group.size() < 2) return {};
   const std::vector<std::vector<int>> domains = by_domain(placement_, group);
-  const CollectiveCall call =
-      group_call(collective.op, std::max(Bytes{1}, collective.payload), domains);
+  CollectiveCall call = group_call(collective.op, std::max(Bytes{1}, collective.payload), domains);
+  call.skew = collective.skew;
+  const bool skewed = !call.skew.is_even();
   const CollectiveCost cost = cost_of(call);
+  const GroupCollective shape{.op = collective.op,
+                              .algorithm = cost.algorithm,
+                              .peer_channels = connections_of_pair(call),
+                              .skew = call.skew,
+                              .channels = cost.channels};
   double unit = cost.network_coefficient;
   if (unit <= 0) unit = cost.nvlink_coefficient > 0 ? cost.nvlink_coefficient : 1.0;
   Uses uses;
   uses.add(network_.add_link(unit * cost.payload_rate), 1.0);
   if (call.ranks_per_node_max > 1) {
-    for (const int rank : group) {
-      for (const int direction : {0, 1}) {
-        uses.add(port(rank, direction), cost.nvlink_coefficient / unit);
-      }
+    std::span<const PortBytes> ports;
+    if (skewed) ports = groups_.ports(shape, members_of(collective));
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      const PortBytes own = ports.empty() ? PortBytes{1, 1, 1, 1} : ports[m];
+      uses.add(port(group[m], 0), own.nvlink_out * cost.nvlink_coefficient / unit);
+      uses.add(port(group[m], 1), own.nvlink_in * cost.nvlink_coefficient / unit);
     }
   }
   double messages = 0;
@@ -154,14 +166,10 @@ TraceTransfer TraceWiring::wire(const TraceCollective& collective) {
     const bool every_rail = cost.channels >= kChannelsPerRail * call.ranks_per_node;
     // A broadcast and a reduction leave out one edge of the ring: their shape says which.
     const bool open = call.op == CollectiveOp::broadcast || call.op == CollectiveOp::reduce;
-    if (!limits_ || (cost.algorithm == "ring" && every_rail && !open)) {
+    if ((!limits_ && !skewed) || (cost.algorithm == "ring" && every_rail && !open)) {
       add_rings(domains, bytes_each, uses);
       messages = messages_over(kChannelsPerRail);
     } else {
-      const GroupCollective shape{.op = collective.op,
-                                  .algorithm = cost.algorithm,
-                                  .peer_channels = connections_of_pair(call),
-                                  .channels = cost.channels};
       for (const RouteHop& use : shape_uses(collective, shape)) {
         uses.add(links_[use.link], bytes_each * use.share);
       }

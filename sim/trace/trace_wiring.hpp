@@ -92,9 +92,12 @@ class TraceWiring {
   int message_connections_;
   std::vector<LinkIndex> ports_;
   std::vector<TraceTransfer> collectives_;
-  std::map<std::tuple<CollectiveOp, double, int, int, int, int>, CollectiveCost> costs_;
+  std::map<std::tuple<CollectiveOp, double, int, int, int, int, double, bool, bool>, CollectiveCost>
+      costs_;
   std::map<std::tuple<int, int, double>, TraceTransfer> messages_;
-  std::map<std::tuple<std::uint32_t, CollectiveOp, std::string>, std::vector<RouteHop>> shapes_;
+  std::map<std::tuple<std::uint32_t, CollectiveOp, std::string, double, bool, bool>,
+           std::vector<RouteHop>>
+      shapes_;
   std::vector<std::pair<FlowIndex, double>> sending_;  ///< over the fabric, in how many messages
   GroupUses groups_;
   std::vector<RouteHop> hops_;

@@ -20,6 +20,7 @@ namespace lockstep {
 struct ChakraAttributes {
   std::optional<double> host, collective, size, peer_from, peer_to, tag, operations, tensor, stream,
       picos;
+  std::optional<double> fullest, whole_domain, back;  ///< ExchangeSkew, of our own exports
   const std::string* group = nullptr;
   const std::string* kind = nullptr;  ///< `lockstep_kind` of our own exports
 };
@@ -94,7 +95,10 @@ ChakraAttributes attributes_of(const chakra::Node& node) {
                                     Row{"num_ops", &ChakraAttributes::operations},
                                     Row{"tensor_size", &ChakraAttributes::tensor},
                                     Row{"stream", &ChakraAttributes::stream},
-                                    Row{"duration_picos", &ChakraAttributes::picos}};
+                                    Row{"duration_picos", &ChakraAttributes::picos},
+                                    Row{"lockstep_fullest", &ChakraAttributes::fullest},
+                                    Row{"lockstep_whole_domain", &ChakraAttributes::whole_domain},
+                                    Row{"lockstep_back", &ChakraAttributes::back}};
   ChakraAttributes out;
   for (const chakra::Attribute& a : node.attr()) {
     if (a.name() == "pg_name" && a.value_case() == chakra::Attribute::kStringVal) {
@@ -253,6 +257,16 @@ void ChakraRank::read_collective(const chakra::Node& node, const ChakraAttribute
   added.payload_of_rank = collective.times_members;
   added.size = type == kBarrier ? Bytes{kBarrierBytes}
                                 : Bytes{bounded(node, "comm_size", a.size, kMostBytes)};
+  if (a.fullest && added.op == CollectiveOp::all_to_all) {
+    if (!(*a.fullest >= 1)) {
+      fail(node, fmt::format("lockstep_fullest {}", *a.fullest),
+           "what the fullest member is sent over the mean, at least 1");
+    }
+    added.skew =
+        out_.skew({.fullest = bounded(node, "lockstep_fullest", a.fullest, kMostTraceRanks),
+                   .whole_domain = a.whole_domain.value_or(0) != 0,
+                   .back = a.back.value_or(0) != 0});
+  }
   // Names are resolved at the end: metadata may come late.
   const bool named = a.group != nullptr && !a.group->empty();
   added.group = out_.group({named ? *a.group : "", {}, !named});

@@ -8,6 +8,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <string_view>
+#include <utility>
 
 #include "sim/trace/formats/chakra.pb.h"
 
@@ -125,6 +126,19 @@ class ChakraWriter {
     set(node_, "comm_type", kTypes[static_cast<std::size_t>(collective.op)]);
     set(node_, "comm_size", std::llround(std::min(size, kMostWritten)));
     set_text("pg_name", std::to_string(collective.group + kFirstGroup));
+    if (!collective.skew.is_even()) add_skew(collective.skew);
+  }
+  /// Chakra has one size for all members.
+  void add_skew(const ExchangeSkew& skew) {
+    chakra::Attribute& fullest = *node_.add_attr();
+    fullest.set_name("lockstep_fullest");
+    fullest.set_double_val(skew.fullest);
+    for (const auto& [name, value] : {std::pair{"lockstep_whole_domain", skew.whole_domain},
+                                      std::pair{"lockstep_back", skew.back}}) {
+      chakra::Attribute& flag = *node_.add_attr();
+      flag.set_name(name);
+      flag.set_bool_val(value);
+    }
   }
   void set_text(const char* name, std::string_view value) {
     chakra::Attribute& a = *node_.add_attr();
