@@ -169,6 +169,38 @@ TEST_CASE("presets: models with towers and prediction modules have as many weigh
   }
 }
 
+namespace {
+
+/// Weights, in billions, without tower and prediction modules; active ones with both embeddings.
+struct CountedModel {
+  std::string_view model;
+  double total;
+  double active;
+  double vision;
+};
+
+// Counted by hand from each model's config.json; vision is rounded to 0.01.
+constexpr std::array kCountedModels{
+    CountedModel{"qwen3_vl_30b_a3b", 30.53, 3.35, 0.54},
+    CountedModel{"qwen3_vl_32b", 32.76, 32.76, 0.60},
+    CountedModel{"qwen3_vl_4b", 4.02, 4.02, 0.42},
+    CountedModel{"kimi_k2_5", 1026.41, 32.9, 0.47},
+    CountedModel{"nemotron3_5_lightning_30b_a3b", 31.58, 3.58, 0.0},
+};
+
+}  // namespace
+
+TEST_CASE("presets: total and active weights are those that are counted from the config.json") {
+  const PresetStore presets;
+  for (const CountedModel& row : kCountedModels) {
+    CAPTURE(row.model);
+    const ParameterCounts counts = parameter_counts(presets.model(row.model));
+    CHECK(std::abs(counts.total / 1e9 / row.total - 1) <= 0.003);
+    CHECK(std::abs(counts.active / 1e9 / row.active - 1) <= 0.003);
+    CHECK(std::abs(counts.vision / 1e9 - row.vision) <= 0.006);
+  }
+}
+
 TEST_CASE("presets: every file that ships can be read") {
   const PresetStore presets;
   for (const std::string& name : presets.names("gpus")) CHECK(presets.gpu(name).sm_count > 0);
