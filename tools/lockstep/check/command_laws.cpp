@@ -223,8 +223,8 @@ std::optional<Told> told_of(const Scenario& scenario) {
   const Parallelism& cut = scenario.job.parallelism;
   const CommunicationPolicy& policy = scenario.stack.communication;
   const int lanes = cut.tensor * cut.context;
-  // One collective takes the ways that NCCL gives it, where what it stands for is rings of keys and
-  // values.
+  // Rings of keys and values that cross the network are replayed member by member, each at its own
+  // pace, where a step has one for all.
   if (lanes > scenario.node.nvlink_domain || scenario.node.nvlink_domain < scenario.node.gpus) {
     return std::nullopt;
   }
