@@ -150,7 +150,7 @@ void tell_unlike_exchanges(SharedScenario& shared) {
         "meets several, it was 14 % less to 57 % more");
   } else if (shared.cluster.fabric.routing == Routing::ecmp) {
     shared.assumptions.emplace_back(
-        "jobs whose exchanges of experts are not alike, hashed: their slowdown is up to 24 % less "
+        "jobs whose exchanges of experts are not alike, hashed: their slowdown is up to 27 % less "
         "and 5 % more than what packets on credits say, whose ports share a full link in turn");
   }
 }
