@@ -1,5 +1,7 @@
 #include "sim/answer/hash_answer.hpp"
 
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
@@ -26,6 +28,21 @@ void add_band_headline(const HashBand& band, nlohmann::ordered_json& out) {
   out["hash_least_s"] = twelve_digits(band.least.value);
   out["hash_median_s"] = twelve_digits(band.median.value);
   out["hash_most_s"] = twelve_digits(band.most.value);
+}
+
+std::string hash_text(const HashBand& band) {
+  const auto part = [](const HashDraw& of) {
+    return fmt::format("{} (draw {})", duration_text(of.value), of.draw);
+  };
+  if (band.least.value == band.most.value) {
+    return fmt::format("{} with every draw", duration_text(band.least.value));
+  }
+  return fmt::format("{} to {}, median {}", part(band.least), part(band.most), part(band.median));
+}
+
+std::string one_draw_text(const HashAnswer& hash) {
+  return fmt::format("draw {} of the paths' hashes; --hash-seeds N shows the band over N of them",
+                     hash.draw);
 }
 
 }  // namespace lockstep

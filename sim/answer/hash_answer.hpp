@@ -24,4 +24,9 @@ void add_band(const HashBand& band, nlohmann::ordered_json& out, const std::stri
 /// Adds "hash_least_s", "hash_median_s" and "hash_most_s", for the first level of an answer.
 void add_band_headline(const HashBand& band, nlohmann::ordered_json& out);
 
+/// "5.12 s (draw 3) to 5.9 s (draw 7), median 5.31 s (draw 1)", or "5.12 s with every draw"
+std::string hash_text(const HashBand& band);
+/// Of an answer with one draw: which, and how to see others.
+std::string one_draw_text(const HashAnswer& hash);
+
 }  // namespace lockstep

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/scenario/scenario.hpp"
-#include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/views/run/campaign_result.hpp"
 
 namespace lockstep::test {
 

@@ -15,6 +15,7 @@
 #include "models/base/missing_keys.hpp"
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
+#include "sim/answer/comm_collective.hpp"
 #include "sim/referee/referee_case.hpp"
 #include "sim/scenario/read_filling.hpp"
 #include "sim/scenario/read_profile.hpp"
@@ -26,10 +27,9 @@
 #include "sim/scenario/shared_scenario.hpp"
 #include "sim/search/read_plan.hpp"
 #include "sim/search/serving_plan.hpp"
+#include "sim/search/sweep/sweep.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tools/lockstep/comm/comm_collective.hpp"
-#include "tools/lockstep/sweep/sweep.hpp"
 #include "topologies/formats/fabric_json.hpp"
 
 using namespace lockstep;

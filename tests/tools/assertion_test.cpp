@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/console/options.hpp"
-#include "tools/lockstep/run/figure_text.hpp"
+#include "tools/views/run/figure_text.hpp"
 
 using namespace lockstep;
 

@@ -14,7 +14,7 @@
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/run/figure_text.hpp"
+#include "tools/views/run/figure_text.hpp"
 
 namespace lockstep {
 namespace {

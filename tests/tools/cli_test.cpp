@@ -13,7 +13,7 @@
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/listing.hpp"
+#include "tools/views/tables/listing.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;

@@ -12,8 +12,8 @@
 #include "sim/scenario/scenario_file.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/report/congestion_page.hpp"
-#include "tools/lockstep/report/page.hpp"
+#include "tools/views/report/congestion_page.hpp"
+#include "tools/views/report/page.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/lockstep/perfetto_trace.hpp"
+#include "tools/views/traces/perfetto_trace.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -17,8 +17,8 @@
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
-#include "tools/lockstep/accuracy/accuracy_page.hpp"
-#include "tools/lockstep/accuracy/interval_check.hpp"
+#include "tools/views/accuracy/accuracy_page.hpp"
+#include "tools/views/accuracy/interval_check.hpp"
 
 namespace lockstep {
 namespace {

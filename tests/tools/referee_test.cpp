@@ -13,7 +13,7 @@
 #include "tests/support/slow_build.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/referee_table.hpp"
+#include "tools/views/tables/referee_table.hpp"
 
 using namespace lockstep;
 using namespace lockstep::test;

@@ -12,7 +12,7 @@
 #include "sim/measured/row_scenario.hpp"
 #include "sim/measured/row_validation.hpp"
 #include "tools/console/progress.hpp"
-#include "tools/lockstep/validation_output.hpp"
+#include "tools/views/tables/validation_output.hpp"
 
 using namespace lockstep;
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tools/lockstep/run/run_result.hpp"
+#include "tools/views/run/run_result.hpp"
 
 using namespace lockstep;
 

@@ -10,8 +10,8 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tools/lockstep/power_trace.hpp"
-#include "tools/lockstep/run/run_result.hpp"
+#include "tools/views/run/run_result.hpp"
+#include "tools/views/traces/power_trace.hpp"
 
 namespace lockstep {
 namespace {

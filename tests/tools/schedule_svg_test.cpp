@@ -1,4 +1,4 @@
-#include "tools/lockstep/run/schedule_svg.hpp"
+#include "tools/views/run/schedule_svg.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>

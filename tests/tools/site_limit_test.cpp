@@ -1,5 +1,5 @@
 // What a site cannot supply is said by every command that compares jobs.
-#include "tools/lockstep/run/site_limit.hpp"
+#include "sim/answer/site_limit.hpp"
 
 #include <doctest/doctest.h>
 #include <string>

@@ -1,4 +1,4 @@
-#include "tools/lockstep/trace_writer.hpp"
+#include "tools/views/traces/trace_writer.hpp"
 
 #include <algorithm>
 #include <array>

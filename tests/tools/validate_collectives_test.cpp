@@ -19,7 +19,7 @@
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/summary_of.hpp"
-#include "tools/lockstep/validation_output.hpp"
+#include "tools/views/tables/validation_output.hpp"
 
 namespace lockstep {
 namespace {

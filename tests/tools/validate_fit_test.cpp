@@ -1,4 +1,4 @@
-#include "tools/lockstep/validate_fit.hpp"
+#include "tools/views/measured/validate_fit.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

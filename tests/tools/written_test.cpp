@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/text_file.hpp"
+#include "sim/search/sweep/sql_value.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
@@ -64,7 +65,7 @@ TEST_CASE("Markdown: a name is shown letter by letter, on one line") {
   CHECK(Markdown("\033[31m").str() == "\\x1b\\[31m");
 }
 
-TEST_CASE("SQL: a name cannot end its quotes") { CHECK(SqlText("a\"b").str() == "\"a\"\"b\""); }
+TEST_CASE("SQL: a name cannot end its quotes") { CHECK(quoted_name("a\"b") == "\"a\"\"b\""); }
 
 TEST_CASE("terminal: styles of ours pass, all else that it would obey does not") {
   const TextStyle colours{.colour = true};

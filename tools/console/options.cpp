@@ -62,27 +62,6 @@ std::vector<std::string> dashed_names(const std::vector<OptionSpec>& options) {
        {.found = in_quotes(found), .allowed = allowed, .nearest = nearest});
 }
 
-UsageParts parts_of(std::string_view line) {
-  constexpr std::string_view kFound = ": found ", kAllowed = "; allowed: ";
-  constexpr std::string_view kNearest = ". Did you mean ";
-  UsageParts out;
-  const std::size_t allowed = line.find(kAllowed);
-  if (allowed == std::string_view::npos) return out;
-  if (const std::size_t found = line.find(kFound); found < allowed) {
-    out.found = line.substr(found + kFound.size(), allowed - found - kFound.size());
-  }
-  std::string_view rule = line.substr(allowed + kAllowed.size());
-  const std::size_t nearest = rule.rfind(kNearest);
-  if (nearest != std::string_view::npos && rule.ends_with('?')) {
-    out.nearest = rule.substr(nearest + kNearest.size());
-    out.nearest.pop_back();
-    std::erase(out.nearest, '"');
-    rule = rule.substr(0, nearest);
-  }
-  out.allowed = rule;
-  return out;
-}
-
 po::parsed_options parse_words(const CommandSpec& command, const std::vector<std::string>& args,
                                const std::vector<OptionSpec>& options) {
   const po::options_description known = description(options);
@@ -121,9 +100,6 @@ std::string help_of(const OptionSpec& option) {
 }
 
 }  // namespace
-
-UsageError::UsageError(const std::string& line)
-    : std::runtime_error(line), parts_(parts_of(line)) {}
 
 std::string ParsedOptions::get(std::string_view name, std::string_view otherwise) const {
   const auto at = values.find(name);
@@ -176,12 +152,6 @@ std::string help_text(const CommandSpec& command) {
   if (!command.examples.empty()) out += "\nExamples:\n";
   for (const std::string_view example : command.examples) out += fmt::format("  {}\n", example);
   return out;
-}
-
-std::string did_you_mean(std::string_view found, std::span<const std::string> names,
-                         std::string_view prefix) {
-  const std::string nearest = nearest_name(found, names);
-  return nearest.empty() ? std::string() : fmt::format(". Did you mean {}{}?", prefix, nearest);
 }
 
 }  // namespace lockstep

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <map>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
+
+#include "models/base/usage_error.hpp"
 
 namespace lockstep {
 
@@ -49,26 +49,6 @@ struct CommandSpec {
   std::span<const WordHint> hints = {};        ///< for options that it does not have
 };
 
-/// Parts of a mistake on the command line, as InputProblem has them; empty: not known.
-struct UsageParts {
-  std::string found, allowed, nearest;
-};
-
-/// A mistake on the command line: what() is one line that says what was found and what is allowed.
-class UsageError : public std::runtime_error {
- public:
-  /// Its parts are those of a line "X: found F; allowed: A. Did you mean N?", as far as it has
-  /// them.
-  explicit UsageError(const std::string& line);
-  UsageError(const std::string& line, UsageParts parts)
-      : std::runtime_error(line), parts_(std::move(parts)) {}
-
-  [[nodiscard]] const UsageParts& parts() const { return parts_; }
-
- private:
-  UsageParts parts_;
-};
-
 /// What was given.
 class ParsedOptions {
  public:
@@ -90,9 +70,5 @@ ParsedOptions parse_options(const CommandSpec& command, const std::vector<std::s
 
 /// The text of `lockstep COMMAND --help`, at most 100 columns wide.
 std::string help_text(const CommandSpec& command);
-
-/// ". Did you mean X?" or nothing.
-std::string did_you_mean(std::string_view found, std::span<const std::string> names,
-                         std::string_view prefix = {});
 
 }  // namespace lockstep

@@ -70,12 +70,6 @@ std::string ShellMedium::escaped(std::string_view text) {
 
 std::string SvgMedium::escaped(std::string_view text) { return xml_escaped(text); }
 
-std::string SqlMedium::escaped(std::string_view name) {
-  std::string out = "\"";
-  for (const char c : name) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
-
 std::string CsvMedium::escaped(std::string_view cell) {
   std::string text = printable_lines(cell);
   if (is_formula(text)) text.insert(0, 1, '\'');

@@ -77,12 +77,6 @@ struct SvgMedium {
 };
 using SvgText = Written<SvgMedium>;
 
-struct SqlMedium {
-  /// The name of a column or table, in quotes. Values are bound, never written.
-  static std::string escaped(std::string_view name);
-};
-using SqlText = Written<SqlMedium>;
-
 struct CsvMedium {
   /// A cell, quoted where RFC 4180 asks for it. What a spreadsheet would take for a formula (it
   /// begins with = + - @, a tab or a carriage return, and is no number) gets an apostrophe before

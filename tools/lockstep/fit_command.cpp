@@ -1,21 +1,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fmt/format.h>
-#include <iterator>
 #include <map>
-#include <set>
 
-#include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/fit.hpp"
+#include "sim/measured/fit_residuals.hpp"
 #include "sim/measured/reference_files.hpp"
 #include "sim/measured/residuals_file.hpp"
-#include "sim/measured/statistics.hpp"
-#include "sim/scenario/read_residuals.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/views/measured/fit_tables.hpp"
 
 namespace lockstep {
 namespace {
@@ -61,189 +57,6 @@ constexpr CommandSpec kFitSpec{
     .options = kFitOptions,
     .examples = kFitExamples,
 };
-
-std::string table_of_constants(const std::vector<FitParameter>& parameters,
-                               const TextStyle& style) {
-  const std::vector<const FitParameter*> unexplained = at_bounds(parameters);
-  TextTable table({{"constant", TextTable::Align::left},
-                   {"prior"},
-                   {"fitted"},
-                   {"rows"},
-                   {"", TextTable::Align::left}});
-  for (const FitParameter& p : parameters) {
-    table.add({fmt::format("{}/{}/{}", p.kind, p.preset, p.path), significant(p.prior),
-               significant(p.value), std::to_string(p.rows),
-               std::ranges::find(unexplained, &p) == unexplained.end() ? "" : "at its bound"});
-  }
-  std::string out = table.text(style);
-  for (const FitParameter* p : unexplained) {
-    out += fmt::format("unexplained: {}/{}/{} would be beyond {}\n", p->kind, p->preset, p->path,
-                       significant(p->value));
-  }
-  return out;
-}
-
-struct SourceErrors {
-  std::vector<double> prior, fitted, left_out;
-};
-
-std::string percent(const std::vector<double>& errors, double ErrorSummary::* member) {
-  if (errors.empty()) return "-";
-  return fmt::format("{:.1f} %", 100 * (summarise_errors(errors).*member));
-}
-
-std::string table_of_errors(const std::map<std::string, SourceErrors>& sources,
-                            const TextStyle& style) {
-  TextTable table({{"source", TextTable::Align::left},
-                   {"rows"},
-                   {"priors: median"},
-                   {"p90"},
-                   {"fitted: median"},
-                   {"p90"},
-                   {"bias"},
-                   {"left out: median"},
-                   {"p90"},
-                   {"bias"}});
-  SourceErrors all;
-  const auto row = [&](const std::string& name, const SourceErrors& e) {
-    table.add(
-        {name, std::to_string(e.prior.size()), percent(e.prior, &ErrorSummary::median_abs),
-         percent(e.prior, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::median_abs),
-         percent(e.fitted, &ErrorSummary::p90_abs), percent(e.fitted, &ErrorSummary::bias),
-         percent(e.left_out, &ErrorSummary::median_abs),
-         percent(e.left_out, &ErrorSummary::p90_abs), percent(e.left_out, &ErrorSummary::bias)});
-  };
-  std::vector<double> medians;
-  for (const auto& [source, e] : sources) {
-    row(source, e);
-    for (const auto& [from, to] :
-         {std::pair{&e.prior, &all.prior}, std::pair{&e.fitted, &all.fitted},
-          std::pair{&e.left_out, &all.left_out}}) {
-      to->insert(to->end(), from->begin(), from->end());
-    }
-    if (!e.left_out.empty()) medians.push_back(summarise_errors(e.left_out).median_abs);
-  }
-  row("all", all);
-  std::string text = table.text(style);
-  if (!medians.empty()) {
-    text +=
-        fmt::format("\nleft out in turn: median over sources {:.1f} %\n", 100 * median(medians));
-  }
-  return text;
-}
-
-Residual residual_of(const FitRow& row, double fitted_error) {
-  Residual out{.row = row.id,
-               .source = row.source,
-               .vendor = row.vendor,
-               .traits = traits_of(row.scenario),
-               .fitted = std::log1p(fitted_error)};
-  out.traits.release = row.release;
-  out.traits.release_stands_in = false;
-  return out;
-}
-
-/// Predicts the rows once more as if none of them said which software it ran.
-void add_default_stack(ResidualTable& residuals, std::vector<ReferenceRow> reference,
-                       const PresetStore& presets, const std::vector<FitParameter>& fitted) {
-  for (ReferenceRow& row : reference) row.stack.clear();
-  const std::vector<FitRow> rows = fit_rows(reference, presets);
-  const std::vector<double> errors = fit_errors(rows, fitted);
-  std::map<std::string_view, double> by_id;
-  for (std::size_t i = 0; i < rows.size(); ++i) by_id[rows[i].id] = std::log1p(errors[i]);
-  for (Residual& r : residuals) {
-    if (const auto found = by_id.find(r.row); found != by_id.end()) r.as_default = found->second;
-  }
-}
-
-/// Constants of GPUs alone, as a fit found them.
-std::vector<FitParameter> of_gpus(const std::vector<FitParameter>& fitted) {
-  std::vector<FitParameter> out;
-  std::ranges::copy_if(fitted, std::back_inserter(out),
-                       [](const FitParameter& p) { return p.kind == "gpus"; });
-  return out;
-}
-
-/// The median over its sources of what each vendor's rows are off by in the median.
-std::map<std::string, double> vendor_levels(const std::vector<FitRow>& rows,
-                                            const std::vector<double>& errors) {
-  std::map<std::string, std::map<std::string, std::vector<double>>> by;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    by[rows[i].vendor][rows[i].source].push_back(errors[i]);
-  }
-  std::map<std::string, double> out;
-  for (const auto& [vendor, sources] : by) {
-    std::vector<double> medians;
-    for (const auto& [source, values] : sources) medians.push_back(median(values));
-    out[vendor] = median(medians);
-  }
-  return out;
-}
-
-/// Predicts the rows with their software composed from what it does. `without` has, by vendor, the
-/// constants that were fitted without it; the level common to all software is that of the others.
-void add_composed(ResidualTable& residuals, std::vector<ReferenceRow> reference,
-                  const PresetStore& presets, const Vendors& vendors,
-                  const std::map<std::string, std::vector<FitParameter>>& without) {
-  for (ReferenceRow& row : reference) row.composed = true;
-  const std::vector<FitRow> rows = fit_rows(reference, presets, vendors);
-  std::vector<double> errors(rows.size());
-  for (const auto& [vendor, fitted] : without) {
-    std::vector<FitRow> own;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].vendor != vendor) continue;
-      own.push_back(rows[i]);
-      places.push_back(i);
-    }
-    const std::vector<double> found = fit_errors(own, of_gpus(fitted));
-    for (std::size_t k = 0; k < own.size(); ++k) errors[places[k]] = std::log1p(found[k]);
-  }
-  const std::map<std::string, double> levels = vendor_levels(rows, errors);
-  std::map<std::string_view, double> by_id;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    std::vector<double> others;
-    for (const auto& [vendor, level] : levels) {
-      if (vendor != rows[i].vendor) others.push_back(level);
-    }
-    by_id[rows[i].id] = errors[i] - (others.empty() ? 0 : median(others));
-  }
-  for (Residual& r : residuals) {
-    if (const auto found = by_id.find(r.row); found != by_id.end()) r.composed = found->second;
-  }
-}
-
-/// Errors of rows whose software was composed, whole vendors left out, by source; and over all.
-std::string table_of_composed(const ResidualTable& residuals, const TextStyle& style) {
-  std::map<std::string, std::vector<double>> sources;
-  std::vector<double> all;
-  for (const Residual& r : residuals) {
-    if (!r.composed) continue;
-    sources[r.source].push_back(std::expm1(*r.composed));
-    all.push_back(std::expm1(*r.composed));
-  }
-  if (all.empty()) return {};
-  TextTable table({{"composed, vendor left out", TextTable::Align::left},
-                   {"rows"},
-                   {"median"},
-                   {"p90"},
-                   {"bias"}});
-  const auto row = [&](const std::string& name, const std::vector<double>& errors) {
-    table.add({name, std::to_string(errors.size()), percent(errors, &ErrorSummary::median_abs),
-               percent(errors, &ErrorSummary::p90_abs), percent(errors, &ErrorSummary::bias)});
-  };
-  std::vector<double> medians;
-  for (const auto& [source, errors] : sources) {
-    row(source, errors);
-    medians.push_back(summarise_errors(errors).median_abs);
-  }
-  row("all", all);
-  return "\n" + table.text(style) +
-         fmt::format(
-             "\ncomposed, whole vendors left out: median over sources {:.1f} %, 90th "
-             "percentile of all rows {:.1f} %\n",
-             100 * median(medians), 100 * summarise_errors(all).p90_abs);
-}
 
 Exit run_fit(const ParsedOptions& options, Console& console) {
   if (options.has("residuals") && !options.has("leave-out")) {

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "models/base/input_error.hpp"
-#include "models/base/number_text.hpp"
 #include "sim/measured/import_kernels.hpp"
 #include "sim/measured/import_kineto.hpp"
 #include "sim/measured/import_nccl.hpp"
@@ -21,14 +20,13 @@
 #include "tools/lockstep/job/job_import.hpp"
 #include "tools/lockstep/recording/recording_import.hpp"
 #include "tools/lockstep/trace_files.hpp"
+#include "tools/views/measured/import_table.hpp"
 
 namespace lockstep {
 namespace {
 
 constexpr int kMostImportedRanks = 30'000;  // of nodes, and of GPUs in one
 constexpr std::size_t kMostFiles = 1000;
-constexpr std::size_t kMostKernelLines = 40;  // of the table of kernels left out
-constexpr std::size_t kLongestKernelName = 60;
 
 constexpr std::array kImportOptions{
     OptionSpec{"gpu", 0, "NAME", false,
@@ -258,30 +256,6 @@ void check_options_of(const ImportKind& kind, const ParsedOptions& options) {
           fmt::format("lockstep import: --{} is for lockstep import {}", option, other.name));
     }
   }
-}
-
-/// The kernels that became no point of the profile.
-std::string kernels_table(const std::vector<LeftOutKernel>& kernels, TextStyle style) {
-  style.colour = false;
-  style.columns = 0;
-  TextTable table({{"left out", TextTable::Align::left},
-                   {"kind", TextTable::Align::left},
-                   {"calls", TextTable::Align::right},
-                   {"total", TextTable::Align::right},
-                   {"median", TextTable::Align::right},
-                   {"why", TextTable::Align::left}});
-  for (const LeftOutKernel& kernel : kernels | std::views::take(kMostKernelLines)) {
-    std::string name = kernel.name.substr(0, kLongestKernelName);
-    if (name.size() < kernel.name.size()) name += "...";
-    table.add({name, std::string(kernel.kind), grouped(static_cast<double>(kernel.calls)),
-               duration_text(kernel.total_us * 1e-6), duration_text(kernel.median_us * 1e-6),
-               kernel.why});
-  }
-  std::string text = table.text(style);
-  if (kernels.size() > kMostKernelLines) {
-    text += fmt::format("  and {} more\n", kernels.size() - kMostKernelLines);
-  }
-  return text;
 }
 
 Exit run_import(const ParsedOptions& options, Console& console) {

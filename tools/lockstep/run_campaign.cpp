@@ -21,14 +21,14 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
-#include "tools/lockstep/power_trace.hpp"
-#include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/behind.hpp"
-#include "tools/lockstep/report/run_page.hpp"
-#include "tools/lockstep/run/campaign_result.hpp"
-#include "tools/lockstep/run/claim_text.hpp"
 #include "tools/lockstep/run/trajectory_options.hpp"
 #include "tools/lockstep/work_budget.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/behind.hpp"
+#include "tools/views/report/run_page.hpp"
+#include "tools/views/run/campaign_result.hpp"
+#include "tools/views/run/claim_text.hpp"
+#include "tools/views/traces/power_trace.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,7 +5,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/run/campaign_result.hpp"
+#include "tools/views/run/campaign_result.hpp"
 
 namespace lockstep {
 

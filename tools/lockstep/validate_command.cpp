@@ -24,14 +24,14 @@
 #include "tools/console/assertion.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/accuracy/accuracy_page.hpp"
-#include "tools/lockstep/accuracy/interval_check.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/points_page.hpp"
-#include "tools/lockstep/report/rows_page.hpp"
-#include "tools/lockstep/validate_fit.hpp"
-#include "tools/lockstep/validation_output.hpp"
+#include "tools/views/accuracy/accuracy_page.hpp"
+#include "tools/views/accuracy/interval_check.hpp"
+#include "tools/views/measured/validate_fit.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/points_page.hpp"
+#include "tools/views/report/rows_page.hpp"
+#include "tools/views/tables/validation_output.hpp"
 
 namespace lockstep {
 namespace {

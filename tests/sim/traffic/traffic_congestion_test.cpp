@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sim/scenario/read_traffic.hpp"
-#include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/views/report/congestion_page.hpp"
 
 namespace lockstep {
 namespace {

@@ -12,9 +12,9 @@
 #include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/author/commented_json.hpp"
-#include "tools/lockstep/author/new_scenario.hpp"
-#include "tools/lockstep/author/questions.hpp"
+#include "tools/author/commented_json.hpp"
+#include "tools/author/new_scenario.hpp"
+#include "tools/author/questions.hpp"
 
 namespace lockstep::test {
 

@@ -1,6 +1,6 @@
 // Laws on traffic and collectives: those that are about them hold, and a planted mistake breaks the
 // one that is about it.
-#include "tools/lockstep/check/comm_laws.hpp"
+#include "tools/laws/comm_laws.hpp"
 
 #include <doctest/doctest.h>
 #include <functional>
@@ -17,7 +17,7 @@
 #include "tests/support/slow_build.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/check/random_comm.hpp"
+#include "tools/laws/random_comm.hpp"
 
 namespace lockstep {
 namespace {

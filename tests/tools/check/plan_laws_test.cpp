@@ -1,5 +1,5 @@
 // Laws on plans of trainings: they hold, and a planted mistake breaks the one that is about it.
-#include "tools/lockstep/check/plan_laws.hpp"
+#include "tools/laws/plan_laws.hpp"
 
 #include <doctest/doctest.h>
 #include <functional>

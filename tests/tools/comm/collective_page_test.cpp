@@ -1,4 +1,4 @@
-#include "tools/lockstep/comm/collective_page.hpp"
+#include "tools/views/comm/collective_page.hpp"
 
 #include <doctest/doctest.h>
 #include <string>
@@ -6,9 +6,9 @@
 
 #include "tests/support/presets.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/html.hpp"
-#include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/html.hpp"
+#include "tools/views/report/page_numbers.hpp"
 
 namespace lockstep {
 namespace {

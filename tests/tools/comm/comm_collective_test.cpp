@@ -1,4 +1,4 @@
-#include "tools/lockstep/comm/comm_collective.hpp"
+#include "sim/answer/comm_collective.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -17,6 +17,7 @@
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/views/comm/comm_collective_output.hpp"
 
 namespace lockstep {
 namespace {

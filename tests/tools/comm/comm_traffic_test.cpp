@@ -1,5 +1,5 @@
 // What `lockstep comm` prints of traffic.
-#include "tools/lockstep/comm/comm_traffic.hpp"
+#include "tools/views/comm/comm_traffic.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>

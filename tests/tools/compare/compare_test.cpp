@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/search/compare/differences.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/compare/differences.hpp"
 
 namespace lockstep {
 namespace {

@@ -1,5 +1,5 @@
 // lockstep explain: what stands behind a number.
-#include "tools/lockstep/explanation/explanation.hpp"
+#include "sim/measured/explanation.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,11 +16,11 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/answer/formulas.hpp"
+#include "sim/measured/command_formulas.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/explanation/command_formulas.hpp"
 
 namespace lockstep::test {
 namespace {

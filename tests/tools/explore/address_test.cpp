@@ -1,4 +1,4 @@
-#include "tools/lockstep/explore/address.hpp"
+#include "tools/explore/address.hpp"
 
 #include <doctest/doctest.h>
 

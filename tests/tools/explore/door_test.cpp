@@ -1,5 +1,5 @@
 // The server of `lockstep explore` without its sockets: who is turned away, and what states give.
-#include "tools/lockstep/explore/door.hpp"
+#include "tools/explore/door.hpp"
 
 #include <array>
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/explore/explore_page.hpp"
+#include "tools/explore/explore_page.hpp"
 
 namespace lockstep::test {
 namespace {

@@ -1,5 +1,5 @@
 // Options of charts that several pages have.
-#include "tools/lockstep/report/chart_kit.hpp"
+#include "tools/views/report/chart_kit.hpp"
 
 #include <array>
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/congestion_page.hpp"
+#include "tools/views/report/congestion_page.hpp"
 
 #include <doctest/doctest.h>
 #include <regex>
@@ -9,10 +9,10 @@
 
 #include "tests/support/sample_reports.hpp"
 #include "tests/tools/report/contains.hpp"
-#include "tools/lockstep/report/congestion_charts.hpp"
-#include "tools/lockstep/report/congestion_words.hpp"
-#include "tools/lockstep/report/page.hpp"
-#include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/views/report/congestion_charts.hpp"
+#include "tools/views/report/congestion_words.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
 
 using namespace lockstep;
 using lockstep::test::charts_of;

@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/html.hpp"
+#include "tools/views/report/html.hpp"
 
 #include <doctest/doctest.h>
 #include <string>

@@ -1,5 +1,5 @@
 // What pages say below their results: the machine, the inputs, the assumptions.
-#include "tools/lockstep/report/input_tables.hpp"
+#include "tools/views/report/input_tables.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -19,8 +19,8 @@
 #include "tests/tools/ran.hpp"
 #include "tests/tools/report/contains.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/report/html.hpp"
-#include "tools/lockstep/report/page.hpp"
+#include "tools/views/report/html.hpp"
+#include "tools/views/report/page.hpp"
 
 using namespace lockstep;
 using lockstep::test::charts_of;

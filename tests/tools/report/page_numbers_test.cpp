@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/page_numbers.hpp"
+#include "tools/views/report/page_numbers.hpp"
 
 #include <doctest/doctest.h>
 

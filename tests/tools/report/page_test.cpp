@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/page.hpp"
+#include "tools/views/report/page.hpp"
 
 #include <array>
 #include <doctest/doctest.h>

@@ -1,10 +1,10 @@
-#include "tools/lockstep/report/points_page.hpp"
+#include "tools/views/report/points_page.hpp"
 
 #include <doctest/doctest.h>
 #include <string>
 
 #include "tests/tools/report/contains.hpp"
-#include "tools/lockstep/report/page.hpp"
+#include "tools/views/report/page.hpp"
 
 namespace lockstep {
 namespace {

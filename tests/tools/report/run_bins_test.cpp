@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/run_bins.hpp"
+#include "tools/views/report/run_bins.hpp"
 
 #include <doctest/doctest.h>
 #include <limits>
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/power/power_series.hpp"
-#include "tools/lockstep/report/run_power_charts.hpp"
+#include "tools/views/report/run_power_charts.hpp"
 
 using namespace lockstep;
 

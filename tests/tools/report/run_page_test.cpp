@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/run_page.hpp"
+#include "tools/views/report/run_page.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,13 +15,13 @@
 #include "tests/support/near.hpp"
 #include "tests/support/sample_run.hpp"
 #include "tests/tools/report/contains.hpp"
-#include "tools/lockstep/report/page.hpp"
-#include "tools/lockstep/report/page_numbers.hpp"
-#include "tools/lockstep/report/run_timeline.hpp"
-#include "tools/lockstep/report/run_waterfall.hpp"
-#include "tools/lockstep/report/run_words.hpp"
-#include "tools/lockstep/run/data_table.hpp"
-#include "tools/lockstep/run/rent_words.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_timeline.hpp"
+#include "tools/views/report/run_waterfall.hpp"
+#include "tools/views/report/run_words.hpp"
+#include "tools/views/run/data_table.hpp"
+#include "tools/views/run/rent_words.hpp"
 
 using namespace lockstep;
 using lockstep::test::charts_of;

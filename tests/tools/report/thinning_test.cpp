@@ -1,4 +1,4 @@
-#include "tools/lockstep/report/thinning.hpp"
+#include "tools/views/report/thinning.hpp"
 
 #include <algorithm>
 #include <doctest/doctest.h>

@@ -12,7 +12,7 @@
 #include "tests/tools/ran.hpp"
 #include "tests/tools/summary_of.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/report/assets.hpp"
+#include "tools/views/report/assets.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tools/lockstep/sweep/estimate.hpp"
+#include "sim/search/sweep/estimate.hpp"
 
 namespace lockstep {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/search/sweep/points.hpp"
+#include "sim/search/sweep/sweep.hpp"
 #include "tests/support/temporary_folder.hpp"
-#include "tools/lockstep/sweep/points.hpp"
-#include "tools/lockstep/sweep/sweep.hpp"
 
 namespace lockstep {
 namespace {

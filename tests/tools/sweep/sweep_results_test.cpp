@@ -10,13 +10,13 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/search/sweep/metrics.hpp"
+#include "sim/search/sweep/results_db.hpp"
 #include "tests/support/source_tree.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
-#include "tools/lockstep/sweep/metrics.hpp"
-#include "tools/lockstep/sweep/results_db.hpp"
-#include "tools/lockstep/sweep/shards.hpp"
-#include "tools/lockstep/sweep/slurm.hpp"
+#include "tools/sweep/shards.hpp"
+#include "tools/sweep/slurm.hpp"
 
 namespace lockstep {
 namespace {

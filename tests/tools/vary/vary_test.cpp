@@ -1,5 +1,5 @@
 // lockstep run --vary, --advise and --model: what they print.
-#include "tools/lockstep/vary/vary.hpp"
+#include "tools/views/vary/vary.hpp"
 
 #include <algorithm>
 #include <csignal>
@@ -20,8 +20,8 @@
 #include "tests/tools/ran.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/vary/advice_table.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
+#include "tools/views/vary/advice_table.hpp"
 
 namespace lockstep::test {
 namespace {

@@ -9,7 +9,7 @@
 #include "models/base/text_file.hpp"
 #include "sim/core/random.hpp"
 #include "tests/support/presets.hpp"
-#include "tools/lockstep/topology_report.hpp"
+#include "tools/views/tables/topology_report.hpp"
 #include "topologies/analysis/analysis.hpp"
 #include "topologies/fabrics/drawn_fabric.hpp"
 #include "topologies/formats/dot.hpp"

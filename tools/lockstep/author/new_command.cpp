@@ -17,10 +17,10 @@
 #include "models/base/text_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/ask.hpp"
+#include "tools/author/new_scenario.hpp"
+#include "tools/author/questions.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
-#include "tools/lockstep/author/new_scenario.hpp"
-#include "tools/lockstep/author/questions.hpp"
 #include "tools/lockstep/cli.hpp"
 
 namespace lockstep {

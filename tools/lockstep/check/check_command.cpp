@@ -16,12 +16,12 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/check/check_table.hpp"
-#include "tools/lockstep/check/comm_laws.hpp"
-#include "tools/lockstep/check/command_laws.hpp"
-#include "tools/lockstep/check/plan_laws.hpp"
-#include "tools/lockstep/check/random_comm.hpp"
+#include "tools/laws/comm_laws.hpp"
+#include "tools/laws/command_laws.hpp"
+#include "tools/laws/plan_laws.hpp"
+#include "tools/laws/random_comm.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/views/check/check_table.hpp"
 
 namespace lockstep {
 namespace {

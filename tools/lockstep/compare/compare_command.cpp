@@ -2,13 +2,14 @@
 #include <fmt/format.h>
 
 #include "sim/scenario/shipped_scenarios.hpp"
+#include "sim/search/compare/comparison.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/compare/compare_page.hpp"
-#include "tools/lockstep/compare/comparison.hpp"
-#include "tools/lockstep/report/assets.hpp"
+#include "tools/views/compare/compare_page.hpp"
+#include "tools/views/compare/comparison_output.hpp"
+#include "tools/views/report/assets.hpp"
 
 namespace lockstep {
 namespace {

@@ -3,8 +3,8 @@
 #include <ostream>
 
 #include "models/base/input_error.hpp"
+#include "tools/console/completion_scripts.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/completion/completion_scripts.hpp"
 
 namespace lockstep {
 namespace {

@@ -63,19 +63,4 @@ HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Co
   return answer;
 }
 
-std::string hash_text(const HashBand& band) {
-  const auto part = [](const HashDraw& of) {
-    return fmt::format("{} (draw {})", duration_text(of.value), of.draw);
-  };
-  if (band.least.value == band.most.value) {
-    return fmt::format("{} with every draw", duration_text(band.least.value));
-  }
-  return fmt::format("{} to {}, median {}", part(band.least), part(band.most), part(band.median));
-}
-
-std::string one_draw_text(const HashAnswer& hash) {
-  return fmt::format("draw {} of the paths' hashes; --hash-seeds N shows the band over N of them",
-                     hash.draw);
-}
-
 }  // namespace lockstep

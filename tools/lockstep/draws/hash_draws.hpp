@@ -39,9 +39,4 @@ HashDraws hash_draws_of(const ParsedOptions& options, const std::string& file,
 HashAnswer answer_of_draws(const HashDraws& draws, std::vector<double> first, Console& console,
                            const std::function<std::vector<double>(int draw)>& numbers);
 
-/// "5.12 s (draw 3) to 5.9 s (draw 7), median 5.31 s (draw 1)", or "5.12 s with every draw"
-std::string hash_text(const HashBand& band);
-/// Of an answer with one draw: which, and how to see others.
-std::string one_draw_text(const HashAnswer& hash);
-
 }  // namespace lockstep

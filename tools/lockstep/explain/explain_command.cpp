@@ -1,25 +1,23 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fmt/format.h>
-#include <utility>
 #include <vector>
 
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
-#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
+#include "sim/measured/explanation.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
+#include "sim/search/sweep/explained_point.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/explain/explained_document.hpp"
-#include "tools/lockstep/explain/explained_point.hpp"
-#include "tools/lockstep/explanation/explanation.hpp"
+#include "tools/views/explain/explanation_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -82,86 +80,6 @@ constexpr CommandSpec kExplainSpec{
     .options = kExplainOptions,
     .examples = kExplainExamples,
 };
-
-std::string inputs_table(const FieldExplanation& e) {
-  std::size_t name = 0, value = 0;
-  const auto shown = [](const ExplainedInput& input) {
-    return input.value ? explained_amount(*input.value, input.unit) : std::string("none");
-  };
-  for (const ExplainedInput& input : e.inputs) {
-    name = std::max(name, input.path.size());
-    value = std::max(value, shown(input).size());
-  }
-  std::string out;
-  for (const ExplainedInput& input : e.inputs) {
-    const int indent = static_cast<int>(name + value) + 6;
-    out += fmt::format("  {:<{}}  {:>{}}  ", input.path, name, shown(input), value) +
-           wrap(input.from, std::max(30 + indent, kTextColumns), indent, indent) + "\n";
-  }
-  return out;
-}
-
-/// Of each run: card, cards, software, measured, predicted, error.
-std::vector<std::string> nearest_cells(const NearbyRun& run) {
-  const auto text = [&run](double value) {
-    return run.unit() == "s" ? duration_text(value)
-                             : explained_amount(std::round(value), run.unit());
-  };
-  return {run.gpu,
-          grouped(run.gpus),
-          run.stack,
-          text(run.measured),
-          text(run.predicted),
-          error_text(run.predicted / run.measured - 1)};
-}
-
-/// The run's name below its numbers, where it has no room beside them.
-std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
-  std::vector<TextTable::Column> columns{{"GPU", TextTable::Align::left},
-                                         {"GPUs"},
-                                         {"software", TextTable::Align::left},
-                                         {"measured"},
-                                         {"predicted"},
-                                         {"error"}};
-  TextTable numbers(columns);
-  columns.insert(columns.begin(), {"published run", TextTable::Align::left});
-  TextTable named(columns);
-  for (const NearbyRun& run : e.nearest) {
-    std::vector<std::string> cells = nearest_cells(run);
-    numbers.add(cells);
-    cells.insert(cells.begin(), run.row);
-    named.add(std::move(cells));
-  }
-  if (named.width() <= table_columns(style)) return named.text(style);
-  std::vector<std::string> rows;
-  for (const NearbyRun& run : e.nearest) rows.push_back(run.row);
-  return text_with_words(numbers, rows, style);
-}
-
-std::string explanation_table(const FieldExplanation& e, const TextStyle& style) {
-  std::string out =
-      style.bold(fmt::format("{} = {}", e.field, explained_amount(e.value, e.unit))) + "\n" +
-      wrap(e.sentence, kTextColumns, 0) +
-      (e.point.empty() ? "" : "\n" + wrap("At " + e.point + ".", kTextColumns, 2)) +
-      "\n\nFormula\n  " +
-      wrap((e.arithmetic ? e.field + " = " : std::string()) + e.formula, kTextColumns, 2, 2) +
-      "\n\nInputs\n" + inputs_table(e);
-  if (e.low) {
-    out += "\n90 % interval\n  " +
-           wrap(fmt::format("{} to {} ({})", explained_amount(*e.low, e.unit),
-                            explained_amount(*e.high, e.unit), e.why),
-                kTextColumns, 2, 2) +
-           "\n";
-  }
-  if (!e.assumptions.empty()) out += "\nAssumed\n";
-  for (const std::string& each : e.assumptions) {
-    out += "  " + wrap(each, kTextColumns, 4, 2) + "\n";
-  }
-  out += "\nNearest published runs\n";
-  return out + (e.nearest.empty() ? "  None: what was measured is times of steps and of services, "
-                                    "which it does not follow.\n"
-                                  : nearest_table(e, style));
-}
 
 Exit print_explanation(const FieldExplanation& explanation, const ParsedOptions& options,
                        const std::string& format, Console& console) {

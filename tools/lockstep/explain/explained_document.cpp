@@ -7,19 +7,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/comm_collective.hpp"
+#include "sim/measured/command_formulas.hpp"
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/evaluate_plan.hpp"
 #include "sim/search/read_plan.hpp"
 #include "sim/search/serving_plan.hpp"
 #include "sim/traffic/simulate_traffic.hpp"
-#include "tools/lockstep/comm/comm_collective.hpp"
-#include "tools/lockstep/comm/comm_traffic.hpp"
-#include "tools/lockstep/explanation/command_formulas.hpp"
-#include "tools/lockstep/plan/plan_output.hpp"
-#include "tools/lockstep/plan/serving_plan_output.hpp"
 #include "tools/lockstep/replay/replayed.hpp"
 #include "tools/lockstep/trace_files.hpp"
+#include "tools/views/comm/comm_collective_output.hpp"
+#include "tools/views/comm/comm_traffic.hpp"
+#include "tools/views/plan/plan_output.hpp"
+#include "tools/views/plan/serving_plan_output.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "sim/measured/explanation.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/explanation/explanation.hpp"
 
 namespace lockstep {
 

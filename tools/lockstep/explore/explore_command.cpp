@@ -11,11 +11,11 @@
 #include "sim/search/ask.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/explore/explore_page.hpp"
+#include "tools/explore/server.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/explore/explore_page.hpp"
-#include "tools/lockstep/explore/server.hpp"
-#include "tools/lockstep/report/assets.hpp"
+#include "tools/views/report/assets.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,9 +4,9 @@
 #include <ostream>
 
 #include "models/base/input_error.hpp"
+#include "tools/console/manual_page.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/manual/manual_page.hpp"
 
 namespace lockstep {
 namespace {

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/output_file.hpp"
+#include "sim/measured/command_formulas.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/explanation/command_formulas.hpp"
-#include "tools/lockstep/plan/serving_plan_output.hpp"
-#include "tools/lockstep/report/behind.hpp"
-#include "tools/lockstep/report/input_tables.hpp"
+#include "tools/views/plan/serving_plan_output.hpp"
+#include "tools/views/report/behind.hpp"
+#include "tools/views/report/input_tables.hpp"
 
 namespace lockstep {
 namespace {

@@ -4,7 +4,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/replay/replay_output.hpp"
+#include "tools/views/replay/replay_output.hpp"
 
 namespace lockstep {
 

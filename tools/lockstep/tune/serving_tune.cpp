@@ -16,8 +16,9 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/tune/tune_options.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/tune/serving_tune_output.hpp"
 
 namespace lockstep {
 namespace {

@@ -25,15 +25,15 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/report/assets.hpp"
-#include "tools/lockstep/report/behind.hpp"
-#include "tools/lockstep/report/input_tables.hpp"
-#include "tools/lockstep/run/run_result.hpp"
 #include "tools/lockstep/tune/serving_tune.hpp"
 #include "tools/lockstep/tune/tune_options.hpp"
-#include "tools/lockstep/tune/tune_output.hpp"
-#include "tools/lockstep/tune/tune_page.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/behind.hpp"
+#include "tools/views/report/input_tables.hpp"
+#include "tools/views/run/run_result.hpp"
+#include "tools/views/tune/tune_output.hpp"
+#include "tools/views/tune/tune_page.hpp"
 
 namespace lockstep {
 namespace {

@@ -19,11 +19,11 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/report/assets.hpp"
 #include "tools/lockstep/run/trajectory_options.hpp"
-#include "tools/lockstep/vary/advice_table.hpp"
-#include "tools/lockstep/vary/vary.hpp"
-#include "tools/lockstep/vary/vary_page.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/vary/advice_table.hpp"
+#include "tools/views/vary/vary.hpp"
+#include "tools/views/vary/vary_page.hpp"
 
 namespace lockstep {
 namespace {

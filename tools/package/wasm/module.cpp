@@ -13,8 +13,8 @@
 #include "tools/console/failure.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/written.hpp"
-#include "tools/lockstep/explore/address.hpp"
-#include "tools/lockstep/explore/explorer.hpp"
+#include "tools/explore/address.hpp"
+#include "tools/explore/explorer.hpp"
 
 namespace lockstep {
 

@@ -1,0 +1,30 @@
+/// The sockets of `lockstep explore`: this machine's own address, one request a connection.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "tools/explore/door.hpp"
+
+namespace lockstep {
+
+class ExploreServer {
+ public:
+  /// Takes the port of 127.0.0.1; 0: any that is free. Throws UsageError where it is taken.
+  explicit ExploreServer(int port);
+  ~ExploreServer();
+  ExploreServer(const ExploreServer&) = delete;
+  ExploreServer& operator=(const ExploreServer&) = delete;
+
+  [[nodiscard]] int port() const { return port_; }
+  /// Answers until `stopped` says so; it is asked ten times a second.
+  void run(const Door& door, const std::function<bool()>& stopped);
+
+ private:
+  struct Sockets;
+  std::unique_ptr<Sockets> sockets_;
+  int port_ = 0;
+};
+
+}  // namespace lockstep

@@ -1,0 +1,21 @@
+/// What `lockstep comm` prints of a collective.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/answer/comm_collective.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+
+/// A table for people, and which algorithm is taken at which sizes and why.
+std::string collective_table(const CollectiveStudy& study, const TextStyle& style);
+/// The first level has, for --assert, the time of the first operation at the largest size, and the
+/// best bus bandwidth of any row; "operations" has both numbers of each operation's largest size.
+nlohmann::ordered_json collective_json(const CollectiveStudy& study);
+/// A header line, then a row a line.
+CsvText collective_csv(const CollectiveStudy& study);
+
+}  // namespace lockstep

@@ -1,0 +1,166 @@
+#include "tools/views/diagnose/diagnosis_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "sim/measured/diagnosis.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/lockstep/trace_files.hpp"
+#include "tools/views/diagnose/telemetry_text.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostRows = 12;
+
+/// A call that takes so much longer than predicted is worth a word.
+constexpr double kSlowCall = 1.3;
+
+constexpr double kEven = 0.005;  // shares of a step
+
+std::string signed_time(double seconds) {
+  return (seconds < 0 ? "-" : "+") + duration_text(std::abs(seconds));
+}
+
+std::string verdict(const Diagnosis& d) {
+  std::string out = fmt::format(
+      "The recorded step takes {}, {} than the predicted {}", duration_text(d.recorded_s),
+      fmt::format("{:.1f} % {}", 100 * std::abs(d.ratio() - 1), d.ratio() >= 1 ? "longer" : "less"),
+      duration_text(d.predicted_s));
+  if (d.predicted_high_s > d.predicted_low_s) {
+    out += fmt::format(", {} its 90 % interval of {} to {}",
+                       d.within_interval() ? "within" : "outside", duration_text(d.predicted_low_s),
+                       duration_text(d.predicted_high_s));
+  }
+  const auto* const most = std::ranges::max_element(
+      d.parts.data(), d.parts.data() + d.parts.size(), {},
+      [](const DiagnosedPart& part) { return std::abs(part.difference_s()); });
+  out += ".";
+  if (std::abs(most->difference_s()) > kEven * d.predicted_s) {
+    out += fmt::format(" Most of the difference lies in {}: {}.", most->title,
+                       signed_time(most->difference_s()));
+  }
+  return wrap(out, kTextColumns, 0) + "\n";
+}
+
+std::string parts_table(const Diagnosis& d, const TextStyle& style) {
+  TextTable table({{"part of the step", TextTable::Align::left},
+                   {"predicted"},
+                   {"recorded"},
+                   {"difference"},
+                   {"of the step"}});
+  for (const DiagnosedPart& part : d.parts) {
+    table.add({std::string(part.title), duration_text(part.predicted_s),
+               duration_text(part.recorded_s), signed_time(part.difference_s()),
+               error_text(part.difference_s() / d.predicted_s)});
+  }
+  return "\n" + table.text(style);
+}
+
+std::string operators_table(const Diagnosis& d, const TextStyle& style) {
+  TextTable table({{"operator", TextTable::Align::left},
+                   {"kernels"},
+                   {"predicted"},
+                   {"recorded"},
+                   {"difference"},
+                   {"of the step"}});
+  for (const DiagnosedOperator& each : d.operators) {
+    table.add({std::string(each.title), each.kernels > 0 ? significant(each.kernels) : "",
+               duration_text(each.predicted_s), duration_text(each.recorded_s),
+               signed_time(each.difference_s()), error_text(each.difference_s() / d.predicted_s)});
+  }
+  return "\n" + table.text(style);
+}
+
+std::string slowest_text(const Diagnosis& d) {
+  if (d.ranks.size() < 2) {
+    return wrap("One rank was recorded: whether another one is slower, only its trace can tell.",
+                kTextColumns, 0) +
+           "\n";
+  }
+  const RecordedRank& slowest = d.ranks[d.slowest];
+  if (d.behind_s <= kEven * d.recorded_s) {
+    return wrap(fmt::format("No rank of the {} stands out: the slowest works {} longer than the "
+                            "median one.",
+                            d.ranks.size(), duration_text(d.behind_s)),
+                kTextColumns, 0) +
+           "\n";
+  }
+  return wrap(fmt::format("Rank {} works longest: {} without its waits, {} more than the median "
+                          "rank, which the others wait for in every step ({:.1f} % of it).",
+                          slowest.rank, duration_text(slowest.own_s()), duration_text(d.behind_s),
+                          100 * d.behind_s / d.recorded_s),
+              kTextColumns, 0) +
+         "\n";
+}
+
+/// "0-7", "0, 8, 16, ...".
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t kShown = 3;
+  const bool in_row =
+      ranks.back() - ranks.front() + 1 == static_cast<int>(ranks.size()) && ranks.size() > 2;
+  if (in_row) return fmt::format("{}-{}", ranks.front(), ranks.back());
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kShown, ranks.size()); ++i) {
+    out += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  return ranks.size() > kShown ? out + ", ..." : out;
+}
+
+std::string calls_table(const Diagnosis& d, const TextStyle& style) {
+  if (d.calls.empty()) return {};
+  TextTable table({{"collective", TextTable::Align::left},
+                   {"bytes"},
+                   {"ranks", TextTable::Align::left},
+                   {"calls"},
+                   {"shortest"},
+                   {"predicted"},
+                   {"ratio"}});
+  const DiagnosedCall* worst = nullptr;
+  for (const DiagnosedCall& call : d.calls) {
+    if (table.rows() < kMostRows) {
+      table.add({call.call, compact(call.bytes), ranks_text(call.ranks),
+                 grouped(static_cast<double>(call.calls)), duration_text(call.shortest_s),
+                 duration_text(call.predicted_s), fmt::format("{:.2f}", call.ratio())});
+    }
+    const double lost = call.shortest_s - call.predicted_s;
+    const bool slow =
+        call.ratio() > kSlowCall && lost * static_cast<double>(call.calls) > kEven * d.recorded_s;
+    if (slow && (worst == nullptr || lost > worst->shortest_s - worst->predicted_s)) worst = &call;
+  }
+  std::string out = "\n" + table.text(style);
+  if (d.calls.size() > kMostRows) {
+    out += fmt::format("  {} more: --format json has them\n", d.calls.size() - kMostRows);
+  }
+  if (worst != nullptr) {
+    out += "\n" +
+           wrap(fmt::format("The {} of {}B among ranks {} takes {:.1f} times what this cluster "
+                            "allows even when nobody waits: a slow link, or another algorithm.",
+                            worst->call, compact(worst->bytes), ranks_text(worst->ranks),
+                            worst->ratio()),
+                kTextColumns, 0) +
+           "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string diagnosis_text(const Diagnosis& d, const TextStyle& style) {
+  std::string out;
+  if (!d.ranks.empty()) {
+    out = verdict(d) + parts_table(d, style) + operators_table(d, style) + "\n" + slowest_text(d) +
+          calls_table(d, style);
+  } else {
+    out = fmt::format("The step is predicted to take {}.\n", duration_text(d.predicted_s));
+  }
+  if (d.telemetry) out += telemetry_text(*d.telemetry, style);
+  for (const std::string& note : d.notes) out += wrap("note: " + note, kTextColumns, 2) + "\n";
+  return out;
+}
+
+}  // namespace lockstep

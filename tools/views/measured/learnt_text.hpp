@@ -1,0 +1,21 @@
+/// What `lockstep learn` prints.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "sim/measured/learnt.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+
+std::string words_about(const LearntKind& kind);
+
+std::string words_about(const MeasuredSteps& steps, const Learnt& learnt, const TextStyle& style);
+
+/// The same as JSON; `preset`: the stack that was corrected.
+nlohmann::ordered_json learnt_json(const MeasuredSteps& steps, const Learnt& learnt,
+                                   const std::string& preset);
+
+}  // namespace lockstep

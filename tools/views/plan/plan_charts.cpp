@@ -1,0 +1,323 @@
+#include "tools/views/plan/plan_charts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/plan/plan_words.hpp"
+#include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kLargestDot = 34, kSmallestDot = 8;  // px, by energy
+
+/// The unit that an axis of a measure is in.
+AxisUnit measure_unit(std::size_t measure, double largest) {
+  if (measure == 0) return long_time_unit(largest);
+  if (measure == 1) {
+    AxisUnit unit = count_unit(largest);
+    unit.name += unit.name.empty() ? "USD" : " USD";
+    return unit;
+  }
+  constexpr double kWattHour = 3600;
+  AxisUnit unit = count_unit(largest / kWattHour);
+  // Watt-hours have prefixes where counts have letters.
+  const std::string letter = unit.name == "k" ? "k" : unit.name == "B" ? "G" : unit.name;
+  return {.size = unit.size * kWattHour, .name = letter + "Wh"};
+}
+
+std::string colour_name(std::size_t candidate) {
+  return candidate < kPageColours ? fmt::format("@colour-{}", candidate) : "@others";
+}
+
+std::vector<std::size_t> possible_candidates(const PlanAnswer& answer) {
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
+    if (answer.result(i).model.impossible.empty()) out.push_back(i);
+  }
+  return out;
+}
+
+double largest_of(const PlanAnswer& answer, const SampleMean PlanResult::* spread) {
+  double largest = 0;
+  for (const std::size_t i : possible_candidates(answer)) {
+    largest = std::max(largest, (answer.result(i).*spread).high);
+  }
+  return largest;
+}
+
+json value_axis(const AxisUnit& unit, bool of_values) {
+  return {{"type", "value"},
+          {"scale", true},
+          {"splitLine", {{"show", of_values}}},
+          {"axisLabel", {{"formatter", "{value} " + unit.name}, {"hideOverlap", true}}}};
+}
+
+json thin_line(const std::string& name, const std::string& colour, const char* kind, json data) {
+  return {{"type", "line"},
+          {"name", name},
+          {"silent", true},
+          {"showSymbol", false},
+          {"lineStyle", {{"width", 1.5}, {"type", kind}, {"color", colour}, {"opacity", 0.7}}},
+          {"itemStyle", {{"color", colour}}},
+          {"tooltip", {{"show", false}}},
+          {"data", std::move(data)}};
+}
+
+/// What is said about a candidate where the pointer rests.
+json candidate_words(const PlanAnswer& answer, std::size_t i) {
+  const PlanResult& r = answer.result(i);
+  return {answer.candidate(i).name,
+          plan_time_range(r),
+          is_priced(answer.candidate(i)) ? plan_money_range(r) : "no prices",
+          plan_energy_range(r),
+          "up to " + plan_power_range(r.peak_w),
+          fmt::format("keeps the limits in {}", page_percent(r.chances.all))};
+}
+
+/// Limits as lines across what the candidates span.
+void add_limit_lines(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& price,
+                     double most_s, double most_price, json& series) {
+  const PlanLimits& limits = answer.spec.limits;
+  if (limits.time) {
+    const double at = four_digits(limits.time->base_units() / time.size);
+    series.push_back(thin_line("deadline", "@soft", "dashed",
+                               {{at, 0}, {at, four_digits(most_price / price.size)}}));
+  }
+  if (limits.usd) {
+    const double at = four_digits(*limits.usd / price.size);
+    series.push_back(
+        thin_line("budget", "@soft", "dotted", {{0, at}, {four_digits(most_s / time.size), at}}));
+  }
+}
+
+/// What a candidate takes beside time with every input at its median: money, or energy where prices
+/// are missing.
+double price_point(const PlanAnswer& answer, const PlanResult& result) {
+  return answer.spec.all_priced() ? result.expected.usd : result.expected.energy_j;
+}
+
+/// The candidates of the front, from the fastest to the slowest.
+json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& price) {
+  std::vector<const PlanResult*> front;
+  for (const std::size_t i : possible_candidates(answer)) {
+    if (answer.result(i).on_front) front.push_back(&answer.result(i));
+  }
+  std::ranges::stable_sort(front, {}, [](const PlanResult* r) { return r->expected.time_s; });
+  json points = json::array();
+  for (const PlanResult* r : front) {
+    points.push_back({four_digits(r->expected.time_s / time.size),
+                      four_digits(price_point(answer, *r) / price.size)});
+  }
+  return points;
+}
+
+/// Share of the samples up to each of these quantiles; the last few are often far away.
+json cumulative(const PlanResult& result, double PlanOutcome::* number, double unit) {
+  constexpr std::size_t kPoints = 100, kShown = 97;
+  std::vector<double> values;
+  values.reserve(result.samples.size());
+  for (const PlanOutcome& sample : result.samples) values.push_back(sample.*number);
+  std::ranges::sort(values);
+  json out = json::array();
+  const std::size_t n = values.size();
+  for (std::size_t k = 0; k <= kShown; ++k) {
+    const std::size_t at = k * (n - 1) / kPoints;
+    const double share = static_cast<double>(at + 1) / static_cast<double>(n);
+    out.push_back({four_digits(values[at] / unit), four_digits(100 * share)});
+  }
+  return out;
+}
+
+json chance_options(const PlanAnswer& answer, std::size_t measure,
+                    const SampleMean PlanResult::* of, std::optional<double> limit) {
+  const AxisUnit unit = measure_unit(measure, largest_of(answer, of));
+  json series = json::array(), names = json::array();
+  for (const std::size_t i : possible_candidates(answer)) {
+    names.push_back(answer.candidate(i).name);
+    series.push_back(
+        {{"type", "line"},
+         {"name", answer.candidate(i).name},
+         {"showSymbol", false},
+         {"lineStyle", {{"width", 2}, {"color", colour_name(i)}}},
+         {"itemStyle", {{"color", colour_name(i)}}},
+         {"data", cumulative(answer.result(i), plan_measures()[measure].number, unit.size)}});
+  }
+  if (limit) {
+    const double at = four_digits(*limit / unit.size);
+    series.push_back(thin_line("limit", "@soft", "dashed", {{at, 0}, {at, 100}}));
+  }
+  return {
+      {"grid", plot_grid(12, 4)},
+      {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}, {"confine", true}}},
+      {"xAxis", value_axis(unit, false)},
+      {"yAxis",
+       {{"type", "value"}, {"min", 0}, {"max", 100}, {"axisLabel", {{"formatter", "{value} %"}}}}},
+      {"series", series}};
+}
+
+/// The bars of the tornado: an unseen one up to the nearer end, then one to each side of what is
+/// expected.
+struct TornadoBars {
+  json base = json::array(), near = json::array(), far = json::array();
+  json names = json::array(), words = json::array();
+  double least = std::numeric_limits<double>::infinity(), most = 0;
+};
+TornadoBars tornado_bars(const PlanAnswer& answer, std::size_t measure, double unit) {
+  const PlanResult& result = answer.result(*answer.shown());
+  const double expected = result.expected.*plan_measures()[measure].number;
+  TornadoBars out;
+  for (const SwingRow& row : widest_swings(result, measure)) {
+    const double low = std::min(row.at_low, row.at_high), high = std::max(row.at_low, row.at_high);
+    const double middle = std::clamp(expected, low, high);
+    const bool rises = row.at_low < row.at_high;
+    const auto part = [&](double length, bool of_low) {
+      return json{{"value", four_digits(length / unit)},
+                  {"itemStyle", {{"color", of_low ? "@colour-0" : "@colour-1"}}}};
+    };
+    out.names.push_back(row.info->title);
+    out.base.push_back(four_digits(low / unit));
+    out.near.push_back(part(middle - low, rises));
+    out.far.push_back(part(high - middle, !rises));
+    out.words.push_back({std::string(row.info->title), std::string(row.info->about),
+                         fmt::format("{} times: {}", significant(row.swing->low),
+                                     measure_text(measure, row.at_low)),
+                         fmt::format("{} times: {}", significant(row.swing->high),
+                                     measure_text(measure, row.at_high))});
+    out.least = std::min(out.least, low / unit);
+    out.most = std::max(out.most, high / unit);
+  }
+  return out;
+}
+
+json bar_series(const char* name, json data) {
+  return {{"type", "bar"},
+          {"stack", "bars"},
+          {"name", name},
+          {"barWidth", "62%"},
+          {"data", std::move(data)}};
+}
+
+}  // namespace
+
+void add_front_chart(Page& page, const PlanAnswer& answer) {
+  const double most_s = largest_of(answer, &PlanResult::time_s);
+  // What it takes beside time: money, or energy where prices are missing.
+  const bool priced = answer.spec.all_priced();
+  const SampleMean PlanResult::* const of = priced ? &PlanResult::usd : &PlanResult::energy_j;
+  const char* const words_of = priced ? "money" : "energy";
+  const double most_price = largest_of(answer, of);
+  const double most_j = largest_of(answer, &PlanResult::energy_j);
+  const AxisUnit time = measure_unit(0, most_s), price = measure_unit(priced ? 1 : 2, most_price);
+  json series = json::array(), words = json::array(), legend = json::array();
+  for (const std::size_t i : possible_candidates(answer)) {
+    const PlanResult& r = answer.result(i);
+    const std::string& name = answer.candidate(i).name;
+    const auto x = [&](double s) { return four_digits(s / time.size); };
+    const auto y = [&](double value) { return four_digits(value / price.size); };
+    const SampleMean& spread = r.*of;
+    const double point = price_point(answer, r);
+    // One line along both intervals: out and back through the middle.
+    series.push_back(thin_line(name, colour_name(i), "solid",
+                               {{x(r.time_s.low), y(point)},
+                                {x(r.time_s.high), y(point)},
+                                {x(r.expected.time_s), y(point)},
+                                {x(r.expected.time_s), y(spread.low)},
+                                {x(r.expected.time_s), y(spread.high)}}));
+    const double size = kLargestDot * std::sqrt(r.expected.energy_j / most_j);
+    series.push_back({{"type", "scatter"},
+                      {"name", name},
+                      {"symbol", answer.report.choice == i ? "diamond" : "circle"},
+                      {"symbolSize", std::max(kSmallestDot, std::round(size))},
+                      {"z", 5},
+                      {"itemStyle", {{"color", colour_name(i)}, {"opacity", 0.85}}},
+                      {"data", {{x(r.expected.time_s), y(point), words.size()}}}});
+    words.push_back(candidate_words(answer, i));
+    legend.push_back(name);
+  }
+  series.push_back(thin_line("front", "@soft", "solid", front_line(answer, time, price)));
+  add_limit_lines(answer, time, price, most_s, most_price, series);
+  const json options{{"lockstep", {{"words", words}}},
+                     {"grid", plot_grid(40, 4)},
+                     {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
+                     {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
+                     {"xAxis", value_axis(time, false)},
+                     {"yAxis", value_axis(price, true)},
+                     {"series", series}};
+  page.chart({.title = fmt::format("Time against {}", words_of),
+              .about = "Dots have every input at its median, and are larger with more energy; "
+                       "lines hold nine of ten samples. "
+                       "The grey line is the front; dashed is the deadline, dotted the budget. A "
+                       "diamond is recommended.",
+              .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),
+              .height_px = 420},
+             options);
+}
+
+void add_chance_charts(Page& page, const PlanAnswer& answer) {
+  const PlanLimits& limits = answer.spec.limits;
+  page.begin_row();
+  page.chart({.title = "How likely it is done by then",
+              .about = "Share of samples, without the last few; the dashed line is the deadline.",
+              .summary = "A rising line for each candidate over time."},
+             chance_options(answer, 0, &PlanResult::time_s,
+                            limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
+  if (answer.spec.all_priced()) {
+    page.chart({.title = "How likely it costs no more",
+                .about = "Share of samples, without the last few; the dashed line is the budget.",
+                .summary = "A rising line for each candidate over money."},
+               chance_options(answer, 1, &PlanResult::usd, limits.usd));
+  }
+  page.end_row();
+}
+
+void add_tornado_chart(Page& page, const PlanAnswer& answer, std::size_t measure) {
+  const PlanResult& result = answer.result(*answer.shown());
+  const std::vector<SwingRow> rows = widest_swings(result, measure);
+  if (rows.empty()) return;
+  const AxisUnit unit = measure_unit(measure, std::max(rows.front().at_low, rows.front().at_high));
+  TornadoBars bars = tornado_bars(answer, measure, unit.size);
+  const double room = 0.06 * (bars.most - bars.least);
+  json base = bar_series("base", bars.base);
+  base.update({{"silent", true},
+               {"itemStyle", {{"color", "transparent"}}},
+               {"tooltip", {{"show", false}}}});
+  json axis = value_axis(unit, true);
+  axis.update({{"min", shown_digits(std::max(0.0, bars.least - room), 3)},
+               {"max", shown_digits(bars.most + room, 3)}});
+  axis["axisLabel"]["showMinLabel"] = false;
+  axis["axisLabel"]["showMaxLabel"] = false;
+  const json options{
+      {"lockstep", {{"words", bars.words}}},
+      {"grid", plot_grid(4, 4)},
+      {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
+      {"xAxis", axis},
+      {"yAxis",
+       {{"type", "category"},
+        {"inverse", true},
+        {"data", bars.names},
+        {"axisLine", {{"show", false}}},
+        {"axisLabel", {{"interval", 0}, {"width", 140}, {"overflow", "break"}}}}},
+      {"series", {base, bar_series("lower", bars.near), bar_series("higher", bars.far)}}};
+  const std::string title(plan_measures()[measure].title);
+  page.chart({.title = title,
+              .about = "From the 5th to the 95th percentile of one input, the others at their "
+                       "medians. The first colour is where the factor is small.",
+              .summary = fmt::format("Bars of {} by uncertain input, widest first: {}.", title,
+                                     rows.front().info->title),
+              .height_px = 60 + 38 * static_cast<int>(rows.size())},
+             options);
+}
+
+}  // namespace lockstep

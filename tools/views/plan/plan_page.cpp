@@ -1,0 +1,343 @@
+#include "tools/views/plan/plan_page.hpp"
+
+#include <array>
+#include <cctype>
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/plan/plan_charts.hpp"
+#include "tools/views/plan/plan_region_words.hpp"
+#include "tools/views/plan/plan_words.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/behind.hpp"
+#include "tools/views/report/input_tables.hpp"
+#include "tools/views/report/money_section.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+#include "tools/views/run/data_table.hpp"
+
+namespace lockstep {
+namespace {
+
+std::vector<PageFigure> plan_figures(const PlanAnswer& answer) {
+  const PlanResult& r = answer.result(*answer.shown());
+  const std::string path = fmt::format("candidates.{}.", *answer.shown());
+  std::vector<PageFigure> figures{{.value = measure_text(0, r.expected.time_s),
+                                   .label = "of training: " + plan_time_range(r),
+                                   .field = path + "expected.time_s"}};
+  if (is_priced(answer.candidate(*answer.shown()))) {
+    figures.push_back({.value = page_usd(r.expected.usd),
+                       .label = plan_money_range(r),
+                       .field = path + "expected.usd"});
+  }
+  if (const double capital = r.expected.capital.total_usd(); capital > 0) {
+    figures.push_back({.value = page_usd(capital),
+                       .label = "of capital to be spent: machines, network, building",
+                       .field = path + "expected.capital_usd"});
+  }
+  figures.insert(figures.end(),
+                 {{.value = plan_energy(r.expected.energy_j),
+                   .label = plan_energy_range(r),
+                   .field = path + "expected.energy_j"},
+                  {.value = plan_power(r.expected.peak_w),
+                   .label = fmt::format("highest power of the site: {}; nameplate of its GPUs {}",
+                                        plan_power_range(r.peak_w),
+                                        plan_power(r.model.power.gpu_nameplate.base_units())),
+                   .field = path + "peak_w.point"},
+                  {.value = page_percent(r.chances.all, 1),
+                   .label = "chance to keep all limits",
+                   .field = path + "chances.all"}});
+  return figures;
+}
+
+PageCell with_range(const std::string& median, const std::string& range, double value) {
+  return {.content = with_detail(escaped(median), range), .sort = value};
+}
+
+std::string layout_words(const Scenario& scenario) {
+  const Parallelism& cut = scenario.job.parallelism;
+  std::string out = fmt::format("TP {}, PP {}", cut.tensor, cut.pipeline);
+  if (cut.virtual_stages > 1) out += fmt::format(" x {}", cut.virtual_stages);
+  if (cut.context > 1) out += fmt::format(", CP {}", cut.context);
+  if (cut.expert > 1) out += fmt::format(", EP {}", cut.expert);
+  return out + fmt::format(", DP {}, micro batch {}", cut.data, scenario.job.batch.micro_sequences);
+}
+
+PageTable candidate_table(const PlanAnswer& answer) {
+  const bool money = answer.spec.any_priced();
+  PageTable table{
+      .columns = {
+          {.title = "Candidate"},
+          {.title = "GPUs", .numeric = true},
+          {.title = "Time", .numeric = true},
+          {.title = "Energy", .numeric = true},
+          {.title = "Power", .numeric = true, .about = "highest reading of the site's meter"},
+          {.title = "MFU", .numeric = true, .about = "of a healthy step"},
+          {.title = "Goodput", .numeric = true, .about = "productive over wall time"},
+          {.title = "Keeps limits", .numeric = true}}};
+  constexpr std::ptrdiff_t kMoneyColumn = 3;
+  if (money) {
+    table.columns.insert(table.columns.begin() + kMoneyColumn, {.title = "Money", .numeric = true});
+  }
+  for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
+    const PlanCandidate& candidate = answer.candidate(i);
+    const PlanResult& r = answer.result(i);
+    const double gpus = candidate.scenario.gpus();
+    std::vector<PageCell> row{
+        {.content = with_detail(coloured_name(candidate.name, i), layout_words(r.model.scenario))},
+        PageCell::number(grouped(gpus), gpus)};
+    if (!r.model.impossible.empty()) {
+      row.resize(table.columns.size(), PageCell::unknown());
+    } else {
+      row.insert(
+          row.end(),
+          {with_range(measure_text(0, r.expected.time_s), plan_time_range(r), r.expected.time_s),
+           with_range(plan_energy(r.expected.energy_j), plan_energy_range(r), r.expected.energy_j),
+           with_range(plan_power(r.expected.peak_w), plan_power_range(r.peak_w), r.expected.peak_w),
+           PageCell::number(page_percent(r.model.mfu, 1), r.model.mfu),
+           PageCell::number(page_percent(r.expected.goodput, 1), r.expected.goodput),
+           {.content = with_bar(page_percent(r.chances.all, 1), r.chances.all),
+            .sort = r.chances.all}});
+      if (money) {
+        row.insert(row.begin() + kMoneyColumn,
+                   is_priced(candidate)
+                       ? with_range(plan_money(r.expected.usd), plan_money_range(r), r.expected.usd)
+                       : PageCell::unknown());
+      }
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+/// What is expected, by what the money is for.
+PageTable money_table(const PlanAnswer& answer) {
+  PageTable table{
+      .columns = {{.title = "Candidate"},
+                  {.title = "Capital to be spent",
+                   .numeric = true,
+                   .about = "machines, network and building, before it begins"},
+                  {.title = "Written off",
+                   .numeric = true,
+                   .about = "what of that capital is lost in value meanwhile"},
+                  {.title = "Running", .numeric = true, .about = "energy, people and hosting"},
+                  {.title = "Energy", .numeric = true, .about = "of the running cost"},
+                  {.title = "Rent", .numeric = true},
+                  {.title = "Together",
+                   .numeric = true,
+                   .about = "written off, running, rent, egress and storage"},
+                  {.title = "CO₂", .numeric = true},
+                  {.title = "Interruptions", .numeric = true}}};
+  constexpr std::ptrdiff_t kTogether = 6;
+  const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
+  for (std::size_t c = 0; c < more.size(); ++c) {
+    table.columns.insert(table.columns.begin() + kTogether + static_cast<std::ptrdiff_t>(c),
+                         {.title = std::string(more[c].heading), .numeric = true});
+  }
+  for (std::size_t i = 0; i < answer.report.results.size(); ++i) {
+    const PlanResult& r = answer.result(i);
+    if (!r.model.impossible.empty()) continue;
+    const PlanOutcome& o = r.expected;
+    const auto money = [](double usd) {
+      return usd > 0 ? PageCell::number(page_usd(usd), usd) : PageCell::unknown();
+    };
+    table.rows.push_back({{.content = coloured_name(answer.candidate(i).name, i)},
+                          money(o.capital.total_usd()),
+                          money(o.write_off_usd),
+                          money(o.running_usd),
+                          money(o.energy_usd),
+                          money(o.rent_usd),
+                          money(o.usd),
+                          o.tonnes_co2
+                              ? PageCell::number(page_with(*o.tonnes_co2, "t"), *o.tonnes_co2)
+                              : PageCell::unknown(),
+                          PageCell::number(significant(o.interruptions), o.interruptions)});
+    for (std::size_t c = 0; c < more.size(); ++c) {
+      table.rows.back().insert(
+          table.rows.back().begin() + kTogether + static_cast<std::ptrdiff_t>(c),
+          money(o.*more[c].usd));
+    }
+  }
+  return table;
+}
+
+/// The regions side by side.
+PageTable region_table(const PlanAnswer& answer) {
+  PageTable table;
+  for (std::size_t c = 0; c < kRegionColumns.size(); ++c) {
+    std::string title(kRegionColumns[c]);
+    title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    table.columns.push_back({.title = std::move(title), .numeric = c > 1});
+  }
+  for (const RegionRow& row : region_rows(answer)) {
+    const PlanOutcome& o = answer.result(row.candidate).expected;
+    const std::array<double, kRegionColumns.size()> sort{0,
+                                                         0,
+                                                         o.before_s + o.after_s,
+                                                         o.time_s,
+                                                         o.usd,
+                                                         o.egress_usd,
+                                                         o.energy_j,
+                                                         o.tonnes_co2.value_or(0)};
+    std::vector<PageCell> cells{{.content = coloured_name(row.cells[0], row.candidate)}};
+    for (std::size_t c = 1; c < row.cells.size(); ++c) {
+      cells.push_back(row.cells[c] == "-" ? PageCell::unknown()
+                                          : PageCell::number(row.cells[c], sort[c]));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+/// Money by month of a candidate that has a region or a dataset.
+PageTable region_months(const PlanResult& result) {
+  PageTable table{.columns = {{.title = "Month", .numeric = true},
+                              {.title = "Written off", .numeric = true},
+                              {.title = "Running", .numeric = true},
+                              {.title = "Rent", .numeric = true},
+                              {.title = "Egress", .numeric = true},
+                              {.title = "Storage", .numeric = true},
+                              {.title = "Together", .numeric = true}}};
+  for (std::size_t m = 0; m < result.months.size(); ++m) {
+    const PlanMonth& month = result.months[m];
+    std::vector<PageCell> cells{PageCell::number(std::to_string(m + 1), static_cast<double>(m))};
+    for (const double usd : {month.write_off_usd, month.running_usd, month.rent_usd,
+                             month.egress_usd, month.storage_usd, month.usd()}) {
+      cells.push_back(usd == 0 ? PageCell::unknown() : PageCell::number(plan_money(usd), usd));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+void add_region_section(Page& page, const PlanAnswer& answer) {
+  if (!answer.spec.regions.empty()) {
+    page.section("Regions",
+                 "The same training in each of them: when it is done with its data moved, for how "
+                 "much money, energy and carbon.");
+    page.table(region_table(answer));
+    page.list(region_words(answer));
+  }
+  if (!answer.shown()) return;
+  const PlanResult& shown = answer.result(*answer.shown());
+  if (shown.months.empty()) return;
+  page.section("Money by month: " + answer.candidate(*answer.shown()).name,
+               "From the start of the plan, with every input at its median.");
+  if (shown.model.plan.data) page.paragraph(escaped(data_words(*shown.model.plan.data) + "."));
+  page.table(region_months(shown));
+}
+
+PageTable input_table(const PlanAnswer& answer) {
+  PageTable table{.columns = {{.title = "Input"},
+                              {.title = "Factor", .numeric = true, .about = "nine of ten samples"},
+                              {.title = "Time", .numeric = true},
+                              {.title = "Money", .numeric = true},
+                              {.title = "Energy", .numeric = true}}};
+  const PlanResult& r = answer.result(*answer.shown());
+  for (const PlanSwing& swing : r.swings) {
+    const PlanInputInfo& info = plan_inputs()[static_cast<std::size_t>(swing.input)];
+    std::vector<PageCell> row{
+        {.content = with_detail(escaped(info.title), info.about)},
+        PageCell::number(fmt::format("{} to {}", significant(swing.low), significant(swing.high)),
+                         swing.high / swing.low)};
+    for (std::size_t m = 0; m < plan_measures().size(); ++m) {
+      const auto number = plan_measures()[m].number;
+      const double low = swing.at_low.*number, high = swing.at_high.*number;
+      const double change = low > 0 ? high / low - 1 : 0;
+      row.push_back(low == high ? PageCell::unknown()
+                                : PageCell::number(error_text(change), change));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+/// What is recommended stands out from what it comes to.
+Html plan_headline(const PlanAnswer& answer) {
+  const std::string words = plan_recommendation(answer);
+  const std::size_t colon = words.find(": ");
+  if (colon == std::string::npos) return strong(words);
+  return strong(words.substr(0, colon)) + escaped(words.substr(colon));
+}
+
+std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
+  std::vector<std::string> verdicts = plan_verdicts(answer);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    verdicts[i] = fmt::format("{} {}.", answer.candidate(i).name, verdicts[i]);
+  }
+  return verdicts;
+}
+
+/// The machine of each candidate, by its name.
+AnswerBasis plan_basis(const PlanAnswer& answer, const WrittenScenario& written,
+                       const PresetStore* presets) {
+  AnswerBasis basis{
+      .written = written, .assumptions = plan_assumptions(answer), .presets = presets};
+  for (const PlanCandidate& candidate : answer.spec.candidates) {
+    for (const NamedWords& line : job_words(candidate.scenario)) {
+      basis.simulated.push_back({candidate.name + ": " + line.name, line.words});
+    }
+    if (presets == nullptr) continue;
+    const std::vector<NamedPreset> named = presets_of(candidate.scenario, *presets);
+    basis.named.insert(basis.named.end(), named.begin(), named.end());
+  }
+  return basis;
+}
+
+void add_plan_foot(Page& page, const PlanAnswer& answer) {
+  page.foot(fmt::format("Plan: {}. {}, seed {}.", answer.spec.file,
+                        counted(answer.spec.samples, "sample"), answer.spec.seed));
+  page.foot(
+      "Each sample draws every uncertain input and a run with its failures; it is the same world "
+      "for "
+      "all candidates. A site's power is the highest reading of its meter.");
+}
+
+}  // namespace
+
+void add_plan(Page& page, const PlanAnswer& answer) {
+  if (!answer.spec.about.empty()) page.about(answer.spec.about);
+  page.headline(plan_headline(answer));
+  for (const std::string& note : plan_notes(answer)) page.paragraph(prose(note));
+  if (answer.shown()) page.figures(plan_figures(answer));
+  page.section("Candidates",
+               "Limits: " + plan_limits(answer) + ". Small print: nine of ten samples.");
+  page.table(candidate_table(answer));
+  page.list(named_verdicts(answer));
+  add_region_section(page, answer);
+  if (answer.shown()) {
+    const bool money = answer.spec.all_priced();
+    page.section(money ? "Time, money and energy" : "Time and energy",
+                 "On the front are candidates that no other one beats in all of them.");
+    add_front_chart(page, answer);
+    add_chance_charts(page, answer);
+    page.section("What it depends on: " + answer.candidate(*answer.shown()).name,
+                 plan_sensitivity(answer));
+    page.begin_row();
+    add_tornado_chart(page, answer, money ? 1 : 2);
+    add_tornado_chart(page, answer, 0);
+    page.end_row();
+    const PlanResult& shown = answer.result(*answer.shown());
+    if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
+    page.table(input_table(answer));
+    if (answer.spec.any_priced()) {
+      page.section("Where the money goes", "With every input at its median.");
+      page.table(money_table(answer));
+    }
+  }
+}
+
+std::string plan_page(const PlanAnswer& answer, const WrittenScenario& written,
+                      const Behind* behind) {
+  Page page("Plan", plan_subject(answer));
+  if (behind != nullptr) behind->open_figures(page);
+  add_plan(page, answer);
+  add_basis(page, plan_basis(answer, written, behind != nullptr ? &behind->presets() : nullptr));
+  if (behind != nullptr) behind->add_to(page);
+  add_plan_foot(page, answer);
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

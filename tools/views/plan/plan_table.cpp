@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/plan/plan_output.hpp"
+#include "tools/views/plan/plan_region_words.hpp"
+#include "tools/views/plan/plan_words.hpp"
+#include "tools/views/run/data_table.hpp"
+#include "tools/views/run/purchase_table.hpp"
+
+namespace lockstep {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr int kLabelColumns = 16;
+constexpr double kDay = 86'400, kMillion = 1e6, kGwh = 3.6e12, kMw = 1e6;
+
+std::string wrapped(std::string_view text) { return "  " + wrap(text, kTextColumns, 2, 2) + "\n"; }
+
+std::string labelled(std::string_view label, const std::string& text) {
+  return labelled_line(label, kLabelColumns, text);
+}
+
+std::string mark_of(const PlanAnswer& answer, std::size_t i) {
+  if (answer.report.choice == i) return ">";
+  return answer.result(i).on_front ? "*" : "";
+}
+
+std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
+  const bool money = answer.spec.any_priced();
+  std::vector<TextTable::Column> columns{
+      {"", Align::left}, {"candidate", Align::left}, {"GPUs"}, {"MFU"}, {"goodput"}, {"days"}};
+  if (money) columns.push_back({"M USD"});
+  columns.insert(columns.end(), {{"GWh"}, {"MW"}, {"keeps limits"}});
+  const std::size_t width = columns.size();
+  TextTable table(std::move(columns));
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanCandidate& candidate = answer.candidate(i);
+    const PlanResult& result = answer.result(i);
+    std::vector<std::string> row{mark_of(answer, i), candidate.name,
+                                 grouped(candidate.scenario.gpus())};
+    if (!result.model.impossible.empty()) {
+      row.resize(width, "-");
+    } else {
+      row.insert(row.end(), {percent_text(result.model.mfu), percent_text(result.expected.goodput),
+                             significant(result.expected.time_s / kDay)});
+      if (money) {
+        row.push_back(is_priced(candidate) ? significant(result.expected.usd / kMillion) : "-");
+      }
+      row.insert(row.end(),
+                 {significant(result.expected.energy_j / kGwh),
+                  significant(result.expected.peak_w / kMw), percent_text(result.chances.all)});
+    }
+    table.add(std::move(row));
+  }
+  return table.text(style);
+}
+
+std::string ranges_table(const PlanAnswer& answer, const TextStyle& style) {
+  const bool money = answer.spec.any_priced();
+  std::vector<TextTable::Column> columns{{"nine of ten cases", Align::left}, {"time"}};
+  if (money) columns.push_back({"money"});
+  columns.insert(columns.end(), {{"energy"}, {"power"}, {"GPU nameplate"}});
+  TextTable table(std::move(columns));
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty()) continue;
+    std::vector<std::string> row{answer.candidate(i).name, plan_time_range(result)};
+    if (money) {
+      row.push_back(is_priced(answer.candidate(i)) ? plan_money_range(result) : "-");
+    }
+    row.insert(row.end(), {plan_energy_range(result), plan_power_range(result.peak_w),
+                           plan_power(result.model.power.gpu_nameplate.base_units())});
+    table.add(std::move(row));
+  }
+  return table.rows() == 0 ? "" : "\n" + table.text(style);
+}
+
+/// What has to be spent first, what of it a training writes off, and what it costs to run.
+std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
+  if (!answer.spec.any_priced()) return {};
+  const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
+  std::vector<TextTable::Column> columns{{"money, expected", Align::left},
+                                         {"capital to be spent"},
+                                         {"written off"},
+                                         {"running"},
+                                         {"rent"}};
+  for (const PlanMoneyColumn& column : more) columns.push_back({std::string(column.title)});
+  TextTable table(std::move(columns));
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty() || !is_priced(answer.candidate(i))) continue;
+    const PlanOutcome& o = result.expected;
+    const auto money = [](double usd) { return usd > 0 ? plan_money(usd) : "-"; };
+    std::vector<std::string> row{answer.candidate(i).name, money(o.capital.total_usd()),
+                                 money(o.write_off_usd), money(o.running_usd), money(o.rent_usd)};
+    for (const PlanMoneyColumn& column : more) row.push_back(money(o.*column.usd));
+    table.add(std::move(row));
+  }
+  return table.rows() == 0 ? "" : "\n" + table.text(style);
+}
+
+/// The regions side by side, and what decides.
+std::string regions_text(const PlanAnswer& answer, const TextStyle& style) {
+  const std::vector<RegionRow> rows = region_rows(answer);
+  if (rows.empty()) return {};
+  std::vector<TextTable::Column> columns;
+  for (const std::string_view title : kRegionColumns) columns.push_back({std::string(title)});
+  columns[0].align = columns[1].align = Align::left;
+  TextTable table(std::move(columns));
+  for (const RegionRow& row : rows) table.add({row.cells.begin(), row.cells.end()});
+  std::string out = "\n" + table.text(style);
+  for (const std::string& words : region_words(answer)) out += wrapped(words);
+  return out;
+}
+
+std::string swings_table(const PlanAnswer& answer, const TextStyle& style) {
+  if (!answer.shown()) return {};
+  const std::size_t measure = goal_measure(answer.spec.goal);
+  const std::vector<SwingRow> rows = widest_swings(answer.result(*answer.shown()), measure);
+  if (rows.empty()) return {};
+  constexpr int kBar = 24;
+  TextTable table({{"what if", Align::left}, {"factor"}, {"then"}, {"", Align::left}});
+  for (const SwingRow& row : rows) {
+    table.add({std::string(row.info->title),
+               fmt::format("{} to {}", significant(row.swing->low), significant(row.swing->high)),
+               fmt::format("{} to {}", measure_text(measure, row.at_low),
+                           measure_text(measure, row.at_high)),
+               bar(row.width() / rows.front().width(), kBar, style)});
+  }
+  return "\n" + style.bold("How sure: " + answer.candidate(*answer.shown()).name) + "\n" +
+         table.text(style);
+}
+
+/// Machines and money by month of each candidate whose machines come in lots.
+std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
+  std::string out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty() || !result.model.fleet) continue;
+    out += "\n" + style.bold("Machines and money: " + answer.candidate(i).name) + "\n" +
+           purchase_text(*result.model.fleet, result.expected.lots, style);
+  }
+  return out;
+}
+
+/// The dataset of each candidate on its way, and what its tiers cost.
+std::string datasets_text(const PlanAnswer& answer, const TextStyle& style) {
+  std::string out;
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    const PlanResult& result = answer.result(i);
+    if (!result.model.impossible.empty() || !result.model.plan.data) continue;
+    const DataPlan& data = *result.model.plan.data;
+    out += "\n" + style.bold("Dataset: " + answer.candidate(i).name) + "\n" +
+           wrapped(data_words(data)) + data_text(data, data_until(result), style);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
+  std::string out = style.bold(plan_subject(answer)) + "\n";
+  if (!answer.spec.about.empty()) out += wrapped(answer.spec.about);
+  out += "\n" + labelled("Recommendation", plan_recommendation(answer));
+  for (const std::string& note : plan_notes(answer)) out += labelled("Note", note);
+  out += labelled("Limits", plan_limits(answer)) + "\n" + candidates_table(answer, style);
+  out += style.dim(
+             "  with every input at its median, as `lockstep run` has it; > recommended, * no "
+             "other is better in\n  time, money and energy\n") +
+         ranges_table(answer, style) + expected_money(answer, style) + regions_text(answer, style) +
+         swings_table(answer, style) + months_text(answer, style) + datasets_text(answer, style) +
+         "\n";
+  const std::vector<std::string> verdicts = plan_verdicts(answer);
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");
+  }
+  out += "\n" + style.bold("Assumptions") + "\n";
+  for (const std::string& assumed : plan_assumptions(answer)) {
+    out += style.dim("  - " + wrap(assumed, kTextColumns, 4, 4)) + "\n";
+  }
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,41 @@
+/// What `lockstep queue explain` prints.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/cluster/simulate_queue.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+
+struct Followed {
+  const QueueSpec& spec;
+  const QueueResult& result;
+  std::uint32_t job;
+
+  [[nodiscard]] const JobOutcome& outcome() const { return result.jobs[job]; }
+  /// By reason, the longest first.
+  [[nodiscard]] std::vector<std::pair<WaitReason, RunTime>> by_reason() const {
+    std::map<WaitReason, RunTime> sums;
+    for (const WaitSpan& span : result.waits) sums[span.reason] += span.end - span.begin;
+    std::vector<std::pair<WaitReason, RunTime>> out(sums.begin(), sums.end());
+    std::ranges::stable_sort(out, std::greater{}, &std::pair<WaitReason, RunTime>::second);
+    return out;
+  }
+};
+
+/// For people: how long it waited, for what, and when.
+std::string followed_table(const Followed& f, const TextStyle& style);
+
+/// The same as JSON.
+nlohmann::ordered_json followed_json(const Followed& f);
+
+}  // namespace lockstep

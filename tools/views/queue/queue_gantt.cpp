@@ -1,0 +1,162 @@
+#include "tools/views/queue/queue_gantt.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostSpans = 6000;
+constexpr int kMostNodes = 128;
+constexpr int kGanttWidth = 960, kGanttLeft = 64, kGanttGap = 4, kGanttTop = 4,
+              kGanttFoot = 22;  // px
+constexpr int kGanttTicks = 6;
+
+/// Lines of a node that are free from some time on.
+class NodeLines {
+ public:
+  explicit NodeLines(int gpus) : free_from_(static_cast<std::size_t>(gpus), 0) {}
+
+  /// The lines that a span takes: which GPUs of a node a job has is not simulated, so the first.
+  std::vector<int> take(const JobSpan& span, int gpus) {
+    std::vector<int> out;
+    for (std::size_t line = 0; line < free_from_.size() && static_cast<int>(out.size()) < gpus;
+         ++line) {
+      if (free_from_[line] > span.begin) continue;
+      free_from_[line] = span.end;
+      out.push_back(static_cast<int>(line));
+    }
+    return out;
+  }
+
+ private:
+  std::vector<RunTime> free_from_;
+};
+
+class Gantt {
+ public:
+  explicit Gantt(const QueueAnswer& a)
+      : answer_(&a),
+        gpus_(a.spec.cluster.node.gpus),
+        line_px_(gpus_ > 16  ? 1
+                 : gpus_ > 8 ? 2
+                             : 3) {
+    end_s_ = std::max(to_seconds(a.result.end).base_units(), 1e-9);
+  }
+
+  [[nodiscard]] int height() const {
+    return kGanttTop + answer_->spec.cluster.nodes * row_px() + kGanttFoot;
+  }
+
+  [[nodiscard]] std::string svg() const {
+    std::string out =
+        fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" xmlns="http://www.w3.org/2000/svg" )"
+                    R"(font-family="inherit" font-size="11" fill="currentColor">)",
+                    kGanttWidth, height());
+    for (int node = 0; node < answer_->spec.cluster.nodes; ++node) {
+      fmt::format_to(std::back_inserter(out),
+                     R"(<text x="{}" y="{}" text-anchor="end" opacity="0.75">n{}</text>)",
+                     kGanttLeft - 8, top_of(node) + row_px() / 2 + 2, node + 1);
+      fmt::format_to(
+          std::back_inserter(out),
+          R"(<rect x="{}" y="{}" width="{}" height="{}" fill="currentColor" opacity="0.05"/>)",
+          kGanttLeft, top_of(node), kGanttWidth - kGanttLeft, gpus_ * line_px_);
+    }
+    add_spans(out);
+    add_ticks(out);
+    return out + "</svg>";
+  }
+
+ private:
+  [[nodiscard]] int row_px() const { return gpus_ * line_px_ + kGanttGap; }
+  [[nodiscard]] int top_of(int node) const { return kGanttTop + node * row_px(); }
+  [[nodiscard]] double x_of(RunTime time) const {
+    return kGanttLeft + (kGanttWidth - kGanttLeft) * to_seconds(time).base_units() / end_s_;
+  }
+
+  void add_spans(std::string& out) const {
+    std::vector<const JobSpan*> spans;
+    for (const JobSpan& span : answer_->result.spans) spans.push_back(&span);
+    std::ranges::stable_sort(spans, {}, [](const JobSpan* span) { return span->begin; });
+    std::vector<NodeLines> nodes(static_cast<std::size_t>(answer_->spec.cluster.nodes),
+                                 NodeLines(gpus_));
+    for (const JobSpan* const span : spans) {
+      for (const auto& [node, gpus] : span->held) {
+        add_rectangles(out, *span, node, nodes[static_cast<std::size_t>(node)].take(*span, gpus));
+      }
+    }
+  }
+
+  /// One for lines that lie together.
+  void add_rectangles(std::string& out, const JobSpan& span, int node,
+                      const std::vector<int>& lines) const {
+    const QueueSpec& spec = answer_->spec;
+    const double x = x_of(span.begin);
+    const double width = std::max(0.5, x_of(span.end) - x);
+    for (std::size_t first = 0; first < lines.size();) {
+      std::size_t next = first + 1;
+      while (next < lines.size() && lines[next] == lines[next - 1] + 1) ++next;
+      const std::string words = fmt::format(
+          "{}: {}, {} from {}", spec.job_name(span.job), counted(spec.jobs[span.job].gpus, "GPU"),
+          page_duration(to_seconds(span.end - span.begin).base_units()),
+          page_duration(to_seconds(span.begin).base_units()));
+      fmt::format_to(
+          std::back_inserter(out),
+          R"x(<rect x="{:.1f}" y="{}" width="{:.1f}" height="{}" fill="var(--colour-{})">)x"
+          R"(<title>{}</title></rect>)",
+          x, top_of(node) + lines[first] * line_px_, width,
+          static_cast<int>(next - first) * line_px_, span.job % kPageColours, escaped(words).str());
+      first = next;
+    }
+  }
+
+  void add_ticks(std::string& out) const {
+    const AxisUnit unit = long_time_unit(end_s_);
+    for (int tick = 0; tick <= kGanttTicks; ++tick) {
+      const double share = static_cast<double>(tick) / kGanttTicks;
+      const char* const anchor = tick == 0 ? "start" : tick == kGanttTicks ? "end" : "middle";
+      fmt::format_to(std::back_inserter(out),
+                     R"(<text x="{:.1f}" y="{}" text-anchor="{}" opacity="0.75">{} {}</text>)",
+                     kGanttLeft + (kGanttWidth - kGanttLeft) * share, height() - 6, anchor,
+                     significant(end_s_ * share / unit.size), unit.name);
+    }
+  }
+
+  const QueueAnswer* answer_;
+  int gpus_;
+  int line_px_;
+  double end_s_ = 0;
+};
+
+}  // namespace
+
+void add_queue_gantt(Page& page, const QueueAnswer& a) {
+  const std::size_t spans = a.result.spans.size();
+  if (spans == 0) return;
+  page.section("Which job was where");
+  if (spans > kMostSpans || a.spec.cluster.nodes > kMostNodes) {
+    page.paragraph(prose(fmt::format(
+        "{} stretches of jobs on {} nodes are too many to be drawn apart; `--format csv` "
+        "lists each job with its nodes.",
+        grouped(static_cast<double>(spans)), grouped(a.spec.cluster.nodes))));
+    return;
+  }
+  const Gantt gantt(a);
+  page.picture(
+      {.title = "Jobs by node",
+       .about = "A row is a node, a line in it a GPU; colours tell neighbours apart. Which "
+                "GPUs of a node a job has is not simulated.",
+       .summary = fmt::format("{} stretches of jobs on {} over time.", spans,
+                              counted(a.spec.cluster.nodes, "node")),
+       .height_px = gantt.height()},
+      Html::markup(gantt.svg()), 640);
+}
+
+}  // namespace lockstep

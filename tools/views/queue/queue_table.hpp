@@ -1,0 +1,20 @@
+/// What `lockstep run` prints of a queue.
+#pragma once
+
+#include <string>
+
+#include "sim/answer/queue_answer.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+
+/// "1,024 jobs".
+std::string jobs_text(std::size_t count);
+
+/// For people: rules, waits, use, groups, trainings and campaigns.
+std::string queue_table(const QueueAnswer& a, const TextStyle& style);
+
+/// A header line, then a line for each group of jobs.
+CsvText queue_csv(const QueueAnswer& a);
+
+}  // namespace lockstep

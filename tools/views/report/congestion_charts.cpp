@@ -1,0 +1,279 @@
+#include "tools/views/report/congestion_charts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/console/table.hpp"
+#include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/congestion_words.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/thinning.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+std::span<const LinkCongestion> fullest(const CongestionReport& report, std::size_t most) {
+  return std::span(report.links).first(std::min(most, report.links.size()));
+}
+
+/// "the 40 fullest of 4,000 links", "all 12 links".
+std::string which_links(const CongestionReport& report, std::size_t shown) {
+  const auto total = static_cast<double>(report.links_used);
+  if (shown < report.links_used) {
+    return fmt::format("the {} fullest of {} links", shown, grouped(total));
+  }
+  if (shown == 2) return "both links";
+  return shown == 1 ? "the only link" : fmt::format("all {} links", shown);
+}
+
+std::string capacity_text(const LinkCongestion& link) {
+  const AxisUnit unit = bytes_unit(link.capacity_bytes_per_s);
+  return fmt::format("{:.4g} {}/s", link.capacity_bytes_per_s / unit.size, unit.name);
+}
+
+/// "50 GB/s, 83 % used on average, 100 % at its peak"
+std::string use_text(const LinkCongestion& link) {
+  return fmt::format("{}, {} used on average, {} at its peak", capacity_text(link),
+                     page_percent(link.mean_utilisation), page_percent(link.peak_utilisation));
+}
+
+json link_axis(std::span<const LinkCongestion> links) {
+  json names = json::array();
+  for (const LinkCongestion& link : links) names.push_back(link.name);
+  return {{"type", "category"},
+          {"inverse", true},
+          {"data", names},
+          {"axisLine", {{"show", false}}},
+          {"axisLabel", {{"width", 220}, {"overflow", "truncate"}, {"interval", 0}}}};
+}
+
+/// Cells [column, row, per cent]; empty ones are left out.
+json heat_map_cells(std::span<const LinkCongestion> links, std::size_t merged) {
+  json cells = json::array();
+  for (std::size_t row = 0; row < links.size(); ++row) {
+    const std::vector<double> means = merged_means(links[row].utilisation, merged);
+    for (std::size_t column = 0; column < means.size(); ++column) {
+      const double value = rounded_percent(means[column]);
+      if (value > 0) cells.push_back({column, row, value});
+    }
+  }
+  return cells;
+}
+
+/// When each column begins, with as many decimals as tell neighbours apart.
+json column_times(const CongestionReport& report, std::size_t merged, const AxisUnit& unit) {
+  const std::size_t bins = report.links.front().utilisation.size();
+  const double width = report.bin_s * static_cast<double>(merged) / unit.size;
+  const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(width))), 0, 9);
+  json names = json::array();
+  for (std::size_t begin = 0; begin < bins; begin += merged) {
+    names.push_back(
+        fmt::format("{:.{}f}", static_cast<double>(begin) * report.bin_s / unit.size, decimals));
+  }
+  return names;
+}
+
+json utilisation_points(const CongestionReport& report, const LinkCongestion& link,
+                        const AxisUnit& unit) {
+  json points = json::array();
+  for (const std::size_t bin : thin_to_extremes(link.utilisation, kLinePoints)) {
+    points.push_back({four_digits(static_cast<double>(bin) * report.bin_s / unit.size),
+                      rounded_percent(link.utilisation[bin])});
+  }
+  // A step holds until the next point; the last one until the end.
+  points.push_back({four_digits(report.end_s / unit.size), points.back()[1]});
+  return points;
+}
+
+json line_options(const CongestionReport& report, const LinkCongestion& link) {
+  const AxisUnit unit = time_unit(report.end_s);
+  return {{"grid", plot_grid(12, 4)},
+          {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}}},
+          {"xAxis", time_axis(report.end_s / unit.size, unit.name)},
+          {"yAxis",
+           {{"type", "value"},
+            {"min", 0},
+            {"max", 100},
+            {"interval", 50},
+            {"axisLabel", {{"formatter", "{value} %"}}}}},
+          {"series",
+           {{{"type", "line"},
+             {"name", "used"},
+             {"step", "end"},
+             {"showSymbol", false},
+             {"lineStyle", {{"width", 1.5}, {"color", "@accent"}}},
+             {"itemStyle", {{"color", "@accent"}}},
+             {"areaStyle", {{"color", "@accent"}, {"opacity", 0.12}}},
+             {"data", utilisation_points(report, link, unit)}}}}};
+}
+
+/// Bytes on each link of the jobs of one colour.
+std::vector<double> bytes_of_colour(std::span<const LinkCongestion> links,
+                                    const std::vector<std::size_t>& colours, std::size_t colour) {
+  std::vector<double> bytes;
+  for (const LinkCongestion& link : links) {
+    double sum = 0;
+    for (std::size_t job = 0; job < link.bytes_by_job.size(); ++job) {
+      if (colours[job] == colour) sum += link.bytes_by_job[job];
+    }
+    bytes.push_back(sum);
+  }
+  return bytes;
+}
+
+std::string name_of_colour(const CongestionReport& report, const std::vector<std::size_t>& colours,
+                           std::size_t colour) {
+  if (colour == kPageColours) return "all other jobs";
+  const auto job = std::ranges::find(colours, colour);
+  return report.jobs[static_cast<std::size_t>(job - colours.begin())].name;
+}
+
+json bar_series(const CongestionReport& report, std::span<const LinkCongestion> links,
+                const AxisUnit& unit) {
+  const std::vector<std::size_t> colours = job_colours(report.jobs);
+  const std::size_t used = std::min(report.jobs.size(), kPageColours + 1);
+  json series = json::array();
+  for (std::size_t colour = 0; colour < used; ++colour) {
+    json data = json::array();
+    for (const double bytes : bytes_of_colour(links, colours, colour)) {
+      data.push_back(four_digits(bytes / unit.size));
+    }
+    json bars{{"type", "bar"},
+              {"stack", "bytes"},
+              {"name", name_of_colour(report, colours, colour)},
+              {"barMaxWidth", 18},
+              {"data", data}};
+    if (colour == kPageColours) bars["itemStyle"] = {{"color", "@others"}};
+    series.push_back(bars);
+  }
+  return series;
+}
+
+double largest_bytes(std::span<const LinkCongestion> links) {
+  double largest = 0;
+  for (const LinkCongestion& link : links) {
+    largest =
+        std::max(largest, std::accumulate(link.bytes_by_job.begin(), link.bytes_by_job.end(), 0.0));
+  }
+  return largest;
+}
+
+}  // namespace
+
+void add_heat_map(Page& page, const CongestionReport& report) {
+  const auto links = fullest(report, kHeatMapLinks);
+  const std::size_t bins = links.front().utilisation.size();
+  const std::size_t merged = merge_count(bins, kHeatMapColumns);
+  const AxisUnit unit = time_unit(report.end_s);
+  const bool zooms = bins > merged;  // there is more than one cell in a row
+
+  json about = json::array();
+  for (const LinkCongestion& link : links) about.push_back(use_text(link));
+  const json rows = link_axis(links);
+  json heat_grid = plot_grid(52, zooms ? 44 : 4);
+  heat_grid.update({{"show", true}, {"borderWidth", 0}, {"backgroundColor", "@floor"}});
+  json options{{"lockstep", {{"rows", rows["data"]}, {"about", about}, {"unit", unit.name}}},
+               {"grid", heat_grid},
+               {"tooltip", {{"formatter", "@cell"}, {"confine", true}}},
+               {"xAxis",
+                {{"type", "category"},
+                 {"data", column_times(report, merged, unit)},
+                 {"axisLine", {{"show", false}}},
+                 {"axisLabel",
+                  {{"formatter", "{value} " + unit.name},
+                   {"hideOverlap", true},
+                   {"padding", {0, 12, 0, 12}}}}}},
+               {"yAxis", rows},
+               {"visualMap",
+                {{"min", 0},
+                 {"max", 100},
+                 {"calculable", true},
+                 {"orient", "horizontal"},
+                 {"top", 0},
+                 {"left", 0},
+                 {"itemWidth", 12},
+                 {"itemHeight", 160},
+                 {"precision", 0},
+                 {"formatter", "{value} %"},
+                 {"inRange", {{"color", "@ramp"}}}}},
+               {"series",
+                {{{"type", "heatmap"},
+                  {"data", heat_map_cells(links, merged)},
+                  {"progressive", 0},
+                  {"emphasis", {{"disabled", true}}}}}}};
+
+  if (zooms) options["dataZoom"] = time_zoom();
+
+  page.section("When the links were full",
+               "Each row is a link, fullest first; each cell the share of its capacity in use.");
+  page.chart(
+      {.title = fmt::format("Use of {} over time", which_links(report, links.size())),
+       .about = fmt::format("A cell is the mean of {}.{}",
+                            page_duration(report.bin_s * static_cast<double>(merged)),
+                            zooms ? " Drag the ends of the bar below to zoom." : ""),
+       .summary = fmt::format("Heat map of the use of {} over {}.",
+                              which_links(report, links.size()), page_duration(report.end_s)),
+       .height_px = (zooms ? 120 : 80) + 17 * static_cast<int>(links.size())},
+      options);
+}
+
+void add_utilisation_lines(Page& page, const CongestionReport& report) {
+  const auto links = fullest(report, kLineLinks);
+  std::string lead = "Share of capacity in use, bin by bin.";
+  if (links.front().utilisation.size() > kLinePoints) {
+    lead = fmt::format(
+        "Share of capacity in use: of {} bins of {}, the lowest and the highest of each stretch.",
+        grouped(static_cast<double>(links.front().utilisation.size())),
+        page_duration(report.bin_s));
+  }
+  page.section(links.size() == 1 ? "The fullest link, closely" : "The fullest links, closely",
+               lead);
+  page.begin_row();
+  for (const LinkCongestion& link : links) {
+    page.chart({.title = link.name,
+                .about = use_text(link),
+                .summary = fmt::format("Use of {} over time: {}.", link.name, use_text(link)),
+                .height_px = 150},
+               line_options(report, link));
+  }
+  page.end_row();
+}
+
+void add_bytes_by_job(Page& page, const CongestionReport& report) {
+  const auto links = fullest(report, kBarLinks);
+  const AxisUnit unit = bytes_unit(largest_bytes(links));
+  const json options{
+      {"lockstep", {{"unit", unit.name}}},
+      {"grid", plot_grid(40, 4)},
+      {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}}},
+      {"tooltip",
+       {{"trigger", "axis"},
+        {"axisPointer", {{"type", "shadow"}}},
+        {"valueFormatter", "@amount"},
+        {"confine", true}}},
+      {"xAxis",
+       {{"type", "value"},
+        {"axisLabel", {{"formatter", "{value} " + unit.name}, {"hideOverlap", true}}}}},
+      {"yAxis", link_axis(links)},
+      {"series", bar_series(report, links, unit)}};
+  page.section("Whose bytes they carried");
+  page.chart({.title = fmt::format("Bytes by job on {}", which_links(report, links.size())),
+              .about = {},
+              .summary = fmt::format("Bars of the bytes of each job on {}.",
+                                     which_links(report, links.size())),
+              .height_px = 80 + 30 * static_cast<int>(links.size())},
+             options);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,131 @@
+#include "tools/views/report/congestion_words.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <numeric>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+bool is_slowed(const JobCongestion& job) { return job.slowdown() >= kNoticeableSlowdown; }
+
+/// Seconds that all runs of the transfer lose to others.
+double lost_s(const TransferCongestion& transfer) {
+  return transfer.alone_s > 0 ? transfer.runs * (transfer.mean_s - transfer.alone_s) : 0;
+}
+
+/// The job's transfer that loses most, or null.
+const TransferCongestion* most_delayed_transfer(const CongestionReport& report,
+                                                const std::string& job) {
+  const TransferCongestion* most = nullptr;
+  for (const TransferCongestion& transfer : report.transfers) {
+    if (transfer.job != job) continue;
+    if (transfer.worst_link < 0 && !transfer.mostly_stalled()) continue;
+    if (most == nullptr || lost_s(transfer) > lost_s(*most)) most = &transfer;
+  }
+  return most;
+}
+
+/// "; it is held back on leaf 2 to spine 0 for 62 % of its time, mostly by x (61 % of ...)."
+Html where_and_by_whom(const CongestionReport& report, const TransferCongestion& transfer) {
+  if (transfer.mostly_stalled()) {
+    return escaped(", waiting behind ") + strong("a dead link") +
+           escaped(fmt::format(" for {} of its time.",
+                               page_percent(transfer.stalled_s / transfer.mean_s)));
+  }
+  if (transfer.worst_link < 0) return escaped(".");
+  const LinkCongestion& link = report.links[static_cast<std::size_t>(transfer.worst_link)];
+  Html out = escaped(", held back on ") + strong(link.name) +
+             escaped(fmt::format(" for {} of its time", page_percent(transfer.worst_link_share)));
+  if (!transfer.cause.empty()) {
+    out += escaped(", mostly by ") + strong(transfer.cause) +
+           escaped(fmt::format(", whose bytes were {} of those that crossed it meanwhile",
+                               page_percent(transfer.cause_share)));
+  }
+  return out + escaped(".");
+}
+
+Html slowed_job_sentences(const CongestionReport& report, const JobCongestion& job) {
+  Html out = strong(job.name);
+  out += escaped(report.jobs.size() > 1 ? " is slowed most: " : " is slowed: ");
+  out += escaped(job.done_share < 1 ? "what is done of it takes " : "it takes ");
+  out += strong(page_duration(job.step_s)) + escaped(" instead of ") +
+         strong(page_duration(job.alone_s * job.done_share)) + escaped(", ") +
+         strong(fmt::format("{} times", significant(job.slowdown()))) +
+         escaped(" as long as alone.");
+  if (const TransferCongestion* transfer = most_delayed_transfer(report, job.name)) {
+    out += escaped(" Its ") + strong(transfer->name) + escaped(" loses most") +
+           where_and_by_whom(report, *transfer);
+  }
+  return out;
+}
+
+/// For reports in which no job is slowed: the transfer that is, if there is one.
+Html slowed_transfer_sentence(const CongestionReport& report, bool jobs_known) {
+  if (report.transfers.empty()) return {};
+  const TransferCongestion& most = *std::ranges::max_element(
+      report.transfers, {}, [](const TransferCongestion& each) { return each.slowdown(); });
+  if (most.slowdown() < kNoticeableSlowdown) return {};
+  return escaped(" The most slowed transfer is ") + strong(most.name) + escaped(" of ") +
+         strong(most.job) + escaped(": ") +
+         strong(fmt::format("{} times", significant(most.slowdown()))) +
+         escaped(jobs_known ? " as long as alone, though its job takes no longer"
+                            : " as long as alone") +
+         where_and_by_whom(report, most);
+}
+
+Html fullest_link_sentence(const CongestionReport& report) {
+  if (report.links.empty()) return {};
+  const LinkCongestion& link = report.links.front();
+  return escaped(" The fullest link is ") + strong(link.name) + escaped(", ") +
+         strong(page_percent(link.mean_utilisation)) +
+         escaped(fmt::format(" used on average and {} at its peak.",
+                             page_percent(link.peak_utilisation)));
+}
+
+}  // namespace
+
+Html congestion_headline(const CongestionReport& report) {
+  if (report.links.empty() && report.transfers.empty()) {
+    return strong("Nothing crossed the fabric.");
+  }
+  const bool jobs_known = knows_jobs_alone(report);
+  if (slowed_jobs(report) > 0) {
+    return slowed_job_sentences(
+        report, *std::ranges::max_element(report.jobs, {},
+                                          [](const JobCongestion& job) { return job.slowdown(); }));
+  }
+  Html out;
+  if (jobs_known) {
+    out += strong("No job is slowed") +
+           escaped(report.jobs.size() > 1 ? ": each takes as long with the others as alone." : ".");
+  }
+  out += slowed_transfer_sentence(report, jobs_known);
+  return out + fullest_link_sentence(report);
+}
+
+bool knows_jobs_alone(const CongestionReport& report) {
+  return std::ranges::any_of(report.jobs, [](const JobCongestion& job) { return job.alone_s > 0; });
+}
+
+std::size_t slowed_jobs(const CongestionReport& report) {
+  return static_cast<std::size_t>(std::ranges::count_if(report.jobs, is_slowed));
+}
+
+std::vector<std::size_t> job_colours(const std::vector<JobCongestion>& jobs) {
+  std::vector<std::size_t> by_bytes(jobs.size()), colours(jobs.size());
+  std::iota(by_bytes.begin(), by_bytes.end(), std::size_t{0});
+  if (jobs.size() <= kPageColours) return by_bytes;
+  std::ranges::stable_sort(
+      by_bytes, [&](std::size_t a, std::size_t b) { return jobs[a].bytes > jobs[b].bytes; });
+  for (std::size_t rank = 0; rank < by_bytes.size(); ++rank) {
+    colours[by_bytes[rank]] = std::min(rank, kPageColours);
+  }
+  return colours;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,85 @@
+#include "tools/views/report/html.hpp"
+
+#include "models/base/printable.hpp"
+
+namespace lockstep {
+namespace {
+
+bool is_ascii_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// "12 us" with the sign for a millionth.
+std::string with_micro_sign(std::string_view text) {
+  constexpr std::string_view kAscii = " us";
+  std::string out;
+  while (true) {
+    const std::size_t at = text.find(kAscii);
+    if (at == std::string_view::npos) return out.append(text);
+    const std::size_t end = at + kAscii.size();
+    const bool behind_number = at > 0 && text[at - 1] >= '0' && text[at - 1] <= '9';
+    const bool ends = end == text.size() || !is_ascii_letter_or_digit(text[end]);
+    out.append(text.substr(0, at)).append(behind_number && ends ? " µs" : kAscii);
+    text.remove_prefix(end);
+  }
+}
+
+}  // namespace
+
+Html escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : printable_lines(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return Html::markup(out);
+}
+
+Html prose(std::string_view text) {
+  Html out;
+  while (true) {
+    const std::size_t opens = text.find('`');
+    const std::size_t closes = opens == std::string_view::npos ? opens : text.find('`', opens + 1);
+    if (closes == std::string_view::npos) return out += escaped(with_micro_sign(text));
+    out += escaped(with_micro_sign(text.substr(0, opens))) + Html::markup("<code>") +
+           escaped(text.substr(opens + 1, closes - opens - 1)) + Html::markup("</code>");
+    text.remove_prefix(closes + 1);
+  }
+}
+
+Html strong(std::string_view text) {
+  return Html::markup("<strong>") + escaped(text) + Html::markup("</strong>");
+}
+
+Html script_json(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      out += "\\u003c";  // "<" stands only within strings of JSON
+    } else {
+      out += c;
+    }
+  }
+  return Html::markup(out);
+}
+
+}  // namespace lockstep

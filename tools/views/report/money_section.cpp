@@ -1,0 +1,155 @@
+#include "tools/views/report/money_section.hpp"
+
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/report/chart_kit.hpp"
+#include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+struct PagePart {
+  const char* name;
+  double MonthMoney::* part;
+};
+constexpr std::array kPageParts{PagePart{"machines bought", &MonthMoney::bought},
+                                PagePart{"leases", &MonthMoney::leased},
+                                PagePart{"rent", &MonthMoney::rented},
+                                PagePart{"energy", &MonthMoney::energy},
+                                PagePart{"staff", &MonthMoney::staff},
+                                PagePart{"interest", &MonthMoney::interest},
+                                PagePart{"residual value", &MonthMoney::residual}};
+
+std::string signed_usd(double usd) {
+  return usd < 0 ? "−" + page_usd(-usd) : usd > 0 ? page_usd(usd) : "–";
+}
+
+/// Bars by month, and the sum so far as a line.
+json money_options(const std::vector<MonthMoney>& months) {
+  const MonthMoney sum = sum_of(months);
+  double so_far = 0, most = 1;
+  json names = json::array(), line = json::array();
+  for (std::size_t m = 0; m < months.size(); ++m) {
+    so_far += months[m].usd();
+    most = std::max(most, std::abs(so_far));
+    names.push_back(std::to_string(m + 1));
+  }
+  const AxisUnit unit = count_unit(most);
+  json series = json::array(), legend = json::array();
+  std::size_t colour = 0;
+  for (const PagePart& part : kPageParts) {
+    const std::size_t own = colour++;
+    if (sum.*part.part == 0) continue;
+    json data = json::array();
+    for (const MonthMoney& month : months) {
+      data.push_back(shown_digits(month.*part.part / unit.size, 4));
+    }
+    legend.push_back(part.name);
+    series.push_back({{"type", "bar"},
+                      {"name", part.name},
+                      {"stack", "month"},
+                      {"itemStyle", {{"color", chart_colour(own)}}},
+                      {"data", std::move(data)}});
+  }
+  so_far = 0;
+  for (const MonthMoney& month : months) {
+    so_far += month.usd();
+    line.push_back(shown_digits(so_far / unit.size, 4));
+  }
+  legend.push_back("all so far");
+  series.push_back({{"type", "line"},
+                    {"name", "all so far"},
+                    {"lineStyle", {{"width", 2}, {"color", "@accent"}}},
+                    {"itemStyle", {{"color", "@accent"}}},
+                    {"data", std::move(line)}});
+  return {{"grid", plot_grid(40, 4)},
+          {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
+          {"tooltip", {{"trigger", "axis"}, {"confine", true}}},
+          {"xAxis", {{"type", "category"}, {"data", names}}},
+          {"yAxis", {{"type", "value"}, {"axisLabel", {{"formatter", "${value} " + unit.name}}}}},
+          {"series", series}};
+}
+
+PageTable machines_table(const Fleet& fleet) {
+  PageTable table{.columns = {{.title = "From day", .numeric = true},
+                              {.title = "Nodes", .numeric = true},
+                              {.title = "Used", .numeric = true},
+                              {.title = "Speed of the job", .numeric = true}},
+                  .rows = {}};
+  for (const FleetStep& step : fleet.steps) {
+    const double day = step.at.base_units() / 86'400;
+    table.rows.push_back(
+        {PageCell::number(significant(day), day),
+         PageCell::number(grouped(step.nodes), step.nodes),
+         PageCell::number(grouped(step.used), step.used),
+         {.content = with_bar(page_percent(step.speed, 1), step.speed), .sort = step.speed}});
+  }
+  return table;
+}
+
+PageTable months_table(const std::vector<MonthMoney>& months) {
+  const MonthMoney sum = sum_of(months);
+  PageTable table{
+      .columns = {{.title = "Month", .numeric = true}, {.title = "Nodes", .numeric = true}},
+      .rows = {}};
+  for (const PagePart& part : kPageParts) {
+    if (sum.*part.part != 0) table.columns.push_back({.title = part.name, .numeric = true});
+  }
+  table.columns.push_back({.title = "Together", .numeric = true});
+  table.columns.push_back({.title = "So far", .numeric = true});
+  double so_far = 0;
+  for (std::size_t m = 0; m < months.size(); ++m) {
+    const MonthMoney& month = months[m];
+    so_far += month.usd();
+    std::vector<PageCell> row{PageCell::number(std::to_string(m + 1), static_cast<double>(m + 1)),
+                              PageCell::number(significant(month.nodes), month.nodes)};
+    for (const PagePart& part : kPageParts) {
+      if (sum.*part.part == 0) continue;
+      row.push_back(PageCell::number(signed_usd(month.*part.part), month.*part.part));
+    }
+    row.push_back(PageCell::number(signed_usd(month.usd()), month.usd()));
+    row.push_back(PageCell::number(signed_usd(so_far), so_far));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months) {
+  const MonthMoney sum = sum_of(months);
+  page.section("Machines and money by month",
+               "From the start of the plan until the training is done. Months are twelfths of a "
+               "year; what machines are worth at the end comes back in the last one.");
+  std::vector<PageFigure> figures{
+      {.value = signed_usd(sum.usd()), .label = "in all, less what machines are worth at the end"},
+      {.value = signed_usd(sum.bought), .label = "capital spent on machines"},
+      {.value = signed_usd(sum.interest), .label = "cost of capital"},
+      {.value = page_with(fleet.begins.base_units() / 86'400, "days"),
+       .label = "until the training can begin"}};
+  if (sum.terms_left > 0) {
+    figures.push_back({.value = signed_usd(sum.terms_left),
+                       .label = "of leases and reservations: terms after the end, due in the last "
+                                "month"});
+  }
+  page.figures(figures);
+  page.table(machines_table(fleet));
+  page.chart({.title = "Money by month",
+              .about = "In dollars; below zero comes back.",
+              .summary = fmt::format("Money by month, {} in all.", signed_usd(sum.usd())),
+              .height_px = 320},
+             money_options(months));
+  page.table(months_table(months));
+}
+
+}  // namespace lockstep

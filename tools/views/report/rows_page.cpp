@@ -1,0 +1,164 @@
+#include "tools/views/report/rows_page.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+
+#include "models/base/number_text.hpp"
+#include "sim/scenario/names.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/chart_kit.hpp"
+#include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+/// The GPUs with most rows; all beyond the page's colours are one group.
+std::vector<std::string> gpu_groups(const std::vector<RowPrediction>& predictions) {
+  std::map<std::string, std::size_t> counts;
+  for (const RowPrediction& p : predictions) {
+    if (p.error) ++counts[p.row->gpu];
+  }
+  std::vector<std::pair<std::string, std::size_t>> order(counts.begin(), counts.end());
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           &std::pair<std::string, std::size_t>::second);
+  std::vector<std::string> names;
+  for (const auto& [name, count] : order) {
+    if (names.size() < kPageColours) names.push_back(name);
+  }
+  names.emplace_back("all other GPUs");
+  return names;
+}
+
+std::string row_layout(const ReferenceRow& row) {
+  std::string out = fmt::format("TP {} PP {} DP {}", row.tensor, row.pipeline, row.data);
+  if (row.context > 1) out += fmt::format(" CP {}", row.context);
+  if (row.expert > 1) out += fmt::format(" EP {}", row.expert);
+  return out;
+}
+
+void add_predicted_chart(Page& page, const std::vector<RowPrediction>& predictions) {
+  const std::vector<std::string> groups = gpu_groups(predictions);
+  std::vector<ChartDot> dots;
+  double least = INFINITY, most = 0;
+  for (const RowPrediction& p : predictions) {
+    if (!p.error || !p.row->measured_step_s) continue;
+    const auto group = std::ranges::find(groups, p.row->gpu) - groups.begin();
+    const double measured = *p.row->measured_step_s;
+    least = std::min(least, measured);
+    most = std::max(most, measured);
+    dots.push_back(
+        {.x = measured,
+         .y = 100 * std::clamp(*p.error, -1.0, 1.0),
+         .words = {p.row->id,
+                   fmt::format("{} on {} {}", p.row->model.name, p.row->gpus, p.row->gpu),
+                   fmt::format("measured {}, predicted {}: {}", page_duration(measured),
+                               page_duration(*p.predicted_step_s), error_text(*p.error))},
+         .colour = std::min(static_cast<std::size_t>(group), groups.size() - 1)});
+  }
+  if (dots.empty()) return;
+  page.section("Row by row");
+  page.chart(
+      {.title = "Error over the measured step time",
+       .about = "A dot for each run, by GPU: above 0 the prediction is too slow. Errors beyond "
+                "100 % lie on the edge.",
+       .summary = fmt::format("Dots of the error of {} runs; the table has them all.", dots.size()),
+       .height_px = 400},
+      dots_chart(dots, groups, {.unit = "s", .logarithmic = true}, {.unit = "%"}));
+}
+
+void add_row_groups(Page& page, const RowSummary& summary) {
+  PageTable table{.columns = {{.title = "By"},
+                              {.title = "Group"},
+                              {.title = "Rows", .numeric = true},
+                              {.title = "Median error", .numeric = true},
+                              {.title = "90th percentile", .numeric = true},
+                              {.title = "Bias", .numeric = true, .about = "median, with its sign"},
+                              {.title = "Worst"}},
+                  .first_rows = 24,
+                  .searched = true};
+  const auto add = [&](const char* by, const std::vector<GroupErrors>& groups) {
+    for (const GroupErrors& g : groups) {
+      table.rows.push_back(
+          {PageCell::text(by), PageCell::text(g.group),
+           PageCell::number(grouped(static_cast<double>(g.errors.n)),
+                            static_cast<double>(g.errors.n)),
+           PageCell::number(page_percent(g.errors.median_abs, 1), g.errors.median_abs),
+           PageCell::number(page_percent(g.errors.p90_abs, 1), g.errors.p90_abs),
+           PageCell::number(error_text(g.errors.bias), g.errors.bias), PageCell::text(g.worst_id)});
+    }
+  };
+  add("kind", summary.by_kind);
+  add("GPU", summary.by_gpu);
+  add("software", summary.by_stack);
+  add("source", summary.by_source);
+  page.section("How far off, by group", "Error is predicted over measured step time, less 1.");
+  page.table(table);
+}
+
+PageTable every_row(const std::vector<RowPrediction>& predictions) {
+  PageTable table{.columns = {{.title = "Error", .numeric = true},
+                              {.title = "Measured", .numeric = true},
+                              {.title = "Predicted", .numeric = true},
+                              {.title = "Run"},
+                              {.title = "Model"},
+                              {.title = "GPUs", .numeric = true},
+                              {.title = "GPU"},
+                              {.title = "Software"},
+                              {.title = "Layout"},
+                              {.title = "Published"}},
+                  .first_rows = 50,
+                  .searched = true};
+  for (const RowPrediction& p : predictions) {
+    const ReferenceRow& row = *p.row;
+    const auto time = [](const std::optional<double>& seconds) {
+      return seconds ? PageCell::number(page_duration(*seconds), *seconds) : PageCell::unknown();
+    };
+    PageCell error = PageCell::text(p.reason.empty() ? std::string(name_of(p.status)) : p.reason);
+    if (p.error) error = PageCell::number(error_text(*p.error), *p.error);
+    table.rows.push_back(
+        {std::move(error),
+         time(row.measured_step_s),
+         time(p.predicted_step_s),
+         PageCell::text(row.id),
+         PageCell::text(row.model.name),
+         PageCell::number(grouped(row.gpus), row.gpus),
+         PageCell::text(row.gpu),
+         {.content = row.release.empty() ? escaped(row.stack)
+                                         : with_detail(escaped(row.stack), row.release)},
+         PageCell::text(row_layout(row)),
+         PageCell::text(row.published)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string rows_page(const std::vector<RowPrediction>& predictions, const std::string& file) {
+  const RowSummary summary = summarise_rows(predictions);
+  Page page("Validation report", "Published runs against predictions");
+  page.about(fmt::format("Rows of {}.", file));
+  const ErrorSummary& all = summary.complete.errors;
+  page.headline(escaped("Half of the step times are within ") +
+                strong(page_percent(all.median_abs, 1)) + escaped(", nine in ten within ") +
+                strong(page_percent(all.p90_abs, 1)) +
+                escaped(fmt::format(", of {} runs that do not contradict themselves.",
+                                    grouped(static_cast<double>(all.n)))));
+  const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
+  page.figures(std::vector<PageFigure>{
+      {.value = count(summary.rows), .label = "rows"},
+      {.value = count(summary.predicted), .label = "with a step time predicted"},
+      {.value = count(summary.skipped), .label = "that cannot be simulated"},
+      {.value = count(summary.oom), .label = "that ran out of memory"}});
+  add_row_groups(page, summary);
+  add_predicted_chart(page, predictions);
+  page.section("Every run", "Search for a model, a GPU, a source; a column's title sorts.");
+  page.table(every_row(predictions));
+  page.foot("Rows: " + file + ".");
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

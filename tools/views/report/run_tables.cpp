@@ -1,0 +1,201 @@
+#include "tools/views/report/run_tables.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_words.hpp"
+#include "tools/views/run/rent_words.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kSecondsInDay = 86'400;
+constexpr std::size_t kCausesShown = 20;  // at first
+
+/// A line of the bill.
+struct CostLine {
+  const char* what;
+  const char* about;
+  double usd;
+};
+
+std::vector<CostLine> cost_lines(const CostReport& cost) {
+  std::vector<CostLine> lines{{"GPUs", "written off", cost.gpus_usd},
+                              {"Servers without their GPUs", "written off", cost.nodes_usd},
+                              {"Network", "switch ports and plugs, written off", cost.network_usd},
+                              {"Building, power and cooling", "written off", cost.building_usd},
+                              {"Energy", "by the tariff of its hours", cost.energy_usd},
+                              {"People", "by the hour", cost.people_usd},
+                              {"Hosting", "by the peak of the site's power", cost.hosting_usd}};
+  std::erase_if(lines, [](const CostLine& line) { return line.usd <= 0; });
+  return lines;
+}
+
+/// "owned", or what has a price where the machines have none. Requires a bill.
+std::string cost_words(const CampaignResult& result) {
+  const CostSpec prices = prices_of(result);
+  return words_of(prices_machines(prices) ? MoneyOf::owned : MoneyOf::partial, &prices);
+}
+
+PageTable bill_table(const CostReport& cost, bool owned) {
+  const double total = cost.total_usd();
+  PageTable table{.columns = {{.title = owned ? "Owned" : "What has a price"},
+                              {.title = "Cost", .numeric = true},
+                              {.title = "Share", .numeric = true}}};
+  for (const CostLine& line : cost_lines(cost)) {
+    table.rows.push_back({{.content = with_detail(escaped(line.what), line.about)},
+                          PageCell::number(page_usd(line.usd), line.usd),
+                          {.content = with_bar(page_percent(line.usd / total, 1), line.usd / total),
+                           .sort = line.usd / total}});
+  }
+  table.rows.push_back({{.content = strong("Total")},
+                        {.content = strong(page_usd(total)), .sort = total},
+                        PageCell::number(page_percent(1, 1), 1)});
+  return table;
+}
+
+std::vector<PageFigure> cost_figures(const CampaignResult& result) {
+  std::vector<PageFigure> figures;
+  const std::string of = result.storage_usd() > 0 ? ", without storage" : "";
+  const double tokens = result.steps() * result.tokens_per_step();
+  if (const std::optional<double> rent = result.rent_usd()) {
+    figures.push_back({.value = page_usd(*rent),
+                       .label = fmt::format("to rent the GPU-hours{}", instead_of_owning(result))});
+    if (tokens > 0) {
+      figures.push_back(
+          {.value = page_usd(*rent / tokens * 1e12), .label = "rent per trillion tokens" + of});
+    }
+  }
+  if (!result.bill) return figures;
+  const CostReport& cost = result.bill->cost;
+  if (cost.usd_per_trillion_tokens > 0) {
+    figures.push_back({.value = page_usd(cost.usd_per_trillion_tokens),
+                       .label = cost_words(result) + of + ", per trillion tokens"});
+  }
+  if (cost.usd_per_eflop > 0) {
+    figures.push_back({.value = page_usd(cost.usd_per_eflop),
+                       .label = cost_words(result) + of + ", per EFLOP (1e18 model FLOPs) done"});
+  }
+  if (cost.tonnes_co2) {
+    figures.push_back({.value = page_with(*cost.tonnes_co2, "t"), .label = "of CO₂"});
+  }
+  if (tokens > 0) {
+    figures.push_back({.value = page_with(result.bill->usage.energy.base_units() / tokens, "J"),
+                       .label = "of energy per token"});
+  }
+  return figures;
+}
+
+std::vector<PageCell> distribution_row(const char* what, const SampleMean& of,
+                                       const std::function<std::string(double)>& text) {
+  const auto cell = [&](double value) { return PageCell::number(text(value), value); };
+  return {PageCell::text(what),
+          cell(of.mean),
+          of.half_width > 0 ? PageCell::number("± " + text(of.half_width), of.half_width)
+                            : PageCell::unknown(),
+          cell(of.low),
+          cell(of.median),
+          cell(of.high)};
+}
+
+}  // namespace
+
+void add_causes(Page& page, const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  std::vector<ModeSummary> modes = s.modes;
+  std::ranges::stable_sort(modes, std::ranges::greater{}, &ModeSummary::cost_s);
+  PageTable table{.columns = {{.title = "Cause"},
+                              {.title = "Of wall time",
+                               .numeric = true,
+                               .about = "what its failures cost, over the wall time"},
+                              {.title = "Failures a run", .numeric = true},
+                              {.title = "Cost each",
+                               .numeric = true,
+                               .about = "from the stop until training is where it had been"},
+                              {.title = "Cost a run", .numeric = true}},
+                  .first_rows = kCausesShown,
+                  .sorted_by = 1};
+  double all = 0;
+  for (const ModeSummary& mode : modes) all += mode.cost_s;
+  const double largest = modes.front().cost_s;
+  for (const ModeSummary& mode : modes) {
+    const double share = mode.cost_s / s.wall_s.mean;
+    const double each = mode.failures > 0 ? mode.cost_s / mode.failures : 0;
+    table.rows.push_back(
+        {PageCell::text(mode.name),
+         {.content = with_bar(page_percent(share, 2), largest > 0 ? mode.cost_s / largest : 0),
+          .sort = share},
+         PageCell::number(significant(mode.failures), mode.failures),
+         mode.failures > 0 ? PageCell::number(page_duration(each), each) : PageCell::unknown(),
+         PageCell::number(page_duration(mode.cost_s), mode.cost_s)});
+  }
+  page.section(
+      "Goodput by cause",
+      fmt::format("Failures cost {} of the wall time: recovery, and work done again. "
+                  "Checkpoints cost {} more. {}",
+                  page_percent(all / s.wall_s.mean, 1),
+                  page_percent(s.shares[static_cast<std::size_t>(RunBucket::checkpoint)], 2),
+                  more_failures_text(s)));
+  page.table(table);
+}
+
+void add_cost(Page& page, const CampaignResult& result) {
+  const bool priced = result.bill && result.bill->cost.total_usd() > 0;
+  const bool owned = priced && prices_machines(result.scenario.power->cost);
+  page.section("Cost", owned
+                           ? "Of the mean run. Machines and building are written off evenly; what "
+                             "has no price in the scenario costs nothing here."
+                           : "Of the mean run.");
+  page.figures(cost_figures(result));
+  if (priced) page.table(bill_table(result.bill->cost, owned));
+}
+
+void add_projections(Page& page, const CampaignResult& result) {
+  PageTable table{.columns = {{.title = "Size"},
+                              {.title = "Mean time to failure", .numeric = true},
+                              {.title = "Failures a day", .numeric = true}}};
+  for (const ProjectedMttf& each : result.projections) {
+    const double seconds = each.mttf.base_units();
+    table.rows.push_back(
+        {PageCell::text(counted(each.gpus, "GPU")),
+         PageCell::number(page_duration(seconds), seconds),
+         PageCell::number(significant(kSecondsInDay / seconds), kSecondsInDay / seconds)});
+  }
+  page.section("The same parts in jobs of other sizes",
+               "How often a job is stopped, from the failure rates of its components alone.");
+  page.table(table);
+}
+
+void add_distributions(Page& page, const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  std::string lead = fmt::format("{} trajectories", grouped(static_cast<double>(s.trajectories)));
+  if (s.finished < 1 && result.plan.campaign.horizon == 0) {
+    lead += fmt::format(", of which {} did all of their work", page_percent(s.finished, 1));
+  }
+  lead += fmt::format("; a mean run takes {} checkpoints", significant(s.checkpoints));
+  if (s.fallbacks > 0) {
+    lead += fmt::format(" and finds {} of them unreadable or corrupt", significant(s.fallbacks));
+  }
+  PageTable table{.columns = {{.title = "Of a run"},
+                              {.title = "Mean", .numeric = true},
+                              {.title = "95 % interval", .numeric = true, .about = "of the mean"},
+                              {.title = "5th percentile", .numeric = true},
+                              {.title = "Median", .numeric = true},
+                              {.title = "95th percentile", .numeric = true}}};
+  const auto percent = [](double value) { return page_percent(value, 2); };
+  const auto count = [](double value) { return significant(value); };
+  table.rows = {distribution_row("Goodput", s.goodput, percent),
+                distribution_row("Wall time", s.wall_s, page_duration),
+                distribution_row("Interruptions", s.interruptions, count)};
+  page.section("How runs differ", lead + ".");
+  page.table(table);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,246 @@
+#include "tools/views/report/run_words.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/accuracy/prediction_interval.hpp"
+#include "models/base/number_text.hpp"
+#include "sim/answer/site_limit.hpp"
+#include "tools/views/report/page_numbers.hpp"
+#include "tools/views/run/campaign_result.hpp"
+#include "tools/views/run/rent_words.hpp"
+
+namespace lockstep {
+namespace {
+
+/// "Work done again" -> "work done again": within a sentence.
+std::string in_sentence(std::string_view words) {
+  std::string text(words);
+  if (!text.empty()) {
+    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
+  }
+  return text;
+}
+
+/// With one decimal, or with as many more as tell it from nothing and from all: "99.95 %".
+std::string telling_percent(double share) {
+  constexpr int kMostDecimals = 4;
+  const double from_end = 100 * std::min(share, 1 - share);
+  for (int decimals = 1; decimals <= kMostDecimals; ++decimals) {
+    if (from_end >= 0.5 * std::pow(10.0, -decimals)) return page_percent(share, decimals);
+  }
+  return page_percent(share, 1);
+}
+
+Html goodput_sentence(const RunSummary& summary) {
+  const std::string runs =
+      summary.trajectories == 1
+          ? "one simulated run"
+          : grouped(static_cast<double>(summary.trajectories)) + " simulated runs";
+  Html out = strong(telling_percent(summary.goodput.mean)) +
+             escaped(" of the wall time advances training");
+  if (summary.goodput.half_width <= 0) return out + escaped(fmt::format(" (in {}).", runs));
+  return out + escaped(fmt::format(" (± {} with 95 % confidence, from {}).",
+                                   page_percent(summary.goodput.half_width, 2), runs));
+}
+
+/// The bucket, and the cause, that take most.
+Html losses_sentences(const RunSummary& summary) {
+  const auto most = std::ranges::max_element(summary.shares.begin() + 1, summary.shares.end());
+  if (*most <= 0) return escaped(" Nothing is lost.");
+  const auto bucket = static_cast<std::size_t>(most - summary.shares.begin());
+  Html out = escaped(" Of the rest, ") + strong(in_sentence(run_bucket_names()[bucket].words)) +
+             escaped(fmt::format(" takes most, {}.", telling_percent(*most)));
+  if (summary.modes.empty()) return out;
+  const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
+  if (mode.cost_s <= 0) return out;
+  return out + escaped(" The costliest cause is ") + strong(mode.name) +
+         escaped(fmt::format(": {} failures a run cost {} of the wall time.",
+                             significant(mode.failures),
+                             telling_percent(mode.cost_s / summary.wall_s.mean)));
+}
+
+/// "It would write 122 GB/s ...": what an advised interval means for the storage.
+std::string writes_sentence(const CampaignResult& result, Seconds interval) {
+  constexpr double kDay = 86'400;
+  if (result.plan.writes.empty()) return {};
+  const CheckpointWrites& writes = result.plan.writes.front();
+  const double rate = writes.rate(interval).base_units();
+  std::string out = fmt::format(" It writes {} while steps run, {} a day", page_bytes(rate) + "/s",
+                                page_bytes(rate * kDay));
+  if (writes.sustained > BytesPerSecond{}) {
+    out +=
+        fmt::format(", {} of what the storage sustains", page_percent(writes.share(interval), 1));
+  }
+  out += fmt::format("; at that rate all of them together are {}",
+                     page_bytes(rate * result.summary.wall_s.mean));
+  if (result.optimum->limited) {
+    out += fmt::format("; a shorter one would take more than {} of the storage",
+                       page_percent(writes.most_share, 0));
+  }
+  return out + ".";
+}
+
+Html interval_sentence(const CampaignResult& result) {
+  const IntervalOptimum& optimum = *result.optimum;
+  const std::string given = page_setting(optimum.given.interval.base_units());
+  const double gain = optimum.best.goodput - optimum.given.goodput;
+  if (gain < kNoticeableGain) {
+    return escaped(
+        fmt::format(" No checkpoint interval is noticeably better than the {} given.", given));
+  }
+  return escaped(" A checkpoint every ") +
+         strong(page_setting(optimum.best.interval.base_units())) +
+         escaped(fmt::format(" instead of every {} would bring goodput to ", given)) +
+         strong(telling_percent(optimum.best.goodput)) +
+         escaped(fmt::format(", {} points more.", significant(100 * gain, 2))) +
+         escaped(writes_sentence(result, optimum.best.interval));
+}
+
+/// What is paid for time that advances nothing, and for GPUs that stand by.
+Html money_sentence(const CampaignResult& result) {
+  const std::optional<double> rent = result.rent_usd();
+  if (!rent) return {};
+  const double used = *result.scenario.usd_per_gpu_hour * result.gpu_hours();
+  const double spares = *rent - used;
+  return escaped(fmt::format(" Of {} for the GPU-hours, ", page_usd(*rent))) +
+         strong(page_usd(*rent - used * result.summary.shares[0])) +
+         escaped(result.held_gpu_hours() > result.gpu_hours()
+                     ? fmt::format(" buys no training, {} of it hot spares.", page_usd(spares))
+                     : " buys no training.");
+}
+
+PageFigure wall_figure(const SampleMean& wall) {
+  std::string label = "wall time";
+  if (wall.high - wall.low > 0.001 * wall.mean) {
+    label +=
+        fmt::format(", 90 % interval {} to {}", page_duration(wall.low), page_duration(wall.high));
+  }
+  return {.value = page_duration(wall.mean), .label = label, .field = "wall_s"};
+}
+
+void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& result) {
+  if (const std::optional<double> rent = result.rent_usd()) {
+    figures.push_back({.value = page_usd(*rent),
+                       .label = fmt::format(
+                           "to rent {} GPU-hours at ${:.2f}{}", page_count(result.held_gpu_hours()),
+                           *result.scenario.usd_per_gpu_hour, instead_of_owning(result)),
+                       .field = "price_usd"});
+  }
+  if (const double storage = result.storage_usd(); storage > 0) {
+    figures.push_back({.value = page_usd(storage),
+                       .label = "of storage for the dataset, beside what the machines cost"});
+  }
+  if (result.fleet) {
+    // What is bought and when decides; a bill of machines that are all there from the start is
+    // none.
+    const MonthMoney money = sum_of(months_of(result));
+    figures.push_back({.value = page_usd(money.usd()),
+                       .label = fmt::format(
+                           "machines as they come, with energy, people and interest: {} spent, {} "
+                           "of it comes back as what they are worth at the end",
+                           page_usd(money.spent() + money.interest), page_usd(-money.residual))});
+    return;
+  }
+  if (result.bill && result.bill->cost.total_usd() > 0) {
+    const CostReport& cost = result.bill->cost;
+    const CostSpec& prices = result.scenario.power->cost;
+    if (!prices_machines(prices)) {
+      figures.push_back({.value = page_usd(cost.total_usd()),
+                         .label = "for " + words_of(MoneyOf::partial, &prices)});
+      return;
+    }
+    figures.push_back(
+        {.value = page_usd(cost.total_usd()),
+         .label = fmt::format("to own and run: {} written off, {} to run, {} of it for energy",
+                              page_usd(cost.write_off_usd()), page_usd(cost.running_usd()),
+                              page_usd(cost.energy_usd)),
+         .field = "owned_usd"});
+  }
+  if (result.bill && result.bill->cost.capital.total_usd() > 0) {
+    const CapitalReport& capital = result.bill->cost.capital;
+    figures.push_back(
+        {.value = page_usd(capital.total_usd()),
+         .label = fmt::format("capital to be spent: machines {}, network {}, building {}",
+                              page_usd(capital.machines_usd), page_usd(capital.network_usd),
+                              page_usd(capital.building_usd)),
+         .field = "capital_usd"});
+  }
+}
+
+}  // namespace
+
+std::string run_title(const CampaignResult& result) {
+  return fmt::format("{} on {} for {}", result.scenario.job.model.name,
+                     counted(result.work().gpus(), "GPU"),
+                     page_setting(result.summary.wall_s.mean));
+}
+
+Html run_headline(const CampaignResult& result) {
+  Html out;
+  if (const std::string cut = unfinished_text(result); !cut.empty()) {
+    out += strong("Not finished: ") + escaped(cut + ". ");
+  }
+  if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
+    out += strong("Checkpoints: ") + escaped(unsaved + ". ");
+  }
+  out += goodput_sentence(result.summary) + losses_sentences(result.summary);
+  if (result.power) {
+    const std::string warning = limit_warning(*result.power, *result.scenario.power);
+    if (!warning.empty()) out += escaped(" Power limit ") + strong(warning) + escaped(".");
+  }
+  if (result.optimum) out += interval_sentence(result);
+  return out + money_sentence(result);
+}
+
+std::vector<PageFigure> run_figures(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  std::vector<PageFigure> figures{
+      {.value = telling_percent(s.goodput.mean),
+       .label = "goodput: wall time that advances training",
+       .field = "goodput"},
+      {.value = page_percent(result.mfu * s.goodput.mean, 1),
+       .label = fmt::format("of peak FLOPs train the model: MFU {} × goodput",
+                            page_percent(result.mfu, 1)),
+       .field = "useful_flops_share"},
+      wall_figure(s.wall_s),
+      {.value = significant(s.interruptions.mean),
+       .label = s.mttf.mean_s
+                    ? fmt::format("interruptions, one every {}", page_duration(*s.mttf.mean_s))
+                    : fmt::format("interruptions seen; at least {} apart (95 % confidence)",
+                                  page_duration(s.mttf.at_least_s)),
+       .field = "interruptions"}};
+  const double tokens = result.steps() * result.tokens_per_step();
+  figures.push_back(
+      {.value = page_count(tokens),
+       .label = fmt::format("tokens trained in {} steps of {}", page_count(result.steps()),
+                            page_duration(result.plan.step_s)),
+       .field = "tokens_done"});
+  if (result.interval) {
+    const PredictionInterval& i = *result.interval;
+    figures.push_back(
+        {.value = page_duration(result.plan.step_s),
+         .label = fmt::format("a healthy step; {} interval {} to {} ({})",
+                              page_percent(kCoverage, 0), page_duration(result.plan.step_s * i.low),
+                              page_duration(result.plan.step_s * i.high), words_of(i)),
+         .field = "step_s"});
+  }
+  if (result.bill) {
+    const Usage& usage = result.bill->usage;
+    figures.push_back({.value = page_energy(usage.energy.base_units()),
+                       .label = fmt::format("of energy, {} on average",
+                                            page_watts((usage.energy / usage.time).base_units())),
+                       .field = "energy_j"});
+  }
+  add_money_figures(figures, result);
+  return figures;
+}
+
+std::string percent_with_interval(const SampleMean& of) {
+  if (of.half_width <= 0) return page_percent(of.mean, 2);
+  return fmt::format("{} ± {}", page_percent(of.mean, 2), page_percent(of.half_width, 2));
+}
+
+}  // namespace lockstep

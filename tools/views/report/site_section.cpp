@@ -1,0 +1,344 @@
+#include "tools/views/report/site_section.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/console/table.hpp"
+#include "tools/views/report/chart_kit.hpp"
+#include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostPoints = 1100;
+constexpr double kHourSeconds = 3600;
+
+/// A line of a chart over the run's hours.
+struct HourLine {
+  std::string name;
+  double (*value)(const SiteHourBook& hour);  ///< in the chart's unit; not finite: none
+  std::size_t colour = 0;
+};
+
+/// Hours in so many groups that a line has few enough points: each group's highest hour, which is
+/// what limits meet.
+json line_points(const std::vector<SiteHourBook>& hours, const HourLine& line, double scale,
+                 double per_unit) {
+  const std::size_t group = (hours.size() + kMostPoints - 1) / kMostPoints;
+  json out = json::array();
+  for (std::size_t h = 0; h < hours.size(); h += group) {
+    double highest = -INFINITY;
+    for (std::size_t i = h; i < std::min(h + group, hours.size()); ++i) {
+      highest = std::max(highest, line.value(hours[i]));
+    }
+    if (!std::isfinite(highest)) continue;
+    out.push_back({four_digits(static_cast<double>(h) * kHourSeconds / per_unit),
+                   shown_digits(highest / scale, 5)});
+  }
+  return out;
+}
+
+/// How a chart of hours is drawn.
+struct HourChart {
+  std::vector<HourLine> lines;
+  double scale = 1;
+  std::string unit;
+  bool from_zero = true;
+};
+
+json hour_options(const SiteBooks& books, const HourChart& chart) {
+  const double end_s = static_cast<double>(books.hours.size()) * kHourSeconds;
+  const AxisUnit time = long_time_unit(end_s);
+  json series = json::array(), names = json::array();
+  for (const HourLine& line : chart.lines) {
+    json points = line_points(books.hours, line, chart.scale, time.size);
+    if (points.empty()) continue;
+    names.push_back(line.name);
+    series.push_back({{"type", "line"},
+                      {"name", line.name},
+                      {"step", "end"},
+                      {"showSymbol", false},
+                      {"emphasis", {{"disabled", true}}},
+                      {"lineStyle", {{"width", 1.5}, {"color", chart_colour(line.colour)}}},
+                      {"itemStyle", {{"color", chart_colour(line.colour)}}},
+                      {"data", std::move(points)}});
+  }
+  json options{{"grid", plot_grid(40, 44)},
+               {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", names}}},
+               {"tooltip", {{"trigger", "axis"}, {"confine", true}}},
+               {"xAxis", time_axis(end_s / time.size, time.name)},
+               {"yAxis",
+                {{"type", "value"},
+                 {"scale", !chart.from_zero},
+                 {"axisLabel", {{"formatter", "{value} " + chart.unit}}}}},
+               {"series", series},
+               {"dataZoom", time_zoom()}};
+  for (json& each : options["dataZoom"]) each["filterMode"] = "none";
+  return options;
+}
+
+double watts_over(const SiteHourBook& hour, Joules energy) {
+  return energy.base_units() / hour.length.base_units();
+}
+
+void add_power_chart(Page& page, const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  const AxisUnit unit = power_unit(books.power.drawn.base_units());
+  HourChart chart{
+      .lines = {{"site", [](const SiteHourBook& h) { return watts_over(h, h.of.facility); }, 0},
+                {"limit of the grid", [](const SiteHourBook& h) { return h.limit.base_units(); },
+                 2}},
+      .scale = unit.size,
+      .unit = unit.name};
+  const bool same = books.sum.imported == books.sum.facility;
+  if (!same) {
+    chart.lines.push_back(
+        {"from the grid", [](const SiteHourBook& h) { return watts_over(h, h.of.imported); }, 1});
+  }
+  if (books.sum.renewable > Joules{}) {
+    chart.lines.push_back(
+        {"sun and wind", [](const SiteHourBook& h) { return watts_over(h, h.of.renewable); }, 3});
+  }
+  if (books.sum.battery_out > Joules{}) {
+    chart.lines.push_back(
+        {"battery", [](const SiteHourBook& h) { return watts_over(h, h.of.battery_out); }, 4});
+  }
+  const std::size_t group = (books.hours.size() + kMostPoints - 1) / kMostPoints;
+  const std::string grouping =
+      group == 1 ? "Hour by hour." : fmt::format("The highest hour of each {}.", group);
+  page.chart({.title = "Power of the site",
+              .about = grouping + " Drag the ends of the bar to zoom.",
+              .summary = fmt::format("Power of the site by the hour, at most {}.",
+                                     page_watts(books.power.drawn.base_units())),
+              .height_px = 300},
+             hour_options(books, chart));
+}
+
+void add_weather_charts(Page& page, const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  HourChart weather{.lines = {{"outside", [](const SiteHourBook& h) { return h.outside; }, 0}},
+                    .scale = 1,
+                    .unit = "°C",
+                    .from_zero = false};
+  std::string about = fmt::format("At most {:.1f} °C outside.", books.warmest_outside);
+  if (result.site->plan->spec.cooling) {
+    weather.lines.push_back(
+        {"coolant at the machines", [](const SiteHourBook& h) { return h.coolant; }, 1});
+    about += fmt::format(" The coolant reaches {:.1f} °C; cards keep their limit up to {:g} °C.",
+                         books.warmest_coolant, result.site->plan->spec.cooling->law.rated_celsius);
+  }
+  page.begin_row();
+  page.chart({.title = "Temperature", .about = about, .summary = about, .height_px = 260},
+             hour_options(books, weather));
+  const HourChart tariff{
+      .lines = {{"tariff", [](const SiteHourBook& h) { return 1e3 * h.usd_per_kwh; }, 3}},
+      .scale = 1,
+      .unit = "$/MWh",
+      .from_zero = true};
+  const bool changes = std::ranges::any_of(books.hours, [&](const SiteHourBook& h) {
+    return h.usd_per_kwh != books.hours.front().usd_per_kwh;
+  });
+  if (changes) {
+    page.chart({.title = "Price of energy",
+                .about = "By the hour.",
+                .summary = "Price of energy by the hour.",
+                .height_px = 260},
+               hour_options(books, tariff));
+  }
+  page.end_row();
+}
+
+void add_site_figures(Page& page, const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  const RunSummary& s = result.summary;
+  std::vector<PageFigure> figures{
+      {.value = page_watts(books.power.drawn.base_units()), .label = "highest hour of the site"},
+      {.value = page_watts(books.power.nameplate.base_units()),
+       .label = "nameplate of all GPUs, by their datasheet"}};
+  if (books.power.grid) {
+    figures.push_back({.value = page_watts(books.power.imported.base_units()),
+                       .label = fmt::format("highest hour from the grid, which gives {}",
+                                            page_watts(books.power.grid->base_units()))});
+  }
+  if (books.power.path) {
+    figures.push_back({.value = page_watts(books.power.machines.base_units()),
+                       .label = fmt::format("highest hour of the machines, to which the path "
+                                            "brings {}",
+                                            page_watts(books.power.path->base_units()))});
+  }
+  if (const std::optional<Provision> tightest = books.power.tightest()) {
+    figures.push_back({.value = page_watts(tightest->left().base_units()),
+                       .label = "stranded: provided for, and never used"});
+  }
+  if (books.power.firm) {
+    figures.push_back({.value = page_watts(books.power.firm->base_units()),
+                       .label = "firm: with the worst unit of the path broken"});
+  }
+  figures.push_back({.value = page_duration(s.site_slowed_s),
+                     .label = "of full speed lost to limits of the site, mean of runs"});
+  figures.push_back({.value = significant(s.site_stops),
+                     .label = fmt::format("stops without power, which cost {}",
+                                          page_duration(s.site_stopped_s))});
+  figures.push_back({.value = fmt::format("{:.3f}", books.sum.facility / books.sum.machines),
+                     .label = "PUE over the run, by its hours"});
+  if (books.standby.outages > 0) {
+    figures.push_back(
+        {.value = fmt::format("{} of {}", books.standby.outages - books.standby.uncovered,
+                              books.standby.outages),
+         .label = fmt::format("outages covered by batteries and generators, which ran {}",
+                              page_duration(books.generators_ran.base_units()))});
+  }
+  if (books.sum.generated > Joules{}) {
+    std::string label = "given by generators";
+    if (books.sum.fuel_usd > 0) label += fmt::format(", for {}", page_usd(books.sum.fuel_usd));
+    if (books.sum.fuel_grams > 0) {
+      label += fmt::format(", with {} of CO2", page_with(books.sum.fuel_grams * 1e-6, "t"));
+    }
+    figures.push_back({.value = page_energy(books.sum.generated.base_units()), .label = label});
+  }
+  if (books.sum.litres > 0) {
+    figures.push_back({.value = page_with(books.sum.litres * 1e-6, "Ml"),
+                       .label = "of water for cooling (million litres)"});
+  }
+  if (books.usd() != 0) {
+    figures.push_back({.value = page_usd(books.usd()),
+                       .label = fmt::format("for energy, {} of it for the highest hours",
+                                            page_usd(books.demand_usd))});
+  }
+  page.figures(figures);
+}
+
+void add_month_table(Page& page, const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  PageTable table{.columns = {{.title = "Month"},
+                              {.title = "Outside", .numeric = true, .about = "mean"},
+                              {.title = "Energy", .numeric = true},
+                              {.title = "PUE", .numeric = true},
+                              {.title = "From the grid", .numeric = true},
+                              {.title = "Highest hour", .numeric = true},
+                              {.title = "Water", .numeric = true},
+                              {.title = "Carbon", .numeric = true},
+                              {.title = "Money", .numeric = true}},
+                  .rows = {}};
+  for (const SiteMonthBook& month : books.months) {
+    const double usd = month.of.energy_usd + month.demand_usd;
+    const double pue = month.of.machines > Joules{} ? month.of.facility / month.of.machines : 1.0;
+    table.rows.push_back(
+        {PageCell::text(fmt::format("{}-{:02}", month.year, month.month)),
+         PageCell::number(fmt::format("{:.1f} °C", month.outside), month.outside),
+         PageCell::number(page_energy(month.of.facility.base_units()),
+                          month.of.facility.base_units()),
+         PageCell::number(fmt::format("{:.3f}", pue), pue),
+         PageCell::number(page_energy(month.of.imported.base_units()),
+                          month.of.imported.base_units()),
+         PageCell::number(page_watts(month.peak.base_units()), month.peak.base_units()),
+         month.of.litres > 0
+             ? PageCell::number(page_with(month.of.litres * 1e-6, "Ml"), month.of.litres)
+             : PageCell::unknown(),
+         month.of.grams ? PageCell::number(page_with(*month.of.grams * 1e-6, "t"), *month.of.grams)
+                        : PageCell::unknown(),
+         usd != 0 ? PageCell::number(page_usd(usd), usd) : PageCell::unknown()});
+  }
+  page.table(table);
+}
+
+void add_lost_table(Page& page, const CampaignResult& result) {
+  constexpr std::array<std::string_view, std::size(kSiteBounds)> kWords{
+      "", "the grid gives too little", "the coolant is too warm",
+      "the path of power is broken or too narrow"};
+  PageTable table{
+      .columns = {{.title = "What held the job back"}, {.title = "Training lost", .numeric = true}},
+      .rows = {},
+      .sorted_by = 1};
+  for (std::size_t b = 1; b < kWords.size(); ++b) {
+    const double lost = result.site->books.lost[b];
+    if (lost <= 0) continue;
+    table.rows.push_back({PageCell::text(kWords[b]), PageCell::number(page_duration(lost), lost)});
+  }
+  if (!table.rows.empty()) page.table(table);
+}
+
+void add_bank_table(Page& page, const CampaignResult& result) {
+  const SiteSpec& spec = result.site->plan->spec;
+  PageTable table{
+      .columns = {{.title = "Units that fail"},
+                  {.title = "Units", .numeric = true},
+                  {.title = "All up", .numeric = true, .about = "closed form"},
+                  {.title = "At most one down", .numeric = true, .about = "closed form"},
+                  {.title = "Down on average", .numeric = true}},
+      .rows = {}};
+  const auto add = [&](const UnitBank& bank, const std::string& name) {
+    const std::vector<double> down = units_down(bank);
+    double mean = 0;
+    for (std::size_t i = 1; i < down.size(); ++i) mean += static_cast<double>(i) * down[i];
+    const double one = down[0] + (down.size() > 1 ? down[1] : 0);
+    table.rows.push_back({PageCell::text(name), PageCell::number(grouped(bank.units), bank.units),
+                          PageCell::number(page_percent(down[0], 3), down[0]),
+                          PageCell::number(page_percent(one, 3), one),
+                          PageCell::number(significant(mean), mean)});
+  };
+  for (const PowerPart& part : spec.path) add(part.bank, part.bank.name);
+  if (spec.cooling) add(spec.cooling->bank, "Cooling");
+  if (!table.rows.empty()) page.table(table);
+}
+
+/// What a path that brings less than all peaks saves, and what holding cards then costs.
+void add_capping(Page& page, const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  const std::optional<PathProvision> path = path_provision(*result.site->plan, books.power);
+  const PathCapping& held = books.capping;
+  if (!path || (path->oversubscription() <= 1 && held.capped <= Seconds{})) return;
+  page.section(
+      "Capping",
+      fmt::format("The path of power brings {} to nodes that take {} with their cards at "
+                  "their datasheet's power: when they want more, cards are held to what "
+                  "it brings, and steps take longer.",
+                  page_watts(path->brings.base_units()), page_watts(path->peaks.base_units())));
+  const double gpu_hours = held.lost.base_units() / kHourSeconds * result.work().gpus();
+  std::vector<PageFigure> figures{
+      {.value = fmt::format("{:.2f}", path->oversubscription()),
+       .label = "sum of peaks over what the path brings"},
+      {.value = page_watts(path->avoided().base_units()),
+       .label = "of peaks that the path need not bring"},
+      {.value = page_percent(held.trained > Seconds{} ? held.capped / held.trained : 0.0, 1),
+       .label = "of the training was held"}};
+  if (held.capped > Seconds{}) {
+    figures.push_back({.value = page_percent(held.lowest_draw, 1),
+                       .label = "of what machines draw, where they were held most"});
+    figures.push_back({.value = page_percent(held.stretch() - 1, 2),
+                       .label = "longer steps while cards are held"});
+    figures.push_back(
+        {.value = page_duration(held.lost.base_units()),
+         .label = fmt::format("of full speed lost to it: {} GPU-hours", compact(gpu_hours))});
+  }
+  page.figures(figures);
+}
+
+}  // namespace
+
+void add_site(Page& page, const CampaignResult& result) {
+  page.section("Site",
+               "The grid, the weather and the plants around the racks, hour by hour, in the run "
+               "whose goodput is the median.");
+  add_site_figures(page, result);
+  add_power_chart(page, result);
+  add_weather_charts(page, result);
+  add_lost_table(page, result);
+  add_month_table(page, result);
+  add_bank_table(page, result);
+  add_capping(page, result);
+}
+
+}  // namespace lockstep

@@ -1,0 +1,468 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/base/number_text.hpp"
+#include "sim/answer/hash_answer.hpp"
+#include "sim/answer/site_limit.hpp"
+#include "tools/views/run/campaign_result.hpp"
+#include "tools/views/run/data_table.hpp"
+#include "tools/views/run/purchase_table.hpp"
+#include "tools/views/run/rent_words.hpp"
+#include "tools/views/run/run_result.hpp"
+
+namespace lockstep {
+namespace {
+
+using Align = TextTable::Align;
+
+constexpr int kCampaignLabels = 18;
+constexpr double kCampaignDay = 86'400;
+
+std::string run_percent(double share, int digits = 1) {
+  return fmt::format("{:.{}f} %", 100 * share, digits);
+}
+std::string with_interval(const SampleMean& of, double unit, const char* text) {
+  return fmt::format("{} {} (+- {})", significant(of.mean / unit), text,
+                     significant(of.half_width / unit, 2));
+}
+
+/// What storage of the dataset adds to a cost of the machines; empty: nothing.
+std::string and_storage(const CampaignResult& result, double machines_usd) {
+  const double usd = result.storage_usd();
+  if (usd == 0) return {};
+  return fmt::format(", and {} USD of storage: {} USD together", compact(usd),
+                     compact(machines_usd + usd));
+}
+
+/// Of the cost of owning, with storage, for each trillion tokens.
+std::string per_trillion_tokens(const CampaignResult& result, double owned_usd) {
+  const double tokens = result.bill->usage.tokens;
+  if (tokens <= 0) return {};
+  return fmt::format("; {} USD per trillion tokens",
+                     compact((owned_usd + result.storage_usd()) / tokens * 1e12));
+}
+
+std::string bill_lines(const CampaignResult& result) {
+  const RunBill& bill = *result.bill;
+  const StepPower& power = *result.power;
+  // Weather, limits and lots let a run draw more or less than a step of the job does.
+  const bool by_hours = result.site || result.fleet;
+  const Watts most = by_hours ? power.site_peak : power.levels.training.facility;
+  constexpr double kMegawattHour = 3.6e9;
+  const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
+  const std::string there =
+      result.fleet ? fmt::format("; of the nodes that are there, {} on average",
+                                 significant(result.fleet->mean_nodes(bill.usage.time)))
+                   : "";
+  std::string out = labelled_line(
+      "Energy", kCampaignLabels,
+      fmt::format("{} MWh at the site's meter, {} MW on average; {} MW {}; "
+                  "nameplate of the GPUs {}{}",
+                  grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
+                  significant(mean_w / 1e6), significant(most.base_units() / 1e6),
+                  by_hours ? "at the most" : "in a step", power_text(power.gpu_nameplate), there));
+  if (bill.cost.tonnes_co2) {
+    out += labelled_line("Carbon", kCampaignLabels,
+                         fmt::format("{} t of CO2", significant(*bill.cost.tonnes_co2)));
+  }
+  if (result.fleet) {
+    // A bill of machines that are all there from the start is none of this purchase.
+    const MonthMoney money = sum_of(months_of(result));
+    out += labelled_line("Cost", kCampaignLabels,
+                         fmt::format("{} USD: {} spent on machines as they come, energy, people "
+                                     "and interest, {} of it worth at the end{}",
+                                     compact(money.usd()), compact(money.spent() + money.interest),
+                                     compact(-money.residual), and_storage(result, money.usd())));
+  } else if (const CostSpec prices = prices_of(result);
+             !prices_machines(prices) && (has_prices(prices) || bill.cost.total_usd() != 0)) {
+    out += labelled_line("Cost", kCampaignLabels,
+                         fmt::format("{} USD, {}{}", compact(bill.cost.total_usd()),
+                                     words_of(MoneyOf::partial, &prices),
+                                     and_storage(result, bill.cost.total_usd())));
+  } else if (bill.cost.total_usd() > 0) {
+    out += labelled_line(
+        "Cost", kCampaignLabels,
+        fmt::format("{} USD owned ({} written off, {} to run, {} of it energy){}{}",
+                    compact(bill.cost.total_usd()), compact(bill.cost.write_off_usd()),
+                    compact(bill.cost.running_usd()), compact(bill.cost.energy_usd),
+                    and_storage(result, bill.cost.total_usd()),
+                    per_trillion_tokens(result, bill.cost.total_usd())));
+  }
+  if (bill.cost.capital.total_usd() > 0) {
+    out += labelled_line("Capital", kCampaignLabels, capital_text(bill.cost.capital));
+  }
+  return out;
+}
+
+/// "made for 1/1.25 of the sum of peaks ...": nothing where the path has room and never held cards.
+std::string capping_line(const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  const std::optional<PathProvision> path = path_provision(*result.site->plan, books.power);
+  if (!path || (path->oversubscription() <= 1 && books.capping.capped <= Seconds{})) return "";
+  std::string text = fmt::format("the path brings {} of the {} that all nodes take at their peak",
+                                 power_text(path->brings), power_text(path->peaks));
+  const PathCapping& held = books.capping;
+  if (held.capped > Seconds{}) {
+    text += fmt::format(
+        "; cards held for {} of the training, to {} of what they draw at the least; a step then "
+        "takes {} longer: {} of full speed",
+        run_percent(held.capped / held.trained), run_percent(held.lowest_draw),
+        run_percent(held.stretch() - 1), duration_text(held.lost.base_units()));
+  } else {
+    text += "; cards were never held";
+  }
+  return labelled_line("  capping", kCampaignLabels, text);
+}
+
+/// Outages of the path, and what generators gave in them.
+std::string standby_line(const CampaignResult& result) {
+  constexpr double kKilowattHour = 3.6e6;
+  const SiteBooks& books = result.site->books;
+  if (books.standby.outages == 0) return "";
+  std::string text = fmt::format("batteries and generators covered {} of {} outages",
+                                 grouped(books.standby.outages - books.standby.uncovered),
+                                 grouped(books.standby.outages));
+  if (books.sum.generated > Joules{}) {
+    text += fmt::format("; generators ran {} and gave {} kWh",
+                        duration_text(books.generators_ran.base_units()),
+                        grouped(std::round(books.sum.generated.base_units() / kKilowattHour)));
+  }
+  if (books.sum.fuel_usd > 0) text += fmt::format(", for {} USD", compact(books.sum.fuel_usd));
+  if (books.sum.fuel_grams > 0) {
+    text += fmt::format(", {} t of CO2", significant(books.sum.fuel_grams * 1e-6));
+  }
+  return labelled_line("  standby", kCampaignLabels, text);
+}
+
+/// What surrounds the racks, in a few lines.
+std::string site_lines(const CampaignResult& result) {
+  constexpr double kMegawattHour = 3.6e9;
+  const SiteBooks& books = result.site->books;
+  const RunSummary& s = result.summary;
+  std::string power = fmt::format("highest hour {}", power_text(books.power.drawn));
+  if (books.power.grid) {
+    power += fmt::format("; from the grid {} of the {} that it gives",
+                         power_text(books.power.imported), power_text(*books.power.grid));
+  }
+  if (books.power.path) {
+    power += fmt::format("; machines {} of the {} that the path brings",
+                         power_text(books.power.machines), power_text(*books.power.path));
+  }
+  if (books.power.firm) {
+    power += fmt::format(", {} with its worst unit broken", power_text(*books.power.firm));
+  }
+  std::string out = labelled_line("Site", kCampaignLabels, power);
+  out += labelled_line("  limits", kCampaignLabels,
+                       fmt::format("{} of full speed lost a run; {} stops without power, {}",
+                                   duration_text(s.site_slowed_s), significant(s.site_stops),
+                                   duration_text(s.site_stopped_s)));
+  out += capping_line(result);
+  out += standby_line(result);
+  out += labelled_line(
+      "  grid", kCampaignLabels,
+      fmt::format(
+          "{} MWh imported{}{}",
+          grouped(std::round(books.sum.imported.base_units() / kMegawattHour)),
+          books.sum.renewable > Joules{}
+              ? fmt::format(", {} of sun and wind",
+                            grouped(std::round(books.sum.renewable.base_units() / kMegawattHour)))
+              : "",
+          books.usd() != 0 ? fmt::format("; {} USD, {} of it for the highest hours",
+                                         compact(books.usd()), compact(books.demand_usd))
+                           : ""));
+  std::string weather = fmt::format("up to {:.1f} C outside, PUE {:.3f}", books.warmest_outside,
+                                    books.sum.facility / books.sum.machines);
+  if (result.site->plan->spec.cooling) {
+    weather += fmt::format(", coolant up to {:.1f} C", books.warmest_coolant);
+  }
+  if (books.sum.litres > 0) {
+    weather += fmt::format(", {} million litres of water", significant(books.sum.litres * 1e-6));
+  }
+  return out + labelled_line("  weather", kCampaignLabels, weather);
+}
+
+std::string projections_text(const CampaignResult& result) {
+  std::string text;
+  for (const ProjectedMttf& of : result.projections) {
+    if (!text.empty()) text += ", ";
+    text += fmt::format("{} at {}", duration_text(of.mttf.base_units()), grouped(of.gpus));
+  }
+  return labelled_line("MTTF by rates", kCampaignLabels, text + " GPUs of this kind");
+}
+
+/// "2.77 GB/s on average, 239 TB a day": over the whole run, to all tiers.
+std::string mean_writes_text(double checkpoints, Bytes each, double wall_s) {
+  const double rate = checkpoints * each.base_units() / wall_s;
+  return fmt::format("{} GB/s on average, {} TB a day", significant(rate / 1e9),
+                     significant(rate * kCampaignDay / 1e12));
+}
+
+/// "3.15 GB/s while steps run, 0.2 % of what it sustains"
+std::string writes_text(const CheckpointWrites& writes, Seconds interval) {
+  const double rate = writes.rate(interval).base_units();
+  std::string out = fmt::format("{} GB/s while steps run", significant(rate / 1e9));
+  if (writes.sustained <= BytesPerSecond{}) return out;
+  return out + fmt::format(", {} of what it sustains", run_percent(writes.share(interval)));
+}
+
+std::string checkpoint_lines(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  const Bytes each = result.plan.checkpoint.all;
+  std::string out =
+      labelled_line("Checkpoints", kCampaignLabels,
+                    fmt::format("{} a run of {} TB; {}", compact(s.checkpoints),
+                                significant(each.base_units() / 1e12),
+                                mean_writes_text(s.checkpoints, each, s.wall_s.mean)));
+  for (std::size_t t = 0; t < result.plan.campaign.tiers.size(); ++t) {
+    const CheckpointTier& tier = result.plan.campaign.tiers[t];
+    std::string text =
+        fmt::format("every {}; training waits {}", duration_text(tier.interval.base_units()),
+                    duration_text(tier.blocks.base_units()));
+    if (tier.finishes > Seconds{}) {
+      text += fmt::format(", it is there {} later", duration_text(tier.finishes.base_units()));
+    }
+    if (tier.drag > 0) text += fmt::format(", {} slower meanwhile", run_percent(tier.drag));
+    if (t < result.plan.writes.size()) {
+      text += "; " + writes_text(result.plan.writes[t], tier.interval);
+    }
+    out += labelled_line("  to " + tier.name, kCampaignLabels, text);
+  }
+  return out;
+}
+
+std::string interruptions_text(const RunSummary& s) {
+  if (!s.mttf.mean_s) {
+    return fmt::format("none seen; with 95 % confidence at least {} apart",
+                       duration_text(s.mttf.at_least_s));
+  }
+  return fmt::format("{}, one every {}", with_interval(s.interruptions, 1, "a run"),
+                     duration_text(*s.mttf.mean_s));
+}
+
+/// Phases of an iteration of reinforcement learning.
+std::string iteration_text(const RlReport& of) {
+  std::string out = fmt::format(
+      "scores {}, training {}, weights {}", duration_text(of.scores.base_units()),
+      duration_text(of.training.base_units()), duration_text(of.weight_sync.base_units()));
+  if (of.generation <= Seconds{}) return out;
+  return fmt::format("generation {}, {}", duration_text(of.generation.base_units()), out);
+}
+
+std::string headline(const CampaignResult& result) {
+  const RunSummary& s = result.summary;
+  const Scenario& scenario = result.scenario;
+  std::string out;
+  if (const std::string cut = unfinished_text(result); !cut.empty()) {
+    out += labelled_line("Not finished", kCampaignLabels, cut);
+  }
+  if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
+    out += labelled_line("Checkpoints", kCampaignLabels, unsaved);
+  }
+  out += labelled_line(
+      "Goodput", kCampaignLabels,
+      fmt::format("{} of wall time advances training (+- {}, {} trajectories)",
+                  run_percent(s.goodput.mean, 2), run_percent(s.goodput.half_width, 2),
+                  grouped(static_cast<double>(s.trajectories))));
+  out +=
+      labelled_line("Useful FLOPs", kCampaignLabels,
+                    fmt::format("{} of the peak over the whole run (MFU {} x goodput)",
+                                run_percent(result.mfu * s.goodput.mean), run_percent(result.mfu)));
+  out += labelled_line(
+      "Wall time", kCampaignLabels,
+      fmt::format("{} (5th to 95th percentile: {} to {})", duration_text(s.wall_s.mean),
+                  duration_text(s.wall_s.low), duration_text(s.wall_s.high)));
+  const double steps = result.steps();
+  out += labelled_line(
+      "Trained", kCampaignLabels,
+      fmt::format("{} {} of {}, {} tokens", compact(steps),
+                  result.plan.iteration ? "iterations" : "steps", duration_text(result.plan.step_s),
+                  compact(steps * result.tokens_per_step())));
+  if (result.plan.iteration) {
+    out += labelled_line("Iteration", kCampaignLabels, iteration_text(*result.plan.iteration));
+  }
+  if (result.interval) {
+    out += labelled_line(fmt::format("{:.0f} % of steps", 100 * kCoverage), kCampaignLabels,
+                         interval_text(result.plan.step_s, *result.interval) +
+                             "; the wall time is that of the median");
+  }
+  if (result.hash) {
+    const int draws = result.hash->draws;
+    out += labelled_line(draws == 1 ? "Hash" : fmt::format("{} hash draws", draws), kCampaignLabels,
+                         run_hash_text(*result.hash));
+  }
+  out += labelled_line("Interruptions", kCampaignLabels, interruptions_text(s));
+  if (!result.projections.empty()) out += projections_text(result);
+  if (!result.plan.campaign.tiers.empty()) out += checkpoint_lines(result);
+  if (result.plan.data_read_bytes_per_s > 0) {
+    out += labelled_line(
+        "Training data", kCampaignLabels,
+        fmt::format("{} GB/s read{}", significant(result.plan.data_read_bytes_per_s / 1e9),
+                    result.plan.data_speed < 1
+                        ? fmt::format("; training {} slower for it",
+                                      run_percent(1 - result.plan.data_speed))
+                        : ""));
+  }
+  if (result.plan.data) {
+    out += labelled_line("Dataset", kCampaignLabels, data_words(*result.plan.data));
+  }
+  if (const std::optional<double> rent = result.rent_usd()) {
+    out += labelled_line(
+        "Price", kCampaignLabels,
+        fmt::format(
+            "{} USD to rent {} GPU-hours at {:.2f}{}{}{}", compact(*rent),
+            compact(result.held_gpu_hours()), *scenario.usd_per_gpu_hour,
+            reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : "",
+            instead_of_owning(result), and_storage(result, *rent)));
+  }
+  if (result.bill) out += bill_lines(result);
+  if (result.site) out += site_lines(result);
+  return out;
+}
+
+std::string books(const RunSummary& summary, const TextStyle& style) {
+  const std::vector<double> shares = percentages_that_add_up(summary.shares);
+  std::string out = style.bold("Where the wall time goes") + "\n";
+  for (std::size_t b = 0; b < run_bucket_names().size(); ++b) {
+    out += fmt::format("  {:<44}{:>6.1f} %  {:>9}  {}\n", run_bucket_names()[b].words, shares[b],
+                       duration_text(summary.shares[b] * summary.wall_s.mean),
+                       bar(summary.shares[b], 34, style));
+    out.erase(out.find_last_not_of(" \n") + 1);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string causes(const RunSummary& summary, const TextStyle& style) {
+  TextTable table({{"cause", Align::left}, {"a run"}, {"cost each"}, {"of wall time"}});
+  std::vector<const ModeSummary*> modes;
+  modes.reserve(summary.modes.size());
+  for (const ModeSummary& mode : summary.modes) modes.push_back(&mode);
+  std::ranges::stable_sort(modes, std::ranges::greater{}, &ModeSummary::cost_s);
+  for (const ModeSummary* mode : modes) {
+    const double each = mode->failures > 0 ? mode->cost_s / mode->failures : 0;
+    table.add({mode->name, significant(mode->failures), duration_text(each),
+               run_percent(mode->cost_s / summary.wall_s.mean, 2)});
+  }
+  const std::string more = more_failures_text(summary);
+  return table.text(style) + (more.empty() ? "" : wrap(more, kTextColumns, 0) + "\n");
+}
+
+std::string optimum_text(const IntervalOptimum& optimum, const CheckpointWrites& writes,
+                         const TextStyle& style) {
+  TextTable table({{"checkpoint interval", Align::left},
+                   {"every"},
+                   {"goodput"},
+                   {"+-"},
+                   {"GB/s"},
+                   {"TB a day"},
+                   {"of the storage"}});
+  const auto add = [&](const char* name, const IntervalPoint& point) {
+    const double rate = writes.rate(point.interval).base_units();
+    table.add(
+        {name, duration_text(point.interval.base_units()), run_percent(point.goodput, 2),
+         run_percent(point.half_width, 2), significant(rate / 1e9),
+         significant(rate * kCampaignDay / 1e12),
+         writes.sustained > BytesPerSecond{} ? run_percent(writes.share(point.interval)) : "-"});
+  };
+  add("best simulated", optimum.best);
+  add("as given", optimum.given);
+  add("Young 1974", optimum.young);
+  add("Daly 2006", optimum.daly);
+  std::string out =
+      table.text(style) + "  GB/s, TB a day: while steps run; a recovery writes nothing.\n";
+  if (optimum.limited) {
+    out +=
+        "  " +
+        wrap(fmt::format("Shorter intervals than {} have more goodput, but write more than {} "
+                         "of what the storage sustains (run.checkpoint.storage_share).",
+                         duration_text(optimum.least.base_units()), run_percent(writes.most_share)),
+             98, 2) +
+        "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string run_hash_text(const HashAnswer& hash) {
+  if (hash.draws == 1) return one_draw_text(hash);
+  const HashBand &wall = hash.bands[1], &goodput = hash.bands[2];
+  return fmt::format("a step takes {}; wall time {} to {}, goodput {} to {}",
+                     hash_text(hash.bands[0]), duration_text(wall.least.value),
+                     duration_text(wall.most.value), run_percent(goodput.least.value, 2),
+                     run_percent(goodput.most.value, 2));
+}
+
+std::string unfinished_text(const CampaignResult& result) {
+  const Campaign& campaign = result.plan.campaign;
+  const auto all = static_cast<double>(result.summary.trajectories);
+  const double left = std::round(all * (1 - result.summary.finished));
+  if (campaign.horizon > 0 || left == 0) return {};
+  return fmt::format(
+      "{} of {} runs {} not done after {}, {} times what their work takes, and {} cut off there; "
+      "wall time, goodput, energy and money are those up to the cut",
+      grouped(left), grouped(all), left == 1 ? "is" : "are",
+      duration_text(kGivenUpAfter * campaign.work.base_units()), kGivenUpAfter,
+      left == 1 ? "is" : "are");
+}
+
+std::string unsaved_text(const CampaignResult& result) {
+  const bool stopped = result.summary.interruptions.mean > 0;
+  if (!stopped || !result.plan.campaign.tiers.empty()) return {};
+  return "none: every failure starts the run again (run.checkpoint)";
+}
+
+std::string more_failures_text(const RunSummary& s) {
+  constexpr double kNoticed = 1.01;
+  double failures = 0;
+  for (const ModeSummary& mode : s.modes) failures += mode.failures;
+  const double stops = s.interruptions.mean - s.site_stops;
+  if (failures <= kNoticed * stops) return {};
+  return fmt::format(
+      "{} failures a run make {} interruptions: the others come while the job stands already, or "
+      "only slow it.",
+      significant(failures), significant(stops));
+}
+
+std::string campaign_table(const CampaignResult& result, const TextStyle& style) {
+  const Scenario& scenario = result.scenario;
+  std::string out =
+      style.bold(fmt::format("{} on {}, {}{}", scenario.job.model.name,
+                             counted(result.work().gpus(), "GPU"),
+                             duration_text(result.summary.wall_s.mean),
+                             unfinished_text(result).empty() ? "" : ", not finished")) +
+      "\n";
+  if (result.power) {
+    const std::string warning = limit_warning(*result.power, *scenario.power);
+    if (!warning.empty()) out += labelled_line("Power limit", kCampaignLabels, warning);
+  }
+  if (!scenario.about.empty()) out += wrap(scenario.about, 100, 0) + "\n";
+  out += "\n" + headline(result) + "\n" + books(result.summary, style) + "\n" +
+         causes(result.summary, style);
+  if (result.fleet) {
+    out += "\n" + style.bold("Machines and money, from the start of the plan") + "\n" +
+           purchase_text(*result.fleet, months_of(result), style);
+  }
+  if (result.plan.data) {
+    const DataPlan& data = *result.plan.data;
+    const std::string text = data_text(data, result.data_until(), style);
+    if (!text.empty()) {
+      out += "\n" + style.bold("The dataset, from the start of its staging") + "\n" + text;
+    }
+  }
+  if (result.optimum) {
+    out += "\n" + optimum_text(*result.optimum, result.plan.writes.front(), style);
+  }
+  if (result.interrupted) out += "\nInterrupted: what was done until then.\n";
+  if (result.plan.assumptions.empty() && scenario.assumptions.empty()) return out;
+  out += "\nAssumed\n";
+  for (const auto* list : {&scenario.assumptions, &result.plan.assumptions}) {
+    for (const std::string& assumed : *list)
+      out += "  - " + wrap(assumed, kTextColumns, 4, 4) + "\n";
+  }
+  return out;
+}
+
+}  // namespace lockstep

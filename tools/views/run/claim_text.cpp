@@ -1,0 +1,83 @@
+#include "tools/views/run/claim_text.hpp"
+
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/run/figure_text.hpp"
+
+namespace lockstep {
+namespace {
+
+std::string truth_text(double truth) { return truth == 0 ? "no" : "yes"; }
+
+/// "time_to_train_s >= 60 days", "memory_fits == no".
+std::string said_bound(const ClaimCheck::Bound& bound) {
+  const auto& [text, field, op, limit] = bound.assertion;
+  const bool truth = bound.is_flag && (limit == 0 || limit == 1);
+  return fmt::format("{} {} {}", field, operator_text(op),
+                     truth ? truth_text(limit) : bound_text(field, limit));
+}
+
+/// "it is 74.3 days"; of a bound that is missed how far it is off, "points" of shares.
+std::string said_figure(const ClaimCheck::Bound& bound) {
+  if (!bound.value) return "it has no value" + bound.why_null;
+  const std::string& field = bound.assertion.field;
+  const double limit = bound.assertion.bound, off = *bound.value - limit;
+  if (bound.is_flag) return "it is " + truth_text(*bound.value);
+  if (!bound.miss) return "it is " + figure_text(field, *bound.value);
+  if (off == 0) return "it is " + figure_text(field, *bound.value) + ", exactly at the bound";
+  std::string out = "it is " + missing_text(field, *bound.value, limit);
+  const std::string by = is_share_figure(field) ? significant(100 * std::abs(off)) + " points"
+                                                : figure_text(field, std::abs(off));
+  out += fmt::format(", {} {}", by, off > 0 ? "above" : "below");
+  const bool relative = limit != 0 && !is_share_figure(field);
+  return relative ? out + fmt::format(" ({} %)", significant(100 * std::abs(off / limit))) : out;
+}
+
+/// "This holds." only where the answer shows it; else it is no more than what the scenario says.
+std::string said_verdict(const ClaimCheck& check) {
+  const std::string found = check.claim().holds ? "holds" : "does not hold";
+  switch (check.verdict()) {
+    case ClaimVerdict::contradicted:
+      return "The scenario says that this " + found + "; the answer contradicts it.";
+    case ClaimVerdict::untested:
+      return "The scenario says that this " + found + ", and gives no bound to test it by.";
+    case ClaimVerdict::confirmed:
+      break;
+  }
+  return "This " + found + ".";
+}
+
+}  // namespace
+
+ClaimWords claim_words(const ClaimCheck& check) {
+  const Claim& claim = check.claim();
+  ClaimWords out{.title = claim.sentence.empty() ? "Expected" : "Claim",
+                 .source = check.source(),
+                 .explanation = claim.explanation};
+  if (!claim.sentence.empty()) {
+    out.verdict = '"' + claim.sentence + "\" " + said_verdict(check);
+  }
+  for (const ClaimCheck::Bound& bound : check.bounds()) {
+    out.bounds.push_back(fmt::format("{}{}: {}", bound.miss ? "NOT met: " : "", said_bound(bound),
+                                     said_figure(bound)));
+  }
+  return out;
+}
+
+std::string claim_text(const ClaimCheck* check, const TextStyle& style) {
+  if (check == nullptr) return {};
+  const ClaimWords words = claim_words(*check);
+  constexpr int kIndent = 2;
+  const auto paragraph = [](const std::string& text) {
+    return text.empty() ? "" : "  " + wrap(text, kTextColumns, kIndent, kIndent) + "\n";
+  };
+  std::string out = "\n" + style.bold(words.title) +
+                    (words.source.empty() ? "" : " (" + words.source + ")") + "\n";
+  out += paragraph(words.verdict) + paragraph(words.explanation);
+  for (const std::string& bound : words.bounds) out += paragraph(bound);
+  return out;
+}
+
+}  // namespace lockstep

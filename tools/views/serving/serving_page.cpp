@@ -1,0 +1,461 @@
+#include "tools/views/serving/serving_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/behind.hpp"
+#include "tools/views/report/chart_kit.hpp"
+#include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/claim_section.hpp"
+#include "tools/views/report/input_tables.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+#include "tools/views/serving/serving_words.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kServingBins = 240;
+constexpr int kServingQuantiles = 200;
+/// The headline's numbers, and what is often asked beside them and the figures.
+constexpr std::array<std::string_view, 6> kMoreOfService{
+    "ttft_mean_s", "ttft_p99_s",     "tpot_mean_s",
+    "tpot_p99_s",  "attained_share", "usd_per_million_output_tokens"};
+
+double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
+
+/// What a million tokens of answers cost; empty: there is no price.
+Html money_words(const ServingAnswer& a) {
+  const std::optional<ServingMoney> money = money_of(a.spec, a.report);
+  if (!money) return {};
+  const std::string of = words_of(money->of, a.spec.power ? &a.spec.power->cost : nullptr);
+  return escaped(" A million tokens of answers cost ") +
+         strong(significant(money->price.per_million_output) + " USD") + escaped(", " + of + ".");
+}
+
+void add_serving_headline(Page& page, const ServingAnswer& a) {
+  const ServingFigures& f = a.report.figures;
+  if (f.served == 0) {
+    page.headline(escaped("No request was served to its end."));
+    return;
+  }
+  Html words = escaped("The first token is there after ") + strong(page_duration(f.ttft_s.mean)) +
+               escaped(" on average, for one request in a hundred later than ") +
+               strong(page_duration(f.ttft_s.p99)) + escaped("; then one every ") +
+               strong(page_duration(f.tpot_s.mean)) + escaped(".");
+  if (a.spec.objectives.per_request()) {
+    words += escaped(" The objectives are kept for ") + strong(page_percent(a.report.attained, 1)) +
+             escaped(" of the requests.");
+  }
+  if (a.report.stopped) words += escaped(" The simulation was interrupted: all is of before.");
+  words += money_words(a);
+  if (const std::string course = load_course_words(a); !course.empty()) {
+    words += escaped(" " + course);
+  }
+  page.headline(words);
+  std::vector<PageFigure> figures{
+      {.value = page_duration(f.ttft_s.p50), .label = "median time to the first token"},
+      {.value = page_duration(f.tpot_s.p50), .label = "median time per token"},
+      {.value = compact(f.output_per_s / a.spec.gpus()),
+       .label = "output tokens/s per GPU",
+       .field = "output_tokens_per_s_per_gpu"},
+      {.value = significant(f.per_user),
+       .label = "tokens/s that a user sees",
+       .field = "tokens_per_s_per_user"},
+      {.value = grouped(static_cast<double>(f.served)),
+       .label = fmt::format("of {} requests served",
+                            grouped(static_cast<double>(a.spec.requests.size()))),
+       .field = "served"}};
+  if (a.spec.failures) {
+    figures.push_back({.value = grouped(a.report.retried),
+                       .label = fmt::format("requests computed again, of {} that failed",
+                                            counted(a.report.failures, "replica")),
+                       .field = "retried_requests"});
+  }
+  if (!a.spec.prefixes.empty()) {
+    figures.push_back({.value = page_percent(a.report.found_share, 1),
+                       .label = "of the tokens of prompts were held already",
+                       .field = "prefix_found_share"});
+  }
+  page.figures(figures);
+}
+
+void add_served_times(Page& page, const ServingAnswer& a) {
+  const ServingFigures& f = a.report.figures;
+  PageTable table{.columns = {{.title = "Time"},
+                              {.title = "Mean", .numeric = true},
+                              {.title = "Median", .numeric = true},
+                              {.title = "90 %", .numeric = true},
+                              {.title = "99 %", .numeric = true},
+                              {.title = "90 % interval of the mean", .numeric = true}}};
+  const auto add = [&](const char* name, const ServingSpread& s, const std::string& interval) {
+    if (s.p50 <= 0) return;
+    const auto cell = [](double seconds) {
+      return PageCell::number(page_duration(seconds), seconds);
+    };
+    table.rows.push_back({PageCell::text(name), cell(s.mean), cell(s.p50), cell(s.p90), cell(s.p99),
+                          interval.empty() ? PageCell::unknown() : PageCell::text(interval)});
+  };
+  const auto& interval = a.report.interval;
+  const auto between = [&](double low, double high) {
+    return interval ? fmt::format("{} to {}", page_duration(low), page_duration(high))
+                    : std::string();
+  };
+  add("to the first token (TTFT)", f.ttft_s,
+      interval ? between(interval->ttft_low_s, interval->ttft_high_s) : "");
+  add("per token behind it (TPOT)", f.tpot_s,
+      interval ? between(interval->tpot_low_s, interval->tpot_high_s) : "");
+  add("between tokens (ITL)", f.itl_s, "");
+  add("end to end", f.e2e_s, "");
+  page.section("What requests see",
+               interval ? fmt::format("Intervals: {}.", interval->basis) : std::string());
+  page.table(table);
+}
+
+void add_objectives(Page& page, const ServingAnswer& a) {
+  if (a.report.objectives.empty()) return;
+  PageTable table{.columns = {{.title = "Objective"},
+                              {.title = "Limit", .numeric = true},
+                              {.title = "Came to", .numeric = true},
+                              {.title = "Kept"}}};
+  for (const ObjectiveCheck& check : a.report.objectives) {
+    const bool share = check.name == "attained";
+    const auto cell = [&](double value) {
+      return PageCell::number(share ? page_percent(value, 1) : page_duration(value), value);
+    };
+    table.rows.push_back(
+        {PageCell::text(share ? "requests within those of a single one" : check.name),
+         cell(check.limit), cell(check.value), PageCell::text(check.kept ? "yes" : "no")});
+  }
+  page.section("Objectives");
+  page.table(table);
+}
+
+/// The share of requests whose time is not above each of some lengths, as a line.
+nlohmann::json cumulative_line(const char* name, std::size_t colour, std::vector<double> values,
+                               double unit) {
+  std::ranges::sort(values);
+  nlohmann::json points = nlohmann::json::array();
+  for (int q = 0; q <= kServingQuantiles && !values.empty(); ++q) {
+    const auto at = static_cast<std::size_t>(
+        std::round(static_cast<double>(values.size() - 1) * q / kServingQuantiles));
+    points.push_back({four_digits(values[at] / unit), four_digits(100.0 * q / kServingQuantiles)});
+  }
+  return {{"type", "line"},
+          {"name", name},
+          {"showSymbol", false},
+          {"lineStyle", {{"width", 1.5}, {"color", chart_colour(colour)}}},
+          {"itemStyle", {{"color", chart_colour(colour)}}},
+          {"data", points}};
+}
+
+void add_distribution(Page& page, const ServingAnswer& a) {
+  std::vector<double> first, whole;
+  for (const ServedRequest& r : a.spec.requests) {
+    if (!r.served()) continue;
+    first.push_back(serving_seconds(r.time_to_first()));
+    whole.push_back(serving_seconds(r.end_to_end()));
+  }
+  if (first.empty()) return;
+  const double longest = std::max(*std::ranges::max_element(whole), 1e-9);
+  const AxisUnit unit = long_time_unit(longest);
+  page.chart({.title = "How many requests are done after that time",
+              .about = {},
+              .summary = "Shares of requests by their time to the first token and end to end.",
+              .height_px = 260},
+             {{"grid", plot_grid(34, 4)},
+              {"legend", {{"top", 0}}},
+              {"tooltip", {{"trigger", "axis"}}},
+              {"xAxis", time_axis(longest / unit.size, unit.name)},
+              {"yAxis", {{"type", "value"}, {"min", 0}, {"max", 100}, {"name", "%"}}},
+              {"series",
+               {cumulative_line("first token", 0, std::move(first), unit.size),
+                cumulative_line("last token", 1, std::move(whole), unit.size)}}});
+}
+
+void add_serving_time(Page& page, const ServingAnswer& a) {
+  if (a.report.figures.span_s <= 0) return;
+  constexpr std::array<std::string_view, kServingBuckets> kWords{
+      "passes over prompts, and what decoding requests wait for beside them",
+      "of passes that decode: products, most of it the reading of weights",
+      "of passes that decode: attention, the reading of keys and values",
+      "of passes that decode: between the GPUs of a replica",
+      "of passes: the engine's own, which the GPU waits for",
+      "no request is there",
+      "broken, or being started again"};
+  const std::array<double, kServingBuckets>& shares = a.report.shares;
+  const std::vector<double> printed = percentages_that_add_up(shares);
+  const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
+  PageTable table{.columns = {{.title = "GPU time"},
+                              {.title = "of all", .numeric = true},
+                              {.title = "What it is"}}};
+  for (std::size_t b = 0; b < kServingBuckets; ++b) {
+    if (shares[b] <= 0) continue;
+    table.rows.push_back(
+        {PageCell::text(kServingBucketNames[b]),
+         {.content = with_bar(page_percent(printed[b] / 100, 1), shares[b] / longest),
+          .sort = shares[b]},
+         PageCell::text(kWords[b])});
+  }
+  page.section("Where the GPU time goes", fmt::format("{} over {}.", counted(a.spec.gpus(), "GPU"),
+                                                      page_duration(a.report.figures.span_s)));
+  page.table(table);
+}
+
+void add_serving_pools(Page& page, const ServingAnswer& a) {
+  PageTable table{.columns = {{.title = "Pool"},
+                              {.title = "Replicas", .numeric = true},
+                              {.title = "GPUs", .numeric = true},
+                              {.title = "Weights per GPU", .numeric = true},
+                              {.title = "Cache of a replica",
+                               .numeric = true,
+                               .about = "tokens whose keys and values fit"},
+                              {.title = "Filled at most", .numeric = true},
+                              {.title = "Preempted", .numeric = true},
+                              {.title = "On", .numeric = true, .about = "replicas, on average"},
+                              {.title = "Busy", .numeric = true}}};
+  const double span = a.report.figures.span_s;
+  for (const ServingPoolReport& p : a.report.pools) {
+    const double gib = p.weights_bytes / (1 << 30);
+    const double busy = span > 0 ? p.busy_s / (span * p.replicas) : 0;
+    table.rows.push_back({PageCell::text(p.name), PageCell::number(grouped(p.replicas), p.replicas),
+                          PageCell::number(grouped(p.gpus), p.gpus),
+                          PageCell::number(fmt::format("{:.1f} GiB", gib), gib),
+                          PageCell::number(grouped(std::floor(p.cache_tokens)), p.cache_tokens),
+                          PageCell::number(page_percent(p.fullest, 1), p.fullest),
+                          PageCell::number(grouped(p.preempted), p.preempted),
+                          PageCell::number(significant(p.on), p.on),
+                          PageCell::number(page_percent(busy, 1), busy)});
+  }
+  page.section("Pools");
+  page.table(table);
+}
+
+/// What stands behind the caches of replicas, and what came of it.
+void add_cache_tiers(Page& page, const ServingAnswer& a) {
+  if (!a.report.tiers) return;
+  PageTable table{
+      .columns = {
+          {.title = "Memory"},
+          {.title = "Of all", .numeric = true, .about = "tokens of prompts that were found there"},
+          {.title = "Holds at most", .numeric = true},
+          {.title = "Written", .numeric = true},
+          {.title = "Loaded", .numeric = true},
+          {.title = "Left", .numeric = true},
+          {.title = "Held in the end", .numeric = true}}};
+  const auto share = [](double of) { return PageCell::number(page_percent(of, 1), of); };
+  const auto gigabytes = [](double bytes) {
+    return PageCell::number(significant(bytes / 1e9) + " GB", bytes);
+  };
+  table.rows.push_back({PageCell::text("GPUs"), share(a.report.tiers->gpu_found_share),
+                        PageCell::unknown(), PageCell::unknown(), PageCell::unknown(),
+                        PageCell::unknown(), PageCell::unknown()});
+  for (const ServingTier& tier : a.report.tiers->tiers) {
+    table.rows.push_back({PageCell::text(std::string(tier_words(tier.name))),
+                          share(tier.found_share), gigabytes(tier.capacity_bytes),
+                          gigabytes(tier.written_bytes), gigabytes(tier.loaded_bytes),
+                          gigabytes(tier.left_bytes), gigabytes(tier.held_bytes)});
+  }
+  page.section("Memory behind the caches", cache_tiers_words(*a.report.tiers) + ".");
+  page.table(table);
+}
+
+/// What the service and trainings do to each other.
+void add_serving_beside(Page& page, const ServingAnswer& a) {
+  if (!a.report.beside) return;
+  const ServingBeside& b = *a.report.beside;
+  PageTable table{.columns = {{.title = "Who"},
+                              {.title = "What"},
+                              {.title = "Alone", .numeric = true},
+                              {.title = "Beside", .numeric = true},
+                              {.title = "Slower", .numeric = true}}};
+  const auto add = [&](const std::string& who, const char* what, double alone, double beside) {
+    if (alone <= 0) return;
+    table.rows.push_back(
+        {PageCell::text(who), PageCell::text(what), PageCell::number(page_duration(alone), alone),
+         PageCell::number(page_duration(beside), beside),
+         PageCell::number(fmt::format("{:.2f} ×", beside / alone), beside / alone)});
+  };
+  const ServingFigures& f = a.report.figures;
+  add("service", "first token, mean", b.alone.ttft_s.mean, f.ttft_s.mean);
+  add("service", "per token, mean", b.alone.tpot_s.mean, f.tpot_s.mean);
+  add("service", "per token, 99 %", b.alone.tpot_s.p99, f.tpot_s.p99);
+  add("service", "wait for keys and values", b.transfer_alone_s, a.report.transfer_s);
+  for (const BesideJob& job : b.jobs) add(job.name, "step", job.alone_s, job.step_s);
+  page.section("Who slows whom", "Alone: with nothing else on the fabric.");
+  page.table(table);
+  PageTable links{.columns = {{.title = "Where they meet"},
+                              {.title = "Full", .numeric = true},
+                              {.title = "Service", .numeric = true},
+                              {.title = "Trainings", .numeric = true}}};
+  const auto gigabytes = [](double bytes) {
+    return PageCell::number(significant(bytes / 1e9) + " GB", bytes);
+  };
+  for (const BesideLink& l : b.links) {
+    links.rows.push_back({PageCell::text(l.name),
+                          PageCell::number(page_percent(l.share, 1), l.share),
+                          gigabytes(l.service_bytes), gigabytes(l.training_bytes)});
+  }
+  if (!links.rows.empty()) page.table(links);
+}
+
+/// Requests, by bins of time.
+struct ServingBins {
+  double bin_s = 0;
+  std::vector<double> arrivals, in_system, first_s;  ///< a second; on average; mean TTFT
+};
+
+ServingBins bins_of(const ServingAnswer& a) {
+  ServingBins out;
+  double end = 0;
+  for (const ServedRequest& r : a.spec.requests) {
+    if (r.served()) end = std::max(end, serving_seconds(r.last));
+  }
+  if (end <= 0) return out;
+  out.bin_s = end / static_cast<double>(kServingBins);
+  out.arrivals.assign(kServingBins, 0);
+  out.in_system.assign(kServingBins, 0);
+  out.first_s.assign(kServingBins, 0);
+  const auto bin = [&](double time) {
+    return std::min(static_cast<std::size_t>(time / out.bin_s), kServingBins - 1);
+  };
+  for (const ServedRequest& r : a.spec.requests) {
+    if (!r.served()) continue;
+    const double from = serving_seconds(r.arrival), to = serving_seconds(r.last);
+    out.arrivals[bin(from)] += 1;
+    out.first_s[bin(from)] += serving_seconds(r.time_to_first());
+    for (std::size_t b = bin(from); b <= bin(to); ++b) {
+      const double begin = static_cast<double>(b) * out.bin_s;
+      out.in_system[b] +=
+          std::max(0.0, std::min(to, begin + out.bin_s) - std::max(from, begin)) / out.bin_s;
+    }
+  }
+  for (std::size_t b = 0; b < kServingBins; ++b) {
+    if (out.arrivals[b] > 0) out.first_s[b] /= out.arrivals[b];
+    out.arrivals[b] /= out.bin_s;
+  }
+  return out;
+}
+
+/// A line over the run.
+void add_serving_line(Page& page, const char* title, const char* unit_name,
+                      const nlohmann::json& points, double end, std::size_t colour) {
+  const AxisUnit unit = long_time_unit(end);
+  page.chart({.title = title,
+              .about = {},
+              .summary = fmt::format("{} over time, as a line.", title),
+              .height_px = 220},
+             {{"grid", plot_grid(34, 4)},
+              {"tooltip", {{"trigger", "axis"}}},
+              {"xAxis", time_axis(end / unit.size, unit.name)},
+              {"yAxis", {{"type", "value"}, {"min", 0}, {"name", unit_name}}},
+              {"series",
+               {{{"type", "line"},
+                 {"name", title},
+                 {"showSymbol", false},
+                 {"lineStyle", {{"width", 1.5}, {"color", chart_colour(colour)}}},
+                 {"itemStyle", {{"color", chart_colour(colour)}}},
+                 {"data", points}}}}});
+}
+
+void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
+                       const char* unit_name, const std::vector<double>& values,
+                       std::size_t colour) {
+  const double end = bins.bin_s * static_cast<double>(kServingBins);
+  const AxisUnit unit = long_time_unit(end);
+  nlohmann::json points = nlohmann::json::array();
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    points.push_back({four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size),
+                      four_digits(values[b])});
+  }
+  add_serving_line(page, title, unit_name, points, end, colour);
+}
+
+void add_serving_over_time(Page& page, const ServingAnswer& a) {
+  const ServingBins bins = bins_of(a);
+  if (bins.bin_s <= 0) return;
+  page.section("Over time", fmt::format("Means over {}, of requests that were served to the end.",
+                                        page_duration(bins.bin_s)));
+  add_serving_chart(page, bins, "Requests that arrive", "a second", bins.arrivals, 0);
+  add_serving_chart(page, bins, "Requests being served or waiting", "requests", bins.in_system, 1);
+  add_serving_chart(page, bins, "Time to the first token, by arrival", "s", bins.first_s, 2);
+}
+
+void add_power_over_time(Page& page, const ServingAnswer& a) {
+  if (!a.report.power) return;
+  const ServingPower& p = *a.report.power;
+  page.section("Power and energy",
+               fmt::format("The nodes that the replicas fill, their share of the fabric, and what "
+                           "cools and feeds them (PUE {:.3f}).",
+                           p.pue));
+  const std::vector<PageFigure> figures{
+      {.value = page_watts(mean_power(p.gpus).base_units() / a.spec.gpus()),
+       .label = fmt::format("a GPU on average; its limit is {}",
+                            page_watts(gpu_limit(a.spec).base_units()))},
+      {.value = page_watts(mean_power(p.facility).base_units()),
+       .label = fmt::format("the site on average, at most {}",
+                            page_watts(peak_power(p.facility).base_units()))},
+      {.value = page_with(p.joules_per_output_token, "J"), .label = "per token of an answer"},
+      {.value = page_with(p.joules_per_token, "J"), .label = "per token of a prompt or an answer"}};
+  page.figures(figures);
+  const AxisUnit unit = long_time_unit(p.facility.end.base_units());
+  nlohmann::json points = nlohmann::json::array();
+  for (std::size_t i = 0; i < p.facility.size(); ++i) {
+    const double kw = four_digits(1e-3 * p.facility.power[i].base_units());
+    points.push_back({four_digits(p.facility.start[i].base_units() / unit.size), kw});
+    points.push_back({four_digits(p.facility.until(i).base_units() / unit.size), kw});
+  }
+  add_serving_line(page, "Power of the site", "kW", points, p.facility.end.base_units(), 3);
+}
+
+/// Machine, pools, formats, load and objectives, as the table has them.
+std::vector<NamedWords> serving_basis(const ServingSpec& spec) {
+  std::vector<NamedWords> out = cluster_words(spec.cluster);
+  for (const ServingPool& pool : spec.pools) {
+    out.push_back({pool_label(pool), replicas_words(pool, spec)});
+  }
+  out.push_back({"Formats", formats_words(spec)});
+  out.push_back({"Load", spec.load});
+  if (spec.objectives.per_request()) {
+    out.push_back({"Objectives of a request",
+                   fmt::format("{}, for {} of them", request_limits_words(spec.objectives),
+                               percent_text(spec.objectives.attained))});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string serving_page(const ServingAnswer& a, const Behind* behind, const ClaimCheck* claim) {
+  Page page("Serving",
+            fmt::format("{} served by {}", a.spec.model.name, counted(a.spec.gpus(), "GPU")));
+  if (behind != nullptr) behind->open_figures(page);
+  if (!a.spec.about.empty()) page.about(a.spec.about);
+  add_serving_headline(page, a);
+  add_claim_section(page, claim);
+  add_served_times(page, a);
+  add_objectives(page, a);
+  add_distribution(page, a);
+  add_serving_time(page, a);
+  add_serving_pools(page, a);
+  add_cache_tiers(page, a);
+  add_serving_beside(page, a);
+  add_serving_over_time(page, a);
+  add_power_over_time(page, a);
+  add_basis(page, {.simulated = serving_basis(a.spec),
+                   .written = a.written,
+                   .assumptions = a.spec.assumptions,
+                   .presets = behind != nullptr ? &behind->presets() : nullptr});
+  if (behind != nullptr) behind->add_to(page, kMoreOfService);
+  page.foot(fmt::format("Scenario: {}.", a.spec.file));
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

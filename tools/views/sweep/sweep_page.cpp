@@ -1,0 +1,502 @@
+#include "tools/views/sweep/sweep_page.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
+#include "sim/answer/answer.hpp"
+#include "sim/scenario/read_scenario.hpp"
+#include "sim/scenario/run_spec.hpp"
+#include "sim/search/sweep/points.hpp"
+#include "sim/search/sweep/sql_value.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/chart_kit.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr std::size_t kMostParallelAxes = 9, kMostMultiples = 8, kMostNames = 12,
+                      kMostBestBars = 12;
+
+/// A column of the points that are drawn.
+struct SweepColumn {
+  std::string name;
+  std::vector<SqlValue> values;
+  std::vector<std::optional<double>> numbers{};  ///< one for each, where all values are numbers
+  std::vector<std::string> names{};              ///< else the different ones, in order
+
+  [[nodiscard]] bool varies() const {
+    return std::ranges::adjacent_find(values, std::not_equal_to{}) != values.end();
+  }
+  [[nodiscard]] bool numeric() const { return names.empty(); }
+};
+
+/// What is drawn: points with an answer, thinned.
+struct SweepPoints {
+  std::vector<SweepColumn> settings;
+  SweepColumn objective;
+  std::vector<SweepColumn> costs;  ///< numbers to hold against the objective
+  std::vector<double> numbers;     ///< of the points
+  std::size_t all = 0;
+  [[nodiscard]] std::size_t size() const { return numbers.size(); }
+};
+
+std::optional<double> as_number(const SqlValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  if (const auto* number = std::get_if<double>(&value)) return *number;
+  return std::nullopt;
+}
+
+void finish(SweepColumn& column) {
+  bool numeric = true;
+  for (const SqlValue& value : column.values) {
+    numeric = numeric && !std::holds_alternative<std::string>(value);
+  }
+  for (const SqlValue& value : column.values) {
+    if (numeric) {
+      column.numbers.push_back(as_number(value));
+      continue;
+    }
+    const std::string text = text_of(value);
+    if (std::ranges::find(column.names, text) == column.names.end()) column.names.push_back(text);
+  }
+}
+
+/// Columns that say what an answer costs, where it has them.
+constexpr std::array<std::string_view, 6> kSweepCosts{"price_usd", "needed_memory_gib", "step_s",
+                                                      "gpus",      "facility_mean_w",   "wall_s"};
+
+/// Not: repeats, which differ by chance, and the words of a quantity whose number is beside them
+/// ("interval" beside "interval_s").
+bool is_drawn(const SweepColumn& column, std::span<const SweepColumn> settings) {
+  if (column.name == "repeat" || column.name == "seed" || !column.varies()) return false;
+  return column.numeric() || std::ranges::none_of(settings, [&](const SweepColumn& other) {
+           return other.numeric() && other.name.starts_with(column.name + "_");
+         });
+}
+
+SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
+  const ResultsReader results(summary.database);
+  std::vector<std::string> names = sweep.columns();
+  const std::size_t settings = names.size();
+  names.push_back(summary.objective.column);
+  const std::vector<std::string>& known = results.columns();
+  for (const std::string_view cost : kSweepCosts) {
+    const std::string name(cost);
+    if (name != summary.objective.column && std::ranges::find(known, name) != known.end() &&
+        std::ranges::find(names, name) == names.end()) {
+      names.push_back(name);
+    }
+  }
+  std::string query = "SELECT point";
+  for (const std::string& name : names) query += ", " + quoted_name(name);
+  query += " FROM points WHERE status = 'ok' AND " + quoted_name(summary.objective.column) +
+           " IS NOT NULL ORDER BY point";
+  const std::size_t step = std::max<std::size_t>(1, (summary.ok + kSweepLines - 1) / kSweepLines);
+  std::vector<SweepColumn> columns;
+  for (const std::string& name : names) columns.push_back({.name = name, .values = {}});
+  SweepPoints out;
+  std::size_t at = 0;
+  results.each(query, [&](const std::vector<SqlValue>& row) {
+    if (at++ % step != 0) return;
+    out.numbers.push_back(as_number(row[0]).value_or(0));
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].values.push_back(row[c + 1]);
+  });
+  out.all = at;
+  for (SweepColumn& column : columns) finish(column);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (c < settings) {
+      if (is_drawn(columns[c], std::span(columns).first(settings)))
+        out.settings.push_back(columns[c]);
+    } else if (c == settings) {
+      out.objective = std::move(columns[c]);
+    } else if (columns[c].numeric() && columns[c].varies() &&
+               std::ranges::none_of(columns[c].numbers, [](auto n) { return !n; })) {
+      out.costs.push_back(std::move(columns[c]));
+    }
+  }
+  return out;
+}
+
+/// "8", "0.4014", "50 B".
+std::string short_number(double value) {
+  constexpr double kLarge = 1e5;
+  return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
+}
+
+/// The same, of seconds as a time.
+std::string number_of_column(const SweepColumn& column, double value) {
+  const bool time = column.name.ends_with("_s") && !column.name.ends_with("_per_s");
+  return time ? page_duration(value) : short_number(value);
+}
+
+/// The unit of an axis: large numbers in thousands, millions, ...
+AxisUnit axis_unit(const SweepColumn& column) {
+  constexpr double kLarge = 1e5;
+  double most = 0;
+  for (const auto& number : column.numbers) most = std::max(most, std::abs(number.value_or(0)));
+  return most < kLarge ? AxisUnit{1, ""} : count_unit(most);
+}
+
+ChartAxis axis_of(const SweepColumn& column) {
+  ChartAxis axis{.name = column.name, .low = {}, .high = {}, .marks = {}, .places = {}};
+  if (!column.numeric()) {
+    if (column.names.size() <= kMostNames) axis.marks = column.names;
+    const double last = std::max<double>(1, static_cast<double>(column.names.size()) - 1);
+    for (const SqlValue& value : column.values) {
+      const auto at = std::ranges::find(column.names, text_of(value)) - column.names.begin();
+      axis.places.emplace_back(column.names.size() == 1 ? 0.5 : static_cast<double>(at) / last);
+    }
+    return axis;
+  }
+  double low = INFINITY, high = -INFINITY;
+  for (const auto& number : column.numbers) {
+    if (!number) continue;
+    low = std::min(low, *number);
+    high = std::max(high, *number);
+  }
+  axis.low = number_of_column(column, low);
+  axis.high = number_of_column(column, high);
+  for (const auto& number : column.numbers) {
+    axis.places.push_back(number && high > low ? std::optional((*number - low) / (high - low))
+                          : number             ? std::optional(0.5)
+                                               : std::nullopt);
+  }
+  return axis;
+}
+
+/// From 0, the worst, to 1, the best.
+std::vector<double> goodness_of(const SweepPoints& points, bool larger) {
+  std::vector<double> out;
+  for (const auto& place : axis_of(points.objective).places) {
+    out.push_back(larger ? place.value_or(0) : 1 - place.value_or(1));
+  }
+  return out;
+}
+
+std::vector<std::string> point_lines(const SweepPoints& points, std::size_t i) {
+  std::vector<std::string> lines{fmt::format("point {:.0f}", points.numbers[i])};
+  const auto number = [&](const SweepColumn& column) {
+    if (column.numbers[i]) {
+      lines.push_back(
+          fmt::format("{}: {}", column.name, number_of_column(column, *column.numbers[i])));
+    }
+  };
+  for (const SweepColumn& column : points.settings) {
+    if (column.numeric()) {
+      number(column);
+    } else {
+      lines.push_back(fmt::format("{}: {}", column.name, text_of(column.values[i])));
+    }
+  }
+  number(points.objective);
+  for (const SweepColumn& column : points.costs) number(column);
+  return lines;
+}
+
+void add_parallel(Page& page, const SweepPoints& points, const std::vector<double>& goodness,
+                  std::size_t best) {
+  std::vector<ChartAxis> axes;
+  for (const SweepColumn& column : points.settings) {
+    if (axes.size() + 1 < kMostParallelAxes) axes.push_back(axis_of(column));
+  }
+  axes.push_back(axis_of(points.objective));
+  for (const SweepColumn& column : points.costs) {
+    if (axes.size() < kMostParallelAxes) axes.push_back(axis_of(column));
+  }
+  if (axes.size() < 2) return;
+  std::string about =
+      "A line for each point, in deeper colours the better it is; the best stands "
+      "out.";
+  if (points.size() < points.all) {
+    about += fmt::format(" {} of {} points are drawn.", grouped(static_cast<double>(points.size())),
+                         grouped(static_cast<double>(points.all)));
+  }
+  page.chart(
+      {.title = "All points on parallel axes",
+       .about = about,
+       .summary = fmt::format("Lines of {} over {} axes.",
+                              counted(static_cast<double>(points.size()), "point"), axes.size()),
+       .height_px = 420},
+      parallel_axes(axes, goodness, best));
+}
+
+void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
+  if (points.costs.empty()) return;
+  page.section("What the best costs",
+               "On the dashed front are points of which no other is better in both.");
+  page.begin_row();
+  std::size_t shown = 0;
+  for (const SweepColumn& cost : points.costs) {
+    if (shown++ == 4) break;
+    std::vector<ChartDot> dots, line;
+    std::vector<double> x, y;
+    const AxisUnit unit = axis_unit(cost);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double objective = *points.objective.numbers[i];
+      dots.push_back(
+          {.x = *cost.numbers[i] / unit.size, .y = objective, .words = point_lines(points, i)});
+      x.push_back(*cost.numbers[i]);
+      y.push_back(larger ? -objective : objective);
+    }
+    for (const std::size_t i : front_of(x, y)) line.push_back(dots[i]);
+    page.chart({.title = fmt::format("{} over {}", points.objective.name, cost.name),
+                .about = {},
+                .summary = "A dot for each point, and the front.",
+                .height_px = 300},
+               dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line));
+  }
+  page.end_row();
+}
+
+/// The objective of all points over a setting, and the best at each value of it.
+void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& setting, bool larger) {
+  std::vector<ChartDot> dots, line;
+  std::map<double, ChartDot> best;
+  const AxisUnit unit = axis_unit(setting);
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const auto named = std::ranges::find(setting.names, text_of(setting.values[i]));
+    const std::optional<double> x =
+        setting.numeric() ? setting.numbers[i]
+                          : std::optional(static_cast<double>(named - setting.names.begin()));
+    if (!x) continue;
+    dots.push_back(
+        {.x = *x / unit.size, .y = *points.objective.numbers[i], .words = point_lines(points, i)});
+    const auto [at, is_new] = best.try_emplace(*x, dots.back());
+    if (larger ? dots.back().y > at->second.y : dots.back().y < at->second.y) {
+      at->second = dots.back();
+    }
+  }
+  for (const auto& [x, dot] : best) line.push_back(dot);
+  nlohmann::json options =
+      dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line);
+  if (!setting.numeric()) {
+    options["xAxis"] = {
+        {"type", "category"}, {"data", setting.names}, {"axisLabel", {{"hideOverlap", true}}}};
+  }
+  page.chart({.title = setting.name,
+              .about = {},
+              .summary = fmt::format("{} over {}.", points.objective.name, setting.name),
+              .height_px = 240},
+             options);
+}
+
+/// What a variable is set to, where that is listed: also those drawn from a list.
+nlohmann::ordered_json listed_values(const SweepAxis& axis, std::size_t variable) {
+  nlohmann::ordered_json out = axis.variables[variable].choices;
+  if (axis.kind != SweepAxis::Kind::list) return out;
+  out = nlohmann::ordered_json::array();
+  for (const auto& row : axis.rows) {
+    if (row[variable]) out.push_back(*row[variable]);
+  }
+  return out;
+}
+
+/// "1, 2, 4"; "12 samples from 0.5 to 2".
+std::string values_words(const SweepAxis& axis, std::size_t v) {
+  constexpr std::size_t kMostListed = 12;
+  const SweepVariable& variable = axis.variables[v];
+  if (axis.kind != SweepAxis::Kind::list && variable.law != SweepVariable::Law::choice) {
+    return fmt::format("{} from {} to {}{}{}", counted(axis.samples, "sample"),
+                       short_number(variable.low), short_number(variable.high),
+                       variable.unit.empty() ? "" : " ", variable.unit);
+  }
+  const nlohmann::ordered_json values = listed_values(axis, v);
+  std::string out;
+  for (std::size_t i = 0; i < std::min(values.size(), kMostListed); ++i) {
+    const nlohmann::ordered_json& each = values[i];
+    out += (i > 0 ? ", " : "") + (each.is_string() ? each.get<std::string>() : write_json(each));
+  }
+  if (values.size() > kMostListed) out += fmt::format(" and {} more", values.size() - kMostListed);
+  return out;
+}
+
+/// The objective of the best point. Requires one.
+std::string best_text(const SweepSummary& summary) {
+  const auto at = static_cast<std::size_t>(
+      std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
+  const SqlValue& value = summary.best.front()[at];
+  const std::optional<double> number = as_number(value);
+  return number ? short_number(*number) : text_of(value);
+}
+
+PageFigure best_figure(const SweepSummary& summary) {
+  return {.value = best_text(summary),
+          .label = fmt::format("{}, of point {}", summary.objective.column,
+                               text_of(summary.best.front()[0])),
+          .field = summary.objective.column};
+}
+
+/// The scenario of the best point. Requires one.
+std::string best_scenario(const Sweep& sweep, const SweepSummary& summary) {
+  const auto number = static_cast<std::uint32_t>(as_number(summary.best.front()[0]).value_or(0));
+  return write_json(PointMaker(sweep).make(number).scenario);
+}
+
+/// The best points with the intervals of their objective; nothing where none has one.
+void add_best_bars(Page& page, const SweepSummary& summary) {
+  if (!summary.has_intervals()) return;
+  const auto at = static_cast<std::size_t>(
+      std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
+  std::vector<IntervalBar> bars;
+  for (std::size_t i = 0; i < std::min(summary.best.size(), kMostBestBars); ++i) {
+    const std::optional<double> value = as_number(summary.best[i][at]);
+    if (!value) continue;
+    const std::string name = fmt::format("point {}", text_of(summary.best[i][0]));
+    IntervalBar bar{
+        .name = name,
+        .value = *value,
+        .words = {name, fmt::format("{}: {}", summary.objective.column, short_number(*value))},
+        .marked = i == 0};
+    if (const std::optional<NumberInterval>& interval = summary.intervals[i]) {
+      bar.low = interval->low;
+      bar.high = interval->high;
+      bar.words.push_back(fmt::format("{}: {} to {}", summary.interval_words,
+                                      short_number(interval->low), short_number(interval->high)));
+    }
+    bars.push_back(std::move(bar));
+  }
+  page.chart({.title = fmt::format("{} of the best", summary.objective.column),
+              .about = fmt::format("Whiskers: the {}; it is about all points together more than "
+                                   "about which is better.",
+                                   summary.interval_words),
+              .summary = "Bars of the best points; the table has the same.",
+              .height_px = bars_height(bars.size())},
+             interval_bars(bars, ""));
+}
+
+PageTable best_rows(const SweepSummary& plain) {
+  const SweepSummary summary = with_interval_column(plain);
+  PageTable table{.first_rows = 20};
+  for (const std::string& name : summary.columns) {
+    table.columns.push_back({.title = name, .numeric = true});
+  }
+  for (std::size_t c = 0; c < summary.columns.size(); ++c) {
+    table.columns[c].numeric = std::ranges::none_of(
+        summary.best, [c](const auto& row) { return std::holds_alternative<std::string>(row[c]); });
+  }
+  for (const std::vector<SqlValue>& row : summary.best) {
+    std::vector<PageCell> cells;
+    for (const SqlValue& value : row) {
+      const std::optional<double> number = as_number(value);
+      cells.push_back(number ? PageCell::number(short_number(*number), *number)
+                             : PageCell::text(text_of(value)));
+    }
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace
+
+AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
+                        const PresetStore& presets) {
+  AnswerBasis basis{.title = "What was swept",
+                    .simulated = {{"Scenario", sweep.scenario_file}},
+                    .written = std::make_shared<const nlohmann::ordered_json>(sweep.scenario),
+                    .presets = &presets};
+  for (const SweepAxis& axis : sweep.axes) {
+    for (std::size_t v = 0; v < axis.variables.size(); ++v) {
+      const SweepVariable& variable = axis.variables[v];
+      basis.simulated.push_back({variable.name, values_words(axis, v)});
+      const std::string key = variable.at.substr(variable.at.rfind('/') + 1);
+      nlohmann::ordered_json of_key = nlohmann::ordered_json::object();
+      of_key[key] = listed_values(axis, v);
+      const std::vector<NamedPreset> named = presets_named(of_key, presets);
+      basis.named.insert(basis.named.end(), named.begin(), named.end());
+    }
+  }
+  if (summary.best.empty()) return basis;
+  const JobFile file = read_job_file(sweep.scenario_file, best_scenario(sweep, summary), presets);
+  basis.assumptions = complete_measured(file.draft, presets, {}).assumptions;
+  if (sweep.is_run && file.run) {
+    basis.assumptions.insert(basis.assumptions.end(), file.run->assumptions.begin(),
+                             file.run->assumptions.end());
+  }
+  return basis;
+}
+
+std::optional<Behind> behind_best(const Sweep& sweep, const SweepSummary& summary,
+                                  const PresetStore& presets) {
+  if (summary.best.empty()) return std::nullopt;
+  return Behind(
+      sweep.scenario_file,
+      answer_text(sweep.scenario_file, best_scenario(sweep, summary), presets,
+                  {.folding = sweep.folding, .allow_oom = sweep.allow_oom, .full_fabric = false}),
+      presets);
+}
+
+std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const AnswerBasis& basis,
+                       const Behind* behind) {
+  Page page("Sweep", sweep.file);
+  if (behind != nullptr) behind->open_figures(page);
+  if (!sweep.about.empty()) page.about(sweep.about);
+  const bool larger = summary.objective.larger_is_better;
+  if (summary.best.empty()) {
+    page.headline(escaped("No point has an answer."));
+  } else {
+    const std::optional<NumberInterval>& interval = summary.intervals.front();
+    page.headline(
+        escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
+                            summary.objective.column)) +
+        strong(best_text(summary)) +
+        escaped(interval ? fmt::format(" ({} {} to {})", summary.interval_words,
+                                       short_number(interval->low), short_number(interval->high))
+                         : std::string()) +
+        escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
+        limit_sentence(summary.limit_warning));
+  }
+  const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
+  std::vector<PageFigure> figures;
+  if (!summary.best.empty()) figures.push_back(best_figure(summary));
+  figures.insert(figures.end(), {{.value = count(summary.points), .label = "points"},
+                                 {.value = count(summary.ok), .label = "with an answer"},
+                                 {.value = count(summary.failed), .label = "without one"}});
+  page.figures(figures);
+  if (!summary.best.empty()) {
+    const SweepPoints points = read_points(sweep, summary);
+    const std::vector<double> goodness = goodness_of(points, larger);
+    const auto best =
+        static_cast<std::size_t>(std::ranges::max_element(goodness) - goodness.begin());
+    page.section("The points");
+    add_parallel(page, points, goodness, best);
+    add_best_bars(page, summary);
+    page.table(best_rows(summary));
+    add_sweep_fronts(page, points, larger);
+    if (!points.settings.empty()) {
+      page.section(points.objective.name + " over each axis",
+                   "A dot for each point; the dashed line joins the best at each value.");
+      page.begin_row();
+      for (std::size_t s = 0; s < std::min(points.settings.size(), kMostMultiples); ++s) {
+        add_multiple(page, points, points.settings[s], larger);
+      }
+      page.end_row();
+    }
+  }
+  if (summary.failed > 0) {
+    page.section("Without an answer");
+    page.paragraph(escaped(fmt::format("{} points; the first, point {}: {}", count(summary.failed),
+                                       summary.first_failed, summary.first_error)));
+  }
+  add_basis(page, basis);
+  if (behind != nullptr) behind->add_to(page);
+  page.foot(fmt::format("Sweep: {}. Scenario: {}. Results: {}.", sweep.file, sweep.scenario_file,
+                        summary.database));
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep

@@ -1,0 +1,27 @@
+/// What `lockstep list` and `lockstep show` print.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/scenario/preset_store.hpp"
+#include "tools/console/shared_options.hpp"
+#include "tools/views/tables/listing.hpp"
+
+namespace lockstep {
+
+/// Whether rows of the kind end in a sentence.
+bool wraps_sentences(const ListKind& kind);
+
+/// What `lockstep list` prints, in the format asked for.
+Answer listing_text(const Listing& listing, bool wraps, const std::string& format,
+                    const TextStyle& style);
+
+/// Rows of a preset that stands in the program.
+std::vector<PresetRow> built_in_rows(const ListKind& kind, const PresetStore& presets,
+                                     const std::string& name);
+
+/// What `lockstep show` prints, in the format asked for.
+Answer rows_text(const std::vector<PresetRow>& rows, const std::string& format);
+
+}  // namespace lockstep

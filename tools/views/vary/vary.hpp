@@ -1,0 +1,67 @@
+/// `--vary` of `lockstep run`, `comm`, `tune`, `plan` and `replay`: the answer for each value.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/search/vary_axes.hpp"
+#include "tools/console/table.hpp"
+
+namespace lockstep {
+
+/// A point of the grid. A value that cannot be is no end of the others: its error is its answer.
+struct VariedPoint {
+  std::vector<std::string> values;  ///< one of each axis
+  std::string error{};              ///< one line; empty where there is an answer
+  nlohmann::ordered_json answer{};  ///< as `--format json` of the command has it
+  std::string op{};                 ///< of points_by_operation(): which collective's
+  [[nodiscard]] bool ok() const { return error.empty(); }
+};
+
+/// A point by its values: "64, 1".
+std::string point_name(const VariedPoint& point);
+
+struct Varied {
+  std::string file;
+  std::vector<VaryAxis> axes;
+  std::vector<VariedPoint> points;
+};
+
+/// Asks `answer_to` for each point's changes ("path=value"); an InputError of it is that point's.
+/// Throws the last of them where no point has an answer. `done` is told after each point.
+Varied vary(std::string file, std::vector<VaryAxis> axes,
+            const std::function<nlohmann::ordered_json(const std::vector<std::string>&)>& answer_to,
+            const std::function<void()>& done);
+
+/// The point, or where its answer has "operations" (collectives) one for each: `answer` has the
+/// numbers of the operation at its largest size in place of those over all rows.
+std::vector<VariedPoint> points_by_operation(const VariedPoint& point);
+
+struct ShownNumber;
+/// "5.60 s to 10.1 s": of that number (shown_numbers.hpp), in the form of `text`; empty without
+/// one.
+std::string interval_words(const VariedPoint& point, const ShownNumber& number,
+                           std::string (*text)(double));
+/// The layout of a point that was searched or changed: "TP 4 PP 2 DP 64"; of a plan the candidate
+/// that it chooses.
+std::string layout_words(const VariedPoint& point);
+/// What the column of these is called, "choice" or "layout"; empty where all points have the same.
+std::string_view layout_column(const Varied& varied);
+
+/// How many points draw more than their site has; empty where none does.
+std::string exceeded_rows(const Varied& varied);
+
+/// A row for each point, of collectives for each operation, with a bar for the number that the kind
+/// of answer is about.
+std::string varied_table(const Varied& by_point, const TextStyle& style);
+/// {"file", "axes": [{"path", "values"}], "points": [{"values", "status", "error", "answer"}]}.
+nlohmann::ordered_json varied_json(const Varied& varied);
+/// The same rows: a column for each axis, of collectives "op", then status, error, every number
+/// of the answers' first level, what the table shows beyond it, and shares of the time.
+CsvText varied_csv(const Varied& by_point);
+
+}  // namespace lockstep

@@ -1,0 +1,352 @@
+#include "tools/views/vary/vary_page.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/chart_kit.hpp"
+#include "tools/views/report/chart_options.hpp"
+#include "tools/views/report/page.hpp"
+#include "tools/views/report/page_numbers.hpp"
+#include "tools/views/vary/shown_numbers.hpp"
+
+namespace lockstep {
+namespace {
+
+using nlohmann::json;
+
+/// Points that are compared with one another: all, but of several operations those of each, since
+/// none of them is better than another. `op`: which; empty where all points are.
+struct Compared {
+  std::string op{};
+  Varied varied{};
+};
+
+std::vector<Compared> compared_in(const Varied& varied) {
+  std::vector<std::vector<VariedPoint>> points;
+  std::vector<std::string> ops;
+  bool several = false;
+  for (const VariedPoint& point : varied.points) {
+    points.push_back(points_by_operation(point));
+    several = several || points.back().size() > 1;
+    for (const VariedPoint& one : points.back()) {
+      if (!one.op.empty() && std::ranges::find(ops, one.op) == ops.end()) ops.push_back(one.op);
+    }
+  }
+  if (!several) ops = {""};
+  std::vector<Compared> out;
+  for (const std::string& op : ops) {
+    Compared& one = out.emplace_back(op, Varied{varied.file, varied.axes, {}});
+    for (const std::vector<VariedPoint>& of_point : points) {
+      const auto at =
+          several ? std::ranges::find(of_point, op, &VariedPoint::op) : of_point.begin();
+      one.varied.points.push_back(at != of_point.end() ? *at
+                                                       : VariedPoint{of_point.front().values});
+    }
+  }
+  return out;
+}
+
+/// A line for each value of the second axis over those of the first.
+json lines_over(const Varied& varied, const ShownNumber& number) {
+  const std::vector<std::string>& along = varied.axes[0].values;
+  const bool two = varied.axes.size() > 1;
+  const std::size_t lines = two ? varied.axes[1].values.size() : 1;
+  json series = json::array();
+  for (std::size_t line = 0; line < lines; ++line) {
+    json data = json::array();
+    for (std::size_t i = 0; i < along.size(); ++i) {
+      const std::optional<double> value =
+          number_at_point(varied.points[i * lines + line], number.field);
+      data.push_back(value ? json(four_digits(*value / number.scale.size)) : json("-"));
+    }
+    series.push_back({{"type", "line"},
+                      {"name", two ? varied.axes[1].values[line] : std::string(number.title)},
+                      {"symbol", "circle"},
+                      {"symbolSize", 8},
+                      {"lineStyle", {{"width", 2}, {"color", chart_colour(line)}}},
+                      {"itemStyle", {{"color", chart_colour(line)}}},
+                      {"data", std::move(data)}});
+  }
+  json out{
+      {"lockstep", {{"unit", number.scale.unit}}},
+      {"grid", plot_grid(two ? 40 : 14, 4)},
+      {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@amount"}, {"confine", true}}},
+      {"xAxis", {{"type", "category"}, {"data", along}, {"axisLabel", {{"hideOverlap", true}}}}},
+      {"yAxis",
+       {{"type", "value"},
+        {"scale", true},
+        {"axisLabel", {{"formatter", fmt::format("{{value}} {}", number.scale.unit)}}}}},
+      {"series", std::move(series)}};
+  if (two) out["legend"] = {{"type", "scroll"}, {"top", 0}, {"left", 0}};
+  return out;
+}
+
+/// Whether a point's job can run where it is: it fits in memory and draws what its site has.
+bool can_be(const VariedPoint& point) {
+  return point.ok() && point.answer.value("memory_fits", true) &&
+         number_at_point(point, "site_excess_w").value_or(0) <= 0;
+}
+
+/// Whether several points all have the number, and the same.
+bool are_equal(const Varied& varied, const ShownNumber& main) {
+  const std::optional<double> first = number_at_point(varied.points.front(), main.field);
+  return first && varied.points.size() > 1 &&
+         std::ranges::all_of(varied.points, [&](const VariedPoint& point) {
+           return number_at_point(point, main.field) == first;
+         });
+}
+
+/// Whether points are about different amounts: the time of a larger collective is no worse a time.
+bool differ_in_size(const Varied& varied) {
+  std::optional<double> first;
+  for (const VariedPoint& point : varied.points) {
+    const std::optional<double> size = number_at_point(point, "size_bytes");
+    if (size && first && *size != *first) return true;
+    if (size) first = size;
+  }
+  return false;
+}
+
+/// The best of the points that can be, or, where none draws what its site has, of those that fit;
+/// null: none fits, all are equal, or they are not to be compared.
+const VariedPoint* best_point(const Varied& varied, const ShownNumber& main) {
+  if (are_equal(varied, main) || differ_in_size(varied)) return nullptr;
+  const bool some_can = std::ranges::any_of(varied.points, can_be);
+  const VariedPoint* best = nullptr;
+  double least = 0;
+  for (const VariedPoint& point : varied.points) {
+    const std::optional<double> value = number_at_point(point, main.field);
+    if (!value || !point.answer.value("memory_fits", true)) continue;
+    if (some_can && !can_be(point)) continue;
+    const double rank = main.better == Better::more ? -*value : *value;
+    if (best != nullptr && rank >= least) continue;
+    best = &point;
+    least = rank;
+  }
+  return best;
+}
+
+/// "all_reduce of 1.07 GB"; empty for what is no collective.
+std::string operation_text(const VariedPoint& point) {
+  const std::optional<double> size = number_at_point(point, "size_bytes");
+  return size ? fmt::format("{} of {}", point.op, page_bytes(*size)) : point.op;
+}
+
+void add_main_bars(Page& page, const Varied& varied, const ShownNumber& main,
+                   const VariedPoint* best) {
+  std::vector<IntervalBar> bars;
+  for (const VariedPoint& point : varied.points) {
+    const std::optional<double> value = number_at_point(point, main.field);
+    if (!value) continue;
+    IntervalBar bar{.name = point_name(point),
+                    .value = *value / main.scale.size,
+                    .words = {point_name(point),
+                              fmt::format("{}: {}", main.title, main.scale.page_text(*value))},
+                    .marked = &point == best};
+    if (!point.op.empty()) bar.words.push_back(operation_text(point));
+    if (const std::optional<NumberInterval> interval = interval_at_point(point, main)) {
+      bar.low = interval->low / main.scale.size;
+      bar.high = interval->high / main.scale.size;
+      bar.words.push_back(fmt::format("{}: {}", main.interval.words,
+                                      interval_words(point, main, main.scale.page_text)));
+    }
+    bars.push_back(std::move(bar));
+  }
+  page.chart({.title = fmt::format("{} at each value", main.title),
+              .about = fmt::format("Whiskers: the {}, where there is one; it is about all points "
+                                   "together more than about which is better.",
+                                   main.interval.words),
+              .summary = fmt::format("Bars of {}; the table has the same.",
+                                     counted(static_cast<double>(bars.size()), "point")),
+              .height_px = bars_height(bars.size())},
+             interval_bars(bars, std::string(main.scale.unit)));
+}
+
+/// The title of a section about these points.
+std::string titled_for(std::string_view title, const Compared& of) {
+  return of.op.empty() ? std::string(title) : fmt::format("{}: {}", title, of.op);
+}
+
+void add_small_lines(Page& page, const Compared& of,
+                     const std::vector<const ShownNumber*>& numbers) {
+  const Varied& varied = of.varied;
+  if (varied.axes[0].values.size() < 2) return;
+  page.section(titled_for(fmt::format("Over {}", varied.axes[0].path), of),
+               varied.axes.size() > 1 ? fmt::format("A line for each {}.", varied.axes[1].path)
+                                      : std::string());
+  page.begin_row();
+  for (const ShownNumber* number : numbers) {
+    if (number->better == Better::neither) continue;
+    page.chart({.title = std::string(number->title),
+                .about = {},
+                .summary = fmt::format("{} over {}.", number->title, varied.axes[0].path),
+                .height_px = 240},
+               lines_over(varied, *number));
+  }
+  page.end_row();
+}
+
+PageTable points_rows(const Varied& varied, const std::vector<const ShownNumber*>& numbers) {
+  PageTable table{.first_rows = 40};
+  for (const VaryAxis& axis : varied.axes) table.columns.push_back({.title = axis.path});
+  const bool ops = !std::ranges::all_of(varied.points, &std::string::empty, &VariedPoint::op);
+  if (ops) table.columns.push_back({.title = "Operation"});
+  for (const ShownNumber* number : numbers) {
+    table.columns.push_back({.title = std::string(number->title), .numeric = true});
+    if (has_interval(varied, *number))
+      table.columns.push_back({.title = std::string(number->interval.words)});
+  }
+  const std::string_view layout = layout_column(varied);
+  if (!layout.empty()) table.columns.push_back({.title = std::string(layout)});
+  for (const VariedPoint& point : varied.points) {
+    std::vector<PageCell> row;
+    for (const std::string& value : point.values) row.push_back(PageCell::text(value));
+    if (ops) row.push_back(PageCell::text(operation_text(point)));
+    for (const ShownNumber* number : numbers) {
+      const std::optional<double> value = number_at_point(point, number->field);
+      const bool full = number->field == "needed_memory_gib" && point.ok() &&
+                        !point.answer.value("memory_fits", true);
+      row.push_back(value
+                        ? PageCell::number(
+                              number->scale.page_text(*value) + (full ? " (too much)" : ""), *value)
+                        : PageCell::unknown());
+      if (has_interval(varied, *number))
+        row.push_back(PageCell::text(interval_words(point, *number, number->scale.page_text)));
+    }
+    if (!layout.empty()) row.push_back(PageCell::text(point.ok() ? layout_words(point) : ""));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string axes_words(const Varied& varied) {
+  std::vector<std::string> paths;
+  for (const VaryAxis& axis : varied.axes) paths.push_back(axis.path);
+  return fmt::format("{}", fmt::join(paths, " and "));
+}
+
+/// Which of these points has the best number, and which number that is.
+Html best_sentence(const Compared& of, const ShownNumber& main, const VariedPoint* best) {
+  const std::string whose = of.op.empty() ? "" : " for " + of.op;
+  if (are_equal(of.varied, main)) {
+    const double value = *number_at_point(of.varied.points.front(), main.field);
+    return escaped(fmt::format("All {} are equal{}: {} {}.",
+                               counted(static_cast<double>(of.varied.points.size()), "point"),
+                               whose, main.title, main.scale.page_text(value)));
+  }
+  if (differ_in_size(of.varied)) {
+    return escaped(fmt::format("The points{} are about different sizes: none is the best.", whose));
+  }
+  if (best == nullptr) return escaped("No point fits in memory" + whose + ".");
+  return escaped(axes_words(of.varied) + " = ") + strong(point_name(*best)) +
+         escaped(fmt::format(" has {} of {}{}: {}.", main.best,
+                             counted(static_cast<double>(of.varied.points.size()), "point"), whose,
+                             main.scale.page_text(*number_at_point(*best, main.field))));
+}
+
+/// Bars, a table and lines; nothing where no point has a number.
+void add_compared(Page& page, const Compared& of) {
+  const std::vector<const ShownNumber*> numbers = shown_numbers(of.varied);
+  if (numbers.empty()) return;
+  const ShownNumber& main = *leading_number(numbers);
+  page.section(titled_for("All points", of));
+  add_main_bars(page, of.varied, main, best_point(of.varied, main));
+  page.table(points_rows(of.varied, numbers));
+  add_small_lines(page, of, numbers);
+}
+
+/// Of all that is compared, a sentence each.
+Html headline_of(const std::vector<Compared>& all) {
+  Html out;
+  for (const Compared& of : all) {
+    const std::vector<const ShownNumber*> numbers = shown_numbers(of.varied);
+    if (numbers.empty()) continue;
+    const ShownNumber& main = *leading_number(numbers);
+    if (!out.empty()) out += escaped(" ");
+    out += best_sentence(of, main, best_point(of.varied, main));
+  }
+  return out.empty() ? escaped("No point has a number to compare.") : out;
+}
+
+/// The scenario that the first point with an answer was asked with; null: answers have none.
+nlohmann::ordered_json first_written(const Varied& varied) {
+  for (const VariedPoint& point : varied.points) {
+    if (point.ok() && point.answer.contains("scenario")) return point.answer.at("scenario");
+  }
+  return nullptr;
+}
+
+/// With the list of an axis's values in place of any value that it has there; null stays null.
+WrittenScenario with_all_values(const Varied& varied, nlohmann::ordered_json scenario) {
+  if (!scenario.is_object()) return nullptr;
+  for (const VaryAxis& axis : varied.axes) {
+    std::string pointer = axis.path;
+    if (!pointer.starts_with('/')) {
+      std::ranges::replace(pointer, '.', '/');
+      pointer.insert(0, 1, '/');
+    }
+    const nlohmann::ordered_json::json_pointer at(pointer);
+    if (scenario.contains(at)) scenario[at] = axis.values;
+  }
+  return std::make_shared<const nlohmann::ordered_json>(std::move(scenario));
+}
+
+std::vector<std::string> assumed_for_points(const Varied& varied) {
+  std::vector<std::string> out;
+  for (const VariedPoint& point : varied.points) {
+    const auto assumed = point.answer.find("assumptions");
+    if (!point.ok() || assumed == point.answer.end() || !assumed->is_array()) continue;
+    for (const nlohmann::ordered_json& each : *assumed) {
+      const auto text = each.get<std::string>();
+      if (std::ranges::find(out, text) == out.end()) out.push_back(text);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
+                         const PresetStore& presets) {
+  AnswerBasis basis{.title = "What was varied",
+                    .simulated = {{"Scenario", varied.file}},
+                    .written = with_all_values(varied, written ? *written : first_written(varied)),
+                    .assumptions = assumed_for_points(varied),
+                    .presets = &presets};
+  for (const VaryAxis& axis : varied.axes) {
+    basis.simulated.push_back({axis.path, fmt::format("{}", fmt::join(axis.values, ", "))});
+    nlohmann::ordered_json of_key = nlohmann::ordered_json::object();
+    of_key[axis.path.substr(axis.path.find_last_of("./") + 1)] = axis.values;
+    const std::vector<NamedPreset> named = presets_named(of_key, presets);
+    basis.named.insert(basis.named.end(), named.begin(), named.end());
+  }
+  return basis;
+}
+
+std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
+  Page page("What if", fmt::format("{} of {}", axes_words(varied), varied.file));
+  const std::vector<Compared> all = compared_in(varied);
+  page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
+  for (const Compared& of : all) add_compared(page, of);
+  std::vector<std::string> errors;
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok()) errors.push_back(point_name(point) + ": " + point.error);
+  }
+  if (!errors.empty()) {
+    page.section("Without an answer");
+    page.list(errors);
+  }
+  add_basis(page, basis);
+  page.foot("Scenario: " + varied.file + ".");
+  return page.html(chart_library());
+}
+
+}  // namespace lockstep
