@@ -1,6 +1,6 @@
 # Writes what ctest runs of a program of doctest's: one entry for each file of tests, and one for each
-# case that takes long (LONG: a file that sets long_cases). Starting the program takes as long as most
-# of its cases do, and there are thousands of these.
+# case that takes long (LONG: a file that sets long_cases, and thorough_cases among them). Starting
+# the program takes as long as most of its cases do, and there are thousands of these.
 #   cmake -DPROGRAM=... -DSOURCE=... -DLONG=... -DOUT=... -P discover.cmake
 include("${LONG}")
 execute_process(COMMAND "${PROGRAM}" --list-test-cases --no-skip --reporters=xml
@@ -50,6 +50,10 @@ foreach(long_case IN LISTS long_cases)
   string(APPEND without_${place} "${filter}")
   string(APPEND entries "add_test([==[${name}]==] [==[${PROGRAM}]==] [==[--test-case=${filter}]==])\n"
     "set_tests_properties([==[${name}]==] PROPERTIES COST ${cost})\n")
+  list(FIND thorough_cases "${name}" thorough)
+  if(NOT thorough EQUAL -1)
+    string(APPEND entries "set_tests_properties([==[${name}]==] PROPERTIES LABELS thorough)\n")
+  endif()
 endforeach()
 set(place 0)
 foreach(file IN LISTS files)

@@ -48,3 +48,15 @@ set(long_cases
   "2 lockstep replay: a pipe without a writer and a folder without traces are errors"
   "2 queue: SRPT responds as Schrage's formula says"
   "2 lockstep run: a load that cannot be served, or is over soon, is said to be")
+
+# What `tools/test` leaves to `tools/test --all` (label "thorough"): many hosts, packets or whole
+# searches. A smaller case of each runs every time.
+set(thorough_cases
+  "lockstep plan and tune --vary: of a service each point is what --set gives"
+  "opensm: routes 1,024 hosts of a three-layer tree as we do, entry by entry"
+  "opensm: routes 1,024 NICs of rails as we do, entry by entry"
+  "opensm: with the roots given, routes trees with a cable missing as we do"
+  "referee: the page shows what the program prints, and holds what the project promises"
+  "referee: more messages than a case takes are refused"
+  "tune: at least as fast as the layouts of Megatron's 2021 models, and says their rank"
+  "unlike jobs of experts slow each other as packets under DCQCN do, within 10 %")

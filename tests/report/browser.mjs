@@ -1,6 +1,7 @@
 // Opens the sample pages in Chromium: no error, no request, every chart drawn, nothing wider than the
 // window, tables that sort, text that stays text. Each page is loaded once for a window and once for a
-// phone, and asked there all that is asked of it: loading and drawing is what takes the time. Leaves
+// phone, and asked there all that is asked of it: loading and drawing is what takes the time, so that
+// without LOCKSTEP_THOROUGH=1 only pages that are asked more than the others are opened. Leaves
 // screenshots beside the pages, of all with LOCKSTEP_SCREENSHOTS=1 and otherwise of those that fail,
 // since they take as long again; with it also three pages as PDF, and otherwise one.
 //   node browser.mjs PLAYWRIGHT_FOLDER CHROMIUM REPORT_PAGES FOLDER
@@ -85,6 +86,9 @@ const kCharts = {busy: 9, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'b
   points: 2, plan: 5, step: 5, 'what-if': 3, fabric: 1,
   collectives: 2, comparison: 1, sweep: 7, serving: 4, site: 9,
   scaling: 2};
+
+const kEachTime = ['busy', 'empty', 'run', 'plan', 'step', 'sweep', 'serving'];
+const kPages = process.env.LOCKSTEP_THOROUGH ? Object.keys(kCharts) : kEachTime;
 
 const tipOf = (page, chart, action) => page.evaluate(([number, what]) => {
   const element = document.querySelectorAll('.chart > div')[number];
@@ -270,7 +274,7 @@ async function look(page, width, name, where) {
 // In a window every page is light and dark: every other one is loaded dark, and then turns light.
 {
   const {page, show, turn} = await openWindow(kWindow);
-  for (const name of Object.keys(kCharts)) {
+  for (const name of kPages) {
     await look(page, kWindow.width, name, await show(name));
     const ink = () => page.evaluate('getComputedStyle(document.body).color');
     const before = await ink();
@@ -283,7 +287,7 @@ async function look(page, width, name, where) {
 }
 {
   const {page, show} = await openWindow(kPhone);
-  for (const name of Object.keys(kCharts)) {
+  for (const name of kPages) {
     const where = await show(name);
     await look(page, kPhone.width, name, where);
     await kAskedOnPhone[name]?.(page, where);

@@ -13,6 +13,7 @@
 #include "tests/sim/core/test_seed.hpp"
 #include "tests/support/presets.hpp"
 #include "tests/support/slow_build.hpp"
+#include "tests/support/thorough.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,8 +46,8 @@ TEST_CASE(
         random_scenario({.seed = 6}, test::presets()));
 }
 
-/// 320 in all, three quarters of a minute of a core; `lockstep check --random` tries as many as one
-/// likes.
+/// 320 in all, three quarters of a minute of a core, or a third of each; `lockstep check --random`
+/// tries as many as one likes.
 constexpr std::pair<AnswerKind, std::uint32_t> kTried[] = {
     {AnswerKind::step, 180}, {AnswerKind::run, 40},   {AnswerKind::jobs, 20},
     {AnswerKind::rl, 20},    {AnswerKind::queue, 40}, {AnswerKind::serving, 20}};
@@ -55,7 +56,10 @@ TEST_CASE("random scenarios: no law is broken" * doctest::skip(test::kSlowBuild)
   for (const auto& [kind, count] : kTried) {
     CAPTURE(name_of(kind));
     const RandomCertificate certificate = random_certificate(
-        {.seed = test::test_seed() + 71, .count = count, .kind = kind, .threads = 2},
+        {.seed = test::test_seed() + 71,
+         .count = test::thorough() ? count : count / 3,
+         .kind = kind,
+         .threads = 2},
         product_laws());
     for (const BrokenScenario& each : certificate.broken) {
       FAIL_CHECK(each.number << " breaks " << each.law << ": " << each.first.what << ": "
