@@ -171,6 +171,7 @@ constexpr std::array kPublishedCounts{
     PublishedSize{"granite_4_h_small", 32e9, 0.5e9},
     PublishedSize{"kimi_linear_48b_a3b", 49.1e9, 0.05e9},
     PublishedSize{"longcat_flash_560b", 560e9, 1e9},
+    PublishedSize{"step_3_316b_a38b", 316e9, 0.5e9},
 };
 
 }  // namespace
