@@ -460,6 +460,14 @@ std::vector<std::string> JsonCursor::keys() const {
   return out;
 }
 
+std::vector<std::string> JsonCursor::unread_keys() const {
+  std::vector<std::string> out = keys();
+  const std::vector<std::string>& asked = document_->asked[node_];
+  std::erase_if(
+      out, [&](const std::string& key) { return std::ranges::find(asked, key) != asked.end(); });
+  return out;
+}
+
 void JsonCursor::finish() const {
   require_object();
   const std::vector<std::string>& asked = document_->asked[node_];

@@ -102,6 +102,8 @@ class JsonCursor {
   void also_missing(std::span<const MissingKey> missing) const;
   /// Keys in the order of the file.
   [[nodiscard]] std::vector<std::string> keys() const;
+  /// Those of them that nobody asked for.
+  [[nodiscard]] std::vector<std::string> unread_keys() const;
   /// Throws for all keys that nobody asked for, the first with the nearest one that somebody did;
   /// within read_whole() only at its end, with those of other objects.
   void finish() const;

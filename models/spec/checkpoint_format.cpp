@@ -22,9 +22,11 @@ std::string text_of(const Json& object, std::string_view key) {
   return text;
 }
 
-int bits_of(const Json& object, std::string_view key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? found->get<int>() : 0;
+/// 0 where there are none. A mean of several formats (4.65) is none that a weight has.
+int bits_of(const JsonCursor& object, std::string_view key) {
+  constexpr int kMostBits = 64;
+  const std::optional<JsonCursor> bits = object.find(key);
+  return bits && !bits->is_null() ? bits->integer(0, kMostBits) : 0;
 }
 
 std::string_view format_of_bits(int bits, bool floats) {
@@ -47,22 +49,24 @@ std::string_view format_in(const std::string& text) {
 }
 
 /// Of compressed-tensors: what its first group does to weights.
-std::string_view format_of_groups(const Json& from) {
-  const auto groups = from.find("config_groups");
-  if (groups == from.end() || !groups->is_object() || groups->empty()) return {};
-  const Json& first = *groups->begin();
-  const auto weights = first.is_object() ? first.find("weights") : first.end();
-  if (!first.is_object() || weights == first.end() || !weights->is_object()) return {};
-  return format_of_bits(bits_of(*weights, "num_bits"), text_of(*weights, "type") == "float");
+std::string_view format_of_groups(const JsonCursor& from) {
+  const std::optional<JsonCursor> groups = from.find("config_groups");
+  if (!groups || !groups->is_object() || groups->keys().empty()) return {};
+  const JsonCursor first = groups->at(groups->keys().front());
+  const std::optional<JsonCursor> weights =
+      first.is_object() ? first.find("weights") : std::nullopt;
+  if (!weights || !weights->is_object()) return {};
+  return format_of_bits(bits_of(*weights, "num_bits"), text_of(weights->json(), "type") == "float");
 }
 
-std::string_view format_of(const Json& from) {
+std::string_view format_of(const JsonCursor& at) {
+  const Json& from = at.json();
   const std::string method = text_of(from, "quant_method");
   for (const std::string& text : {text_of(from, "quant_algo"), text_of(from, "format"), method}) {
     if (const std::string_view format = format_in(text); !format.empty()) return format;
   }
-  if (method == "awq" || method == "gptq") return format_of_bits(bits_of(from, "bits"), false);
-  return format_of_groups(from);
+  if (method == "awq" || method == "gptq") return format_of_bits(bits_of(at, "bits"), false);
+  return format_of_groups(at);
 }
 
 /// Whether the modules that stay as they are include attention.
@@ -83,23 +87,23 @@ bool keeps_attention(const Json& from) {
 }  // namespace
 
 std::optional<CheckpointFormat> checkpoint_format(const JsonCursor& config) {
-  const Json* from = nullptr;
-  const auto look = [&from](const JsonCursor& at) {
-    const Json& object = at.json();
-    const auto found = object.find("quantization_config");
-    if (from == nullptr && found != object.end() && found->is_object()) from = &*found;
+  std::optional<JsonCursor> at;
+  const auto look = [&at](const JsonCursor& part) {
+    const std::optional<JsonCursor> found = part.find("quantization_config");
+    if (!at && found && found->is_object()) at = found;
   };
   look(config);
   if (const auto text = config.find("text_config"); text && text->is_object()) look(*text);
-  if (from == nullptr) return std::nullopt;
+  if (!at) return std::nullopt;
+  const Json& from = at->json();
   CheckpointFormat out;
-  const std::string algorithm = text_of(*from, "quant_algo");
-  out.said = text_of(*from, "quant_method");
+  const std::string algorithm = text_of(from, "quant_algo");
+  out.said = text_of(from, "quant_method");
   if (out.said.empty() || out.said == "modelopt")
     out.said = algorithm.empty() ? "modelopt" : algorithm;
-  out.experts = format_of(*from);
-  out.weights = keeps_attention(*from) && !out.experts.empty() ? "bf16" : out.experts;
-  const std::string_view of_experts = format_in(text_of(*from, "moe_quant_algo"));
+  out.experts = format_of(*at);
+  out.weights = keeps_attention(from) && !out.experts.empty() ? "bf16" : out.experts;
+  const std::string_view of_experts = format_in(text_of(from, "moe_quant_algo"));
   if (!of_experts.empty()) out.experts = of_experts;
   return out;
 }

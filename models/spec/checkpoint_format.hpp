@@ -18,7 +18,8 @@ struct CheckpointFormat {
 /// From "quantization_config", of the file or of its "text_config": Transformers' own methods
 /// (fp8, mxfp4, awq, gptq), ModelOpt's "quant_algo", compressed-tensors' first group. Attention
 /// that the file leaves out of it ("ignore", "modules_to_not_convert") keeps 16 bits, and with it
-/// all that is no expert. Empty where the weights have 16 bits.
+/// all that is no expert. Empty where the weights have 16 bits. Throws InputError for bits that
+/// decide and are no whole number.
 /// Source: github:huggingface/transformers:src/transformers/utils/quantization_config.py,
 /// github:neuralmagic/compressed-tensors, github:NVIDIA/TensorRT-Model-Optimizer.
 std::optional<CheckpointFormat> checkpoint_format(const JsonCursor& config);

@@ -431,15 +431,6 @@ constexpr std::array<std::string_view, 36> kTellingParts{
     "ut_steps",  "shared_freq",  "loop_num",     "layer_shar",   "depth_deco",  "codebooks",
 };
 
-bool says_something(const JsonCursor& value) {
-  if (value.is_null()) return false;
-  if (value.is_number()) return value.number({-1e30, 1e30}) != 0;
-  if (value.is_string()) return true;
-  if (value.is_array()) return !value.elements(kMostLayers).empty();
-  if (value.is_object()) return true;
-  return value.boolean();
-}
-
 /// A family whose keys say more than its code knows is not what its name says; `like`: which other
 /// family's layers the keys describe, where nobody knows the name.
 void refuse_telling_keys(const JsonCursor& config, const Likeness* like = nullptr) {
@@ -496,9 +487,12 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
   model.shape.name = std::move(name);
   if (is_encoder_class(config)) {
     model.shape.bidirectional = true;
-    model.assumptions.emplace_back(
-        "model: an encoder, as the name of its class (architectures) says; what it has behind its "
-        "last norm is left out");
+    model.assumptions.push_back(
+        "model: an encoder, as the name of its class (architectures) says; of what it has behind "
+        "its last norm the product over all words is counted, " +
+        std::string(model.shape.tied ? "with the table of words"
+                                     : "with a table of its own (tie_word_embeddings)") +
+        ", and nothing else");
   }
   const TransformerShape& m = model.shape;
   std::string words = like == nullptr ? std::string() : std::string(like->words) + ", ";
@@ -509,6 +503,11 @@ HuggingFaceModel read_unknown(const JsonCursor& config, std::string_view type, s
   model.assumptions.push_back(
       "model: " + std::string(type) + " is no family that is known; its keys were taken for " +
       words + ", a gated MLP, " + (m.rotary ? "" : "no ") + "rotary positions and no biases");
+  std::string unread;
+  for (const std::string& key : unread_sizes(config)) unread += (unread.empty() ? "" : ", ") + key;
+  if (!unread.empty()) {
+    model.assumptions.push_back("model: not read, whatever they say of its layers: " + unread);
+  }
   return model;
 }
 

@@ -82,6 +82,12 @@ const Likeness* likeness_of(const JsonCursor& config);
 /// Whether reading a file as one of that family uses the key; nothing is read with null.
 bool is_read_with(const Likeness* likeness, std::string_view key);
 
+/// Keys of a file that nobody asked for and that say something of how large or of what make its
+/// layers are, for a line; to be called when all else is read.
+std::vector<std::string> unread_sizes(const JsonCursor& config);
+/// Whether a value is more than "none": no null, 0, false or empty array.
+bool says_something(const JsonCursor& value);
+
 /// Whether a file that has keys of experts says that there are none: a flag, or one or no expert
 /// where the family's code then has an MLP.
 bool says_dense(const JsonCursor& config, std::string_view type);

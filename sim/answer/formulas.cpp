@@ -268,9 +268,11 @@ constexpr std::array kFormulas{
             "memory of the card less what its driver and the scenario keep", ""},
     Formula{"training_flops", "l", false,
             "forward and backward passes of every update over all its tokens", "tokens_per_step"},
-    Formula{"scores_flops", "l", false,
-            "forward passes of the reference or the teacher over the same tokens",
-            "tokens_per_step"},
+    Formula{
+        "scores_flops", "l", false,
+        "forward passes of the reference or the teacher over the same tokens; of kto two of the "
+        "reference and one of the actor",
+        "tokens_per_step"},
     Formula{"training_gpus", "l", false, "product of the training layout's widths", ""},
     Formula{"generation_gpus", "l", false, "nodes that generate, 0 where they train too", ""},
     Formula{"generation_s", "l", false,

@@ -120,7 +120,9 @@ void add_account(FieldTable<Rl>& fields) {
            of_memory([](const S& s) { return rl_memory(s).usable; }))
       .add("training_flops", "Model FLOP of all updates, attention in full.",
            [](const Rl& a) { return of_flops(a, &RlFlops::training); })
-      .add("scores_flops", "Model FLOP of the reference's or the teacher's forward passes.",
+      .add("scores_flops",
+           "Model FLOP of the reference's or the teacher's forward passes, and of the actor's "
+           "over mismatched samples (kto).",
            [](const Rl& a) { return of_flops(a, &RlFlops::scores); });
 }
 

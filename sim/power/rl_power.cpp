@@ -197,16 +197,16 @@ class IterationPower {
     out.job.batch = report_.training_batch;
     return out;
   }
-  /// Forward passes over every update's part of the batch.
-  void score(RlBucket phase, const Scenario& model) {
+  /// Forward passes over every update's part of the batch, so many of each.
+  void score(RlBucket phase, const Scenario& model, double passes = 1) {
     const Seconds time = time_of(phase, report_.training_gpus);
     if (time <= Seconds{}) return;
-    train(phase, time, forward_draw(with_batch(model), time / rl_.updates));
+    train(phase, time, forward_draw(with_batch(model), time / (passes * rl_.updates)));
   }
   void scores() {
     train(RlBucket::reward_function, rl_.reward, fixed(constants_.awake));
     if (rl_.reward_model) score(RlBucket::reward_model, *rl_.reward_model);
-    score(RlBucket::reference, training_);
+    score(RlBucket::reference, training_, rl_.reference_passes());
     if (rl_.teacher) score(RlBucket::teacher, *rl_.teacher);
     score(RlBucket::log_probabilities, training_);
     if (rl_.critic) score(RlBucket::values, *rl_.critic);

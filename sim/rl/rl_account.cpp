@@ -141,7 +141,9 @@ RlFlops rl_flops(const RlScenario& s, const Batch& batch) {
     critic.batch = batch;
     out.critic = updates * s.rl.epochs * step_flops(critic).full;
   }
-  if (s.rl.reference) out.scores += updates * forward_flops(s.training.job, batch);
+  const double own = s.rl.algorithm->mismatched ? 1 : 0;  // the actor's
+  const double passes = own + (s.rl.reference ? s.rl.reference_passes() : 0);
+  if (passes > 0) out.scores += updates * passes * forward_flops(s.training.job, batch);
   if (s.rl.teacher) out.scores += updates * forward_flops(s.rl.teacher->job, batch);
   return out;
 }

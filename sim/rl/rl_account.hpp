@@ -47,7 +47,8 @@ Bytes training_state(const RlScenario& scenario);
 /// Model FLOP of a step over all GPUs, the whole attention square: what is repeated is left out.
 struct RlFlops {
   Flops training;  ///< the actor, forward and backward, each update and epoch
-  Flops scores;    ///< reference, teacher: a third of as much over the same samples
+  Flops scores;    ///< reference, teacher: a third of as much over the same samples; thrice that
+                   ///< where the actor and its reference score mismatched ones too (KTO)
   Flops critic;    ///< forward and backward, each update and epoch
 };
 /// Of a policy of P weights that a token meets and of T tokens, chosen and rejected responses with

@@ -205,11 +205,16 @@ class RlStep {
       out_.scores +=
           trainers(RlBucket::reward_model, parts * forward_time(with_batch(*rl_.reward_model)));
     }
-    if (rl_.reference) out_.scores += trainers(RlBucket::reference, forward);
+    const bool mismatched = rl_.algorithm->mismatched;
+    if (rl_.reference) {
+      out_.scores += trainers(RlBucket::reference, rl_.reference_passes() * forward);
+    }
     if (rl_.teacher) {
       out_.scores += trainers(RlBucket::teacher, parts * forward_time(with_batch(*rl_.teacher)));
     }
-    if (rl_.log_probabilities) out_.scores += trainers(RlBucket::log_probabilities, forward);
+    if (rl_.log_probabilities || mismatched) {
+      out_.scores += trainers(RlBucket::log_probabilities, forward);
+    }
     const StepOptions how{.record_timeline = powered_, .keep_actors = powered_};
     out_.update = simulate_step(actor, how);
     train(RlBucket::training, out_.update);

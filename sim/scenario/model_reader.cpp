@@ -90,10 +90,13 @@ void declare_tower(const DeclaredMembers& member, VisionTower& out) {
 
 void declare_low_rank(const DeclaredMembers& member, LowRankAttention& out) {
   member.required("query_rank", out.query_rank, 1, kMaxWidth, "Width of the compressed query");
-  member.required("output_groups", out.output_groups, 1, kMaxHeads,
+  member.optional("output_groups", out.output_groups, 1, kMaxHeads,
                   "Groups of heads whose result goes through a narrow product each, a divisor of "
-                  "the heads");
-  member.required("output_rank", out.output_rank, 1, kMaxWidth, "Columns of each group");
+                  "the heads; default: none, one product of all heads");
+  member.optional("output_rank", out.output_rank, 1, kMaxWidth, "Columns of each group");
+  const JsonCursor* from = member.object();
+  if (from == nullptr || (out.output_groups > 0) == (out.output_rank > 0)) return;
+  (void)from->at(out.output_groups > 0 ? "output_rank" : "output_groups");
 }
 
 void declare_index(const DeclaredMembers& member, KeyIndex& out) {
@@ -407,7 +410,7 @@ void declare_blocks(const DeclaredMembers& member, TransformerShape& out) {
                     });
   }
   member.optional("low_rank", out.low_rank, out.low_rank.query_rank > 0,
-                  "Plain attention with compressed queries, and its result in groups through "
+                  "Plain attention with compressed queries, and maybe its result in groups through "
                   "narrow products",
                   declare_low_rank);
   member.optional("residual_streams", out.residual_streams, 1, 64,

@@ -28,14 +28,21 @@ constexpr std::array kAlgorithms{
                 "Yu et al. 2025, arXiv:2503.14476, section 3"},
     RlAlgorithm{"dpo", "DPO", true, false, false, false,
                 "Rafailov et al. 2023, arXiv:2305.18290, equation 7", true, 2},
+    RlAlgorithm{"ipo", "IPO", true, false, false, false,
+                "Azar et al. 2023, arXiv:2310.12036, section 5.2", true, 2},
+    RlAlgorithm{"kto", "KTO", true, false, false, false,
+                "Ethayarajh et al. 2024, arXiv:2402.01306, section 4.1", true, 1, false, true},
     RlAlgorithm{"simpo", "SimPO", false, false, false, false,
                 "Meng et al. 2024, arXiv:2405.14734, section 2.3", true, 2},
+    RlAlgorithm{"orpo", "ORPO", false, false, false, false,
+                "Hong et al. 2024, arXiv:2403.07691, section 4", true, 2},
     RlAlgorithm{"distillation", "Distillation", false, false, false, false,
                 "Hinton et al. 2015, arXiv:1503.02531, section 2", true, 1, true},
 };
 constexpr std::array<std::string_view, kAlgorithms.size()> kAlgorithmNames{
     kAlgorithms[0].name, kAlgorithms[1].name, kAlgorithms[2].name, kAlgorithms[3].name,
-    kAlgorithms[4].name, kAlgorithms[5].name, kAlgorithms[6].name};
+    kAlgorithms[4].name, kAlgorithms[5].name, kAlgorithms[6].name, kAlgorithms[7].name,
+    kAlgorithms[8].name, kAlgorithms[9].name};
 constexpr std::string_view kDefaultEngine = "vllm";
 constexpr std::array<std::string_view, 2> kCacheNames{"bf16", "fp8"};
 constexpr int kMostInBatch = 1 << 20;
@@ -296,8 +303,8 @@ void declare_rl(const DeclaredMembers& member, RlSpec& out) {
   const auto later = [](const JsonCursor&) {};  // read_scorer(): with the whole scenario
   member.required("algorithm", choice_type(kAlgorithmNames),
                   "Which models there are beside the actor: ppo has all, dapo none, grpo and rloo "
-                  "a reference. dpo (with a reference), simpo and distillation (with a teacher) "
-                  "learn from text that is there",
+                  "a reference. dpo, ipo and kto (with a reference), simpo and orpo (without) and "
+                  "distillation (with a teacher) learn from text that is there",
                   [&](const JsonCursor& at) {
                     out.algorithm = &kAlgorithms[at.choice(kAlgorithmNames)];
                     out.reference = out.algorithm->reference;

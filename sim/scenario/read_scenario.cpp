@@ -149,9 +149,27 @@ void read_model_choice(const JsonCursor& from, const PresetStore& presets, Scena
   from.finish();
 }
 
+namespace {
+
+/// Adapters and frozen parts are of a model without modules that predict further tokens, which
+/// fine-tuning does without: those of a preset or a config.json, which nobody asked for, are left
+/// out.
+void leave_out_predictions(const std::optional<JsonCursor>& model, ScenarioDraft& draft) {
+  const bool frozen = draft.frozen.any();
+  if (draft.model.predicted_tokens == 0 || (!draft.adapters.any() && !frozen)) return;
+  if (model && model->is_object() && model->find("predicted_tokens")) return;
+  draft.model.predicted_tokens = 0;
+  draft.assumptions.push_back(
+      "model: its modules that predict further tokens are left out, beside " +
+      std::string(frozen ? "frozen parts" : "adapters"));
+}
+
+}  // namespace
+
 void read_job_draft(const JsonCursor& from, const PresetStore& presets, ScenarioDraft& draft) {
   const DeclaredMembers member(from, Extent::whole);
   declare_job(member, draft);
+  leave_out_predictions(from.find("model"), draft);
   if (draft.batch.images > 0) {
     if (draft.model.tower.layers == 0) {
       from.at("batch").at("images").fail(

@@ -29,6 +29,8 @@ struct RlAlgorithm {
   bool offline = false;  ///< responses are there already: nothing is generated
   int responses = 1;     ///< to each prompt, of these
   bool teacher = false;  ///< another model whose logits the actor learns
+  /// Actor and reference score responses to other prompts too, without gradients, for the KL term.
+  bool mismatched = false;
 };
 std::span<const RlAlgorithm> rl_algorithms();
 
@@ -72,6 +74,8 @@ struct RlSpec {
   std::optional<Scenario> teacher;
 
   [[nodiscard]] int samples() const { return prompts * generations; }
+  /// Of a reference over the samples of a step, those to other prompts with them.
+  [[nodiscard]] double reference_passes() const { return algorithm->mismatched ? 2 : 1; }
   /// What training keeps of a GPU is there through the whole step: nothing else needs the trainers'
   /// GPUs, or it makes do with less.
   [[nodiscard]] bool training_stays() const { return generation.nodes > 0 || !generation.offload; }

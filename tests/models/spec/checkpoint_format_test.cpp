@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "models/base/input_error.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -50,6 +52,26 @@ TEST_CASE("checkpoint_format: formats without a law are said, and a malformed on
   REQUIRE(of_text);
   CHECK(of_text->weights == "fp8");
   CHECK(of_text->said == "fp8");
+}
+
+TEST_CASE("checkpoint_format: bits that decide are a whole number") {
+  const auto complaint = [](const std::string& quantisation) {
+    try {
+      return formats(quantisation);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK(complaint(R"({"quant_method": "gptq", "bits": 4.65})")
+            .starts_with("config.json#/quantization_config/bits: found 4.65; "));
+  CHECK(complaint(R"({"quant_method": "awq", "bits": "four"})")
+            .starts_with("config.json#/quantization_config/bits: found \"four\"; "));
+  CHECK(complaint(R"({"quant_method": "compressed-tensors",
+                      "config_groups": {"g": {"weights": {"num_bits": 3.5, "type": "int"}}}})")
+            .starts_with("config.json#/quantization_config/config_groups/g/weights/num_bits: "));
+  CHECK(complaint(R"({"quant_method": "gptq", "bits": null})") == "/");
+  // Of a method that nobody knows they decide nothing.
+  CHECK(complaint(R"({"quant_method": "exl2", "bits": 4.65})") == "/");
 }
 
 }  // namespace lockstep

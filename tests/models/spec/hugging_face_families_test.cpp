@@ -318,8 +318,14 @@ TEST_CASE("read_hugging_face: encoders that were made of decoders see both ways"
   CHECK(euro.shape.bidirectional);
   REQUIRE(euro.assumptions.size() == 2);
   CHECK(euro.assumptions[0] ==
-        "model: an encoder, as the name of its class (architectures) says; what it has behind its "
-        "last norm is left out");
+        "model: an encoder, as the name of its class (architectures) says; of what it has behind "
+        "its last norm the product over all words is counted, with a table of its own "
+        "(tie_word_embeddings), and nothing else");
+  const HuggingFaceModel one_table = read_family(
+      plain_but(R"("architectures": ["EuroBertForMaskedLM"], "tie_word_embeddings": true)"));
+  CHECK(one_table.assumptions[0].find("is counted, with the table of words, and nothing else") !=
+        std::string::npos);
+  CHECK(total_parameters(euro.shape) - total_parameters(one_table.shape) == 1000 * 64);
   CHECK_FALSE(
       read_family(plain_but(R"("architectures": ["NewestForCausalLM"])")).shape.bidirectional);
 }

@@ -147,6 +147,25 @@ TEST_CASE(
   CHECK(complaint_about(half).starts_with("config.json#/linear_"));
 }
 
+TEST_CASE("read_hugging_face: of a family that nobody knows, keys that nobody read are listed") {
+  const std::string file = R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,
+      "intermediate_size": 256, "num_attention_heads": 4, "num_hidden_layers": 8,
+      "vocab_size": 1000, "wavelet_attention_rank": 64, "extra_blocks": [1, 2],
+      "attention_bias": true, "rope_theta": 10000.0, "rms_norm_eps": 1e-6, "bos_token_id": 1,
+      "attention_dropout": 0.1, "initializer_range": 0.02, "torch_dtype": "bfloat16",
+      "use_cache": true, "max_position_embeddings": 4096, "mlp_bias": false, "extra_layers": 0,
+      "shape_of_wavelets": null, "wavelet": "haar", "routed_scaling_factor": 2.5)";
+  const HuggingFaceModel model = read_config(file + "}");
+  REQUIRE(model.assumptions.size() == 2);
+  CHECK(model.assumptions[1] ==
+        "model: not read, whatever they say of its layers: wavelet_attention_rank, extra_blocks, "
+        "attention_bias");
+  // A family that is known has read what it needs.
+  std::string known = file;
+  known.replace(known.find("newest"), 6, "llama");
+  CHECK(read_config(known + "}").assumptions.empty());
+}
+
 TEST_CASE("read_hugging_face: a family that nobody knows is read by its keys, which a line says") {
   const HuggingFaceModel model =
       read_config(R"({"model_type": "newest", "hidden_act": "silu", "hidden_size": 64,

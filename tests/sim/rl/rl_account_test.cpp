@@ -178,6 +178,9 @@ TEST_CASE(
     CHECK(dpo.scores.base_units() == doctest::Approx(forward).epsilon(1e-12));
     CHECK(simpo.training == dpo.training);
     CHECK(simpo.scores == Flops{});
+    const RlFlops kto = flops({R"(rl.algorithm="kto")", "rl.prompts=128"});
+    CHECK(kto.training == dpo.training);
+    CHECK(kto.scores.base_units() == doctest::Approx(3 * forward).epsilon(1e-12));
     CHECK(flops({"rl.epochs=3"}).training.base_units() ==
           doctest::Approx(9 * forward).epsilon(1e-12));
     const RlFlops distilled =

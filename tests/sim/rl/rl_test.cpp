@@ -263,6 +263,27 @@ TEST_CASE("dpo: log-probabilities that were computed before cost nothing, and Si
   }
 }
 
+TEST_CASE("preference losses: IPO costs what DPO does, ORPO what SimPO does, KTO two passes more") {
+  const auto step = [](std::vector<std::string> sets) {
+    return simulate_rl_step(dpo_scenario(std::move(sets)));
+  };
+  const RlReport dpo = step({}), simpo = step({"rl.algorithm=simpo"});
+  CHECK(step({"rl.algorithm=ipo"}).step == dpo.step);
+  CHECK(step({"rl.algorithm=orpo"}).step == simpo.step);
+  // Single samples, as many as DPO has in pairs; both models score mismatched ones too.
+  const std::vector<std::string> unpaired{"rl.algorithm=kto", "rl.prompts=128"};
+  CHECK(dpo_scenario(unpaired).rl.samples() == 128);
+  const RlReport kto = step(unpaired);
+  check_accounts(kto);
+  CHECK(kto.training == dpo.training);
+  CHECK(kto.scores.base_units() == doctest::Approx(3 * dpo.scores.base_units()).epsilon(1e-12));
+  CHECK(share(kto, RlBucket::reference) ==
+        doctest::Approx(2 * share(kto, RlBucket::log_probabilities)).epsilon(1e-12));
+  // The reference's were computed before, the actor's cannot be.
+  const RlReport before = step({unpaired[0], unpaired[1], "rl.reference=false"});
+  CHECK(before.scores.base_units() == doctest::Approx(dpo.scores.base_units()).epsilon(1e-12));
+}
+
 TEST_CASE("distillation: a teacher runs forward and nothing of it is trained") {
   const auto distil = [](const std::string& teacher) {
     return simulate_rl_step(dpo_scenario(

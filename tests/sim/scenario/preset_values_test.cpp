@@ -156,6 +156,22 @@ constexpr std::array kPublishedCounts{
     PublishedSize{"step_3_7_flash", 196e9, 0.5e9},
     PublishedSize{"nemotron_super_49b", 49.9e9, 0.05e9},
     PublishedSize{"gemma4_26b_a4b", 25.2e9 + 0.55e9, 0.1e9},
+    // Names and cards: 355 and 106 billion; which tables and modules they count they don't say.
+    PublishedSize{"glm_4_5", 355e9, 2.5e9},
+    PublishedSize{"glm_4_5_air", 106e9, 1e9},
+    PublishedSize{"gemma_3_12b", 12.2e9, 0.05e9},
+    PublishedSize{"gemma_3_27b", 27.4e9, 0.05e9},
+    PublishedSize{"phi_4", 14.7e9, 0.05e9},
+    PublishedSize{"olmo2_32b", 32.2e9, 0.05e9},
+    PublishedSize{"olmo3_32b", 32.2e9, 0.05e9},
+    PublishedSize{"mistral_small_3_24b", 23.6e9, 0.05e9},
+    PublishedSize{"seed_oss_36b", 36e9, 0.5e9},
+    PublishedSize{"qwen2_5_72b", 72'706'203'648.0, 80 * (8192 + 2 * 1024)},
+    PublishedSize{"ernie_4_5_300b_a47b", 300e9, 1e9},
+    PublishedSize{"granite_4_h_small", 32e9, 0.5e9},
+    PublishedSize{"kimi_linear_48b_a3b", 49.1e9, 0.05e9},
+    PublishedSize{"longcat_flash_560b", 560e9, 1e9},
+    PublishedSize{"step_3_316b_a38b", 316e9, 0.5e9},
 };
 
 }  // namespace

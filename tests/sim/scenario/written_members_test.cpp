@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
 #include "models/spec/hugging_face.hpp"
 #include "sim/scenario/job_readers.hpp"
@@ -98,6 +99,21 @@ TEST_CASE("declared members: a job, written, reads back as the same") {
     }
   }
   CHECK(written.at("precision") == "fp8");
+}
+
+TEST_CASE("declared members: compressed queries stand alone, output groups with their rank only") {
+  const auto with = [](std::string_view low_rank) {
+    return Json::parse(R"({"layers": 2, "hidden": 64, "heads": 4, "ffn": 256, "vocabulary": 1000,
+                          "low_rank": )" +
+                       std::string(low_rank) + "}");
+  };
+  const Json alone = read_again<TransformerShape>(with(R"({"query_rank": 32})"), declare_model);
+  CHECK(alone["low_rank"] == Json{{"query_rank", 32}});
+  for (const char* half :
+       {R"({"query_rank": 32, "output_groups": 2})", R"({"query_rank": 32, "output_rank": 8})"}) {
+    CAPTURE(half);
+    CHECK_THROWS_AS((void)read_again<TransformerShape>(with(half), declare_model), InputError);
+  }
 }
 
 }  // namespace lockstep

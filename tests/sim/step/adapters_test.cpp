@@ -1,6 +1,7 @@
 // Low-rank adapters beside frozen weights (LoRA, QLoRA).
 #include "models/spec/adapters.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -320,11 +321,31 @@ TEST_CASE("adapters: what cannot be is refused in one line") {
         std::string::npos);
   CHECK(complaint({"lora.modules=[]"}).find("/lora/modules") != std::string::npos);
   CHECK(complaint({"lora.base=nf4", "precision=fp8"}).find("/lora/base") != std::string::npos);
-  CHECK(complaint({"model=deepseek_v3"}).find("/model/predicted_tokens") != std::string::npos);
+  CHECK(complaint({R"(model={"preset": "llama2_7b", "predicted_tokens": 1})"})
+            .find("/model/predicted_tokens") != std::string::npos);
   CHECK(complaint({R"(lora.modules=["expert_up"])"})
             .find("allowed: qkv, projection, mlp_up, mlp_down (products of llama2_7b)") !=
         std::string::npos);
   CHECK(complaint({"frozen.layers=1"}).find("/frozen: found") != std::string::npos);
+}
+
+TEST_CASE("adapters, frozen parts: prediction modules that nobody asked for are left out aloud") {
+  const auto said = [](const Scenario& scenario) {
+    const std::string words =
+        "model: its modules that predict further tokens are left out, beside ";
+    const auto line = std::ranges::find_if(
+        scenario.assumptions, [&](const std::string& one) { return one.starts_with(words); });
+    return line == scenario.assumptions.end() ? std::string() : line->substr(words.size());
+  };
+  const Scenario tuned = tuning({"model=mimo_7b"}), part = partly({"model=mimo_7b"});
+  CHECK(tuned.job.model.predicted_tokens == 0);
+  CHECK(said(tuned) == "adapters");
+  CHECK(part.job.model.predicted_tokens == 1);
+  CHECK(said(part).empty());
+  const Scenario frozen = partly({"model=mimo_7b", "frozen.embedding=true"});
+  CHECK(frozen.job.model.predicted_tokens == 0);
+  CHECK(said(frozen) == "frozen parts");
+  CHECK(said(tuning()).empty());
 }
 
 }  // namespace lockstep
