@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
@@ -11,11 +12,16 @@
 
 namespace lockstep {
 
+/// Whether the answer says that the job does not fit in memory, as a step's does. Weeks,
+/// iterations, several jobs and queues of one that does not have no answer, unless asked for.
+bool tells_memory(const JsonCursor& scenario);
+
 /// Of a scenario as `lockstep run` answers it, of collectives and traffic as `comm`, of a plan as
-/// `plan`. `sets`: changes of the document. Throws InputError.
+/// `plan`. `sets`: changes of the document. Throws InputError, UsageError for `allow_oom` of what
+/// has no job.
 ExplainedAnswer answer_to_document(const std::string& path, const std::string& text,
-                                   const std::vector<std::string>& sets,
-                                   const PresetStore& presets);
+                                   const std::vector<std::string>& sets, const PresetStore& presets,
+                                   bool allow_oom);
 
 /// Of a trace as `lockstep replay` answers it, with that command's options. Throws InputError or
 /// UsageError.
