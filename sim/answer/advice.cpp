@@ -115,10 +115,10 @@ const AdviceGoal* goal_of(AnswerKind kind) {
 }
 
 Tried try_change(const std::string& file, const std::string& text, const PresetStore& presets,
-                 Question question, const StandardChange& change) {
+                 const StepIntervals& intervals, Question question, const StandardChange& change) {
   question.set.insert(question.set.end(), change.sets.begin(), change.sets.end());
   try {
-    return {.answer = answer_text(file, text, presets, question)};
+    return {.answer = answer_text(file, text, presets, intervals, question)};
   } catch (const InputError& error) {
     return {.error = error.first_line()};
   }
@@ -177,8 +177,14 @@ std::vector<StandardChange> changes_to(AnswerKind kind, const std::string& file,
       return queue_changes(*read_scenario_file(parsed, presets).queue, presets);
     case AnswerKind::serving:
       return serving_changes(*read_scenario_file(parsed, presets).serving, presets);
-    default:
-      return standard_changes(scenario_of(parsed.root, presets, question), presets);
+    default: {
+      const Scenario scenario = scenario_of(parsed.root, presets, question);
+      std::vector<StandardChange> out = standard_changes(scenario, presets);
+      for (StandardChange& change : stack_changes(scenario, presets)) {
+        out.push_back(std::move(change));
+      }
+      return out;
+    }
   }
 }
 
@@ -209,6 +215,7 @@ double spread_of(const ScenarioAnswer& answer) {
 /// chance makes of a gain.
 std::optional<double> gain_error(const StandardChange& change, const ScenarioAnswer& own,
                                  const ScenarioAnswer& other, const GainErrors& errors) {
+  if (change.other_stack) return std::nullopt;  // pairs are of one software
   const std::optional<double> of_step = change.other_gpu ? errors.other_card : errors.same_card;
   if (own.kind() == AnswerKind::step) return of_step;  // pairs of others were never measured
   if (own.kind() != AnswerKind::run) return std::nullopt;
@@ -248,15 +255,57 @@ std::vector<Tried> try_all(const std::string& file, const std::string& text,
                            const std::vector<StandardChange>& changes,
                            const std::function<void(std::size_t, std::size_t)>& done) {
   question.allow_oom = false;
+  question.full_fabric = false;
+  const StepIntervals intervals(presets);
   std::vector<Tried> out(changes.size());
   std::mutex mutex;
   std::size_t finished = 0;
   tbb::parallel_for(std::size_t{0}, changes.size(), [&](std::size_t i) {
-    out[i] = try_change(file, text, presets, question, changes[i]);
+    out[i] = try_change(file, text, presets, intervals, question, changes[i]);
     const std::scoped_lock lock(mutex);
     done(++finished, changes.size());
   });
   return out;
+}
+
+/// Whether one says a value within what the other says.
+bool overlap(const StandardChange& a, const StandardChange& b) {
+  const auto path = [](const std::string& set) { return set.substr(0, set.find('=')) + "."; };
+  const auto meets = [&](const std::string& x, const std::string& y) {
+    return path(x).starts_with(path(y)) || path(y).starts_with(path(x));
+  };
+  return std::ranges::any_of(a.sets, [&](const std::string& x) {
+    return std::ranges::any_of(b.sets, [&](const std::string& y) { return meets(x, y); });
+  });
+}
+
+/// Every two of the changes that gain most that can be made together; `best`: largest gain first.
+std::vector<StandardChange> pairs_of(std::span<const AdvisedChange> best) {
+  constexpr std::size_t kFirst = 4;
+  constexpr double kLeastGain = 0.001;
+  best = best.first(std::min(best.size(), kFirst));
+  std::vector<StandardChange> out;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    for (std::size_t j = i + 1; j < best.size(); ++j) {
+      const StandardChange &a = best[i].change, &b = best[j].change;
+      if (best[j].gain < kLeastGain || overlap(a, b)) continue;
+      StandardChange pair{.words = a.words + ", and " + b.words,
+                          .sets = a.sets,
+                          .other_gpu = a.other_gpu || b.other_gpu,
+                          .other_stack = a.other_stack || b.other_stack};
+      pair.sets.insert(pair.sets.end(), b.sets.begin(), b.sets.end());
+      out.push_back(std::move(pair));
+    }
+  }
+  return out;
+}
+
+/// Of other software the best alone, if it is there: nobody has two of them.
+void keep_best_stack(std::vector<AdvisedChange>& sorted) {
+  bool seen = false;
+  std::erase_if(sorted, [&](const AdvisedChange& each) {
+    return each.change.other_stack && std::exchange(seen, true);
+  });
 }
 
 }  // namespace
@@ -287,11 +336,24 @@ Advice advise(const std::string& file, const std::string& text, const PresetStor
     std::string why = answer ? left_undone(goal, own, *answer) : tried[i].error;
     if (why.empty()) {
       advice.changes.push_back(advised(goal, changes[i], own, *answer, errors));
-    } else {
+    } else if (!changes[i].other_stack) {
       advice.refused.push_back({.change = changes[i], .why = std::move(why)});
     }
   }
   std::ranges::stable_sort(advice.changes, std::greater{}, &AdvisedChange::gain);
+  keep_best_stack(advice.changes);
+  const std::vector<StandardChange> pairs = pairs_of(advice.changes);
+  const auto pair_done = [&](std::size_t n, std::size_t all) {
+    done(changes.size() + n, changes.size() + all);
+  };
+  const std::vector<Tried> tried_pairs = try_all(file, text, presets, question, pairs, pair_done);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const std::optional<ScenarioAnswer>& answer = tried_pairs[i].answer;
+    if (!answer || !left_undone(goal, own, *answer).empty()) continue;
+    AdvisedChange pair = advised(goal, pairs[i], own, *answer, errors);
+    if (pair.gain > advice.changes.front().gain) advice.pairs.push_back(std::move(pair));
+  }
+  std::ranges::stable_sort(advice.pairs, std::greater{}, &AdvisedChange::gain);
   return advice;
 }
 
@@ -308,22 +370,27 @@ void add_site_limit(Json& out, const Of& of) {
   if (of.site_excess_w) out["site_excess_w"] = twelve_digits(*of.site_excess_w);
 }
 
-}  // namespace
-
-Json advice_json(const Advice& advice) {
-  Json changes = Json::array(), refused = Json::array();
+Json gains_json(const std::vector<AdvisedChange>& gains) {
+  Json out = Json::array();
   const auto bound = [](const std::optional<double>& gain) {
     return gain ? Json(twelve_digits(*gain)) : Json();
   };
-  for (const AdvisedChange& each : advice.changes) {
+  for (const AdvisedChange& each : gains) {
     Json change{{"change", each.change.words}, {"set", each.change.sets}};
     add_numbers(change, each.numbers);
     change.update({{"gain", twelve_digits(each.gain)},
                    {"gain_low", bound(each.gain_low)},
                    {"gain_high", bound(each.gain_high)}});
     add_site_limit(change, each);
-    changes.push_back(std::move(change));
+    out.push_back(std::move(change));
   }
+  return out;
+}
+
+}  // namespace
+
+Json advice_json(const Advice& advice) {
+  Json refused = Json::array();
   for (const RefusedChange& each : advice.refused) {
     refused.push_back(
         {{"change", each.change.words}, {"set", each.change.sets}, {"why", each.why}});
@@ -333,7 +400,8 @@ Json advice_json(const Advice& advice) {
            {"goal", advice.goal->name}};
   add_numbers(out, advice.numbers);
   add_site_limit(out, advice);
-  out["changes"] = std::move(changes);
+  out["changes"] = gains_json(advice.changes);
+  out["pairs"] = gains_json(advice.pairs);
   out["refused"] = std::move(refused);
   return out;
 }

@@ -31,14 +31,18 @@ struct StandardChange {
   std::string words;              ///< "micro batch 1 -> 2"
   std::vector<std::string> sets;  ///< "batch.micro=2"
   bool other_gpu = false;         ///< another card: errors of two cards do not cancel
+  bool other_stack = false;       ///< other software, of which advice has only the best
 };
 
 /// Those that a step leaves room for, whether they can be run or not: micro and global batch,
 /// tensor, context and pipeline width at the same number of GPUs, virtual stages, schedule,
-/// dispatch to experts, exchanges beside computation, sharding, recomputation, precision, fusions
-/// of composed software, rate and number of NICs, full bisection, routing, the next card, a power
-/// cap lifted, stragglers replaced.
+/// dispatch to experts, exchanges of context, those beside computation, sharding and its group,
+/// recomputation, precision, fusions and the optimiser's formats of composed software, rate and
+/// number of NICs, full bisection, routing, the next card, a power cap lifted, stragglers replaced.
 std::vector<StandardChange> standard_changes(const Scenario& scenario, const PresetStore& presets);
+/// The same job on each other stack that published runs are of; none where somebody changed or
+/// learnt constants of its own.
+std::vector<StandardChange> stack_changes(const Scenario& scenario, const PresetStore& presets);
 /// Of weeks: how often and how checkpoints are written, the storage's rate, how soon failures are
 /// found and the job restarts, spares, repair, going on with a replica less. `checkpoints`: whether
 /// the scenario has them as a list.
@@ -85,7 +89,8 @@ struct AdvisedChange {
   NamedNumbers numbers{};  ///< AdviceGoal::shown, then the goal's own
   double gain = 0;         ///< of the goal: 0.1 is 10 % more
   /// Between which nine of ten gains lie: of what changes a step by pairs of published runs, of
-  /// weeks by the spread of the mean too; nothing where neither witnesses it.
+  /// weeks by the spread of the mean too; nothing where neither witnesses it, nor for other
+  /// software.
   std::optional<double> gain_low{}, gain_high{};
   /// site_limit_w and site_excess_w of the answer; where there is a limit.
   std::optional<double> site_limit_w{}, site_excess_w{};
@@ -103,6 +108,8 @@ struct Advice {
   NamedNumbers numbers{};                                 ///< as it is, as those of a change
   std::optional<double> site_limit_w{}, site_excess_w{};  ///< as it is; where there is a limit
   std::vector<AdvisedChange> changes{};                   ///< largest gain first
+  /// Two of the first changes made together, where that gains more than each change alone.
+  std::vector<AdvisedChange> pairs{};
   /// Do not fit in memory, break a rule, beyond the software, or leave jobs or requests undone.
   std::vector<RefusedChange> refused{};
 };
@@ -117,8 +124,9 @@ Advice advise(const std::string& file, const std::string& text, const PresetStor
               const Question& question, const std::function<void(std::size_t, std::size_t)>& done);
 
 /// {"file", "answer_kind", "goal", numbers, "changes": [{"change", "set", numbers, "gain",
-/// "gain_low", "gain_high"}], "refused": [{"change", "set", "why"}]}; where there is a limit of the
-/// site's power, with "site_limit_w" and "site_excess_w" of the scenario and of each change.
+/// "gain_low", "gain_high"}], "pairs" as "changes", "refused": [{"change", "set", "why"}]}; where
+/// there is a limit of the site's power, with "site_limit_w" and "site_excess_w" of the scenario
+/// and of each change.
 nlohmann::ordered_json advice_json(const Advice& advice);
 
 }  // namespace lockstep

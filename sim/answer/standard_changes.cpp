@@ -107,6 +107,25 @@ void add_exchanges(const Scenario& s, Changes& out) {
   }
 }
 
+/// Other exchanges of context, and weights gathered within a node, or from everywhere.
+void add_groups(const Scenario& s, Changes& out) {
+  const Parallelism& layout = s.job.parallelism;
+  for (const std::string_view name : kContextExchangeNames) {
+    if (layout.context == 1 || name == name_of(layout.context_exchange)) continue;
+    add(out, fmt::format("exchange of context {} -> {}", name_of(layout.context_exchange), name),
+        {fmt::format("parallelism.context_exchange={}", name)});
+  }
+  if (layout.sharding != Sharding::zero3) return;
+  const int replicas = layout.replicas();
+  const int now = layout.shard_group > 0 ? layout.shard_group : replicas;
+  const int in_node = s.node.gpus / layout.tensor;
+  for (const int to : {in_node, replicas}) {
+    if (to == now || to <= 1 || replicas % to != 0) continue;
+    add(out, fmt::format("weights sharded over groups of {} -> {}", now, to),
+        {fmt::format("parallelism.shard_group={}", to)});
+  }
+}
+
 void add_memory_choices(const Scenario& s, Changes& out) {
   for (const std::string_view name : kShardingNames) {
     if (name == name_of(s.job.parallelism.sharding) || s.job.parallelism.data == 1) continue;
@@ -141,6 +160,13 @@ void add_software(const Scenario& s, Changes& out) {
   for (const Switch& each : kSwitches) {
     if ((*s.stack.switches).*each.member) continue;
     add(out, fmt::format("{}", each.key), {fmt::format("stack.{}=true", each.key)});
+  }
+  if (s.stack.switches->optimiser_states == StateFormat::fp32) {
+    add(out, "moments of the optimiser in bf16", {"stack.optimiser_states=bf16"});
+    add(out, "moments of the optimiser in int8", {"stack.optimiser_states=int8"});
+  }
+  if (s.stack.switches->master_weights) {
+    add(out, "no 32-bit copy of the weights", {"stack.master_weights=false"});
   }
   if (s.stack.switches->cuda_graphs == CudaGraphs::none) {
     add(out, "CUDA graphs of whole steps", {"stack.cuda_graphs=full"});
@@ -207,11 +233,24 @@ std::vector<StandardChange> standard_changes(const Scenario& scenario, const Pre
   add_batch(scenario, out);
   add_widths(scenario, out);
   add_exchanges(scenario, out);
+  add_groups(scenario, out);
   add_memory_choices(scenario, out);
   add_software(scenario, out);
   if (scenario.pools.empty()) {
     add_network(scenario, out);
     add_machine(scenario, presets, out);
+  }
+  return out;
+}
+
+std::vector<StandardChange> stack_changes(const Scenario& scenario, const PresetStore& presets) {
+  Changes out;
+  const StackSpec& own = scenario.stack;
+  if (!own.changed.empty() || !own.learnt.empty()) return out;
+  for (const std::string& name : presets.names("stacks")) {
+    if (name == own.name || presets.stack(name).spec.composed) continue;
+    add(out, fmt::format("software {} -> {}", own.name, name), {"stack=" + name});
+    out.back().other_stack = true;
   }
   return out;
 }

@@ -21,6 +21,7 @@
 #include "sim/measured/reference_files.hpp"
 #include "sim/measured/serving_rows.hpp"
 #include "sim/scenario/read_residuals.hpp"
+#include "sim/scenario/scenario_file.hpp"
 
 namespace lockstep {
 namespace {
@@ -520,6 +521,10 @@ Json field_explanation_json(const FieldExplanation& explanation) {
            {"nearest", std::move(nearest)}};
   if (!explanation.point.empty()) out["point"] = explanation.point;
   return out;
+}
+
+bool tells_memory(const JsonCursor& scenario) {
+  return scenario_kind(scenario) == ScenarioKind::step;
 }
 
 }  // namespace lockstep

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/accuracy/residuals.hpp"
+#include "models/base/json_cursor.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/answer/formulas.hpp"
 #include "sim/measured/rows.hpp"
@@ -103,5 +104,9 @@ std::vector<NearbyRun> nearest_services(const nlohmann::ordered_json& answer,
 std::string explained_amount(double value, const std::string& unit);
 
 nlohmann::ordered_json field_explanation_json(const FieldExplanation& explanation);
+
+/// Whether the answer says that the job does not fit in memory, as a step's does. Weeks,
+/// iterations, several jobs and queues of one that does not have no answer, unless asked for.
+bool tells_memory(const JsonCursor& scenario);
 
 }  // namespace lockstep

@@ -167,7 +167,8 @@ constexpr std::array kRunOptions{
     OptionSpec{"advise", 0, "", false,
                "Simulate some twenty standard changes, each alone, instead of the answer's table: "
                "which gain how much, with the interval of each gain where there is one, and why "
-               "the others cannot be. Of a step, of weeks (with \"run\": failures and checkpoints "
+               "the others cannot be; two of the first together too, where they gain more. Of a "
+               "step, of weeks (with \"run\": failures and checkpoints "
                "too), of an iteration of reinforcement learning, of several jobs on one fabric, of "
                "a queue or of a service. Beside --explain-fabric with --report: a step's page has "
                "both.",

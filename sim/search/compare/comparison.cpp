@@ -71,7 +71,10 @@ class Comparer {
     const std::vector<Change> changes = steps_between(
         a, differences(a, b), [&](const Json& scenario) { return is_valid(scenario); });
     in_all_ = 1 + changes.size() + (changes.size() > 1 ? changes.size() - 1 : 0);
-    return follow(a, changes) ? std::optional(std::move(out_)) : std::nullopt;
+    if (!follow(a, changes)) return std::nullopt;
+    note_memory("first", a);
+    note_memory("second", b);
+    return std::move(out_);
   }
 
  private:
@@ -100,6 +103,18 @@ class Comparer {
   }
   void add_note(const std::string& text) {
     if (std::ranges::find(out_.notes, text) == out_.notes.end()) out_.notes.push_back(text);
+  }
+  /// What run says of a job that does not fit in memory, where it refuses to answer.
+  void note_memory(std::string_view which, const Json& document) {
+    const JobFile file = read_job_file(input_.a, write_json(document), presets_);
+    try {
+      require_memory(step_to_answer(complete_measured(file.draft, presets_, {}), nullptr));
+    } catch (const InputError& error) {
+      add_note(
+          fmt::format("the {} does not fit in memory and is simulated all the same: found {}; "
+                      "allowed: {}",
+                      which, error.problem().found, error.problem().allowed));
+    }
   }
   double metric_of(const Json& answer) const {
     const auto at = answer.find(out_.metric);

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/json_cursor.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/answer/answer.hpp"
 #include "sim/search/sweep/metrics.hpp"
@@ -164,7 +165,7 @@ std::string path_of_metric(const Sweep& sweep, const std::string& field) {
 }  // namespace
 
 FieldExplanation explain_point(const Sweep& sweep, std::uint32_t number, const std::string& field,
-                               const PresetStore& presets) {
+                               const PresetStore& presets, bool allow_oom) {
   const SweepPoint point = point_numbered(sweep, number);
   const std::vector<ColumnOrigin> columns = origins_of(sweep);
   const std::string words = words_of_point(sweep, point);
@@ -177,9 +178,11 @@ FieldExplanation explain_point(const Sweep& sweep, std::uint32_t number, const s
       return out;
     }
   }
-  const ExplainedAnswer answer =
-      answer_text(sweep.scenario_file, write_json(point.scenario), presets,
-                  {.folding = sweep.folding, .allow_oom = true});
+  const std::string text = write_json(point.scenario);
+  allow_oom =
+      allow_oom || sweep.allow_oom || tells_memory(JsonCursor::parse(sweep.scenario_file, text));
+  const ExplainedAnswer answer = answer_text(sweep.scenario_file, text, presets,
+                                             {.folding = sweep.folding, .allow_oom = allow_oom});
   FieldExplanation out = explain_field(sweep.file, answer, path_of_metric(sweep, field), presets);
   out.point = words;
   // Of what the scenario says, what the sweep put there.

@@ -15,8 +15,8 @@ namespace lockstep {
 /// Inputs that the sweep sets
 /// are from its axes and derived columns; others as explain_field() has them. Throws InputError for
 /// a number that the constraints leave out, a point whose scenario has no answer, and a field that
-/// neither the table nor the answer has.
+/// neither the table nor the answer has. `allow_oom`: as for answer_to_document().
 FieldExplanation explain_point(const Sweep& sweep, std::uint32_t number, const std::string& field,
-                               const PresetStore& presets);
+                               const PresetStore& presets, bool allow_oom);
 
 }  // namespace lockstep

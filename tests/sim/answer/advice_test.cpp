@@ -46,6 +46,7 @@ TEST_CASE("advice: every change is simulated, and its gain is that of tokens per
                   number_named(advice.numbers, "tokens_per_s_per_gpu").value() -
               1 ==
           Near(each.gain).epsilon(1e-12));
+    if (each.change.other_stack) continue;
     REQUIRE(each.gain_low);
     CHECK(*each.gain_low < each.gain);
     CHECK(*each.gain_high > each.gain);
@@ -299,6 +300,29 @@ TEST_CASE("advice: another engine keeps what the scenario changes of its engine"
       answer.json()["scenario"]["serving"]["pools"]["both"]["engine"];
   CHECK(engine["preset"] == "sglang");
   CHECK(engine["most_sequences"] == 4);
+}
+
+TEST_CASE("advice: two of the first changes together are simulated, not added up") {
+  const Advice advice = advice_of(kPipelined);
+  REQUIRE_FALSE(advice.pairs.empty());
+  for (const AdvisedChange& pair : advice.pairs) {
+    CAPTURE(pair.change.words);
+    const ScenarioAnswer answer =
+        answer_text("s.json", kPipelined, presets(), {.set = pair.change.sets});
+    CHECK(answer.number("step_s") == number_named(pair.numbers, "step_s"));
+    CHECK(pair.gain > advice.changes.front().gain);
+  }
+  CHECK(advice_json(advice)["pairs"].size() == advice.pairs.size());
+}
+
+TEST_CASE("advice: of other software the best alone is there, without an interval") {
+  const Advice advice = advice_of(kPipelined);
+  const auto is_stack = [](const AdvisedChange& each) { return each.change.other_stack; };
+  CHECK(std::ranges::count_if(advice.changes, is_stack) == 1);
+  const auto best = std::ranges::find_if(advice.changes, is_stack);
+  CHECK(best->change.words.starts_with("software megatron_core -> "));
+  CHECK_FALSE(best->gain_low);
+  for (const RefusedChange& each : advice.refused) CHECK_FALSE(each.change.other_stack);
 }
 
 TEST_CASE("advice: its JSON has every change once") {

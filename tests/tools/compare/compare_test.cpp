@@ -134,6 +134,23 @@ TEST_CASE("compare: runs of days by their goodput, a run with a step by the step
   CHECK(step["notes"].size() == 1);
 }
 
+TEST_CASE("compare: a note says which of the two does not fit in memory") {
+  const test::TemporaryFolder folder;
+  const auto file = [&](const std::string& name, const std::string& tensor) {
+    return folder.write(name, R"({"model": "llama3_8b", "stack": "megatron_core",
+        "cluster": {"node": "dgx_h100", "nodes": 1}, "parallelism": {"tensor": )" +
+                                  tensor + R"(},
+        "batch": {"sequences": 8, "micro": 1, "tokens": 4096},
+        "run": {"duration": "1 d", "trajectories": 1,
+            "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "5 d"}]},
+            "checkpoint": {"interval": "1 h", "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
+  };
+  const Json notes = compared({file("narrow.json", "1"), file("wide.json", "8")})["notes"];
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].get<std::string>().starts_with(
+      "the first does not fit in memory and is simulated all the same: found a job that needs "));
+}
+
 TEST_CASE("compare: mistakes are one line") {
   const std::string bloom = kFolder + "bloom-176b.json";
   const auto error = [](const std::vector<std::string>& args) {

@@ -443,6 +443,27 @@ TEST_CASE("lockstep explain: names that are none, with the nearest") {
   CHECK(good.out.find("Nearest published runs") != std::string::npos);
 }
 
+TEST_CASE("lockstep explain: weeks of a job that does not fit have no number unless asked for") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write("weeks.json", R"({"model": "llama3_8b",
+      "stack": "megatron_core", "cluster": {"node": "dgx_h100", "nodes": 1},
+      "parallelism": {"tensor": 1}, "batch": {"sequences": 8, "micro": 1, "tokens": 4096},
+      "run": {"duration": "1 d", "trajectories": 1,
+          "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "5 d"}]},
+          "checkpoint": {"interval": "1 h", "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
+  const Ran refused = lockstep_with({"explain", file, "goodput"});
+  CHECK(refused.exit == Exit::bad_input);
+  CHECK(refused.out.empty());
+  CHECK(refused.err.find("found a job that needs ") != std::string::npos);
+  CHECK(refused.err == lockstep_with({"run", file}).err);
+  CHECK(lockstep_with({"explain", file, "goodput", "--allow-oom"}).exit == Exit::ok);
+  CHECK(lockstep_with({"explain", file, "goodput", "--set", "parallelism.tensor=8"}).exit ==
+        Exit::ok);
+  CHECK(lockstep_with({"explain", LOCKSTEP_SOURCE_DIR "/scenarios/plans/serve-70b.json", "usd",
+                       "--allow-oom"})
+            .err.starts_with("lockstep explain: found --allow-oom beside what lockstep plan"));
+}
+
 TEST_CASE("lockstep explain: a run's name that has no room beside its numbers is below them") {
   const Ran ran = lockstep_with({"explain", "llama3-405b-16k", "mfu"});
   REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);

@@ -229,6 +229,11 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
       lockstep_with({"run", kTwoPools, "--set", "serving.load.requests=300", "--report", page});
   CHECK(ran.exit == Exit::ok);
   const std::string html = read_text_file(page);
+  // While nothing arrives there is no first token, which is not one after 0 s.
+  const std::size_t name = html.find(R"("name":"Time to the first token, by arrival")");
+  REQUIRE(name != std::string::npos);
+  const std::size_t data = html.rfind(R"("data":[)", name);
+  CHECK(html.substr(data, name - data).find(",null]") != std::string::npos);
   for (const char* part : {"to the first token (TTFT)", "Where the GPU time goes", "prefill",
                            "Requests being served or waiting", "of 300 requests served",
                            "What was simulated", "Pool prefill", "4 x TP 4, EP 4, sglang",

@@ -287,10 +287,15 @@ TEST_CASE("tune: a model on a machine is asked about without a file") {
   const nlohmann::json answer = nlohmann::json::parse(lockstep_with(run).out);
   CHECK(asked["best"][0]["step_s"] == answer["step_s"]);
   // Nobody wrote a scenario that would have a layout of its own.
+  CHECK(asked["own"].is_null());
+  CHECK_FALSE(asked.contains("own_problem"));
   std::vector<std::string> table{question.begin(), question.end() - 2};
   const std::string words = lockstep_with(table).out;
   CHECK(words.find("scenario's own") == std::string::npos);
-  CHECK(words.find("The plain layout that these options leave") != std::string::npos);
+  CHECK(words.find(" own  ") == std::string::npos);
+  table.insert(table.end(), {"--set", "parallelism.tensor=8"});
+  CHECK(lockstep_with(table).out.find("The plain layout that these options leave") !=
+        std::string::npos);
   CHECK(lockstep_with({"tune", "--node", "dgx_h100"}).err ==
         "--node: found it without --model; allowed: beside --model\n");
 }

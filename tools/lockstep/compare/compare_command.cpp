@@ -49,7 +49,7 @@ constexpr CommandSpec kCompareSpec{
         "another,\n"
         "model and machine first, so that their effects add up to the whole. Those that only\n"
         "together make a valid scenario are one change. Jobs that do not fit in memory are\n"
-        "simulated all the same.",
+        "simulated all the same, and a note says which.",
     .positionals = 2,
     .options = kCompareOptions,
     .examples = kCompareExamples,

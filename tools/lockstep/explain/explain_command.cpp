@@ -30,6 +30,10 @@ constexpr std::array kExplainOptions{
                "--set cluster.nodes=64"},
     OptionSpec{"format", 0, "table|json", false,
                "How to print: a table for people (the default), or JSON.", "--format json"},
+    OptionSpec{"allow-oom", 0, "", false,
+               "Of weeks, reinforcement learning, several jobs or a queue: also of a job that does "
+               "not fit in memory, as lockstep run predicts it. A step's answer says it anyway.",
+               "--allow-oom"},
     OptionSpec{"node", 0, "NAME", false,
                "Of a trace, as lockstep replay takes it: the node preset to replay it on.",
                "--node dgx_h100"},
@@ -130,7 +134,7 @@ bool is_document(const std::string& written, const PresetStore& presets) {
 /// A number of the trace's replay.
 Exit explain_trace(const ParsedOptions& options, const PresetStore& presets,
                    const std::string& format, Console& console) {
-  for (const std::string_view option : {"set", "stack"}) {
+  for (const std::string_view option : {"set", "stack", "allow-oom"}) {
     if (!options.has(option)) continue;
     throw UsageError(fmt::format("lockstep explain: found --{} beside a trace; allowed: {}", option,
                                  "--node, --nodes, --fabric, --cluster, --step, --recorded-on"));
@@ -180,9 +184,9 @@ Exit explain_sweep(const std::string& path, const ParsedOptions& options,
         "lockstep explain: found --set beside a sweep; allowed: --point, --stack, --presets");
   }
   const Sweep sweep = load_sweep(path, options.get("stack"));
-  return print_explanation(
-      explain_point(sweep, point_number(options, sweep), options.positionals[1], presets), options,
-      format, console);
+  return print_explanation(explain_point(sweep, point_number(options, sweep),
+                                         options.positionals[1], presets, options.has("allow-oom")),
+                           options, format, console);
 }
 
 Exit run_explain(const ParsedOptions& options, Console& console) {
@@ -213,7 +217,8 @@ Exit run_explain(const ParsedOptions& options, Console& console) {
     return explain_sweep(path, options, presets, format, console);
   }
   if (options.has("point")) throw UsageError("lockstep explain: --point is for a sweep");
-  const ExplainedAnswer answer = answer_to_document(path, text, changes_of(options), presets);
+  const ExplainedAnswer answer =
+      answer_to_document(path, text, changes_of(options), presets, options.has("allow-oom"));
   const FieldExplanation explanation = explain_field(path, answer, options.positionals[1], presets);
   return print_explanation(explanation, options, format, console);
 }

@@ -1,6 +1,7 @@
 #include "tools/lockstep/explain/explained_document.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -55,13 +56,20 @@ ExplainedAnswer plan_to_explain(const JsonCursor& root, const std::string& text,
 }  // namespace
 
 ExplainedAnswer answer_to_document(const std::string& path, const std::string& text,
-                                   const std::vector<std::string>& sets,
-                                   const PresetStore& presets) {
+                                   const std::vector<std::string>& sets, const PresetStore& presets,
+                                   bool allow_oom) {
   const JsonCursor root = JsonCursor::parse(path, text, JsonStyle::plain, sets);
   const std::string_view command = command_of(root);
+  if (allow_oom && command != "run") {
+    throw UsageError(fmt::format(
+        "lockstep explain: found --allow-oom beside what lockstep {} answers; allowed: beside a "
+        "scenario of lockstep run, or a sweep",
+        command));
+  }
   if (command == "comm") return comm_to_explain(root, presets);
   if (command == "plan") return plan_to_explain(root, text, sets, presets);
-  return answer_text(path, text, presets, {.set = sets, .allow_oom = true});
+  return answer_text(path, text, presets,
+                     {.set = sets, .allow_oom = allow_oom || tells_memory(root)});
 }
 
 ExplainedAnswer replay_to_explain(const ParsedOptions& options, const PresetStore& presets,

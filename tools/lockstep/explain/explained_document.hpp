@@ -12,10 +12,11 @@
 namespace lockstep {
 
 /// Of a scenario as `lockstep run` answers it, of collectives and traffic as `comm`, of a plan as
-/// `plan`. `sets`: changes of the document. Throws InputError.
+/// `plan`. `sets`: changes of the document. Throws InputError, UsageError for `allow_oom` of what
+/// has no job.
 ExplainedAnswer answer_to_document(const std::string& path, const std::string& text,
-                                   const std::vector<std::string>& sets,
-                                   const PresetStore& presets);
+                                   const std::vector<std::string>& sets, const PresetStore& presets,
+                                   bool allow_oom);
 
 /// Of a trace as `lockstep replay` answers it, with that command's options. Throws InputError or
 /// UsageError.

@@ -227,6 +227,12 @@ void add_limits(TuneStudy& study) {
   }
 }
 
+/// Whether somebody gave a layout: a scenario has one, options that stand for it only by --set.
+bool layout_given(const std::string& path, const std::vector<std::string>& sets) {
+  const auto of_layout = [](const std::string& set) { return set.starts_with("parallelism"); };
+  return path != kAskedFile || std::ranges::any_of(sets, of_layout);
+}
+
 TuneStudy studied(const std::string& path, const std::string& text, const PresetStore& presets,
                   const std::vector<std::string>& sets, const ParsedOptions& options,
                   Console& console) {
@@ -241,6 +247,7 @@ TuneStudy studied(const std::string& path, const std::string& text, const Preset
   TuneStudy study{.base = std::move(base.scenario), .result = {}, .by_mfu = by_mfu};
   const TuneSpace space = space_of(options);
   check_widths(space, study.base.gpus());
+  const bool given = layout_given(path, sets);
   {
     const InterruptGuard guard;
     Progress progress(console.err, "layouts", 1, console.err_is_terminal && !options.has("quiet"));
@@ -248,12 +255,16 @@ TuneStudy studied(const std::string& path, const std::string& text, const Preset
         .space = space,
         .keep = static_cast<std::size_t>(whole_number(options, "keep", 10, kMostKept)),
         .exhaustive = options.has("exhaustive"),
-        .rank_own = true,
+        .rank_own = given,
         .own_problem = std::move(base.own_problem),
         .threads = options.has("jobs") ? whole_number(options, "jobs", 1, kMostJobs) : 0,
         .interrupted = [] { return InterruptGuard::interrupted(); },
         .progress = [&](std::size_t done, std::size_t most) { progress.update(done, most); }};
     study.result = tune(study.base, how);
+  }
+  if (!given) {
+    study.result.own.reset();
+    study.result.own_problem.clear();
   }
   const TuneResult& result = study.result;
   if (result.best.empty() && !result.interrupted) fail_without_layout(study.base, result, space);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -338,7 +339,8 @@ ServingBins bins_of(const ServingAnswer& a) {
     }
   }
   for (std::size_t b = 0; b < kServingBins; ++b) {
-    if (out.arrivals[b] > 0) out.first_s[b] /= out.arrivals[b];
+    out.first_s[b] = out.arrivals[b] > 0 ? out.first_s[b] / out.arrivals[b]
+                                         : std::numeric_limits<double>::quiet_NaN();
     out.arrivals[b] /= out.bin_s;
   }
   return out;
@@ -372,8 +374,9 @@ void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
   const AxisUnit unit = long_time_unit(end);
   nlohmann::json points = nlohmann::json::array();
   for (std::size_t b = 0; b < values.size(); ++b) {
-    points.push_back({four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size),
-                      four_digits(values[b])});
+    const double at = four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size);
+    points.push_back(
+        {at, std::isnan(values[b]) ? nlohmann::json() : nlohmann::json(four_digits(values[b]))});
   }
   add_serving_line(page, title, unit_name, points, end, colour);
 }

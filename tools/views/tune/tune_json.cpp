@@ -88,7 +88,7 @@ nlohmann::ordered_json tune_json(const TuneStudy& study) {
               {"best", std::move(best)},
               {"own", std::move(own)},
               {"notes", tune_notes(study)}});
-  if (!r.own) out["own_problem"] = r.own_problem;
+  if (!r.own && !r.own_problem.empty()) out["own_problem"] = r.own_problem;
   return out;
 }
 

@@ -339,8 +339,11 @@ std::string tune_table(const TuneStudy& study, const TextStyle& style) {
     out += "  " + wrap(text, kTextColumns, 2, 2) + "\n";
   }
   out += method_lines(study);
-  out += "\n" + wrap(own_words(study), kTextColumns, 0) + "\n";
-  for (const std::string& note : tune_notes(study)) out += wrap(note, kTextColumns, 0) + "\n";
+  const std::vector<std::string> notes_below = tune_notes(study);
+  const bool has_own = r.own || !r.own_problem.empty();
+  if (has_own || !notes_below.empty() || r.interrupted) out += "\n";
+  if (has_own) out += wrap(own_words(study), kTextColumns, 0) + "\n";
+  for (const std::string& note : notes_below) out += wrap(note, kTextColumns, 0) + "\n";
   if (r.interrupted) out += "Interrupted: the best so far.\n";
   return out;
 }

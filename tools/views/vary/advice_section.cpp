@@ -53,7 +53,7 @@ std::vector<IntervalBar> gain_bars(const Advice& advice) {
   return bars;
 }
 
-PageTable advice_rows(const Advice& advice) {
+PageTable advice_rows(const Advice& advice, const std::vector<AdvisedChange>& gains) {
   const std::vector<const ShownNumber*> beside = numbers_beside(advice);
   PageTable table{.columns = {{.title = "Change"},
                               {.title = std::string(advice.goal->words), .numeric = true},
@@ -62,7 +62,7 @@ PageTable advice_rows(const Advice& advice) {
     table.columns.push_back({.title = std::string(shown->title), .numeric = true});
   }
   table.columns.push_back({.title = "As --set says it"});
-  for (const AdvisedChange& each : advice.changes) {
+  for (const AdvisedChange& each : gains) {
     std::vector<PageCell> row{
         PageCell::text(each.change.words), PageCell::number(gain_text(each.gain), each.gain),
         each.gain_low ? PageCell::number(gain_range(each), *each.gain_low) : PageCell::unknown()};
@@ -99,7 +99,10 @@ void add_gains(Page& page, const Advice& advice) {
                          "same figures.",
               .height_px = bars_height(bars.size())},
              interval_bars(bars, "%"));
-  page.table(advice_rows(advice));
+  page.table(advice_rows(advice, advice.changes));
+  if (advice.pairs.empty()) return;
+  page.paragraph(escaped("Two changes together gain more than each alone:"));
+  page.table(advice_rows(advice, advice.pairs));
 }
 
 }  // namespace

@@ -88,6 +88,20 @@ std::string hindering_text(const Advice& advice) {
   return "\n" + wrap(fmt::format("No help: {}.", fmt::join(words, "; ")), kTextColumns, 2) + "\n";
 }
 
+/// "  precision bf16 -> fp8, and micro batch 1 -> 2: +50.1 % (+41.0 to +60.2 %)".
+std::string pairs_text(const Advice& advice) {
+  std::string out;
+  for (const AdvisedChange& each : advice.pairs) {
+    if (out.empty()) out = "\nTwo together gain more than each change alone:\n";
+    out += "  " +
+           wrap(fmt::format("{}: {}{}", each.change.words, error_text(each.gain),
+                            each.gain_low ? " (" + interval_of_gain(each) + ")" : ""),
+                kTextColumns, 4, 2) +
+           "\n";
+  }
+  return out;
+}
+
 /// The rule of an error line, without the file that all share.
 std::string reason_of(const RefusedChange& each, const std::string& file) {
   std::string why = each.why;
@@ -139,6 +153,7 @@ std::string advice_table(const Advice& advice, const TextStyle& style) {
                     exceeded_by(advice) + "\n";
   const bool some = std::ranges::any_of(advice.changes, helps);
   out += some ? helping_table(advice, style) : "  None of the changes that can be made helps.\n";
+  out += pairs_text(advice);
   out += hindering_text(advice);
   if (advice.refused.empty()) return out;
   out += "\nCannot be:\n";
@@ -178,6 +193,9 @@ CsvText advice_csv(const Advice& advice) {
   titles.emplace_back("refused");
   CsvText out = csv_line(titles);
   for (const AdvisedChange& each : advice.changes) {
+    out += line(each, {each.gain, each.gain_low, each.gain_high}, "");
+  }
+  for (const AdvisedChange& each : advice.pairs) {
     out += line(each, {each.gain, each.gain_low, each.gain_high}, "");
   }
   for (const RefusedChange& each : advice.refused) {
