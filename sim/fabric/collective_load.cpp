@@ -57,10 +57,31 @@ void CollectiveLoad::add(const CollectiveShape& shape, std::span<const FabricMem
     add_pairs(shape, members, queue_pair);
     return;
   }
-  for (const NetworkEdge& edge : written_edges(shape, places_of(members))) {
+  const std::vector<NetworkEdge> edges = written_edges(shape, places_of(members));
+  const FabricSpec& spec = fabric_.spec();
+  if (!fabric_.is_drawn() && spec.routing != Routing::ecmp && !spec.pxn) {
+    return add_sprayed_edges(edges, members);
+  }
+  for (const NetworkEdge& edge : edges) {
     hops_.clear();
     route_edge(fabric_, edge, members, queue_pair, hops_);
     for (const RouteHop& hop : hops_) put(hop.link, edge.bytes * hop.share);
+  }
+}
+
+/// Of a whole tree whose switches spray: all ports are looked up once, and no route is written out.
+void CollectiveLoad::add_sprayed_edges(std::span<const NetworkEdge> edges,
+                                       std::span<const FabricMember> members) {
+  std::vector<FabricPort> ports;
+  ports.reserve(members.size());
+  for (const FabricMember& member : members) {
+    ports.push_back(fabric_.port(member.node, member.nic));
+  }
+  for (const NetworkEdge& edge : edges) {
+    const FabricPort& from = ports[static_cast<std::size_t>(edge.from)];
+    const FabricPort& to = ports[static_cast<std::size_t>(edge.to)];
+    if (edge.bytes <= 0 || from.number == to.number) continue;
+    fabric_.add_load(from, to, edge.bytes, by_link_, used_);
   }
 }
 

@@ -65,6 +65,7 @@ class CollectiveLoad {
   }
   void add_pairs(const CollectiveShape& shape, std::span<const FabricMember> members,
                  std::uint64_t queue_pair);
+  void add_sprayed_edges(std::span<const NetworkEdge> edges, std::span<const FabricMember> members);
   void add_sprayed_pairs(double bytes, std::span<const FabricMember> members);
   void add_in_network(const std::vector<NetworkEdge>& edges, std::span<const FabricMember> members);
 

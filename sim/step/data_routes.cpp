@@ -153,7 +153,8 @@ DataRoutes::DataRoutes(const StepPlan& plan, const Fabric& fabric, std::vector<i
       lanes_(plan, fabric, std::move(nodes)),
       limits_(!switch_limits(fabric).empty()),
       layout_(sprayed_layout(plan, lanes_, limits_)),
-      groups_(fabric) {}
+      groups_(fabric),
+      shifts_(layout_ ? StageShifts{fabric, lanes_.placement()} : StageShifts{}) {}
 
 void DataRoutes::add(const StagePlan& stage, const DataWay& way, int which,
                      std::vector<RouteHop>& uses) {
@@ -203,14 +204,29 @@ const ReplicaRings& DataRoutes::rings(const StagePlan& stage, DataGroupKind kind
   std::shared_ptr<const ReplicaRings>& all = rings_[{stage.stage, kind}];
   if (all) return *all;
   const DataGroup& group = stage.groups[static_cast<std::size_t>(kind)];
-  const auto find = [&] { return find_rings(stage, group); };
-  all = layout_ ? known_rings().get({*layout_, stage.stage, layout_of(group)}, find)
-                : std::make_shared<const ReplicaRings>(find());
+  if (!layout_) {
+    all = std::make_shared<const ReplicaRings>(find_rings(stage, group));
+    return *all;
+  }
+  FoundAt<ReplicaRings>& first = like_rings_[{shifts_.like(stage.stage), layout_of(group)}];
+  all = known_rings().get({*layout_, stage.stage, layout_of(group)}, [&] {
+    if (!first.found) return find_rings(stage, group);
+    ReplicaRings rings = *first.found;
+    move_uses(rings.uses, first.stage, stage.stage);
+    return rings;
+  });
+  if (!first.found) first = {stage.stage, all};
   return *all;
+}
+
+/// From one stage to another that is like it.
+void DataRoutes::move_uses(Uses& uses, int from, int to) const {
+  for (RouteHop& use : uses) use.link = shifts_.moved(use.link, from, to);
 }
 
 ReplicaRings DataRoutes::find_rings(const StagePlan& stage, const DataGroup& group) {
   ReplicaRings all;
+  all.end.reserve(static_cast<std::size_t>(plan_.placement.data));
   for (int d = 0; d < plan_.placement.data; ++d) {
     lanes_.add_ring(d, stage.stage, group, all.uses);
     all.end.push_back(all.uses.size());
@@ -222,18 +238,25 @@ const DataRoutes::Uses& DataRoutes::shape_uses(const StagePlan& stage, const Dat
                                                int which) {
   std::shared_ptr<const Uses>& known = shapes_[{&channel, which}];
   if (known) return *known;
-  const auto find = [&] { return find_shape_uses(stage, channel, which); };
   if (!layout_) {
-    known = std::make_shared<const Uses>(find());
+    known = std::make_shared<const Uses>(find_shape_uses(stage, channel, which));
     return *known;
   }
   const DataGroup& group = stage.groups[static_cast<std::size_t>(channel.group)];
+  FoundAt<Uses>& first = like_shapes_[{shifts_.like(stage.stage), layout_of(group), channel.op,
+                                       channel.cost.algorithm, channel.cost.channels, which}];
   known = known_shapes().get({.of = {*layout_, stage.stage, layout_of(group)},
                               .op = channel.op,
                               .algorithm = std::string(channel.cost.algorithm),
                               .channels = channel.cost.channels,
                               .which = which},
-                             find);
+                             [&] {
+                               if (!first.found) return find_shape_uses(stage, channel, which);
+                               Uses uses = *first.found;
+                               move_uses(uses, first.stage, stage.stage);
+                               return uses;
+                             });
+  if (!first.found) first = {stage.stage, known};
   return *known;
 }
 

@@ -7,12 +7,15 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "sim/fabric/group_uses.hpp"
 #include "sim/step/lanes.hpp"
 #include "sim/step/plan.hpp"
+#include "sim/step/stage_shifts.hpp"
 
 namespace lockstep {
 
@@ -68,6 +71,8 @@ class DataRoutes {
   [[nodiscard]] const Fabric& fabric() const { return lanes_.fabric(); }
   /// Nothing where routes depend on more: under ECMP, on a drawn fabric, on nodes that were chosen.
   [[nodiscard]] const std::optional<SprayedLayout>& layout() const { return layout_; }
+  /// Stages whose routes are those of others, some nodes further on; none without a layout().
+  [[nodiscard]] const StageShifts& shifts() const { return shifts_; }
   /// For other routes of the plan, which share what is known of its places.
   [[nodiscard]] Lanes& lanes() { return lanes_; }
 
@@ -84,9 +89,16 @@ class DataRoutes {
 
  private:
   using Uses = std::vector<RouteHop>;
+  /// What was found for a stage.
+  template <class Found>
+  struct FoundAt {
+    int stage = 0;
+    std::shared_ptr<const Found> found;
+  };
 
   const ReplicaRings& rings(const StagePlan& stage, DataGroupKind kind);
   ReplicaRings find_rings(const StagePlan& stage, const DataGroup& group);
+  void move_uses(Uses& uses, int from, int to) const;
   const Uses& shape_uses(const StagePlan& stage, const DataChannel& channel, int which);
   Uses find_shape_uses(const StagePlan& stage, const DataChannel& channel, int which);
 
@@ -98,6 +110,11 @@ class DataRoutes {
   std::map<std::pair<int, DataGroupKind>, std::shared_ptr<const ReplicaRings>>
       rings_;  ///< by stage
   std::map<std::pair<const DataChannel*, int>, std::shared_ptr<const Uses>> shapes_;
+  StageShifts shifts_;
+  /// The first that were found, by StageShifts::like() and by what else decides them.
+  std::map<std::tuple<int, GroupLayout>, FoundAt<ReplicaRings>> like_rings_;
+  std::map<std::tuple<int, GroupLayout, CollectiveOp, std::string_view, int, int>, FoundAt<Uses>>
+      like_shapes_;
 };
 
 }  // namespace lockstep

@@ -40,9 +40,14 @@ Slowdowns slow_replicas(const Scenario& scenario, const Placement& placement) {
 }
 
 /// How far the messages of a replica travel, stage by stage, in switches (-1: over NVLink).
-std::vector<int> path_kinds(const Lanes& lanes, int data, int stages) {
+std::vector<int> path_kinds(const Lanes& lanes, int data, int stages,
+                            const StageShifts& shifts = {}) {
   std::vector<int> kinds;
   for (int s = 0; stages > 1 && s < stages; ++s) {
+    if (const int like = shifts.like_with_next(s); like < s && s + 1 < stages) {
+      kinds.push_back(kinds[static_cast<std::size_t>(like)]);
+      continue;
+    }
     const Place from{data, s}, to{data, (s + 1) % stages};
     kinds.push_back(lanes.over_fabric(from, to) ? lanes.switches_between(from, to) : -1);
   }
@@ -105,7 +110,8 @@ class Refinement {
     for (std::size_t d = 0; d < replicas; ++d) {
       const auto data = static_cast<int>(d);
       std::uint64_t hash = plan_.variant(data);
-      for (const int kind : path_kinds(lanes, data, plan_.placement.pipeline)) {
+      for (const int kind :
+           path_kinds(lanes, data, plan_.placement.pipeline, data_routes.shifts())) {
         hash = mix(hash, static_cast<std::uint64_t>(kind) + 2);
       }
       if (const auto it = slow.find(data); it != slow.end()) {
@@ -113,6 +119,7 @@ class Refinement {
       }
       replica_hash_.push_back(hash);
       add_replica(data);
+      if (d == 0 && data_routes.layout()) uses_of_all_.reserve(uses_of_all_.size() * replicas);
     }
     number_groups();
     add_data();
@@ -154,12 +161,15 @@ class Refinement {
     const int stages = plan_.placement.pipeline;
     const bool wraps = plan_.shape.wraps();
     std::uint64_t flow = 0;
+    for (auto& of_direction : to_neighbour_) {
+      for (ToNeighbour& known : of_direction) known.stage = -1;
+    }
     for (int s = 0; s < stages; ++s) {
       for (const int step : {1, -1}) {
         ++flow;
         const int next = s + step;
         if (stages == 1 || (!wraps && (next < 0 || next >= stages))) continue;
-        add_message({replica, s}, {replica, (next + stages) % stages}, plan_.connections.message);
+        add_to_neighbour(replica, s, next);
         add_uses(replica, flow);
       }
       for (std::size_t axis = 0; axis < kAxes; ++axis) {
@@ -175,6 +185,28 @@ class Refinement {
       add_message(one, other, plan_.connections.ring);
       add_message(other, one, plan_.connections.ring);
       add_uses(replica, ++flow);
+    }
+  }
+  /// Stages that lie alike send alike to the next stage and to the one before.
+  void add_to_neighbour(int replica, int stage, int next) {
+    const int stages = plan_.placement.pipeline;
+    if (next < 0 || next >= stages) {
+      add_message({replica, stage}, {replica, (next + stages) % stages}, plan_.connections.message);
+      return;
+    }
+    const StageShifts& shifts = data_routes_.shifts();
+    std::vector<ToNeighbour>& of_direction = to_neighbour_[next > stage ? 0 : 1];
+    of_direction.resize(static_cast<std::size_t>(stages));
+    ToNeighbour& known =
+        of_direction[static_cast<std::size_t>(shifts.like_with_next(std::min(stage, next)))];
+    if (known.stage < 0) {
+      add_message({replica, stage}, {replica, next}, plan_.connections.message);
+      known.stage = stage;
+      known.uses.assign(uses_.begin(), uses_.end());
+      return;
+    }
+    for (const RouteHop& use : known.uses) {
+      uses_.push_back({shifts.moved(use.link, known.stage, stage), use.share});
     }
   }
   /// Replicas whose GPUs have experts in demand are not like others.
@@ -260,6 +292,7 @@ class Refinement {
   [[nodiscard]] std::vector<std::uint64_t> kinds() const {
     enum : std::uint64_t { kReplica, kLink, kGroup, kBlock };
     std::vector<std::uint64_t> kinds;
+    kinds.reserve(replica_hash_.size() + link_hash_.size() + group_hash_.size());
     for (const std::uint64_t hash : replica_hash_) kinds.push_back(mix(kReplica, hash));
     for (const std::uint64_t hash : link_hash_) kinds.push_back(mix(kLink, hash));
     for (const std::uint64_t kind : group_hash_) kinds.push_back(mix(kGroup, kind));
@@ -284,7 +317,7 @@ class Refinement {
     return edges;
   }
 
-  [[nodiscard]] ReplicaClasses result(const Slowdowns& slow) const {
+  [[nodiscard]] ReplicaClasses result(const Slowdowns& slow) {
     ReplicaClasses folding;
     for (std::size_t d = 0; d < replica_colour_.size(); ++d) {
       const auto data = static_cast<int>(d);
@@ -312,7 +345,7 @@ class Refinement {
         if (first_group_[kind] != kUnused) c.data_group[kind] = group_colour_[c.data_group[kind]];
       }
     }
-    folding.links.of = number_;
+    folding.links.of = std::move(number_);
     if (!link_colour_.empty()) {
       folding.links.links.resize(1 + std::size_t{*std::ranges::max_element(link_colour_)});
     }
@@ -347,6 +380,12 @@ class Refinement {
   /// Of groups and links: what the group's collectives put on the link.
   std::vector<LabelledEdge> group_uses_;
   std::vector<RouteHop> uses_;
+  /// Of the replica at hand: what a stage puts on links.
+  struct ToNeighbour {
+    int stage = -1;  ///< none yet
+    std::vector<RouteHop> uses;
+  };
+  std::array<std::vector<ToNeighbour>, 2> to_neighbour_;  ///< by direction and like_with_next()
   std::vector<std::uint32_t> place_of_link_;  ///< among those that a way of collectives uses
   std::vector<std::uint64_t> replica_hash_, link_hash_, group_hash_;
   std::vector<std::uint32_t> replica_colour_, link_colour_, group_colour_;

@@ -29,7 +29,11 @@ void step(benchmark::State& state, bool unfold) {
   state.SetItemsProcessed(static_cast<std::int64_t>(items));
 }
 
-BENCHMARK_CAPTURE(step, folded, false)->Arg(16384)->Arg(131072)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(step, folded, false)
+    ->Arg(16384)
+    ->Arg(131072)
+    ->Arg(1048576)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(step, unfolded, true)
     ->Arg(16384)
     ->Arg(131072)

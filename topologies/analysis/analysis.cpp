@@ -4,17 +4,18 @@
 #include <cassert>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/biconnected_components.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 
 #include "topologies/analysis/switch_graph.hpp"
 #include "topologies/formats/canonical_order.hpp"
 #include "topologies/graph/bisection.hpp"
+#include "topologies/graph/twin_switches.hpp"
 
 namespace lockstep {
 namespace {
@@ -53,7 +54,7 @@ void count_layers(const ClusterGraph& graph, TopologyAnalysis& out) {
   struct Loads {
     BytesPerSecond down, across, up;
   };
-  std::map<Vertex, Loads> loads;
+  std::vector<Loads> loads(graph.vertex_count());
   for (const GraphVertex& v : graph.vertices()) {
     if (!v.is_port()) ++switches[v.level];
   }
@@ -94,24 +95,41 @@ void count_layers(const ClusterGraph& graph, TopologyAnalysis& out) {
   }
 }
 
-/// Distances and shortest paths from one class of NICs to all switches.
+/// Distances and shortest paths from one class of NICs to others, over classes of switches that are
+/// twins: but for the switches of the source, which stand alone.
 class Search {
  public:
-  explicit Search(const SwitchGraph& graph)
-      : graph_(graph), hops_(graph.edges.size()), paths_(graph.edges.size()) {}
+  Search(const SwitchGraph& graph, const TwinSwitches& twins)
+      : graph_(graph), twins_(twins), place_(twins.of), left_(twins.size) {}
 
   void run(int from) {
-    std::ranges::fill(hops_, -1);
-    std::ranges::fill(paths_, 0.0);
+    for (const int s : own_) {
+      place_[index(s)] = twins_.of[index(s)];
+      ++left_[index(twins_.of[index(s)])];
+    }
+    own_.clear();
+    hops_.assign(twins_.classes(), -1);
+    paths_.assign(twins_.classes(), 0.0);
     queue_.clear();
     for (const SwitchGraph::Edge& edge : graph_.classes[index(from)].switches) {
-      reach(edge, 1, 1);
+      const int place = static_cast<int>(hops_.size());
+      place_[index(edge.to)] = place;
+      --left_[index(twins_.of[index(edge.to)])];
+      own_.push_back(edge.to);
+      hops_.push_back(1);
+      paths_.push_back(edge.cables);
+      queue_.push_back(place);
     }
+    const int classes = static_cast<int>(twins_.classes());
     // reach() appends to the queue.
     for (std::size_t i = 0; i < queue_.size(); ++i) {  // NOLINT(modernize-loop-convert)
       const int here = queue_[i];
-      for (const SwitchGraph::Edge& edge : graph_.edges[index(here)]) {
-        reach(edge, hops_[index(here)] + 1, paths_[index(here)]);
+      const bool alone = here >= classes;
+      const int of = alone ? twins_.of[index(own_[index(here - classes)])] : here;
+      const double paths =
+          paths_[index(here)] * (alone ? 1.0 : static_cast<double>(left_[index(here)]));
+      for (const TwinSwitches::Edge& edge : twins_.edges[index(of)]) {
+        if (left_[index(edge.to)] > 0) reach(edge, hops_[index(here)] + 1, paths);
       }
     }
   }
@@ -120,80 +138,203 @@ class Search {
     int hops = -1;
     double paths = 0;
     for (const SwitchGraph::Edge& edge : graph_.classes[index(target)].switches) {
-      const int here = hops_[index(edge.to)] + 1;
+      const std::size_t place = index(place_[index(edge.to)]);
+      const int here = hops_[place] + 1;
       if (here == 0 || (hops >= 0 && here > hops)) continue;
       if (here != hops) paths = 0;
       hops = here;
-      paths += paths_[index(edge.to)] * edge.cables;
+      paths += paths_[place] * edge.cables;
     }
     return {hops, paths};
   }
+  /// Classes with a cable to a switch of the source, each once.
+  [[nodiscard]] std::vector<int> beside() const {
+    std::vector<int> out;
+    for (const int s : own_) {
+      for (const SwitchGraph::Edge& edge : graph_.below[index(s)]) out.push_back(edge.to);
+    }
+    std::ranges::sort(out);
+    out.erase(std::ranges::unique(out).begin(), out.end());
+    return out;
+  }
 
  private:
-  void reach(const SwitchGraph::Edge& edge, int hops, double paths) {
+  void reach(const TwinSwitches::Edge& edge, int hops, double paths) {
     int& known = hops_[index(edge.to)];
     if (known < 0) {
       known = hops;
       queue_.push_back(edge.to);
     }
-    if (known == hops) paths_[index(edge.to)] += paths * edge.cables;
+    if (known == hops) paths_[index(edge.to)] += paths * static_cast<double>(edge.weight);
   }
 
   const SwitchGraph& graph_;
-  std::vector<int> hops_;
+  const TwinSwitches& twins_;
+  std::vector<int> place_;          ///< by switch: its class or, of the source, beyond them
+  std::vector<std::int64_t> left_;  ///< by class: switches that are not the source's
+  std::vector<int> own_;            ///< the source's
+  std::vector<int> hops_;           ///< by place
   std::vector<double> paths_;
   std::vector<int> queue_;
 };
 
-void measure_distances(const SwitchGraph& graph, TopologyAnalysis& out) {
+/// Classes of NICs with as many cables to the same classes of twins: as far from all that hangs on
+/// other switches.
+struct AlikeClasses {
+  explicit AlikeClasses(const SwitchGraph& graph, const TwinSwitches& twins) {
+    std::map<std::vector<std::pair<int, int>>, std::size_t> known;
+    for (std::size_t c = 0; c < graph.classes.size(); ++c) {
+      std::vector<std::pair<int, int>> key;
+      for (const SwitchGraph::Edge& edge : graph.classes[c].switches) {
+        key.emplace_back(twins.of[index(edge.to)], edge.cables);
+      }
+      std::ranges::sort(key);
+      of.push_back(known.try_emplace(std::move(key), members.size()).first->second);
+      if (of.back() == members.size()) {
+        members.emplace_back();
+        nics.push_back(0);
+      }
+      members[of.back()].push_back(static_cast<int>(c));
+      nics[of.back()] += graph.classes[c].nics.size();
+    }
+  }
+  std::vector<std::size_t> of;            ///< by class
+  std::vector<std::vector<int>> members;  ///< classes, ascending
+  std::vector<std::size_t> nics;          ///< of all of them
+};
+
+/// Values, and how often there is each.
+class Counted {
+ public:
+  void add(double value, std::int64_t times) {
+    counts_[value] += times;
+    all_ += times;
+  }
+  /// As spread_of() has it of the values one by one.
+  [[nodiscard]] Spread spread() const {
+    if (all_ == 0) return {};
+    std::int64_t below = 0;
+    auto middle = counts_.begin();
+    while (below + middle->second <= all_ / 2) below += (middle++)->second;
+    return {
+        .least = counts_.begin()->first, .median = middle->first, .most = counts_.rbegin()->first};
+  }
+
+ private:
+  std::map<double, std::int64_t> counts_;
+  std::int64_t all_ = 0;
+};
+
+void measure_distances(const SwitchGraph& graph, const TwinSwitches& twins, TopologyAnalysis& out) {
   const int classes = static_cast<int>(graph.classes.size());
   constexpr int kSameSwitch = 2;  // cables: up and down again
   double sum = 0, pairs = 0;
-  std::vector<double> ways;
-  Search search(graph);
+  Counted ways;
+  Search search(graph, twins);
+  const AlikeClasses alike(graph, twins);
   const std::vector<int> sources = spread_evenly(kMostSources, classes);
   for (const int from : sources) {
     search.run(from);
     const auto here = static_cast<double>(graph.classes[index(from)].nics.size());
-    for (int to = 0; to < classes; ++to) {
+    const auto add = [&](int to, std::size_t nics, std::size_t times) {
       const auto [hops, paths] = search.to(to);
-      const auto there = static_cast<double>(graph.classes[index(to)].nics.size());
-      const double count = here * (to == from ? there - 1 : there);
-      if (hops < 0 || count == 0) continue;
+      if (hops < 0 || nics == 0) return;
+      const double count = here * static_cast<double>(nics);
       sum += hops * count;
       pairs += count;
       out.diameter = std::max(out.diameter, hops);
-      if (hops > kSameSwitch) ways.push_back(paths);
+      if (hops > kSameSwitch) ways.add(paths, static_cast<std::int64_t>(times));
+    };
+    std::map<std::size_t, std::vector<int>> apart;  // by number among the alike
+    for (const int to : search.beside()) {
+      const std::size_t there = graph.classes[index(to)].nics.size();
+      add(to, to == from ? there - 1 : there, 1);
+      apart[alike.of[index(to)]].push_back(to);
+    }
+    for (std::size_t a = 0; a < alike.members.size(); ++a) {
+      const std::vector<int>& members = alike.members[a];
+      std::size_t nics = alike.nics[a], first = 0, taken = 0;
+      if (const auto it = apart.find(a); it != apart.end()) {
+        taken = it->second.size();
+        for (const int to : it->second) nics -= graph.classes[index(to)].nics.size();
+        while (first < taken && members[first] == it->second[first]) ++first;
+      }
+      if (taken < members.size()) add(members[first], nics, members.size() - taken);
     }
   }
   out.sources = static_cast<int>(sources.size());
   out.sources_of = classes;
   out.average_distance = pairs > 0 ? sum / pairs : 0;
-  out.shortest_paths = spread_of(ways);
+  out.shortest_paths = ways.spread();
 }
 
 using SwitchFlowTraits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
 struct SwitchFlowEdge {
-  int capacity = 0;
-  int residual = 0;
+  std::int64_t capacity = 0;
+  std::int64_t residual = 0;
   SwitchFlowTraits::edge_descriptor reverse;
 };
 using SwitchFlow = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS,
                                          boost::no_property, SwitchFlowEdge>;
 
-/// Boost wants a reverse edge of no capacity for each; a cable, which carries both ways, has four.
-SwitchFlow switch_flow(const SwitchGraph& graph) {
-  SwitchFlow out(graph.edges.size());
-  for (std::size_t s = 0; s < graph.edges.size(); ++s) {
-    for (const SwitchGraph::Edge& edge : graph.edges[s]) {
-      const auto there = add_edge(s, index(edge.to), out).first;
-      const auto back = add_edge(index(edge.to), s, out).first;
-      out[there] = {edge.cables, 0, back};
-      out[back] = {0, 0, there};
+/// The largest flow between two switches, over classes of twins.
+class PairFlows {
+ public:
+  explicit PairFlows(const TwinSwitches& twins) : twins_(twins) {}
+
+  [[nodiscard]] std::int64_t between(int from, int to) {
+    const int source = twins_.of[index(from)], sink = twins_.of[index(to)];
+    if (twins_.size[index(source)] == 1 && twins_.size[index(sink)] == 1) {
+      if (!whole_) join_classes(twins_.size, whole_.emplace(twins_.classes()));
+      return largest(*whole_, index(source), index(sink));
+    }
+    // The two stand alone, beyond the classes.
+    std::vector<std::int64_t> left = twins_.size;
+    --left[index(source)];
+    --left[index(sink)];
+    const std::size_t one = twins_.classes(), other = one + 1;
+    SwitchFlow flow(other + 1);
+    join_classes(left, flow);
+    for (const TwinSwitches::Edge& edge : twins_.edges[index(source)]) {
+      join(flow, one, index(edge.to), edge.weight * left[index(edge.to)]);
+      if (edge.to == sink) join(flow, one, other, edge.weight);
+    }
+    for (const TwinSwitches::Edge& edge : twins_.edges[index(sink)]) {
+      join(flow, index(edge.to), other, edge.weight * left[index(edge.to)]);
+    }
+    return largest(flow, one, other);
+  }
+
+ private:
+  /// Boost wants a reverse edge of no capacity for each; a cable, which carries both ways, has
+  /// four.
+  static void join(SwitchFlow& flow, std::size_t from, std::size_t to, std::int64_t capacity) {
+    if (capacity == 0) return;
+    const auto there = add_edge(from, to, flow).first;
+    const auto back = add_edge(to, from, flow).first;
+    flow[there] = {capacity, 0, back};
+    flow[back] = {0, 0, there};
+  }
+  /// In place: a copy's edges would have the reverse edges of the original.
+  void join_classes(const std::vector<std::int64_t>& size, SwitchFlow& out) const {
+    for (std::size_t c = 0; c < size.size(); ++c) {
+      for (const TwinSwitches::Edge& edge : twins_.edges[c]) {
+        join(out, c, index(edge.to), edge.weight * size[c] * size[index(edge.to)]);
+      }
     }
   }
-  return out;
-}
+  static std::int64_t largest(SwitchFlow& flow, std::size_t from, std::size_t to) {
+    return boost::push_relabel_max_flow(
+        flow, from, to,
+        boost::capacity_map(get(&SwitchFlowEdge::capacity, flow))
+            .residual_capacity_map(get(&SwitchFlowEdge::residual, flow))
+            .reverse_edge_map(get(&SwitchFlowEdge::reverse, flow))
+            .vertex_index_map(get(boost::vertex_index, flow)));
+  }
+
+  const TwinSwitches& twins_;
+  std::optional<SwitchFlow> whole_;  ///< of all classes, once it was asked for
+};
 
 /// Switches that are joined, when one of them or a cable is taken away.
 class Parts {
@@ -254,7 +395,8 @@ std::vector<std::vector<int>> ends_by_part(const SwitchGraph& graph) {
 }
 
 /// Paths that share no cable, between switches that have NICs.
-void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
+void count_disjoint_paths(const SwitchGraph& graph, const TwinSwitches& twins,
+                          TopologyAnalysis& out) {
   constexpr double kFewestPairs = 8, kMostPairs = 256;
   const std::vector<std::vector<int>> parts = ends_by_part(graph);
   for (const std::vector<int>& ends : parts) {
@@ -267,7 +409,7 @@ void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
   const double affordable = std::floor(kFlowWork / static_cast<double>(edges));
   const int pairs = static_cast<int>(
       std::min(out.pairs_of_switches, std::clamp(affordable, kFewestPairs, kMostPairs)));
-  SwitchFlow flow = switch_flow(graph);
+  PairFlows flows(twins);
   std::vector<double> ways;
   const int most = static_cast<int>(parts.size());
   for (int i = 0; i < pairs; ++i) {
@@ -279,12 +421,7 @@ void count_disjoint_paths(const SwitchGraph& graph, TopologyAnalysis& out) {
     const int from = static_cast<int>(static_cast<std::int64_t>(turn) * size / turns) % size;
     const int step = 1 + static_cast<int>((static_cast<std::int64_t>(i) * 7919) % (size - 1));
     const int to = (from + step) % size;
-    ways.push_back(boost::push_relabel_max_flow(
-        flow, index(ends[index(from)]), index(ends[index(to)]),
-        boost::capacity_map(get(&SwitchFlowEdge::capacity, flow))
-            .residual_capacity_map(get(&SwitchFlowEdge::residual, flow))
-            .reverse_edge_map(get(&SwitchFlowEdge::reverse, flow))
-            .vertex_index_map(get(boost::vertex_index, flow))));
+    ways.push_back(static_cast<double>(flows.between(ends[index(from)], ends[index(to)])));
   }
   out.disjoint_pairs = pairs;
   out.disjoint_paths = spread_of(ways);
@@ -354,36 +491,62 @@ class FailureSearch {
     }
   }
 
-  /// Switches that join parts of the fabric, and single cables that do.
+  /// Switches that join parts of the fabric, and single cables that do, ascending. Source: Tarjan
+  /// 1972, SIAM J. Comput. 1(2), section 3: `low` is the first switch entered that those below one
+  /// reach by an edge past the search's tree.
   void find_candidates(std::vector<std::size_t>& switches,
                        std::vector<std::pair<int, int>>& bridges) {
-    struct Block {
-      std::size_t number = 0;
-    };
-    using Graph = boost::adjacency_list<boost::vecS, boost::vecS, boost::undirectedS,
-                                        boost::no_property, Block>;
-    Graph graph(graph_.edges.size());
-    std::map<std::pair<int, int>, int> cables;
     for (int s = 0; s < graph_.switches(); ++s) {
-      for (const SwitchGraph::Edge& edge : graph_.edges[index(s)]) {
-        if (edge.to < s) continue;
-        add_edge(index(s), index(edge.to), graph);
-        if (edge.cables == 1) cables[{s, edge.to}] = 1;
-        ++edges_;
-      }
+      edges_ += static_cast<std::size_t>(std::ranges::count_if(
+          graph_.edges[index(s)], [s](const SwitchGraph::Edge& edge) { return edge.to > s; }));
     }
-    const auto [blocks, end] = boost::biconnected_components(graph, get(&Block::number, graph),
-                                                             std::back_inserter(switches));
-    std::vector<int> size(blocks);
-    const auto all = boost::edges(graph);
-    for (auto e = all.first; e != all.second; ++e) ++size[graph[*e].number];
-    for (auto e = all.first; e != all.second; ++e) {
-      const std::pair ends(static_cast<int>(source(*e, graph)),
-                           static_cast<int>(target(*e, graph)));
-      if (size[graph[*e].number] == 1 && cables.contains(std::minmax(ends.first, ends.second))) {
-        bridges.push_back(ends);
+    std::vector<int> entered(graph_.edges.size(), 0), low(graph_.edges.size(), 0);
+    std::vector<char> cuts(graph_.edges.size(), 0);
+    int time = 0;
+    struct Frame {
+      int at, parent;
+      std::size_t next;
+    };
+    std::vector<Frame> stack;
+    for (int root = 0; root < graph_.switches(); ++root) {
+      if (entered[index(root)] != 0) continue;
+      int children = 0;
+      entered[index(root)] = low[index(root)] = ++time;
+      stack.push_back({root, -1, 0});
+      while (!stack.empty()) {
+        Frame& frame = stack.back();
+        const int at = frame.at, parent = frame.parent;
+        if (frame.next < graph_.edges[index(at)].size()) {
+          const int to = graph_.edges[index(at)][frame.next++].to;
+          if (to == parent) continue;
+          if (entered[index(to)] != 0) {
+            low[index(at)] = std::min(low[index(at)], entered[index(to)]);
+            continue;
+          }
+          entered[index(to)] = low[index(to)] = ++time;
+          stack.push_back({to, at, 0});
+          continue;
+        }
+        stack.pop_back();
+        if (parent < 0) continue;
+        low[index(parent)] = std::min(low[index(parent)], low[index(at)]);
+        if (parent == root) {
+          ++children;
+        } else if (low[index(at)] >= entered[index(parent)]) {
+          cuts[index(parent)] = 1;
+        }
+        if (low[index(at)] > entered[index(parent)]) bridges.push_back(std::minmax(at, parent));
       }
+      cuts[index(root)] = children > 1 ? 1 : 0;
     }
+    for (std::size_t s = 0; s < cuts.size(); ++s) {
+      if (cuts[s] != 0) switches.push_back(s);
+    }
+    std::erase_if(bridges, [this](const std::pair<int, int>& ends) {
+      const auto& of = graph_.edges[index(ends.first)];
+      return std::ranges::find(of, ends.second, &SwitchGraph::Edge::to)->cables > 1;
+    });
+    std::ranges::sort(bridges);
   }
 
   void lose_at(int s) {
@@ -468,9 +631,12 @@ TopologyAnalysis analyse(const DrawnFabric& as_given) {
   out.down_cables = static_cast<int>(fabric.down.size());
   count_layers(graph, out);
   const SwitchGraph folded(graph);
-  measure_distances(folded, out);
+  {
+    const TwinSwitches twins(graph, [](GraphLink) { return 1; });
+    measure_distances(folded, twins, out);
+    count_disjoint_paths(folded, twins, out);
+  }
   out.bisection = narrowest_bisection(graph);
-  count_disjoint_paths(folded, out);
   FailureSearch(fabric, folded, out).run();
   return out;
 }

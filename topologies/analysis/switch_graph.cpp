@@ -1,5 +1,7 @@
 #include "topologies/analysis/switch_graph.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <set>
 #include <utility>
@@ -12,15 +14,21 @@ SwitchGraph::SwitchGraph(const ClusterGraph& graph) {
   below.resize(vertex.size());
   const auto switch_of = [&](Vertex v) { return static_cast<int>(v - graph.port_count()); };
   const auto neighbours = [&](Vertex v) {
-    std::map<int, int> cables;
+    std::vector<Edge> out;
     for (GraphLink i = graph.first_link()[v]; i < graph.first_link()[v + 1]; ++i) {
       const Vertex to = graph.target()[i];
-      if (!graph.vertices()[to].is_port()) ++cables[switch_of(to)];
+      if (to >= graph.port_count()) out.push_back({switch_of(to), 1});
     }
-    std::vector<Edge> out;
-    out.reserve(cables.size());
-    for (const auto& [to, count] : cables) out.push_back({to, count});
-    return out;
+    std::ranges::sort(out, {}, &Edge::to);
+    std::size_t kept = 0;
+    for (const Edge& edge : out) {
+      if (kept > 0 && out[kept - 1].to == edge.to) {
+        ++out[kept - 1].cables;
+      } else {
+        out[kept++] = edge;
+      }
+    }
+    return std::vector<Edge>(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(kept));
   };
   for (std::size_t s = 0; s < vertex.size(); ++s) edges[s] = neighbours(vertex[s]);
 

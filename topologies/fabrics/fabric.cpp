@@ -286,6 +286,16 @@ FabricPort Fabric::port(int node, int nic) const {
   return {.number = nic_up(node, nic), .leaf = leaf, .pod = pod_of(leaf)};
 }
 
+void Fabric::add_load(const FabricPort& from, const FabricPort& to, double bytes,
+                      std::span<double> load, std::vector<FabricLink>& loaded) const {
+  assert(!is_drawn() && spray_ && load.size() >= link_count_ && from.number != to.number);
+  for_each_hop(from, to, 0, [&](FabricLink link, double share) {
+    double& sum = load[link];
+    if (sum == 0) loaded.push_back(link);
+    sum += bytes * share;
+  });
+}
+
 void Fabric::add_loads(std::span<const FabricPort> from, std::span<const FabricPort> to,
                        std::uint64_t queue_pair, std::span<double> load,
                        std::vector<FabricLink>& loaded) const {

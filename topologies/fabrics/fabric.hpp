@@ -133,6 +133,11 @@ class Fabric {
                  std::uint64_t queue_pair, std::span<double> load,
                  std::vector<FabricLink>& loaded) const;
 
+  /// Adds so many bytes to each link that a message from one port to another crosses. Requires what
+  /// add_loads() requires, and switches that spread each message evenly.
+  void add_load(const FabricPort& from, const FabricPort& to, double bytes, std::span<double> load,
+                std::vector<FabricLink>& loaded) const;
+
   /// The links between switches, for cluster_graph.hpp; under spray every `uplink` of one leaf (or
   /// of one pod's spines) is the same bundle. `spine` counts within its pod.
   [[nodiscard]] FabricLink leaf_up(int leaf, int uplink) const;

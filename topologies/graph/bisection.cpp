@@ -15,6 +15,8 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/push_relabel_max_flow.hpp>
 
+#include "topologies/graph/twin_switches.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -41,14 +43,17 @@ void add_link(CutGraph& graph, std::size_t from, std::size_t to, Amount capacity
 class HostCuts {
  public:
   explicit HostCuts(const ClusterGraph& graph)
-      : hosts_(static_cast<std::size_t>(graph.nodes())),
+      : graph_(graph),
+        hosts_(static_cast<std::size_t>(graph.nodes())),
         switches_(graph.vertex_count() - graph.port_count()),
+        twins_(graph, [&graph](GraphLink link) { return amount(graph.capacity()[link]); }),
+        joined_(twins_.joined_pairs()),
         up_(hosts_),
         sends_(hosts_, 0) {
     const std::span<const GraphVertex> vertices = graph.vertices();
     const Vertex ports = graph.port_count();
     for (const GraphCable& cable : graph.cables()) {
-      const Amount rate = std::llround(cable.capacity.base_units());
+      const Amount rate = amount(cable.capacity);
       const Vertex a = std::min(cable.a, cable.b), b = std::max(cable.a, cable.b);
       for (const Vertex v : {a, b}) {
         if (v < ports) sends_[static_cast<std::size_t>(vertices[v].node)] += rate;
@@ -56,21 +61,19 @@ class HostCuts {
       if (b < ports) {
         direct_[{host_of(vertices[a]), host_of(vertices[b])}] += rate;
       } else if (a < ports) {
-        up_[host_of(vertices[a])][b - ports] += rate;
-      } else {
-        between_[{a - ports, b - ports}] += rate;
+        add_up(up_[host_of(vertices[a])], b - ports, rate);
       }
     }
   }
 
   [[nodiscard]] std::size_t hosts() const { return hosts_; }
-  [[nodiscard]] std::size_t edges() const { return between_.size() + switches_; }
+  [[nodiscard]] std::size_t edges() const { return joined_ + switches_; }
 
   /// Hosts that hang on the same switches by cables of the same rates; each by itself where hosts
   /// are joined directly. Classes with hosts first in order first.
   [[nodiscard]] std::vector<std::vector<std::size_t>> alike() const {
     std::vector<std::vector<std::size_t>> classes;
-    std::map<std::map<std::size_t, Amount>, std::size_t> by_cables;
+    std::map<UpLinks, std::size_t> by_cables;
     for (std::size_t h = 0; h < hosts_; ++h) {
       const auto [at, fresh] = by_cables.emplace(up_[h], classes.size());
       if (fresh || !direct_.empty()) {
@@ -98,17 +101,32 @@ class HostCuts {
 
   /// Cables from a host to each other one; hosts that it does not reach are as far as can be.
   [[nodiscard]] std::vector<int> distances(std::size_t from) const {
-    if (neighbours_.empty()) index();
+    // By switch, then by host.
     std::vector<int> far(switches_ + hosts_, std::numeric_limits<int>::max());
     std::vector<std::size_t> queue{switches_ + from};
     far[queue.front()] = 0;
+    const Vertex ports = graph_.port_count();
+    const auto reach_from = [&](Vertex v, int hops) {
+      for (GraphLink i = graph_.first_link()[v]; i < graph_.first_link()[v + 1]; ++i) {
+        const Vertex to = graph_.target()[i];
+        const std::size_t next =
+            to < ports ? switches_ + host_of(graph_.vertices()[to]) : to - ports;
+        if (far[next] != std::numeric_limits<int>::max()) continue;
+        far[next] = hops;
+        queue.push_back(next);
+      }
+    };
     for (std::size_t i = 0; i < queue.size(); ++i) {
       const std::size_t at = queue[i];
-      if (at >= switches_ && i > 0 && direct_.empty()) continue;  // a host passes nothing on
-      for (const std::size_t next : neighbours_[at]) {
-        if (far[next] != std::numeric_limits<int>::max()) continue;
-        far[next] = far[at] + 1;
-        queue.push_back(next);
+      const int hops = far[at] + 1;
+      if (at < switches_) {
+        reach_from(ports + static_cast<Vertex>(at), hops);
+        continue;
+      }
+      if (i > 0 && direct_.empty()) continue;  // a host passes nothing on
+      const int host = static_cast<int>(at - switches_);
+      for (int nic = 0; nic < graph_.nics(host); ++nic) {
+        reach_from(graph_.nic_port(host, nic), hops);
       }
     }
     return {far.begin() + static_cast<std::ptrdiff_t>(switches_), far.end()};
@@ -125,33 +143,56 @@ class HostCuts {
     return static_cast<std::size_t>(port.node);
   }
 
-  void index() const {
-    neighbours_.resize(switches_ + hosts_);
-    const auto join = [this](std::size_t a, std::size_t b) {
-      neighbours_[a].push_back(b);
-      neighbours_[b].push_back(a);
-    };
-    for (const auto& [ends, rate] : between_) join(ends.first, ends.second);
-    for (std::size_t h = 0; h < hosts_; ++h) {
-      for (const auto& [s, rate] : up_[h]) join(s, switches_ + h);
+  static Amount amount(BytesPerSecond rate) { return std::llround(rate.base_units()); }
+
+  /// Of a host: to each switch, ascending.
+  using UpLinks = std::vector<std::pair<std::size_t, Amount>>;
+  static void add_up(UpLinks& up, std::size_t to, Amount rate) {
+    const auto at = std::ranges::lower_bound(up, to, {}, &UpLinks::value_type::first);
+    if (at != up.end() && at->first == to) {
+      at->second += rate;
+    } else {
+      up.insert(at, {to, rate});
     }
-    for (const auto& [ends, rate] : direct_) join(switches_ + ends.first, switches_ + ends.second);
   }
 
+  /// Twins on which as much of both halves hangs are one vertex.
   [[nodiscard]] Amount flow_between(const std::vector<bool>& in_first) const {
-    CutGraph graph(switches_ + 2);
-    const std::size_t source = switches_, sink = switches_ + 1;
-    for (const auto& [ends, rate] : between_) {
-      add_link(graph, ends.first, ends.second, rate);
-      add_link(graph, ends.second, ends.first, rate);
-    }
     std::vector<std::array<Amount, 2>> hangs(switches_);
     for (std::size_t h = 0; h < hosts_; ++h) {
       for (const auto& [s, rate] : up_[h]) hangs[s][in_first[h] ? 0 : 1] += rate;
     }
+    struct Part {
+      std::size_t vertex;
+      Amount switches;
+      std::array<Amount, 2> hangs;  // of each
+    };
+    std::vector<std::vector<Part>> parts(twins_.classes());
+    std::size_t vertices = 0;
     for (std::size_t s = 0; s < switches_; ++s) {
-      if (hangs[s][0] > 0) add_link(graph, source, s, hangs[s][0]);
-      if (hangs[s][1] > 0) add_link(graph, s, sink, hangs[s][1]);
+      std::vector<Part>& of_class = parts[static_cast<std::size_t>(twins_.of[s])];
+      const auto at = std::ranges::find(of_class, hangs[s], &Part::hangs);
+      if (at != of_class.end()) {
+        ++at->switches;
+      } else {
+        of_class.push_back({vertices++, 1, hangs[s]});
+      }
+    }
+    CutGraph graph(vertices + 2);
+    const std::size_t source = vertices, sink = vertices + 1;
+    for (std::size_t c = 0; c < parts.size(); ++c) {
+      for (const TwinSwitches::Edge& edge : twins_.edges[c]) {
+        for (const Part& from : parts[c]) {
+          for (const Part& to : parts[static_cast<std::size_t>(edge.to)]) {
+            add_link(graph, from.vertex, to.vertex, from.switches * to.switches * edge.weight);
+          }
+        }
+      }
+      for (const Part& part : parts[c]) {
+        const auto [first, second] = part.hangs;
+        if (first > 0) add_link(graph, source, part.vertex, part.switches * first);
+        if (second > 0) add_link(graph, part.vertex, sink, part.switches * second);
+      }
     }
     Amount across = 0;
     for (const auto& [ends, rate] : direct_) {
@@ -165,12 +206,13 @@ class HostCuts {
                                             .vertex_index_map(get(boost::vertex_index, graph)));
   }
 
+  const ClusterGraph& graph_;
   std::size_t hosts_, switches_;
-  std::vector<std::map<std::size_t, Amount>> up_;                  ///< by host: to each switch
-  std::vector<Amount> sends_;                                      ///< by host
-  std::map<std::pair<std::size_t, std::size_t>, Amount> between_;  ///< switches
-  std::map<std::pair<std::size_t, std::size_t>, Amount> direct_;   ///< hosts
-  mutable std::vector<std::vector<std::size_t>> neighbours_;       ///< switches, then hosts
+  TwinSwitches twins_;
+  std::size_t joined_;                                            ///< pairs of switches that are
+  std::vector<UpLinks> up_;                                       ///< by host
+  std::vector<Amount> sends_;                                     ///< by host
+  std::map<std::pair<std::size_t, std::size_t>, Amount> direct_;  ///< hosts
   std::tuple<Amount, Amount> kept_;
   Bisection best_;
 };

@@ -76,6 +76,24 @@ std::vector<Inputs> inputs() {
   }
   add([](Inputs& in) { in.nodes = 16, in.cut = R"("tensor": 4, "pipeline": 4, "data": 8)"; });
   add([](Inputs& in) { in.nodes = 28, in.cut = R"("tensor": 4, "pipeline": 4, "data": 14)"; });
+  // Stages four nodes apart: a leaf, a pod; two pods in three stages; no pod before the last.
+  for (const char* const fabric :
+       {R"("kind": "fat_tree", "leaf_ports_down": 32)",
+        R"("kind": "fat_tree", "leaf_ports_down": 16, "levels": 3, "pod_leaves": 2,
+           "spine_oversubscription": 2)",
+        R"("kind": "fat_tree", "leaf_ports_down": 16, "levels": 3, "pod_leaves": 3,
+           "spine_oversubscription": 2)",
+        R"("kind": "fat_tree", "leaf_ports_down": 16, "levels": 3, "pod_leaves": 14,
+           "leaf_oversubscription": 4)",
+        R"("kind": "rail_optimised", "leaf_ports_down": 2, "levels": 3, "pod_leaves": 24,
+           "spine_oversubscription": 2)",
+        R"("kind": "ideal")"}) {
+    for (const char* const cut : {R"("tensor": 8, "pipeline": 8, "data": 4)",
+                                  R"("tensor": 8, "pipeline": 8, "data": 4, "virtual_stages": 2)",
+                                  R"("tensor": 4, "pipeline": 8, "data": 8)"}) {
+      add([=](Inputs& in) { in.fabric = fabric, in.nodes = 32, in.cut = cut; });
+    }
+  }
   add([](Inputs& in) { in.placement = "tp-pp-dp"; });
   add([](Inputs& in) { in.nic = "200 Gb/s"; });
   add([](Inputs& in) { in.model = R"({"preset": "llama3_8b", "tied": true})"; });

@@ -1,11 +1,19 @@
 #include "topologies/analysis/analysis.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <doctest/doctest.h>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "sim/core/random.hpp"
 #include "topologies/fabrics/graph_of_fabric.hpp"
+#include "topologies/formats/drawn_fabric.hpp"
 
 namespace lockstep {
 namespace {
@@ -181,6 +189,105 @@ TEST_CASE("single points of failure: the only spine cuts off the smaller side, a
   CHECK(a.single_points.front().name == "spine 0");
   CHECK(a.single_points.size() == 7);  // 3 leaves, the spine, 3 cables
   CHECK(a.single_points_complete);
+}
+
+/// Pods of leaves and spines under cores, with cables that are missing or doubled here and there,
+/// so that some switches are twins and others nearly so; hosts have one NIC with one or two cables.
+DrawnFabric uneven_fabric(std::uint64_t seed) {
+  RandomStream stream({.seed = seed, .purpose = 2});
+  FabricSketch sketch;
+  const auto join = [&](SketchVertex a, SketchVertex b) {
+    const std::uint32_t draw = stream.below(12);
+    if (draw == 0) return;
+    sketch.add_cable({.a = a, .b = b, .capacity = kAnalysisRate});
+    if (draw == 1) sketch.add_cable({.a = a, .b = b, .capacity = kAnalysisRate});
+  };
+  std::vector<SketchVertex> cores, all_leaves;
+  for (std::uint32_t c = 0, count = stream.below(4); c < count; ++c) {
+    cores.push_back(sketch.add_switch("core" + std::to_string(c)));
+  }
+  for (std::uint32_t p = 0, pods = 1 + stream.below(3); p < pods; ++p) {
+    const std::string pod = "p" + std::to_string(p);
+    std::vector<SketchVertex> leaves;
+    for (std::uint32_t l = 0, count = 1 + stream.below(4); l < count; ++l) {
+      leaves.push_back(sketch.add_switch(pod + "leaf" + std::to_string(l)));
+    }
+    for (std::uint32_t s = 0, count = 1 + stream.below(3); s < count; ++s) {
+      const SketchVertex spine = sketch.add_switch(pod + "spine" + std::to_string(s));
+      for (const SketchVertex leaf : leaves) join(leaf, spine);
+      for (const SketchVertex core : cores) join(spine, core);
+    }
+    all_leaves.insert(all_leaves.end(), leaves.begin(), leaves.end());
+  }
+  const auto leaves = static_cast<std::uint32_t>(all_leaves.size());
+  for (std::uint32_t h = 0; h < 2 * leaves; ++h) {
+    const std::string name = "h" + std::to_string(h);
+    const SketchVertex nic = sketch.add_nic(sketch.add_host(name), name);
+    const std::uint32_t first = h / 2, second = stream.below(3 * leaves);
+    sketch.add_cable({.a = nic, .b = all_leaves[first], .capacity = kAnalysisRate});
+    if (second >= leaves) continue;
+    sketch.add_cable({.a = nic, .b = all_leaves[second], .capacity = kAnalysisRate});
+  }
+  return sketch.finish();
+}
+
+/// Cables from a port to each vertex and ways of that length, one cable after the other.
+std::vector<std::pair<int, double>> search_from(const ClusterGraph& graph, Vertex from) {
+  std::vector<std::pair<int, double>> out(graph.vertex_count(), {-1, 0.0});
+  std::vector<Vertex> queue{from};
+  out[from] = {0, 1.0};
+  for (std::size_t i = 0; i < queue.size(); ++i) {  // NOLINT(modernize-loop-convert)
+    const Vertex at = queue[i];
+    if (i > 0 && at < graph.port_count()) continue;  // a NIC passes nothing on
+    for (GraphLink l = graph.first_link()[at]; l < graph.first_link()[at + 1]; ++l) {
+      auto& [hops, ways] = out[graph.target()[l]];
+      if (hops < 0) queue.push_back(graph.target()[l]);
+      if (hops < 0) hops = out[at].first + 1;
+      if (hops == out[at].first + 1) ways += out[at].second;
+    }
+  }
+  return out;
+}
+
+TEST_CASE("analysis of uneven fabrics: distances and ways are those of a search from every NIC") {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    CAPTURE(seed);
+    const DrawnFabric fabric = uneven_fabric(seed);
+    const ClusterGraph& graph = fabric.graph;
+    std::map<std::map<Vertex, int>, Vertex> firsts;  // of NICs with the same cables
+    for (Vertex nic = 0; nic < graph.port_count(); ++nic) {
+      std::map<Vertex, int> cables;
+      for (GraphLink l = graph.first_link()[nic]; l < graph.first_link()[nic + 1]; ++l) {
+        ++cables[graph.target()[l]];
+      }
+      firsts.emplace(std::move(cables), nic);
+    }
+    const auto is_first = [&firsts](Vertex nic) {
+      return std::ranges::any_of(firsts, [nic](const auto& one) { return one.second == nic; });
+    };
+    double sum = 0, pairs = 0;
+    int diameter = 0;
+    std::vector<double> ways;
+    for (Vertex from = 0; from < graph.port_count(); ++from) {
+      const auto found = search_from(graph, from);
+      for (Vertex to = 0; to < graph.port_count(); ++to) {
+        const auto [hops, of_length] = found[to];
+        if (to == from || hops < 0) continue;
+        sum += hops;
+        pairs += 1;
+        diameter = std::max(diameter, hops);
+        if (hops > 2 && is_first(from) && is_first(to)) ways.push_back(of_length);
+      }
+    }
+    std::ranges::sort(ways);
+    const TopologyAnalysis a = analyse(fabric);
+    CHECK(a.sources == static_cast<int>(firsts.size()));
+    CHECK(a.diameter == diameter);
+    CHECK(a.average_distance == (pairs > 0 ? sum / pairs : 0));
+    CHECK(a.shortest_paths.least == (ways.empty() ? 0 : ways.front()));
+    CHECK(a.shortest_paths.median == (ways.empty() ? 0 : ways[ways.size() / 2]));
+    CHECK(a.shortest_paths.most == (ways.empty() ? 0 : ways.back()));
+  }
 }
 
 }  // namespace
