@@ -35,6 +35,12 @@ MappedFile::~MappedFile() {
   if (data_ != nullptr) munmap(data_, size_);
 }
 
+void MappedFile::forget(std::size_t bytes) const {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t whole = bytes / page * page;
+  if (whole > 0) madvise(data_, whole, MADV_DONTNEED);  // of a private mapping that is only read
+}
+
 std::string_view MappedFile::bytes() const {
   return data_ == nullptr ? std::string_view() : std::string_view(static_cast<char*>(data_), size_);
 }

@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
-#include <tuple>
+#include <span>
+#include <utility>
 
 #include "sim/trace/trace.hpp"
 #include "sim/trace/trace_builder.hpp"
@@ -176,42 +177,82 @@ class CallMatcher {
 
 // --- messages -----------------------------------------------------------------------------------
 
+/// Of messages of one rank.
 struct MessageEnd {
-  int from, to;
+  int to;
   std::uint32_t tag, node;
-  [[nodiscard]] auto key() const { return std::tuple(from, to, tag); }
+  [[nodiscard]] auto key() const { return std::pair(to, tag); }
 };
 
-[[noreturn]] void fail_alone(const Trace& trace, const MessageEnd& end, bool sends) {
-  fail_trace(file_of(trace, sends ? end.from : end.to),
+[[noreturn]] void fail_alone(const Trace& trace, int from, const MessageEnd& end, bool sends) {
+  fail_trace(file_of(trace, sends ? from : end.to),
              fmt::format("{}, a message {} rank {} with tag {}", text_of(trace, end.node),
-                         sends ? "to" : "from", sends ? end.to : end.from, end.tag),
+                         sends ? "to" : "from", sends ? end.to : from, end.tag),
              fmt::format("as many {} on that rank; one is missing", sends ? "receives" : "sends"));
 }
 
-void match_messages(const Trace& trace, std::vector<TraceMatches::Message>& out) {
-  std::vector<MessageEnd> sends, receives;
-  for (int rank = 0; rank < trace.ranks; ++rank) {
-    const std::uint32_t end = trace.rank_first[static_cast<std::size_t>(rank) + 1];
-    for (auto n = trace.rank_first[static_cast<std::size_t>(rank)]; n < end; ++n) {
-      const TraceNode& node = trace.nodes[n];
-      if (node.kind == TraceNodeKind::send) {
-        const TraceMessage& message = trace.messages[node.subject];
-        sends.push_back({rank, message.peer, message.tag, n});
-      } else if (node.kind == TraceNodeKind::receive) {
-        const TraceMessage& message = trace.messages[node.subject];
-        receives.push_back({message.peer, rank, message.tag, n});
+void sort_ends(std::span<MessageEnd> ends) {
+  if (!std::ranges::is_sorted(ends, {}, &MessageEnd::key)) {
+    std::ranges::stable_sort(ends, {}, &MessageEnd::key);
+  }
+}
+
+/// Receives by sender, rank by rank of the receivers'.
+class ReceivesBySender {
+ public:
+  explicit ReceivesBySender(const Trace& trace)
+      : first_(static_cast<std::size_t>(trace.ranks) + 1) {
+    const auto sender_of = [&](const TraceNode& node) {
+      return static_cast<std::size_t>(trace.messages[node.subject].peer);
+    };
+    for (const TraceNode& node : trace.nodes) {
+      if (node.kind == TraceNodeKind::receive) ++first_[sender_of(node) + 1];
+    }
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    ends_.resize(first_.back());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    for (int rank = 0; rank < trace.ranks; ++rank) {
+      const std::uint32_t end = trace.rank_first[static_cast<std::size_t>(rank) + 1];
+      for (auto n = trace.rank_first[static_cast<std::size_t>(rank)]; n < end; ++n) {
+        const TraceNode& node = trace.nodes[n];
+        if (node.kind != TraceNodeKind::receive) continue;
+        ends_[next[sender_of(node)]++] = {rank, trace.messages[node.subject].tag, n};
       }
     }
   }
-  std::ranges::stable_sort(sends, {}, &MessageEnd::key);
-  std::ranges::stable_sort(receives, {}, &MessageEnd::key);
-  for (std::size_t i = 0; i < std::max(sends.size(), receives.size()); ++i) {
-    if (i == receives.size()) fail_alone(trace, sends[i], true);
-    if (i == sends.size()) fail_alone(trace, receives[i], false);
-    if (sends[i].key() < receives[i].key()) fail_alone(trace, sends[i], true);
-    if (receives[i].key() < sends[i].key()) fail_alone(trace, receives[i], false);
-    out.push_back({sends[i].node, receives[i].node});
+  [[nodiscard]] std::size_t size() const { return ends_.size(); }
+  [[nodiscard]] std::span<MessageEnd> of(int sender) {
+    const auto rank = static_cast<std::size_t>(sender);
+    return std::span(ends_).subspan(first_[rank], first_[rank + 1] - first_[rank]);
+  }
+
+ private:
+  std::vector<std::size_t> first_;  ///< by sender, and the end
+  std::vector<MessageEnd> ends_;
+};
+
+void match_messages(const Trace& trace, std::vector<TraceMatches::Message>& out) {
+  ReceivesBySender received(trace);
+  out.reserve(received.size());
+  std::vector<MessageEnd> sends;
+  for (int rank = 0; rank < trace.ranks; ++rank) {
+    sends.clear();
+    const std::uint32_t end = trace.rank_first[static_cast<std::size_t>(rank) + 1];
+    for (auto n = trace.rank_first[static_cast<std::size_t>(rank)]; n < end; ++n) {
+      if (trace.nodes[n].kind != TraceNodeKind::send) continue;
+      const TraceMessage& message = trace.messages[trace.nodes[n].subject];
+      sends.push_back({message.peer, message.tag, n});
+    }
+    const std::span<MessageEnd> receives = received.of(rank);
+    sort_ends(sends);
+    sort_ends(receives);
+    for (std::size_t i = 0; i < std::max(sends.size(), receives.size()); ++i) {
+      if (i == receives.size()) fail_alone(trace, rank, sends[i], true);
+      if (i == sends.size()) fail_alone(trace, rank, receives[i], false);
+      if (sends[i].key() < receives[i].key()) fail_alone(trace, rank, sends[i], true);
+      if (receives[i].key() < sends[i].key()) fail_alone(trace, rank, receives[i], false);
+      out.push_back({sends[i].node, receives[i].node});
+    }
   }
 }
 

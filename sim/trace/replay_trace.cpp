@@ -4,6 +4,7 @@
 #include <cassert>
 #include <fmt/format.h>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "sim/core/event_queue.hpp"
@@ -116,8 +117,8 @@ class RunningTrace::State {
 
   enum EventKind : std::uint32_t { kNodeDone, kCallStarts, kMessageArrives, kRankBegins };
 
+  /// Its duration is in the trace: what few bytes all nodes have here, all of them go through.
   struct Node {
-    StepTime duration;
     std::uint32_t unmet = 0;
     std::uint32_t successors = 0;  ///< first of them
     std::uint32_t subject = 0;     ///< stream, call or message
@@ -144,12 +145,16 @@ class RunningTrace::State {
     std::vector<std::uint32_t> queue;
     std::size_t next = 0;
   };
-  struct Message {
-    TraceTransfer transfer;
+  /// Messages of a size from one rank to another.
+  struct Transfer {
+    TraceTransfer wire;
     std::uint32_t channel = 0;
+  };
+  struct Message {
+    std::uint32_t transfer : 29 = 0;
+    bool left : 1 = false, posted : 1 = false, arrived : 1 = false;
     std::uint32_t next = kNobody;  ///< behind it in the channel
     StepTime start;
-    bool left = false, posted = false, arrived = false;
   };
   /// Messages of one rank to another, one at a time.
   struct Channel {
@@ -168,7 +173,6 @@ class RunningTrace::State {
     nodes_.resize(trace_.size());
     unfinished_ = trace_.size();
     for (std::uint32_t n = 0; n < nodes_.size(); ++n) {
-      nodes_[n].duration = trace_.nodes[n].duration;
       nodes_[n].kind = static_cast<std::uint32_t>(trace_.nodes[n].kind) & 0xFFU;
       nodes_[n].unmet = static_cast<std::uint32_t>(trace_.dependencies_of(n).size());
       nodes_[n].successors = graph.first[n];
@@ -212,6 +216,9 @@ class RunningTrace::State {
 
   void set_up_messages() {
     std::map<std::pair<int, int>, std::uint32_t> channels;
+    std::map<std::tuple<int, int, double>, std::uint32_t> transfers;
+    std::tuple<int, int, double> last{-1, -1, 0};  // messages lie by sender and receiver
+    std::uint32_t transfer = 0;
     messages_.resize(matches_.messages.size());
     for (std::uint32_t m = 0; m < messages_.size(); ++m) {
       const auto [send, receive] = matches_.messages[m];
@@ -219,10 +226,21 @@ class RunningTrace::State {
       nodes_[receive].subject = m;
       const TraceMessage& sent = trace_.messages[trace_.nodes[send].subject];
       const std::pair ends{static_cast<int>(nodes_[send].rank), sent.peer};
-      messages_[m].transfer = wiring_.message(ends.first, ends.second, sent.size);
-      messages_[m].channel =
-          channels.try_emplace(ends, static_cast<std::uint32_t>(channels.size())).first->second;
+      const std::tuple key{ends.first, ends.second, sent.size.base_units()};
+      if (key != last) {
+        last = key;
+        const auto [at, added] =
+            transfers.try_emplace(key, static_cast<std::uint32_t>(transfers_.size()));
+        transfer = at->second;
+        if (added) {
+          const auto channel =
+              channels.try_emplace(ends, static_cast<std::uint32_t>(channels.size())).first->second;
+          transfers_.push_back({wiring_.message(ends.first, ends.second, sent.size), channel});
+        }
+      }
+      messages_[m].transfer = transfer & 0x1FFF'FFFFU;
     }
+    assert(transfers_.size() <= 0x2000'0000U && "of a billion nodes at most, half of them sends");
     channels_.resize(channels.size());
     users_.resize(network_.flows());
   }
@@ -298,7 +316,7 @@ class RunningTrace::State {
     if (options_.record_times) out_.starts[n] = since_begin();
     if (computes(kind(n))) ++book(nodes_[n].rank).computing;
     if (kind(n) == TraceNodeKind::exchange) ++book(nodes_[n].rank).moving;
-    queue_.push(now_ + nodes_[n].duration, kNodeDone, n);
+    queue_.push(now_ + trace_.nodes[n].duration, kNodeDone, n);
   }
 
   void node_done(std::uint32_t n) {
@@ -399,10 +417,11 @@ class RunningTrace::State {
     message.left = true;
     message.start = now_;
     if (message.posted) receiver_moves(m);
-    Channel& channel = channels_[message.channel];
+    const Transfer& transfer = transfers_[message.transfer];
+    Channel& channel = channels_[transfer.channel];
     if (channel.running == kNobody) {
       channel.running = m;
-      start_flow(message.transfer, {false, m});
+      start_flow(transfer.wire, {false, m});
     } else {
       messages_[channel.last].next = m;
     }
@@ -426,11 +445,13 @@ class RunningTrace::State {
 
   void message_left(std::uint32_t m) {
     const Message& message = messages_[m];
-    queue_.push(now_ + message.transfer.latency, kMessageArrives, m);
-    Channel& channel = channels_[message.channel];
+    const Transfer& transfer = transfers_[message.transfer];
+    queue_.push(now_ + transfer.wire.latency, kMessageArrives, m);
+    Channel& channel = channels_[transfer.channel];
     channel.running = message.next;
     if (channel.running != kNobody) {
-      start_flow(messages_[channel.running].transfer, {false, channel.running});
+      const Message& next = messages_[channel.running];
+      start_flow(transfers_[next.transfer].wire, {false, channel.running});
     }
   }
 
@@ -517,6 +538,7 @@ class RunningTrace::State {
   std::vector<Call> calls_;
   std::vector<Group> groups_;
   std::vector<Message> messages_;
+  std::vector<Transfer> transfers_;
   std::vector<Channel> channels_;
   std::vector<FlowUser> users_;     ///< by flow
   std::vector<CallTotals> called_;  ///< by Trace::collectives

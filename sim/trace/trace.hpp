@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/base/units.hpp"
@@ -71,14 +72,45 @@ struct PossibleWait {
   std::uint32_t node = 0, on = 0;
 };
 
+/// Whole numbers, each in as few bytes as the largest needs.
+class SmallNumbers {
+ public:
+  void push_back(std::uint64_t number) {
+    const unsigned width = number < 0x100 ? 1 : number < 0x1'0000 ? 2 : number >> 32U == 0 ? 4 : 8;
+    if (width > width_) widen(width);
+    bytes_.resize(bytes_.size() + width_);
+    for (unsigned i = width_; i > 0; --i, number >>= 8U) {
+      bytes_[bytes_.size() - i] = static_cast<std::uint8_t>(number);
+    }
+  }
+  [[nodiscard]] std::uint64_t operator[](std::size_t i) const {
+    std::uint64_t number = 0;
+    for (unsigned k = width_; k > 0; --k) number = number << 8U | bytes_[i * width_ + k - 1];
+    return number;
+  }
+  [[nodiscard]] std::size_t size() const { return bytes_.size() / width_; }
+
+ private:
+  void widen(unsigned width) {
+    SmallNumbers wide;
+    wide.width_ = width;
+    wide.bytes_.reserve(size() * width);
+    for (std::size_t i = 0; i < size(); ++i) wide.push_back((*this)[i]);
+    *this = std::move(wide);
+  }
+
+  std::vector<std::uint8_t> bytes_;
+  unsigned width_ = 1;
+};
+
 /// Nodes of all ranks, rank by rank. Flat: a trace of a million nodes is a handful of allocations.
 struct Trace {
   int ranks = 0;
   std::vector<std::uint32_t> rank_first;  ///< by rank, and the end
   std::vector<StepTime> begins;           ///< by rank, after the first one's; empty: together
   std::vector<TraceNode> nodes;
-  std::vector<std::uint64_t> ids;    ///< by node: the file's number, or the line of GOAL
-  std::vector<std::uint32_t> names;  ///< by node: in `strings`
+  SmallNumbers ids;    ///< by node: the file's number, or the line of GOAL
+  SmallNumbers names;  ///< by node: in `strings`
   std::vector<std::string> strings;
   std::vector<std::uint32_t> dependency_first;  ///< by node, and the end: in `dependencies`
   std::vector<std::uint32_t> dependencies;      ///< nodes of the same rank that must be done before

@@ -1,6 +1,7 @@
 #include "sim/trace/trace_builder.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
@@ -59,14 +60,21 @@ class TraceTable {
  public:
   explicit TraceTable(std::vector<Value>& values) : values_(values) {}
   std::uint32_t operator()(const Value& value) {
+    for (const std::uint32_t known : recent_) {
+      if (known < values_.size() && values_[known] == value) return known;
+    }
     const auto [at, added] = index_.try_emplace(value, static_cast<std::uint32_t>(values_.size()));
     if (added) values_.push_back(value);
+    oldest_ = (oldest_ + 1) % recent_.size();
+    recent_[oldest_] = at->second;
     return at->second;
   }
 
  private:
   std::vector<Value>& values_;
   std::map<Value, std::uint32_t, Less> index_;
+  std::array<std::uint32_t, 4> recent_{};  ///< a rank says most of them many times in a row
+  std::size_t oldest_ = 0;
 };
 
 struct CollectiveLess {
@@ -396,6 +404,24 @@ Trace join(std::vector<RankTrace> ranks) {
   for (RankTrace& rank : ranks) {
     joiner.add(rank);
     rank = {};  // its memory goes as the trace's comes
+  }
+  return joiner.finish();
+}
+
+Trace join_in_order(std::size_t ranks, const std::function<void(const AddRank&)>& give) {
+  Joiner joiner(ranks);
+  std::size_t next = 0, nodes = 0;
+  give([&](RankTrace& rank) {
+    nodes += rank.nodes.size();
+    if (next >= ranks || rank.rank != static_cast<int>(next) || nodes > kMostTraceNodes) {
+      fail_trace(rank.file, fmt::format("rank {} with {} nodes up to it", rank.rank, nodes),
+                 fmt::format("rank {} of {} and at most {}", next, ranks, kMostTraceNodes));
+    }
+    joiner.add(rank);
+    ++next;
+  });
+  if (next < ranks || ranks == 0) {
+    fail_trace({}, fmt::format("{} ranks", next), fmt::format("{}, at least one", ranks));
   }
   return joiner.finish();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -105,6 +106,10 @@ std::string node_text(std::uint64_t id, std::string_view name);
 /// Throws InputError where another trace's rank is missing, or one is there twice, a number is
 /// twice in a rank, or copies would make more than kMostCopiedNodes.
 Trace join(std::vector<RankTrace> ranks);
+/// The same of ranks that come one at a time: `give` calls what it gets with each of rank 0 to the
+/// last, which it may change. Throws InputError for another order too, and where one is missing.
+using AddRank = std::function<void(RankTrace&)>;
+Trace join_in_order(std::size_t ranks, const std::function<void(const AddRank&)>& give);
 
 /// The trace with all of its possible waits among its dependencies: the longest that it may take
 /// where communication takes another time than it did.

@@ -2,10 +2,12 @@
 #include <benchmark/benchmark.h>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_scenario.hpp"
+#include "sim/trace/formats/goal.hpp"
 #include "sim/trace/formats/read_chakra.hpp"
 #include "sim/trace/formats/write_chakra.hpp"
 #include "sim/trace/replay_trace.hpp"
@@ -64,6 +66,29 @@ void trace_read_chakra(benchmark::State& state) {
   state.SetItemsProcessed(static_cast<std::int64_t>(nodes));
 }
 BENCHMARK(trace_read_chakra)->Unit(benchmark::kMillisecond);
+
+/// The same job with 64 sequences as GOAL, where collectives are messages: as a trace, and
+/// replayed.
+void goal_replay(benchmark::State& state) {
+  const std::string job = R"({
+    "model": "llama2_70b",
+    "cluster": {"node": "dgx_h100", "nodes": 128, "fabric": "rail_optimised"},
+    "parallelism": {"tensor": 8, "pipeline": 8, "data": 16, "sharding": "zero1"},
+    "batch": {"sequences": 64, "micro": 1, "tokens": 4096}})";
+  const JsonCursor root = JsonCursor::parse("bench.json", job);
+  const Cluster cluster = read_cluster(root.at("cluster"), trace_presets());
+  std::string text;
+  write_goal(trace_of_step(read_scenario("bench.json", job, trace_presets())),
+             [&](std::string_view part) { text += part; });
+  std::size_t nodes = 0;
+  for (auto _ : state) {
+    const Trace trace = read_goal_in_order("bench.goal", text, [](std::size_t) {}).value();
+    benchmark::DoNotOptimize(replay_trace(trace, match(trace), cluster).end);
+    nodes += trace.size();
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(nodes));
+}
+BENCHMARK(goal_replay)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace lockstep

@@ -101,6 +101,27 @@ bool is_unpacked_goal(const std::string& file) {
   return is_goal_binary(read_head(file, kCookieBytes)) && is_goal_binary(MappedFile(file).bytes());
 }
 
+/// The trace of a schedule in GOAL that is a plain file, read where it lies; nothing for any other
+/// file, and where read_goal() or join() have something to say.
+std::optional<Trace> read_schedule(const std::string& file, std::optional<TraceFormat> asked) {
+  constexpr std::size_t kHead = 4096;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
+  const auto size = std::filesystem::file_size(file, ignored);
+  if (ignored || size == 0) return std::nullopt;
+  const std::string head = read_head(file, kHead);
+  const bool packed = is_goal_binary(head);
+  if (packed ? asked && *asked != TraceFormat::goal_binary
+             : size > kTraceFileLimit || recognise_trace(head) != TraceFormat::goal ||
+                   (asked && *asked != TraceFormat::goal)) {
+    return std::nullopt;
+  }
+  const MappedFile mapped(file);
+  const auto read_to = [&](std::size_t bytes) { mapped.forget(bytes); };
+  return packed ? read_goal_binary_in_order(file, mapped.bytes(), read_to)
+                : read_goal_in_order(file, mapped.bytes(), read_to);
+}
+
 StepRequest asked_step(const ParsedOptions& options) {
   if (!options.has("step")) return {};
   const std::string text = options.get("step");
@@ -213,6 +234,9 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   const std::optional<TraceFormat> asked = asked_format(options);
   const StepRequest step = asked_step(options);
   const TraceReadOptions chakra{.gpu = gpu, .groups = groups_of(options, files), .ranks = ranks};
+  if (files.size() == 1 && !options.has("step")) {
+    if (auto schedule = read_schedule(files.front(), asked)) return std::move(*schedule);
+  }
   const bool merges = asked ? *asked == TraceFormat::pytorch : has_execution_traces(files);
   std::vector<TraceFile> read(files.size());
   for_each_index(files.size(), [&](std::size_t i) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,12 @@ std::vector<GoalRank> read_goal_binary_ranks(const std::string& file, std::strin
 /// statement ends with its line or a ';'. Throws InputError with the line.
 std::vector<RankTrace> read_goal(const std::string& file, std::string_view text);
 
+/// join() of read_goal(), of which memory holds one rank at a time; nothing for schedules that have
+/// mistakes or whose ranks are not in order. Calls `read_to` with how much of the text has been
+/// read and is not looked at again.
+std::optional<Trace> read_goal_in_order(const std::string& file, std::string_view text,
+                                        const std::function<void(std::size_t)>& read_to);
+
 /// Whether the bytes begin a schedule that LogGOPSim's txt2bin wrote.
 bool is_goal_binary(std::string_view bytes);
 
@@ -75,6 +82,9 @@ bool is_goal_binary(std::string_view bytes);
 /// Throws InputError with the rank and the operation, counted from 0 and 1, and for files whose
 /// parts overlap or contradict each other.
 std::vector<RankTrace> read_goal_binary(const std::string& file, std::string_view bytes);
+/// As read_goal_in_order().
+std::optional<Trace> read_goal_binary_in_order(const std::string& file, std::string_view bytes,
+                                               const std::function<void(std::size_t)>& read_to);
 
 /// GOAL has no collectives: they become the messages of a ring, those of an all-to-all go to
 /// everybody. Calculations are on cpu 0, the host's on cpu 2, messages on cpu 1. Times are rounded

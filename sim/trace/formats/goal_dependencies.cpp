@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <fmt/format.h>
+#include <optional>
 #include <utility>
 
 namespace lockstep {
@@ -55,7 +56,10 @@ void GoalDependencies::add_starts(const std::string& place) {
 }
 
 void GoalDependencies::give_to(RankTrace& rank, const std::string& place) {
-  if (!with_.empty()) add_starts(place);
+  if (with_.empty()) return give_ends(rank);
+  before_.resize(operations_);
+  for (const auto& [own, other] : ends_) before_[own].push_back(other);
+  add_starts(place);
   for (std::size_t i = 0; i < rank.nodes.size(); ++i) {
     rank.nodes[i].dependencies = static_cast<std::uint32_t>(before_[i].size());
     for (const std::uint32_t other : before_[i]) {
@@ -64,17 +68,54 @@ void GoalDependencies::give_to(RankTrace& rank, const std::string& place) {
   }
 }
 
+/// By operation, those of one in the order in which the file has them.
+void GoalDependencies::give_ends(RankTrace& rank) const {
+  for (const auto& [own, other] : ends_) ++rank.nodes[own].dependencies;
+  const std::size_t first = rank.dependencies.size();
+  rank.dependencies.resize(first + ends_.size());
+  if (std::ranges::is_sorted(ends_, {}, &GoalRank::Wait::operation)) {
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+      rank.dependencies[first + i] = ends_[i].other + std::uint64_t{1};
+    }
+    return;
+  }
+  std::vector<std::size_t> next;
+  next.reserve(operations_);
+  std::size_t sum = first;
+  for (const RankTrace::Node& node : rank.nodes) {
+    next.push_back(sum);
+    sum += node.dependencies;
+  }
+  for (const auto& [own, other] : ends_) {
+    rank.dependencies[next[own]++] = other + std::uint64_t{1};
+  }
+}
+
 RankTrace trace_of_goal(const std::string& file, const GoalRank& rank) {
-  constexpr std::array<std::string_view, 3> kNames{"send", "recv", "calc"};
   RankTrace out;
+  trace_of_goal(file, rank, out);
+  return out;
+}
+
+void trace_of_goal(const std::string& file, const GoalRank& rank, RankTrace& out) {
+  constexpr std::array<std::string_view, 3> kNames{"send", "recv", "calc"};
+  std::vector<RankTrace::Node> nodes = std::move(out.nodes);
+  std::vector<std::uint64_t> dependencies = std::move(out.dependencies);
+  nodes.clear();
+  dependencies.clear();
+  out = {};
+  out.nodes = std::move(nodes);
+  out.dependencies = std::move(dependencies);
   out.file = file;
   out.rank = rank.rank;
   out.nodes.reserve(rank.operations.size());
-  GoalDependencies dependencies;
+  std::array<std::optional<std::uint32_t>, kNames.size()> names;
   for (const GoalRank::Operation& own : rank.operations) {
-    RankTrace::Node& node =
-        out.add(out.nodes.size() + std::uint64_t{1}, kNames[static_cast<std::size_t>(own.kind)]);
-    dependencies.add_operation();
+    std::optional<std::uint32_t>& name = names[static_cast<std::size_t>(own.kind)];
+    if (!name) name = out.name(kNames[static_cast<std::size_t>(own.kind)]);
+    RankTrace::Node& node = out.nodes.emplace_back();
+    node.id = out.nodes.size();
+    node.name = *name;
     if (own.kind == GoalRank::Kind::calculation) {
       node.kind = TraceNodeKind::compute;
       node.duration = {own.size * 1000};
@@ -87,10 +128,8 @@ RankTrace trace_of_goal(const std::string& file, const GoalRank& rank) {
     node.peer = static_cast<int>(own.peer);
     node.tag = own.tag;
   }
-  for (const auto& [own, other] : rank.ends) dependencies.wait_for_end(own, other);
-  for (const auto& [own, other] : rank.starts) dependencies.wait_for_start(own, other);
-  dependencies.give_to(out, fmt::format("{}, rank {}", file, rank.rank));
-  return out;
+  GoalDependencies(rank.operations.size(), rank.ends, rank.starts)
+      .give_to(out, fmt::format("{}, rank {}", file, rank.rank));
 }
 
 }  // namespace lockstep

@@ -242,4 +242,23 @@ std::vector<GoalRank> read_goal_binary_ranks(const std::string& file, std::strin
   return out;
 }
 
+std::optional<Trace> read_goal_binary_in_order(const std::string& file, std::string_view bytes,
+                                               const std::function<void(std::size_t)>& read_to) {
+  constexpr std::uint64_t kAtRanks = sizeof kGoalCookie;
+  if (bytes.size() < kAtRanks + kGoalNumberBytes) return std::nullopt;
+  try {
+    return join_in_order(number_at<std::uint32_t>(bytes, kAtRanks), [&](const AddRank& add) {
+      RankTrace trace;
+      read_packed_ranks(file, bytes, false, [&](const GoalRank& rank) {
+        trace_of_goal(file, rank, trace);
+        add(trace);
+        const std::uint64_t row = kGoalHead + static_cast<std::uint64_t>(rank.rank) * kGoalSpan;
+        read_to(kAtRanks + number_at<std::uint64_t>(bytes, kAtRanks + row + sizeof row));
+      });
+    });
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace lockstep

@@ -1,5 +1,7 @@
 // GOAL as LogGOPSim's txt2bin packs it, written here by an encoder of our own after Parser.hpp
 // (Graph::serialize_mmap), against the same schedule as text.
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -166,6 +168,26 @@ std::string binary_mistake(const std::string& bytes) {
   return "";
 }
 
+void check_same_trace(const Trace& a, const Trace& b) {
+  CHECK(a.ranks == b.ranks);
+  CHECK(a.rank_first == b.rank_first);
+  CHECK(a.begins == b.begins);
+  CHECK(a.strings == b.strings);
+  CHECK(a.dependency_first == b.dependency_first);
+  CHECK(a.dependencies == b.dependencies);
+  CHECK(a.messages == b.messages);
+  CHECK(a.files == b.files);
+  REQUIRE(a.size() == b.size());
+  for (std::size_t n = 0; n < a.size(); ++n) {
+    CHECK(a.nodes[n].duration == b.nodes[n].duration);
+    CHECK(a.nodes[n].subject == b.nodes[n].subject);
+    CHECK(a.nodes[n].stream == b.nodes[n].stream);
+    CHECK(a.nodes[n].kind == b.nodes[n].kind);
+    CHECK(a.ids[n] == b.ids[n]);
+    CHECK(a.names[n] == b.names[n]);
+  }
+}
+
 std::string goal_with_byte(std::string bytes, std::size_t at, unsigned char value) {
   bytes.at(at) = static_cast<char>(value);
   return bytes;
@@ -191,6 +213,67 @@ TEST_CASE("GOAL binary: a schedule is replayed as its text is, byte for byte") {
     CHECK(expected.size() > 100);
     CHECK(replayed(binary, {}) == expected);
     CHECK(replayed(binary, {"--from", "goal-bin"}) == expected);
+  }
+}
+
+TEST_CASE("GOAL: read rank by rank, a schedule is the trace that all of its ranks make together") {
+  const MadeSchedule schedule = made_schedule();
+  const std::string text = goal_text(schedule), bytes = goal_bytes(schedule);
+  std::vector<std::size_t> read;
+  const auto read_to = [&](std::size_t end) { read.push_back(end); };
+  const auto check = [&](const std::optional<Trace>& trace, const Trace& whole, std::size_t size) {
+    REQUIRE(trace);
+    check_same_trace(*trace, whole);
+    CHECK(read.size() == schedule.size());
+    CHECK(std::ranges::is_sorted(read));
+    CHECK(read.back() <= size);
+    read.clear();
+  };
+  check(read_goal_in_order("s.goal", text, read_to), join(read_goal("s.goal", text)), text.size());
+  check(read_goal_binary_in_order("s.goal", bytes, read_to),
+        join(read_goal_binary("s.goal", bytes)), bytes.size());
+  // Dependencies wherever the text says them, labels that many others share a beginning with.
+  std::string many = "num_ranks 1\nrank 0 {\n";
+  for (int i = 0; i < 3000; ++i) many += fmt::format("l{0}: calc {0}\n", i);
+  for (int i = 2999; i > 1; --i) many += fmt::format("l{} requires l{}\n", i, i - 2);
+  for (int i = 1; i < 3000; i += 2) many += fmt::format("l{} requires l{}\n", i, i - 1);
+  const Trace trace = read_goal_in_order("s.goal", many + "}", read_to).value();
+  check_same_trace(trace, join(read_goal("s.goal", many + "}")));
+  CHECK(std::ranges::equal(trace.dependencies_of(2999), std::array{2997U, 2998U}));
+  CHECK(trace.ids[2999] == 3000);
+}
+
+TEST_CASE("GOAL: what cannot be read rank by rank is left to who reads all of it") {
+  const auto ignore = [](std::size_t /*end*/) {};
+  const std::string calc = " {\na: calc 1\n}\n", send = " {\na: send 1b to 5\n}\n";
+  for (const std::string& text :
+       {"num_ranks 2\nrank 1" + calc + "rank 0" + calc,  // right, in another order
+        "rank 0" + calc + "num_ranks 1\n",               // right, said later
+        "num_ranks 2\nrank 0" + calc,                    // one is missing
+        "num_ranks 1\nrank 0" + calc + "rank 1" + calc,  // one too many
+        "num_ranks 1\nrank 0" + send, std::string("calc")}) {
+    CHECK_FALSE(read_goal_in_order("s.goal", text, ignore));
+  }
+  CHECK_FALSE(read_goal_binary_in_order("s.bin", "cut", ignore));
+  const TemporaryFolder folder;
+  const std::vector<std::string> where{"--node", "dgx_h100", "--nodes", "1"};
+  const auto replayed = [&](const std::string& text) {
+    std::vector<std::string> args{"replay", folder.write("s.goal", text)};
+    args.insert(args.end(), where.begin(), where.end());
+    return lockstep_with(args);
+  };
+  CHECK(replayed("num_ranks 2\nrank 1" + calc + "rank 0" + calc).exit == Exit::ok);
+  CHECK(replayed("num_ranks 1\nrank 0" + send).err.find("allowed: another rank") !=
+        std::string::npos);
+}
+
+TEST_CASE("trace: numbers take as many bytes as the largest, and stay what they are") {
+  SmallNumbers numbers;
+  const std::vector<std::uint64_t> all{0, 255, 256, 7, 65535, 65536, 1ULL << 32U, 3, ~0ULL};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    numbers.push_back(all[i]);
+    REQUIRE(numbers.size() == i + 1);
+    for (std::size_t k = 0; k <= i; ++k) CHECK(numbers[k] == all[k]);
   }
 }
 

@@ -99,7 +99,10 @@ TEST_CASE("replay_trace: of ready nodes of a stream the one with the lowest numb
   const Trace trace = join({rank});
   const TraceReplay replay =
       replayed(trace, trace_cluster(), {.collectives = {}, .record_times = true});
-  CHECK(trace.ids == std::vector<std::uint64_t>{1, 3, 5});
+  REQUIRE(trace.ids.size() == 3);
+  CHECK(trace.ids[0] == 1);
+  CHECK(trace.ids[1] == 3);
+  CHECK(trace.ids[2] == 5);
   CHECK(replay.starts[1] == StepTime{10 * kNano});
   CHECK(replay.starts[2] == StepTime{30 * kNano});
 }
