@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fmt/format.h>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,7 +16,6 @@
 namespace lockstep {
 namespace {
 
-constexpr std::array<std::string_view, 3> kLayoutNames{"loop", "v", "two_way"};
 constexpr std::size_t kMostRanks = 4096;
 constexpr std::size_t kMostPasses = 1'000'000;  // of a rank
 constexpr std::uint32_t kMostMicroBatches = 1 << 16;
@@ -54,29 +55,32 @@ struct WrittenRank {
   std::vector<std::size_t> element;
 };
 
+/// Adds what an element says; what is allowed where it says no such thing.
+std::string_view add_passes(std::string_view text, std::vector<WorkItem>& order) {
+  constexpr std::string_view kPass = R"(a pass such as "F0", "B3@1", "W2" or a pair "F3+B1@1")";
+  const auto add = [&] {
+    WorkItem item{};
+    if (!take_pass(text, item)) return false;
+    order.push_back(item);
+    return true;
+  };
+  if (!add()) return kPass;
+  if (text.starts_with('+')) {
+    if (!is_forward(order.back().pass)) return "a pair that begins with a forward pass";
+    order.back().pairs = true;
+    text.remove_prefix(1);
+    if (!add()) return kPass;
+  }
+  return text.empty() ? std::string_view() : "one pass, or a pair of them with + in between";
+}
+
 WrittenRank read_rank(const JsonCursor& from) {
   WrittenRank out;
   std::size_t number = 0;
   for (const JsonCursor& element : from.elements(kMostPasses)) {
-    const std::string written = element.string();
-    std::string_view text = written;
-    const auto add = [&] {
-      WorkItem item{};
-      if (!take_pass(text, item)) {
-        element.fail(R"(a pass such as "F0", "B3@1", "W2" or a pair "F3+B1@1")");
-      }
-      out.order.push_back(item);
-      out.element.push_back(number);
-    };
-    add();
-    if (text.starts_with('+')) {
-      if (!is_forward(out.order.back().pass))
-        element.fail("a pair that begins with a forward pass");
-      out.order.back().pairs = true;
-      text.remove_prefix(1);
-      add();
-    }
-    if (!text.empty()) element.fail("one pass, or a pair of them with + in between");
+    const std::string_view rule = add_passes(element.string(), out.order);
+    if (!rule.empty()) element.fail(std::string(rule));
+    out.element.resize(out.order.size(), number);
     ++number;
   }
   return out;
@@ -118,7 +122,7 @@ std::shared_ptr<const FixedOrder> read_schedule(const JsonCursor& root) {
     if (const auto text = root.find(key)) (void)text->string();
   }
   if (const auto layout = root.find("layout")) {
-    out->shape.layout = static_cast<ChunkLayout>(layout->choice(kLayoutNames));
+    out->shape.layout = static_cast<ChunkLayout>(layout->choice(kChunkLayoutNames));
   }
   const JsonCursor ranks = root.at("ranks");
   std::vector<std::vector<std::size_t>> elements;
@@ -148,6 +152,18 @@ std::shared_ptr<const FixedOrder> read_schedule(const JsonCursor& root) {
 }
 
 }  // namespace
+
+std::vector<WorkItem> order_of_texts(std::span<const std::string> texts) {
+  std::vector<WorkItem> order;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string_view rule = add_passes(texts[i], order);
+    if (rule.empty()) continue;
+    throw std::invalid_argument(
+        fmt::format("pass {}: found {}; allowed: {}", i, in_quotes(texts[i]), rule));
+  }
+  split_backward(order);
+  return order;
+}
 
 std::shared_ptr<const FixedOrder> read_schedule_file(const std::filesystem::path& file) {
   const JsonCursor root = JsonCursor::parse(file.string(), read_text_file(file.string()));

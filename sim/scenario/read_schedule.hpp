@@ -13,15 +13,27 @@
 /// batches of each chunk counted from 0).
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/pipeline/schedule.hpp"
 
 namespace lockstep {
 
+/// Of ChunkLayout.
+constexpr std::array<std::string_view, 3> kChunkLayoutNames{"loop", "v", "two_way"};
+
 /// Throws InputError where a pass is missing, comes twice, too early or out of order, or where a
 /// rank would wait for ever.
 std::shared_ptr<const FixedOrder> read_schedule_file(const std::filesystem::path& file);
+
+/// The order of a rank whose passes are said by such texts. Throws std::invalid_argument, whose
+/// text names the first that says none.
+std::vector<WorkItem> order_of_texts(std::span<const std::string> texts);
 
 }  // namespace lockstep

@@ -1,6 +1,7 @@
 // `lockstep explore` from outside: who is turned away, whether its answers are the program's, and
 // the page in Chromium, on a screen and a phone, light and dark. Leaves screenshots of all with
-// LOCKSTEP_SCREENSHOTS=1, and otherwise of what fails.
+// LOCKSTEP_SCREENSHOTS=1, and otherwise of what fails. With LOCKSTEP_ALL=1 (`tools/test --all`) pages of
+// twenty scenarios are held against what `lockstep run` prints for them, and one of them otherwise.
 //   node explore_test.mjs PLAYWRIGHT_FOLDER CHROMIUM PROGRAM FOLDER
 import {execFileSync, spawn} from 'node:child_process';
 import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
@@ -259,6 +260,44 @@ async function look(page, view, name, said) {
     await page.screenshot({path: `${folder}/${name}-${view.width}-${scheme}.png`, fullPage: true});
   }
 }
+// The same numbers as `lockstep run NAME`: all that it prints is in the answer that the page has, but
+// for what a page leaves out (expectations) and adds (power); and the page shows them.
+const kTwenty = ['gpt3-175b-selene', 'bloom-176b', 'deepseek-v3-gb200', 'flux1-dev-fsdp2', 'gpt-14.6b-1f1b',
+  'gpt-14.6b-zb-h1', 'gpt-14.6b-zb-v', 'gpt3-175b-eos-fp8', 'gpt3-175b-selective', 'llama2-70b-fp8',
+  'llama2-70b-lora-h100', 'llama2-7b-hsdp-a100', 'llama3-405b-16k', 'llama3-405b-16k-power',
+  'llama3-8b-b200', 'llama3-8b-fsdp2-torchtitan', 'mixtral-8x7b-h100', 'nemotron-4-340b-gb200',
+  'qwen3-30b-experts-8-nodes', 'sdxl-fsdp2'];
+const kOwn = ['scenario', 'assumptions', 'expectation', 'claim'];
+{
+  const page = await browser.newPage({viewport: {width: 1360, height: 900}});
+  let compared = 0;
+  for (const scenario of process.env.LOCKSTEP_ALL ? kTwenty : kTwenty.slice(0, 1)) {
+    const one = start([scenario]);
+    const where = await one.address;
+    const given = JSON.parse(await (await fetch(`${where}answer?`)).text());
+    const printed = JSON.parse(run(['run', scenario, '--allow-oom', '--format', 'json']));
+    for (const answer of [given, printed]) delete answer.job.file;
+    for (const [name, value] of Object.entries(printed)) {
+      if (kOwn.includes(name)) continue;
+      compared++;
+      check(JSON.stringify(given[name]) === JSON.stringify(value),
+        `${scenario}: ${name}: ${JSON.stringify(given[name])?.slice(0, 80)} in the page's answer`);
+    }
+    await page.goto(where);
+    await settled(page);
+    const gpus = await number(page, 'gpus'), step = await number(page, 'step_s');
+    check(gpus.replaceAll(',', '') === String(printed.gpus), `${scenario}: the page shows ${gpus} GPUs`);
+    const [, digits, unit] = /^([\d.]+)\s(\w+)$/.exec(step) ?? [];
+    const seconds = Number(digits) * ({us: 1e-6, ms: 1e-3, s: 1, min: 60}[unit] ?? NaN);
+    check(Math.abs(seconds / printed.step_s - 1) <= 0.0051,
+      `${scenario}: the page shows ${step}, not ${printed.step_s} s`);
+    one.child.kill('SIGTERM');
+    await one.ended;
+  }
+  console.log(`compared with lockstep run: ${compared} members`);
+  await page.close();
+}
+
 // Each page is light and dark, and loaded once for both: every other one dark, to turn light.
 for (const view of [kWindow, kPhone]) {
   const {page, show, turn} = await openWindow(view);

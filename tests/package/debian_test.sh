@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # The packages in a Debian 12 that has nothing else: the .deb installed by apt, then the archive with
 # its own libraries in a root without them. Each answers as the program of the build folder does.
-#   tests/package/debian_test.sh BUILD      as root, with mmdebstrap and a mirror of Debian
+# The commands of the site's page for newcomers (tools/package/site/newcomer.md) run in it, and are
+# counted: the program, the first slider of its page, and the Python wheel, where one is given.
+#   tests/package/debian_test.sh BUILD [WHEEL]    as root, with mmdebstrap and a mirror of Debian
 set -euo pipefail
 build=$(realpath "$1")
+wheel=${2:+$(realpath "$2")}
 tree=$(realpath "$(dirname "$0")/../..")
 
 skip() { echo "skipped: $*"; exit 0; }
@@ -35,17 +38,30 @@ mmdebstrap --quiet --variant=minbase bookworm "$scratch/root" 2>"$scratch/mmdebs
   skip "mmdebstrap has no mirror: $(tail -n 1 "$scratch/mmdebstrap.log")"
 cp -a "$scratch/root" "$scratch/bare"
 # With /proc, by which a program finds its own folder, and the loader libraries beside it.
-inside() {
-  unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec chroot "$1" /usr/bin/env -i \
-    PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 sh -c "$2"' - "$scratch/$1" "$2"
+enter=(unshare --mount sh -c 'mount -t proc proc "$1/proc" && exec chroot "$1" /usr/bin/env -i \
+  PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 sh -c "$2"' -)
+inside() { "${enter[@]}" "$scratch/$1" "$2"; }
+
+# A newcomer's way: the commands of a section of the page, each once, as they stand there.
+commands_of() { # HEADING
+  sed -n "/^## $1\$/,/^## /{/^\`\`\`sh\$/,/^\`\`\`\$/{/^\`\`\`/d;p}}" "$tree/tools/package/site/newcomer.md"
+}
+way() { # HEADING
+  local began=$SECONDS count=0 command
+  while read -r command <&3; do
+    count=$((count + 1))
+    echo "  \$ $command"
+    inside root "cd /root && $command" >"$scratch/said" 2>"$scratch/complained" ||
+      { tail -n 20 "$scratch/said" "$scratch/complained"; fail "a newcomer's command fails: $command"; }
+  done 3< <(commands_of "$1")
+  [ $count -gt 1 ] || fail "no commands of \"$1\""
+  echo "$1: $count commands, $count tries, $((SECONDS - began)) s"
 }
 
-began=$SECONDS
-cp "$deb" "$scratch/root/tmp/lockstep.deb"
-inside root "apt-get -qq update && apt-get -qq install -y --no-install-recommends /tmp/lockstep.deb" \
-  >"$scratch/apt.log" 2>&1 || { tail -n 20 "$scratch/apt.log"; exit 1; }
+cp "$deb" "$scratch/root/root/"
+echo "deb: $(stat -c %s "$deb") bytes"
+way "The program"
 inside root "lockstep run llama3-405b-16k --format json" >"$scratch/deb.json"
-echo "deb: $(stat -c %s "$deb") bytes; installed and answered in $((SECONDS - began)) s"
 same "$scratch/deb.json" || fail "the installed program answers otherwise"
 for file in bin/lockstep share/bash-completion/completions/lockstep share/zsh/site-functions/_lockstep \
   share/fish/vendor_completions.d/lockstep.fish share/man/man1/lockstep.1 share/man/man1/lockstep-run.1 \
@@ -58,6 +74,23 @@ inside root "cd /tmp && lockstep run --model llama3_8b --node dgx_h100 --nodes 2
 # The page: its server answers, and stops when it is told.
 inside root "cd /tmp && { lockstep explore >address 2>/dev/null & } && sleep 3 && test -s address && kill \$! &&
   wait \$!" || fail "explore does not serve, or does not stop"
+# Its first slider. The root has this machine's network, and no browser.
+driver=$tree/.cache/report-bundle/node_modules/playwright-core
+browser=$(command -v chromium-headless-shell chromium chromium-browser google-chrome | head -n 1 || true)
+if command -v node >/dev/null && [ -n "$browser" ] && [ -d "$driver" ]; then
+  began=$SECONDS
+  page=$(commands_of "The page")
+  echo "  \$ $page"
+  "${enter[@]}" "$scratch/root" "cd /root && exec $page" >"$scratch/address" 2>"$scratch/complained" &
+  served=$!
+  for _ in $(seq 100); do [ ! -s "$scratch/address" ] || break; sleep 0.1; done
+  moved=$(node "$tree/tests/package/first_slider.mjs" "$driver" "$browser" "$(cat "$scratch/address")") ||
+    fail "the first slider has no answer: $moved $(cat "$scratch/complained")"
+  kill $served && wait $served || fail "explore does not stop"
+  echo "The page: 1 command, 1 try, $((SECONDS - began)) s to the first slider's answer ($moved)"
+else
+  echo "The page: skipped: needs node, chromium and tools/setup --test"
+fi
 # As a file, where the program was built behind tools/package/wasm/build.
 if (cd "$scratch" && "$build/lockstep" explore llama3-405b-16k -o explore.html) >"$scratch/explore.log" 2>&1; then
   inside root "cd /tmp && lockstep explore llama3-405b-16k -o explore.html >/dev/null &&
@@ -65,7 +98,16 @@ if (cd "$scratch" && "$build/lockstep" explore llama3-405b-16k -o explore.html) 
 else
   echo "explore -o: not in this build: $(tail -n 1 "$scratch/explore.log")"
 fi
-inside root "apt-get -qq remove -y lockstep" >/dev/null 2>&1
+if [ -n "$wheel" ]; then
+  cp "$wheel" "$scratch/root/root/"
+  way "Python"
+  grep -q model_flops "$scratch/said" || fail "Python's first table: $(cat "$scratch/said")"
+  inside root "cd /root && venv/bin/python -c 'import lockstep
+print(lockstep.run(\"llama3-405b-16k\").json)'" >"$scratch/wheel.json"
+  same "$scratch/wheel.json" || fail "the wheel answers otherwise"
+else
+  inside root "apt-get -qq remove -y lockstep" >/dev/null 2>&1
+fi
 [ ! -e "$scratch/root/usr/share/lockstep" ] || fail "the package leaves files behind"
 
 archive=$("$tree/tools/package/archive" "$build" "$scratch")

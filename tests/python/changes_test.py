@@ -169,15 +169,142 @@ class Orders(unittest.TestCase):
     def test_what_an_order_does_wrong_names_it(self):
         lockstep.add_queue_order("broken", of_name_without_number)
         lockstep.add_queue_order("endless", lambda job: float("nan"))
-        for order, found in [("broken", "KeyError"), ("endless", "nan")]:
+        lockstep.add_queue_order("wordy", lambda job: "first")
+        broken = r"KeyError: '' \(.*changes_test\.py, line \d+\) of job narrow_0$"
+        wordy = "found 'first'; allowed: a number"
+        for order, found in [("broken", broken), ("endless", "nan"), ("wordy", wordy)]:
             with self.assertRaises(lockstep.ScenarioError) as caught:
                 self.waits(order)
+            self.assertNotIn("\n", caught.exception.found)
             self.assertEqual(caught.exception.pointer, "/queue/order")
             self.assertIn(f'order "{order}" (an extension)', caught.exception.found)
-            self.assertIn(found, caught.exception.found)
+            self.assertRegex(caught.exception.found, found)
         with self.assertRaises(lockstep.UsageError) as twice:
             lockstep.add_queue_order("fifo", len)
         self.assertIn("found twice", str(twice.exception))
+
+
+def one_f_one_b(call):
+    ahead = min(call["micro_batches"], call["ranks"] - 1 - call["rank"])
+    order = [f"F{i}" for i in range(ahead)]
+    for i in range(call["micro_batches"]):
+        if ahead + i < call["micro_batches"]:
+            order.append(f"F{ahead + i}")
+        order.append(f"B{i}")
+    return order
+
+
+def two_chunks(call):
+    """All forward passes, then all backward passes, of two chunks."""
+    batches = range(call["micro_batches"])
+    forward = [f"F{i}@{chunk}" for chunk in range(2) for i in batches]
+    return forward + [f"B{i}@{chunk}" for chunk in (1, 0) for i in batches]
+
+
+class Schedules(unittest.TestCase):
+    PIPELINE = {"model": "llama3_8b", "cluster": {"node": "dgx_h100"},
+                "parallelism": {"tensor": 2, "pipeline": 4, "data": 1},
+                "batch": {"sequences": 8, "micro": 1, "tokens": 2048}}
+
+    def step(self, schedule, **changes):
+        parallelism = {"schedule": schedule} | changes
+        return lockstep.run(self.PIPELINE, parallelism=parallelism, allow_oom=True)
+
+    def test_a_schedule_of_python_is_what_the_same_one_built_in_is(self):
+        asked = []
+
+        def order(call):
+            asked.append((call["ranks"], call["chunks"], call["micro_batches"], call["rank"]))
+            return one_f_one_b(call)
+
+        lockstep.add_schedule("own_1f1b", order, source="made up", blocking_sends=True)
+        own, built_in = self.step("own_1f1b"), self.step("1f1b")
+        self.assertEqual((own.step_s, own.peak_memory_gib),
+                         (built_in.step_s, built_in.peak_memory_gib))
+        self.assertEqual(own.job.parallelism["schedule"], "own_1f1b")
+        self.assertEqual(asked, [(4, 1, 8, rank) for rank in range(4)])
+        again = lockstep.sweep(self.PIPELINE, {"parallelism.schedule": ["1f1b", "own_1f1b"]},
+                               threads=2, allow_oom=True)
+        steps = again.step_s if pandas else [row["step_s"] for row in again]
+        self.assertEqual(list(steps), [own.step_s] * 2)
+        self.assertEqual(len(asked), 4)
+
+    def test_chunks_and_rules(self):
+        rule = {"virtual_stages": (2, 2), "micro_batches": lambda ranks: (ranks, ranks)}
+        lockstep.add_schedule("own_breadth", two_chunks, **rule)
+        self.assertEqual(self.step("own_breadth", virtual_stages=2).step_s,
+                         self.step("breadth_first", virtual_stages=2).step_s)
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            self.step("own_breadth", virtual_stages=3)
+        self.assertIn("own_breadth", str(caught.exception))
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.run(self.PIPELINE, batch__sequences=6,
+                         parallelism={"schedule": "own_breadth", "virtual_stages": 2})
+        self.assertIn("multiple of", str(caught.exception))
+
+    def test_what_a_schedule_does_wrong_names_it(self):
+        wrong = {
+            "half": (lambda call: one_f_one_b(call)[:-1], "rank 0: no more passes"),
+            "typed": (lambda call: ["F0", "X1"],
+                      'rank 0: pass 1: found "X1"; allowed: a pass such as "F0"'),
+            "numbers": (lambda call: [0, 1], r"rank 0: found \[0, 1\]; allowed: a list of passes"),
+            "thrower": (lambda call: call["stage"],
+                        r"rank 0: KeyError: 'stage' \(.*, line \d+\) \(--set"),
+        }
+        for name, (order, found) in wrong.items():
+            lockstep.add_schedule(name, order)
+            with self.assertRaises(lockstep.ScenarioError) as caught:
+                self.step(name)
+            self.assertEqual(caught.exception.pointer, "/parallelism/schedule")
+            self.assertIn(f'schedule "{name}" (an extension)', caught.exception.found)
+            self.assertRegex(caught.exception.found, found)
+            self.assertNotIn("\n", str(caught.exception))
+        refused = [
+            ("1f1b", {}, "small letters"),
+            ("zb_h1", {}, "found twice"),
+            ("spiral", {"layout": "spiral"}, 'found a layout "spiral"; allowed: loop, v, two_way'),
+            ("none", {"virtual_stages": (2, 1)}, "virtual stages from 2 to 1"),
+            ("ruled", {"micro_batches": lambda ranks: (0, 1)}, "below 1"),
+            ("ruled", {"micro_batches": lambda ranks: 1}, "found 1; allowed: of micro_batches"),
+        ]
+        for name, keywords, line in refused:
+            with self.assertRaises(lockstep.UsageError) as caught:
+                lockstep.add_schedule(name, one_f_one_b, **keywords)
+            self.assertIn(line, str(caught.exception))
+
+
+class Processes(unittest.TestCase):
+    FABRIC = {"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16, "leaf_oversubscription": 4,
+              "routing": "adaptive"}
+    TRAINING = {"name": "training", "nodes": {"count": 4, "stride": 2}, "model": "llama3_8b",
+                "parallelism": {"tensor": 8, "data": 4, "sharding": "zero3"},
+                "batch": {"sequences": 8, "micro": 1, "tokens": 2048}}
+
+    def beside(self, process):
+        tenant = {"name": "tenant", "from": [1, 3], "to": [5, 7], "size": "4 GB",
+                  "process": process}
+        return lockstep.run({"cluster": {"node": "dgx_h100", "nodes": 8, "fabric": self.FABRIC},
+                             "jobs": [self.TRAINING], "background": [tenant]}).jobs
+
+    def test_a_process_of_python_sends_when_it_says(self):
+        lockstep.add_traffic_process("silent_of_python", lambda call: None)
+        lockstep.add_traffic_process(
+            "once_of_python",
+            lambda call: (call["now_s"], [call["size_bytes"], 0]) if call["round"] == 0 else None)
+        self.assertEqual(self.beside("silent_of_python")[0].slowdown, 1)
+        training, tenant = self.beside("once_of_python")
+        self.assertGreater(training.slowdown, 1)
+        self.assertAlmostEqual(tenant.bytes, 4e9, delta=1)
+
+    def test_what_a_process_does_wrong_names_it(self):
+        wrong = {"early_of_python": (lambda call: call["now_s"] - 1, "round 0: a round at -1 s"),
+                 "wordy_of_python": (lambda call: "now", "round 0: found 'now'; allowed: None")}
+        for name, (process, found) in wrong.items():
+            lockstep.add_traffic_process(name, process)
+            with self.assertRaises(lockstep.ScenarioError) as caught:
+                self.beside(name)
+            self.assertEqual(caught.exception.pointer, "/background/0/process")
+            self.assertIn(found, caught.exception.found)
 
 
 class Stubs(unittest.TestCase):

@@ -1,11 +1,13 @@
 """From a source archive to a first answer: pip builds a wheel of it and installs that into a
 virtual environment. It compiles the library anew, which takes minutes without ccache.
 
-The environment may say LOCKSTEP, a program that has to give the same answer.
+The environment may say LOCKSTEP, a program that has to give the same answer, and LOCKSTEP_WHEELS, a
+folder in which the wheel is left.
 """
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -74,6 +76,8 @@ class Wheel(unittest.TestCase):
             self.source, env=environment)  # fmt: skip
         (wheel,) = (self.folder / "wheels").glob("*.whl")
         self.check_contents(wheel)
+        if os.environ.get("LOCKSTEP_WHEELS"):
+            shutil.copy(wheel, os.environ["LOCKSTEP_WHEELS"])
         run(*pip, "install", "--no-deps", wheel, env=environment)
         for path in sorted(self.source.rglob("*"), reverse=True):
             path.unlink() if path.is_file() else path.rmdir()

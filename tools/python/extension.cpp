@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "sim/answer/answer.hpp"
-#include "sim/scenario/queue_order_extension.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/lockstep/ask/ask_options.hpp"
 #include "tools/lockstep/ask/ask_plan_options.hpp"
 #include "tools/python/calls.hpp"
+#include "tools/python/doors.hpp"
 
 namespace lockstep {
 namespace {
@@ -169,38 +169,6 @@ py::list scenarios_shipped() {
   return out;
 }
 
-py::dict job_dict(const SubmittedJob& job) {
-  py::dict row;
-  row["number"] = job.number;
-  row["submit_s"] = job.submit.base_units();
-  row["runs_s"] = job.runs.base_units();
-  row["limit_s"] = job.limit.base_units();
-  row["gpus"] = job.gpus;
-  row["priority"] = job.priority;
-  row["user"] = job.user;
-  row["account"] = job.account;
-  row["model"] = job.model;
-  return row;
-}
-
-/// The function is kept for as long as the process runs: Python may end before the library's
-/// tables.
-void add_python_order(const std::string& name, const std::string& summary, bool knows_duration,
-                      const py::function& key) {
-  const auto* const kept = new py::function(key);  // NOLINT(cppcoreguidelines-owning-memory)
-  add_queue_order({.name = name,
-                   .summary = summary,
-                   .knows_duration = knows_duration,
-                   .key = [kept](const SubmittedJob& job) {
-                     const py::gil_scoped_acquire held;
-                     try {
-                       return (*kept)(job_dict(job)).cast<double>();
-                     } catch (const std::exception& error) {  // which needs Python's lock itself
-                       throw std::runtime_error(error.what());
-                     }
-                   }});
-}
-
 }  // namespace
 }  // namespace lockstep
 
@@ -212,7 +180,7 @@ PYBIND11_MODULE(_lockstep, module) {
   module.def("fields", &fields_of_answers);
   module.def("commands", &commands_declared);
   module.def("scenarios", &scenarios_shipped);
-  module.def("add_queue_order", &add_python_order);
+  define_doors(module);
   module.def("preset_kinds", [] {
     std::vector<std::string> out;
     for (const std::string_view kind : PresetStore::kinds()) out.emplace_back(kind);

@@ -154,7 +154,7 @@ def function_stub(name, words):
 
 
 def package_stub(words):
-    out = HEAD + "from collections.abc import Callable\n\n"
+    out = HEAD + "from collections.abc import Callable\nfrom typing import Literal\n\n"
     out += "from lockstep.answers import Record as Record, Result as Result, Rows as Rows\n"
     out += "\n__version__: str\n" + ERRORS
     for name in FIRST:
@@ -177,7 +177,27 @@ def add_queue_order(
     summary: str = ...,
     knows_duration: bool = ...,
 ) -> None:
-{docstring("Adds an order of a queue: the job with the least key comes first.", 4)}'''
+{docstring("Adds an order of a queue: the job with the least key comes first.", 4)}
+def add_schedule(
+    name: str,
+    order: Callable[[dict[str, int]], Sequence[str]],
+    *,
+    summary: str = ...,
+    source: str = ...,
+    layout: Literal["loop", "v", "two_way"] = ...,
+    virtual_stages: tuple[int, int] = ...,
+    micro_batches: Callable[[int], tuple[int, int]] | None = ...,
+    splits_backward: bool = ...,
+    blocking_sends: bool = ...,
+    even_ranks: bool = ...,
+) -> None:
+{docstring("Adds a pipeline schedule: an order of passes for each rank.", 4)}
+def add_traffic_process(
+    name: str,
+    next_round: Callable[[dict[str, float]], float | tuple[float, Sequence[float]] | None],
+    summary: str = ...,
+) -> None:
+{docstring("Adds a process beside training steps: when nodes send, and how much.", 4)}'''
     return out
 
 

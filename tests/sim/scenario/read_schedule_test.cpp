@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,20 @@ std::string written_order(Schedule schedule, std::string_view layout, int ranks,
 }
 
 }  // namespace
+
+TEST_CASE("schedules: texts of passes are an order, and the first that is none is named") {
+  const std::vector<std::string> zero_bubble{"F0", "F1+B0", "W0", "B1@0"};
+  const std::vector<WorkItem> order = order_of_texts(zero_bubble);
+  REQUIRE(order.size() == 5);
+  CHECK(order[1] == WorkItem{Pass::forward, true, 0, 1});
+  CHECK(order[2] == WorkItem{Pass::backward_input, false, 0, 0});
+  CHECK(order[4] == WorkItem{Pass::backward, false, 0, 1});
+  const std::vector<std::string> wrong{"F0", "B0 "};
+  CHECK_THROWS_WITH_AS(
+      order_of_texts(wrong),
+      R"(pass 1: found "B0 "; allowed: one pass, or a pair of them with + in between)",
+      std::invalid_argument);
+}
 
 TEST_CASE("schedule files: what is written out is what a schedule's name says") {
   struct Case {

@@ -35,6 +35,8 @@ __all__ = [
     "ScenarioError",
     "UsageError",
     "add_queue_order",
+    "add_schedule",
+    "add_traffic_process",
     "comm",
     "learn",
     "plan",
@@ -48,18 +50,67 @@ __all__ = [
 ]
 
 
+def _added(add, *arguments):
+    try:
+        add(*arguments)
+    except RuntimeError as error:
+        raise UsageError(str(error)) from None
+
+
 def add_queue_order(name, key, summary="", knows_duration=False):
     """Adds an order that scenarios name in queue.order: the job with the least key comes first.
 
     `key` gets a dictionary for each job: number, submit_s, limit_s, gpus, priority, user, account,
-    model, and runs_s, which is 0 unless the order `knows_duration`. It is asked once for each job of
-    a simulation, from any thread, and answers a finite number. Add it before any thread simulates;
-    it stays until Python ends.
+    model, and runs_s, which is 0 unless the order `knows_duration`. It is asked once for each job
+    of a simulation, from any thread, and answers a finite number. Add it before any thread
+    simulates; it stays until Python ends.
     """
-    try:
-        _lockstep.add_queue_order(name, summary, knows_duration, key)
-    except RuntimeError as error:
-        raise UsageError(str(error)) from None
+    _added(_lockstep.add_queue_order, name, summary, knows_duration, key)
+
+
+def add_schedule(
+    name,
+    order,
+    *,
+    summary="",
+    source="",
+    layout="loop",
+    virtual_stages=(1, 1),
+    micro_batches=None,
+    splits_backward=False,
+    blocking_sends=False,
+    even_ranks=False,
+):
+    """Adds a pipeline schedule that scenarios name in parallelism.schedule.
+
+    `order` gets a dictionary for each rank, with ranks, chunks, micro_batches and rank, and answers
+    the rank's passes in their order, as a schedule file says them: "F0" is the forward pass of the
+    first micro batch and "B0" its backward pass, "W0" the gradients of weights where a schedule
+    splits backward passes (`splits_backward`), "B3@1" a pass of the second chunk, "F3+B1" a pair.
+    A pure function: it is asked once for each rank, from any thread, and its answer is kept.
+
+    `layout` says where chunks lie ("loop", "v", "two_way"), `virtual_stages` the least and the most
+    of them that it takes; `micro_batches` gives, for a number of ranks, what the number of micro
+    batches has to be a multiple of, and the least (None: any number). Orders are held to the rules
+    of those built in: every pass once, and no rank that waits for ever. Add it before any thread
+    simulates; it stays until Python ends.
+    """
+    _added(
+        _lockstep.add_schedule, name, order, summary, source, layout, virtual_stages,
+        splits_backward, blocking_sends, even_ranks, micro_batches,
+    )  # fmt: skip
+
+
+def add_traffic_process(name, next_round, summary=""):
+    """Adds a process that scenarios name as "process" of "background", beside training steps.
+
+    `next_round` is asked when the round before has ended. It gets a dictionary: round (from 0),
+    now_s, took_s (by the round before), senders, size_bytes; and answers when the next round
+    begins, in seconds, not before now_s; a pair of that and the bytes of each sender; or None: no
+    more. A pure function, asked from any thread. Add it before any thread simulates; it stays until
+    Python ends.
+    """
+    _added(_lockstep.add_traffic_process, name, next_round, summary)
 
 
 def scenarios():

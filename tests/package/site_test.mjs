@@ -1,0 +1,107 @@
+// The documentation's site on a phone and on paper, in Chromium: every page of its own is as wide as
+// a phone, nothing on it is cut off at either, and pages that were printed are whole. Leaves
+// screenshots of what fails, and with LOCKSTEP_SCREENSHOTS=1 of some others, and one page as PDF.
+//   node site_test.mjs PLAYWRIGHT_FOLDER CHROMIUM SITE FOLDER
+import {mkdirSync, readdirSync, readFileSync} from 'node:fs';
+import {createServer} from 'node:http';
+import {createRequire} from 'node:module';
+import {extname, resolve} from 'node:path';
+
+const [driver, chromiumPath, siteArgument, folderArgument] = process.argv.slice(2);
+const site = resolve(siteArgument), folder = resolve(folderArgument);
+mkdirSync(folder, {recursive: true});
+const {chromium} = createRequire(import.meta.url)(resolve(driver));
+const browser = await chromium.launch({
+  executablePath: chromiumPath,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-software-rasterizer', '--disable-quic',
+    '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+const failures = [];
+const check = (condition, what) => { if (!condition) failures.push(what); };
+
+// Its search is a worker, which needs a server.
+const kTypes = {'.html': 'text/html', '.css': 'text/css', '.js': 'text/javascript', '.json': 'application/json',
+  '.png': 'image/png', '.svg': 'image/svg+xml'};
+const server = createServer((request, reply) => {
+  const name = decodeURIComponent(new URL(request.url, 'http://site').pathname);
+  try {
+    const body = readFileSync(site + name);
+    reply.writeHead(200, {'Content-Type': kTypes[extname(name)] ?? 'application/octet-stream'}).end(body);
+  } catch {
+    reply.writeHead(404).end();
+  }
+});
+await new Promise(done => server.listen(0, '127.0.0.1', done));
+const address = `http://127.0.0.1:${server.address().port}/`;
+
+// Pages of the gallery are reports, which tests/report opens.
+const pages = readdirSync(site, {recursive: true}).filter(name => name.endsWith('.html') &&
+  !name.includes('/gallery/')).sort();
+check(pages.length > 30, `only ${pages.length} pages`);
+const kSeen = ['index.html', 'tools/package/site/gallery.html', 'tools/package/site/index.html',
+  'tools/package/site/tutorials/ml-engineer.html', 'CHANGELOG.html'];
+for (const name of kSeen) check(pages.includes(name), `no ${name}`);
+
+const kPhone = 375;
+const kPaper = 718;  // A4 less margins of a centimetre, in pixels of CSS
+// What reaches beyond the page and cannot be scrolled to, or not on paper.
+const cut = paper => {
+  const width = document.documentElement.clientWidth;
+  const found = [];
+  for (const each of document.querySelectorAll('.rst-content *')) {
+    const {left, right, width: own} = each.getBoundingClientRect();
+    if (own === 0 || (left >= -1 && right <= width + 1)) continue;
+    let scrolls = false;
+    for (let at = each.parentElement; at && !paper; at = at.parentElement) {
+      scrolls ||= ['auto', 'scroll'].includes(getComputedStyle(at).overflowX);
+    }
+    if (!scrolls) found.push(`${each.tagName} from ${left} to ${right}: ${each.textContent.slice(0, 40)}`);
+  }
+  // What a box of its own hides: no bar to scroll by on paper.
+  for (const each of document.querySelectorAll('.rst-content pre, .rst-content table, .rst-content code')) {
+    const hides = ['hidden', 'clip'].includes(getComputedStyle(each).overflowX) || paper;
+    if (hides && each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== 'inline') {
+      found.push(`${each.tagName} hides ${each.scrollWidth - each.clientWidth} px: ${each.textContent.slice(0, 40)}`);
+    }
+  }
+  return found.slice(0, 3);
+};
+
+const page = await browser.newPage({viewport: {width: kPhone, height: 800}, deviceScaleFactor: 2});
+let where;
+page.on('pageerror', error => failures.push(`${where}: ${error.message}`));
+page.on('request', request => {
+  const ours = [address, 'data:'].some(start => request.url().startsWith(start));
+  if (!ours) failures.push(`${where}: asked for ${request.url()}`);
+});
+for (const name of pages) {
+  const before = failures.length;
+  where = `${name} on a phone`;
+  await page.emulateMedia({media: 'screen'});
+  await page.setViewportSize({width: kPhone, height: 800});
+  await page.goto(address + name);
+  const wide = await page.evaluate('document.documentElement.scrollWidth');
+  check(wide <= kPhone, `${where}: ${wide} px wide`);
+  for (const each of await page.evaluate(cut, false)) failures.push(`${where}: ${each}`);
+  const shot = failures.length > before || (process.env.LOCKSTEP_SCREENSHOTS && kSeen.includes(name));
+  const file = `${folder}/${name.replaceAll('/', '-').replace('.html', '')}`;
+  if (shot) await page.screenshot({path: `${file}-phone.png`});
+  where = `${name} on paper`;
+  await page.emulateMedia({media: 'print'});
+  await page.setViewportSize({width: kPaper, height: 1000});
+  for (const each of await page.evaluate(cut, true)) failures.push(`${where}: ${each}`);
+  check(!await page.locator('.wy-nav-side').isVisible(), `${where}: the menu is printed`);
+  if (failures.length > before || shot) await page.screenshot({path: `${file}-paper.png`});
+  if (!kSeen.includes(name)) continue;
+  // A page of paper for about as much as stands on it: nothing is cut at its foot.
+  const high = await page.evaluate('document.documentElement.scrollHeight');
+  const path = `${file}.pdf`;
+  await page.pdf({path, format: 'A4', margin: {left: '1cm', right: '1cm', top: '1cm', bottom: '1cm'}});
+  const sheets = readFileSync(path, 'latin1').match(/\/Type\s*\/Page\b/g)?.length ?? 0;
+  check(sheets >= Math.floor(high / 1100) && sheets >= 1, `${where}: ${sheets} sheets for ${high} px`);
+}
+await browser.close();
+server.close();
+console.log(`${pages.length} pages, each ${kPhone} px wide and on paper`);
+for (const failure of failures) console.log(failure);
+process.exit(failures.length === 0 ? 0 : 1);

@@ -1,0 +1,261 @@
+#include "tools/python/doors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <pybind11/stl.h>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "models/base/input_error.hpp"
+#include "models/pipeline/schedule_extension.hpp"
+#include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/read_schedule.hpp"
+#include "sim/scenario/traffic_process_extension.hpp"
+
+namespace lockstep {
+namespace {
+
+namespace py = pybind11;
+
+/// "KeyError: 'wide' (orders.py, line 7)".
+std::string line_of(const py::error_already_set& error) {
+  std::string line = py::str(error.type().attr("__name__"));
+  const std::string said = py::str(error.value());
+  if (!said.empty()) line += ": " + said;
+  py::object place = error.trace();
+  if (!place || place.is_none()) return line;
+  while (!place.attr("tb_next").is_none()) place = place.attr("tb_next");
+  const std::string file = py::str(place.attr("tb_frame").attr("f_code").attr("co_filename"));
+  return line + " (" + file + ", line " + std::string(py::str(place.attr("tb_lineno"))) + ")";
+}
+
+/// What `ask` gives, under Python's lock; what it throws has a text that needs no lock to be read.
+template <class Ask>
+auto in_python(Ask&& ask) {
+  const py::gil_scoped_acquire held;
+  try {
+    return ask();
+  } catch (const py::error_already_set& error) {
+    throw std::runtime_error(line_of(error));
+  } catch (const std::exception& error) {
+    throw std::runtime_error(error.what());
+  }
+}
+
+/// The value as this type. Throws std::runtime_error that says what is there and what may be.
+template <class Type>
+Type given(const py::object& value, const std::string& allowed) {
+  constexpr std::size_t kMostShown = 80;
+  try {
+    return value.cast<Type>();
+  } catch (const py::cast_error&) {
+    std::string shown = py::repr(value);
+    if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + " ...";
+    throw std::runtime_error("found " + shown + "; allowed: " + allowed);
+  }
+}
+
+/// Kept for ever: Python may end before the library's tables.
+const py::function* kept(const py::function& function) {
+  return new py::function(function);  // NOLINT(cppcoreguidelines-owning-memory)
+}
+
+py::dict job_dict(const SubmittedJob& job) {
+  py::dict row;
+  row["number"] = job.number;
+  row["submit_s"] = job.submit.base_units();
+  row["runs_s"] = job.runs.base_units();
+  row["limit_s"] = job.limit.base_units();
+  row["gpus"] = job.gpus;
+  row["priority"] = job.priority;
+  row["user"] = job.user;
+  row["account"] = job.account;
+  row["model"] = job.model;
+  return row;
+}
+
+void add_python_order(const std::string& name, const std::string& summary, bool knows_duration,
+                      const py::function& key) {
+  const py::function* const asked = kept(key);
+  add_queue_order({.name = name,
+                   .summary = summary,
+                   .knows_duration = knows_duration,
+                   .key = [asked](const SubmittedJob& job) {
+                     return in_python(
+                         [&] { return given<double>((*asked)(job_dict(job)), "a number"); });
+                   }});
+}
+
+/// A schedule whose passes a Python function gives. It is asked once for each call, whose order is
+/// then known.
+class PythonSchedule {
+ public:
+  PythonSchedule(const py::function& order, std::vector<MicroBatchRule> rules)
+      : order_(kept(order)), rules_(std::move(rules)) {}
+
+  [[nodiscard]] MicroBatchRule rule(int ranks) const {
+    if (rules_.empty()) return {};
+    return rules_[std::min(static_cast<std::size_t>(ranks), rules_.size()) - 1];
+  }
+  std::vector<WorkItem> order(const ScheduleCall& call) {
+    const Key key{call.ranks, call.chunks, call.micro_batches, call.rank};
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto known = known_.find(key);
+      if (known != known_.end()) return known->second;
+    }
+    // Unlocked: Python's lock may be with somebody who waits for this one.
+    std::vector<WorkItem> order = in_python([&] { return ask(call); });
+    const std::scoped_lock lock(mutex_);
+    passes_known_ += order.size();
+    if (passes_known_ > kMostPassesKnown) {
+      known_.clear();
+      passes_known_ = order.size();
+    }
+    known_.insert_or_assign(key, order);
+    return order;
+  }
+
+ private:
+  using Key = std::tuple<int, int, int, int>;
+  /// 16 MB of them: a search over layouts asks for many orders, each for a short while.
+  static constexpr std::size_t kMostPassesKnown = 1'000'000;
+
+  [[nodiscard]] std::vector<WorkItem> ask(const ScheduleCall& call) const {
+    py::dict asked;
+    asked["ranks"] = call.ranks;
+    asked["chunks"] = call.chunks;
+    asked["micro_batches"] = call.micro_batches;
+    asked["rank"] = call.rank;
+    const auto texts = given<std::vector<std::string>>(
+        (*order_)(asked), R"(a list of passes such as "F0", "B3@1", "W2")");
+    return order_of_texts(texts);
+  }
+
+  const py::function* order_;
+  std::vector<MicroBatchRule> rules_;  ///< of 1, 2, ... ranks; empty: any number
+  std::mutex mutex_;
+  std::map<Key, std::vector<WorkItem>> known_;
+  std::size_t passes_known_ = 0;
+};
+
+/// In the order in which they were added. Rows of the library's table are plain functions, so that
+/// each place here has functions of its own.
+std::vector<std::unique_ptr<PythonSchedule>>& python_schedules() {
+  static auto* const schedules = new std::vector<std::unique_ptr<PythonSchedule>>;
+  return *schedules;
+}
+
+struct ScheduleFunctions {
+  MicroBatchRule (*rule)(int ranks);
+  std::vector<WorkItem> (*order)(const ScheduleCall& call);
+};
+
+template <std::size_t... places>
+constexpr std::array<ScheduleFunctions, sizeof...(places)> schedule_functions(
+    std::index_sequence<places...> /*of kMostExtensions*/) {
+  return {ScheduleFunctions{
+      .rule = [](int ranks) { return python_schedules()[places]->rule(ranks); },
+      .order =
+          [](const ScheduleCall& call) { return python_schedules()[places]->order(call); }}...};
+}
+
+constexpr int kMostRanks = 10'002;  // of a pipeline
+
+/// Of every number of ranks that a pipeline may have.
+std::vector<MicroBatchRule> rules_of(const py::object& micro_batches) {
+  if (micro_batches.is_none()) return {};
+  std::vector<MicroBatchRule> rules;
+  for (int ranks = 1; ranks <= kMostRanks; ++ranks) {
+    const auto [multiple, least] = given<std::pair<int, int>>(
+        micro_batches(ranks), "of micro_batches, a multiple and the least number, as (1, 1)");
+    rules.push_back({.multiple = multiple, .least = least});
+  }
+  return rules;
+}
+
+void add_python_schedule(const std::string& name, const py::function& order,
+                         const std::string& summary, const std::string& source,
+                         const std::string& layout, std::pair<int, int> virtual_stages,
+                         bool splits_backward, bool blocking_sends, bool even_ranks,
+                         const py::object& micro_batches) {
+  const auto shape = std::ranges::find(kChunkLayoutNames, layout);
+  if (shape == kChunkLayoutNames.end()) {
+    throw ExtensionError("schedule " + in_quotes(name) + ": found a layout " + in_quotes(layout) +
+                         "; allowed: loop, v, two_way");
+  }
+  if (virtual_stages.first < 1 || virtual_stages.second < virtual_stages.first) {
+    throw ExtensionError("schedule " + in_quotes(name) + ": found virtual stages from " +
+                         std::to_string(virtual_stages.first) + " to " +
+                         std::to_string(virtual_stages.second) +
+                         "; allowed: 1 or more, the least one first");
+  }
+  static constexpr auto kFunctions =
+      schedule_functions(std::make_index_sequence<kMostExtensions>());
+  auto& schedules = python_schedules();
+  schedules.push_back(std::make_unique<PythonSchedule>(order, rules_of(micro_batches)));
+  // Where there is no place left, the library says so before it asks.
+  const ScheduleFunctions& own = kFunctions[std::min(schedules.size(), kFunctions.size()) - 1];
+  try {
+    add_schedule({.name = name,
+                  .summary = summary,
+                  .source = source,
+                  .layout = static_cast<ChunkLayout>(shape - kChunkLayoutNames.begin()),
+                  .virtual_min = virtual_stages.first,
+                  .virtual_max = virtual_stages.second,
+                  .splits_backward = splits_backward,
+                  .blocking_sends = blocking_sends,
+                  .even_ranks = even_ranks,
+                  .micro_batches = own.rule,
+                  .order = own.order});
+  } catch (...) {
+    schedules.pop_back();
+    throw;
+  }
+}
+
+/// A number: when every sender sends its size; a pair: also what each sends.
+TrafficRound round_of(const py::object& answer) {
+  const std::string allowed = "None, seconds, or (seconds, [bytes of each sender])";
+  if (!py::isinstance<py::tuple>(answer)) return {.at = Seconds{given<double>(answer, allowed)}};
+  const auto [at, sizes] = given<std::pair<double, std::vector<double>>>(answer, allowed);
+  TrafficRound round{.at = Seconds{at}};
+  for (const double size : sizes) round.sizes.push_back(Bytes{size});
+  return round;
+}
+
+void add_python_process(const std::string& name, const py::function& next,
+                        const std::string& summary) {
+  const py::function* const asked = kept(next);
+  add_traffic_process({.name = name, .summary = summary, .next = [asked](const RoundCall& call) {
+                         return in_python([&]() -> std::optional<TrafficRound> {
+                           py::dict row;
+                           row["round"] = call.round;
+                           row["now_s"] = call.now.base_units();
+                           row["took_s"] = call.took.base_units();
+                           row["senders"] = call.senders;
+                           row["size_bytes"] = call.size.base_units();
+                           const py::object answer = (*asked)(row);
+                           if (answer.is_none()) return std::nullopt;
+                           return round_of(answer);
+                         });
+                       }});
+}
+
+}  // namespace
+
+void define_doors(py::module_& module) {
+  module.def("add_queue_order", &add_python_order);
+  module.def("add_schedule", &add_python_schedule);
+  module.def("add_traffic_process", &add_python_process);
+}
+
+}  // namespace lockstep

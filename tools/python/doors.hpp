@@ -1,0 +1,15 @@
+/// What Python code adds to tables of the library: functions of its own under names that scenarios
+/// then say. They are kept for as long as the process runs, are asked under Python's lock from any
+/// thread, and what they raise is an error at the scenario's key that has one line: the exception,
+/// its text, and where it was raised.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace lockstep {
+
+/// Defines add_queue_order, add_schedule and add_traffic_process. They raise RuntimeError for what
+/// the library's functions of these names throw.
+void define_doors(pybind11::module_& module);
+
+}  // namespace lockstep
