@@ -12,12 +12,12 @@ namespace {
 
 /// Leaves, spines and cores of 64 ports, four nodes of eight NICs to a leaf.
 void analysis(benchmark::State& state) {
-  constexpr int kNics = 8, kDown = 32;
+  constexpr int kNics = 8, kLeafPorts = 32;
   FabricSpec spec;
   spec.kind = FabricKind::fat_tree;
   spec.levels = 3;
-  spec.leaf_ports_down = kDown;
-  spec.pod_leaves = kDown;
+  spec.leaf_ports_down = kLeafPorts;
+  spec.pod_leaves = kLeafPorts;
   const Fabric fabric(spec, static_cast<int>(state.range(0)), kNics, gigabits_per_second(400));
   const DrawnFabric drawn = drawn_fabric(graph_of(fabric), "a builder");
   for ([[maybe_unused]] const auto _ : state) {
