@@ -18,8 +18,7 @@ class MappedFile {
 
   /// As long as this object lives.
   [[nodiscard]] std::string_view bytes() const;
-  /// The first so many bytes are not needed for now: they leave memory, and come back when they are
-  /// looked at.
+  /// The first so many bytes were read: they leave memory, and come back when they are looked at.
   void forget(std::size_t bytes) const;
 
  private:

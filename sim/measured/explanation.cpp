@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"

@@ -143,7 +143,8 @@ TEST_CASE("compare: a note says which of the two does not fit in memory") {
         "batch": {"sequences": 8, "micro": 1, "tokens": 4096},
         "run": {"duration": "1 d", "trajectories": 1,
             "reliability": {"modes": [{"name": "node", "component": "node", "mean_time": "5 d"}]},
-            "checkpoint": {"interval": "1 h", "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
+            "checkpoint": {"interval": "1 h",
+                "storage": {"write": "9 GB/s", "read": "9 GB/s"}}}})");
   };
   const Json notes = compared({file("narrow.json", "1"), file("wide.json", "8")})["notes"];
   REQUIRE(notes.size() == 1);

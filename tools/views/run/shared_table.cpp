@@ -14,7 +14,6 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/draws/hash_draws.hpp"
-#include "tools/views/report/behind.hpp"
 #include "tools/views/report/congestion_page.hpp"
 
 namespace lockstep {
