@@ -13,7 +13,7 @@
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/trace_files.hpp"
+#include "tools/lockstep/replay/trace_asked.hpp"
 #include "tools/views/replay/loggops_table.hpp"
 
 namespace lockstep {
@@ -95,7 +95,7 @@ Exit answer_loggops(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFormats);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   LogGopsStudy study{.parameters = parse_loggops(options.get("loggops")), .replay = {}};
-  const std::vector<GoalRank> ranks = read_goal_schedule(options);
+  const std::vector<GoalRank> ranks = read_goal_schedule(trace_asked(options));
   study.replay = replay_loggops(options.positionals.front(), ranks, study.parameters);
   const nlohmann::ordered_json answer = loggops_json(study);
   const std::vector<std::string> misses = all_missed(assertions, answer);
