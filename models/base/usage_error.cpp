@@ -1,7 +1,9 @@
 #include "models/base/usage_error.hpp"
 
+#include <charconv>
 #include <fmt/format.h>
 #include <string_view>
+#include <system_error>
 
 #include "models/base/input_error.hpp"
 
@@ -38,6 +40,17 @@ std::string did_you_mean(std::string_view found, std::span<const std::string> na
                          std::string_view prefix) {
   const std::string nearest = nearest_name(found, names);
   return nearest.empty() ? std::string() : fmt::format(". Did you mean {}{}?", prefix, nearest);
+}
+
+int asked_count(std::string_view option, std::string_view text, int high) {
+  int number = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  if (error != std::errc{} || end != last || number < 1 || number > high) {
+    throw UsageError(fmt::format("--{}: found {}; allowed: a whole number from 1 to {}", option,
+                                 in_quotes(text), high));
+  }
+  return number;
 }
 
 }  // namespace lockstep

@@ -33,4 +33,7 @@ class UsageError : public std::runtime_error {
 std::string did_you_mean(std::string_view found, std::span<const std::string> names,
                          std::string_view prefix = {});
 
+/// The whole number from 1 to `high` that was given to --OPTION as `text`. Throws UsageError.
+int asked_count(std::string_view option, std::string_view text, int high);
+
 }  // namespace lockstep

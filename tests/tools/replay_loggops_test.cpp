@@ -1,6 +1,4 @@
 // `lockstep replay --loggops`: its three outputs, its bounds, and what it refuses.
-#include "tools/lockstep/replay/replay_loggops.hpp"
-
 #include <array>
 #include <doctest/doctest.h>
 #include <string>
@@ -8,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/trace/loggops/parameters.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"

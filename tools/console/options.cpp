@@ -106,6 +106,12 @@ std::string ParsedOptions::get(std::string_view name, std::string_view otherwise
   return at == values.end() ? std::string(otherwise) : at->second.back();
 }
 
+std::optional<std::string> ParsedOptions::given(std::string_view name) const {
+  const auto at = values.find(name);
+  if (at == values.end()) return std::nullopt;
+  return at->second.back();
+}
+
 std::vector<std::string> ParsedOptions::all(std::string_view name) const {
   const auto at = values.find(name);
   return at == values.end() ? std::vector<std::string>{} : at->second;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ class ParsedOptions {
   [[nodiscard]] bool has(std::string_view name) const { return values.contains(name); }
   /// The last value given, or `otherwise`.
   [[nodiscard]] std::string get(std::string_view name, std::string_view otherwise = {}) const;
+  /// The last value given, if any was.
+  [[nodiscard]] std::optional<std::string> given(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> all(std::string_view name) const;
   /// One of `allowed` (the first is the default). Throws UsageError with the nearest name.
   [[nodiscard]] std::string choice(std::string_view name,

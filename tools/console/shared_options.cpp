@@ -1,6 +1,5 @@
 #include "tools/console/shared_options.hpp"
 
-#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <ostream>
@@ -28,15 +27,7 @@ std::vector<std::string> changes_of(const ParsedOptions& options) {
 }
 
 int whole_number(const ParsedOptions& options, std::string_view name, int otherwise, int high) {
-  if (!options.has(name)) return otherwise;
-  const std::string text = options.get(name);
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size() || number < 1 || number > high) {
-    throw UsageError(fmt::format("--{}: found {}; allowed: a whole number from 1 to {}", name,
-                                 in_quotes(text), high));
-  }
-  return number;
+  return options.has(name) ? asked_count(name, options.get(name), high) : otherwise;
 }
 
 Seconds time_option(const ParsedOptions& options, std::string_view name, Seconds most) {

@@ -12,6 +12,7 @@
 #include "sim/measured/import_nccl.hpp"
 #include "sim/measured/import_nsys.hpp"
 #include "sim/measured/kineto_points.hpp"
+#include "sim/measured/trace_files.hpp"
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "tools/console/shared_options.hpp"
@@ -19,7 +20,6 @@
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/job/job_import.hpp"
 #include "tools/lockstep/recording/recording_import.hpp"
-#include "tools/lockstep/trace_files.hpp"
 #include "tools/views/measured/import_table.hpp"
 
 namespace lockstep {

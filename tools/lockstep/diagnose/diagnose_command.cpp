@@ -8,12 +8,12 @@
 #include "sim/measured/device_name.hpp"
 #include "sim/measured/diagnosis.hpp"
 #include "sim/measured/recordings.hpp"
+#include "sim/measured/trace_files.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/trace_files.hpp"
 #include "tools/views/diagnose/diagnosis_text.hpp"
 
 namespace lockstep {

@@ -17,7 +17,7 @@
 #include "sim/search/serving_plan.hpp"
 #include "sim/traffic/simulate_traffic.hpp"
 #include "tools/lockstep/replay/replayed.hpp"
-#include "tools/lockstep/trace_files.hpp"
+#include "tools/lockstep/replay/trace_asked.hpp"
 #include "tools/views/comm/comm_collective_output.hpp"
 #include "tools/views/comm/comm_traffic.hpp"
 #include "tools/views/plan/plan_output.hpp"
@@ -75,7 +75,7 @@ ExplainedAnswer answer_to_document(const std::string& path, const std::string& t
 ExplainedAnswer replay_to_explain(const ParsedOptions& options, const PresetStore& presets,
                                   Console& console) {
   const ReplayStudy study = replayed_study(options, presets, console);
-  const TraceClusterOptions where(options, presets);
+  const TraceCluster where(trace_cluster_asked(options), presets);
   return explained_command(CommandAnswer::replay, replay_json(study),
                            where.written(study.trace.ranks).json(), &study.cluster.node);
 }

@@ -21,7 +21,7 @@
 #include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/lockstep/replay/replay_loggops.hpp"
 #include "tools/lockstep/replay/replayed.hpp"
-#include "tools/lockstep/trace_files.hpp"
+#include "tools/lockstep/replay/trace_asked.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
 #include "tools/views/replay/replay_output.hpp"
 #include "tools/views/replay/replay_page.hpp"
@@ -239,7 +239,7 @@ std::optional<StepTime> longest_of(const Trace& trace, const Cluster& cluster,
 /// What the page of the replay says that it rests on.
 AnswerBasis replay_basis(const ReplayStudy& study, const ParsedOptions& options,
                          const PresetStore& presets) {
-  const TraceClusterOptions where(options, presets);
+  const TraceCluster where(trace_cluster_asked(options), presets);
   AnswerBasis basis{.simulated = cluster_words(study.cluster),
                     .written = written_in(where.written(study.trace.ranks)),
                     .assumptions = study.cluster.assumptions,
@@ -257,14 +257,14 @@ AnswerBasis replay_basis(const ReplayStudy& study, const ParsedOptions& options,
 
 /// The trace on the card that it is replayed on, and what is to be known of that.
 void read_onto_card(const ParsedOptions& options, const PresetStore& presets,
-                    const TraceClusterOptions& where, ReplayStudy& study) {
+                    const TraceCluster& where, ReplayStudy& study) {
   if (!options.has("recorded-on")) {
-    study.trace = read_trace(options, where.gpu(), where.ranks());
+    study.trace = read_trace(trace_asked(options), where.gpu(), where.ranks());
     note_other_card(study.trace, where.gpu());
     return;
   }
   const GpuSpec& recorded = presets.gpu(preset_option(options, "recorded-on", "gpus", presets));
-  study.trace = read_trace(options, recorded, where.ranks());
+  study.trace = read_trace(trace_asked(options), recorded, where.ranks());
   check_device(study.trace.files.front(), study.trace.device, recorded.name, "--recorded-on",
                presets, study.trace.notes);
   if (study.trace.device.empty()) {
@@ -288,7 +288,7 @@ struct TimedStudy {
 /// The replay on the cluster that options say, with `changes` to it.
 TimedStudy replayed(const ParsedOptions& options, const PresetStore& presets,
                     const std::vector<std::string>& changes, Console& console) {
-  const TraceClusterOptions where(options, presets, changes);
+  const TraceCluster where(trace_cluster_asked(options), presets, changes);
   const TraceReplayOptions how{.collectives = collective_options(options),
                                .record_times = options.has("trace")};
   Stopwatch watch;
@@ -323,7 +323,7 @@ Exit answer_varied_replay(const ParsedOptions& options, const PresetStore& prese
   WrittenScenario written;
   if (options.has("node") || options.has("cluster")) {
     // Without a count of nodes only the trace says how many there are.
-    const TraceClusterOptions where(options, presets);
+    const TraceCluster where(trace_cluster_asked(options), presets);
     if (where.ranks() > 0) written = written_in(where.written(where.ranks()));
   }
   return answer_varied({options.positionals.front(), written, presets}, answer_to, kOfOneReplay,

@@ -9,7 +9,6 @@
 #include "models/base/number_text.hpp"
 #include "sim/measured/diagnosis.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/trace_files.hpp"
 #include "tools/views/diagnose/telemetry_text.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "tools/lockstep/trace_files.hpp"
+#include "sim/measured/trace_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,6 +18,7 @@
 #include "models/base/mapped_file.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
+#include "models/base/usage_error.hpp"
 #include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/nsys_recording.hpp"
 #include "sim/measured/sqlite_report.hpp"
@@ -55,13 +56,15 @@ std::vector<std::string> files_of_folder(const std::string& folder) {
   return std::move(out);
 }
 
-std::optional<TraceFormat> asked_format(const ParsedOptions& options) {
-  if (!options.has("from")) return std::nullopt;
-  std::vector<std::string_view> names;
-  for (const TraceFormatInfo& info : trace_formats()) names.push_back(info.name);
-  const std::string name = options.choice("from", names);
-  return trace_formats()[static_cast<std::size_t>(std::ranges::find(names, name) - names.begin())]
-      .format;
+std::optional<TraceFormat> asked_format(const std::optional<std::string>& from) {
+  if (!from) return std::nullopt;
+  std::vector<std::string> names;
+  for (const TraceFormatInfo& info : trace_formats()) {
+    if (info.name == *from) return info.format;
+    names.emplace_back(info.name);
+  }
+  throw UsageError(fmt::format("--from: found {}; allowed: {}{}", in_quotes(*from), listed(names),
+                               did_you_mean(*from, names)));
 }
 
 /// What one file holds: ranks, or half of one; an export of Nsight's with several GPUs.
@@ -103,7 +106,8 @@ bool is_unpacked_goal(const std::string& file) {
 
 /// The trace of a schedule in GOAL that is a plain file, read where it lies; nothing for any other
 /// file, and where read_goal() or join() have something to say.
-std::optional<Trace> read_schedule(const std::string& file, std::optional<TraceFormat> asked) {
+std::optional<Trace> schedule_where_it_lies(const std::string& file,
+                                            std::optional<TraceFormat> asked) {
   constexpr std::size_t kHead = 4096;
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(file, ignored)) return std::nullopt;
@@ -122,9 +126,9 @@ std::optional<Trace> read_schedule(const std::string& file, std::optional<TraceF
                 : read_goal_in_order(file, mapped.bytes(), read_to);
 }
 
-StepRequest asked_step(const ParsedOptions& options) {
-  if (!options.has("step")) return {};
-  const std::string text = options.get("step");
+StepRequest wanted_step(const std::optional<std::string>& asked) {
+  if (!asked) return {};
+  const std::string& text = *asked;
   if (text == "all") return {.all = true, .number = {}};
   std::int64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -142,10 +146,10 @@ bool has_operator_numbers(const KinetoRecording& recording) {
   });
 }
 
-/// The groups that --groups names, or that lie beside the traces.
-std::map<std::string, std::vector<int>> groups_of(const ParsedOptions& options,
-                                                  const std::vector<std::string>& files) {
-  std::string file = options.has("groups") ? options.get("groups") : std::string();
+/// The groups that the file holds, or that lie beside the traces.
+std::map<std::string, std::vector<int>> trace_groups_of(const std::optional<std::string>& asked,
+                                                        const std::vector<std::string>& files) {
+  std::string file = asked.value_or("");
   if (file.empty()) {
     const auto beside = std::filesystem::path(files.front()).parent_path() / kGroupsFile;
     std::error_code ignored;
@@ -229,13 +233,14 @@ std::vector<std::string> trace_files(const std::vector<std::string>& words) {
   return out;
 }
 
-Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
-  const std::vector<std::string> files = trace_files(options.positionals);
-  const std::optional<TraceFormat> asked = asked_format(options);
-  const StepRequest step = asked_step(options);
-  const TraceReadOptions chakra{.gpu = gpu, .groups = groups_of(options, files), .ranks = ranks};
-  if (files.size() == 1 && !options.has("step")) {
-    if (auto schedule = read_schedule(files.front(), asked)) return std::move(*schedule);
+Trace read_trace(const TraceAsked& wanted, const GpuSpec& gpu, int ranks) {
+  const std::vector<std::string> files = trace_files(wanted.words);
+  const std::optional<TraceFormat> asked = asked_format(wanted.from);
+  const StepRequest step = wanted_step(wanted.step);
+  const TraceReadOptions chakra{
+      .gpu = gpu, .groups = trace_groups_of(wanted.groups, files), .ranks = ranks};
+  if (files.size() == 1 && !wanted.step) {
+    if (auto schedule = schedule_where_it_lies(files.front(), asked)) return std::move(*schedule);
   }
   const bool merges = asked ? *asked == TraceFormat::pytorch : has_execution_traces(files);
   std::vector<TraceFile> read(files.size());
@@ -269,25 +274,25 @@ Trace read_trace(const ParsedOptions& options, const GpuSpec& gpu, int ranks) {
   std::vector<std::string> notes;
   Trace trace = join(merge_files(read, step, notes));
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
-  if (notes.empty() && options.has("step")) {
+  if (notes.empty() && wanted.step) {
     throw UsageError("--step: only recordings of profilers have marked steps");
   }
   return trace;
 }
 
-std::vector<GoalRank> read_goal_schedule(const ParsedOptions& options) {
-  const std::string& file = options.positionals.front();
+std::vector<GoalRank> read_goal_schedule(const TraceAsked& wanted) {
+  const std::string& file = wanted.words.front();
   const auto is_goal = [](TraceFormat format) {
     return format == TraceFormat::goal || format == TraceFormat::goal_binary;
   };
-  const std::optional<TraceFormat> asked = asked_format(options);
+  const std::optional<TraceFormat> asked = asked_format(wanted.from);
   if (asked && !is_goal(*asked)) {
     throw UsageError(fmt::format("--from: found {}; allowed beside --loggops: goal, goal-bin",
-                                 in_quotes(options.get("from"))));
+                                 in_quotes(*wanted.from)));
   }
-  if (options.positionals.size() > 1) {
+  if (wanted.words.size() > 1) {
     throw UsageError(fmt::format("--loggops: found {}; allowed: one, a GOAL schedule",
-                                 counted(static_cast<double>(options.positionals.size()), "file")));
+                                 counted(static_cast<double>(wanted.words.size()), "file")));
   }
   if (asked != TraceFormat::goal && is_unpacked_goal(file)) {
     return read_goal_binary_ranks(file, MappedFile(file).bytes());
@@ -307,21 +312,21 @@ std::vector<GoalRank> read_goal_schedule(const ParsedOptions& options) {
        .nearest = {}});
 }
 
-TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const PresetStore& presets,
-                                         const std::vector<std::string>& changes)
+TraceCluster::TraceCluster(const TraceClusterAsked& asked, const PresetStore& presets,
+                           const std::vector<std::string>& changes)
     : presets_(presets) {
-  for (const auto& [option, key] : {std::pair{"node", "cluster.node"},
-                                    {"nodes", "cluster.nodes"},
-                                    {"fabric", "cluster.fabric"}}) {
-    if (options.has(option)) sets_.push_back(fmt::format("{}={}", key, options.get(option)));
+  for (const auto& [value, key] : {std::pair{&asked.node, "cluster.node"},
+                                   {&asked.nodes, "cluster.nodes"},
+                                   {&asked.fabric, "cluster.fabric"}}) {
+    if (*value) sets_.push_back(fmt::format("{}={}", key, **value));
   }
   sets_.insert(sets_.end(), changes.begin(), changes.end());
   file_ = "command line";
   text_ = R"({"cluster": {}})";
-  if (options.has("cluster")) {
-    file_ = options.get("cluster");
+  if (asked.cluster) {
+    file_ = *asked.cluster;
     text_ = read_text_file(file_);
-  } else if (!options.has("node") && std::ranges::none_of(changes, [](const std::string& change) {
+  } else if (!asked.node && std::ranges::none_of(changes, [](const std::string& change) {
                return change.starts_with("cluster.node=");
              })) {
     throw UsageError("lockstep: no cluster to replay on; give --node NAME or --cluster FILE");
@@ -335,13 +340,13 @@ TraceClusterOptions::TraceClusterOptions(const ParsedOptions& options, const Pre
   has_nodes_ = draft.nodes.has_value();
 }
 
-JsonCursor TraceClusterOptions::written(int ranks) const {
+JsonCursor TraceCluster::written(int ranks) const {
   std::vector<std::string> sets = sets_;
   if (!has_nodes_) sets.push_back(fmt::format("cluster.nodes={}", nodes_for(ranks)));
   return JsonCursor::parse(file_, text_, JsonStyle::plain, sets);
 }
 
-Cluster TraceClusterOptions::cluster(int ranks) const {
+Cluster TraceCluster::cluster(int ranks) const {
   const JsonCursor root = written(ranks);
   Cluster cluster = read_cluster(root.at("cluster"), presets_);
   if (cluster.gpus() < ranks) {
