@@ -16,7 +16,7 @@
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/work_budget.hpp"
+#include "tools/console/work_budget.hpp"
 #include "tools/views/tables/referee_table.hpp"
 
 namespace lockstep {

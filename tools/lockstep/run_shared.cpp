@@ -13,13 +13,13 @@
 #include "sim/congestion/shared_run.hpp"
 #include "sim/congestion/shared_work.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/hash_draws.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/draws/hash_draws.hpp"
-#include "tools/lockstep/work_budget.hpp"
+#include "tools/console/work_budget.hpp"
 #include "tools/views/report/behind.hpp"
 #include "tools/views/report/congestion_page.hpp"
-#include "tools/views/run/shared_table.hpp"
+#include "tools/views/report/shared_table.hpp"
 
 namespace lockstep {
 namespace {

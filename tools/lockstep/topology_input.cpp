@@ -19,7 +19,7 @@
 #include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/scenario/read_cluster.hpp"
-#include "tools/lockstep/work_budget.hpp"
+#include "tools/console/work_budget.hpp"
 #include "topologies/fabrics/drawn_fabric.hpp"
 #include "topologies/fabrics/graph_of_fabric.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -29,76 +29,16 @@
 namespace lockstep {
 namespace {
 
-/// Cables that faults have taken from the fabric.
-std::vector<GraphCable> missing_cables(const Cluster& cluster, const NicPorts& ports,
-                                       const ClusterGraph& graph) {
-  if (cluster.fabric.faults.empty()) return {};
-  FabricSpec whole = cluster.fabric;
-  whole.faults.clear();
-  const auto intact = draw_fabric(whole, cluster.nodes, ports.count, ports.bandwidth);
-  // Faults leave all switches and NICs where they are.
-  std::map<std::pair<Vertex, Vertex>, int> left;
-  const auto ends = [](const GraphCable& cable) { return std::minmax({cable.a, cable.b}); };
-  for (const GraphCable& cable : graph.cables()) ++left[ends(cable)];
-  std::vector<GraphCable> out;
-  for (const GraphCable& cable : intact->cables()) {
-    if (--left[ends(cable)] < 0) out.push_back(cable);
-  }
-  return out;
-}
-
-/// All that a reader of the drawing needs in order to find the same answers.
-FabricCarriage carriage_of(const Cluster& cluster) {
-  const FabricSpec& fabric = cluster.fabric;
-  FabricCarriage out;
-  if (fabric.routing != Routing::tables) out.routing = fabric.routing;
-  if (fabric.routing == Routing::ecmp) {
-    out.hash_seed = fabric.hash_seed;
-    if (fabric.hash_draw != 1) out.hash_draw = fabric.hash_draw;
-    out.queue_pairs = fabric.queue_pairs;
-  }
-  if (fabric.pxn) out.pxn = true;
-  out.nonminimal_share = fabric.nonminimal_share;
-  out.switch_latency = fabric.switch_latency;
-  // A transport that a scenario refines is no preset, and has no name for others.
-  if (!fabric.own_transport && !cluster.node.own_transport) out.transport = cluster.transport.name;
-  return out;
-}
-
-/// A cluster, and the scenario's words for it.
-struct WrittenCluster {
-  Cluster cluster;
-  WrittenScenario written;
-};
-
-/// `place`: what says how many nodes there are.
-TopologyInput fabric_of_cluster(WrittenCluster from, std::string source, const std::string& place) {
-  const Cluster& cluster = from.cluster;
-  const NicPorts ports = nic_ports(cluster.node);
-  // A graph of a tree and its analysis, measured.
-  constexpr double kBytesPerNic = 1500;
-  const double nics = 1.0 * cluster.nodes * ports.count;
+/// `place`: what says how many nodes there are. Throws InputError where its graph needs more memory
+/// than there may be.
+TopologyInput fabric_within_budget(WrittenCluster from, std::string source,
+                                   const std::string& place) {
+  const double nics = 1.0 * from.cluster.nodes * nic_ports(from.cluster.node).count;
   check_work_memory({.place = place,
                      .what = grouped(nics) + " NICs with their switches and cables",
-                     .bytes = kBytesPerNic * nics},
+                     .bytes = kGraphBytesPerNic * nics},
                     memory_limit());
-  // A Fabric of a drawn kind would find all its routes, too.
-  DrawnFabric out = drawn_fabric(
-      is_drawn(cluster.fabric)
-          ? *draw_fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)
-          : graph_of(Fabric(cluster.fabric, cluster.nodes, ports.count, ports.bandwidth)),
-      std::move(source));
-  out.down = missing_cables(cluster, ports, out.graph);
-  out.assumptions = cluster.assumptions;
-  out.carriage = carriage_of(cluster);
-  if (cluster.fabric.routing == Routing::tables) {
-    out.assumptions.push_back(
-        "forwarding tables stay in " + cluster.fabric.tables +
-        R"(: a scenario names them beside the fabric, as "tables" with "routing": "tables")");
-  }
-  return {.fabric = std::move(out),
-          .cluster = std::move(from.cluster),
-          .written = std::move(from.written)};
+  return fabric_of_cluster(std::move(from), std::move(source));
 }
 
 /// What --node and --nodes change of a scenario.
@@ -143,7 +83,7 @@ TopologyInput fabric_of_preset(const std::string& name, const ParsedOptions& opt
   WrittenCluster of = cluster_of("command line", write_json(text), options, presets);
   std::string source =
       fmt::format("fabric preset {}, {} nodes of {}", name, of.cluster.nodes, of.cluster.node.name);
-  return fabric_of_cluster(std::move(of), std::move(source), "--nodes");
+  return fabric_within_budget(std::move(of), std::move(source), "--nodes");
 }
 
 /// Throws InputError where the word, which is no fabric preset, is no file either.
@@ -208,8 +148,8 @@ TopologyInput topology_input(const ParsedOptions& options, const PresetStore& pr
   const std::string text = read_text_file(word, kFabricFileLimit);
   const ImportFormat& format = import_format(options, word, text);
   if (format.name == "fabric" && is_scenario(word, text)) {
-    return fabric_of_cluster(cluster_of(word, text, options, presets), word,
-                             word + "#/cluster/nodes");
+    return fabric_within_budget(cluster_of(word, text, options, presets), word,
+                                word + "#/cluster/nodes");
   }
   for (const char* option : {"node", "nodes"}) {
     if (!options.has(option)) continue;

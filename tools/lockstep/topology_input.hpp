@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/answer/step_answer.hpp"
+#include "sim/answer/topology_of_cluster.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "tools/console/options.hpp"
@@ -19,13 +19,6 @@ ImportOptions import_options(const ParsedOptions& options);
 /// The format that --from names, else the one that the text looks like.
 const ImportFormat& import_format(const ParsedOptions& options, const std::string& file,
                                   const std::string& text);
-
-/// A fabric, and of one that a scenario or a preset makes the machine and what was written of it.
-struct TopologyInput {
-  DrawnFabric fabric;
-  std::optional<Cluster> cluster{};
-  WrittenScenario written{};  ///< {"cluster": ...}
-};
 
 /// The fabric that the second word of the command line names. A server's description has none:
 /// throws UsageError for it, and InputError for what cannot be read.

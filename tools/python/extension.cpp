@@ -10,8 +10,8 @@
 
 #include "sim/answer/answer.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
-#include "tools/lockstep/ask/ask_options.hpp"
-#include "tools/lockstep/ask/ask_plan_options.hpp"
+#include "tools/console/ask_options.hpp"
+#include "tools/console/ask_plan_options.hpp"
 #include "tools/python/calls.hpp"
 #include "tools/python/doors.hpp"
 

@@ -13,7 +13,7 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/explore/explore_page.hpp"
 #include "tools/explore/server.hpp"
-#include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/console/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/views/report/assets.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "models/base/input_error.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/console/ask_options.hpp"
 #include "tools/views/launch/job_report.hpp"
 
 namespace lockstep {

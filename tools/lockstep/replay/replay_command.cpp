@@ -18,7 +18,7 @@
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/console/hash_draws.hpp"
 #include "tools/lockstep/replay/replay_loggops.hpp"
 #include "tools/lockstep/replay/replayed.hpp"
 #include "tools/lockstep/replay/trace_asked.hpp"

@@ -12,7 +12,7 @@
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/console/hash_draws.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/behind.hpp"
 #include "tools/views/report/rl_page.hpp"

@@ -11,7 +11,6 @@
 #include "models/base/output_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/search/sweep/engine.hpp"
-#include "sim/search/sweep/estimate.hpp"
 #include "sim/search/sweep/objective.hpp"
 #include "sim/search/sweep/points.hpp"
 #include "sim/search/sweep/simulate_point.hpp"
@@ -21,6 +20,7 @@
 #include "tools/sweep/shards.hpp"
 #include "tools/sweep/slurm.hpp"
 #include "tools/views/report/assets.hpp"
+#include "tools/sweep/estimate_text.hpp"
 #include "tools/views/sweep/parquet.hpp"
 #include "tools/views/sweep/results_csv.hpp"
 #include "tools/views/sweep/summary.hpp"
@@ -153,44 +153,6 @@ Exit export_results(const ParsedOptions& options, Console& console) {
     export_csv(results, [&](const CsvText& line) { console.out << line.str(); });
   }
   return Exit::ok;
-}
-
-/// "about 37 s (30 to 45 s) at 0.4 s a point on 2 cores, by 20 points tried".
-std::string estimate_words(const SweepEstimate& of, std::size_t points, int jobs) {
-  const std::string range =
-      of.high_s ? fmt::format("{} to {}", duration_text(of.low_s), duration_text(*of.high_s))
-                : fmt::format("no less than {}", duration_text(of.low_s));
-  return fmt::format(
-      "about {} ({}) at {} a point on {}, by {} tried", duration_text(of.seconds), range,
-      duration_text(of.seconds_per_point), counted(jobs, "core"),
-      of.tried == points ? "all of them" : counted(static_cast<double>(of.tried), "point"));
-}
-
-void print_estimate(const SweepRun& run, const std::string& format, int jobs) {
-  constexpr double kLimitS = 3;
-  const std::size_t count = run.numbers.size();
-  const auto candidates = static_cast<double>(run.sweep.candidates());
-  const SweepEstimate of = estimate_sweep(run.engine.try_points(run.numbers, kLimitS), count, jobs);
-  if (format == "json") {
-    nlohmann::ordered_json out{{"candidates", run.sweep.candidates()},
-                               {"points", count},
-                               {"seconds_per_point", twelve_digits(of.seconds_per_point)},
-                               {"jobs", jobs},
-                               {"estimate_s", twelve_digits(of.seconds)},
-                               {"estimate_low_s", twelve_digits(of.low_s)},
-                               {"estimate_high_s", nullptr},
-                               {"tried", of.tried}};
-    if (of.high_s) out["estimate_high_s"] = twelve_digits(*of.high_s);
-    run.console.out << JsonText(out).str();
-    return;
-  }
-  const auto points = static_cast<double>(count);
-  std::string out = fmt::format("{}: {}", run.sweep.file, counted(points, "point"));
-  if (points < candidates) {
-    out += fmt::format(" of {} combinations keep the constraints", grouped(candidates));
-  }
-  out += "\n" + estimate_words(of, count, jobs) + "\n";
-  run.console.out << Answer::terminal(out).str();
 }
 
 /// What the words before the options ask for.

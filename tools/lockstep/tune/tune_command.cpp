@@ -23,7 +23,7 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/console/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/tune/serving_tune.hpp"
 #include "tools/lockstep/tune/tune_options.hpp"

@@ -19,7 +19,7 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/lockstep/run/trajectory_options.hpp"
+#include "tools/console/trajectory_options.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/vary/advice_table.hpp"
 #include "tools/views/vary/vary.hpp"

@@ -1,4 +1,4 @@
-#include "tools/lockstep/draws/hash_draws.hpp"
+#include "tools/console/hash_draws.hpp"
 
 #include <algorithm>
 #include <exception>

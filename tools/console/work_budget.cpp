@@ -1,4 +1,4 @@
-#include "tools/lockstep/work_budget.hpp"
+#include "tools/console/work_budget.hpp"
 
 #include <cstdlib>
 #include <fmt/format.h>

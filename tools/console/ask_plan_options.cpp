@@ -1,9 +1,9 @@
-#include "tools/lockstep/ask/ask_plan_options.hpp"
+#include "tools/console/ask_plan_options.hpp"
 
 #include <array>
 #include <string_view>
 
-#include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/console/ask_options.hpp"
 
 namespace lockstep {
 

@@ -1,4 +1,4 @@
-#include "tools/lockstep/run/trajectory_options.hpp"
+#include "tools/console/trajectory_options.hpp"
 
 #include <algorithm>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "tools/views/run/shared_table.hpp"
+#include "tools/views/report/shared_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,9 +11,9 @@
 #include "sim/answer/shared_answer.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "sim/congestion/shared_run.hpp"
+#include "tools/console/hash_draws.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
-#include "tools/lockstep/draws/hash_draws.hpp"
 #include "tools/views/report/congestion_page.hpp"
 
 namespace lockstep {

@@ -1,4 +1,4 @@
-#include "tools/lockstep/ask/ask_options.hpp"
+#include "tools/console/ask_options.hpp"
 
 #include <array>
 #include <filesystem>
