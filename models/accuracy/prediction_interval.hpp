@@ -47,7 +47,7 @@ struct PredictionInterval {
 PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
                                     std::string_view without = {});
 
-/// The same as if the run were known so well.
+/// The interval of a prediction whose run is known as `known` says.
 PredictionInterval predict_interval(const ResidualTable& table, const PredictionTraits& traits,
                                     const Knowledge& known, std::string_view without = {});
 

@@ -64,7 +64,7 @@ class JsonCursor {
   [[nodiscard]] const std::string& pointer() const { return pointer_; }
   /// The `--set` option that gave this value; empty if the file did.
   [[nodiscard]] std::string set_option() const;
-  /// The same, also where an option made what this value is in: "a.b=1" makes "a".
+  /// The `--set` option that gave this value or made an object around it: "a.b=1" makes "a".
   [[nodiscard]] std::string making_option() const;
   [[nodiscard]] std::span<const JsonOverride> overrides() const;
   /// Moves to `notes` the numbers that `--set` gave without a unit where one counts, as they were
@@ -131,7 +131,8 @@ class JsonCursor {
   [[nodiscard]] std::string found() const;
   /// Throws InputError about this value.
   [[noreturn]] void fail(std::string allowed, std::string nearest = {}) const;
-  /// The same about a value of another type than those `allowed`, whatever else the document has.
+  /// Throws InputError about a value whose type is none of those `allowed`, whatever else the
+  /// document has.
   [[noreturn]] void fail_type(std::string allowed) const;
   /// Throws InputError about this value, which is none of `names`.
   [[noreturn]] void fail_name(std::span<const std::string> names) const;
@@ -150,8 +151,8 @@ class JsonCursor {
   /// notes the mistake, but of an example of a missing key, and returns, with a value in place of
   /// this one that its reader takes.
   void refuse(std::string allowed, const StandIns& instead, std::string nearest = {}) const;
-  /// The same of a number, and the one that stands for it, which is in `range`; throws where none
-  /// is.
+  /// refuse() for a number: returns a number in `range` that stands for it, and throws where
+  /// `range` has none.
   double refuse_number(std::string allowed, const Interval& range, std::string nearest = {}) const;
   void require_object() const;
   [[nodiscard]] InputProblem problem_here(std::string allowed, std::string nearest) const;

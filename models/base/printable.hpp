@@ -23,7 +23,7 @@ bool is_control(char32_t code);
 /// One line: control characters become \xNN or \uNNNN, and bytes that are not UTF-8 \xNN.
 std::string printable(std::string_view text);
 
-/// The same of each line: line breaks and tabs stay.
+/// printable() applied to each line: line breaks and tabs stay.
 std::string printable_lines(std::string_view text);
 
 /// The text with U+FFFD for every byte that is not UTF-8.

@@ -108,7 +108,7 @@ int shape_channels(const CollectiveContext& context, std::string_view algorithm)
 /// give a channel of the communicator more than four. Source: ncclTopoGetNchannels and
 /// ncclTopoComputeP2pChannels of NCCL 2.27 src/graph/paths.cc; left out: GPUs with several NICs.
 int peer_channels(const CollectiveContext& context);
-/// The same of so many members whose communicator has so many channels.
+/// peer_channels() of a group of `members` whose communicator has `channels` channels.
 int peer_channels(const TransportSpec& transport, int members, int channels);
 
 /// Channels that a call of this size really takes: NCCL drops one at a time while a channel would

@@ -31,7 +31,7 @@ LargeRing large_ring(CollectiveOp op, int ranks, const IntraNodeCollectives& pre
 /// rings of a larger group can have here.
 BytesPerSecond ring_bus_bandwidth(const IntraNodeCollectives& presets);
 
-/// The same where the switch reduces; 0 where it cannot.
+/// Bus bandwidth that an all-reduce approaches where the NVLink switch reduces; 0 where it cannot.
 BytesPerSecond nvls_bus_bandwidth(const IntraNodeCollectives& presets);
 /// Members from which on the switch reduces; 0 where it cannot.
 int nvls_least_ranks(const IntraNodeCollectives& presets);

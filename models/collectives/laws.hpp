@@ -24,7 +24,7 @@ void append_collective_algorithm(const CollectiveAlgorithm& row);
 
 /// Bus bandwidth of rings through all nodes: each enters and leaves a node on its own rail.
 BytesPerSecond ring_plateau(const CollectiveContext& context);
-/// The same of trees over nodes at their best; 0 where NCCL stays on rings.
+/// Bus bandwidth of trees over nodes at their best; 0 where NCCL stays on rings.
 BytesPerSecond nvls_tree_plateau(const CollectiveContext& context);
 /// Both with the NVLinks that they were measured on. Whether trees reach more is asked of these:
 /// a node whose links are faster than that loses no algorithm.

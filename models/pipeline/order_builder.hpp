@@ -33,7 +33,7 @@ class OrderBuilder {
   }
   /// The weights' gradients that have waited longest.
   void weight() { take(0); }
-  /// The same of one chunk.
+  /// The weight gradients of this chunk that have waited longest.
   void weight(int chunk) {
     std::size_t i = first_;
     while (waiting_[i].chunk != chunk) ++i;

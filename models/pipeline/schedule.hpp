@@ -96,7 +96,8 @@ std::vector<WorkItem> rank_order(const Parallelism& parallelism, int micro_batch
 bool splits_backward(const Parallelism& parallelism);
 /// Chunks whose activations an order holds at most.
 int chunks_in_flight(std::span<const WorkItem> order);
-/// The same of a job's rank, from the closed form where there is one.
+/// Chunks whose activations a rank of the job holds at most, from the closed form where there is
+/// one.
 double chunks_in_flight(const Parallelism& parallelism, int micro_batches, int rank);
 /// Whether its schedule runs that many micro batches on that many ranks and chunks.
 bool schedule_takes(const Parallelism& parallelism, int micro_batches);

@@ -82,12 +82,13 @@ class ScenarioAnswer {
 /// unless that is allowed, where a job does not fit in memory.
 ScenarioAnswer answer_scenario(const std::string& file, const PresetStore& presets,
                                const Question& question = {});
-/// The same of a text; paths in it are relative to the folder of `file`.
+/// Reads, checks and simulates a scenario given as text; paths in it are relative to the folder of
+/// `file`.
 ScenarioAnswer answer_text(const std::string& file, const std::string& text,
                            const PresetStore& presets, const Question& question = {});
 
-/// The same with intervals that are read already, for many answers, and on several threads.
-/// Nothing where `question.go_on` stopped it.
+/// answer_text() with intervals that are read already, for many answers, and on several threads.
+/// Returns nothing if `question.go_on` stopped it.
 std::optional<ScenarioAnswer> answer_text(const std::string& file, const std::string& text,
                                           const PresetStore& presets,
                                           const StepIntervals& intervals, const Question& question);

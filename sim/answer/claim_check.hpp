@@ -53,7 +53,7 @@ class ClaimCheck {
 std::unique_ptr<const ClaimCheck> judge_claim(const Claim& claim, const std::string& source,
                                               nlohmann::ordered_json& answer,
                                               std::vector<std::string>& misses);
-/// The same of a scenario's "expect", whichever kind of scenario has it.
+/// Judges the claim in a scenario's "expect", whichever kind of scenario has it.
 template <class Expect>
 std::unique_ptr<const ClaimCheck> judge_claim(const std::optional<Expect>& expect,
                                               nlohmann::ordered_json& answer,

@@ -50,7 +50,7 @@ const Formula* formula_of(AnswerKind kind, std::string_view field);
 /// That of the number at a dotted path: its own, else that of the nearest member around it that has
 /// one in words; null where there is none.
 const Formula* formula_at(AnswerKind kind, std::string_view path);
-/// The same among others; `kind`: the letter of the answer's.
+/// formula_at() over the rows `among`; `kind`: the letter of the answer's kind.
 const Formula* formula_at(std::span<const Formula> among, char kind, std::string_view path);
 
 /// `path`: of the number, for inputs that are beside it.

@@ -39,7 +39,7 @@ class StudyFabric {
   };
   const Limits& limits(const CollectiveCall& call, const CollectiveCost& cost);
 
-  /// The same of all bytes of a call, with the start of DCQCN. No link: none limits.
+  /// What slows all bytes of a call, with the start of DCQCN. No link: no link limits it.
   struct Slowed {
     Seconds moving;
     std::string link;

@@ -47,10 +47,9 @@ class AssociationTree {
 std::vector<double> fair_tree_factors(const AssociationTree& tree,
                                       const std::vector<double>& usage);
 
-/// The same by the older rule, 2^(-U/(S d)): S is the part of the cluster's shares, U the part of
-/// its usage, towards which a user is drawn by what the whole account has used.
-/// Source: Slurm 22.05, priority_multifactor.c, priority_p_set_assoc_usage() and
-/// _get_fairshare_priority().
+/// Fair-share factors by the older rule, 2^(-U/(S d)): S is the part of the cluster's shares, U the
+/// part of its usage, towards which a user is drawn by what the whole account has used. Source:
+/// Slurm 22.05, priority_multifactor.c, priority_p_set_assoc_usage() and _get_fairshare_priority().
 std::vector<double> classic_fair_share_factors(const AssociationTree& tree,
                                                const std::vector<double>& usage, double damping);
 

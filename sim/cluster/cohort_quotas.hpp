@@ -27,7 +27,7 @@ class CohortQuotas {
   [[nodiscard]] std::int64_t held(std::uint16_t queue) const { return uses_[queue].held; }
   /// GPUs that its jobs may take beside those that they hold.
   [[nodiscard]] std::int64_t available(std::uint16_t queue) const;
-  /// The same while nobody holds anything.
+  /// GPUs that its jobs may take when no GPU of the cohort is held.
   [[nodiscard]] std::int64_t most(std::uint16_t queue) const;
   /// Whether it holds, with so many more, others' GPUs.
   [[nodiscard]] bool borrows(std::uint16_t queue, std::int64_t more = 0) const {

@@ -149,7 +149,8 @@ class QueueState {
   [[nodiscard]] std::uint16_t reservation_of(std::uint32_t j) const;
   /// Whether a quota or a limit keeps jobs of the class from starting now.
   [[nodiscard]] bool over_quota(const JobClass& of) const;
-  /// The same, but for those of ClusterQueues.
+  /// Whether a quota or a limit keeps jobs of the class from starting now, those of ClusterQueues
+  /// left out.
   [[nodiscard]] bool over_owner_quota(const JobClass& of) const;
   [[nodiscard]] const CohortQuotas& cohorts() const { return cohorts_; }
   /// Running jobs of a ClusterQueue.
@@ -302,7 +303,7 @@ class QueueState {
   void leave_gpus(std::uint32_t j, SpanEnd how);
   /// From now on it holds its GPUs (`sign` 1), or does not any more (-1).
   void count_held(const QueueJob& job, int sign);
-  /// The same for what its owners may hold, which a suspended job still counts for.
+  /// count_held() for the limits of its owners, in which a suspended job still counts.
   void count_owned(const QueueJob& job, int sign);
   /// Whether it is suspended where it is preempted.
   [[nodiscard]] bool suspends(std::uint32_t j) const;

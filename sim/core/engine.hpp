@@ -65,7 +65,7 @@ class Engine {
 
   /// Adds a process, and claims for it the flows that no other has claimed.
   void add(Process& process);
-  /// The same for one whose events wait for their instant to be over.
+  /// Adds a process that changes the network: its events are handled once the instant is settled.
   void add_change(Process& process);
   /// Flows that were added to the network since the last claim belong to `process`: it is told of
   /// their ends. Flows that a process adds while it is called are claimed for it by themselves.

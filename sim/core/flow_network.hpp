@@ -62,7 +62,7 @@ class FlowNetwork {
   /// Nothing is moving: next_end() has no answer.
   [[nodiscard]] bool idle() const { return due_.empty(); }
 
-  /// The same, but on hold until resume().
+  /// Starts the flow on hold: it moves nothing until resume().
   void start_held(FlowIndex flow, Bytes amount, StepTime now);
   /// What is left of an active flow's amount becomes that of another one, whose links are the new
   /// way and which is on hold until resume(); `from` is then inactive, without an end. Requires

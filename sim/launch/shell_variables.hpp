@@ -37,7 +37,7 @@ class ShellVariables {
   /// The words that a raw word becomes: quotes gone, variables filled in, split at blanks where it
   /// is not quoted.
   std::vector<std::string> words(std::string_view raw);
-  /// The same as one text that is not split.
+  /// The raw word as one text that is not split at blanks.
   std::string text(std::string_view raw);
   /// Lines of a here-document, whose quotes stay.
   std::string lines(std::string_view raw);

@@ -98,7 +98,7 @@ std::vector<LawOf<Subject>> laws_named(std::vector<LawOf<Subject>> laws, const s
 /// everything but its kind and its plant is used.
 RandomCertificate check_random(const RandomCheck& check, const RandomTrials& trials);
 
-/// The same of what `lockstep run` answers.
+/// Draws scenarios and checks what `lockstep run` answers to them.
 RandomCertificate check_random(const RandomCheck& check, const std::vector<Law>& laws,
                                const PresetStore& presets, const StepIntervals& intervals);
 

@@ -46,13 +46,14 @@ struct LawAnomaly {
 /// Takes down what a law compares. Differences are relative to the larger of both values.
 class LawBook {
  public:
-  /// The same number, but for a difference of `within`.
+  /// `found` equals `expected`, up to a difference of `within`.
   void same(std::string_view what, double found, double expected, double within);
-  /// The same, where the values are differences of larger ones: relative to `scale`.
+  /// `found` equals `expected`. Both are differences of larger values: `within` is relative to
+  /// `scale`.
   void same_of(std::string_view what, double found, double expected, double scale, double within);
   /// No more than `most`, but for `within` of it.
   void at_most(std::string_view what, double found, double most, double within);
-  /// The same letters.
+  /// Both texts are equal, letter by letter.
   void same_text(std::string_view what, std::string_view found, std::string_view expected);
   void holds(std::string_view what, bool true_of_it);
   /// No more than `before`, as `at_most`; up to `largest` above it is an anomaly, beyond it a

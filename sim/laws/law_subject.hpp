@@ -55,7 +55,7 @@ class LawSubject {
   [[nodiscard]] const Json& document() const { return *document_; }
   /// Read, completed and checked.
   [[nodiscard]] const ScenarioFile& read() const { return *read_; }
-  /// The same without a power cap, which changes what a card's values are read as.
+  /// The scenario without its power cap, which changes what a card's values are read as.
   [[nodiscard]] const ScenarioFile& uncapped() const { return uncapped_ ? *uncapped_ : *read_; }
   /// The job of a step, of a run, or that reinforcement learning trains; else null.
   [[nodiscard]] const Scenario* job() const;

@@ -64,7 +64,7 @@ double predicted_part_s(const RunResult& predicted, std::size_t stage, RecordedP
 /// where the recording is of another number of ranks than the job has GPUs.
 Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> recordings,
                    std::span<const int> ranks);
-/// The same of monitors' logs alone: only the prediction and `telemetry` are there.
+/// A diagnosis from monitors' logs alone: it has only the prediction and `telemetry`.
 Diagnosis diagnose_telemetry(const RunResult& predicted, std::span<const TelemetryLog> logs);
 
 /// Without recordings what these tell is left out.

@@ -40,9 +40,9 @@ std::vector<KernelFit> fit_memory_kernels(const std::string& file, const PresetS
 /// Where a kind of kernels has fewer points, its constants stay as they are.
 inline constexpr std::size_t kFewestFitPoints = 8;
 
-/// The same for the points of a profile and its card: products, attention by kernel, memory-bound
-/// kernels. The clock under a lasting load is fitted where there are points of both loads. What no
-/// point depends on is not among the constants.
+/// Fits constants to the points of a profile and its card: products, attention by kernel,
+/// memory-bound kernels. The clock under a lasting load is fitted where there are points of both
+/// loads. What no point depends on is not among the constants.
 std::vector<KernelFit> fit_profile(const Profile& profile, const PresetStore& presets);
 
 /// For people: errors before, after and held out of each fit, then the constants as JSON that can

@@ -31,11 +31,11 @@ Joules run_energy(const TrajectoryResult& result, const PowerLevels& levels);
 /// what it achieved.
 Usage run_usage(const PowerSeries& series, const CostSpec& prices, double tokens,
                 Flops model_flops);
-/// The same without phases: the buckets' energy, spread evenly over the wall time.
+/// Usage of a run without phases: the buckets' energy, spread evenly over the wall time.
 Usage run_usage(const TrajectoryResult& result, const PowerLevels& levels, const CostSpec& prices,
                 double tokens, Flops model_flops);
 
-/// The same run with so many times the draw: energy, its money and its carbon.
+/// The usage with the power draw multiplied by `factor`: energy, its cost and its carbon.
 Usage with_draw(Usage usage, double factor);
 
 }  // namespace lockstep

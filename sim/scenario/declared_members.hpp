@@ -69,7 +69,7 @@ class DeclaredMembers {
   void member(Key key, const ValueType& type, std::string_view sentence, const Use& use) const {
     member(key, type, sentence, use, [] { return NotWritten{}; });
   }
-  /// The same, where `get` gives what is written for it.
+  /// Declares a member for which a writer writes what `get` returns.
   template <class Use, class Get>
     requires std::is_invocable_v<Use, const JsonCursor&> && std::is_invocable_v<Get>
   void member(Key key, const ValueType& type, std::string_view sentence, const Use& use,
@@ -175,7 +175,7 @@ class DeclaredMembers {
   void member(Key key, T& out, std::string_view sentence, const Declare& declare) const {
     nested(key, extent_, sentence, [&](const DeclaredMembers& inner) { declare(inner, out); });
   }
-  /// The same, which has to be whole where there is none to change.
+  /// Declares an optional object. It must be complete if there is no value to change.
   template <class T, class Declare>
     requires std::is_invocable_v<Declare, const DeclaredMembers&, T&>
   void member(Key key, std::optional<T>& out, std::string_view sentence,
@@ -187,7 +187,7 @@ class DeclaredMembers {
       out = std::move(value);
     });
   }
-  /// The same, where `known` says whether there is one to change.
+  /// Declares an optional object; `known` says whether there is a value to change.
   template <class T, class Declare>
     requires std::is_invocable_v<Declare, const DeclaredMembers&, T&>
   void member(Key key, T& out, bool known, std::string_view sentence,
@@ -233,7 +233,7 @@ class DeclaredMembers {
     }
     if (const std::optional<JsonCursor> at = find(key)) use(*at);
   }
-  /// The same of `items`, each of which is written by its declaration.
+  /// Declares a list whose `items` are each written by their declaration.
   template <class Item, class Declare, class Use>
     requires std::is_invocable_v<Declare, const DeclaredMembers&, Item&>
   void member(Key key, std::size_t most, std::string_view item_sentence, std::string_view sentence,

@@ -25,7 +25,7 @@ struct ListedJob {
   bool held = false, fails = false;
 };
 void declare_listed_job(const DeclaredMembers& member, ListedJob& out);
-/// The same without what tells several jobs apart: a name, tasks.
+/// A listed job without what tells several jobs apart: a name, tasks.
 void declare_unnamed_job(const DeclaredMembers& member, ListedJob& out);
 
 /// Makes the job one of these components, at least two. Where they are of several partitions it is

@@ -15,11 +15,11 @@ namespace lockstep {
 /// calls the text `file`.
 void read_openb_nodes(const std::string& file, std::string_view text, std::vector<NodeShape>& out);
 
-/// The same of pods: cpu_milli, memory_mib, gpus (or num_gpu), gpu_milli, gpu_models (or gpu_spec;
+/// Reads pods: cpu_milli, memory_mib, gpus (or num_gpu), gpu_milli, gpu_models (or gpu_spec;
 /// maybe missing), names between "|". Whether and when a pod ran is passed over.
 void read_openb_pods(const std::string& file, std::string_view text, std::vector<PodShape>& out);
 
-/// The same shapes, sorted, each once with the sum of its counts.
+/// Sorts the shapes and merges equal ones; the counts of equal shapes are added.
 void unite_shapes(std::vector<NodeShape>& shapes);
 void unite_shapes(std::vector<PodShape>& shapes);
 

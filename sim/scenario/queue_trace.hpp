@@ -65,7 +65,7 @@ void declare_drawn_jobs(const DeclaredMembers& member, DrawnJobs& out);
 void read_trace(const JsonCursor& at, const std::string& path, const JobTrace& trace,
                 QueueSpec& out);
 
-/// The same of a text, whose errors call it `path`.
+/// Reads the trace from a text; its errors name the text `path`.
 void read_trace_text(const JsonCursor& at, const std::string& path, std::string_view text,
                      const JobTrace& trace, QueueSpec& out);
 

@@ -19,7 +19,7 @@ constexpr std::string_view kDefaultFacility = "air_chiller";
 void declare_power(const DeclaredMembers& member, PowerSpec& out);
 /// Those of its members that are about the site alone.
 void declare_site_power(const DeclaredMembers& member, PowerSpec& out);
-/// The same, and what the site allows.
+/// The members about the site, and what the site allows.
 void declare_limited_site(const DeclaredMembers& member, PowerSpec& out);
 void declare_cost(const DeclaredMembers& member, const std::string& scenario, CostSpec& out);
 

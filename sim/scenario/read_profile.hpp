@@ -24,7 +24,7 @@ nlohmann::ordered_json profile_points_schema();
 /// file. Throws InputError.
 Profile load_profile(const std::string& name, const PresetStore& presets);
 
-/// The same of several; says in `assumptions` which times come from each.
+/// Loads several profiles; adds to `assumptions` which times come from each.
 std::vector<Profile> load_profiles(std::span<const std::string> names, const PresetStore& presets,
                                    std::vector<std::string>& assumptions);
 

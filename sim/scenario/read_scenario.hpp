@@ -27,7 +27,7 @@ struct ScenarioOptions {
 Scenario read_scenario(const std::string& file, std::string_view text, const PresetStore& presets,
                        const ScenarioOptions& options = {});
 
-/// The same from a file.
+/// Reads and completes the scenario in the file at `path`.
 Scenario load_scenario(const std::string& path, const PresetStore& presets,
                        const ScenarioOptions& options = {});
 

@@ -78,7 +78,7 @@ SharedScenario read_jobs_beside(const JsonCursor& jobs, const Cluster& cluster,
 /// caller's to read, before.
 ScenarioDraft draft_training(const JsonCursor& from, const Cluster& cluster, int nodes,
                              const PresetStore& presets);
-/// The same, complete, on the cluster's fabric.
+/// Completes a drafted training on the cluster's fabric.
 Scenario complete_training(ScenarioDraft& draft, const Cluster& cluster, const PresetStore& presets,
                            std::span<const Profile> profiles = {});
 

@@ -33,7 +33,7 @@ std::vector<std::string> split_list(std::string_view text, char at = ',');
 /// Seconds of "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours",
 /// "days-hours:minutes" or "days-hours:minutes:seconds"; nothing for another text.
 std::optional<double> slurm_duration(std::string_view text);
-/// The same of a number in `unit_s` seconds, as settings have it.
+/// Seconds of a number in units of `unit_s` seconds, as settings have it; nothing for another text.
 std::optional<double> slurm_number(std::string_view text, double unit_s = 1);
 /// Seconds since 1970 of "2026-11-26T03:30:00", as if it were in UTC; nothing for "Unknown".
 std::optional<double> slurm_time(std::string_view text);

@@ -44,7 +44,7 @@ class ServingTrials {
     return run_load(base_, pools, speed, false);
   }
 
-  /// The same with a load that is long enough for its rate to be judged by: while it keeps the
+  /// run() with a load that is long enough for its rate to be judged by: while it keeps the
   /// objectives and is not steady, it is drawn anew, twice as long or more, up to 200,000 requests
   /// (or what the scenario has). One that still grows then keeps nothing. A trace is as long as it
   /// is, and so is a load that comes at no rate of its own: clients that wait, or all at once. What

@@ -49,7 +49,7 @@ struct TierPlan {
   Seconds remote_latency{};  ///< of each load out of the pool
   /// Of each group, replica by replica; empty: a port of its own for each.
   std::vector<std::vector<PortLoad>> ports{};
-  /// The same of nodes whose drives it reads; empty: those of a node of its own.
+  /// Of each group, replica by replica, the drives that it reads; empty: those of its own node.
   std::vector<std::vector<PortLoad>> drives{};
 
   /// How much longer a pass of time `work` takes for a load of time `load`. By layer the first one

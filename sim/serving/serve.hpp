@@ -83,9 +83,9 @@ ServeResult serve(const ServePlan& plan, std::vector<ServedRequest>& requests,
                   const std::function<bool(std::size_t)>& go_on = {});
 
 class KvFlows;
-/// The same, where keys and values are flows on a network. The replica that decodes is chosen when
-/// the first of them leave; if one of the two replicas dies before the last is there, the prompt is
-/// computed again.
+/// Serves the load with keys and values as flows on a network. The replica that decodes is chosen
+/// when the first of them leave; if one of the two replicas dies before the last is there, the
+/// prompt is computed again.
 ServeResult serve(const ServePlan& plan, std::vector<ServedRequest>& requests, KvFlows& flows,
                   const std::function<bool(std::size_t)>& go_on = {});
 

@@ -45,7 +45,7 @@ struct HeldAt {
 /// and a step with its timeline and actors.
 StepPower held_power(const Scenario& scenario, const StepReport& step, int reserved,
                      const HeldAt& at);
-/// The same of a step, or an iteration, on `nodes` whose power is known.
+/// Held power of a step, or an iteration, whose power on `nodes` is known.
 StepPower held_power(StepPower step, int nodes, int reserved, const HeldAt& at);
 
 /// What a site draws at its highest: a mean over steps, and how much of the whole job steps then.

@@ -77,8 +77,8 @@ struct SitePlan {
 /// beside a purchase.
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved);
 
-/// The same site around machines that draw so many times as much, at every pace. What they are by
-/// their datasheet, and the ramp, stay.
+/// The plan for machines whose draw is multiplied by `factor` at every pace. Their datasheet values
+/// and the ramp stay.
 SitePlan with_draw(SitePlan plan, double factor);
 
 /// For Campaign::pace: the slower of what the site gives and what the machines that are there can

@@ -90,7 +90,7 @@ struct StagePlan {
   StepTime optimiser;
   StepTime forward, backward;  ///< one micro batch through all chunks, tensor parallel too
   BucketTimes compute{};       ///< seconds of one GPU over all segments, by bucket
-  /// The same of collectives inside layers, by Axis: latency, and transfers that no flow moves.
+  /// Seconds of collectives inside layers, by Axis: latency, and transfers that no flow moves.
   std::array<double, kAxes> exchange{};
 };
 

@@ -23,7 +23,7 @@ class StageShifts {
 
   /// Stages of one number are alike; it is that of their first.
   [[nodiscard]] int like(int stage) const { return stages_.empty() ? stage : of(stage).like; }
-  /// The same of what a stage sends to the next one, which the last one does not.
+  /// like() for what a stage sends to the next one. The last stage sends nothing.
   [[nodiscard]] int like_with_next(int stage) const {
     return stages_.empty() ? stage : of(stage).like_with_next;
   }

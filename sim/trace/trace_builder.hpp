@@ -17,7 +17,8 @@ namespace lockstep {
 /// The most ranks and nodes that are taken.
 constexpr int kMostTraceRanks = 1'000'000;
 constexpr std::size_t kMostTraceNodes = 1'000'000'000;
-/// The same of a trace with copied ranks: a file of a megabyte must not make a hundred gigabytes.
+/// The most nodes of a trace with copied ranks: a file of a megabyte must not make a hundred
+/// gigabytes.
 constexpr std::size_t kMostCopiedNodes = 50'000'000;
 
 /// What one rank does, as its file says it: dependencies by number, groups by name.
@@ -106,8 +107,9 @@ std::string node_text(std::uint64_t id, std::string_view name);
 /// Throws InputError where another trace's rank is missing, or one is there twice, a number is
 /// twice in a rank, or copies would make more than kMostCopiedNodes.
 Trace join(std::vector<RankTrace> ranks);
-/// The same of ranks that come one at a time: `give` calls what it gets with each of rank 0 to the
-/// last, which it may change. Throws InputError for another order too, and where one is missing.
+/// join() for ranks that come one at a time: `give` calls its argument with every rank, from 0 to
+/// the last; that call may change the rank. Throws InputError for another order too, and where a
+/// rank is missing.
 using AddRank = std::function<void(RankTrace&)>;
 Trace join_in_order(std::size_t ranks, const std::function<void(const AddRank&)>& give);
 

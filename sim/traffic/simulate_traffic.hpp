@@ -67,7 +67,7 @@ class TrafficSimulation final : public Process {
   /// Builds links and flows. `scenario` outlives the simulation.
   explicit TrafficSimulation(const TrafficScenario& scenario)
       : TrafficSimulation(scenario, TrafficNetwork(scenario.cluster, scenario.efficiency)) {}
-  /// The same on a network of the scenario that is there and has no flows yet.
+  /// Simulates on an existing network of the scenario, which has no flows yet.
   TrafficSimulation(const TrafficScenario& scenario, TrafficNetwork network);
 
   /// Tells of every flow that run() adds, before it starts: of messages to another receiver.

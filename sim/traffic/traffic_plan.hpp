@@ -60,7 +60,7 @@ class TrafficPlan {
 
   /// "node 3 gpu 0 to node 9 gpu 0", or what the flow stands for: "all_reduce, group 2".
   [[nodiscard]] std::string name_of(const Demand& demand) const;
-  /// The same for all of its messages: without a receiver that changes from round to round.
+  /// The name for all messages of the demand: it omits a receiver that changes every round.
   [[nodiscard]] std::string steady_name_of(const Demand& demand) const;
 
  private:

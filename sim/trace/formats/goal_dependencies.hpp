@@ -39,7 +39,7 @@ class GoalDependencies {
 /// The rank as part of a trace, whose nodes have the operations' numbers counted from 1. Requires a
 /// sender and a tag for every receive. Throws as give_to() does.
 RankTrace trace_of_goal(const std::string& file, const GoalRank& rank);
-/// The same into `out`, whose memory is used again.
+/// Writes the rank to `out`, whose memory is reused.
 void trace_of_goal(const std::string& file, const GoalRank& rank, RankTrace& out);
 
 }  // namespace lockstep

@@ -30,9 +30,9 @@ struct TraceReadOptions {
 /// others, with the node's number where there is one.
 RankTrace read_chakra(const std::string& file, int rank, std::string_view bytes,
                       const TraceReadOptions& options);
-/// The same messages in protobuf's JSON mapping: one after another (chakra_jsonizer), in an array,
-/// or in the member "nodes" of an object; or in "workload_graph", with the keys of 2023 ("Id",
-/// "Name", "NodeType", "runtime").
+/// The messages of the protobuf form in protobuf's JSON mapping: one after another
+/// (chakra_jsonizer), in an array, or in the member "nodes" of an object; or in "workload_graph",
+/// with the keys of 2023 ("Id", "Name", "NodeType", "runtime").
 RankTrace read_chakra_json(const std::string& file, int rank, std::string_view text,
                            const TraceReadOptions& options);
 

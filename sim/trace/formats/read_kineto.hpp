@@ -32,7 +32,7 @@ namespace lockstep {
 /// trace, and where neither gives the rank.
 RankTrace read_kineto(const std::string& file, std::optional<int> rank, std::string_view text);
 
-/// The same in two steps: the rank that the trace says, else `rank`; and the trace of a recording.
+/// read_kineto() in two steps: the rank that the recording names, else `rank`; and its trace.
 int kineto_rank(const KinetoRecording& recording, std::optional<int> rank);
 RankTrace trace_of_kineto(const KinetoRecording& recording, int rank);
 

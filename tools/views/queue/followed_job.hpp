@@ -35,7 +35,7 @@ struct Followed {
 /// For people: how long it waited, for what, and when.
 std::string followed_table(const Followed& f, const TextStyle& style);
 
-/// The same as JSON.
+/// The followed job as JSON.
 nlohmann::ordered_json followed_json(const Followed& f);
 
 }  // namespace lockstep

@@ -13,7 +13,7 @@ namespace lockstep {
 /// For people: when each waiting job is likely to start.
 std::string forecast_table(const QueueSpec& spec, const QueueForecast& f, const TextStyle& style);
 
-/// The same as JSON.
+/// The forecast as JSON.
 nlohmann::ordered_json forecast_json(const QueueSpec& spec, const QueueForecast& f);
 
 }  // namespace lockstep
