@@ -285,6 +285,14 @@ TEST_CASE("tidy: no path leads out of the project") {
   }));
 }
 
+// What is no command goes to the library, tools/views or tools/console.
+TEST_CASE("tidy: the folder of commands stays below 8,000 lines") {
+  std::size_t lines = 0;
+  for (const std::string& path : cpp_files({"tools/lockstep"})) lines += source_lines(path).size();
+  CHECK(lines > 1'000);
+  CHECK(lines < 8'000);
+}
+
 TEST_CASE("tidy: every top folder has a README of one screen") {
   for (const std::string folder : {"models", "topologies", "sim", "scenarios", "tools", "tests"}) {
     CAPTURE(folder);
