@@ -4,20 +4,18 @@
 #include <array>
 #include <filesystem>
 #include <fmt/format.h>
-#include <optional>
-#include <set>
-#include <system_error>
+#include <iterator>
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/launch/command_words.hpp"
+#include "sim/launch/launch_changes.hpp"
+#include "sim/launch/named_files.hpp"
 #include "sim/launch/shell_script.hpp"
 #include "sim/launch/tree_text.hpp"
 
 namespace lockstep {
 namespace {
-
-constexpr std::size_t kMostLaunchBytes = std::size_t{4} << 20;
 
 constexpr std::array<std::string_view, 15> kTitles{
     "Megatron-LM arguments",   "NeMo YAML",
@@ -152,50 +150,11 @@ bool is_key_of_yaml(std::string_view word) {
   });
 }
 
-/// Whether `name` stands in the text as a word of its own.
-bool mentions(std::string_view text, std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  for (std::size_t at = text.find(name); at != std::string_view::npos;
-       at = text.find(name, at + 1)) {
-    const bool begins = at == 0 || !letter(text[at - 1]);
-    const std::size_t end = at + name.size();
-    if (begins && (end == text.size() || !letter(text[end]))) return true;
-  }
-  return false;
-}
-
-/// The path of a file that a script names, from the script's folder: "env.sh", "./conf/env.sh", and
-/// with what stands for that folder, "$(dirname $0)/env.sh", "${BASH_SOURCE%/*}/env.sh". Empty: no
-/// such file is there, or the path leaves the folder.
-std::string file_beside(const std::string& script, const std::string& path) {
-  namespace fs = std::filesystem;
-  std::string relative = path;
-  if (path.starts_with("$(") || path.starts_with("${BASH_SOURCE")) {
-    const std::size_t end = path.rfind(path[1] == '(' ? ")/" : "}/");
-    if (end == std::string::npos) return {};
-    relative = path.substr(end + 2);
-  }
-  const fs::path asked(relative);
-  const bool leaves = asked.is_absolute() || relative.find('$') != std::string::npos ||
-                      std::ranges::find(asked, fs::path("..")) != asked.end();
-  if (leaves || relative.empty()) return {};
-  const fs::path found = fs::path(script).parent_path() / asked;
-  std::error_code error;
-  return fs::is_regular_file(found, error) ? found.lexically_normal().string() : std::string();
-}
-
+/// Reads one file after another, each by its kind.
 class Files {
  public:
-  Files(const std::vector<std::string>& files, const std::vector<std::string>& set) {
-    for (const std::string& file : files) {
-      texts_.push_back(read_text_file(file, kMostLaunchBytes));
-      if (texts_.back().find('\0') != std::string::npos)
-        refuse_file(file, "bytes that are no text");
-      out_.texts += texts_.back() + "\n";
-    }
-    split_changes(set);
+  Files(const std::vector<std::string>& files, const std::vector<std::string>& set)
+      : texts_(read_texts(files)), changes_(set, out_), named_(out_, changes_) {
     for (std::size_t i = 0; i < files.size(); ++i) read(files[i], texts_[i]);
   }
 
@@ -206,82 +165,19 @@ class Files {
     std::size_t known = 0;
     for (const LaunchPart& part : out_.parts) known += part.settings.size();
     if (known == 0) refuse_file(out_.parts.empty() ? "" : out_.parts.front().file, "no setting");
-    apply_changes();
+    changes_.apply();
     return std::move(out_);
   }
 
  private:
-  struct Change {
-    std::string name, value;
-    bool used = false;
-  };
-
-  void split_changes(const std::vector<std::string>& set) {
-    constexpr std::array<std::string_view, 14> kTop{
-        "cluster", "model", "parallelism", "batch", "stack", "recompute", "routing",
-        "offload", "about", "precision",   "lora",  "power", "training",  "frozen"};
-    for (const std::string& one : set) {
-      const std::size_t equals = one.find('=');
-      if (equals == std::string::npos || equals == 0) {
-        throw InputError({.file = "--set",
-                          .pointer = {},
-                          .found = in_quotes(one),
-                          .allowed = "NAME=VALUE: a variable of a script, a key of a file, or a "
-                                     "path of the scenario",
-                          .nearest = {}});
-      }
-      const std::string name = one.substr(0, equals);
-      const std::string top = name.substr(0, name.find('.'));
-      const bool of_scenario = std::ranges::find(kTop, std::string_view(top)) != kTop.end();
-      if (of_scenario && !mentions(out_.texts, name)) {
-        out_.scenario.push_back(one);
-      } else {
-        // What the files mention, positional words of a script ($1), or a key that they lack.
-        changes_.push_back({name, one.substr(equals + 1), false});
-      }
+  std::vector<std::string> read_texts(const std::vector<std::string>& files) {
+    std::vector<std::string> texts;
+    for (const std::string& file : files) {
+      texts.push_back(read_text_file(file, kMostLaunchBytes));
+      if (texts.back().find('\0') != std::string::npos) refuse_file(file, "bytes that are no text");
+      out_.texts += texts.back() + "\n";
     }
-  }
-
-  [[nodiscard]] bool has_key(const std::string& name) const {
-    return std::ranges::any_of(out_.parts, [&](const LaunchPart& part) {
-      return std::ranges::any_of(
-          part.settings, [&](const Setting& one) { return plain_key(one.key) == plain_key(name); });
-    });
-  }
-
-  /// Sections of files have names that a scenario's have too ([parallelism] of TorchTitan): what a
-  /// file says under them is its own key.
-  void take_keys_of_sections() {
-    std::vector<std::string> paths;
-    for (const std::string& one : out_.scenario) {
-      const std::size_t equals = one.find('=');
-      if (has_key(one.substr(0, equals))) {
-        changes_.push_back({one.substr(0, equals), one.substr(equals + 1), false});
-      } else {
-        paths.push_back(one);
-      }
-    }
-    out_.scenario = std::move(paths);
-  }
-
-  /// Values of keys; one that no file has becomes a setting of the last of them.
-  void apply_changes() {
-    take_keys_of_sections();
-    for (Change& change : changes_) {
-      const std::string wanted = plain_key(change.name);
-      for (LaunchPart& part : out_.parts) {
-        for (std::vector<Setting>* list : {&part.launcher, &part.settings}) {
-          for (Setting& one : *list) {
-            const std::string key = plain_key(one.key);
-            if (key != wanted && last_part(key) != wanted) continue;
-            one.values = {change.value};
-            change.used = true;
-          }
-        }
-      }
-      if (change.used || variables_used_.contains(change.name) || out_.parts.empty()) continue;
-      out_.parts.back().settings.push_back({change.name, {change.value}, "--set"});
-    }
+    return texts;
   }
 
   void read(const std::string& file, const std::string& text) {
@@ -295,27 +191,10 @@ class Files {
                                         first != "[" && !first.starts_with("[["))) {
       add_tree(file, read_toml_settings(file, text), extension);
     } else if (yaml || (is_key_of_yaml(first) && !text.starts_with("#!"))) {
-      add_tree(file, filled_by_changes(read_yaml_settings(file, text)), extension);
+      add_tree(file, changes_.filled(read_yaml_settings(file, text)), extension);
     } else {
       add_script(file, text);
     }
-  }
-
-  /// Launchers fill "${TP}" in their YAML from the environment; here --set does.
-  std::vector<Setting> filled_by_changes(std::vector<Setting> settings) {
-    for (const Change& change : changes_) {
-      const std::string name = fmt::format("${{{}}}", change.name);
-      for (Setting& one : settings) {
-        for (std::string& value : one.values) {
-          if (value.find(name) != std::string::npos) variables_used_.insert(change.name);
-          for (std::size_t at = value.find(name); at != std::string::npos;
-               at = value.find(name, at + change.value.size())) {
-            value.replace(at, name.size(), change.value);
-          }
-        }
-      }
-    }
-    return settings;
   }
 
   void add_tree(const std::string& file, std::vector<Setting> settings,
@@ -345,47 +224,12 @@ class Files {
     out_.parts.push_back({file, kind, {}, std::move(settings)});
   }
 
-  /// Gives the variables that a text speaks of the values of `--set`.
-  void fix_changes(const std::string& text, ShellVariables& variables) {
-    for (const Change& change : changes_) {
-      if (!mentions(text, change.name) && !(change.name[0] >= '0' && change.name[0] <= '9'))
-        continue;
-      variables.fix(change.name, change.value);
-      variables_used_.insert(change.name);
-    }
-  }
-
-  /// What a script sources, where it stands beside it; else a remark says that it is unknown.
-  std::optional<std::string> sourced_text(const std::string& script, const std::string& path,
-                                          ShellVariables& variables) {
-    namespace fs = std::filesystem;
-    const std::string name = fs::path(path).filename().string();
-    constexpr std::array<std::string_view, 5> kShellsOwn{"activate", "conda.sh", ".bashrc",
-                                                         ".bash_profile", "profile"};
-    if (std::ranges::find(kShellsOwn, std::string_view(name)) != kShellsOwn.end()) return {};
-    const std::string file = file_beside(script, path);
-    if (!file.empty() && sourced_.contains(file)) return {};
-    const std::string own = fs::path(script).filename().string();
-    std::string text = file.empty() ? std::string() : read_text_file(file, kMostLaunchBytes);
-    if (file.empty() || text.find('\0') != std::string::npos) {
-      out_.remarks.push_back(fmt::format(
-          "{} is sourced and not beside {}: its variables are unknown (--set NAME=VALUE)", path,
-          own));
-      return {};
-    }
-    sourced_.insert(file);
-    out_.remarks.push_back(fmt::format("{}: read, as {} sources it", name, own));
-    out_.texts += text + "\n";
-    fix_changes(text, variables);
-    return text;
-  }
-
   void add_script(const std::string& file, const std::string& text) {
     ShellVariables variables(file);
-    fix_changes(text, variables);
+    changes_.fix(text, variables);
     const ShellScript script = read_shell_script(
         file, text, variables,
-        [&](const std::string& path) { return sourced_text(file, path, variables); });
+        [&](const std::string& path) { return named_.sourced_text(file, path, variables); });
     CommandWords words = training_command(script, variables, file);
     add_written(file, script);
     const bool titan = words.program.find("torchtitan") != std::string::npos ||
@@ -420,16 +264,18 @@ class Files {
     constexpr std::array kNamesConfigs{LaunchKind::neox, LaunchKind::nanotron, LaunchKind::levanter,
                                        LaunchKind::foundry};
     if (tune || std::ranges::find(kNamesConfigs, kind) != kNamesConfigs.end()) {
-      add_named_configs(file, kind, words.arguments, words.files);
+      named_.add_named_configs(file, kind, words.arguments, words.files);
     }
-    if (tune) leave_to_tune(words.arguments);
+    if (tune) named_.leave_to_tune(words.arguments);
     if (kind == LaunchKind::trainer) {
-      add_launched_config(file, LaunchKind::accelerate, "config_file", words.launcher);
+      named_.add_launched_config(file, LaunchKind::accelerate, "config_file", words.launcher);
     } else if (kind == LaunchKind::torchtitan) {
-      add_launched_config(file, kind, "job.config_file", words.arguments);
+      named_.add_launched_config(file, kind, "job.config_file", words.arguments);
     }
     if (kind == LaunchKind::maxtext) {
-      for (const std::string& config : words.files) add_config(file, config, words.arguments);
+      for (const std::string& config : words.files) {
+        named_.add_maxtext_config(file, config, words.arguments);
+      }
     }
     find_node_variable(variables);
     LaunchPart part{file, kind, std::move(words.launcher), std::move(words.arguments)};
@@ -454,149 +300,8 @@ class Files {
     }
   }
 
-  /// What a command of torchtune says, null too, or takes away ("~compile") its files say no more
-  /// (meta-pytorch/torchtune, torchtune/config/_utils.py, _merge_yaml_and_cli_args).
-  void leave_to_tune(const std::vector<Setting>& arguments) {
-    for (LaunchPart& part : out_.parts) {
-      if (part.kind != LaunchKind::torchtune) continue;
-      std::erase_if(part.settings, [&](const Setting& one) {
-        const std::string key = plain_key(one.key);
-        return std::ranges::any_of(arguments, [&](const Setting& other) {
-          const std::string said = plain_key(other.key);
-          return key == said || key.starts_with(said + ".");
-        });
-      });
-    }
-  }
-
   static bool is_program(const CommandWords& words, std::string_view name) {
     return std::filesystem::path(words.program).filename() == name;
-  }
-
-  /// YAML that a command names, "configs/1-3B.yml" or "--config llama3_1/8B_lora": read where it
-  /// stands beside the script, else a remark.
-  void add_named_configs(const std::string& script, LaunchKind kind,
-                         const std::vector<Setting>& arguments, std::vector<std::string> paths) {
-    namespace fs = std::filesystem;
-    for (const Setting& one : arguments) {
-      const std::string key = plain_key(one.key);
-      constexpr std::array<std::string_view, 5> kNaming{"config", "config_file", "config_path", "d",
-                                                        "conf_dir"};
-      if (std::ranges::find(kNaming, key) == kNaming.end()) continue;
-      for (const std::string& value : one.values) {
-        if (value.ends_with(".yml") || value.ends_with(".yaml")) {
-          paths.push_back(value);
-        } else if (key == "config") {
-          paths.push_back(value + ".yaml");
-        }
-      }
-    }
-    for (const std::string& path : paths) {
-      const std::string name = fs::path(path).filename().string();
-      const bool given = std::ranges::any_of(out_.parts, [&](const LaunchPart& part) {
-        return part.kind == kind && fs::path(part.file).filename() == name;
-      });
-      if (given) continue;
-      const std::string beside = file_beside(script, path);
-      if (beside.empty()) {
-        out_.remarks.push_back(
-            fmt::format("{}: not given, and its keys count: give it before the script", path));
-        continue;
-      }
-      out_.parts.push_back(
-          {beside, kind, {}, read_yaml_settings(beside, read_text_file(beside, kMostLaunchBytes))});
-      out_.remarks.push_back(
-          fmt::format("{}: read, as {} names it", name, fs::path(script).filename().string()));
-    }
-  }
-
-  /// The file that an option names ("accelerate launch --config_file fsdp.yaml"), where it stands
-  /// beside the script and is not among those given. What is not there, its row tells.
-  void add_launched_config(const std::string& script, LaunchKind kind, std::string_view option,
-                           const std::vector<Setting>& settings) {
-    namespace fs = std::filesystem;
-    for (const Setting& one : settings) {
-      if (plain_key(one.key) != option || one.values.empty()) continue;
-      const std::string name = fs::path(one.values.front()).filename().string();
-      const auto last = std::ranges::find_if(
-          out_.parts, [&](const LaunchPart& part) { return part.kind == kind; });
-      if (last != out_.parts.end()) continue;
-      const std::string beside = file_beside(script, one.values.front());
-      if (beside.empty()) continue;
-      const std::string text = read_text_file(beside, kMostLaunchBytes);
-      out_.texts += text + "\n";
-      out_.parts.push_back({beside,
-                            kind,
-                            {},
-                            kind == LaunchKind::accelerate
-                                ? filled_by_changes(read_yaml_settings(beside, text))
-                                : read_toml_settings(beside, text)});
-      out_.remarks.push_back(
-          fmt::format("{}: read, as {} names it", name, fs::path(script).filename().string()));
-    }
-  }
-
-  /// The file of settings that a MaxText command names: one of those given, one beside the script,
-  /// or MaxText's own base.yml, whose values hold where the command says nothing else.
-  void add_config(const std::string& script, const std::string& path,
-                  const std::vector<Setting>& arguments) {
-    namespace fs = std::filesystem;
-    const std::string name = fs::path(path).filename().string();
-    const auto is_it = [&](const LaunchPart& part) {
-      return part.kind == LaunchKind::maxtext && fs::path(part.file).filename() == name;
-    };
-    auto given = std::ranges::find_if(out_.parts, is_it);
-    const std::string own = fs::path(script).filename().string();
-    const std::string beside = file_beside(script, path);
-    if (given == out_.parts.end() && (!beside.empty() || name == "base.yml")) {
-      std::vector<Setting> settings =
-          beside.empty() ? own_base(path)
-                         : read_yaml_settings(beside, read_text_file(beside, kMostLaunchBytes));
-      out_.remarks.push_back(
-          beside.empty()
-              ? fmt::format(
-                    "{}: not given; batch, length and remat_policy as MaxText's base.yml of "
-                    "2024 has them, where the command leaves them out",
-                    path)
-              : fmt::format("{}: read, as {} names it", name, own));
-      out_.parts.push_back({beside.empty() ? path : beside, LaunchKind::maxtext, {}, settings});
-      given = out_.parts.end() - 1;
-    }
-    if (given == out_.parts.end()) {
-      out_.remarks.push_back(fmt::format("{}: not given, and its keys count: give it too", path));
-      return;
-    }
-    leave_to_command(given->settings, arguments);
-  }
-
-  /// What MaxText's base.yml says of a step (AI-Hypercomputer/maxtext, MaxText/configs/base.yml).
-  static std::vector<Setting> own_base(const std::string& path) {
-    return {{"per_device_batch_size", {"12.0"}, path},
-            {"max_target_length", {"2048"}, path},
-            {"remat_policy", {"full"}, path},
-            {"dtype", {"bfloat16"}, path}};
-  }
-
-  /// The command goes before the file that it names; where it names a model, that model's sizes go
-  /// before those of the file (MaxText/pyconfig.py, update_model_vars).
-  static void leave_to_command(std::vector<Setting>& settings,
-                               const std::vector<Setting>& arguments) {
-    const auto says = [&](const std::string& key) {
-      return std::ranges::any_of(
-          arguments, [&](const Setting& one) { return plain_key(one.key) == plain_key(key); });
-    };
-    constexpr std::array kSizes{KeyRow{
-        "base_* head_dim vocab_size mlp_activations num_experts num_experts_per_tok "
-        "logits_via_embedding decoder_block shared_experts first_num_dense_layers attention_type "
-        "interleave_moe_layer_step q_lora_rank kv_lora_rank qk_nope_head_dim qk_rope_head_dim "
-        "v_head_dim mtp_num_layers"}};
-    const std::array<std::span<const KeyRow>, 1> sizes{kSizes};
-    const bool model = std::ranges::any_of(arguments, [](const Setting& one) {
-      return plain_key(one.key) == "model_name" && one.text() != "default";
-    });
-    std::erase_if(settings, [&](const Setting& one) {
-      return says(one.key) || (model && find_row(sizes, plain_key(one.key)) != nullptr);
-    });
   }
 
   /// Files that the script writes itself: DeepSpeed's settings, most of all.
@@ -626,11 +331,10 @@ class Files {
     }
   }
 
-  std::vector<std::string> texts_;
-  std::vector<Change> changes_;
-  std::set<std::string> variables_used_;
-  std::set<std::string> sourced_;  ///< files that scripts source, each read once
   LaunchFiles out_;
+  std::vector<std::string> texts_;
+  LaunchChanges changes_;
+  NamedFiles named_;
 };
 
 }  // namespace

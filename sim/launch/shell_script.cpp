@@ -11,7 +11,9 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/launch/setting.hpp"
+#include "sim/launch/shell_command.hpp"
 #include "sim/launch/shell_condition.hpp"
+#include "sim/launch/shell_cursor.hpp"
 #include "sim/launch/shell_tokens.hpp"
 
 namespace lockstep {
@@ -25,40 +27,56 @@ constexpr std::size_t kMostSteps = 200'000;
 /// Words that end a list of commands.
 constexpr std::array<std::string_view, 8> kListEnds{"then", "else", "elif", "fi",
                                                     "do",   "done", "esac", "}"};
-/// Commands that go on with the command behind them.
-constexpr std::array<std::string_view, 6> kCarriers{"export",   "local",   "declare",
-                                                    "readonly", "typeset", "set"};
 
-bool is_assignment(std::string_view word) {
-  const std::size_t equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0) return false;
-  std::string_view name = word.substr(0, equals);
-  if (name.ends_with('+')) name.remove_suffix(1);
-  if (name.ends_with(']')) name = name.substr(0, name.find('['));
-  const bool letters = std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
-  return letters && !name.empty() && !(name[0] >= '0' && name[0] <= '9');
+/// The words of "#SBATCH" lines and their like.
+void collect_scheduler(std::string_view text, std::vector<std::string>& out) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    at = end + 1;
+    for (const std::string_view mark : {"#SBATCH ", "#BSUB ", "#PBS "}) {
+      if (!line.starts_with(mark)) continue;
+      const std::size_t comment = line.find(" #", mark.size());
+      std::ranges::move(words_of(line.substr(mark.size(), comment - mark.size())),
+                        std::back_inserter(out));
+    }
+  }
 }
 
+/// Slurm tells the script what its "#SBATCH" lines asked for.
+void name_nodes(const std::vector<std::string>& words, ShellVariables& variables) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string nodes;
+    if (words[i].starts_with("--nodes=")) nodes = words[i].substr(8);
+    if ((words[i] == "-N" || words[i] == "--nodes") && i + 1 < words.size()) nodes = words[i + 1];
+    std::int64_t whole = 0;
+    if (!parse_whole(nodes, whole)) continue;
+    for (const char* const name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) {
+      if (!variables.value(name)) variables.assign(name, {nodes}, false);
+    }
+  }
+}
+
+/// Follows the commands of a script, one after another or as `if`, `case` and functions have it.
 class Reader {
  public:
   Reader(const std::string& file, std::string_view text, ShellVariables& variables,
          ShellScript& out, const SourcedText& sourced)
       : file_(file),
-        tokens_(shell_tokens(text)),
-        own_(tokens_.size()),
+        cursor_{.tokens = shell_tokens(text)},
+        own_(cursor_.tokens.size()),
         variables_(variables),
         out_(out),
         sourced_(sourced) {
-    collect_scheduler(text);
-    name_nodes();
+    collect_scheduler(text, out_.scheduler);
+    name_nodes(out_.scheduler, variables_);
   }
 
   void run() {
-    while (at_ < own_) {
+    while (cursor_.at < own_) {
       list(true);
-      if (at_ < own_) ++at_;  // an end without its beginning
+      if (cursor_.at < own_) ++cursor_.at;  // an end without its beginning
     }
   }
 
@@ -67,18 +85,6 @@ class Reader {
     std::size_t begin = 0, end = 0;
   };
 
-  [[nodiscard]] const ShellToken* peek() const {
-    return at_ < tokens_.size() ? &tokens_[at_] : nullptr;
-  }
-  [[nodiscard]] bool is_sign(std::string_view text) const {
-    return peek() != nullptr && peek()->kind == Kind::sign && peek()->text == text;
-  }
-  [[nodiscard]] bool is_word(std::string_view text) const {
-    return peek() != nullptr && peek()->kind == Kind::word && peek()->text == text;
-  }
-  [[nodiscard]] bool ends_command() const {
-    return peek() == nullptr || (peek()->kind == Kind::sign && peek()->text != "(");
-  }
   void step() {
     if (++steps_ <= kMostSteps) return;
     throw InputError({.file = file_,
@@ -88,58 +94,28 @@ class Reader {
                       .nearest = {}});
   }
 
-  void collect_scheduler(std::string_view text) {
-    std::size_t at = 0;
-    while (at < text.size()) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      const std::string_view line = text.substr(at, end - at);
-      at = end + 1;
-      for (const std::string_view mark : {"#SBATCH ", "#BSUB ", "#PBS "}) {
-        if (!line.starts_with(mark)) continue;
-        const std::size_t comment = line.find(" #", mark.size());
-        std::ranges::move(words_of(line.substr(mark.size(), comment - mark.size())),
-                          std::back_inserter(out_.scheduler));
-      }
-    }
-  }
-
-  /// Slurm tells the script what its "#SBATCH" lines asked for.
-  void name_nodes() {
-    const std::vector<std::string>& words = out_.scheduler;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      std::string nodes;
-      if (words[i].starts_with("--nodes=")) nodes = words[i].substr(8);
-      if ((words[i] == "-N" || words[i] == "--nodes") && i + 1 < words.size()) nodes = words[i + 1];
-      std::int64_t whole = 0;
-      if (!parse_whole(nodes, whole)) continue;
-      for (const char* const name : {"SLURM_NNODES", "SLURM_JOB_NUM_NODES"}) {
-        if (!variables_.value(name)) variables_.assign(name, {nodes}, false);
-      }
-    }
-  }
-
   /// Commands up to a word that ends a list, or ")" or ";;".
   void list(bool live) {
-    if (++depth_ > kDeepestCalls * 8) at_ = tokens_.size();
+    if (++depth_ > kDeepestCalls * 8) cursor_.at = cursor_.tokens.size();
     std::optional<bool> status = true;
     bool go = live;
-    while (peek() != nullptr) {
-      if (is_sign("\n") || is_sign(";") || is_sign("&")) {
-        ++at_;
+    while (cursor_.peek() != nullptr) {
+      if (cursor_.is_sign("\n") || cursor_.is_sign(";") || cursor_.is_sign("&")) {
+        ++cursor_.at;
         go = live;
         continue;
       }
-      if (is_sign("&&") || is_sign("||")) {
-        go = live && (is_sign("&&") ? status == true : status == false);
-        ++at_;
+      if (cursor_.is_sign("&&") || cursor_.is_sign("||")) {
+        go = live && (cursor_.is_sign("&&") ? status == true : status == false);
+        ++cursor_.at;
         continue;
       }
-      if (is_sign("|") || is_sign("|&")) {
-        ++at_;
+      if (cursor_.is_sign("|") || cursor_.is_sign("|&")) {
+        ++cursor_.at;
         continue;
       }
-      if (is_sign(")") || is_sign(";;") || is_sign(";;&")) break;
-      if (peek()->kind == Kind::word && is_list_end(peek()->text)) break;
+      if (cursor_.is_sign(")") || cursor_.is_sign(";;") || cursor_.is_sign(";;&")) break;
+      if (cursor_.peek()->kind == Kind::word && is_list_end(cursor_.peek()->text)) break;
       const std::optional<bool> done = command(go);
       if (go) status = done;
     }
@@ -154,30 +130,31 @@ class Reader {
   std::optional<bool> command(bool live) {
     step();
     bool negated = false;
-    for (; is_word("!"); ++at_) negated = !negated;
-    if (ends_command()) return std::nullopt;
+    for (; cursor_.is_word("!"); ++cursor_.at) negated = !negated;
+    if (cursor_.ends_command()) return std::nullopt;
     const std::optional<bool> status = plain_command(live);
     return status ? std::optional(*status != negated) : status;
   }
 
   std::optional<bool> plain_command(bool live) {
-    if (peek()->kind == Kind::formula) {
-      const std::string text = tokens_[at_++].text;
+    if (cursor_.peek()->kind == Kind::formula) {
+      const std::string text = cursor_.tokens[cursor_.at++].text;
       return live ? variables_.run_formula(text) : std::nullopt;
     }
-    if (is_word("if")) return if_command(live);
-    if (is_word("case")) return case_command(live);
-    if (is_word("for") || is_word("while") || is_word("until") || is_word("select")) {
+    if (cursor_.is_word("if")) return if_command(live);
+    if (cursor_.is_word("case")) return case_command(live);
+    if (cursor_.is_word("for") || cursor_.is_word("while") || cursor_.is_word("until") ||
+        cursor_.is_word("select")) {
       return loop(live);
     }
-    if (is_word("{") || is_sign("(")) {
-      ++at_;
+    if (cursor_.is_word("{") || cursor_.is_sign("(")) {
+      ++cursor_.at;
       list(live);
       const std::optional<bool> status = last_;
-      if (is_word("}") || is_sign(")")) ++at_;
+      if (cursor_.is_word("}") || cursor_.is_sign(")")) ++cursor_.at;
       return status;
     }
-    if (is_word("[") || is_word("[[")) return condition(live);
+    if (cursor_.is_word("[") || cursor_.is_word("[[")) return condition(live);
     if (const std::optional<std::string> name = function_name()) {
       define(*name);
       return true;
@@ -186,119 +163,122 @@ class Reader {
   }
 
   std::optional<bool> condition(bool live) {
-    const std::string close = tokens_[at_].text == "[" ? "]" : "]]";
-    const std::size_t begin = ++at_;
-    while (peek() != nullptr && !is_word(close) && !is_sign("\n")) ++at_;
-    const std::span<const ShellToken> inside(tokens_.data() + begin, at_ - begin);
+    const std::string close = cursor_.tokens[cursor_.at].text == "[" ? "]" : "]]";
+    const std::size_t begin = ++cursor_.at;
+    while (cursor_.peek() != nullptr && !cursor_.is_word(close) && !cursor_.is_sign("\n")) {
+      ++cursor_.at;
+    }
+    const std::span<const ShellToken> inside(cursor_.tokens.data() + begin, cursor_.at - begin);
     const std::optional<bool> out = live ? shell_condition(inside, variables_) : std::nullopt;
-    if (is_word(close)) ++at_;
+    if (cursor_.is_word(close)) ++cursor_.at;
     return out;
   }
 
   std::optional<bool> if_command(bool live) {
     bool taken = false;
-    while (is_word("if") || is_word("elif")) {
-      ++at_;
+    while (cursor_.is_word("if") || cursor_.is_word("elif")) {
+      ++cursor_.at;
       list(live && !taken);
       const bool yes = live && !taken && last_ == true;
-      if (is_word("then")) ++at_;
+      if (cursor_.is_word("then")) ++cursor_.at;
       list(yes);
       taken = taken || yes;
     }
-    if (is_word("else")) {
-      ++at_;
+    if (cursor_.is_word("else")) {
+      ++cursor_.at;
       list(live && !taken);
     }
-    if (is_word("fi")) ++at_;
+    if (cursor_.is_word("fi")) ++cursor_.at;
     return true;
   }
 
   std::optional<bool> case_command(bool live) {
-    ++at_;
+    ++cursor_.at;
     std::string subject;
-    if (peek() != nullptr && peek()->kind == Kind::word) {
-      if (live) subject = variables_.text(peek()->text);
-      ++at_;
+    if (cursor_.peek() != nullptr && cursor_.peek()->kind == Kind::word) {
+      if (live) subject = variables_.text(cursor_.peek()->text);
+      ++cursor_.at;
     }
     if (subject.starts_with("${")) subject.clear();
     bool taken = false;
-    while (peek() != nullptr && !is_word("esac")) {
+    while (cursor_.peek() != nullptr && !cursor_.is_word("esac")) {
       bool matches = false;
-      while (peek() != nullptr && !is_sign(")") && !is_word("esac")) {
-        if (peek()->kind == Kind::word && live && !taken) {
-          matches = matches || matches_glob(subject, variables_.text(peek()->text));
+      while (cursor_.peek() != nullptr && !cursor_.is_sign(")") && !cursor_.is_word("esac")) {
+        if (cursor_.peek()->kind == Kind::word && live && !taken) {
+          matches = matches || matches_glob(subject, variables_.text(cursor_.peek()->text));
         }
-        ++at_;
+        ++cursor_.at;
       }
-      if (!is_sign(")")) break;
-      ++at_;
+      if (!cursor_.is_sign(")")) break;
+      ++cursor_.at;
       const bool yes = live && !taken && matches;
       list(yes);
       taken = taken || yes;
-      if (is_sign(";;") || is_sign(";;&") || !is_word("esac")) ++at_;
-      while (is_sign("\n")) ++at_;
+      if (cursor_.is_sign(";;") || cursor_.is_sign(";;&") || !cursor_.is_word("esac")) ++cursor_.at;
+      while (cursor_.is_sign("\n")) ++cursor_.at;
     }
-    if (is_word("esac")) ++at_;
+    if (cursor_.is_word("esac")) ++cursor_.at;
     return true;
   }
 
   /// Of `for` the first turn, of others none: they read words that only a run has.
   std::optional<bool> loop(bool live) {
-    bool turn = live && is_word("for");
-    ++at_;
-    if (turn && peek() != nullptr && peek()->kind == Kind::word) {
-      const std::string name = tokens_[at_++].text;
-      if (is_word("in")) ++at_;
+    bool turn = live && cursor_.is_word("for");
+    ++cursor_.at;
+    if (turn && cursor_.peek() != nullptr && cursor_.peek()->kind == Kind::word) {
+      const std::string name = cursor_.tokens[cursor_.at++].text;
+      if (cursor_.is_word("in")) ++cursor_.at;
       std::vector<std::string> items;
-      while (!ends_command()) {
-        if (peek()->kind == Kind::word) {
-          std::ranges::move(variables_.words(peek()->text), std::back_inserter(items));
+      while (!cursor_.ends_command()) {
+        if (cursor_.peek()->kind == Kind::word) {
+          std::ranges::move(variables_.words(cursor_.peek()->text), std::back_inserter(items));
         }
-        ++at_;
+        ++cursor_.at;
       }
       turn = !items.empty();
       if (turn) variables_.assign(name, {items.front()}, false);
     }
-    while (peek() != nullptr && !is_word("do")) ++at_;
-    if (is_word("do")) ++at_;
+    while (cursor_.peek() != nullptr && !cursor_.is_word("do")) ++cursor_.at;
+    if (cursor_.is_word("do")) ++cursor_.at;
     list(turn);
-    if (is_word("done")) ++at_;
+    if (cursor_.is_word("done")) ++cursor_.at;
     return true;
   }
 
   [[nodiscard]] std::optional<std::string> function_name() {
-    if (peek()->kind != Kind::word) return std::nullopt;
+    if (cursor_.peek()->kind != Kind::word) return std::nullopt;
     const auto sign_at = [&](std::size_t at, std::string_view text) {
-      return at < tokens_.size() && tokens_[at].kind == Kind::sign && tokens_[at].text == text;
+      return at < cursor_.tokens.size() && cursor_.tokens[at].kind == Kind::sign &&
+             cursor_.tokens[at].text == text;
     };
-    std::size_t at = at_;
-    const bool keyword = tokens_[at].text == "function" && at + 1 < tokens_.size();
+    std::size_t at = cursor_.at;
+    const bool keyword = cursor_.tokens[at].text == "function" && at + 1 < cursor_.tokens.size();
     if (keyword) ++at;
-    std::string name = tokens_[at].text;
+    std::string name = cursor_.tokens[at].text;
     const bool brackets = sign_at(at + 1, "(") && sign_at(at + 2, ")");
     if (!keyword && !brackets) return std::nullopt;
-    at_ = at + (brackets ? 3 : 1);
+    cursor_.at = at + (brackets ? 3 : 1);
     return name;
   }
 
   void define(const std::string& name) {
-    while (is_sign("\n")) ++at_;
-    if (is_word("{")) ++at_;
-    const std::size_t begin = at_;
+    while (cursor_.is_sign("\n")) ++cursor_.at;
+    if (cursor_.is_word("{")) ++cursor_.at;
+    const std::size_t begin = cursor_.at;
     list(false);
-    functions_[name] = {begin, at_};
-    if (is_word("}")) ++at_;
+    functions_[name] = {begin, cursor_.at};
+    if (cursor_.is_word("}")) ++cursor_.at;
   }
 
   void call(const Function& function, std::vector<std::string> words) {
     if (calls_ >= kDeepestCalls) return;
     ++calls_;
-    const std::size_t back = std::exchange(at_, function.begin);
+    const std::size_t back = std::exchange(cursor_.at, function.begin);
     const std::vector<std::string> outside = variables_.positionals();
     variables_.set_positionals({words.begin() + 1, words.end()});
     list(true);
     variables_.set_positionals(outside);
-    at_ = back;
+    cursor_.at = back;
     --calls_;
   }
 
@@ -311,81 +291,21 @@ class Reader {
         in_pieces ? fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")) : words[1]);
     if (!text) return;
     const ShellToken wall = shell_tokens(")").front();
-    tokens_.push_back(wall);
-    const std::size_t begin = tokens_.size();
-    std::ranges::move(shell_tokens(*text), std::back_inserter(tokens_));
-    tokens_.push_back(wall);
+    cursor_.tokens.push_back(wall);
+    const std::size_t begin = cursor_.tokens.size();
+    std::ranges::move(shell_tokens(*text), std::back_inserter(cursor_.tokens));
+    cursor_.tokens.push_back(wall);
     ++calls_;
-    const std::size_t back = std::exchange(at_, begin);
+    const std::size_t back = std::exchange(cursor_.at, begin);
     list(true);
-    at_ = back;
+    cursor_.at = back;
     --calls_;
   }
 
-  void assign(const ShellToken& token) {
-    const std::size_t equals = token.text.find('=');
-    std::string name = token.text.substr(0, equals);
-    const bool append = name.ends_with('+');
-    if (append) name.pop_back();
-    if (name.ends_with(']')) name = variables_.text(name);  // CFG[tp]=4
-    if (token.kind == Kind::array) {
-      std::vector<std::string> values;
-      for (const std::string& raw : token.words) {
-        const std::size_t key_end = raw.starts_with('[') ? raw.find("]=") : std::string::npos;
-        if (key_end != std::string::npos) {  // declare -A CFG=([tp]=4 [pp]=2)
-          const std::string key = variables_.text(raw.substr(1, key_end - 1));
-          variables_.assign(fmt::format("{}[{}]", name, key),
-                            {variables_.text(std::string_view(raw).substr(key_end + 2))}, false);
-          continue;
-        }
-        std::ranges::move(variables_.words(raw), std::back_inserter(values));
-      }
-      variables_.assign(name, std::move(values), append);
-      return;
-    }
-    std::string value = variables_.text(std::string_view(token.text).substr(equals + 1));
-    if (append) value = variables_.value(name).value_or("") + value;
-    variables_.assign(name, {std::move(value)}, false);
-  }
-
-  struct Words {
-    std::vector<std::string> words;
-    std::string here, target;
-  };
-
-  /// Takes the tokens of one command; assignments before its first word are made.
-  Words take_words(bool live) {
-    Words out;
-    bool carries = true;
-    for (; !ends_command(); ++at_) {
-      const ShellToken& token = tokens_[at_];
-      if (token.kind == Kind::redirect) {
-        const bool has_file = at_ + 1 < tokens_.size() && tokens_[at_ + 1].kind == Kind::word;
-        if (has_file && live && token.text == ">")
-          out.target = variables_.text(tokens_[at_ + 1].text);
-        if (has_file) ++at_;
-        continue;
-      }
-      if (!live) continue;
-      if (token.kind == Kind::here) {
-        out.here = token.literal ? token.text : variables_.lines(token.text);
-      } else if (carries && (token.kind == Kind::array || is_assignment(token.text))) {
-        assign(token);
-      } else if (token.kind == Kind::word) {
-        const bool carrier = carries && std::ranges::find(kCarriers, token.text) != kCarriers.end();
-        carries = carrier || (carries && token.text.starts_with('-') && out.words.empty() &&
-                              at_ > 0 && tokens_[at_ - 1].kind == Kind::word);
-        if (!carries)
-          std::ranges::move(variables_.words(token.text), std::back_inserter(out.words));
-      }
-    }
-    return out;
-  }
-
   std::optional<bool> simple(bool live) {
-    const std::size_t begin = at_;
-    Words found = take_words(live);
-    if (at_ == begin) ++at_;  // a bracket that opens nothing
+    const std::size_t begin = cursor_.at;
+    ShellCommand found = take_command(cursor_, variables_, live);
+    if (cursor_.at == begin) ++cursor_.at;  // a bracket that opens nothing
     if (!live) return true;
     if (!found.here.empty()) read_here(found);
     if (found.words.empty()) return true;
@@ -411,7 +331,7 @@ class Reader {
 
   /// A here-document fills a file, or is a script that a scheduler would run; a file that it fills
   /// and that is a script is run later on.
-  void read_here(const Words& found) {
+  void read_here(const ShellCommand& found) {
     const bool fills = found.words.size() > 1 && found.words.front() == "read";
     if (fills && is_assignment(found.words.back() + "=")) {  // read -r -d '' NAME <<EOF
       variables_.assign(found.words.back(), {found.here}, false);
@@ -453,12 +373,12 @@ class Reader {
   }
 
   const std::string& file_;
-  std::vector<ShellToken> tokens_;
+  ShellCursor cursor_;
   std::size_t own_;  ///< tokens of the script itself
   ShellVariables& variables_;
   ShellScript& out_;
   const SourcedText& sourced_;
-  std::size_t at_ = 0, steps_ = 0;
+  std::size_t steps_ = 0;
   int depth_ = 0, calls_ = 0;
   std::optional<bool> last_;
   std::map<std::string, Function> functions_;
