@@ -110,6 +110,47 @@ TEST_CASE(
   CHECK(commands > 20);
 }
 
+TEST_CASE(
+    "README: a command names files of the tree, of its block, or my-...; or its block is a "
+    "pattern") {
+  static const std::regex file(
+      R"([ =]([\w./-]+\.(?:json|db|csv|txt|conf|yaml|xml|log|sh|goal|dot|graphml|gz))\b)");
+  static const std::regex written(
+      R"((?:-o|--trace|--svg|--report|--power-trace|--accounting|--metrics) (\S+))");
+  int files = 0;
+  for (const std::string& path : pages_of_the_tree()) {
+    const bool checked = !path.starts_with("tools/package/site/") && path != "CHANGELOG.md";
+    if (!checked) continue;  // tools/package/site/check runs what tutorials say
+    std::set<std::string> there;
+    bool inside = false, pattern = false;
+    std::string before;
+    for (const std::string& line : source_lines(path)) {
+      if (line.starts_with("```")) {
+        inside = !inside;
+        pattern = inside && before.starts_with("<!-- pattern: ");
+        if (inside) there.clear();
+      }
+      before = line;
+      const std::string command = line.substr(0, line.find(" #"));
+      const bool runs = command.starts_with("lockstep ") || command.starts_with("build/lockstep ");
+      if (!inside || pattern || !runs) continue;
+      CAPTURE(path);
+      CAPTURE(command);
+      for (std::sregex_iterator at(command.begin(), command.end(), written), end; at != end; ++at) {
+        there.insert((*at)[1]);
+      }
+      for (std::sregex_iterator at(command.begin(), command.end(), file), end; at != end; ++at) {
+        const std::string name = (*at)[1];
+        CAPTURE(name);
+        ++files;
+        CHECK((name.starts_with("my-") || there.contains(name) ||
+               std::filesystem::exists(LOCKSTEP_SOURCE_DIR "/" + name)));
+      }
+    }
+  }
+  CHECK(files > 100);
+}
+
 TEST_CASE("README: how far to trust it is what the table of accuracy says") {
   const std::string readme = lockstep::read_text_file(LOCKSTEP_SOURCE_DIR "/README.md");
   const std::string table =
