@@ -46,8 +46,13 @@ Json error_schema() {
       {"type", "array"}, {"description", "Further mistakes in the same file."}, {"items", other}};
   for (const char* name : {"message", "also"}) error["required"].push_back(name);
   return {{"type", "object"},
-          {"properties", {{"lockstep_version", version_schema()}, {"error", std::move(error)}}},
-          {"required", {"lockstep_version", "error"}},
+          {"properties",
+           {{"lockstep_version", version_schema()},
+            {"schema",
+             {{"const", std::string(kResultSchema)},
+              {"description", "Version of the names in this error."}}},
+            {"error", std::move(error)}}},
+          {"required", {"lockstep_version", "schema", "error"}},
           {"additionalProperties", false}};
 }
 

@@ -209,4 +209,10 @@ std::string row_scenario_text(const RowPlace& place, std::string_view text,
   return write_json(row_document(*row, presets));
 }
 
+bool is_measured_row(const JsonCursor& scenario) {
+  if (row_place(scenario.file()).row.empty()) return false;
+  const auto expect = scenario.find("expect");
+  return expect && expect->find("step_time");
+}
+
 }  // namespace lockstep

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "models/base/json_cursor.hpp"
 #include "sim/measured/rows.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -39,5 +40,9 @@ RowPlace row_place(const std::string& path);
 /// row that the file lacks, and for one of which no scenario can be made, with the reason.
 std::string row_scenario_text(const RowPlace& place, std::string_view text,
                               const PresetStore& presets);
+
+/// Whether this scenario, read as "rows.json#NAME", is a row with a measured step time. Its job
+/// ran, so that its memory is no reason to refuse a prediction.
+bool is_measured_row(const JsonCursor& scenario);
 
 }  // namespace lockstep

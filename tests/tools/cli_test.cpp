@@ -144,6 +144,7 @@ TEST_CASE("lockstep: answers in JSON have the version, and so have errors") {
   CHECK(ran.exit == Exit::bad_input);
   const auto error = nlohmann::ordered_json::parse(ran.out);
   CHECK(error.at("lockstep_version") == answer.at("lockstep_version"));
+  CHECK(error.at("schema") == answer.at("schema"));
   CHECK(error.at("error").at("place") == file + "#/modle");
   CHECK(error.at("error").at("found") == "the unknown key \"modle\" (--set modle=x)");
   CHECK(error.at("error").at("allowed").get<std::string>().starts_with("$schema, about, "));

@@ -114,6 +114,24 @@ TEST_CASE("validate --rows: rows in the scenario's own words count like publishe
   CHECK(ran.err.find("bad.json#/rows/0/scenario/parallelism/tensr") != std::string::npos);
 }
 
+TEST_CASE(
+    "run FILE#ROW: a row that was measured is predicted where its memory is said not to fit") {
+  const std::string row = LOCKSTEP_SOURCE_DIR
+      "/tests/reference/training.json#dgxc-v24.11.1-h100-paxml-gpt3-175b-fp8-g128-b256";
+  const test::Ran ran = test::lockstep_with({"run", row});
+  CHECK(ran.exit == Exit::ok);
+  CHECK(ran.out.find("DOES NOT FIT") != std::string::npos);
+  CHECK(ran.out.find("predicted all the same") != std::string::npos);
+  CHECK(ran.out.find("  step time ") != std::string::npos);  // measured beside predicted
+  CHECK(test::lockstep_with({"explain", row, "tokens_per_s"}).exit == Exit::ok);
+
+  // A changed row is another job, without a measurement.
+  const test::Ran changed =
+      test::lockstep_with({"run", row, "--set", "batch.micro=4", "--set", "batch.sequences=512"});
+  CHECK(changed.exit == Exit::bad_input);
+  CHECK(changed.err.find("--allow-oom predicts anyway") != std::string::npos);
+}
+
 TEST_CASE("validate --rows: a bound that a row states is kept, or gives exit status 1") {
   const test::TemporaryFolder folder;
   Json own = own_row(reference_rows("fine_tuning").front());

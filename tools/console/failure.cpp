@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/answer_fields.hpp"
 #include "sim/core/clock.hpp"
 
 namespace lockstep {
@@ -43,7 +44,7 @@ nlohmann::ordered_json failure_json(const Failure& failure) {
   const Json error{{"place", failure.place},        {"found", std::move(found)},
                    {"allowed", std::move(allowed)}, {"nearest", std::move(nearest)},
                    {"message", failure.line},       {"also", std::move(also)}};
-  return Json::object({{"error", error}});
+  return Json{{"schema", std::string(kResultSchema)}, {"error", error}};
 }
 
 Failure current_failure() {

@@ -23,8 +23,9 @@ struct Failure {
 };
 /// That of the exception that is being handled; it has to be called from a handler.
 Failure current_failure();
-/// {"error": {"place", "found", "allowed", "nearest", "message", "also"}}; "also" is a list of the
-/// first four of each further mistake.
+/// {"schema", "error": {"place", "found", "allowed", "nearest", "message", "also"}}: "schema" is
+/// the version of the names, as answers have it; "also" lists further mistakes, each with the first
+/// four parts.
 nlohmann::ordered_json failure_json(const Failure& failure);
 
 }  // namespace lockstep

@@ -17,12 +17,13 @@
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/step/step.hpp"
+#include "tools/console/ask_options.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/hash_draws.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/console/ask_options.hpp"
+#include "tools/console/work_budget.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/console/hash_draws.hpp"
 #include "tools/lockstep/queue/run_queue.hpp"
 #include "tools/lockstep/rl/run_rl.hpp"
 #include "tools/lockstep/run_campaign.hpp"
@@ -31,7 +32,6 @@
 #include "tools/lockstep/serving/run_serving.hpp"
 #include "tools/lockstep/trace_export.hpp"
 #include "tools/lockstep/vary/run_varied.hpp"
-#include "tools/console/work_budget.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/step_page.hpp"
 #include "tools/views/run/claim_text.hpp"
@@ -396,6 +396,21 @@ void predict_step(const ParsedOptions& options, const PresetStore& presets, RunR
 
 bool expected_to_fit(const Scenario& scenario) { return !scenario.expect || scenario.expect->fits; }
 
+/// Refuses a job that does not fit in memory, unless --allow-oom or "expect" takes it. A published
+/// row that was measured did run: it is predicted with a note.
+void check_memory(const ParsedOptions& options, const JsonCursor& root, RunResult& result) {
+  if (options.has("allow-oom") || !expected_to_fit(result.scenario)) return;
+  const MemoryVerdict& memory = result.memory;
+  if (memory.fits || !changes_of(options).empty() || !is_measured_row(root)) {
+    return require_memory(result);
+  }
+  const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
+  result.scenario.assumptions.push_back(
+      fmt::format("memory: {} on a GPU that has {} usable, predicted all the same because this row "
+                  "was measured",
+                  gib(memory.peak.needed()), gib(memory.usable)));
+}
+
 /// What is said of a step beside its table.
 struct StepVerdict {
   nlohmann::ordered_json json;  ///< null where nothing needs it
@@ -525,7 +540,7 @@ Exit answer_run(const CommandInput& input, const PresetStore& presets, const Par
                              .assertions = parse_assertions(options.all("assert"))};
 
   RunResult result = step_to_answer(*std::move(file.job), written);
-  if (!options.has("allow-oom") && expected_to_fit(result.scenario)) require_memory(result);
+  check_memory(options, parsed.root, result);
   if (options.has("power-trace") && !result.scenario.power) {
     throw UsageError(fmt::format(
         "lockstep run: --power-trace is for a scenario with \"power\"; {} has none", path));

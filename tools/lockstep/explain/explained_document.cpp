@@ -10,6 +10,7 @@
 
 #include "sim/answer/comm_collective.hpp"
 #include "sim/measured/command_formulas.hpp"
+#include "sim/measured/row_document.hpp"
 #include "sim/scenario/read_traffic.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/evaluate_plan.hpp"
@@ -68,8 +69,10 @@ ExplainedAnswer answer_to_document(const std::string& path, const std::string& t
   }
   if (command == "comm") return comm_to_explain(root, presets);
   if (command == "plan") return plan_to_explain(root, text, sets, presets);
-  return answer_text(path, text, presets,
-                     {.set = sets, .allow_oom = allow_oom || tells_memory(root)});
+  return answer_text(
+      path, text, presets,
+      {.set = sets,
+       .allow_oom = allow_oom || tells_memory(root) || (sets.empty() && is_measured_row(root))});
 }
 
 ExplainedAnswer replay_to_explain(const ParsedOptions& options, const PresetStore& presets,
