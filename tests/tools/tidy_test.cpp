@@ -388,35 +388,17 @@ TEST_CASE("tidy: the length of a class is counted from its first line to its clo
   CHECK(found[1].lines == 3);
 }
 
-// Long ones are reported, as long files are; the longest are to be split.
-TEST_CASE("tidy: no class is longer than 375 lines, and those that still are do not grow") {
+// Long ones are reported, as long files are.
+TEST_CASE("tidy: no class is longer than 375 lines") {
   constexpr std::size_t kLong = 200, kLongest = 375;
-  // By path and name, the lines that they have today: the list may only shrink.
-  std::map<std::string, std::size_t> exceptions{
-      {"models/spec/hugging_face_layers.cpp LayerReader", 701},
-      {"sim/launch/import_job.cpp Import", 590},
-      {"sim/launch/launch_files.cpp Files", 446},
-      {"sim/launch/sketch_job.cpp Sketching", 438},
-      {"sim/launch/shell_script.cpp Reader", 422},
-  };
   std::size_t classes = 0;
   for (const std::string& path : cpp_files(kCodeFolders)) {
     for (const ClassLength& c : class_lengths(path, source_lines(path))) {
       ++classes;
       const std::string id = c.path + " " + c.name;
       if (c.lines >= kLong) MESSAGE(id << ": " << c.lines << " lines");
-      const auto exception = exceptions.find(id);
-      const std::size_t allowed = exception == exceptions.end() ? kLongest : exception->second;
-      if (c.lines > allowed) {
-        FAIL_CHECK(id << " has " << c.lines << " lines, and may have " << allowed);
-      }
-      if (exception == exceptions.end()) continue;
-      if (c.lines <= kLongest) FAIL_CHECK(id << " is short enough: take it off the list");
-      exceptions.erase(exception);
+      if (c.lines > kLongest) FAIL_CHECK(id << " has " << c.lines << " lines");
     }
-  }
-  for (const auto& [id, lines] : exceptions) {
-    FAIL_CHECK(id << " is no longer there: take it off the list");
   }
   CHECK(classes > 500);
 }
