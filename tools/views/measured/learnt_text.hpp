@@ -10,8 +10,9 @@
 
 namespace lockstep {
 
+/// What was learnt of one kind of part, in a sentence.
 std::string words_about(const LearntKind& kind);
-
+/// For people: all kinds, as a table with words.
 std::string words_about(const MeasuredSteps& steps, const Learnt& learnt, const TextStyle& style);
 
 /// The same as JSON; `preset`: the stack that was corrected.
