@@ -93,7 +93,7 @@ class Import {
     out_.assumptions.push_back({path, value, why, option});
   }
 
-  /// What --set says of the scenario, nobody assumes.
+  /// Removes assumptions about what --set gives.
   void forget_assumed(const std::string& path) {
     std::erase_if(out_.assumptions, [&](const JobAssumption& one) {
       return one.path == path || one.path.starts_with(path + ".");
@@ -269,7 +269,7 @@ class Import {
                           out_.assumptions);
   }
 
-  /// A recipe names the model, and sets what the files leave out, which nobody reads.
+  /// Takes the model from a recipe's name. What else the recipe sets is not read.
   void take_recipe_name() {
     if (job_.recipe.empty()) return;
     std::vector<std::string> open;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostRows = 12;
 
-/// A call that takes so much longer than predicted is worth a word.
+/// A call whose time is this multiple of the prediction is named.
 constexpr double kSlowCall = 1.3;
 
 constexpr double kEven = 0.005;  // shares of a step

@@ -28,13 +28,13 @@ using nlohmann::json;
 
 constexpr std::size_t kFirstRows = 12;
 constexpr std::size_t kLongestWaits = 20;
-/// What is often asked beside the figures of the page.
+/// Fields that are often asked for beside the figures of the page.
 constexpr std::array<std::string_view, 3> kMoreOfQueue{"wait_p99_s", "slowdown_mean",
                                                        "useful_share"};
 
 std::string count_text(std::size_t count) { return grouped(static_cast<double>(count)); }
 
-/// "-" of no jobs.
+/// A figure of a spread; "-" without jobs.
 std::string spread_figure(const std::optional<QueueSpread>& spread, double QueueSpread::* which) {
   return spread ? page_duration((*spread).*which) : "-";
 }
