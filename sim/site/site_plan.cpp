@@ -27,8 +27,8 @@ void check_path(const Scenario& scenario, const SiteSpec& spec, int needed, bool
   if (spec.path.empty()) return;
   if (bought) {
     fail(scenario, "/run/site/path", counted(static_cast<double>(spec.path.size()), "bank"),
-         "no path beside run.purchase: nobody says which bank feeds the nodes of a lot; \"limit\" "
-         "and \"cooling\" hold for whatever is there");
+         "no path beside run.purchase: lots do not say which bank feeds their nodes; \"limit\" and "
+         "\"cooling\" hold for all nodes that are there");
   }
   const int fed = fed_nodes(spec.path);
   if (fed >= needed) return;

@@ -77,7 +77,7 @@ std::string nobody_fitted(const ResidualTable& residuals) {
     table += errors_line(source, e) + "\n";
   }
   return fmt::format(
-      "\n## Software and vendor left out\n\nThe figure for software that nobody has fitted: each "
+      "\n## Software and vendor left out\n\nThe figure for software without a fit of its own: each "
       "row's software is composed from what it does, with constants of GPUs\nand a common level "
       "that no row of its vendor had a part in. Median over sources **{}**, 90th percentile of all "
       "rows **{}**.\n\n{}",

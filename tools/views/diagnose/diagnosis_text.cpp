@@ -138,7 +138,7 @@ std::string calls_table(const Diagnosis& d, const TextStyle& style) {
   if (worst != nullptr) {
     out += "\n" +
            wrap(fmt::format("The {} of {}B among ranks {} takes {:.1f} times what this cluster "
-                            "allows even when nobody waits: a slow link, or another algorithm.",
+                            "allows even without waiting: a slow link, or another algorithm.",
                             worst->call, compact(worst->bytes), ranks_text(worst->ranks),
                             worst->ratio()),
                 kTextColumns, 0) +
