@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-/// Whether anything asks for whose a job is.
+/// Whether limits or shares depend on the owner of a job.
 bool is_needed(const QueueSpec& spec) {
   const auto has_limits = [](const QualityOfService& of) { return of.limits.any(); };
   return spec.order == QueueOrder::multifactor || !spec.associations.empty() ||
@@ -22,7 +22,7 @@ void inherit(int& limit, int of_parent) {
   if (limit < 0) limit = of_parent;
 }
 
-/// What a parent's limits say of single jobs and users counts for those below that say nothing.
+/// Hands down a parent's limits of single jobs and users to children without their own.
 void hand_down(UsageLimits& limits, const UsageLimits& parent) {
   inherit(limits.per_job.gpus, parent.per_job.gpus);
   inherit(limits.per_job.nodes, parent.per_job.nodes);
@@ -45,7 +45,7 @@ AssociationTree::AssociationTree(const QueueSpec& spec) {
   administrator.is_user = true;
   add(std::move(administrator));
   std::map<std::uint16_t, std::uint32_t> accounts;
-  std::vector<std::uint32_t> numbers;  // of the scenario's
+  std::vector<std::uint32_t> numbers;  // numbers of the scenario's associations
   for (Association node : spec.associations) {
     node.parent = node.parent < 0
                       ? 0
@@ -94,7 +94,7 @@ std::uint32_t AssociationTree::add(Association node) {
 
 namespace {
 
-/// Shares of a node's siblings and its own.
+/// Sum of the shares of all children of a parent.
 double level_shares(const AssociationTree& tree, std::uint32_t parent) {
   double sum = 0;
   for (const std::uint32_t child : tree.children(parent)) {

@@ -9,7 +9,7 @@
 namespace lockstep {
 namespace {
 
-/// Beside the draws of jobs (sim/scenario/draw_jobs.cpp) and of failures.
+/// A purpose that draws of jobs (sim/scenario/draw_jobs.cpp) and of failures do not use.
 constexpr std::uint32_t kTrialDraw = 32;
 constexpr std::uint32_t kLastRung = 0xffffffff;
 
@@ -30,7 +30,7 @@ CampaignRungs::CampaignRungs(const QueueSpec& spec) : spec_(&spec) {
     bracket.rungs.resize(of.ends.size());
     bracket.rungs.front().entered = bracket.running = of.trials;
   }
-  // Those of first rungs come before all others, and the others are in the order of their rungs.
+  // Jobs of first rungs come before all others, and the others in the order of their rungs.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> before;
   for (std::uint32_t j = 0; j < spec.places.size(); ++j) {
     const TrialPlace* const place = spec.place_of(j);
@@ -61,7 +61,7 @@ void CampaignRungs::submitted(std::uint32_t j, RunTime now) {
   turns_[j] = next_turn_++;
 }
 
-/// The best 1 / eta of a rung of which all have ended, and one at least.
+/// The best 1 / eta of a rung whose jobs have all ended, but at least one job.
 std::vector<std::uint32_t> CampaignRungs::best_of_all(Rung& rung, std::uint32_t eta) {
   std::vector<std::uint32_t> out;
   if (rung.ended < rung.entered) return out;
@@ -73,7 +73,7 @@ std::vector<std::uint32_t> CampaignRungs::best_of_all(Rung& rung, std::uint32_t 
   return out;
 }
 
-/// Whoever is among the best 1 / eta of those that have ended so far, and was not before.
+/// Jobs that are newly among the best 1 / eta of those that have ended so far.
 std::vector<std::uint32_t> CampaignRungs::best_so_far(Rung& rung, std::uint32_t eta) {
   std::vector<std::uint32_t> out;
   const auto enter = [&] {

@@ -29,7 +29,7 @@ std::vector<std::uint32_t> submitted_jobs(QueueSpec& spec, const QueueResult& re
   return out;
 }
 
-/// As many jobs of a campaign as run at a time on nodes of their own.
+/// The number of a campaign's jobs that run at a time on nodes of their own.
 std::int64_t places_of(const QueueSpec& spec, const TrialCampaign& campaign, const QueueJob& job) {
   const QueuePartition& partition = spec.partitions[job.partition];
   const int nodes =
@@ -44,12 +44,12 @@ std::int64_t places_of(const QueueSpec& spec, const TrialCampaign& campaign, con
 struct GatheredTrials {
   CampaignSummary summary;
   const TrialCampaign* campaign = nullptr;
-  std::vector<double> waits, worked_s;  ///< the latter of each trial
+  std::vector<double> waits, worked_s;  ///< worked_s: of each trial
   double joules = 0;
   std::int64_t places = 1;
   RunTime first = -1, last = 0;
-  std::size_t ended = 0;                ///< or cancelled, of its jobs
-  std::vector<std::size_t> first_rung;  ///< in summary.rungs, of each bracket of the queue
+  std::size_t ended = 0;                ///< jobs of the campaign that have ended or were cancelled
+  std::vector<std::size_t> first_rung;  ///< index in summary.rungs of each bracket's first rung
 
   void add(const QueueSpec& spec, const QueueResult& result, std::size_t j,
            const QueueDraws* draws) {

@@ -24,7 +24,7 @@ bool looks_for_victims(const ClusterQueue& rules, int gpus) {
   return gpus <= rules.nominal || rules.borrow_within_cohort;
 }
 
-/// The search for those that have to go for a waiting job, on copies of what is free and held.
+/// The search for jobs to preempt for a waiting job, on copies of the free GPUs and the quotas.
 class VictimSearch {
  public:
   VictimSearch(const QueueState& state, std::uint32_t j, CohortQuotas quotas)
@@ -36,7 +36,7 @@ class VictimSearch {
   VictimSearch(const VictimSearch&) = delete;
   VictimSearch& operator=(const VictimSearch&) = delete;
 
-  /// Empty: it does not fit, whoever goes of those that may.
+  /// The jobs to preempt; empty if the job does not fit even without all candidates.
   std::vector<std::uint32_t> victims(const std::set<std::uint32_t>& spared) {
     const bool under_nominal = quotas_.held(queue_) < rules_->nominal;
     const std::vector<std::uint32_t> own = own_candidates(spared);
@@ -58,7 +58,7 @@ class VictimSearch {
  private:
   [[nodiscard]] bool is_own(std::uint32_t of) const { return queue_of_job(*state_, of) == queue_; }
 
-  /// Of its own queue, the most dispensable first.
+  /// Candidates of the job's own queue, the most dispensable first.
   [[nodiscard]] std::vector<std::uint32_t> own_candidates(
       const std::set<std::uint32_t>& spared) const {
     std::vector<std::uint32_t> out;
@@ -73,7 +73,7 @@ class VictimSearch {
     return out;
   }
 
-  /// Of queues that borrow, the most dispensable first.
+  /// Candidates of queues that borrow, the most dispensable first.
   [[nodiscard]] std::vector<std::uint32_t> others_candidates(
       const std::set<std::uint32_t>& spared) const {
     std::vector<DispensableRank> ranks;
@@ -111,8 +111,8 @@ class VictimSearch {
            state_->place(*free_, job_, usable_).has_value();
   }
 
-  /// Others' jobs below a priority may go while the queue borrows, those above it only where it
-  /// then does not.
+  /// Victims if the queue may borrow: jobs of other queues below a priority may be preempted while
+  /// it borrows, those above it only if it then does not.
   std::vector<std::uint32_t> while_borrowing(std::vector<std::uint32_t> all) {
     std::int64_t below = state_->job(job_).priority;
     if (const auto& most = rules_->max_priority_threshold) {
@@ -125,8 +125,8 @@ class VictimSearch {
     return fewest(all, true, below);
   }
 
-  /// `below`: whoever of others' jobs has no lower priority goes only where the queue does not
-  /// borrow.
+  /// The fewest victims that suffice. Jobs of other queues with a priority of `below` or more are
+  /// preempted only if the queue does not borrow.
   std::vector<std::uint32_t> fewest(const std::vector<std::uint32_t>& of, bool may_borrow,
                                     std::optional<std::int64_t> below = {}) {
     std::vector<std::uint32_t> gone;
@@ -171,7 +171,7 @@ std::vector<ClusterQueuePass::Head> ClusterQueuePass::heads(const QueueState& st
   std::vector<Head> out;
   for (std::size_t q = 0; q < walks_.size(); ++q) {
     WaitingWalk& walk = walks_[q];
-    // Limits of others than the queue hold back nobody but their own jobs.
+    // Limits of accounts and users hold back only their own jobs, not the queue.
     while (!walk.empty()) {
       if (state.over_owner_quota(state.waiting().classes()[walk.front_class()])) {
         walk.pop_class();
@@ -224,7 +224,7 @@ bool ClusterQueuePass::cycle(QueueState& state) {
     std::optional<Holding> where;
     if (gpus <= state.cohorts().available(head.queue)) where = place_now(state, head.job);
     if (where) {
-      if (gpus > quotas.available(head.queue)) continue;  // it stays the first of its queue
+      if (gpus > quotas.available(head.queue)) continue;  // the job stays first in its queue
       walks_[head.queue].pop();
       quotas.add(head.queue, gpus);
       state.start(head.job, *std::move(where));
@@ -232,7 +232,7 @@ bool ClusterQueuePass::cycle(QueueState& state) {
       continue;
     }
     if (preempt(state, head, quotas)) {
-      look_anew(state);  // whoever was preempted waits, and there may be room for others
+      look_anew(state);  // preempted jobs wait now, and others may fit
       return true;
     }
     keep_quota(state.spec().cluster_queues[head.queue], head, gpus, quotas);

@@ -33,7 +33,7 @@ bool DominantShares::reckon() {
       const auto count = static_cast<double>(std::max(1, spec_->licenses[l].count));
       most = std::max(most, static_cast<double>(held_[a][1 + l]) / count);
     }
-    // No weight, and so the last: not 0 over 0 where it holds nothing.
+    // An account without weight comes last, also when it holds nothing (0 / 0).
     const double share =
         weights_[a] > 0 ? most / weights_[a] : std::numeric_limits<double>::infinity();
     changed = std::exchange(shares_[a], share) != share || changed;

@@ -79,12 +79,12 @@ std::vector<std::uint32_t> arrivals_of(const FillingSpec& spec, const FillingGro
   }
 }
 
-/// Means of what is allocated about each of several shares of the GPUs, rising.
+/// Means of the allocated share near each of several rising shares of GPUs asked for.
 class AllocationSeries {
  public:
   explicit AllocationSeries(std::vector<double> at) : at_(std::move(at)), out_(at_.size()) {}
 
-  /// A pod has come; shares of all GPUs.
+  /// Adds an arrival; both arguments are shares of all GPUs.
   void add(double asked, double allocated) {
     constexpr double kHalfPercent = 0.005 * (1 + 1e-9);
     for (std::size_t i = 0; i < at_.size(); ++i) {
@@ -109,7 +109,7 @@ class AllocationSeries {
   std::vector<Near> out_;
 };
 
-/// That of the answer, then 5 %, 10 %, ...
+/// The share of the answer, then 5 %, 10 %, ...
 std::vector<double> shares_read(const FillingSpec& spec) {
   std::vector<double> out{spec.at};
   const auto steps = static_cast<int>(std::floor(spec.until / kFillingStep + 1e-9));

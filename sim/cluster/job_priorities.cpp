@@ -56,7 +56,7 @@ void JobPriorities::count(std::uint32_t j, RunTime from, RunTime to) {
 
 void JobPriorities::reckon(RunTime now) {
   const double kept = std::pow(decay_, seconds_of(now - last_));
-  // Children come behind their parents: from the end on, what is new goes up.
+  // Children come after their parents: from the end on, new usage is added to the parents.
   for (std::size_t node = usage_.size(); node-- > 0;) {
     const std::int32_t parent = tree_->nodes()[node].parent;
     if (parent >= 0) new_usage_[static_cast<std::size_t>(parent)] += new_usage_[node];

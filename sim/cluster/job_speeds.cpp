@@ -18,7 +18,7 @@
 namespace lockstep {
 namespace {
 
-/// Steps of trainings on some nodes, all at once: the mean of each one's, in seconds.
+/// Mean step time in seconds of each of several trainings that run at once on some nodes.
 std::vector<double> steps_together(const QueueSpec& spec,
                                    const std::vector<std::pair<int, std::vector<int>>>& placed) {
   SharedScenario scenario;
@@ -40,7 +40,7 @@ std::vector<double> steps_together(const QueueSpec& spec,
   return out;
 }
 
-/// Of a GPU, in a step alone.
+/// Mean draw of a GPU in a step of the job alone.
 Watts mean_draw(Scenario scenario, const PowerSpec& power) {
   scenario.power = power;
   const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
@@ -60,7 +60,7 @@ void require_training_memory(const QueueSpec& spec, const QueueTraining& trainin
        .nearest = {}});
 }
 
-/// Who belongs together, by what they share.
+/// Disjoint sets of jobs that share something.
 class Unions {
  public:
   explicit Unions(std::size_t count) : parent_(count) {
@@ -168,7 +168,7 @@ std::vector<std::vector<JobSpeeds::Placed>> JobSpeeds::neighbours(
   return out;
 }
 
-/// Where units are alike they are numbered as the group comes to them, and their nodes too.
+/// If units are alike, they and their nodes are numbered in the order in which the group uses them.
 JobSpeeds::Key JobSpeeds::key_of(const std::vector<Placed>& group) const {
   Key out;
   std::map<int, int> units;

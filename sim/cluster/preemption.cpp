@@ -22,7 +22,7 @@ bool is_exempt(const QueueState& state, std::uint32_t j) {
   return state.now() - state.state(j).began < exempt;
 }
 
-/// Candidates of a search, and how many of the nodes found last are theirs.
+/// A candidate of a search, and how many of the nodes found last it holds.
 struct Candidate {
   std::uint32_t job;
   int overlap = 0;
@@ -35,7 +35,7 @@ int shared_nodes(const Holding& found, const Holding& held) {
   return static_cast<int>(std::ranges::count_if(held, is_found));
 }
 
-/// One search after another over the candidates, in an order that improves.
+/// Repeated searches over the candidates, whose order improves from one to the next.
 class Search {
  public:
   Search(const QueueState& state, std::uint32_t j, const NodeSet* usable)
@@ -43,7 +43,7 @@ class Search {
     for (const std::uint32_t of : preemption_candidates(state, j)) candidates_.push_back({of});
   }
 
-  /// Whose nodes the job needs; empty: nobody's would do.
+  /// The jobs whose nodes the job needs; empty if no set of candidates suffices.
   std::vector<std::uint32_t> victims() {
     constexpr int kLast = 99'999;  // sorts before all others
     const QueuePreemption& rules = state_->spec().preemption;
@@ -68,7 +68,7 @@ class Search {
     std::vector<std::uint32_t> out;
     for (const Candidate& of : candidates_) {
       if (shared_nodes(found_, state_->state(of.job).held) == 0) continue;
-      if (of.overlap != 0) break;  // it was not taken away
+      if (of.overlap != 0) break;  // the candidate keeps its nodes
       out.push_back(of.job);
     }
     return out;
@@ -142,7 +142,7 @@ bool preempt_for(QueueState& state, std::uint32_t j, const NodeSet* usable) {
   const std::vector<std::uint32_t> victims = Search(state, j, usable).victims();
   bool gone = !victims.empty();
   for (const std::uint32_t victim : victims) gone = state.preempt(victim) && gone;
-  // What a start would take is not kept for anybody; else all is kept as it was.
+  // If the job may start, what it takes is kept for no suspended job; else all is kept as before.
   const bool may_start = gone && (!state.spec().preemption.suspends || fits());
   if (!may_start) state.resume_suspended();
   return may_start;

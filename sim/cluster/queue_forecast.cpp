@@ -26,17 +26,17 @@ double forecast_s(RunTime time) { return to_seconds(time).base_units(); }
 struct JobNow {
   enum class Is : std::uint8_t { waiting, running, ended, cancelled };
   Is is = Is::waiting;
-  RunTime done = 0;    ///< of its work, the most at any time: it runs for longer than that
+  RunTime done = 0;    ///< work done, the most at any time: the job runs for longer than that
   RunTime waited = 0;  ///< since it was submitted
 };
 
 /// Where the jobs of a queue are now, and how they are brought there.
 struct QueueNow {
   std::vector<JobNow> jobs;
-  bool replayed = false;  ///< by the rules from the beginning; else by recorded starts
+  bool replayed = false;  ///< replayed by the rules from the beginning; else by recorded starts
 };
 
-/// Whether all that has become of the job is that it started once, and maybe ended.
+/// Whether the job has only started once, and maybe ended.
 bool started_once(const QueueJob& job, const JobOutcome& of, RunTime now) {
   if (of.evictions > 0 || of.suspensions > 0 || of.failures > 0 || of.slowed != 0) return false;
   if (of.start < 0 || of.cancelled >= 0) return of.start < 0;
@@ -104,7 +104,7 @@ QueueNow bring_to_now(QueueSpec& spec, RunTime now) {
   return out;
 }
 
-/// Jobs that were submitted, whose later starts are unknown.
+/// Keeps the jobs that were submitted by now, and forgets their later starts.
 void forget_what_follows(QueueSpec& spec, RunTime now, bool replayed) {
   const auto later = std::ranges::upper_bound(spec.jobs, now, {}, &QueueJob::submit);
   const auto count = static_cast<std::size_t>(later - spec.jobs.begin());
@@ -112,7 +112,7 @@ void forget_what_follows(QueueSpec& spec, RunTime now, bool replayed) {
   if (spec.names.size() > count) spec.names.resize(count);
   if (spec.terms.size() > count) spec.terms.resize(count);
   for (JobTerms& terms : spec.terms) {
-    // What depends on a job that nobody has submitted yet does not start.
+    // A job that depends on one that is not submitted yet does not start.
     for (const JobDependency& of : terms.dependencies) {
       terms.held = terms.held || (!of.of_array && of.on >= count);
     }
@@ -128,7 +128,7 @@ void forget_what_follows(QueueSpec& spec, RunTime now, bool replayed) {
   spec.slurm.bf_first.reset();
 }
 
-/// By recorded starts of jobs that have run since.
+/// The jobs as they are now, by the recorded starts of those that have run.
 std::vector<JobNow> recorded_jobs(const QueueSpec& spec, RunTime now) {
   std::vector<JobNow> out;
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
@@ -195,7 +195,7 @@ class LimitShares {
 
   [[nodiscard]] const std::vector<std::uint32_t>& open() const { return open_; }
   [[nodiscard]] std::size_t ended() const { return ended_; }
-  /// Whether nothing is known of how long jobs run: then each draw is as the others.
+  /// Whether nothing is known of how long jobs run, so that all draws are alike.
   [[nodiscard]] bool empty() const { return all_.empty(); }
   [[nodiscard]] double mean() const {
     double sum = 0;
@@ -220,7 +220,7 @@ class LimitShares {
     return out;
   }
 
-  /// At most the limit, and longer than what it has run for.
+  /// Draws a duration: at most the limit, and longer than the job has run.
   [[nodiscard]] RunTime draw(const QueueJob& job, RunTime has_run, double uniform) const {
     if (job.training >= 0) return job.runs;
     const auto own = of_user_.find(job.user);

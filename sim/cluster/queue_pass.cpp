@@ -43,7 +43,7 @@ class Victims {
     }
   }
 
-  /// The next one; nothing when no more come after the waiting job.
+  /// The next victim; nothing if no more running jobs come after the waiting one.
   std::optional<std::uint32_t> next() {
     if (lasts_.empty()) return std::nullopt;
     const Last last = lasts_.top();
@@ -90,7 +90,7 @@ std::vector<std::uint32_t> victims_for(QueueState& state, std::uint32_t j) {
     lent.push_back(*victim);
     fits = state.free().total() >= gpus && place_for(state, j).has_value();
   }
-  // Of those that were lent the first in the order are spared first.
+  // Jobs are spared in the order of the queue, the first first.
   std::vector<std::uint32_t> needed;
   for (std::size_t v = lent.size(); v-- > 0;) {
     state.take_back(lent[v]);
@@ -102,7 +102,7 @@ std::vector<std::uint32_t> victims_for(QueueState& state, std::uint32_t j) {
   return needed;
 }
 
-/// The classes of which jobs wait and that no quota holds.
+/// The classes with waiting jobs that no quota holds back.
 WaitingWalk walk_of(const QueueState& state) {
   const auto& classes = state.waiting().classes();
   return {state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); }};
@@ -139,7 +139,7 @@ void start_in_order(QueueState& state) {
     if (preempts(state, j)) where = place_for(state, j);
     if (where) {
       state.start(j, *std::move(where));
-      walk = walk_of(state);  // who was requeued waits
+      walk = walk_of(state);  // requeued jobs wait
       continue;
     }
     const std::vector<std::uint32_t> victims =
@@ -147,7 +147,7 @@ void start_in_order(QueueState& state) {
     if (!victims.empty()) {
       for (const std::uint32_t victim : victims) state.evict(victim);
       state.start(j, place_for(state, j).value());
-      walk = walk_of(state);  // what was evicted waits, and what it held and was not needed is free
+      walk = walk_of(state);  // evicted jobs wait, and what they held beyond the need is free
     } else if (strict) {
       return;
     } else {
@@ -190,9 +190,9 @@ struct Shadow {
   PlannedLicenses licenses;  ///< held then, with its own
 };
 
-/// Nothing where the job does not fit on the nodes that are whole, even when nobody else runs: when
-/// broken ones are back is not known; nor where jobs that do not run keep licences that it lacks.
-/// Requires a job that fits on the cluster.
+/// Nothing if the job does not fit on the nodes that are up, even without all other jobs, because
+/// the end of repairs is unknown; nor if jobs that do not run keep licences that it lacks. Requires
+/// a job that fits on the cluster.
 std::optional<Shadow> shadow_of(const QueueState& state, std::uint32_t first) {
   constexpr RunTime kNever = std::numeric_limits<RunTime>::max();
   Shadow shadow{.at = state.now(), .spare = state.free(), .licenses = PlannedLicenses(state)};
@@ -234,7 +234,7 @@ class Backfill {
  public:
   Backfill(QueueState& state, Shadow shadow) : state_(&state), shadow_(std::move(shadow)) {}
 
-  /// Starts the job if that delays nobody.
+  /// Starts the job if that does not delay the first waiting job.
   bool start(std::uint32_t j) {
     const QueueJob& job = state_->job(j);
     const bool ends_before = state_->now() + job.limit <= shadow_.at;
@@ -304,7 +304,7 @@ void start_easy(QueueState& state) {
     shadow = shadow_of(state, walk.front().job);
     if (shadow) break;
     if (!state.over_licenses(classes[walk.front_class()])) return;
-    walk.pop_class();  // nobody knows when those licences are back
+    walk.pop_class();  // it is unknown when those licences are free
   }
   walk.pop();
   Backfill backfill(state, *std::move(shadow));

@@ -379,7 +379,7 @@ QueueState::Progress QueueState::progress_of(std::uint32_t j) const {
   return out;
 }
 
-/// Counts a running job up to now. `overhead`: what of its work is none.
+/// Counts a running job up to now. `overhead`: the part of its work that does not count as useful.
 void QueueState::settle(std::uint32_t j, RunTime overhead) {
   JobState& s = states_[j];
   const Progress progress = progress_of(j);
@@ -448,7 +448,7 @@ RunTime QueueState::unsaved(std::uint32_t j, SpanEnd how) const {
   return *every > 0 ? std::min((job(j).runs - s.left) % *every, since_start) : 0;
 }
 
-/// What no checkpoint holds is lost.
+/// Loses the work since the last checkpoint.
 void QueueState::lose_unsaved(std::uint32_t j, SpanEnd how) {
   JobState& s = states_[j];
   const RunTime lost = unsaved(j, how);

@@ -95,7 +95,8 @@ void QueueState::open_gates() {
 }
 
 void QueueState::tell_of_end(std::uint32_t j, bool well) {
-  // Who goes on is submitted before the job's place in its campaign is free: it comes first.
+  // Trials that go on are submitted before the job's place in its campaign is free, so that they
+  // come first.
   if (campaigns_.used()) {
     for (const std::uint32_t next : campaigns_.ended(j, well)) {
       going_on_.push_back(next);

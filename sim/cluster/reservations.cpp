@@ -82,8 +82,8 @@ FreeProfile ConservativePass::profile_of(const QueueState& state) const {
 
 void ConservativePass::run(QueueState& state) {
   if (state.waiting().size() == 0) return;
-  // A reservation of nodes that broke since is none, nor is one whose time has come while its job
-  // may not start for want of a licence or a quota: it is made anew when it may.
+  // A reservation lapses if one of its nodes has failed, or if its time comes while a licence or a
+  // quota keeps its job from starting. It is made anew when the job may start.
   const WaitingJobs& waiting = state.waiting();
   std::erase_if(slots_, [&](const auto& of) {
     const auto& [j, slot] = of;
@@ -118,7 +118,7 @@ void ConservativePass::run(QueueState& state) {
         state.free().gpus_per_node(), job.gpus, job.limit, [&](const FreeGpus& free, RunTime at) {
           return state.place(free, j, state.nodes_for(j, at, job.limit, scratch));
         });
-    if (!slot) continue;  // broken nodes: nobody knows when they are back
+    if (!slot) continue;  // the job needs broken nodes, whose repair has no known end
     profile.take(slot->where, slot->at, slot->at + job.limit);
     if (slot->at == state.now()) {
       state.start(j, slot->where);

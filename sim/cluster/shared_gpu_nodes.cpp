@@ -14,10 +14,10 @@ int free_milli(const SharedNode& node) {
   return std::accumulate(node.gpu_milli.begin(), node.gpu_milli.end(), 0);
 }
 
-/// GPUs that a pod is said to be of: those of its kind are put together.
+/// The width that groups pods of a kind: 0 for pods that share a GPU.
 int width_of(const PodShape& pod) { return pod.shares() ? 0 : pod.gpus; }
 
-/// Of GPUs by what is left of them, the fullest that will do first.
+/// Scores a node by what is left of its GPUs: the fullest that suffice come first.
 int packing_score(const SharedNode& node, const PodShape& pod) {
   constexpr int kNodeInUse = kTopScore / 2, kIdleNode = kTopScore / 3, kTenth = 10;
   if (pod.gpus == 0) return 0;
@@ -35,7 +35,7 @@ int packing_score(const SharedNode& node, const PodShape& pod) {
   return std::max(kTopScore - free_percent / kTenth, kNodeInUse);
 }
 
-/// A GPU that alone holds what is asked for, the one that holds least of it.
+/// The fullest GPU that alone has room for the request.
 std::size_t fullest_gpu(const SharedNode& node, int milli) {
   std::size_t best = node.gpu_milli.size();
   for (std::size_t g = 0; g < node.gpu_milli.size(); ++g) {
@@ -140,7 +140,7 @@ int SharedGpuNodes::score(const SharedNode& node, const PodShape& pod) const {
   return 0;
 }
 
-/// A node's score changes only with the node.
+/// A score is kept until its node changes.
 int SharedGpuNodes::scored(std::size_t node, std::size_t shape) {
   Scored& kept = scores_[shape][node];
   if (kept.score < 0 || kept.changes != nodes_[node].changes) {

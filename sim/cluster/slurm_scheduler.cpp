@@ -95,7 +95,7 @@ void SlurmScheduler::run_main(QueueState& state, int depth) {
   const auto& classes = state.waiting().classes();
   NodeSet left = all_nodes(state.free().nodes());
   std::vector<bool> closed(state.reserved().count() + std::size_t{1});  // reservations
-  bool everybody = false;                                               // but for reservations
+  bool everybody = false;  // whether only jobs with a reservation may still start
   WaitingWalk walk(state.waiting(), [&](std::uint32_t c) { return !state.over_quota(classes[c]); });
   for (int tried = 0; !walk.empty() && tried < depth && left.count() > 0; ++tried) {
     const std::uint32_t j = walk.front().job;
@@ -110,7 +110,7 @@ void SlurmScheduler::run_main(QueueState& state, int depth) {
     if (closed[reservation] || (everybody && reservation == 0)) continue;
     const NodeSet* const partition = state.nodes_of(state.job(j).partition);
     NodeSet usable = left;
-    bool kept_off = false;  // by reservations of others
+    bool kept_off = false;  // reservations of others keep it off nodes
     if (state.reserved().any()) {
       const NodeSet open = open_nodes(state, j, state.now());
       kept_off = open.count() < (partition == nullptr ? state.free().nodes() : partition->count());
@@ -122,12 +122,12 @@ void SlurmScheduler::run_main(QueueState& state, int depth) {
     if (reservation != 0) {
       closed[reservation] = true;
     } else if (kept_off) {
-      continue;  // nobody waits behind it
+      continue;  // it does not block jobs behind it
     } else if (partition == nullptr) {
       if (!state.reserved().any()) return;
       everybody = true;
     } else {
-      left -= *partition;  // nobody overtakes within a partition, nor on its nodes
+      left -= *partition;  // no later job overtakes in the partition, nor on its nodes
     }
   }
 }
@@ -302,8 +302,8 @@ void SlurmScheduler::plan(QueueState& state, std::uint32_t j) {
     }
     if (no_reserve || found->at > now + cycles_.bf_window) return;
     const RunTime from = slot_of(found->at), to = slot_of(found->at + limit);
-    // From `start` on nobody has them: what a slot that began before holds is no reason to try
-    // again.
+    // From `start` on the nodes are free: what a slot that began earlier holds is no reason for
+    // another search.
     if (is_reserved(nodes_held(found->where, state.free().nodes()), std::max(from, start), to)) {
       start = found->at;
       continue;

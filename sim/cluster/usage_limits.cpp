@@ -45,7 +45,7 @@ UsageBook::Ask UsageBook::ask_of(std::uint32_t j) const {
 }
 
 bool UsageBook::exceeds(const TresAmount& limit, const Use& use, const Ask& ask, Settled& settled) {
-  // All three, for a limit that holds settles what comes behind it.
+  // All three are evaluated, because each one settles later limits of its kind.
   const bool gpus = exceeds_one(limit.gpus, use.gpus, ask.gpus, settled.gpus);
   const bool nodes = exceeds_one(limit.nodes, use.nodes, ask.nodes, settled.nodes);
   const bool cpus = exceeds_one(limit.cpus, use.cpus, ask.cpus, settled.cpus);

@@ -18,7 +18,7 @@ Supply supply_for(const QueueState& state, const NodeSet* within) {
   return out;
 }
 
-/// It fits, and yet it waits.
+/// Why a job waits that fits.
 WaitReason held_back(QueueAdmission admission) {
   switch (admission) {
     case QueueAdmission::easy:
@@ -34,7 +34,7 @@ WaitReason held_back(QueueAdmission admission) {
   return WaitReason::order;
 }
 
-/// It is not to be looked at yet.
+/// Why a job is not considered yet.
 WaitReason kept_by(const QueueState& state, std::uint32_t j) {
   switch (state.gates().reason_of(j, state.now())) {
     case GateReason::held:
@@ -72,7 +72,7 @@ WaitReason reason_of(const QueueState& state, std::uint32_t j, const NodeSet* wi
   return supply.free + supply.broken >= job.gpus ? WaitReason::broken : WaitReason::busy;
 }
 
-/// Counts who waits before the job, and finds the first of them.
+/// Counts the jobs that wait before this one, and finds the first of them.
 void add_queue_before(const QueueState& state, std::uint32_t j, WaitSpan& span) {
   const JobRank own = state.rank_of(j);
   std::optional<JobRank> first;
@@ -104,7 +104,7 @@ void WaitWatch::note(const QueueState& state) {
   if (open_ && spans_.back().reason == reason) return;
   WaitSpan span{.begin = now, .end = now, .reason = reason, .free_gpus = supply.free};
   if (phase == JobPhase::pending) add_queue_before(state, job_, span);
-  if (open_ && spans_.back().begin == now) spans_.pop_back();  // it lasted no time
+  if (open_ && spans_.back().begin == now) spans_.pop_back();  // an empty span
   open_ = true;
   const bool goes_on =
       !spans_.empty() && spans_.back().end == now && spans_.back().reason == reason;

@@ -42,7 +42,7 @@ class Layout {
     assumptions_.push_back({path, std::to_string(value), why, option});
   }
 
-  /// Megatron's experts are cut as the rest is, where nobody says otherwise.
+  /// The tensor-parallel degree of experts: that of the rest in Megatron, unless the job gives one.
   void expert_tensor() {
     const bool as_tensor = kind_ == LaunchKind::megatron || kind_ == LaunchKind::nemo ||
                            kind_ == LaunchKind::bridge || kind_ == LaunchKind::neox;
@@ -200,7 +200,7 @@ class Layout {
 
   void sharding_of_groups() {
     const std::int64_t copies = job_.replicate.value_or(1);
-    // Where nobody says it the rest of the GPUs shares the weights.
+    // Without a given width, the remaining GPUs shard the weights.
     const bool rest = job_.shard.value_or(-1) < 0 && job_.data.value_or(1) >= 0;
     const std::int64_t shard =
         rest ? std::max<std::int64_t>(1, out_.data / copies) : std::max(1, job_.shard.value_or(1));

@@ -270,7 +270,7 @@ class Completion {
     const bool latent = out_.contains("latent_attention");
     if (latent != (one.latent.key_value_rank > 0) || !same_latent(one.latent)) return false;
     if (!same_experts(one.experts)) return false;
-    // Where every layer has experts nobody uses the width of the MLP.
+    // If every layer has experts, the width of the MLP is unused.
     const bool all_experts =
         one.experts.count > 0 && one.experts.leading_dense == 0 && one.experts.interval == 1;
     if (!all_experts && !same("ffn", one.ffn)) return false;

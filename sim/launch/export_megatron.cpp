@@ -89,7 +89,8 @@ void add_offload(const Scenario& scenario, LeftOut& left, KeyValues& out) {
   left.when(host.parameters, "offload.parameters", "true");
 }
 
-/// Nothing where the scenario leaves it to the software.
+/// Adds the overlap of tensor-parallel communication, unless the scenario leaves it to the
+/// software.
 void add_tensor_overlap(const Scenario& scenario, const char* key, KeyValues& out) {
   const Parallelism& cut = scenario.job.parallelism;
   if (!cut.tensor_overlap || !cut.sequence) return;
@@ -98,7 +99,7 @@ void add_tensor_overlap(const Scenario& scenario, const char* key, KeyValues& ou
 
 void append(KeyValues& to, const KeyValues& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-/// Everything of a model but the widths that the machine decides.
+/// Options of the model, without the parallel widths.
 KeyValues shape_words(const MegatronWords& words, bool yaml) {
   KeyValues out;
   for (const auto& [key, value] : words.model) {

@@ -71,7 +71,7 @@ class Import {
   }
 
  private:
-  /// What --set says of the scenario, nobody assumes.
+  /// Removes assumptions about what --set gives.
   void forget_assumed(const std::string& path) {
     std::erase_if(out_.assumptions, [&](const JobAssumption& one) {
       return one.path == path || one.path.starts_with(path + ".");

@@ -172,8 +172,8 @@ class KeyReader {
   }
 
  private:
-  /// The setting of a command as a shell hands it over: a variable that nobody sets is no word. It
-  /// stays where a value is wanted, as the user is to give it then.
+  /// The setting of a command as a shell expands it: an unset variable is no word. It is kept where
+  /// a value is required, which the user then has to give.
   Setting without_unset_words(const Setting& setting, const KeyRow* row) {
     if (!setting.key.starts_with('-')) return setting;
     Setting out = setting;
@@ -186,7 +186,8 @@ class KeyReader {
     return out;
   }
 
-  /// A variable that the script fills on another path is empty on this one; of others nobody knows.
+  /// Remarks on an unset variable. One that the script sets on another path is empty on this one;
+  /// others are unknown.
   void say_unset(std::string_view name) {
     if (files_.texts.find(fmt::format("{}=", name)) != std::string::npos) return;
     const std::string line = fmt::format(

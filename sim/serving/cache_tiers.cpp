@@ -8,13 +8,14 @@
 namespace lockstep {
 namespace {
 
-/// So long after what was asked of the same link before; when it ends.
+/// Queues a transfer of `takes` on a link that is busy until `until`; returns when it ends.
 RunTime after_others(RunTime& until, Seconds takes, RunTime now) {
   until = std::max(until, now) + to_run_time(takes);
   return until;
 }
 
-/// Through what the loads of a replica's groups of ranks come, all of which `until` then has.
+/// The ports through which the groups of ranks of a replica load. `until` gets an entry for each of
+/// them.
 std::vector<std::vector<PortLoad>> loads_of(const std::vector<std::vector<PortLoad>>& all,
                                             std::size_t first, std::size_t groups,
                                             std::vector<RunTime>& until) {
@@ -28,7 +29,7 @@ std::vector<std::vector<PortLoad>> loads_of(const std::vector<std::vector<PortLo
   return out;
 }
 
-/// The group through whose ports all that was asked for is there first.
+/// The group whose ports are free first.
 const std::vector<PortLoad>& free_first(const std::vector<std::vector<PortLoad>>& groups,
                                         const std::vector<RunTime>& until) {
   const auto busy = [&](const std::vector<PortLoad>& group) {
@@ -130,7 +131,7 @@ std::vector<HeldPrompt> ReplicaTiers::find(const PrefixCache& gpu, std::int32_t 
     const TierStore* store;
     std::int64_t HeldPrompt::* blocks;
   };
-  // In the order in which LMCache looks: memory, drives, remote.
+  // LMCache looks in this order: memory, drives, remote.
   const std::array tiers{Tier{&host_, &HeldPrompt::host}, Tier{&disk_, &HeldPrompt::disk},
                          Tier{&remote_->store, &HeldPrompt::remote}};
   HeldPrompt held;
@@ -168,8 +169,8 @@ Seconds ReplicaTiers::host_time(std::int64_t blocks) const {
   return static_cast<double>(blocks * block_) * plan_->host_token;
 }
 
-/// Each tier's part comes to the group that is free first; what drives read goes to the GPUs over
-/// the host's link too.
+/// Each tier's part is loaded by the group that is free first. What drives read crosses the host's
+/// link to the GPUs as well.
 std::vector<ReplicaTiers::Claim> ReplicaTiers::claims(const HeldPrompt& held) {
   const auto tokens = [&](std::int64_t blocks) { return static_cast<double>(blocks * block_); };
   std::vector<Claim> out;

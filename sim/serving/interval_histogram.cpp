@@ -8,7 +8,7 @@
 namespace lockstep {
 namespace {
 
-constexpr double kLeast = 1e-6;                // seconds; all that is shorter is in the first class
+constexpr double kLeast = 1e-6;                // seconds; shorter intervals are in the first class
 constexpr double kWidth = 0.0198026272961797;  // ln 1.02
 
 }  // namespace

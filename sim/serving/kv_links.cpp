@@ -6,7 +6,8 @@ namespace lockstep {
 namespace {
 
 constexpr std::size_t kMostServingLinks = 8;
-// The clock lasts 213 days from the first request; what follows the last one has the rest.
+// The clock holds 213 days from the first request. The load may take this much of it; the rest is
+// for requests that still run after the last arrival.
 constexpr Seconds kLongestLoad{1.5e7};
 
 }  // namespace

@@ -9,14 +9,14 @@
 namespace lockstep {
 namespace {
 
-constexpr double kAsFull = 1 - 1e-9;  // of the fullest port: as full, but for rounding
+constexpr double kAsFull = 1 - 1e-9;  // share of the fullest port that counts as full, for rounding
 
-/// GPUs of the service, from the first to behind the last.
+/// GPUs of the service: the first, and one past the last.
 struct GpuRange {
   int first = 0, end = 0;
 };
 
-/// Those of one kind of node.
+/// The GPUs on nodes of one kind.
 GpuRange gpus_of_kind(const ServingSpec& spec, std::size_t kind) {
   const Cluster& cluster = spec.cluster;
   if (cluster.pools.empty()) {
@@ -27,8 +27,8 @@ GpuRange gpus_of_kind(const ServingSpec& spec, std::size_t kind) {
   return {before * cluster.node.gpus, (before + cluster.pools[kind].nodes) * cluster.node.gpus};
 }
 
-/// Replicas on nodes of that kind, one after the other; `aligned`: none straddles a node that it
-/// could fit in. Whether they fit.
+/// Places replicas one after the other on nodes of one kind; `aligned`: a replica that fits into a
+/// node does not straddle two. Returns whether they fit.
 bool place(const ServingSpec& spec, std::size_t kind, bool aligned,
            std::array<std::vector<int>, 2>& out) {
   const int node = spec.cluster.node.gpus;
@@ -95,7 +95,7 @@ int KvNetwork::domain_of(int gpu) const {
   return of_cluster / std::max(1, node.nvlink_domain);
 }
 
-/// Which groups use each port, and which pools each domain holds.
+/// Counts the groups that use each port and the pools that have replicas in each domain.
 void KvNetwork::count_users() {
   const auto nodes = static_cast<std::size_t>(spec_.cluster.nodes);
   const auto gpus = static_cast<std::size_t>(spec_.cluster.gpus());
@@ -122,7 +122,7 @@ void KvNetwork::count_users() {
   }
 }
 
-/// Whether its ports are its own, and all that it sends goes over them.
+/// Whether the group shares its ports with no other group, and all its transfers cross them.
 bool KvNetwork::folds(std::size_t pool, const KvEnd& end) const {
   const FabricSpec& fabric = links_.fabric().spec();
   if (fabric.pxn || links_.fabric().is_drawn()) return false;
@@ -149,7 +149,7 @@ void KvNetwork::fold(const Loads& ports, bool folded, Loads& out) const {
   }
 }
 
-/// To and from the others of its node or domain.
+/// The link between a GPU and the others of its node or NVLink domain.
 LinkIndex KvNetwork::inside(int gpu, bool up, bool nvlink) {
   const int key = gpu * 4 + (up ? 2 : 0) + (nvlink ? 1 : 0);
   const auto known = inside_.find(key);
@@ -164,7 +164,8 @@ LinkIndex KvNetwork::inside(int gpu, bool up, bool nvlink) {
 KvNetwork::Pair KvNetwork::wire(const KvEnd& from, const KvEnd& to) {
   const Fabric& fabric = links_.fabric();
   const double port_part = 1 / spec_.transfer.efficiency;
-  // A transfer says what it reaches of a NIC's line rate, and links have what payload gets of it.
+  // The efficiency of a transfer is a share of a NIC's line rate, that of a link the payload's
+  // share.
   const double nic_part = links_.efficiency() * port_part;
   Loads all, ups, downs;
   double largest = 0;

@@ -10,7 +10,7 @@ namespace {
 constexpr double kStaysThatLast = 40;
 constexpr double kGrowthThatIsNone = 0.1;
 constexpr double kMostEnough = 1e9;
-constexpr std::size_t kThirdThatTells = 10;  // requests of which a mean says something
+constexpr std::size_t kThirdThatTells = 10;  // fewest requests for a meaningful mean
 constexpr double kMuchLonger = 1.5;
 
 double seconds_of_load(RunTime time) { return to_seconds(time).base_units(); }
@@ -19,7 +19,8 @@ double time_within(double a, double b, double from, double to) {
   return std::max(0.0, std::min(b, to) - std::max(a, from));
 }
 
-/// When the last turn that follows request `i` ended; below its arrival: one was refused.
+/// When the last turn of the conversation of request `i` ended. A turn that was refused gives a
+/// time before the request's arrival.
 RunTime end_of_conversation(const std::vector<ServedRequest>& requests, std::size_t i) {
   while (requests[i].next >= 0) i = static_cast<std::size_t>(requests[i].next);
   return requests[i].last;
@@ -30,7 +31,7 @@ struct Stay {
 };
 
 struct MeanStay {
-  double mean, variance;  ///< the latter of the mean
+  double mean, variance;  ///< `variance` is that of the mean
 };
 MeanStay mean_stay(std::span<const Stay> stays) {
   const auto n = static_cast<double>(stays.size());
@@ -40,9 +41,9 @@ MeanStay mean_stay(std::span<const Stay> stays) {
   return {.mean = sum / n, .variance = squares / (n - 1) / n};
 }
 
-/// Whether requests, in order of arrival, end at a much lower rate than they come at, and the last
-/// third of them stays much longer than the first, by more than lengths vary by chance. Where
-/// nobody waits both are alike, however short the load.
+/// Whether requests, in order of arrival, end at a much lower rate than they arrive, and the last
+/// third of them stays much longer than the first, by more than chance explains. Without waiting
+/// the rates and the stays are alike, however short the load.
 bool falls_behind(const std::vector<Stay>& stays) {
   const std::size_t third = stays.size() / 3, quarter = stays.size() / 4;
   if (third < kThirdThatTells) return false;
@@ -55,7 +56,7 @@ bool falls_behind(const std::vector<Stay>& stays) {
   ends.reserve(stays.size());
   for (const Stay& s : stays) ends.push_back(s.to);
   std::ranges::sort(ends);
-  // The middle half of them, which the first and the last ones do not stretch.
+  // Rates are those of the middle half, because the first and the last requests distort them.
   const double coming = stays[3 * quarter].from - stays[quarter].from;
   return ends[3 * quarter] - ends[quarter] > kMuchLonger * coming;
 }
@@ -89,12 +90,13 @@ LoadCourse load_course(const std::vector<ServedRequest>& requests, std::size_t c
   if (span <= 0) return out;
   out.enough = static_cast<std::size_t>(std::min(
       kMostEnough, std::ceil(static_cast<double>(requests.size()) * kStaysThatLast * mean / span)));
-  // Where nobody waits for others, the time average over T of what is there, N on average, varies
-  // by N E[S^2] / (E[S] T), times how much burstier than a Poisson process requests come.
+  // Without queueing, the average over T of the number of requests present, N in the mean, has the
+  // variance N E[S^2] / (E[S] T), times the burstiness of arrivals over a Poisson process.
   const double variation = gaps / (n - 1) / square_of(span / (n - 1)) - 1;
   const double chance = 2 * std::max(1.0, variation) * middle / third * squares / stays / third;
   out.grows = last - middle > std::max(kGrowthThatIsNone * middle, 3 * std::sqrt(chance) * third);
-  // Of a load that is over so soon, stays that the queue made long would hide their own growth.
+  // If the load is that short, the long stays of a growing queue would raise the variance and hide
+  // the growth.
   out.grows = out.grows || (!out.lasts && falls_behind(each));
   return out;
 }

@@ -26,7 +26,7 @@ bool is_within(const ServedRequest& r, const ServingObjectives& o) {
          keeps(o.e2e, to_seconds(r.end_to_end()).base_units());
 }
 
-/// A time of a request that has ended, in seconds; below 0: it has none.
+/// A time of a request that has ended, in seconds; below 0 if the request has no such time.
 double time_of(const ServedRequest& r, ServedTime time) {
   switch (time) {
     case ServedTime::ttft:
@@ -41,8 +41,8 @@ double time_of(const ServedRequest& r, ServedTime time) {
   return -1;
 }
 
-/// Whether so many requests above the limit leave the quantile of `all` below it: of n values the
-/// q-th is the ceil(q n)-th (spread_of()).
+/// Whether the quantile of `all` requests stays below a limit that `above` of them exceed. The
+/// q-quantile of n values is the ceil(q n)-th, as in spread_of().
 bool quantile_may_keep(double above, double all, int percent) {
   return above <= all - std::ceil(percent * all / 100.0 - 1e-9);
 }

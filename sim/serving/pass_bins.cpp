@@ -4,7 +4,7 @@
 
 namespace lockstep {
 
-/// Two neighbours become one.
+/// Merges each pair of neighbouring bins.
 void PassBins::widen() {
   width_ *= 2;
   for (std::size_t b = 0; b < bins_.size(); ++b) {

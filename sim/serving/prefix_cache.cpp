@@ -10,7 +10,7 @@ std::int64_t PrefixCache::blocks(std::int32_t node) const {
 }
 
 std::int32_t PrefixCache::longest(std::int32_t node, std::int64_t most_tokens) const {
-  // Whatever is held is held with all before it.
+  // A node is held only with all nodes before it.
   while (node >= 0 && (blocks(node) * block_ > most_tokens || !held_.contains(node))) {
     node = of(node).parent;
   }
@@ -21,7 +21,7 @@ std::int64_t PrefixCache::unused_of(std::int32_t node) const {
   std::int64_t sum = 0;
   for (; node >= 0; node = of(node).parent) {
     const auto at = held_.find(node);
-    // Who uses a node uses all before it.
+    // A user of a node uses all nodes before it.
     if (at != held_.end() && at->second.users > 0) break;
     if (at != held_.end()) sum += own_blocks(node);
   }

@@ -67,7 +67,7 @@ bool ReplicaLives::fail(std::uint32_t r, bool by_chance, RunTime now) {
 bool ReplicaLives::back(std::uint32_t r, RunTime now) {
   const Replica& replica = replicas_[r];
   if (replica.state != State::down && replica.state != State::starting) return false;
-  // A replica that failed while it started has a later event of its own.
+  // The event is stale if the replica failed during its start: a later event restarts it.
   const ReplicaLife& life = *of_[pool_of(r)];
   const RunTime takes = replica.state == State::down ? life.down : life.start;
   if (now < replica.since + takes) return false;
@@ -84,7 +84,7 @@ bool ReplicaLives::emptied(std::uint32_t r, RunTime now) {
 
 void ReplicaLives::grow(std::uint32_t pool, std::uint32_t more, RunTime now) {
   const std::uint32_t first = pool == 0 ? 0 : counts_[0];
-  // Those that still work are there at once.
+  // Draining replicas still work and return without a start.
   for (const State from : {State::draining, State::off}) {
     for (std::uint32_t r = first; r < first + counts_[pool] && more > 0; ++r) {
       if (replicas_[r].state != from) continue;
@@ -99,7 +99,7 @@ void ReplicaLives::grow(std::uint32_t pool, std::uint32_t more, RunTime now) {
   }
 }
 
-/// The least loaded one takes nothing new.
+/// Drains the least loaded replica: it takes no new requests.
 void ReplicaLives::shrink(std::uint32_t pool, std::span<const std::uint32_t> loads, RunTime now) {
   const std::vector<std::uint32_t>& up = up_[pool];
   const std::uint32_t least = *std::ranges::min_element(

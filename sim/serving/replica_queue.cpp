@@ -47,14 +47,14 @@ void ReplicaQueue::work_on(Piece& piece, std::int64_t& budget) {
   budget -= piece.now;
 }
 
-/// The last token of a prompt is always worked on: the answer's first one comes of it.
+/// The last token of a prompt is always computed, because it yields the first token of the answer.
 HeldPrompt ReplicaQueue::on_gpus(const ServedRequest& r) const {
   if (rules_.prefixes == nullptr) return {};
   const std::int32_t node = prefixes_.longest(r.prefix, r.input - 1);
   return {.node = node, .gpu = prefixes_.blocks(node)};
 }
 
-/// By how much so many tokens of a prompt behind those that are done make a pass longer.
+/// The time that `tokens` of a prompt, after `done` of them, add to a pass.
 Seconds ReplicaQueue::time_of_prompt(std::int64_t done, std::int64_t tokens) {
   PassLoad load;
   if (rules_.order == PassOrder::mixed && running_ > 0) {
@@ -69,8 +69,9 @@ Seconds ReplicaQueue::time_of_prompt(std::int64_t done, std::int64_t tokens) {
   return clock_.pass(load).total() - without;
 }
 
-/// What its work begins behind: all that is held of it, or, where that is sooner done, only as much
-/// as is worth a load. The estimate has the loads that are under way and the sequences that run.
+/// The beginning of a prompt that is not computed: all that is held of it, or only the part that is
+/// worth loading, whichever is done sooner. The estimate counts loads under way and running
+/// sequences.
 HeldPrompt ReplicaQueue::chosen_of(const ServedRequest& r, std::int32_t target, RunTime now) {
   if (!tiers_ || rules_.prefixes == nullptr) return on_gpus(r);
   const TierPlan& plan = tiers_->plan();
@@ -101,7 +102,7 @@ std::int64_t ReplicaQueue::found_of(const ServedRequest& r) const {
   return (held.gpu + held.host) * rules_.block;
 }
 
-/// Its blocks are in use from now on; when all that they hold is there.
+/// Marks the blocks as used from now on; returns when their contents are on the GPUs.
 RunTime ReplicaQueue::take_held(const HeldPrompt& held, RunTime now) {
   if (!tiers_) {
     prefixes_.take(held.node);
@@ -128,7 +129,7 @@ RunTime ReplicaQueue::next_loaded() const {
   return first;
 }
 
-/// Those whose keys and values have come are worked on.
+/// Moves requests whose keys and values have arrived to the prompts that passes work on.
 void ReplicaQueue::take_loaded(RunTime now) {
   for (const Loading& each : loading_) {
     if (each.there > now) continue;
@@ -142,7 +143,8 @@ void ReplicaQueue::take_loaded(RunTime now) {
   std::erase_if(loading_, [&](const Loading& each) { return each.there <= now; });
 }
 
-/// Of keys and values that a pass works with, and of swapped ones that leave it room.
+/// Delays the pass until the keys and values that it reads have arrived and swapped ones have left
+/// their blocks.
 void ReplicaQueue::wait_for_loads() {
   const TierPlan& plan = tiers_->plan();
   const double parts = plan.load == CacheLoad::by_layer ? plan.layers : 1;
@@ -164,7 +166,7 @@ void ReplicaQueue::trim() {
   if (tiers_) tiers_->write(let_go_);
 }
 
-/// What others may share of a prompt that has been worked on is held for them.
+/// Holds the shareable part of a computed prompt for later requests.
 void ReplicaQueue::share(std::uint32_t request) {
   RequestState& s = states_[request];
   const std::int32_t prefix = requests_[request].prefix;
@@ -180,7 +182,7 @@ void ReplicaQueue::share(std::uint32_t request) {
   s.held = prefix;
 }
 
-/// Its shared blocks are held for others until their room is needed.
+/// Releases the blocks of a request. Shared blocks stay held until their room is needed.
 void ReplicaQueue::give_back(std::uint32_t request) {
   RequestState& s = states_[request];
   prefixes_.give(s.held);
@@ -188,7 +190,7 @@ void ReplicaQueue::give_back(std::uint32_t request) {
   s.shared = 0;
 }
 
-/// Lets in the first that waits, where its prompt and what it may ask for later fit.
+/// Admits the first waiting request if its prompt and what it may ask for later fit.
 bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   const std::uint32_t id = waiting_.front();
   RequestState& s = states_[id];
@@ -212,7 +214,8 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   s.shared = static_cast<std::int32_t>(shared);
   s.promised = static_cast<std::int32_t>(asked);
   promised_ += asked;
-  // What comes whole has its last token: the next one takes a block of its own.
+  // A request whose keys and values arrive whole holds its last token already; others need a block
+  // for the next token.
   used_ += blocks(target + (comes_whole ? 0 : 1)) - shared;
   const Piece piece{
       .request = id, .done = static_cast<std::int32_t>(shared * rules_.block), .target = target};
@@ -223,7 +226,7 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   awaited_ = std::max(awaited_, there - now);
   begin_work(id, held, now);
   if (comes_whole) {
-    join(id, target, now);  // keys and values are there
+    join(id, target, now);  // its keys and values have arrived
     return true;
   }
   partial_.push_back(piece);
@@ -249,7 +252,7 @@ void ReplicaQueue::join(std::uint32_t request, std::int32_t context, RunTime now
   fresh_.push_back(now);
 }
 
-/// Prompt and answer stay for a prompt that begins with both.
+/// Holds prompt and answer for a later prompt that begins with both.
 void ReplicaQueue::keep_whole(const ServedRequest& r) {
   if (rules_.prefixes == nullptr || r.whole < 0) return;
   prefixes_.take(r.whole);
@@ -284,8 +287,8 @@ void ReplicaQueue::preempt_last(RunTime now) {
   if (tiers_) swap_out(id, length, shared, now);
 }
 
-/// To host memory, where that has room and, unless it must be, is faster than to compute it again.
-/// The pass that needs its blocks waits until they are out.
+/// Swaps a sequence to host memory if there is room and, unless the mode forces it, if swapping is
+/// faster than recomputation. The pass that needs the blocks waits until they are copied.
 void ReplicaQueue::swap_out(std::uint32_t request, std::int64_t length, std::int64_t shared,
                             RunTime now) {
   const CachePreemption how = tiers_->plan().preemption;
@@ -301,14 +304,14 @@ void ReplicaQueue::swap_out(std::uint32_t request, std::int64_t length, std::int
   awaited_ = std::max(awaited_, there - now);
 }
 
-/// When it will be there, of which the GPUs have the shared blocks.
+/// When a swapped sequence is back on the GPUs, which still hold its shared blocks.
 RunTime ReplicaQueue::swap_in(std::uint32_t request, std::int64_t shared, RunTime now) {
   RequestState& s = states_[request];
   s.swapped = false;
   return tiers_->swap_in(blocks(requests_[request].input + s.generated), shared, now);
 }
 
-/// Whether all that runs has room for its next tokens without anybody leaving.
+/// Whether all running sequences have room for their next tokens without a preemption.
 bool ReplicaQueue::make_room(RunTime now) {
   const std::int64_t before = preempted_;
   while (running_ > 1 && used_ + prefixes_.used() > capacity_) preempt_last(now);
@@ -316,8 +319,8 @@ bool ReplicaQueue::make_room(RunTime now) {
   return preempted_ == before;
 }
 
-/// Requests that came are taken in every so many passes, and after each with prompts. All that an
-/// idle engine has come to is seen at once.
+/// The scheduler takes in requests every `poll` passes, and after each pass with prompts. An idle
+/// engine takes them in at once.
 void ReplicaQueue::look() {
   const bool idle = running_ == 0 && partial_.empty();
   if (++unseen_ < rules_.poll && !idle) return;
@@ -326,7 +329,7 @@ void ReplicaQueue::look() {
   seen_ = waiting_.size();
 }
 
-/// To the attention rank that has the fewest requests.
+/// Assigns a request to the attention rank with the fewest requests.
 void ReplicaQueue::assign(std::uint32_t request) {
   const auto least = std::ranges::min_element(ranks_, {}, &RankLoad::requests);
   ++least->requests;
@@ -343,11 +346,11 @@ void ReplicaQueue::leave_rank(std::uint32_t request, bool with_prompt) {
   s.rank = -1;
 }
 
-/// Whether prompts may be worked on: each rank has one, or has nothing to decode meanwhile, or they
-/// have waited for long.
+/// Whether a pass may work on prompts: each rank has one, or a rank has nothing to decode
+/// meanwhile, or the prompts have waited for long.
 bool ReplicaQueue::balanced() {
   if (ranks_.empty()) return true;
-  if (!waiting_.empty() && states_[waiting_.front()].cached) return true;  // no prompt to work on
+  if (!waiting_.empty() && states_[waiting_.front()].cached) return true;  // its prompt is cached
   const auto has_prompt = [](const RankLoad& rank) { return rank.prompts > 0; };
   const auto decodes = [](const RankLoad& rank) { return rank.requests > rank.prompts; };
   if (std::ranges::all_of(ranks_, has_prompt) || !std::ranges::all_of(ranks_, decodes) ||
@@ -398,9 +401,9 @@ RunTime ReplicaQueue::start(RunTime now) {
   return now + to_run_time(pass_.total());
 }
 
-/// Every running sequence is a token longer.
+/// Adds a token to every running sequence.
 void ReplicaQueue::step_on() {
-  // A sequence that has filled its block takes another one.
+  // A sequence that has filled its last block takes a new one.
   const std::int64_t block = rules_.block;
   const auto full = static_cast<std::size_t>(((-step_) % block + block) % block);
   used_ += remainders_[full];
@@ -461,7 +464,7 @@ void ReplicaQueue::end_decode(RunTime now, std::vector<std::uint32_t>& ended) {
   ahead_ += rules_.tokens_per_pass;
   const auto tokens = static_cast<std::int64_t>(ahead_);
   ahead_ -= static_cast<double>(tokens);
-  intervals_.add(0, (tokens - 1) * running_);  // those of right drafts come together
+  intervals_.add(0, (tokens - 1) * running_);  // tokens of accepted drafts arrive together
   for (std::int64_t t = 0; t < tokens; ++t) step_on();
   while (!ends_.empty() && (ends_.top().step <= step_ || !alive(ends_.top()))) {
     const End end = ends_.top();

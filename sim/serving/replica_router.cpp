@@ -5,13 +5,13 @@
 namespace lockstep {
 namespace {
 
-// A replica with more than this many times, and so many, requests of the least loaded one is left
-// alone by a router that looks for what is held (assumed; SGLang's has 1.5 times and 64).
+// A router by held prompts avoids a replica that has more than kUneven times the requests of the
+// least loaded one and kUnevenRequests more (assumed; SGLang's router has 1.5 and 64).
 constexpr double kUneven = 1.5, kUnevenRequests = 8;
 
 }  // namespace
 
-/// Of equals the next in turn.
+/// Replicas of equal load take turns.
 std::uint32_t ReplicaRouter::least_loaded(bool decoding, std::span<const std::uint32_t> up,
                                           std::span<const std::uint32_t> loads) {
   std::size_t best = turn_[decoding] % up.size();

@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kAskEvery = 1 << 12;  // events between questions whether to go on
+constexpr std::size_t kAskEvery = 1 << 12;  // events between calls of `go_on`
 
 }  // namespace
 

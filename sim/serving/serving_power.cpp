@@ -14,7 +14,7 @@ namespace {
 constexpr double kHour = 3600;
 constexpr double kMillion = 1e6;
 
-/// All GPUs of a pool over the run, until `end`.
+/// Power of all GPUs of a pool over the run, until `end`.
 PowerSeries pool_series(const ServingPool& pool, const PassBins& of, Watts awake, RunTime end) {
   const Seconds width = to_seconds(of.width());
   const Watts idle = static_cast<double>(pool.replicas * pool.gpus()) * awake;
@@ -37,10 +37,10 @@ const PoolAccount& account_of(const ServeResult& result, std::size_t pool) {
   return pool == 0 ? result.serving : result.decoding;
 }
 
-/// Nodes of one kind, held whole, and what the GPUs of the replicas on them draw.
+/// Nodes of one kind, each held whole, and the draw of the replicas' GPUs on them.
 struct HeldNodes {
   const NodeSpec* node = nullptr;
-  int gpus = 0;  ///< of the replicas
+  int gpus = 0;  ///< GPUs of the replicas
   PowerSeries drawn{};
 
   [[nodiscard]] double count() const { return nodes_held(gpus, *node); }
@@ -58,7 +58,7 @@ void add_pool(const ServingSpec& spec, const ServingPool& pool, const PowerSerie
   known->drawn = sum_of(known->drawn, series);
 }
 
-/// At the nodes' meters.
+/// Power at the meters of the nodes.
 PowerSeries metered_nodes(const HeldNodes& held) {
   const NodeSpec& node = *held.node;
   const double nodes = held.count();

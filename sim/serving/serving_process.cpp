@@ -3,7 +3,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kInstantsBetweenAsking = 1 << 16;  // whether to go on
+constexpr std::size_t kInstantsBetweenAsking = 1 << 16;  // between calls of `go_on`
 
 }  // namespace
 

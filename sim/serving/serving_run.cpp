@@ -94,7 +94,7 @@ RunTime ServingRun::next() const {
   return std::min(arrival, events_.empty() ? kNothing : events_.top().at);
 }
 
-/// Clients send their first requests at once.
+/// Sends the first request of every client.
 void ServingRun::open() {
   for (int c = 0; c < plan_.clients && next_ < requests_.size(); ++c) send_next(0);
 }
@@ -134,7 +134,7 @@ void ServingRun::begin_pass(std::uint32_t replica, RunTime now) {
     return;
   }
   push(end, EventKind::pass_end, replica, epochs_[replica]);
-  // GPUs that wait for keys and values draw what they do between passes.
+  // GPUs that wait for keys and values draw the power of pauses between passes.
   account_of(replica).over_time.add(now + queue.stall(), end, queue.last_pass().drawn);
   if (flows_ == nullptr || replica >= prompt_replicas() || plan_.transfer.layers < 2) return;
   push(queue.first_layer(now, end, plan_.transfer.layers), EventKind::first_layer, replica,
@@ -170,7 +170,7 @@ void ServingRun::handle_event(const Event& event, RunTime now) {
   }
 }
 
-/// Its requests are sent again once that is noticed.
+/// Fails a replica. Its requests are sent anew once the failure is noticed.
 void ServingRun::fail(std::uint32_t replica, bool by_chance, RunTime now) {
   if (!lives_->fail(replica, by_chance, now)) return;
   ++epochs_[replica];
@@ -221,7 +221,7 @@ void ServingRun::close_request(std::uint32_t request, RunTime now) {
   if (plan_.clients > 0) send_next(now + plan_.think);
 }
 
-/// Sends the request that follows it, after its user has thought.
+/// Sends the next turn of the conversation after the user's think time.
 void ServingRun::follow_up(std::uint32_t request, RunTime now) {
   const std::int32_t next = requests_[request].next;
   if (next < 0) return;

@@ -5,14 +5,14 @@
 
 namespace lockstep {
 
-/// Of all tokens that have been worked on: the last one of the answer has not.
+/// Keys and values of all computed tokens; the last token of the answer is not computed yet.
 Bytes ServingRun::cache_of(std::uint32_t request) const {
   const double tokens = requests_[request].input + std::max(0, states_[request].generated - 1);
   return tokens * plan_.transfer.per_token;
 }
 
-/// What follows the prompt of a transfer that has its links to itself: what is not there before,
-/// `rest`, or all that did not fit beside the work on the prompt.
+/// The time that a transfer with links of its own goes on after the prompt: that of `rest`, which
+/// cannot be sent earlier, or of all that did not fit beside the work on the prompt.
 Seconds ServingRun::alone_time(std::uint32_t request, Bytes bytes, Bytes rest, BytesPerSecond rate,
                                RunTime now) const {
   const TransferPlan& t = plan_.transfer;
@@ -22,7 +22,7 @@ Seconds ServingRun::alone_time(std::uint32_t request, Bytes bytes, Bytes rest, B
   return std::max(rest / rate, bytes / rate - before * worked) + t.latency;
 }
 
-/// Without flows: one after the other out of a replica.
+/// Sends a request without flows: a replica sends one after the other.
 void ServingRun::send_closed(std::uint32_t from, std::uint32_t request, RunTime now) {
   const TransferPlan& t = plan_.transfer;
   const Bytes bytes = cache_of(request);
@@ -42,7 +42,7 @@ std::uint32_t ServingRun::next_group(std::uint32_t replica) {
   return groups_[replica]++ % static_cast<std::uint32_t>(flows_->cut(decodes ? 1 : 0).groups);
 }
 
-/// The sending of a request, begun now where it has none; below 0: nobody decodes now.
+/// The transfer of a request, which begins now if there is none; below 0: no replica decodes now.
 std::int32_t ServingRun::sending_of(std::uint32_t request) {
   RequestState& s = states_[request];
   if (s.sending >= 0) return s.sending;
@@ -56,12 +56,13 @@ std::int32_t ServingRun::sending_of(std::uint32_t request) {
   return s.sending;
 }
 
-/// What this pass makes of prompts, and what was there of them before, but for its last layer.
+/// Sends what this pass computes of prompts, and what was held of them before, without the last
+/// layer.
 void ServingRun::send_layers(std::uint32_t replica, RunTime now) {
   for (const ReplicaQueue::Piece& piece : replicas_[replica].pieces()) {
     if (piece.now == 0) continue;
     const bool last = states_[piece.request].generated + 1 >= requests_[piece.request].output;
-    if (last) continue;  // its first token is its last one: nobody needs them
+    if (last) continue;  // its first token is its last: no replica decodes it
     const std::int32_t sending = sending_of(piece.request);
     if (sending < 0) continue;
     const double tokens =
@@ -70,7 +71,7 @@ void ServingRun::send_layers(std::uint32_t replica, RunTime now) {
   }
 }
 
-/// The prompt is done.
+/// Sends the rest of a computed prompt.
 void ServingRun::send_rest(std::uint32_t request, RunTime now) {
   const std::int32_t sending = sending_of(request);
   if (sending < 0) {
@@ -95,7 +96,7 @@ void ServingRun::arrived(std::span<const std::int32_t> sendings, RunTime at) {
   }
 }
 
-/// The replica that decodes has all of it.
+/// The decoding replica has received all of a transfer and takes the request over.
 void ServingRun::take_over(std::uint32_t sending, std::uint32_t serial) {
   const auto place = static_cast<std::int32_t>(sending);
   const KvSending& s = flows_->of(place);
@@ -106,8 +107,8 @@ void ServingRun::take_over(std::uint32_t sending, std::uint32_t serial) {
   submit(request, to);
 }
 
-/// A replica has died: what it was sending or getting is no more. A prompt that is still worked on
-/// begins to be sent anew; one that is done is computed again.
+/// A replica has failed, and the transfers from and to it are lost. A prompt that is still being
+/// computed is sent anew; a finished one is recomputed.
 void ServingRun::lose_sendings(std::uint32_t replica, RunTime now) {
   for (std::int32_t place = 0; place < flows_->places(); ++place) {
     const KvSending s = flows_->of(place);

@@ -57,7 +57,7 @@ ServingPoolReport report_of(const ServingPool& pool, const ServingReplica& repli
   return out;
 }
 
-/// What differs between pools on nodes of several kinds.
+/// Adds the figures of each kind of node where pools stand on several kinds.
 void add_kinds(const ServingSpec& spec, const ServeResult& result, ServingReport& out) {
   if (spec.cluster.pools.empty()) return;
   for (std::size_t p = 0; p < out.pools.size(); ++p) {
@@ -78,7 +78,7 @@ void add_shares(ServingReport& out) {
   for (double& share : out.shares) share /= all;
 }
 
-/// Of models of the same kind, on whatever engine.
+/// The interval over measured rows of models of the same kind, with any engine.
 std::optional<ServingInterval> interval_of(const ServingSpec& spec, const ServingFigures& f) {
   const EngineSpec& engine = spec.pools.back().engine;
   const std::string_view kind = serving_kind(spec.model);
@@ -94,7 +94,7 @@ std::optional<ServingInterval> interval_of(const ServingSpec& spec, const Servin
                            kind, at->rows)};
 }
 
-/// Of the tokens of prompts that were worked on those that a replica held.
+/// Share of the tokens of computed prompts that the replica held before.
 double found_share(const ServingSpec& spec) {
   double found = 0, all = 0;
   for (const ServedRequest& r : spec.requests) {
@@ -105,7 +105,7 @@ double found_share(const ServingSpec& spec) {
   return all > 0 ? found / all : 0;
 }
 
-/// What befalls the replicas of a pool.
+/// Failures, starts and stops of the replicas of a pool.
 ReplicaLife life_of(const ServingSpec& spec, std::size_t p, const ServingReplica& replica) {
   const ServingPool& pool = spec.pools[p];
   const Bytes weights = static_cast<double>(pool.gpus()) * replica.weights();
@@ -151,7 +151,7 @@ ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas)
   return plan;
 }
 
-/// What a run came to, and what it put on links.
+/// The result of a run and its load on links.
 struct Played {
   ServeResult result;
   std::vector<ServingLink> links;
@@ -179,7 +179,8 @@ double mean_wait(RunTime all, const ServingFigures& figures) {
   return figures.served > 0 ? in_s(to_seconds(all)) / static_cast<double>(figures.served) : 0;
 }
 
-/// The service alone first, then beside the trainings: its requests' times are those of the latter.
+/// Runs the service alone, then beside the trainings. The times of requests are those of the second
+/// run.
 Played play_beside(const ServePlan& plan, ServingSpec& spec,
                    const std::function<bool(std::size_t)>& go_on) {
   const std::vector<ServedRequest> requests = spec.requests;

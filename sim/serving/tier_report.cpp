@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-/// A replica's part of what each of its nodes has.
+/// A replica's share of a quantity that each of its nodes has.
 Bytes replica_part(const Bytes& of_node, const ServingSpec& spec, const ServingPool& pool) {
   return static_cast<double>(pool.gpus()) / spec.cluster.node.gpus * of_node;
 }
@@ -64,7 +64,7 @@ Seconds host_token(const ServingTiers& tiers, const NodeSpec& node, const Servin
   return node.host ? replica.cache_per_token() / host_copy_rate(node) : Seconds{};
 }
 
-/// Of what was written to a tier and so on.
+/// The figures of one tier: its share of what was found, and bytes loaded, written, left and held.
 ServingTier tier_of(std::string_view name, Bytes capacity, double found_share, const TierFlow& flow,
                     Bytes block) {
   const auto bytes = [&](std::int64_t blocks) {
@@ -79,7 +79,7 @@ ServingTier tier_of(std::string_view name, Bytes capacity, double found_share, c
           .held_bytes = bytes(flow.held)};
 }
 
-/// Tokens of all prompts that were worked on.
+/// Tokens of all prompts that were computed.
 double prompt_tokens(const ServingSpec& spec) {
   double sum = 0;
   for (const ServedRequest& r : spec.requests) sum += r.scheduled < 0 ? 0 : r.input;

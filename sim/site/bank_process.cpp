@@ -6,7 +6,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint32_t kBankPurpose = 0x4241;  // apart from all draws of a run
+constexpr std::uint32_t kBankPurpose = 0x4241;  // draws independent of all others of a run
 constexpr RunTime kHorizon = INT64_MAX / 2;
 
 }  // namespace

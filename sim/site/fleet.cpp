@@ -25,7 +25,7 @@ double last_shipment(const Lot& lot) {
   return (lot.ordered + lot.lead_time + lot.delivery).base_units();
 }
 
-/// Whether its energy is paid for by whoever has it; a price by the hour has energy in it.
+/// Whether the owner or lessee pays for the lot's energy; a price by the hour includes energy.
 bool is_own(const Lot& lot) { return lot.terms == LotTerms::buy || lot.terms == LotTerms::lease; }
 
 /// The job on fewer nodes: replicas that fit and share its batch evenly.
@@ -97,7 +97,7 @@ double end_of_step(const std::vector<FleetStep>& steps, std::size_t i) {
   return i + 1 < steps.size() ? steps[i + 1].at.base_units() : INFINITY;
 }
 
-/// The first moment, `ready` or later, at which there are nodes for the job; none: there is none.
+/// The first moment, `ready` or later, at which the job has nodes; none: it never has.
 std::optional<Seconds> first_run(const std::vector<FleetStep>& steps, Seconds ready) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].speed <= 0 || end_of_step(steps, i) <= ready.base_units()) continue;
@@ -140,14 +140,14 @@ void spread(double from, double until, std::size_t months, Add add) {
   }
 }
 
-/// A price that a purchase has no use for.
+/// A price of the scenario that has no effect beside a purchase.
 struct PriceBesideLots {
   std::string_view key;
   double usd;
   std::string_view allowed;
 };
 
-/// Books one plan.
+/// Books the payments of one plan.
 class Ledger {
  public:
   Ledger(const Fleet& fleet, double end_s, const MoneyFactors& factors,
@@ -194,7 +194,7 @@ class Ledger {
     return std::expm1(growth_per_s_ * time_s);
   }
 
-  /// At a moment; what falls due after the end is paid at the end.
+  /// Pays at a moment. What falls due after the end is paid at the end.
   void pay(double at_s, double usd, double MonthMoney::* part) {
     const double at = std::min(at_s, end_s_);
     const std::size_t m = month_of(at);
@@ -202,8 +202,8 @@ class Ledger {
     interest_[m] += usd * interest_over(end_of(m) - at);
   }
 
-  /// At a steady rate, between two moments. Interest until the month's end E on what is paid
-  /// between a and b: the integral of exp(d (E - t)) - 1 over t.
+  /// Pays at a steady rate between two moments. The interest until the month's end E on what is
+  /// paid between a and b is the integral of exp(d (E - t)) - 1 over t.
   void pay_evenly(double from, double until, double usd_per_s, double MonthMoney::* part) {
     spread(from, std::min(until, end_s_), months_.size(),
            [&](std::size_t m, double begin, double length) {
@@ -215,7 +215,7 @@ class Ledger {
            });
   }
 
-  /// At a steady rate for a term: what is left of it at the end falls due then.
+  /// Pays at a steady rate for a term. What is left of the term at the end falls due at the end.
   void pay_term(double from, double until, double usd_per_s, double MonthMoney::* part) {
     pay_evenly(from, until, usd_per_s, part);
     const double left = usd_per_s * std::max(0.0, until - std::max(from, end_s_));
@@ -223,7 +223,7 @@ class Ledger {
     months_.back().terms_left += left;
   }
 
-  /// What is ordered before the end is paid for, whenever it comes.
+  /// Pays for a lot that is ordered before the end, even if it is delivered later.
   void buy(const Lot& lot) {
     const double ordered = lot.ordered.base_units();
     if (ordered >= end_s_) return;
@@ -245,7 +245,7 @@ class Ledger {
     pay_term(from, from + term, monthly / kMonthSpan, &MonthMoney::leased);
   }
 
-  /// Of the time, nodes of a spot lot: long after the start, as a mean.
+  /// Share of the time that nodes of a spot lot are there: the mean long after the start.
   [[nodiscard]] double share_there(const Lot& lot) const {
     if (lot.taken_away <= Seconds{}) return 1;
     return lot.taken_away / (lot.taken_away + fleet_.returns);
@@ -267,13 +267,14 @@ class Ledger {
     } else if (lot.terms != LotTerms::reserved) {
       pay_evenly(each.from_s, until, usd_per_s, &MonthMoney::rented);
     } else if (lot.ordered.base_units() < end_s_) {
-      // Whoever gives a reservation back pays for it all the same.
+      // A reservation that is given back early is paid for its whole term.
       pay_term(each.from_s, last_shipment(lot) + lot.term->base_units(), usd_per_s,
                &MonthMoney::rented);
     }
   }
 
-  /// On all that was spent in months before, interest included, and within the month.
+  /// Adds each month's interest on all that was spent before, interest included, and within the
+  /// month.
   void add_interest() {
     double balance = 0;
     for (std::size_t m = 0; m < months_.size(); ++m) {
@@ -287,7 +288,7 @@ class Ledger {
   MoneyFactors factors_;
   std::span<const EnergyPayment> energy_;
   double end_s_;
-  double growth_per_s_;  ///< of what is owed: exp(growth_per_s x time)
+  double growth_per_s_;  ///< what is owed grows by exp(growth_per_s x time)
   std::vector<MonthMoney> months_;
   std::vector<double> interest_;  ///< of each month, on what was spent within it
 };

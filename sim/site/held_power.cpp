@@ -12,7 +12,7 @@ namespace {
 constexpr double kHourSpan = 3600;
 constexpr double kJoulesPerKilowattHour = 3.6e6;
 
-/// Of the lots while the run lasts, at the level of training.
+/// The highest draw of the lots while the run lasts, at the power of training.
 HighestDraw highest_of(const Fleet& fleet, Seconds run, const StepPower& held, int nodes) {
   const NodeDraw draw = node_draw(held.levels.training.facility, held, nodes);
   const Seconds ends = fleet.begins + run;
@@ -48,7 +48,7 @@ FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
   for (RunTime now = 0; now < end;) {
     const Seconds at = to_seconds(now);
     const double hour = std::floor(at.base_units() / kHourSpan) + 1;
-    // A change of the lots can fall into an hour.
+    // The lots can change within an hour.
     const RunTime next = std::max(now + 1, to_run_time(Seconds{hour * kHourSpan}));
     const RunTime until = std::min({end, next, fleet.pace(now).until});
     const FleetStep there = fleet.at(now);

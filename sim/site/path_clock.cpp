@@ -5,7 +5,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::uint32_t kGeneratorPurpose = 0x4753;  // apart from all draws of a run
+constexpr std::uint32_t kGeneratorPurpose = 0x4753;  // draws independent of all others of a run
 constexpr double kEmpty = 1e-9;                      // of a full battery
 constexpr double kLongestOutage = 9e9;               // s, of to_run_time()
 
@@ -17,7 +17,8 @@ bool has_more(const PathDelivery& got, const PathDelivery& than, const PathDeliv
   return than.share < nominal.share - kSame && got.share > than.share + kSame;
 }
 
-/// Of generators that run, by their capacity; by their number where one has no limit.
+/// Mean fuel rates of the running generators, weighted by capacity, or by number if one has no
+/// limit.
 FuelRates mean_fuel(std::span<const PowerPart> path, std::span<const int> down) {
   const bool limited = std::ranges::all_of(
       path, [](const PowerPart& part) { return !part.generator || part.capacity > Watts{}; });
@@ -76,7 +77,7 @@ void PathClock::advance(RunTime now) {
   }
 }
 
-/// What batteries have given since the last change.
+/// Takes from the batteries what they have given since the last change.
 void PathClock::spend(RunTime now) {
   const Seconds length = to_seconds(now - spent_at_);
   spent_at_ = now;
@@ -133,8 +134,8 @@ void PathClock::end_outage() {
   std::ranges::fill(taken_, Watts{});
 }
 
-/// Units that are down while there is an outage: generators that have not started yet, did not, or
-/// have no fuel left. Minds when that changes.
+/// Units that are down during an outage, including generators that have not started yet, failed to
+/// start or have no fuel left. Remembers when that changes next.
 std::vector<int> PathClock::running(RunTime now, std::span<const int> down) {
   std::vector<int> out(down.begin(), down.end());
   for (std::size_t i = 0; i < path_.size(); ++i) {
@@ -172,7 +173,7 @@ void PathClock::meet_outage(RunTime now, PathDelivery base, std::span<const int>
   covered_ = covered_ && !lacks;
 }
 
-/// Batteries carry what is missing, as long as they can.
+/// Lets batteries carry the missing power as long as they can.
 void PathClock::bridge(RunTime now, std::span<const int> down) {
   std::ranges::fill(taken_, Watts{});
   const PathDelivery with_stores = delivered(path_, down, per_node_, held_power(down));

@@ -31,7 +31,7 @@ class PathFlow {
     }
   }
 
-  /// What flows out of a part's batteries.
+  /// The power that flows out of a part's batteries.
   [[nodiscard]] Watts from_store(std::size_t part) const {
     return Watts{edges_[stores_[part].edge ^ 1].left};
   }
@@ -76,7 +76,7 @@ class PathFlow {
     }
   }
 
-  /// One shortest way with something left on it, filled; 0: none.
+  /// Fills one shortest path with capacity left and returns its flow; 0 if there is none.
   double augment() {
     constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
     std::vector<std::size_t> by(first_.size(), kNone), queue{source()};
@@ -176,7 +176,7 @@ PathBridge bridged(std::span<const PowerPart> path, std::span<const int> down, W
     stored[i] = (path[i].bank.units - down[i]) * path[i].capacity;
     high = std::max<double>(high, stored[i] / energy[i] * Seconds{1});
   }
-  // Nodes with no way to the outside count as long as their batteries hold anything.
+  // Nodes without a path to the outside count as fed while their batteries hold energy.
   const std::vector<bool> fed = reached(path, down, stored);
   const auto at = [&](double rate) {
     for (std::size_t i = 0; i < path.size(); ++i) {

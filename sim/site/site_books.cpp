@@ -13,7 +13,7 @@ namespace {
 constexpr RunTime kBookHour = 3'600'000'000'000;
 constexpr double kJoulesPerKwh = 3.6e6;
 
-/// Of all machines in a phase of the run. What slows or pauses training is the site's state.
+/// Power of all machines in a phase of the run. The site's state slows or pauses training.
 Watts machines_in(RunBucket bucket, const SiteState& state, const MachineLevels& levels) {
   if (state.down) return {};
   switch (bucket) {
@@ -117,7 +117,7 @@ class BookKeeper {
     if (trains(bucket)) highest.busy = working / plan_.levels.training;
   }
 
-  /// From what the machines took to what the grid gave.
+  /// Closes an hour: from the energy of the machines to that of the grid.
   void close_hour(std::size_t h) {
     SiteHourBook& book = out_.hours[h];
     const auto number = static_cast<std::int64_t>(h);
@@ -189,7 +189,7 @@ class BookKeeper {
       Watts firm = whole;
       for (std::size_t i = 0; i < path.size(); ++i) {
         down[i] = 1;
-        firm = std::min(firm, deliverable(path, down));  // generators stand in
+        firm = std::min(firm, deliverable(path, down));  // with generators in its place
         down[i] = 0;
       }
       constexpr Watts kNoLimit{1e13};
@@ -282,7 +282,7 @@ SiteBill site_bill(const SitePlan& plan, const SiteBooks& books) {
                .highest = books.power.highest};
   if (!plan.fleet) return out;
   out.paid = energy_payments(plan, books);
-  out.usd = out.demand_usd = 0;  // whoever rents lots pays for it in their price
+  out.usd = out.demand_usd = 0;  // the price of rented lots includes energy
   for (const EnergyPayment& each : out.paid) {
     out.usd += each.usd;
     out.demand_usd += each.demand_usd;

@@ -100,11 +100,11 @@ double SiteClock::coolest_share() const {
   return low;
 }
 
-/// Nodes that have lost their way.
+/// Stops the job if nodes have lost their power path.
 void SiteClock::meet_path(SiteState& state) {
   if (plan_.spec.path.empty()) return;
   const int lost = fed_nodes(plan_.spec.path) - path_.got().nodes;
-  // Whoever loses nodes stops, also where spares take over a moment later.
+  // A job that loses nodes stops, even if spares take over a moment later.
   state.down = state.abrupt = lost > nodes_down_;
   nodes_down_ = lost;
   state.generated = path_.generated();
@@ -118,14 +118,14 @@ void SiteClock::meet_path(SiteState& state) {
   if (state.down) state.bound = SiteBound::path;
 }
 
-/// What the whole job could draw, if those of its machines that are there got what the grid gives.
+/// What the whole job could draw if its machines that are there got the supply of the grid.
 Watts SiteClock::supplied() const {
   const Watts left = supply_ / pue_ - machines_.standing;
   if (machines_.working > 0) return left / machines_.working;
   return left < Watts{} ? left : Watts{INFINITY};
 }
 
-/// The fastest pace that all of them allow, by what they leave each machine that is there.
+/// Sets the fastest pace that cooling, power path and grid allow, by what they leave each machine.
 void SiteClock::bind(SiteState& state) {
   const PaceTable& table = plan_.table;
   const double share = coolest_share();
@@ -142,11 +142,12 @@ void SiteClock::bind(SiteState& state) {
   const std::optional<PacePoint> pace = table.under(most);
   state.speed = pace ? pace->speed : 0;
   state.training = machines_.draw(pace ? pace->it : plan_.levels.starting);
-  // Not even for machines that do nothing: they are switched off, in good order.
+  // The supply does not even cover idle machines: they are switched off in good order.
   if (!pace && supply < plan_.levels.idle) state.down = true;
 }
 
-/// A rise takes its time: half of that is lost. After machines were down the restart has it.
+/// A rise of the pace is a ramp, of which half the time is lost. After a stop, the restart includes
+/// the ramp.
 void SiteClock::ramp_up(SiteState& state, RunTime now) {
   const Watts from = last_training_;
   const double from_speed = last_speed_;

@@ -27,8 +27,8 @@ void check_path(const Scenario& scenario, const SiteSpec& spec, int needed, bool
   if (spec.path.empty()) return;
   if (bought) {
     fail(scenario, "/run/site/path", counted(static_cast<double>(spec.path.size()), "bank"),
-         "no path beside run.purchase: nobody says which bank feeds the nodes of a lot; \"limit\" "
-         "and \"cooling\" hold for whatever is there");
+         "no path beside run.purchase: lots do not say which bank feeds their nodes; \"limit\" and "
+         "\"cooling\" hold for all nodes that are there");
   }
   const int fed = fed_nodes(spec.path);
   if (fed >= needed) return;
@@ -36,7 +36,7 @@ void check_path(const Scenario& scenario, const SiteSpec& spec, int needed, bool
        fmt::format("at least the {} of the job and its hot spares", needed));
 }
 
-/// The smallest store with which a step stays within the ramp.
+/// The smallest store that keeps a step within the ramp.
 Joules store_for(const PowerSeries& facility, Seconds window, double ramp) {
   if (steepest_ramp(facility, window) <= ramp) return {};
   double low = 0, high = energy(facility).base_units();
@@ -72,7 +72,7 @@ void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
   }
 }
 
-/// Before the run begins its hours are not known.
+/// The mean tariff of a run, whose hours are not known before it begins.
 double mean_tariff(const SiteSpec& site) {
   double sum = 0;
   for (const SiteHour& hour : site.hours) sum += hour.usd_per_kwh;
@@ -86,8 +86,8 @@ RunTime run_moment(double plan_s, Seconds begins) {
   return s < kLongest ? to_run_time(Seconds{s}) : std::numeric_limits<RunTime>::max();
 }
 
-/// Nodes that their provider takes away, each only while it is there; another comes for it after
-/// the time that a repair takes.
+/// Adds a mode of failure for nodes that their provider takes away, each only while its lot is
+/// there. A replacement arrives after the time of a repair.
 void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan) {
   const Seconds returns = plan.campaign.spares.repair;
   const std::vector<Shipment> shipments = shipments_of(spec);
@@ -98,14 +98,14 @@ void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan
     mode.components = static_cast<std::uint32_t>(lot.nodes);
     mode.mean_time = lot.taken_away;
     mode.away = returns;
-    mode.replaced = 0;  // it is away, and nobody repairs it
+    mode.replaced = 0;  // the node is gone and is not repaired
     for (const Shipment& each : shipments) {
       const RunTime from = run_moment(each.from_s, begins),
                     until = run_moment(each.until_s, begins);
       if (each.lot != &lot || until <= from) continue;
       mode.there.push_back({static_cast<std::uint32_t>(each.nodes), from, until});
     }
-    if (mode.there.empty()) continue;  // gone before the run begins
+    if (mode.there.empty()) continue;  // the lot has left before the run begins
     plan.campaign.modes.push_back(mode);
     const double there = lot.taken_away / (lot.taken_away + returns);
     plan.assumptions.push_back(fmt::format(
@@ -124,8 +124,8 @@ void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan
            fleet.standing_by(), tightest.nodes, tightest.at.base_units() / 86'400, tightest.used));
 }
 
-/// Hot spares are nodes of the lots that the job has no place for. A run that keeps none still has
-/// those.
+/// Takes nodes of the lots that the job cannot use as hot spares. A run without spares of its own
+/// has these, too.
 void take_spares_from_lots(const Scenario& scenario, const Fleet& fleet, LotSpares mode,
                            CampaignPlan& plan) {
   SpareSpec& spares = plan.campaign.spares;
@@ -147,7 +147,7 @@ SiteMachines SitePlan::machines(RunTime now) const {
   const FleetStep at = fleet->at(now);
   const double all = nodes + reserved;
   const double working = static_cast<double>(at.used) / nodes;
-  // No step has fewer nodes beside those that work than the reserve that goes with them.
+  // Every step has at least the reserve that belongs to its working nodes.
   const double standing = std::max(0.0, at.nodes - working * all);
   return {.working = working, .standing = standing / all * levels.idle};
 }
@@ -251,7 +251,7 @@ SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spar
   if (run.site) {
     SitePlan site = plan_site(scenario, run, reserved_nodes(campaign.spares));
     site.fleet = out.fleet;
-    // Machines that come up together take as long as the ramp; half of that is lost.
+    // Machines that start together take as long as the ramp, of which half is lost.
     campaign.recovery.restarts += site.ramp.start / 2;
     assumptions.insert(assumptions.end(), site.assumptions.begin(), site.assumptions.end());
     out.site = std::make_shared<const SitePlan>(std::move(site));

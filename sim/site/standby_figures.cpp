@@ -43,7 +43,7 @@ std::optional<int> needed_units(Path path, std::size_t generator, Watts per_node
   return high;
 }
 
-/// Units that are broken do not start.
+/// Chance that enough generators start: broken ones do not.
 double starts_of(const PowerPart& part, int needed) {
   const std::vector<double> broken = units_down(part.bank);
   double sum = 0;
@@ -54,7 +54,7 @@ double starts_of(const PowerPart& part, int needed) {
   return std::min(1.0, sum);
 }
 
-/// The last to carry load, and the first whose fuel is used up.
+/// One law for all generators: the slowest start, and the fuel that is used up first.
 GeneratorLaw together(Path path) {
   GeneratorLaw out{.start = {}, .fails_to_start = 0, .fuel = {}};
   for (const PowerPart& part : path) {

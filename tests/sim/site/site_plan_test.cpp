@@ -139,12 +139,12 @@ TEST_CASE("site plan: a site without power, and a path that feeds too few nodes,
   CHECK(problem(R"("site": {"path": [{"name": "row", "nodes": 7}]})", R"("power": {},)") ==
         "t.json#/run/site/path: found parts that feed 7 nodes; allowed: at least the 8 of the job "
         "and its hot spares");
-  CHECK(
-      problem(R"("site": {"path": [{"name": "row", "nodes": 8}]}, "purchase": {"lots": [
+  CHECK(problem(R"("site": {"path": [{"name": "row", "nodes": 8}]}, "purchase": {"lots": [
         {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1}]})",
-              R"("power": {},)") ==
-      "t.json#/run/site/path: found 1 bank; allowed: no path beside run.purchase: nobody says "
-      "which bank feeds the nodes of a lot; \"limit\" and \"cooling\" hold for whatever is there");
+                R"("power": {},)") ==
+        "t.json#/run/site/path: found 1 bank; allowed: no path beside run.purchase: lots do not "
+        "say which bank feeds their nodes; \"limit\" and \"cooling\" hold for all nodes that are "
+        "there");
 }
 
 TEST_CASE(

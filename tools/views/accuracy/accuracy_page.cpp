@@ -30,7 +30,7 @@ using Rows = std::vector<RowPrediction>;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-/// Everything that a row and its twin have in common.
+/// Key of a row that its twin shares.
 std::string twin_key(const ReferenceRow& r) {
   const TransformerShape& m = r.model;
   return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", r.source,
@@ -61,7 +61,7 @@ std::string groups(const std::string& title, const std::vector<GroupErrors>& of)
   return out;
 }
 
-/// What to expect of software that nobody has fitted.
+/// What to expect of software without a fit of its own.
 std::string nobody_fitted(const ResidualTable& residuals) {
   std::map<std::string, std::vector<double>> sources;
   std::vector<double> all, medians;
@@ -77,7 +77,7 @@ std::string nobody_fitted(const ResidualTable& residuals) {
     table += errors_line(source, e) + "\n";
   }
   return fmt::format(
-      "\n## Software and vendor left out\n\nThe figure for software that nobody has fitted: each "
+      "\n## Software and vendor left out\n\nThe figure for software without a fit of its own: each "
       "row's software is composed from what it does, with constants of GPUs\nand a common level "
       "that no row of its vendor had a part in. Median over sources **{}**, 90th percentile of all "
       "rows **{}**.\n\n{}",

@@ -29,7 +29,8 @@ struct JudgedRun {
 };
 using JudgedRuns = std::vector<JudgedRun>;
 
-/// Whether the run took a time that the interval has, missed by so much as a logarithm.
+/// Whether the measured time lies in the interval; `missed`: logarithm of predicted over measured
+/// time.
 bool holds(const PredictionInterval& interval, double missed) {
   const double took = std::exp(-missed);  // over the prediction
   return interval.low <= took && took <= interval.high;
@@ -39,7 +40,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-/// Intervals by all that decides them, for many rows are alike.
+/// Intervals by their inputs, because many rows share them.
 class AlikeIntervals {
  public:
   explicit AlikeIntervals(const ResidualTable& table) : table_(table) {}
@@ -102,9 +103,9 @@ std::vector<std::vector<const Residual*>> learnable(const ResidualTable& table) 
   return out;
 }
 
-/// What those rows teach of the level of their software.
+/// The level of the software that these rows teach.
 LevelPosterior taught_by(const std::vector<const Residual*>& steps) {
-  constexpr double kPrior = 0.1;  // of software that nobody fitted: lockstep learn
+  constexpr double kPrior = 0.1;  // prior of software without a fit: lockstep learn
   std::vector<LevelWitness> witnesses;
   witnesses.reserve(steps.size());
   for (const Residual* r : steps) witnesses.push_back({.job = r->row, .log_ratio = -*r->composed});

@@ -47,7 +47,7 @@ std::vector<std::string> words_of(const CollectiveRow& row) {
   return out;
 }
 
-/// Requires a row.
+/// Adds the charts. Requires at least one row.
 void add_charts(Page& page, const CollectiveStudy& study) {
   const std::vector<std::string> ops = ops_of(study);
   const auto dots = [&](auto&& height) {
@@ -112,7 +112,7 @@ void add_rows(Page& page, const CollectiveStudy& study) {
   page.table(table);
 }
 
-/// What other draws of the hashes make of each row.
+/// Adds each row's times over other draws of the hashes.
 void add_draws(Page& page, const CollectiveStudy& study) {
   if (!study.hash) return;
   page.section("Draws of the hashes", study.hash->draws == 1
@@ -139,7 +139,7 @@ void add_draws(Page& page, const CollectiveStudy& study) {
   page.table(table);
 }
 
-/// `best`: the row of the most bus bandwidth.
+/// The figures of the page; `best`: the row with the most bus bandwidth.
 std::vector<PageFigure> collective_figures(const CollectiveStudy& study,
                                            const CollectiveRow& best) {
   const CollectiveRow& largest = *std::ranges::max_element(study.rows, {}, &CollectiveRow::size);

@@ -40,7 +40,7 @@ double microseconds_of(const CollectiveRow& row) { return row.time.base_units() 
 
 std::string size_text(Bytes size) { return format_quantity(size.base_units(), Dimension::data); }
 
-/// Said where a line is about several sizes, but the number behind it is of one.
+/// "at 1 MiB ": names the size of a number in a line about several sizes.
 std::string at_size(const CollectiveRow& row) { return fmt::format("at {} ", size_text(row.size)); }
 
 /// What switches or slow NICs make of the last of `rows` that they hold back; empty where none is.
@@ -141,7 +141,7 @@ Json shapes_json(const CollectiveGroup& group) {
   return out;
 }
 
-/// "8 in each of 2".
+/// How members spread over domains: "8 in each of 2".
 std::string way_text(const DomainSpread& way) {
   const std::string members = way.per_domain == way.per_domain_max
                                   ? fmt::format("{}", way.per_domain)

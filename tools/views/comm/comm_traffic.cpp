@@ -32,13 +32,13 @@ std::string fabric_text(const Cluster& cluster) {
                      words_of(nic_rates(cluster.fabric, cluster.nodes, ports.bandwidth)));
 }
 
-/// As much of a name as leaves room for the other columns.
+/// A name, cut so that the other columns have room.
 std::string short_name(const std::string& name) {
   constexpr std::size_t kMost = 18;
   return name.size() <= kMost ? name : name.substr(0, kMost - 3) + "...";
 }
 
-/// Where entries are compared with being alone, that takes the place of the 99th percentile.
+/// A comparison of entries with their times alone takes the place of the 99th percentile.
 std::string entries_table(const TrafficReport& report, const TextStyle& style) {
   const bool alone = report.entries.size() > 1;
   TextTable table({{"traffic", Align::left},
@@ -282,7 +282,7 @@ std::string paths_text(const TrafficSimulation& simulation) {
   for (LinkIndex link = 0; link < flows.links(); ++link) {
     fmt::format_to(add, "{:.17g}\n", flows.capacity(link).base_units());
   }
-  // By demand and round, so that what has to wait stands after what it waits for.
+  // Sorted by demand and round, so that a transfer stands after those that it waits for.
   std::vector<const Completion*> ordered;
   for (const Completion& c : simulation.completions()) ordered.push_back(&c);
   std::ranges::sort(ordered, {},

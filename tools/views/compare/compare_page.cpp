@@ -59,7 +59,7 @@ std::string metric_title(const std::string& metric) {
   return out;
 }
 
-/// Of a part of the step its title, of another the name as it is.
+/// The title of a part of the step; the name itself of other metrics.
 std::string bucket_title(const std::string& name) {
   const auto found = std::ranges::find(buckets(), name, &BucketInfo::name);
   return found == buckets().end() ? name : std::string(found->title);
@@ -84,7 +84,7 @@ std::string change_name(const ComparedChange& change) {
   return out;
 }
 
-/// The bars of a waterfall: an unseen one up to the nearer end, then the change.
+/// The bars of a waterfall: an invisible one up to the nearer end, then the change.
 json waterfall_options(const Comparison& c, const MetricWords& how) {
   json names = json::array(), base = json::array(), seen = json::array(), words = json::array();
   const auto add = [&](const std::string& name, double from, double to, const char* colour,
@@ -174,7 +174,7 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
   return table;
 }
 
-/// Inputs are the first's: what the second has instead is in the table of differences.
+/// The inputs are those of the first scenario; the table of differences has the second's.
 AnswerBasis comparison_basis(const Comparison& c, const PresetStore* presets) {
   AnswerBasis basis{.title = "What was compared",
                     .simulated = {{"First, whose inputs are below", c.a},

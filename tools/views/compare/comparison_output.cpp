@@ -30,7 +30,7 @@ std::string difference_text(const Difference& difference) {
   return fmt::format("{}: {} -> {}", path, value_text(difference.from), value_text(difference.to));
 }
 
-/// In the unit that the metric's name says.
+/// A value in the unit of the metric's name.
 std::string metric_text(const std::string& metric, double value) {
   if (metric.ends_with("_s")) return duration_text(value);
   for (const char* share : {"mfu", "hfu", "goodput", "_share", "mfu_causal"}) {
@@ -38,7 +38,7 @@ std::string metric_text(const std::string& metric, double value) {
   }
   return significant(value, 4);
 }
-/// From where the metric was to where it is, over the range of the whole comparison.
+/// A bar from the metric before a change to that after it, over the range of the whole comparison.
 std::string step_bar(const Comparison& c, double before, double after, const TextStyle& style) {
   double low = std::min(c.from, c.to), high = std::max(c.from, c.to);
   for (const ComparedChange& row : c.changes) {
@@ -70,7 +70,7 @@ Value value_of_step(const std::optional<ComparedStep>& step) {
   return step ? Value(step_fields_of_comparison().values(*step)) : Value(NoValue{});
 }
 
-/// What a file leaves open has no member.
+/// A value of a file; a value that the file leaves open gives no member.
 Value said(const Json& value) { return value.is_discarded() ? Value() : Value::document(value); }
 
 const FieldTable<Difference>& difference_fields() {
@@ -129,7 +129,8 @@ std::string share_text(const Comparison& c, double change) {
   return c.from == 0 ? "-" : error_text(change / std::abs(c.from));
 }
 
-/// What does not move the metric: all of it, or what moves the site's draw over its limit at least.
+/// The differences that do not move the metric: all of them, or those that move the site's excess
+/// draw.
 std::string still_text(const Comparison& c, bool moves_excess) {
   std::string words;
   for (const ComparedChange& row : c.changes) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostRows = 12;
 
-/// A call that takes so much longer than predicted is worth a word.
+/// A call whose time is this multiple of the prediction is named.
 constexpr double kSlowCall = 1.3;
 
 constexpr double kEven = 0.005;  // shares of a step
@@ -138,7 +138,7 @@ std::string calls_table(const Diagnosis& d, const TextStyle& style) {
   if (worst != nullptr) {
     out += "\n" +
            wrap(fmt::format("The {} of {}B among ranks {} takes {:.1f} times what this cluster "
-                            "allows even when nobody waits: a slow link, or another algorithm.",
+                            "allows even without waiting: a slow link, or another algorithm.",
                             worst->call, compact(worst->bytes), ranks_text(worst->ranks),
                             worst->ratio()),
                 kTextColumns, 0) +

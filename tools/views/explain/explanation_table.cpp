@@ -33,7 +33,7 @@ std::string inputs_table(const FieldExplanation& e) {
   return out;
 }
 
-/// Of each run: card, cards, software, measured, predicted, error.
+/// Cells of a run: card, number of cards, software, measured, predicted, error.
 std::vector<std::string> nearest_cells(const NearbyRun& run) {
   const auto text = [&run](double value) {
     return run.unit() == "s" ? duration_text(value)
@@ -47,7 +47,7 @@ std::vector<std::string> nearest_cells(const NearbyRun& run) {
           error_text(run.predicted / run.measured - 1)};
 }
 
-/// The run's name below its numbers, where it has no room beside them.
+/// The nearest runs; a name stands below its numbers if there is no room beside them.
 std::string nearest_table(const FieldExplanation& e, const TextStyle& style) {
   std::vector<TextTable::Column> columns{{"GPU", TextTable::Align::left},
                                          {"GPUs"},

@@ -30,10 +30,10 @@ std::string job_key_value(const Setting& setting) {
   return text;
 }
 
-/// A line below a title; what does not fit goes on further in.
+/// A line below a title; what does not fit is wrapped with a deeper indent.
 std::string job_line(std::string_view text) { return "  " + wrap(text, kTextColumns, 6, 2) + "\n"; }
 
-/// One line for each key of a fate.
+/// A line for each key with this fate.
 std::string job_key_lines(const JobImport& imported, KeyFate fate, std::string_view title,
                           const TextStyle& style) {
   std::string lines;

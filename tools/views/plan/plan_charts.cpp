@@ -75,7 +75,7 @@ json thin_line(const std::string& name, const std::string& colour, const char* k
           {"data", std::move(data)}};
 }
 
-/// What is said about a candidate where the pointer rests.
+/// Text of a candidate under the pointer.
 json candidate_words(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& r = answer.result(i);
   return {answer.candidate(i).name,
@@ -102,8 +102,8 @@ void add_limit_lines(const PlanAnswer& answer, const AxisUnit& time, const AxisU
   }
 }
 
-/// What a candidate takes beside time with every input at its median: money, or energy where prices
-/// are missing.
+/// The second measure of a candidate with every input at its median: money, or energy if prices are
+/// missing.
 double price_point(const PlanAnswer& answer, const PlanResult& result) {
   return answer.spec.all_priced() ? result.expected.usd : result.expected.energy_j;
 }
@@ -167,8 +167,8 @@ json chance_options(const PlanAnswer& answer, std::size_t measure,
       {"series", series}};
 }
 
-/// The bars of the tornado: an unseen one up to the nearer end, then one to each side of what is
-/// expected.
+/// The bars of the tornado: an invisible one up to the nearer end, then one to each side of the
+/// expected value.
 struct TornadoBars {
   json base = json::array(), near = json::array(), far = json::array();
   json names = json::array(), words = json::array();
@@ -213,7 +213,7 @@ json bar_series(const char* name, json data) {
 
 void add_front_chart(Page& page, const PlanAnswer& answer) {
   const double most_s = largest_of(answer, &PlanResult::time_s);
-  // What it takes beside time: money, or energy where prices are missing.
+  // The second axis is money, or energy if prices are missing.
   const bool priced = answer.spec.all_priced();
   const SampleMean PlanResult::* const of = priced ? &PlanResult::usd : &PlanResult::energy_j;
   const char* const words_of = priced ? "money" : "energy";

@@ -84,7 +84,7 @@ Json data_json(const PlanResult& result) {
   return out;
 }
 
-/// Where it trains, and what moving its data there and its checkpoints away takes.
+/// The candidate's region, and the time and cost of moving its data there and its checkpoints away.
 Json region_json(const PlanAnswer& answer, std::size_t i) {
   const PlanCandidate& candidate = answer.candidate(i);
   const PlanPlace& place = *candidate.place;
@@ -125,7 +125,7 @@ Json swings_json(const PlanResult& result, bool priced) {
   return out;
 }
 
-/// What has to be spent first, what of it is written off, what it costs to run.
+/// Capital to be spent first, its write-off, and the cost of operation.
 Json money_json(const PlanOutcome& expected) {
   return {{"usd", twelve_digits(expected.usd)},
           {"capital_usd", twelve_digits(expected.capital.total_usd())},

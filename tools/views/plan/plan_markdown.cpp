@@ -34,7 +34,7 @@ Markdown candidate_lines(const PlanAnswer& answer) {
   return out;
 }
 
-/// What has to be spent first, what of it a training writes off, and what it costs to run.
+/// Capital to be spent first, its write-off by the training, and the cost of operation.
 Markdown money_lines(const PlanAnswer& answer) {
   if (!answer.spec.any_priced()) return {};
   const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);

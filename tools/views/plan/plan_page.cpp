@@ -112,7 +112,7 @@ PageTable candidate_table(const PlanAnswer& answer) {
   return table;
 }
 
-/// What is expected, by what the money is for.
+/// Expected money by purpose.
 PageTable money_table(const PlanAnswer& answer) {
   PageTable table{
       .columns = {{.title = "Candidate"},
@@ -254,7 +254,7 @@ PageTable input_table(const PlanAnswer& answer) {
   return table;
 }
 
-/// What is recommended stands out from what it comes to.
+/// The headline: the recommendation, set off from its figures.
 Html plan_headline(const PlanAnswer& answer) {
   const std::string words = plan_recommendation(answer);
   const std::size_t colon = words.find(": ");

@@ -78,7 +78,7 @@ std::string ranges_table(const PlanAnswer& answer, const TextStyle& style) {
   return table.rows() == 0 ? "" : "\n" + table.text(style);
 }
 
-/// What has to be spent first, what of it a training writes off, and what it costs to run.
+/// Capital to be spent first, its write-off by the training, and the cost of operation.
 std::string expected_money(const PlanAnswer& answer, const TextStyle& style) {
   if (!answer.spec.any_priced()) return {};
   const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);

@@ -42,7 +42,7 @@ std::string range_in(std::span<const PlanUnit> units, const SampleMean& spread) 
                      significant(spread.high / unit.size), unit.name);
 }
 
-/// Where more than one in twenty is given up, nobody knows where the upper end would be.
+/// A range; its upper end is open if more than one sample in twenty was given up.
 std::string open_range(std::span<const PlanUnit> units, const SampleMean& spread,
                        const PlanResult& result) {
   constexpr double kAboveRange = 0.05;
@@ -52,7 +52,7 @@ std::string open_range(std::span<const PlanUnit> units, const SampleMean& spread
 
 std::string plan_time(double seconds) { return in_units(kTimeUnits, seconds); }
 
-/// A chance in per cent; what is neither certain nor impossible never reads as if it were.
+/// A chance in per cent; "0 %" and "100 %" are only printed if they are exact.
 std::string chance(double share) {
   if (share > 0 && share < 0.01) return "less than 1 %";
   if (share < 1 && share > 0.99) return "more than 99 %";
@@ -70,7 +70,7 @@ std::string joined(const std::vector<std::string>& words) {
 constexpr std::array<const char*, 4> kSuperlatives{"cheapest", "fastest", "thriftiest",
                                                    "one with the fewest GPUs"};
 
-/// Each limit that a candidate does not keep surely enough, with what it comes to.
+/// Each limit that a candidate does not keep surely enough, with the candidate's figure.
 std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
   const PlanLimits& limits = answer.spec.limits;
@@ -107,7 +107,7 @@ std::string unfinished_words(const PlanResult& result) {
       grouped(left), grouped(all));
 }
 
-/// What it comes to against the limits and the others.
+/// A candidate's figures against the limits and the other candidates.
 std::string standing(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& result = answer.result(i);
   const std::vector<std::string> missed = missed_limits(answer, i);
@@ -191,7 +191,7 @@ std::string alternatives(const PlanAnswer& answer) {
       continue;
     }
     const bool priced = answer.spec.all_priced();
-    // A difference that the words do not show is none to decide by.
+    // A difference that disappears in the printed digits decides nothing.
     const auto less = [&](double PlanOutcome::* measure, auto words) {
       return other.expected.*measure < chosen.expected.*measure &&
              words(other.expected.*measure) != words(chosen.expected.*measure);
@@ -296,7 +296,8 @@ std::string plan_recommendation(const PlanAnswer& answer) {
 
 namespace {
 
-/// Who takes no checkpoint though failures come, and what that means; empty: nobody.
+/// The candidates that take no checkpoints in spite of failures, and the consequence; empty if
+/// there are none.
 std::string checkpoint_note(const PlanAnswer& answer) {
   std::vector<std::string> whose;
   bool everybody = true;  // of those that are possible
@@ -317,7 +318,7 @@ std::string checkpoint_note(const PlanAnswer& answer) {
       everybody ? std::string() : " by " + joined(whose));
 }
 
-/// How much of the shown candidate's time waits for machines to be repaired; empty: little.
+/// Share of the shown candidate's time that waits for repairs; empty if it is small.
 std::string waiting_note(const PlanAnswer& answer) {
   constexpr double kMuch = 0.03;  // of the time
   if (!answer.shown()) return {};

@@ -67,7 +67,7 @@ std::string forecast_table(const QueueSpec& spec, const QueueForecast& f, const 
     out += fmt::format("  {} more: --format json has them\n", f.waiting.size() - kShownStarts);
   }
   out += "\n" +
-         style.dim("  assumed: nobody submits another job; a time limit ends who exceeds it") +
+         style.dim("  assumed: no other job is submitted; a job that exceeds its time limit ends") +
          "\n";
   return out + assumed_lines(spec.assumptions, style);
 }

@@ -23,7 +23,7 @@ constexpr std::int64_t kDaySeconds = 86'400;
 
 std::int64_t whole_seconds(RunTime time) { return std::llround(to_seconds(time).base_units()); }
 
-/// "2001-01-01T00:00:10"; "Unknown" of what has not come.
+/// "2001-01-01T00:00:10"; "Unknown" for a time that has not come.
 std::string slurm_date(const QueueSpec& spec, RunTime time) {
   if (time < 0) return "Unknown";
   const std::time_t at = kRecordsBegin + whole_seconds(spec.slurm.epoch) + whole_seconds(time);
@@ -44,7 +44,7 @@ std::string without_bars(std::string text) {
   return text;
 }
 
-/// Of a job that has ended.
+/// State of a job that has ended, in sacct's words.
 std::string_view sacct_end(const QueueSpec& spec, std::size_t j, const JobOutcome& of) {
   if (of.cancelled >= 0) return of.start >= 0 ? "PREEMPTED" : "CANCELLED";
   if (spec.jobs[j].cut || of.stopped) return "TIMEOUT";
@@ -62,7 +62,7 @@ bool is_sacct_id(std::string_view name) {
          (task == std::string_view::npos || is_number(name.substr(task + 1)));
 }
 
-/// Whether jobs are called by ids already, as those of a site that was imported.
+/// Whether the names of jobs are ids already, as those of an imported site are.
 bool are_ids(const std::vector<std::string>& names, std::size_t jobs) {
   const std::set<std::string_view> distinct(names.begin(), names.end());
   return distinct.size() == jobs && std::ranges::all_of(names, is_sacct_id);
@@ -86,8 +86,8 @@ std::vector<std::string> sacct_ids(const QueueSpec& spec) {
   return out;
 }
 
-/// A run of a job, from a start to its end or to where the job goes for another or with its node.
-/// Times below 0: it has not come to that.
+/// A run of a job, from its start to its end, its preemption or the failure of a node. Times below
+/// 0 have not come.
 struct RunRow {
   RunTime submit = 0;  ///< of the job; of a later run, when it was requeued
   RunTime start = -1, end = -1;
@@ -105,7 +105,7 @@ std::unordered_map<std::uint32_t, std::vector<const JobSpan*>> spans_by_job(
   return out;
 }
 
-/// After a span, of a job that has not ended by then.
+/// State of a job after a span with which it did not end.
 std::string_view sacct_state(SpanEnd how) {
   switch (how) {
     case SpanEnd::preempted:
@@ -164,7 +164,7 @@ std::vector<RunRow> sacct_runs(const QueueAnswer& a, std::size_t j,
   return out;
 }
 
-/// What its user calls it.
+/// The name that the user gave the job.
 std::string sacct_name(const QueueSpec& spec, std::size_t j) {
   const JobTerms* const terms = spec.terms_of(j);
   const bool said = terms != nullptr && !terms->series.empty();
@@ -231,7 +231,7 @@ std::string sacct_rows(const QueueAnswer& a, std::size_t j, const std::string& i
   return out;
 }
 
-/// Of SWF: 1 done, 0 failed or stopped by its limit, 5 cancelled, -1 not known yet.
+/// Status in SWF: 1 done, 0 failed or stopped by its limit, 5 cancelled, -1 not known yet.
 int workload_status(const QueueSpec& spec, std::size_t j, const JobOutcome& of) {
   if (of.cancelled >= 0) return 5;
   if (of.end < 0) return -1;

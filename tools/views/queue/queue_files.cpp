@@ -77,7 +77,7 @@ std::string queue_metrics(const QueueAnswer& a) {
   out += add("slurm_gpus_total", "GPUs of the cluster.", [all](std::size_t) { return all; });
   out += add("slurm_gpus_alloc", "GPUs that jobs hold.", of(s.held_gpus));
   out += add("slurm_gpus_other", "GPUs of broken nodes.", of(s.broken_gpus));
-  out += add("slurm_gpus_idle", "GPUs that nobody holds.", [&s, all](std::size_t b) {
+  out += add("slurm_gpus_idle", "GPUs that no job holds.", [&s, all](std::size_t b) {
     return std::max(0.0, all - s.held_gpus[b] - s.broken_gpus[b]);
   });
   out += add("slurm_gpus_utilization", "Share of the GPUs that jobs hold.",

@@ -24,7 +24,7 @@ class NodeLines {
  public:
   explicit NodeLines(int gpus) : free_from_(static_cast<std::size_t>(gpus), 0) {}
 
-  /// The lines that a span takes: which GPUs of a node a job has is not simulated, so the first.
+  /// The lines that a span takes: the first free ones, because GPUs of a node are not told apart.
   std::vector<int> take(const JobSpan& span, int gpus) {
     std::vector<int> out;
     for (std::size_t line = 0; line < free_from_.size() && static_cast<int>(out.size()) < gpus;
@@ -94,7 +94,7 @@ class Gantt {
     }
   }
 
-  /// One for lines that lie together.
+  /// Adds a rectangle for each group of neighbouring lines.
   void add_rectangles(std::string& out, const JobSpan& span, int node,
                       const std::vector<int>& lines) const {
     const QueueSpec& spec = answer_->spec;

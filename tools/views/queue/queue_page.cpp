@@ -28,13 +28,13 @@ using nlohmann::json;
 
 constexpr std::size_t kFirstRows = 12;
 constexpr std::size_t kLongestWaits = 20;
-/// What is often asked beside the figures of the page.
+/// Fields that are often asked for beside the figures of the page.
 constexpr std::array<std::string_view, 3> kMoreOfQueue{"wait_p99_s", "slowdown_mean",
                                                        "useful_share"};
 
 std::string count_text(std::size_t count) { return grouped(static_cast<double>(count)); }
 
-/// "-" of no jobs.
+/// A figure of a spread; "-" without jobs.
 std::string spread_figure(const std::optional<QueueSpread>& spread, double QueueSpread::* which) {
   return spread ? page_duration((*spread).*which) : "-";
 }
@@ -104,7 +104,7 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
                        .field = "usd_per_held_gpu_hour"});
     if (s.bill.owned_usd && s.bill.rent_usd) {
       figures.push_back({.value = page_usd(*s.bill.rent_usd),
-                         .label = "to rent all machines, to compare: nobody is billed by it",
+                         .label = "to rent all machines, to compare: no job is billed by it",
                          .field = "rent_usd"});
     }
   }
@@ -120,9 +120,9 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "is, and who is beside it",
       "free while jobs wait: none fits, or the order, a quota or a reservation holds them",
       "free, set aside by an advance reservation",
-      "free while nobody waits",
+      "free while no job waits",
       "in repair",
-      "kept for suspended jobs, and used by nobody"};
+      "kept for suspended jobs, and unused"};
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
   const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);

@@ -64,7 +64,7 @@ std::string spread_text(const QueueSpread& spread, std::string (*text)(double)) 
                      text(spread.p50), text(spread.p90), text(spread.p99), text(spread.most));
 }
 
-/// Of jobs that wait at the end nobody knows more than how long they have waited.
+/// Waits of a group. Of jobs that still wait at the end, only the time so far is known.
 std::string waits_text(const QueueGroup& of) {
   if (!of.wait_s) return "-: no job was submitted";
   if (of.waiting == 0) return spread_text(*of.wait_s, wait_text);
@@ -83,7 +83,7 @@ std::string spread_cell(const std::optional<QueueSpread>& spread, double QueueSp
   return spread ? text((*spread).*which) : "-";
 }
 
-/// The same of waits, ">= 2.00 h" where some of the jobs wait at the end.
+/// A number of a spread of waits; ">= 2.00 h" if some of the jobs still wait at the end.
 std::string wait_cell(const QueueGroup& of, double QueueSpread::* which) {
   return (of.wait_s && of.waiting > 0 ? ">= " : "") + spread_cell(of.wait_s, which, wait_text);
 }
@@ -113,7 +113,7 @@ std::string queue_power_lines(const QueueAnswer& a) {
          labelled_line("Energy", kQueueLabels, energy);
 }
 
-/// What a GPU-hour that a job held counts first, then what the rest would come to.
+/// The costs by what the bill counts, then others to compare.
 std::string queue_cost_line(const QueueAnswer& a) {
   const QueueBill& bill = a.summary.bill;
   if (!bill.of) return {};

@@ -98,7 +98,7 @@ std::optional<double> over_recorded(const ReplayStudy& study) {
 
 constexpr double kSame = 0.02;  // a replay that differs by more says so
 
-/// What waits that the recording does not tell may add.
+/// The longest time: with waits that the recording does not tell.
 std::string longest_line(const ReplayStudy& study) {
   if (!study.longest || *study.longest <= study.replay.end) return {};
   const double most = seconds_of(*study.longest);
@@ -281,7 +281,7 @@ const FieldTable<RankAnswer>& rank_fields() {
   return fields;
 }
 
-/// Of the mean rank, as the parts of its time are.
+/// A number of the mean rank, as the parts of its time are.
 template <class Get>
 auto of_what_if(Get get) {
   return [get](const Study& s) -> std::optional<double> {
@@ -422,7 +422,7 @@ void write_replay_timeline(OutputFile& file, const ReplayStudy& study) {
           rank, row, trace.ids[n]);
     }
   }
-  // It also ends the list without a comma.
+  // This entry also ends the list without a comma.
   out.print(
       "{{\"name\":\"step\",\"ph\":\"X\",\"ts\":0.000000,\"dur\":{},\"pid\":{},\"tid\":0}}\n]}}\n",
       micros_text(study.replay.end), trace.ranks);

@@ -25,7 +25,7 @@
 namespace lockstep {
 namespace {
 
-/// Of what is not over: how long it has gone on, and what is done.
+/// Cell of an unfinished transfer: its time so far, and the share that is done.
 PageCell time_so_far(double seconds, double done_share) {
   if (done_share >= 1) return PageCell::number(page_duration(seconds), seconds);
   return {
@@ -161,7 +161,7 @@ PageCell watts_cell(Watts watts) {
 }
 PageCell money_cell(double usd) { return PageCell::number(page_usd(usd), usd); }
 
-/// A row of the table of power: what is left out of it stays a dash.
+/// A row of the table of power; a value that is left out is a dash.
 struct PoweredRow {
   std::string name;
   std::optional<Watts> gpu{}, site{}, peak{};

@@ -19,13 +19,13 @@ namespace {
 /// Nothing can be fetched, whatever a name in the page contains.
 constexpr std::string_view kScripts = "script-src 'unsafe-inline'";
 
-/// What the browser lets a page do.
+/// The content security policy of a page.
 std::string policy(std::string_view scripts) {
   return fmt::format("default-src 'none'; style-src 'unsafe-inline'; {}; img-src data:", scripts);
 }
 
-/// What a sheet of paper has a place for. Whoever prints fills it in: a date that this program
-/// wrote would make other bytes of the same input every day.
+/// The printed head of a sheet. The reader fills it in, because a date written by the program would
+/// change the bytes of the page every day.
 constexpr std::string_view kSheet =
     "<form class=\"sheet\" aria-label=\"For the printed page\"><label>For <input "
     "name=\"for\"></label><label>By <input name=\"by\"></label><label>Date <input "

@@ -100,7 +100,7 @@ json error_options(const std::vector<ValidationPoint>& points,
 std::map<std::string, std::vector<ValidationPoint>> by_prediction(const PointTable& table) {
   std::map<std::string, std::vector<ValidationPoint>> groups;
   for (const ValidationPoint& p : table.points) {
-    // A logarithm needs more than nothing.
+    // A logarithm needs a positive value.
     if (p.measured > 0) groups[identity_of(p, kBy)].push_back(p);
   }
   return groups;
@@ -112,7 +112,7 @@ std::string summary_words(const PointSummary& of) {
                      page_percent(of.p90_abs, 1));
 }
 
-/// Of the group of all points: in what way they were predicted.
+/// How the points of a group were predicted.
 std::string way_words(const std::string& group) {
   if (group == "all, by law") return "By the laws alone";
   if (group == "all, by others") return "By the laws, corrected by all other points";
@@ -182,7 +182,7 @@ void add_worst_points(Page& page, const PointTable& table) {
   worst.resize(std::min(worst.size(), kWorstPoints));
   page.section("The worst points");
   PageTable rows{.columns = {}, .rows = {}, .first_rows = 15};
-  // What counts comes first: what names a point may be wider than the page.
+  // The errors come first, because the names of points may be wider than the page.
   for (const char* title : {"Error", "Measured", "Predicted"}) {
     rows.columns.push_back({.title = title, .numeric = true});
   }

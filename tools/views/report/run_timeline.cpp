@@ -24,7 +24,7 @@ namespace {
 
 using nlohmann::json;
 
-/// From the bottom up. What is lost lies below, so that it has a base line to be read from.
+/// Bottom to top. Lost time comes first, so that it can be read against the axis.
 constexpr std::array<RunBucket, kRunBuckets> kStack{
     RunBucket::lost,        RunBucket::restart,    RunBucket::detection, RunBucket::diagnosis,
     RunBucket::repair_wait, RunBucket::checkpoint, RunBucket::degraded,  RunBucket::productive};

@@ -45,7 +45,7 @@ void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> lo
   parts.insert(parts.end(), losses.begin(), losses.end());
 }
 
-/// What attacks a loss of wall time.
+/// Remedies of losses of wall time, by bucket.
 constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
     "",
     "evicting stragglers sooner, or spare nodes instead of missing replicas",
@@ -93,7 +93,7 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
     names.push_back(part.name);
     about.push_back(part.about);
     bases.push_back(four_digits(100 * base));
-    // Left of the bar is room, but for what begins near the axis.
+    // There is room for a label left of the bar, unless the bar begins near the axis.
     bars.push_back({{"value", four_digits(100 * part.share)},
                     {"itemStyle", {{"color", colour_of(part.kind)}}},
                     {"label",

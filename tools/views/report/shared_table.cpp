@@ -32,7 +32,7 @@ std::string link_name(const CongestionReport& report, const TransferCongestion& 
   return t.worst_link < 0 ? "-" : report.links[static_cast<std::size_t>(t.worst_link)].name;
 }
 
-/// What held a transfer back longest, and who else was there.
+/// The link that held a transfer back longest, and the transfers that shared it.
 std::string reason(const CongestionReport& report, const TransferCongestion& t) {
   if (t.mostly_stalled()) return "a dead link";
   if (t.worst_link < 0) return "-";
@@ -216,7 +216,7 @@ struct PowerColumns {
     if (owned) cells.insert(cells.end(), {"owned_usd_per_hour", "owned_usd_per_trillion_tokens"});
     if (scenario.usd_per_gpu_hour) cells.emplace_back("rent_usd_per_hour");
   }
-  /// Nothing of what is no training.
+  /// Adds empty cells for jobs that are no training.
   void add(std::size_t j, std::vector<std::string>& cells) const {
     std::vector<double> numbers;
     const bool trains = j < scenario.jobs.size();

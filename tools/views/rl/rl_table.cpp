@@ -74,7 +74,7 @@ std::string title(const RlScenario& s, const RlResult& result, const TextStyle& 
                                          grouped(r.training_batch.micro_sequences)));
 }
 
-/// By how much the step may take another time: a sample of replicas, draws of the hashes.
+/// Lines about the spread of the step time: a sample of replicas, draws of the hashes.
 std::string spread_lines(const RlReport& r, const std::optional<HashAnswer>& hash) {
   std::string out;
   if (r.band && r.band->low_s < r.band->high_s) {

@@ -35,7 +35,8 @@ std::string said_figure(const ClaimCheck::Bound& bound) {
   return relative ? out + fmt::format(" ({} %)", significant(100 * std::abs(off / limit))) : out;
 }
 
-/// "This holds." only where the answer shows it; else it is no more than what the scenario says.
+/// Prints "This holds." only if the answer proves the claim; otherwise the claim is the scenario's
+/// statement.
 std::string said_verdict(const ClaimCheck& check) {
   const std::string found = check.claim().holds ? "holds" : "does not hold";
   switch (check.verdict()) {

@@ -142,7 +142,8 @@ std::string host_text(const RunResult& result) {
                      gib_text(gpus * result.memory.peak.host), gib_text(node.host->memory));
 }
 
-/// By how much the step time may be another: folding, jitter, hashes, what nobody has measured.
+/// Adds what the step time depends on beyond its prediction: folding, jitter, hashes, missing
+/// measurements.
 void add_spread(const RunResult& result, std::vector<Fact>& out) {
   const StepReport& r = result.report;
   if (r.method == StepMethod::sampled) {

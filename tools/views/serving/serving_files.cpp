@@ -22,7 +22,7 @@ constexpr std::array kMetricClasses{0.001, 0.005, 0.01, 0.02, 0.04, 0.06,  0.08,
                                     0.1,   0.25,  0.5,  0.75, 1.0,  2.5,   5.0,
                                     7.5,   10.0,  20.0, 40.0, 80.0, 160.0, 640.0};
 
-/// A histogram of one value of each request that was served; below 0: it has none.
+/// A histogram of a value of each served request; a value below 0 is missing.
 std::string metric_histogram(std::string_view name, std::string_view help, const ServingAnswer& a,
                              const std::function<double(const ServedRequest&)>& value) {
   std::array<std::int64_t, kMetricClasses.size()> counts{};
@@ -48,7 +48,7 @@ std::string metric_histogram(std::string_view name, std::string_view help, const
   return out;
 }
 
-/// One value of a metric, and what tells it from others: "" or ",source=\"local_compute\"".
+/// One value of a metric, and its further labels: "" or ",source=\"local_compute\"".
 struct MetricValue {
   std::string labels;
   double value = 0;
@@ -116,7 +116,7 @@ std::string prefix_metrics(const ServingAnswer& a, const HeldTokens& tokens) {
                        {",source=\"external_kv_transfer\"", tokens.loaded}});
 }
 
-/// Of each tier what there is no name for in vLLM and LMCache.
+/// Metrics of each tier for which vLLM and LMCache have no name.
 std::string metrics_by_tier(const ServingAnswer& a, double asked) {
   std::vector<MetricValue> hits, loaded, stored;
   for (const ServingTier& tier : a.report.tiers->tiers) {

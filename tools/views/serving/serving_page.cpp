@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 6> kMoreOfService{
 
 double serving_seconds(RunTime time) { return to_seconds(time).base_units(); }
 
-/// What a million tokens of answers cost; empty: there is no price.
+/// The price of a million tokens of answers; empty if there is none.
 Html money_words(const ServingAnswer& a) {
   const std::optional<ServingMoney> money = money_of(a.spec, a.report);
   if (!money) return {};
@@ -239,7 +239,7 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
-/// What stands behind the caches of replicas, and what came of it.
+/// Adds the tiers behind the caches of replicas, and their hits.
 void add_cache_tiers(Page& page, const ServingAnswer& a) {
   if (!a.report.tiers) return;
   PageTable table{
@@ -268,7 +268,7 @@ void add_cache_tiers(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
-/// What the service and trainings do to each other.
+/// Adds the effects of the service and the trainings on each other.
 void add_serving_beside(Page& page, const ServingAnswer& a) {
   if (!a.report.beside) return;
   const ServingBeside& b = *a.report.beside;

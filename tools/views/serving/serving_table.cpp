@@ -56,7 +56,7 @@ std::string served_times_text(const ServingSpread& s) {
                      duration_text(s.p50), duration_text(s.p90), duration_text(s.p99));
 }
 
-/// What each request should keep, and how many do.
+/// The objectives of requests, and the share that keeps them.
 std::string attained_text(const ServingAnswer& a) {
   const ServingObjectives& o = a.spec.objectives;
   const std::string limits = request_limits_words(o);
@@ -105,7 +105,7 @@ std::string serving_money_text(const ServingAnswer& a) {
   return out;
 }
 
-/// What befell replicas.
+/// Lines about failures, starts and stops of replicas.
 std::string serving_lives_lines(const ServingAnswer& a) {
   std::string out;
   if (a.spec.failures) {
@@ -220,7 +220,7 @@ std::string times_slower(double beside, double alone) {
   return alone > 0 ? fmt::format("{:.2f} x", beside / alone) : "-";
 }
 
-/// The service and each training: so, and with nothing else on the fabric.
+/// The service and each training, together and alone on the fabric.
 std::string beside_table(const ServingAnswer& a, const TextStyle& style) {
   const ServingBeside& b = *a.report.beside;
   TextTable table({{"who", Align::left}, {"what", Align::left}, {"alone"}, {"beside"}, {"slower"}});

@@ -57,7 +57,7 @@ class Duck {
   ~Duck() {
     if (connection_ != nullptr) find<void (*)(void**)>("duckdb_disconnect")(&connection_);
     if (database_ != nullptr) find<void (*)(void**)>("duckdb_close")(&database_);
-    // The library stays: threads of its own may still be ending.
+    // The library is not unloaded, because its threads may still be running.
   }
   Duck(const Duck&) = delete;
   Duck& operator=(const Duck&) = delete;
@@ -87,7 +87,7 @@ class Duck {
   void (*destroy_)(DuckResult*) = nullptr;
 };
 
-/// In single quotes, as SQL has text.
+/// A text in single quotes, as in SQL.
 std::string quoted_text(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
