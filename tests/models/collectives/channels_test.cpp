@@ -121,7 +121,8 @@ TEST_CASE(
   const std::vector<GroupMember> members = block(4, 2);
   for (const CollectiveAlgorithm& row : own_collective_algorithms()) {
     CAPTURE(row.name);
-    REQUIRE(row.shape != nullptr);
+    const bool has_shape = row.shape != nullptr;
+    REQUIRE(has_shape);
     CHECK_FALSE(is_extension(row));
     const bool pairs = row.name == "pairwise" || row.name == "two_level";
     const CollectiveOp op = row.name == "pat" ? CollectiveOp::all_gather
