@@ -1,8 +1,8 @@
 /// Every way to run a collective: its law, and whether it can run here. NCCL's choice among them is
 /// choose_collective() of choice.hpp.
 ///
-/// To add an algorithm: write its law in a file of its own, and give it one row in algorithms.cpp;
-/// from outside the tree, as collective_extension.hpp says.
+/// To add an algorithm: write its law and shape in a file of its own, declare both in laws.hpp, and
+/// give it one row in algorithms.cpp; from outside the tree, as collective_extension.hpp says.
 #pragma once
 
 #include <array>
@@ -61,8 +61,9 @@ struct CollectiveAlgorithm {
   Availability (*availability)(const CollectiveContext& context) = nullptr;
   /// Appends one candidate per protocol. Requires that the algorithm is not refused.
   void (*law)(const CollectiveContext& context, std::vector<CollectiveCandidate>& out) = nullptr;
-  /// Of those that code outside the tree added; collective_shape() has the others'.
+  /// What it puts on the links; collective_shape() asks it.
   CollectiveShape (*shape)(const ShapeCall& call) = nullptr;
+  bool added = false;  ///< by code outside the tree: set by add_collective()
 };
 /// Those of algorithms.cpp, then those that code outside the tree added.
 std::span<const CollectiveAlgorithm> collective_algorithms();

@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "models/collectives/candidate.hpp"
 #include "models/collectives/collective_extension.hpp"
+#include "models/collectives/laws.hpp"
 
 namespace lockstep {
 
@@ -30,159 +30,6 @@ int binary_tree_parent(int node, int nodes) {
   const int bit = static_cast<int>(1U << std::countr_zero(static_cast<unsigned>(node)));
   const int up = (node ^ bit) | (bit << 1);
   return up < nodes ? up : node ^ bit;
-}
-
-/// Edges summed by pair of members, in a fixed order.
-class EdgeSum {
- public:
-  void add(int from, int to, double bytes, int channels = 1) {
-    NetworkEdge& edge = edges_.try_emplace({from, to}, NetworkEdge{from, to, 0, 0}).first->second;
-    edge.bytes += bytes;
-    edge.channels += channels;
-  }
-  [[nodiscard]] std::vector<NetworkEdge> edges() const {
-    std::vector<NetworkEdge> out;
-    out.reserve(edges_.size());
-    for (const auto& [pair, edge] : edges_) out.push_back(edge);
-    return out;
-  }
-
- private:
-  std::map<std::pair<int, int>, NetworkEdge> edges_;
-};
-
-struct ShapeInput {
-  CollectiveOp op;
-  std::span<const GroupMember> members;
-  int channels;
-  int peer_channels;
-  std::vector<GroupNode> nodes;
-  double n, g, k;  ///< members, members of the smallest node, nodes
-};
-
-CollectiveShape inside(double nvlink) {
-  CollectiveShape shape;
-  shape.nvlink_coefficient = nvlink;
-  return shape;
-}
-
-CollectiveShape ring_shape(const ShapeInput& in) {
-  const double bus = bus_factor(in.op, static_cast<int>(in.n));
-  // Open at the root's node, which is the first: a broadcast does not come back to it, a reduction
-  // does not leave it.
-  const std::size_t first = in.op == CollectiveOp::reduce ? 1 : 0;
-  const std::size_t end = in.nodes.size() - (in.op == CollectiveOp::broadcast ? 1 : 0);
-  EdgeSum sum;
-  if (in.nodes.size() > 1) {
-    for (int c = 0; c < in.channels; ++c) {
-      const std::size_t rail = at(c) % at(static_cast<int>(in.g));
-      for (std::size_t i = first; i < end; ++i) {
-        sum.add(in.nodes[i].members[rail], in.nodes[(i + 1) % in.nodes.size()].members[rail],
-                bus / in.channels);
-      }
-    }
-  }
-  return {.nvlink_coefficient = bus * (in.n - (in.k > 1 ? in.k : 0)) / in.n,
-          .edges = sum.edges(),
-          .pairs = PairPattern::none,
-          .bytes_per_pair = 0};
-}
-
-/// Each tree carries its share of the payload up and down every edge.
-CollectiveShape tree_shape(const ShapeInput& in, double nvlink) {
-  EdgeSum sum;
-  for (const TreeChannel& channel : tree_channels(in.members, in.channels)) {
-    for (std::size_t i = 0; i < in.nodes.size(); ++i) {
-      if (channel.parent[i] < 0) continue;
-      const int child = in.nodes[i].members[at(channel.rail)];
-      const int parent = in.nodes[at(channel.parent[i])].members[at(channel.rail)];
-      sum.add(child, parent, 1.0 / in.channels);
-      sum.add(parent, child, 1.0 / in.channels);
-    }
-  }
-  return {.nvlink_coefficient = nvlink,
-          .edges = sum.edges(),
-          .pairs = PairPattern::none,
-          .bytes_per_pair = 0};
-}
-
-/// Every rail of a node sends its share up; the switches return the sum.
-CollectiveShape in_network_shape(const ShapeInput& in, double nvlink) {
-  EdgeSum sum;
-  for (const GroupNode& node : in.nodes) {
-    for (std::size_t rail = 0; rail < at(static_cast<int>(in.g)); ++rail) {
-      sum.add(node.members[rail], kSwitch, 1 / in.g);
-      sum.add(kSwitch, node.members[rail], 1 / in.g);
-    }
-  }
-  return {.nvlink_coefficient = nvlink,
-          .edges = sum.edges(),
-          .pairs = PairPattern::none,
-          .bytes_per_pair = 0};
-}
-
-/// Reduce-scatter inside, an all-reduce ring per rail across, all-gather inside.
-CollectiveShape hierarchical_shape(const ShapeInput& in) {
-  EdgeSum sum;
-  for (std::size_t rail = 0; rail < at(static_cast<int>(in.g)); ++rail) {
-    for (std::size_t i = 0; i < in.nodes.size(); ++i) {
-      sum.add(in.nodes[i].members[rail], in.nodes[(i + 1) % in.nodes.size()].members[rail],
-              bus_factor(in.op, static_cast<int>(in.k)) / in.g,
-              std::max(1, in.channels / static_cast<int>(in.g)));
-    }
-  }
-  return {.nvlink_coefficient = bus_factor(in.op, static_cast<int>(in.g)),
-          .edges = sum.edges(),
-          .pairs = PairPattern::none,
-          .bytes_per_pair = 0};
-}
-
-/// Far members first, while there is little to pass on: what comes from a member `o` before goes
-/// the largest power of two in `o` first, so that the last hop, over its lowest set bit, brings
-/// it. Of the n - 1 parts distance d brings those whose `o` is an odd multiple of d. Source:
-/// Jeaugey 2025, "PAT: a new algorithm for all-gather and reduce-scatter operations at scale"
-/// (arXiv:2506.20252): the dimensions of Bruck's algorithm, reversed.
-CollectiveShape pat_shape(const ShapeInput& in) {
-  EdgeSum sum;
-  const int n = static_cast<int>(in.members.size());
-  for (int distance = 1; distance < n; distance *= 2) {
-    const int parts = (n - 1) / distance - (n - 1) / (2 * distance);
-    for (int i = 0; i < n; ++i) sum.add(i, (i + distance) % n, 1.0 * parts / n, in.channels);
-  }
-  return {.nvlink_coefficient = 0,
-          .edges = sum.edges(),
-          .pairs = PairPattern::none,
-          .bytes_per_pair = 0};
-}
-
-/// All-to-all: to every member of another node, or to the same rail of every other node.
-CollectiveShape pair_shape(const ShapeInput& in, PairPattern pairs) {
-  const double off_node = (in.n - in.g) / in.n;
-  const bool gathered = pairs == PairPattern::rail_pairs;
-  return {.nvlink_coefficient = (in.g - 1) / in.n + (gathered ? off_node * (in.g - 1) / in.g : 0),
-          .edges = {},
-          .pairs = in.nodes.size() > 1 ? pairs : PairPattern::none,
-          .bytes_per_pair = (gathered ? in.g : 1) / in.n,
-          .channels_per_pair = in.peer_channels};
-}
-
-/// Every member to the next, as nccl-tests' sendrecv does; two members to each other.
-CollectiveShape neighbour_shape(const ShapeInput& in) {
-  EdgeSum sum;
-  const int n = static_cast<int>(in.members.size());
-  double inside = 0;
-  for (int i = 0; i < n; ++i) {
-    const int next = (i + 1) % n;
-    if (in.members[at(i)].node == in.members[at(next)].node) {
-      ++inside;
-    } else {
-      sum.add(i, next, 1, in.peer_channels);
-    }
-  }
-  return {.nvlink_coefficient = inside / n,
-          .edges = sum.edges(),
-          .pairs = PairPattern::none,
-          .bytes_per_pair = 0};
 }
 
 }  // namespace
@@ -252,28 +99,11 @@ CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
                                  std::span<const GroupMember> members, int channels,
                                  int peer_channels) {
   assert(members.size() >= 2 && channels >= 1 && peer_channels >= 1);
-  std::vector<GroupNode> nodes = group_nodes(members);
-  const double n = static_cast<double>(members.size()), g = common_rails(nodes),
-               k = static_cast<double>(nodes.size());
-  const ShapeInput in{op, members, channels, peer_channels, std::move(nodes), n, g, k};
-  if (algorithm == "tree") return tree_shape(in, 2 * (g - 1) / g);
-  if (algorithm == "nvls_tree") return tree_shape(in, g > 1 ? (g + 1) / g : 0);
-  if (algorithm == "nvls" && k > 1) return in_network_shape(in, g > 1 ? (g + 1) / g : 0);
-  if (algorithm == "nvls") return inside((n + 1) / n);
-  if (algorithm == "collnet_direct" || algorithm == "collnet_chain") {
-    return in_network_shape(in, 2 * (g - 1) / g);
-  }
-  if (algorithm == "hierarchical") return hierarchical_shape(in);
-  if (algorithm == "pat") return pat_shape(in);
-  if (const CollectiveAlgorithm* added = added_collective(algorithm); added != nullptr) {
-    return added_shape(*added, {op, members, channels, peer_channels});
-  }
-  if (op == CollectiveOp::send_receive) return neighbour_shape(in);
-  if (op == CollectiveOp::all_to_all) {
-    return pair_shape(in,
-                      algorithm == "two_level" ? PairPattern::rail_pairs : PairPattern::all_pairs);
-  }
-  return ring_shape(in);
+  const ShapeCall call{op, members, channels, peer_channels};
+  const std::span<const CollectiveAlgorithm> rows = collective_algorithms();
+  const auto row = std::ranges::find(rows, algorithm, &CollectiveAlgorithm::name);
+  if (row == rows.end()) return ring_shape(call);
+  return is_extension(*row) ? added_shape(*row, call) : row->shape(call);
 }
 
 CollectiveShape skewed(CollectiveShape shape, const ExchangeSkew& skew,

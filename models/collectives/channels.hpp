@@ -93,12 +93,13 @@ struct ShapeCall {
   int peer_channels = 1;                   ///< of each pair of members that send to their peers
 };
 
-/// What the algorithm (a name of collective_algorithms()) puts on the network, and on NVLink out of
-/// each member, when the group runs `channels` channels. Trees need an even number of channels to
-/// be balanced, rings a multiple of the rails. Edges of several channels between the same two
-/// members are added up. Where members send to their peers (all-to-all, send and receive) each pair
-/// has `peer_channels` of its own. The first member is the root of a broadcast or a reduction.
-/// Requires a group of at least two members, and an algorithm of this `op`.
+/// What the algorithm (a name of collective_algorithms(), whose row has the function; others are
+/// taken for "ring") puts on the network, and on NVLink out of each member, when the group runs
+/// `channels` channels. Trees need an even number of channels to be balanced, rings a multiple of
+/// the rails. Edges of several channels between the same two members are added up. Where members
+/// send to their peers (all-to-all, send and receive) each pair has `peer_channels` of its own. The
+/// first member is the root of a broadcast or a reduction. Requires a group of at least two
+/// members, and an algorithm of this `op`.
 CollectiveShape collective_shape(CollectiveOp op, std::string_view algorithm,
                                  std::span<const GroupMember> members, int channels,
                                  int peer_channels = 1);

@@ -81,10 +81,6 @@ std::string problem_of_edge(std::span<const GroupMember> members, const NetworkE
       edge.bytes, edge.from, edge.to, edge.channels, members.size() - 1, kSwitch);
 }
 
-CollectiveShape shape_as_ring(const ShapeCall& call) {
-  return collective_shape(call.op, "ring", call.members, call.channels, call.peer_channels);
-}
-
 /// Whatever the extension throws is a mistake of the extension.
 template <class Do>
 auto guarded(const CollectiveAlgorithm& row, const std::string& call, const Do& act) {
@@ -120,14 +116,6 @@ void add_candidates(const CollectiveAlgorithm& row, const CollectiveContext& con
   }
 }
 
-const CollectiveAlgorithm* added_collective(std::string_view name) {
-  for (const CollectiveAlgorithm& row :
-       collective_algorithms().subspan(own_collective_algorithms().size())) {
-    if (row.name == name) return &row;
-  }
-  return nullptr;
-}
-
 CollectiveShape added_shape(const CollectiveAlgorithm& row, const ShapeCall& call) {
   const std::string what =
       fmt::format("{} of {} members", name_of_call(call.op), call.members.size());
@@ -157,7 +145,8 @@ void add_collective(const CollectiveAlgorithm& row, int interface) {
                                .source = kept_text(row.source),
                                .availability = row.availability,
                                .law = row.law,
-                               .shape = row.shape != nullptr ? row.shape : shape_as_ring});
+                               .shape = row.shape != nullptr ? row.shape : ring_shape,
+                               .added = true});
 }
 
 }  // namespace lockstep

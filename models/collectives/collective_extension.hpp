@@ -2,8 +2,6 @@
 /// weighed against the others like one of algorithms.cpp.
 #pragma once
 
-#include <string_view>
-
 #include "models/base/extension.hpp"
 #include "models/collectives/algorithms.hpp"
 #include "models/collectives/channels.hpp"
@@ -25,10 +23,7 @@ namespace lockstep {
 void add_collective(const CollectiveAlgorithm& row, int interface = kExtensionInterface);
 
 /// Whether code outside the tree added it.
-inline bool is_extension(const CollectiveAlgorithm& row) { return row.shape != nullptr; }
-
-/// The row of this name that code outside the tree added; null: there is none.
-const CollectiveAlgorithm* added_collective(std::string_view name);
+inline bool is_extension(const CollectiveAlgorithm& row) { return row.added; }
 
 /// Its shape. Requires is_extension(); throws ExtensionError where it breaks a rule.
 CollectiveShape added_shape(const CollectiveAlgorithm& row, const ShapeCall& call);

@@ -1,4 +1,4 @@
-/// The laws of the algorithms and what they share; algorithms.cpp has them in its table.
+/// The laws and shapes of the algorithms and what they share; algorithms.cpp has them in its table.
 #pragma once
 
 #include <vector>
@@ -18,6 +18,18 @@ void pat_law(const CollectiveContext& context, std::vector<CollectiveCandidate>&
 void hierarchical_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out);
 void pairwise_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out);
 void two_level_law(const CollectiveContext& context, std::vector<CollectiveCandidate>& out);
+
+// Of a new algorithm beside its law, of the others in shapes.cpp.
+/// Where members send to one another, the shape of "pairwise"; a ring of all others.
+CollectiveShape ring_shape(const ShapeCall& call);
+CollectiveShape tree_shape(const ShapeCall& call);
+CollectiveShape nvls_shape(const ShapeCall& call);
+CollectiveShape nvls_tree_shape(const ShapeCall& call);
+CollectiveShape collnet_shape(const ShapeCall& call);
+CollectiveShape pat_shape(const ShapeCall& call);
+CollectiveShape hierarchical_shape(const ShapeCall& call);
+CollectiveShape pairwise_shape(const ShapeCall& call);
+CollectiveShape two_level_shape(const ShapeCall& call);
 
 /// Behind all others, for collective_extension.cpp: a row that has been checked.
 void append_collective_algorithm(const CollectiveAlgorithm& row);

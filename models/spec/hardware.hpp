@@ -69,6 +69,8 @@ class KernelProfile;  // models/kernels/kernel_profile.hpp
 struct GpuSpec {
   std::string name;  ///< preset name, as scenarios say it
   std::string about;
+  /// As drivers and benchmarks print it, without the maker; a printed name begins with one.
+  std::vector<std::string> device_names;
   std::string architecture;  ///< volta, ampere, hopper, blackwell, cdna2, cdna3
   int sm_count = 0;
   FlopsPerSecond peak_fp16, peak_bf16, peak_fp8, peak_fp4;  ///< dense; 0: not supported

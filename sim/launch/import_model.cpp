@@ -86,7 +86,7 @@ class ModelChoice {
                       .nearest = {}});
   }
 
-  /// A recipe names the model, and sets what the files leave out, which nobody reads.
+  /// Takes the model from a recipe's name. What else the recipe sets is not read.
   void take_recipe_name() {
     if (job_.recipe.empty()) return;
     std::vector<std::string> open;

@@ -253,7 +253,8 @@ std::map<std::pair<std::string, std::string>, std::vector<Row>> by_part(
 
 std::vector<KernelFit> fit_gemm(const std::string& file, const PresetStore& presets) {
   std::vector<KernelFit> out;
-  const auto groups = by_part(read_gemm_rows(file), presets, [](const GemmRow&) { return "gemm"; });
+  const auto groups =
+      by_part(read_gemm_rows(file, presets), presets, [](const GemmRow&) { return "gemm"; });
   for (const auto& [name, rows] : groups) {
     Fitter<GemmRow> fitter(gemm_parameters(), presets.gpu(name.first), 0);
     out.push_back(fitter.fit(rows));
@@ -264,10 +265,11 @@ std::vector<KernelFit> fit_gemm(const std::string& file, const PresetStore& pres
 
 std::vector<KernelFit> fit_attention(const std::string& file, const PresetStore& presets) {
   std::vector<KernelFit> out;
-  const auto groups = by_part(read_attention_rows(file), presets, [](const AttentionRow& row) {
-    const auto kernel = static_cast<std::size_t>(row.implementation->kernel);
-    return fmt::format("attention.{}", attention_kernels()[kernel].name);
-  });
+  const auto groups =
+      by_part(read_attention_rows(file, presets), presets, [](const AttentionRow& row) {
+        const auto kernel = static_cast<std::size_t>(row.implementation->kernel);
+        return fmt::format("attention.{}", attention_kernels()[kernel].name);
+      });
   for (const auto& [name, rows] : groups) {
     const AttentionKernel kernel = rows.front().implementation->kernel;
     const auto index = static_cast<std::size_t>(kernel);
@@ -283,7 +285,7 @@ std::vector<KernelFit> fit_attention(const std::string& file, const PresetStore&
 std::vector<KernelFit> fit_memory_kernels(const std::string& file, const PresetStore& presets) {
   std::vector<KernelFit> out;
   const auto groups =
-      by_part(read_memory_rows(file), presets, [](const MemoryRow&) { return "memory"; });
+      by_part(read_memory_rows(file, presets), presets, [](const MemoryRow&) { return "memory"; });
   for (const auto& [name, rows] : groups) {
     Fitter<MemoryRow> fitter(memory_parameters(), presets.gpu(name.first), 0);
     out.push_back(fitter.fit(rows));

@@ -103,17 +103,17 @@ std::string import_kernels(const KernelFiles& files, const GpuSpec& gpu,
            {"gpu", gpu.name}};
   const std::size_t without_points = out.size();
   for (const std::string& file : files.gemm) {
-    for (const GemmRow& row : read_gemm_rows(file)) {
+    for (const GemmRow& row : read_gemm_rows(file, presets)) {
       if (is_of(row, gpu)) add_gemm(row, gpu, out);
     }
   }
   for (const std::string& file : files.attention) {
-    for (const AttentionRow& row : read_attention_rows(file)) {
+    for (const AttentionRow& row : read_attention_rows(file, presets)) {
       if (is_of(row, gpu)) add_attention(row, gpu, out);
     }
   }
   for (const std::string& file : files.memory) {
-    for (const MemoryRow& row : read_memory_rows(file)) {
+    for (const MemoryRow& row : read_memory_rows(file, presets)) {
       if (is_of(row, gpu)) add_memory(row, out);
     }
   }

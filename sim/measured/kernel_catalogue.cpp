@@ -5,41 +5,6 @@
 namespace lockstep {
 namespace {
 
-struct GpuName {
-  std::string_view printed;  ///< after "NVIDIA ", the name begins with it
-  std::string_view preset;
-};
-/// Longer names before those that they begin with. A name without memory or socket means the SXM
-/// board of the larger memory.
-constexpr std::array kGpuNames{
-    GpuName{"A100 PCIe", "a100_pcie_80gb"},
-    GpuName{"A100-40GB", "a100_sxm4_40gb"},
-    GpuName{"A100", "a100_sxm4_80gb"},
-    GpuName{"H100 PCIe", "h100_pcie_80gb"},
-    GpuName{"H100", "h100_sxm5_80gb"},
-    GpuName{"H200", "h200_sxm_141gb"},
-    GpuName{"H20", "h20_96gb"},
-    GpuName{"H800", "h800_sxm_80gb"},
-    GpuName{"GH200", "gh200_96gb"},
-    GpuName{"B200", "b200_sxm_180gb"},
-    GpuName{"B300", "b300_sxm_288gb"},
-    GpuName{"GB200", "gb200_186gb"},
-    GpuName{"GB300", "gb300_288gb"},
-    GpuName{"V100", "v100_sxm2_32gb"},
-    GpuName{"A800", "a800_sxm4_80gb"},
-    GpuName{"L40S", "l40s_48gb"},
-    GpuName{"GeForce RTX 4090", "rtx4090_24gb"},
-    GpuName{"RTX 4090", "rtx4090_24gb"},
-    GpuName{"GeForce RTX 5090", "rtx5090_32gb"},
-    GpuName{"RTX 5090", "rtx5090_32gb"},
-    GpuName{"RTX PRO 6000", "rtx_pro_6000_96gb"},
-    GpuName{"MI250X", "mi250x"},
-    GpuName{"MI300X", "mi300x"},
-    GpuName{"MI325X", "mi325x"},
-    GpuName{"MI350X", "mi350x"},
-    GpuName{"MI355X", "mi355x"},
-};
-
 /// Speeds, extra launches and passes are fitted to attention.json (open rows) over all GPUs at
 /// once. The inference engines copy keys and values into their paged cache inside the timed call:
 /// about two passes over Q, K and V.
@@ -86,13 +51,23 @@ constexpr double kQuantiseLaunchBlackwell = 12.5;
 
 }  // namespace
 
-std::string gpu_preset_named(std::string_view printed) {
+GpuNames::GpuNames(const PresetStore& presets) {
+  for (const std::string& preset : presets.names("gpus")) {
+    for (const std::string& name : presets.gpu(preset).device_names) {
+      names_.push_back({name, preset});
+    }
+  }
+}
+
+std::string GpuNames::preset_of(std::string_view printed) const {
   constexpr std::string_view kMaker = "NVIDIA ";
   if (printed.starts_with(kMaker)) printed.remove_prefix(kMaker.size());
-  for (const GpuName& name : kGpuNames) {
-    if (printed.starts_with(name.printed)) return std::string(name.preset);
+  const Name* found = nullptr;
+  for (const Name& name : names_) {
+    if (!printed.starts_with(name.printed)) continue;
+    if (found == nullptr || name.printed.size() > found->printed.size()) found = &name;
   }
-  return {};
+  return found == nullptr ? std::string() : found->preset;
 }
 
 const AttentionImplementation* attention_implementation(std::string_view printed) {

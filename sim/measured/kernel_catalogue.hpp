@@ -4,15 +4,30 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/kernels/memory_bound.hpp"
 #include "models/spec/hardware.hpp"
 #include "sim/measured/kernel_rows.hpp"
+#include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {
 
-/// The preset of a GPU as files print it ("H100-80GB SXM", "NVIDIA GB200"); empty if there is none.
-std::string gpu_preset_named(std::string_view printed);
+/// GPUs as files print them, by the "device_names" of their presets.
+class GpuNames {
+ public:
+  explicit GpuNames(const PresetStore& presets);
+
+  /// The preset with the longest name that `printed` ("H100-80GB SXM", "NVIDIA GB200") begins with,
+  /// behind "NVIDIA "; empty if there is none.
+  [[nodiscard]] std::string preset_of(std::string_view printed) const;
+
+ private:
+  struct Name {
+    std::string printed, preset;
+  };
+  std::vector<Name> names_;
+};
 
 /// The entry of the implementation with the longest name that `printed` begins with; null if none.
 const AttentionImplementation* attention_implementation(std::string_view printed);

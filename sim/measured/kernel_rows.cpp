@@ -35,9 +35,9 @@ std::vector<JsonCursor> rows_of(const std::string& file) {
 }
 
 /// What every kind of row starts with. An unknown GPU is an obstacle.
-void read_common(const JsonCursor& row, KernelRow& out) {
+void read_common(const JsonCursor& row, const GpuNames& names, KernelRow& out) {
   out.gpu_printed = row.at("gpu").string();
-  out.gpu = gpu_preset_named(out.gpu_printed);
+  out.gpu = names.preset_of(out.gpu_printed);
   out.dtype = text(row, "dtype");
   if (out.gpu.empty()) out.obstacle = "no preset of " + out.gpu_printed;
 }
@@ -52,9 +52,9 @@ std::optional<Precision> precision_of(std::string_view dtype) {
   return std::nullopt;
 }
 
-GemmRow read_gemm_row(const JsonCursor& json) {
+GemmRow read_gemm_row(const JsonCursor& json, const GpuNames& names) {
   GemmRow row;
-  read_common(json, row);
+  read_common(json, names, row);
   row.source = text(json, "src");
   row.load = text(json, "clock").starts_with("sustained") ? Load::sustained : Load::burst;
   const auto m = number(json, "m", kRowSize), n = number(json, "n", kRowSize),
@@ -96,9 +96,9 @@ void read_attention_time(const JsonCursor& json, AttentionRow& row) {
   }
 }
 
-AttentionRow read_attention_row(const JsonCursor& json) {
+AttentionRow read_attention_row(const JsonCursor& json, const GpuNames& names) {
   AttentionRow row;
-  read_common(json, row);
+  read_common(json, names, row);
   row.implementation_printed = json.at("impl").string();
   row.implementation = attention_implementation(row.implementation_printed);
   const std::string pass = json.at("dir").string();
@@ -162,9 +162,9 @@ double elements_of(const JsonCursor& shape, std::string& printed) {
   return elements;
 }
 
-MemoryRow read_memory_row(const JsonCursor& json) {
+MemoryRow read_memory_row(const JsonCursor& json, const GpuNames& names) {
   MemoryRow row;
-  read_common(json, row);
+  read_common(json, names, row);
   row.kernel_printed = json.at("kernel").string();
   row.implementation_printed = text(json, "impl");
   row.kernel = memory_kernel(row.kernel_printed, row.implementation_printed);
@@ -189,10 +189,11 @@ double microseconds_of(Seconds time) { return time.base_units() * 1e6; }
 
 }  // namespace
 
-std::vector<GemmRow> read_gemm_rows(const std::string& file) {
+std::vector<GemmRow> read_gemm_rows(const std::string& file, const PresetStore& presets) {
+  const GpuNames names(presets);
   std::vector<GemmRow> rows;
   for (const JsonCursor& json : rows_of(file)) {
-    rows.push_back(read_gemm_row(json));
+    rows.push_back(read_gemm_row(json, names));
     const std::optional<double> backward = number(json, "bwd_time_us", kRowTime);
     if (!backward || !rows.back().obstacle.empty()) continue;
     rows.push_back(rows.back());
@@ -202,16 +203,18 @@ std::vector<GemmRow> read_gemm_rows(const std::string& file) {
   return rows;
 }
 
-std::vector<AttentionRow> read_attention_rows(const std::string& file) {
+std::vector<AttentionRow> read_attention_rows(const std::string& file, const PresetStore& presets) {
+  const GpuNames names(presets);
   std::vector<AttentionRow> rows;
-  for (const JsonCursor& json : rows_of(file)) rows.push_back(read_attention_row(json));
+  for (const JsonCursor& json : rows_of(file)) rows.push_back(read_attention_row(json, names));
   return rows;
 }
 
-std::vector<MemoryRow> read_memory_rows(const std::string& file) {
+std::vector<MemoryRow> read_memory_rows(const std::string& file, const PresetStore& presets) {
+  const GpuNames names(presets);
   std::vector<MemoryRow> rows;
   for (const JsonCursor& json : rows_of(file)) {
-    rows.push_back(read_memory_row(json));
+    rows.push_back(read_memory_row(json, names));
     MemoryRow& row = rows.back();
     if (row.obstacle.empty() && row.backward && !backward_known(row)) {
       row.obstacle = "backward traffic of " + row.kernel_printed + " not known";

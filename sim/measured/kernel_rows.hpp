@@ -10,6 +10,7 @@
 #include "models/kernels/gemm.hpp"
 #include "models/spec/hardware.hpp"
 #include "models/spec/precision.hpp"
+#include "sim/scenario/preset_store.hpp"
 
 namespace lockstep {
 
@@ -73,9 +74,9 @@ struct MemoryRow : KernelRow {
 
 /// Reads every row of a file; a row that times two passes gives two. Throws InputError for a file
 /// that is no JSON object with `rows`, or a row whose values have the wrong type.
-std::vector<GemmRow> read_gemm_rows(const std::string& file);
-std::vector<AttentionRow> read_attention_rows(const std::string& file);
-std::vector<MemoryRow> read_memory_rows(const std::string& file);
+std::vector<GemmRow> read_gemm_rows(const std::string& file, const PresetStore& presets);
+std::vector<AttentionRow> read_attention_rows(const std::string& file, const PresetStore& presets);
+std::vector<MemoryRow> read_memory_rows(const std::string& file, const PresetStore& presets);
 
 /// Times in microseconds. Require a row without obstacle; a GPU that lacks the format gives
 /// nothing.

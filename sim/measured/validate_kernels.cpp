@@ -130,15 +130,15 @@ PointTable validate(std::string what, std::string_view sizes, const std::vector<
 }  // namespace
 
 PointTable validate_gemm(const std::string& file, const PresetStore& presets) {
-  return validate("matrix products", kGemmSizes, read_gemm_rows(file), presets);
+  return validate("matrix products", kGemmSizes, read_gemm_rows(file, presets), presets);
 }
 
 PointTable validate_attention(const std::string& file, const PresetStore& presets) {
-  return validate("attention", kAttentionSizes, read_attention_rows(file), presets);
+  return validate("attention", kAttentionSizes, read_attention_rows(file, presets), presets);
 }
 
 PointTable validate_memory_kernels(const std::string& file, const PresetStore& presets) {
-  return validate("memory-bound kernels", kMemorySizes, read_memory_rows(file), presets);
+  return validate("memory-bound kernels", kMemorySizes, read_memory_rows(file, presets), presets);
 }
 
 }  // namespace lockstep

@@ -25,7 +25,8 @@ Json named_preset(std::string_view sentence, std::string_view kind) {
 
 }  // namespace
 
-DeclaredMembers::DeclaredMembers(Json& schema, Extent extent) : schema_(&schema), extent_(extent) {
+DeclaredMembers::DeclaredMembers(Json& schema, Extent extent, QuantityBounds bounds)
+    : schema_(&schema), extent_(extent), bounds_(bounds) {
   if (!schema.contains("properties")) empty_object(schema);
 }
 
@@ -60,7 +61,7 @@ Json& DeclaredMembers::property(Key key, std::string_view sentence) const {
 }
 
 void DeclaredMembers::describe(Key key, const ValueType& type, std::string_view sentence) const {
-  property(key, sentence).update(schema_of(type));
+  property(key, sentence).update(schema_of(type, bounds_));
 }
 
 Json& DeclaredMembers::describe_object(Key key, std::string_view sentence) const {

@@ -38,7 +38,8 @@ class DeclaredMembers {
   DeclaredMembers(const JsonCursor& from, Extent extent) : from_(&from), extent_(extent) {}
   /// Describes the members in `schema`, which becomes that of an object without other keys. The
   /// required ones are listed, unless only changes are described.
-  DeclaredMembers(nlohmann::ordered_json& schema, Extent extent);
+  DeclaredMembers(nlohmann::ordered_json& schema, Extent extent,
+                  QuantityBounds bounds = QuantityBounds::left_out);
   /// Writes the fields' values to `object`, quantities in base units: what reads back as the same.
   /// Fields without a value are left out.
   static DeclaredMembers writing(nlohmann::ordered_json& object);
@@ -95,14 +96,14 @@ class DeclaredMembers {
   void member(Key key, double& out, Dimension dimension, const Interval& allowed,
               std::string_view sentence) const {
     member(
-        key, quantity_type(dimension), sentence,
+        key, quantity_type(dimension, allowed), sentence,
         [&](const JsonCursor& at) { out = at.quantity(dimension, allowed); },
         [&] { return within(allowed, out); });
   }
   void member(Key key, std::optional<double>& out, Dimension dimension, const Interval& allowed,
               std::string_view sentence) const {
     member(
-        key, quantity_type(dimension), sentence,
+        key, quantity_type(dimension, allowed), sentence,
         [&](const JsonCursor& at) { out = at.quantity(dimension, allowed); },
         [&] { return within(allowed, out); });
   }
@@ -200,7 +201,7 @@ class DeclaredMembers {
   void nested(Key key, Extent extent, std::string_view sentence, const Declare& declare) const {
     if (written_ != nullptr) return declare(writing(object_in(key)));
     if (from_ == nullptr) {
-      return declare(DeclaredMembers(describe_object(key, sentence), extent_));
+      return declare(DeclaredMembers(describe_object(key, sentence), extent_, bounds_));
     }
     const std::optional<JsonCursor> at = find(key);
     if (!at) return;
@@ -218,8 +219,8 @@ class DeclaredMembers {
       if (const std::optional<JsonCursor> at = find(key)) use(*at);
       return;
     }
-    declare(
-        DeclaredMembers(describe_preset(key, kind, sentence, object_sentence), Extent::changes));
+    declare(DeclaredMembers(describe_preset(key, kind, sentence, object_sentence), Extent::changes,
+                            bounds_));
   }
 
   /// A list of at most `most` objects with `declare`d members: `use` is called with the list.
@@ -229,7 +230,8 @@ class DeclaredMembers {
               const Declare& declare, const Use& use) const {
     if (written_ != nullptr) return;
     if (from_ == nullptr) {
-      return declare(DeclaredMembers(describe_list(key, most, sentence, item_sentence), extent_));
+      return declare(
+          DeclaredMembers(describe_list(key, most, sentence, item_sentence), extent_, bounds_));
     }
     if (const std::optional<JsonCursor> at = find(key)) use(*at);
   }
@@ -256,7 +258,7 @@ class DeclaredMembers {
   void quantity(Key key, Out& out, const Interval& allowed, std::string_view sentence) const {
     constexpr Dimension kDimension = dimension_of(Out{});
     member(
-        key, quantity_type(kDimension), sentence,
+        key, quantity_type(kDimension, allowed), sentence,
         [&](const JsonCursor& at) { assign(out, at.quantity(kDimension, allowed)); },
         [&] { return within(allowed, base_units_of(out)); });
   }
@@ -341,6 +343,7 @@ class DeclaredMembers {
   nlohmann::ordered_json* schema_ = nullptr;
   nlohmann::ordered_json* written_ = nullptr;
   Extent extent_ = Extent::whole;
+  QuantityBounds bounds_ = QuantityBounds::left_out;
 };
 
 /// The value of a string that must be one of `names`; its index is the enumeration's value.

@@ -1,5 +1,6 @@
 // Reads GPUs and the nodes that hold them.
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ void declare_attention_kernel(const DeclaredMembers& member, AttentionConstants&
 }
 
 namespace {
+
+constexpr std::size_t kMostDeviceNames = 16;
 
 void declare_gemm(const DeclaredMembers& member, GemmConstants& out) {
   member.required("launch", out.launch, kLatency, "Shortest product, inside a CUDA graph");
@@ -89,6 +92,15 @@ void declare_host(const DeclaredMembers& member, HostSpec& out) {
 
 void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuSpec& out) {
   member.optional("about", out.about, "What it is");
+  member.optional("device_names", list_type(text_type(), kMostDeviceNames),
+                  "As drivers and benchmarks print it, without the maker; of several presets the "
+                  "one with the longest name counts that a printed one begins with",
+                  [&](const JsonCursor& at) {
+                    out.device_names.clear();
+                    for (const JsonCursor& name : at.elements(kMostDeviceNames)) {
+                      out.device_names.push_back(name.string());
+                    }
+                  });
   member.required("architecture", out.architecture,
                   "volta, ampere, ada, hopper, blackwell, blackwell_rtx, cdna2, cdna3 or cdna4");
   member.required("sm_count", out.sm_count, 1, 100'000,

@@ -335,10 +335,10 @@ bool has_filling_traces(const JsonCursor& root) {
   return true;
 }
 
-nlohmann::ordered_json filling_schema() {
+nlohmann::ordered_json filling_schema(QuantityBounds bounds) {
   using SchemaJson = nlohmann::ordered_json;
   SchemaJson described = SchemaJson::object();
-  const DeclaredMembers member(described, Extent::whole);
+  const DeclaredMembers member(described, Extent::whole, bounds);
   FillingSpec spec;
   std::string text;
   member.optional("$schema", text, "Path to this schema, for editors");

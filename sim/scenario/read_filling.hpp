@@ -6,6 +6,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/filling_spec.hpp"
+#include "sim/scenario/value_type.hpp"
 
 namespace lockstep {
 
@@ -16,7 +17,7 @@ FillingSpec read_filling(const JsonCursor& root);
 bool has_filling_traces(const JsonCursor& root);
 
 /// The JSON Schema of such a document. Types of quantities are as in that of a job.
-nlohmann::ordered_json filling_schema();
+nlohmann::ordered_json filling_schema(QuantityBounds bounds = QuantityBounds::left_out);
 
 /// A document of these nodes and pods that asks for nothing else.
 nlohmann::ordered_json filling_document(const FillingSpec& spec);

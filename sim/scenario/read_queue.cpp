@@ -611,10 +611,10 @@ void refer_to_job_members(nlohmann::ordered_json& properties) {
 
 }  // namespace
 
-nlohmann::ordered_json queue_schema(const PresetStore& presets) {
+nlohmann::ordered_json queue_schema(const PresetStore& presets, QuantityBounds bounds) {
   using SchemaJson = nlohmann::ordered_json;
   SchemaJson described = SchemaJson::object();
-  const DeclaredMembers member(described, Extent::whole);
+  const DeclaredMembers member(described, Extent::whole, bounds);
   QueueSpec spec;
   std::string text;
   member.optional("$schema", text, "Path to this schema, for editors");

@@ -7,6 +7,7 @@
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/queue_spec.hpp"
+#include "sim/scenario/value_type.hpp"
 
 namespace lockstep {
 
@@ -15,6 +16,7 @@ QueueSpec read_queue(const JsonCursor& root, const PresetStore& presets);
 
 /// The JSON Schema of such a scenario. Types of quantities and the "cluster" are as in that of a
 /// job.
-nlohmann::ordered_json queue_schema(const PresetStore& presets);
+nlohmann::ordered_json queue_schema(const PresetStore& presets,
+                                    QuantityBounds bounds = QuantityBounds::left_out);
 
 }  // namespace lockstep

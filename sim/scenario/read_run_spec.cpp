@@ -344,7 +344,7 @@ void declare_checkpoint(const DeclaredMembers& member, CheckpointSpec& out) {
                   "From one to the next while the job runs");
   member.optional("storage", shared_type("storage"),
                   "Shared by all nodes; for \"local\": what each node has", later);
-  member.optional("drive", quantity_type(Dimension::data_rate),
+  member.optional("drive", quantity_type(Dimension::data_rate, kStorageRate),
                   R"(Of a node's drives, for "local" without "storage")", later);
   member.optional("blocks", out.blocks, kRunSeconds, "Measured: the job waits");
   member.optional("finishes", out.finishes, kRunSeconds,

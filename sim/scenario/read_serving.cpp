@@ -509,10 +509,10 @@ void refer_serving_to_job(nlohmann::ordered_json& schema) {
 
 }  // namespace
 
-nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/) {
+nlohmann::ordered_json serving_schema(const PresetStore& /*presets*/, QuantityBounds bounds) {
   using SchemaJson = nlohmann::ordered_json;
   SchemaJson described = SchemaJson::object();
-  const DeclaredMembers member(described, Extent::whole);
+  const DeclaredMembers member(described, Extent::whole, bounds);
   ServingSpec spec;
   WrittenServing written;
   std::string text;

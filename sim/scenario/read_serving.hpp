@@ -6,6 +6,7 @@
 #include "models/base/json_cursor.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/serving_spec.hpp"
+#include "sim/scenario/value_type.hpp"
 
 namespace lockstep {
 
@@ -18,6 +19,7 @@ ServingSpec read_serving(const JsonCursor& root, const PresetStore& presets,
 
 /// The JSON Schema of such a scenario. Types of quantities, "cluster" and "model" are as in that of
 /// a job.
-nlohmann::ordered_json serving_schema(const PresetStore& presets);
+nlohmann::ordered_json serving_schema(const PresetStore& presets,
+                                      QuantityBounds bounds = QuantityBounds::left_out);
 
 }  // namespace lockstep

@@ -20,10 +20,11 @@ using Json = nlohmann::ordered_json;
 
 /// Of what one function declares, in an object of its own.
 template <class Spec>
-Json described(void (*declare)(const DeclaredMembers&, Spec&), Extent extent) {
+Json described(void (*declare)(const DeclaredMembers&, Spec&), Extent extent,
+               QuantityBounds bounds) {
   Json schema = Json::object();
   Spec spec;
-  declare(DeclaredMembers(schema, extent), spec);
+  declare(DeclaredMembers(schema, extent, bounds), spec);
   return schema;
 }
 
@@ -42,9 +43,9 @@ void describe_choice(const DeclaredMembers& member, std::string_view key, std::s
 }
 
 /// All of a scenario that is a job.
-Json scenario_itself(const PresetStore& presets) {
+Json scenario_itself(const PresetStore& presets, QuantityBounds bounds) {
   Json schema = Json::object();
-  const DeclaredMembers member(schema, Extent::whole);
+  const DeclaredMembers member(schema, Extent::whole, bounds);
   ScenarioDraft draft;
   PowerSpec power;
   CostSpec cost;
@@ -62,7 +63,7 @@ Json scenario_itself(const PresetStore& presets) {
                                   declare_cluster(object, presets, out);
                                 });
   declare_job(member, draft);
-  Json modules = described(declare_recompute, Extent::changes);
+  Json modules = described(declare_recompute, Extent::changes, bounds);
   modules["description"] = "Selective: what is repeated";
   schema["properties"]["recompute"]["anyOf"][1] = std::move(modules);
   member.optional(
@@ -98,14 +99,14 @@ Json scenario_itself(const PresetStore& presets) {
 
 }  // namespace
 
-Json spec_schemas(const PresetStore& presets) {
+Json spec_schemas(const PresetStore& presets, QuantityBounds bounds) {
   return {
-      {"", scenario_itself(presets)},
-      {"/$defs/attention_kernel", described(declare_attention_kernel, Extent::changes)},
-      {"/$defs/transport/anyOf/1", described(declare_transport, Extent::changes)},
-      {"/$defs/storage/anyOf/1", described(declare_storage, Extent::changes)},
-      {"/$defs/checkpoint", described(declare_checkpoint, Extent::whole)},
-      {"/$defs/reliability", described(declare_reliability, Extent::whole)},
+      {"", scenario_itself(presets, bounds)},
+      {"/$defs/attention_kernel", described(declare_attention_kernel, Extent::changes, bounds)},
+      {"/$defs/transport/anyOf/1", described(declare_transport, Extent::changes, bounds)},
+      {"/$defs/storage/anyOf/1", described(declare_storage, Extent::changes, bounds)},
+      {"/$defs/checkpoint", described(declare_checkpoint, Extent::whole, bounds)},
+      {"/$defs/reliability", described(declare_reliability, Extent::whole, bounds)},
   };
 }
 

@@ -22,16 +22,25 @@ Json bound(double value) {
   return value;
 }
 
-Json number_schema(const Interval& allowed) {
-  Json out{{"type", "number"}};
+/// Adds the bounds to a schema of numbers.
+Json bounded(Json out, const Interval& allowed) {
   out[allowed.above_low ? "exclusiveMinimum" : "minimum"] = bound(allowed.low);
   out["maximum"] = bound(allowed.high);
   if (!allowed.or_zero) return out;
   return {{"anyOf", {{{"const", 0}}, std::move(out)}}};
 }
 
-Json list_schema(const ValueType& type) {
-  Json out{{"type", "array"}, {"items", schema_of(*type.items)}};
+Json number_schema(const Interval& allowed) { return bounded({{"type", "number"}}, allowed); }
+
+/// A type of its own; the bounds hold for what is written as a number.
+Json quantity_schema(const ValueType& type, QuantityBounds bounds) {
+  Json out = reference(quantity_name(type.dimension));
+  if (bounds == QuantityBounds::said) out.update(bounded(Json::object(), type.allowed));
+  return out;
+}
+
+Json list_schema(const ValueType& type, QuantityBounds bounds) {
+  Json out{{"type", "array"}, {"items", schema_of(*type.items, bounds)}};
   if (type.fewest > 0) out["minItems"] = type.fewest;
   out["maxItems"] = type.most;
   return out;
@@ -60,7 +69,7 @@ std::string_view quantity_name(Dimension dimension) {
   return {};
 }
 
-Json schema_of(const ValueType& type) {
+Json schema_of(const ValueType& type, QuantityBounds bounds) {
   switch (type.kind) {
     case ValueType::Kind::text:
       return {{"type", "string"}};
@@ -71,14 +80,14 @@ Json schema_of(const ValueType& type) {
     case ValueType::Kind::number:
       return number_schema(type.allowed);
     case ValueType::Kind::quantity:
-      return reference(quantity_name(type.dimension));
+      return quantity_schema(type, bounds);
     case ValueType::Kind::choice: {
       Json out{{"enum", Json::array()}};
       for (const std::string_view name : type.names) out["enum"].push_back(name);
       return out;
     }
     case ValueType::Kind::list:
-      return list_schema(type);
+      return list_schema(type, bounds);
     case ValueType::Kind::shared:
       return reference(type.text);
     case ValueType::Kind::written:

@@ -29,7 +29,7 @@ struct ValueType {
 
   Kind kind = Kind::text;
   int low = 0, high = 0;  ///< of an integer
-  Interval allowed = {};  ///< of a number
+  Interval allowed = {};  ///< of a number or a quantity
   Dimension dimension = Dimension::time;
   std::span<const std::string_view> names = {};
   const ValueType* items = nullptr;
@@ -45,8 +45,8 @@ constexpr ValueType integer_type(int low, int high) {
 constexpr ValueType number_type(const Interval& allowed) {
   return {.kind = ValueType::Kind::number, .allowed = allowed};
 }
-constexpr ValueType quantity_type(Dimension dimension) {
-  return {.kind = ValueType::Kind::quantity, .dimension = dimension};
+constexpr ValueType quantity_type(Dimension dimension, const Interval& allowed) {
+  return {.kind = ValueType::Kind::quantity, .allowed = allowed, .dimension = dimension};
 }
 constexpr ValueType choice_type(std::span<const std::string_view> names) {
   return {.kind = ValueType::Kind::choice, .names = names};
@@ -61,8 +61,13 @@ constexpr ValueType written_type(std::string_view schema) {
   return {.kind = ValueType::Kind::written, .text = schema};
 }
 
+/// Whether a schema says the bounds of quantities, in base units, beside their shared type. The
+/// files in scenarios/ do not.
+enum class QuantityBounds : std::uint8_t { left_out, said };
+
 /// The JSON Schema of the type; quantities are shared types that are called as `quantity_name()`.
-nlohmann::ordered_json schema_of(const ValueType& type);
+nlohmann::ordered_json schema_of(const ValueType& type,
+                                 QuantityBounds bounds = QuantityBounds::left_out);
 /// "time", "data_rate", ...: the shared type of a quantity.
 std::string_view quantity_name(Dimension dimension);
 

@@ -40,9 +40,29 @@ TEST_CASE("list: its help and its mistake name every kind that it lists") {
     CHECK(lockstep_with({"list", std::string(kind.plural)}).exit == Exit::ok);
   }
   CHECK(words.find("|operators|engines|") != std::string::npos);
-  CHECK(lockstep_with({"list", "--help"}).out.starts_with("Usage: lockstep " + words + " [opt"));
+  CHECK(lockstep_with({"list", "--help"}).out.starts_with("Usage: lockstep " + words + " [BEG"));
   CHECK(lockstep_with({"list"}).err ==
-        "lockstep list: no kind; usage: lockstep " + words + " [options]\n");
+        "lockstep list: no kind; usage: lockstep " + words + " [BEGINNING...] [options]\n");
+}
+
+TEST_CASE("list: BEGINNING leaves the rows that begin so, a number for any item of a list") {
+  CHECK(lockstep_with(
+            {"list", "keys", "cluster.fabric.faults.3.ra", "parallelism.data", "--format", "csv"})
+            .out ==
+        "key,of,value,unit,allowed,default,about\n"
+        "cluster.fabric.faults.*.rate,\"job, queue, serving\",choice or number,,down; 0 to 1,down,"
+        "What is left of the capacity\n"
+        "parallelism.data,job,whole number,,1 to 8000000,all GPUs / (tensor x context x pipeline),"
+        "Replicas\n");
+  const std::string of_amd = lockstep_with({"list", "gpus", "mi3", "--format", "csv"}).out;
+  CHECK(of_amd.find("\nmi300x,") != std::string::npos);
+  CHECK(of_amd.find("\nh100") == std::string::npos);
+  const Ran wrong = lockstep_with({"list", "keys", "clutser.nodes"});
+  CHECK(wrong.exit == Exit::bad_input);
+  CHECK(wrong.err.find("no key begins with \"clutser.nodes\"; allowed: ") != std::string::npos);
+  CHECK(wrong.err.ends_with("Did you mean cluster.nodes?\n"));
+  CHECK(lockstep_with({"show", "key", "parallelism.tensor"}).out.find("1 to 8000000") !=
+        std::string::npos);
 }
 
 TEST_CASE("lockstep: help and version go to the output, with status 0") {
@@ -101,7 +121,8 @@ TEST_CASE("lockstep: a mistake is one line on standard error, with status 2") {
       {{"list", "gpuz"},
        "unknown kind \"gpuz\"; allowed: gpus, nodes, models, stacks, operators, engines, nvlinks, "
        "fabrics, fabric-kinds, routings, transports, reliability, storages, chassis, facilities, "
-       "clusters, profiles, scenarios, collectives, algorithms, schedules, fields. Did you mean "
+       "clusters, profiles, scenarios, collectives, algorithms, schedules, fields, keys. Did you "
+       "mean "
        "gpus?\n"},
       {{"show", "gpu"},
        "lockstep show: a name is missing; usage: lockstep show "

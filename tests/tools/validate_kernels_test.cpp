@@ -2,12 +2,14 @@
 
 #include <array>
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "models/kernels/attention.hpp"
 #include "models/kernels/gemm.hpp"
 #include "sim/measured/fit_kernels.hpp"
@@ -27,18 +29,37 @@ using test::group;
 
 }  // namespace
 
-TEST_CASE("gpu_preset_named: names as benchmarks print them") {
-  CHECK(gpu_preset_named("A100-80GB SXM") == "a100_sxm4_80gb");
-  CHECK(gpu_preset_named("A100 PCIe") == "a100_pcie_80gb");
-  CHECK(gpu_preset_named("H100") == "h100_sxm5_80gb");
-  CHECK(gpu_preset_named("NVIDIA GB200") == "gb200_186gb");
-  CHECK(gpu_preset_named("GH200-120GB") == "gh200_96gb");
-  CHECK(gpu_preset_named("L40S") == "l40s_48gb");
-  CHECK(gpu_preset_named("H20") == "h20_96gb");
-  CHECK(gpu_preset_named("H200 SXM") == "h200_sxm_141gb");
-  CHECK(gpu_preset_named("NVIDIA GeForce RTX 4090") == "rtx4090_24gb");
-  CHECK(gpu_preset_named("MI355X") == "mi355x");
-  CHECK(gpu_preset_named("Gaudi3").empty());
+TEST_CASE("GpuNames: names as benchmarks print them") {
+  const PresetStore presets;
+  const GpuNames names(presets);
+  CHECK(names.preset_of("A100-80GB SXM") == "a100_sxm4_80gb");
+  CHECK(names.preset_of("A100 PCIe") == "a100_pcie_80gb");
+  CHECK(names.preset_of("H100") == "h100_sxm5_80gb");
+  CHECK(names.preset_of("NVIDIA GB200") == "gb200_186gb");
+  CHECK(names.preset_of("GH200-120GB") == "gh200_96gb");
+  CHECK(names.preset_of("L40S") == "l40s_48gb");
+  CHECK(names.preset_of("H20") == "h20_96gb");
+  CHECK(names.preset_of("H200 SXM") == "h200_sxm_141gb");
+  CHECK(names.preset_of("NVIDIA GeForce RTX 4090") == "rtx4090_24gb");
+  CHECK(names.preset_of("MI355X") == "mi355x");
+  CHECK(names.preset_of("Gaudi3").empty());
+}
+
+TEST_CASE("GpuNames: a preset of one's own is found by the names that it says") {
+  const test::TemporaryFolder folder;
+  const PresetStore shipped;
+  std::string text = read_text_file(LOCKSTEP_SOURCE_DIR "/models/presets/gpus/h200_sxm_141gb.json");
+  const std::string name = "\"H200\"";
+  REQUIRE(text.find(name) != std::string::npos);
+  text.replace(text.find(name), name.size(), "\"H200 NVL\", \"H210\"");
+  std::filesystem::create_directories(folder.path() + "/gpus");
+  folder.write("gpus/h210.json", text);
+  const PresetStore presets(std::vector<std::string>{folder.path()});
+  const GpuNames names(presets);
+  CHECK(names.preset_of("NVIDIA H210") == "h210");
+  CHECK(names.preset_of("H200 NVL 141GB") == "h210");
+  CHECK(names.preset_of("H200 SXM") == "h200_sxm_141gb");
+  CHECK(GpuNames(shipped).preset_of("NVIDIA H210").empty());
 }
 
 TEST_CASE("attention_implementation: the longest name that fits wins") {

@@ -13,7 +13,7 @@ namespace lockstep {
 const GpuSpec& card_preset(const CalibrateSettings& settings, const std::string& card,
                            const PresetStore& presets) {
   if (!settings.gpu.empty()) return presets.gpu(settings.gpu);
-  const std::string name = gpu_preset_named(card);
+  const std::string name = GpuNames(presets).preset_of(card);
   if (name.empty()) {
     throw UsageError(
         fmt::format("lockstep-calibrate: no preset is known for {}; name one with --gpu: {}",

@@ -70,6 +70,8 @@ std::string bash_action(const CompletedValues& values) {
       return fmt::format("_lockstep_words \"{}\"", names());
     case Kind::names_or_files:
       return fmt::format("_lockstep_files; _lockstep_words \"{}\"", names());
+    case Kind::keys:
+      return fmt::format("_lockstep_keys \"{}\"", values.words);
   }
   return "return";
 }
@@ -88,6 +90,11 @@ _lockstep_files() {
 _lockstep_names() {
   "${COMP_WORDS[0]}" list "$1" --format csv 2>/dev/null | tail -n +2 | cut -d, -f1
 }
+_lockstep_keys() {
+  compopt -o nospace 2>/dev/null
+  _lockstep_words "$("${COMP_WORDS[0]}" list keys "$cur" --format csv 2>/dev/null |
+    awk -F, -v typed="$cur" -v last="$1" 'NEXT_KEY_PARTS')"
+}
 
 _lockstep() {
   local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
@@ -95,7 +102,29 @@ _lockstep() {
   COMPREPLY=()
 )sh";
 
+constexpr std::string_view kNextKeyParts =
+    R"awk(NR > 1 {
+      parts = split(typed, given, "."); if (parts == 0) parts = 1
+      all = split($1, key, "."); word = ""
+      for (i = 1; i <= parts && i <= all; i++) {
+        part = key[i]
+        if (part == "*") part = given[i] ~ /^[0-9]+$/ ? given[i] : "0"
+        word = word (i > 1 ? "." : "") part
+      }
+      word = word (all > parts ? "." : last)
+      if (!(word in seen)) print word
+      seen[word] = 1
+    })awk";
+
 }  // namespace
+
+std::string with_next_key_parts(std::string_view script) {
+  constexpr std::string_view kPlace = "NEXT_KEY_PARTS";
+  const std::size_t at = script.find(kPlace);
+  if (at == script.npos) return std::string(script);
+  return fmt::format("{}{}{}", script.substr(0, at), kNextKeyParts,
+                     script.substr(at + kPlace.size()));
+}
 
 CompletedValues values_of(const OptionSpec& option) {
   const std::string_view argument = option.argument;
@@ -104,6 +133,9 @@ CompletedValues values_of(const OptionSpec& option) {
     if (named.option != option.name || argument.empty()) continue;
     const bool file_too = argument.starts_with("FILE");
     return {file_too ? Kind::names_or_files : Kind::names, std::string(named.kind)};
+  }
+  if (argument.starts_with("PATH")) {
+    return {Kind::keys, argument.find('=') == argument.npos ? "" : "="};
   }
   if (option.path == PathUse::none) return {};
   return {argument == "DIR" ? Kind::folders : Kind::files, {}};
@@ -138,7 +170,7 @@ std::string bash_completion(std::span<const Command* const> commands) {
       places += fmt::format("    {}:*) return ;;\n", spec.name);
     }
   }
-  return std::string(kBashHead) +
+  return with_next_key_parts(kBashHead) +
          fmt::format(
              "  if ((COMP_CWORD == 1)); then\n"
              "    _lockstep_words \"{}--help --version\"\n    return\n  fi\n",
@@ -157,6 +189,24 @@ std::string bash_completion(std::span<const Command* const> commands) {
 // --- zsh ----------------------------------------------------------------------------------------
 
 namespace {
+
+constexpr std::string_view kZshHead =
+    R"sh(#compdef lockstep
+# Completion of lockstep for zsh. Made by `lockstep completion zsh`.
+
+_lockstep_names() {
+  local -a names
+  names=(${(f)"$(lockstep list $1 --format csv 2>/dev/null | tail -n +2 | cut -d, -f1)"})
+  compadd -a names
+}
+_lockstep_keys() {
+  local -a keys
+  keys=(${(f)"$(lockstep list keys "$PREFIX" --format csv 2>/dev/null |
+    awk -F, -v typed="$PREFIX" -v last="$1" 'NEXT_KEY_PARTS')"})
+  compadd -S '' -a keys
+}
+
+)sh";
 
 /// Up to the end of the first sentence, as a single-quoted word of _arguments takes it.
 std::string zsh_words(std::string_view text) {
@@ -190,6 +240,8 @@ std::string zsh_action(const CompletedValues& values) {
       return fmt::format("{{_lockstep_names {}}}", values.words);
     case Kind::names_or_files:
       return fmt::format("{{_lockstep_names {}; _files}}", values.words);
+    case Kind::keys:
+      return fmt::format("{{_lockstep_keys \"{}\"}}", values.words);
   }
   return " ";
 }
@@ -228,14 +280,7 @@ std::string zsh_completion(std::span<const Command* const> commands) {
     cases += first.kind == Kind::nothing ? "        && return\n" : "        '*:file:_files'\n";
     cases += "      ;;\n";
   }
-  return "#compdef lockstep\n# Completion of lockstep for zsh. Made by `lockstep completion "
-         "zsh`.\n\n"
-         "_lockstep_names() {\n"
-         "  local -a names\n"
-         "  names=(${(f)\"$(lockstep list $1 --format csv 2>/dev/null | tail -n +2 | cut -d, "
-         "-f1)\"})\n"
-         "  compadd -a names\n}\n\n"
-         "_lockstep() {\n  local -a commands\n  commands=(\n" +
+  return with_next_key_parts(kZshHead) + "_lockstep() {\n  local -a commands\n  commands=(\n" +
          names +
          "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
          "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n" +

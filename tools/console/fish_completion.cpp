@@ -41,6 +41,8 @@ std::string fish_values(const CompletedValues& values) {
       return fmt::format(" -x -a '(__lockstep_names {})'", values.words);
     case Kind::names_or_files:
       return fmt::format(" -r -F -a '(__lockstep_names {})'", values.words);
+    case Kind::keys:
+      return fmt::format(" -x -a '(__lockstep_keys \"{}\")'", values.words);
   }
   return "";
 }
@@ -54,18 +56,28 @@ std::string fish_option(std::string_view command, const OptionSpec& option) {
   return out + fmt::format(" -d {}\n", fish_quoted(fish_sentence(option.text)));
 }
 
+constexpr std::string_view kFishHead =
+    R"sh(# Completion of lockstep for fish. Made by `lockstep completion fish`.
+function __lockstep_names
+  lockstep list $argv[1] --format csv 2>/dev/null | tail -n +2 | cut -d, -f1
+end
+function __lockstep_keys
+  set -l typed (string replace -r -- '^--[a-z-]+=' '' (commandline -ct))
+  lockstep list keys "$typed" --format csv 2>/dev/null |
+    awk -F, -v typed="$typed" -v last="$argv[1]" 'NEXT_KEY_PARTS'
+end
+function __lockstep_kind
+  set -l words (commandline -opc)
+  test (count $words) -eq 3; and __lockstep_names $words[3]
+end
+complete -c lockstep -n __fish_use_subcommand -f
+complete -c lockstep -n __fish_use_subcommand -l version -d 'Print the version'
+)sh";
+
 }  // namespace
 
 std::string fish_completion(std::span<const Command* const> commands) {
-  std::string out =
-      "# Completion of lockstep for fish. Made by `lockstep completion fish`.\n"
-      "function __lockstep_names\n"
-      "  lockstep list $argv[1] --format csv 2>/dev/null | tail -n +2 | cut -d, -f1\nend\n"
-      "function __lockstep_kind\n"
-      "  set -l words (commandline -opc)\n"
-      "  test (count $words) -eq 3; and __lockstep_names $words[3]\nend\n"
-      "complete -c lockstep -n __fish_use_subcommand -f\n"
-      "complete -c lockstep -n __fish_use_subcommand -l version -d 'Print the version'\n";
+  std::string out = with_next_key_parts(kFishHead);
   for (const Command* command : commands) {
     const CommandSpec& spec = *command->spec;
     out += fmt::format("complete -c lockstep -n __fish_use_subcommand -f -a {} -d {}\n", spec.name,

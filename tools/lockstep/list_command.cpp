@@ -1,8 +1,11 @@
 #include <array>
+#include <cstddef>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -19,14 +22,17 @@ namespace {
 
 constexpr std::array kListOptions{kFormatOption, kPresetsOption, kOutputOption};
 
-constexpr std::array<std::string_view, 3> kListExamples{
-    "lockstep list gpus", "lockstep list scenarios", "lockstep list models --format csv"};
+constexpr std::size_t kMostBeginnings = 16;
 
-/// "list gpus|nodes|... [options]": every row of list_kinds().
+constexpr std::array<std::string_view, 4> kListExamples{
+    "lockstep list gpus", "lockstep list scenarios", "lockstep list models --format csv",
+    "lockstep list keys parallelism."};
+
+/// "list gpus|nodes|... [BEGINNING...] [options]": every row of list_kinds().
 std::string list_usage() {
   std::vector<std::string_view> names;
   for (const ListKind& kind : list_kinds()) names.push_back(kind.plural);
-  return fmt::format("list {} [options]", fmt::join(names, "|"));
+  return fmt::format("list {} [BEGINNING...] [options]", fmt::join(names, "|"));
 }
 
 const CommandSpec& list_spec() {
@@ -40,8 +46,11 @@ const CommandSpec& list_spec() {
           "name),\n"
           "or what is built in: collectives, algorithms, schedules, "
           "kinds\n"
-          "of fabrics and their routings, and the members of answers with units and meaning.",
-      .positionals = 1,
+          "of fabrics and their routings, the members of answers with units and meaning, and the "
+          "keys\n"
+          "of scenarios with units, bounds and defaults, as files and --set have them. With\n"
+          "BEGINNING, those whose name begins so: \"cluster.node.gpu.\".",
+      .positionals = 1 + kMostBeginnings,
       .options = kListOptions,
       .examples = kListExamples,
   };
@@ -67,8 +76,11 @@ Exit run_list(const ParsedOptions& options, Console& console) {
   const ListKind& kind = list_kind(options.positionals.front());
   const std::string format = options.choice("format", kFormats);
   const PresetStore presets(options.all("presets"));
-  write_output(listing_text(kind.list(presets), wraps_sentences(kind), format,
-                            output_style(options, console)),
+  Listing listing = kind.list(presets);
+  if (options.positionals.size() > 1) {
+    listing = beginning_with(kind, std::move(listing), std::span(options.positionals).subspan(1));
+  }
+  write_output(listing_text(listing, wraps_sentences(kind), format, output_style(options, console)),
                options, console);
   return Exit::ok;
 }

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "models/collectives/collective_extension.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -112,6 +114,27 @@ TEST_CASE("double_binary_tree: a node is a leaf in one tree and inner in the oth
 TEST_CASE("double_binary_tree: the first tree of 14 nodes is the one in NCCL's comment") {
   const DoubleBinaryTree trees = double_binary_tree(14);
   CHECK(trees.first == std::vector<int>{-1, 2, 4, 2, 8, 6, 4, 6, 0, 10, 12, 10, 8, 12});
+}
+
+TEST_CASE(
+    "collective_shape: every algorithm's row has its shape, and none is added in this program") {
+  const std::vector<GroupMember> members = block(4, 2);
+  for (const CollectiveAlgorithm& row : own_collective_algorithms()) {
+    CAPTURE(row.name);
+    const bool has_shape = row.shape != nullptr;
+    REQUIRE(has_shape);
+    CHECK_FALSE(is_extension(row));
+    const bool pairs = row.name == "pairwise" || row.name == "two_level";
+    const CollectiveOp op = row.name == "pat" ? CollectiveOp::all_gather
+                            : pairs           ? CollectiveOp::all_to_all
+                                              : CollectiveOp::all_reduce;
+    const CollectiveShape from_row = row.shape({op, members, 16, 2});
+    const CollectiveShape asked = collective_shape(op, row.name, members, 16, 2);
+    CHECK(from_row.edges == asked.edges);
+    CHECK(from_row.pairs == asked.pairs);
+    CHECK(from_row.nvlink_coefficient == asked.nvlink_coefficient);
+    CHECK(asked.edges.empty() == pairs);
+  }
 }
 
 TEST_CASE("collective_shape: a ring's bytes are even over rails and add up to the closed form") {

@@ -67,11 +67,12 @@ TEST_CASE("describe: a line for people") {
 
 TEST_CASE("names that CUDA gives to cards lead to presets that there are") {
   const PresetStore presets;
+  const GpuNames names(presets);
   for (const char* name :
        {"NVIDIA H100 80GB HBM3", "NVIDIA H100 PCIe", "NVIDIA H200", "NVIDIA GH200 480GB",
         "NVIDIA B200", "NVIDIA GB200", "NVIDIA A100-SXM4-80GB"}) {
     CAPTURE(name);
-    CHECK(presets.has("gpus", gpu_preset_named(name)));
+    CHECK(presets.has("gpus", names.preset_of(name)));
   }
 }
 

@@ -27,7 +27,8 @@ constexpr std::array kCompleted{
     Completed{"lockstep tune scr", "script.bash"},
     Completed{"lockstep replay --node n", "name_of_nodes"},
     Completed{"lockstep show gpu n", "name_of_gpu"},
-    Completed{"lockstep run --set ''", ""},
+    Completed{"lockstep run --set ''", "name_of_keys="},
+    Completed{"lockstep run --optimise n", "name_of_keys"},
     Completed{"lockstep fit x", ""},
 };
 
@@ -55,6 +56,30 @@ TEST_CASE("completion: bash completes commands, options, values, names and files
   // NOLINTNEXTLINE(cert-env33-c): the shell is what is tested
   REQUIRE(std::system(command.c_str()) == 0);
   CHECK(read_text_file(folder.path() + "/replies.txt") == expected);
+  CHECK(read_text_file(folder.path() + "/errors.txt").empty());
+}
+
+TEST_CASE("completion: bash completes keys of scenarios part by part, with numbers for items") {
+  const test::TemporaryFolder folder;
+  folder.write("script.bash", lockstep_with({"completion", "bash"}).out);
+  folder.write("keys.csv",
+               "key,of\ncluster,job\ncluster.node,job\ncluster.node.gpu,job\ncluster.nodes,job\n"
+               "stragglers,job\nstragglers.*.gpu,job\n");
+  folder.write("run.bash",
+               "lockstep() { cat keys.csv; }\n"
+               "source ./script.bash || exit 1\n"
+               "for typed in '' cluster.no cluster.node. stragglers.12. nothing\n"
+               "do COMP_WORDS=(lockstep run --set \"$typed\"); COMP_CWORD=3; COMPREPLY=()\n"
+               "_lockstep; echo \"${COMPREPLY[*]}\"; done\n");
+  const std::string command =
+      "cd '" + folder.path() + "' && bash --norc run.bash > replies.txt 2> errors.txt";
+  // NOLINTNEXTLINE(cert-env33-c): the shell is what is tested
+  REQUIRE(std::system(command.c_str()) == 0);
+  CHECK(read_text_file(folder.path() + "/replies.txt") ==
+        "cluster= cluster. stragglers= stragglers.\n"
+        "cluster.node= cluster.node. cluster.nodes=\n"
+        "cluster.node.gpu=\n"
+        "stragglers.12.gpu=\n\n");
   CHECK(read_text_file(folder.path() + "/errors.txt").empty());
 }
 
@@ -87,7 +112,8 @@ TEST_CASE("completion: fish completes commands, options and values where there i
                "function lockstep; echo name; echo name_of_$argv[2]; end\n"
                "source lockstep.fish\n"
                "for line in 'lockstep compa' 'lockstep tune --sha' 'lockstep run --format j' "
-               "'lockstep completion ' 'lockstep replay --node n' 'lockstep show gpu n'\n"
+               "'lockstep completion ' 'lockstep replay --node n' 'lockstep show gpu n' "
+               "'lockstep run --set n'\n"
                "  complete -C $line | cut -f1\nend\n");
   const std::string command = "command -v fish > /dev/null || exit 7; cd '" + folder.path() +
                               "' && HOME=$PWD fish -N run.fish > replies.txt 2> errors.txt";
@@ -97,7 +123,7 @@ TEST_CASE("completion: fish completes commands, options and values where there i
   REQUIRE(status == 0);
   CHECK(read_text_file(folder.path() + "/errors.txt").empty());
   CHECK(read_text_file(folder.path() + "/replies.txt") ==
-        "compare\n--sharding\njson\nbash\nfish\nzsh\nname_of_nodes\nname_of_gpu\n");
+        "compare\n--sharding\njson\nbash\nfish\nzsh\nname_of_nodes\nname_of_gpu\nname_of_keys=\n");
 }
 
 }  // namespace lockstep

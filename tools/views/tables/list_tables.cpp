@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,9 +52,48 @@ std::string rows_table(const std::vector<PresetRow>& rows) {
   return out;
 }
 
+/// Whether `lockstep show` has a line for each column of what `lockstep list` prints.
+bool has_columns(const ListKind& kind) {
+  return kind.singular == "field" || kind.singular == "scenario" || kind.singular == "key";
+}
+
+/// Whether `beginning` may be continued to `name`, in which "*" stands for any number.
+bool begins_with(std::string_view name, std::string_view beginning) {
+  constexpr std::string_view kDigits = "0123456789";
+  while (!beginning.empty()) {
+    if (name.empty()) return false;
+    const bool any = name.front() == '*' && kDigits.find(beginning.front()) != kDigits.npos;
+    if (!any && name.front() != beginning.front()) return false;
+    name.remove_prefix(1);
+    const std::size_t read = any ? beginning.find_first_not_of(kDigits) : 1;
+    beginning.remove_prefix(std::min(read, beginning.size()));
+  }
+  return true;
+}
+
 }  // namespace
 
-bool wraps_sentences(const ListKind& kind) { return kind.singular != "field"; }
+bool wraps_sentences(const ListKind& kind) {
+  return kind.singular != "field" && kind.singular != "key";
+}
+
+Listing beginning_with(const ListKind& kind, Listing listing,
+                       std::span<const std::string> beginnings) {
+  for (const std::string& beginning : beginnings) {
+    const auto begins_so = [&](const auto& row) { return begins_with(row[0], beginning); };
+    if (std::ranges::any_of(listing.rows, begins_so)) continue;
+    std::vector<std::string> names;
+    for (const auto& row : listing.rows) names.push_back(row[0]);
+    throw UsageError(fmt::format("no {} begins with {}; allowed: {}{}", kind.singular,
+                                 in_quotes(beginning), listed(names),
+                                 did_you_mean(beginning, names)));
+  }
+  std::erase_if(listing.rows, [&](const auto& row) {
+    return std::ranges::none_of(
+        beginnings, [&](const std::string& beginning) { return begins_with(row[0], beginning); });
+  });
+  return listing;
+}
 
 Answer listing_text(const Listing& listing, bool wraps, const std::string& format,
                     const TextStyle& style) {
@@ -93,7 +133,7 @@ std::vector<PresetRow> built_in_rows(const ListKind& kind, const PresetStore& pr
   const Listing listing = kind.list(presets);
   std::vector<std::string> names;
   for (const auto& row : listing.rows) {
-    if (row[0] == name && (kind.singular == "field" || kind.singular == "scenario")) {
+    if (row[0] == name && has_columns(kind)) {
       std::vector<PresetRow> values;
       for (std::size_t c = 1; c < row.size(); ++c) {
         values.push_back({listing.columns[c].name, row[c], "", ""});

@@ -1,6 +1,7 @@
 /// What `lockstep list` and `lockstep show` print.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@ namespace lockstep {
 
 /// Whether rows of the kind end in a sentence.
 bool wraps_sentences(const ListKind& kind);
+
+/// The rows whose name begins with one of these; a number in it stands for the "*" of any item of a
+/// list. Throws UsageError with the nearest name where no row begins with one.
+Listing beginning_with(const ListKind& kind, Listing listing,
+                       std::span<const std::string> beginnings);
 
 /// What `lockstep list` prints, in the format asked for.
 Answer listing_text(const Listing& listing, bool wraps, const std::string& format,

@@ -23,6 +23,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/scenario_keys.hpp"
 #include "sim/scenario/shipped_scenarios.hpp"
 #include "tools/console/options.hpp"
 #include "tools/views/tables/command_fields.hpp"
@@ -349,6 +350,23 @@ Listing list_fields(const PresetStore&) {
   return out;
 }
 
+Listing list_keys(const PresetStore& presets) {
+  Listing out{{{"key", "key", false},
+               {"of", "of", false},
+               {"value", "value", false},
+               {"unit", "unit", false},
+               {"allowed", "allowed", false},
+               {"default", "default", false},
+               {"about", "what it is", false}},
+              {}};
+  for (ScenarioKey& key : scenario_keys(presets)) {
+    out.rows.push_back({std::move(key.path), std::move(key.of), std::move(key.value),
+                        std::move(key.unit), std::move(key.allowed), std::move(key.default_rule),
+                        std::move(key.sentence)});
+  }
+  return out;
+}
+
 constexpr std::array kKinds{
     ListKind{"gpus", "gpu", "GPU kinds", true, list_gpus},
     ListKind{"nodes", "node", "node types, with the GPUs and NICs in them", true, list_nodes},
@@ -376,6 +394,7 @@ constexpr std::array kKinds{
     ListKind{"schedules", "schedule", "pipeline schedules", false, list_schedules},
     ListKind{"fields", "field", "members of the JSON of `lockstep run`, `compare` and `replay`",
              false, list_fields},
+    ListKind{"keys", "key", "keys of scenarios, as files and `--set` have them", false, list_keys},
 };
 
 }  // namespace
