@@ -134,9 +134,9 @@ std::string path_of(std::string_view pointer) {
 }
 
 /// Walks the schema of one kind of file.
-class Keys {
+class KeyLines {
  public:
-  Keys(const Json& specs, std::string of, std::vector<ScenarioKey>& out)
+  KeyLines(const Json& specs, std::string of, std::vector<ScenarioKey>& out)
       : specs_(&specs), of_(std::move(of)), out_(&out) {}
 
   /// The keys of an object, behind `before` ("cluster."); whether it has any.
@@ -333,10 +333,10 @@ std::vector<ScenarioKey> scenario_keys(const PresetStore& presets) {
   constexpr QuantityBounds kSaid = QuantityBounds::said;
   const Json specs = spec_schemas(presets, kSaid);
   std::vector<ScenarioKey> rows;
-  (void)Keys(specs, "job", rows).add_members(specs.at(""), "");
-  (void)Keys(specs, "queue", rows).add_members(queue_schema(presets, kSaid), "");
-  (void)Keys(specs, "serving", rows).add_members(serving_schema(presets, kSaid), "");
-  (void)Keys(specs, "filling", rows).add_members(filling_schema(kSaid), "");
+  (void)KeyLines(specs, "job", rows).add_members(specs.at(""), "");
+  (void)KeyLines(specs, "queue", rows).add_members(queue_schema(presets, kSaid), "");
+  (void)KeyLines(specs, "serving", rows).add_members(serving_schema(presets, kSaid), "");
+  (void)KeyLines(specs, "filling", rows).add_members(filling_schema(kSaid), "");
   return merged(rows);
 }
 
