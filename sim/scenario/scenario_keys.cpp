@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "models/base/write_json.hpp"
 #include "sim/scenario/read_filling.hpp"
 #include "sim/scenario/read_queue.hpp"
 #include "sim/scenario/read_serving.hpp"
@@ -98,10 +99,11 @@ std::string bounds_text(const Json& node) {
 std::string length_text(const Json& node) {
   const bool most = node.contains("maxItems"), least = node.contains("minItems");
   if (most && least) {
-    return fmt::format("{} to {}", node.at("minItems").dump(), node.at("maxItems").dump());
+    return fmt::format("{} to {}", write_json(node.at("minItems")),
+                       write_json(node.at("maxItems")));
   }
-  if (most) return "up to " + node.at("maxItems").dump();
-  return least ? "at least " + node.at("minItems").dump() : std::string();
+  if (most) return "up to " + write_json(node.at("maxItems"));
+  return least ? "at least " + write_json(node.at("minItems")) : std::string();
 }
 
 void append(std::string& list, const std::string& with, const std::string& word) {
@@ -224,7 +226,7 @@ class KeyLines {
       const Json& one = node.at("const");
       append(row.value, " or ", one.is_string() ? "choice" : "");
       append(row.allowed, one.is_string() ? "; " : ", or ",
-             one.is_string() ? one.get<std::string>() : one.dump());
+             one.is_string() ? one.get<std::string>() : write_json(one));
     } else if (!alternatives(node).empty() && !node.contains("properties")) {
       for (const Json& one : alternatives(node)) tell_type(one, path, row);
       // Alternatives of one number: "0, or 1 to 8".

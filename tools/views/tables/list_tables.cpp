@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <fmt/format.h>
 #include <span>
 #include <string>
@@ -50,6 +51,21 @@ std::string rows_table(const std::vector<PresetRow>& rows) {
     out += "\n";
   }
   return out;
+}
+
+/// A row in two parts: "cluster.nodes (job, queue)", and "whole number; 1 to 1000000. How many"
+/// below it. Requires the columns of list_keys().
+std::string entry_text(const std::vector<std::string>& row) {
+  assert(row.size() == 7);
+  constexpr std::size_t kIndent = 4;
+  const std::string &unit = row[3], &allowed = row[4], &rule = row[5], &sentence = row[6];
+  std::string body = row[2];
+  if (!unit.empty()) body += " in " + unit;
+  if (!allowed.empty()) body += "; " + allowed;
+  if (!rule.empty()) body += "; " + (rule == "required" ? rule : "default: " + rule);
+  if (!sentence.empty()) body += ". " + sentence;
+  return fmt::format("{} ({})\n{:{}}{}\n", row[0], row[1], "", kIndent,
+                     wrap(body, kTextColumns, kIndent, kIndent));
 }
 
 /// Whether `lockstep show` has a line for each column of what `lockstep list` prints.
@@ -116,6 +132,11 @@ Answer listing_text(const Listing& listing, bool wraps, const std::string& forma
     CsvText out = csv_line(names);
     for (const auto& row : listing.rows) out += csv_line(row);
     return out;
+  }
+  if (listing.entries) {
+    std::string out;
+    for (const auto& row : listing.rows) out += entry_text(row);
+    return Answer::terminal(std::move(out));
   }
   std::vector<TextTable::Column> titles;
   titles.reserve(columns.size());

@@ -358,7 +358,8 @@ Listing list_keys(const PresetStore& presets) {
                {"allowed", "allowed", false},
                {"default", "default", false},
                {"about", "what it is", false}},
-              {}};
+              {},
+              true};
   for (ScenarioKey& key : scenario_keys(presets)) {
     out.rows.push_back({std::move(key.path), std::move(key.of), std::move(key.value),
                         std::move(key.unit), std::move(key.allowed), std::move(key.default_rule),

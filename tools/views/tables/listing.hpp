@@ -22,6 +22,7 @@ struct Listing {
   };
   std::vector<Column> columns;                 ///< the first is the name, the last a description
   std::vector<std::vector<std::string>> rows;  ///< numbers as number_text() writes them
+  bool entries = false;  ///< as text: a line for each name, the other columns in lines below it
 };
 
 struct ListKind {
