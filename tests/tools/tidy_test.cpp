@@ -90,14 +90,15 @@ TEST_CASE("tidy: includes go one way, tools -> sim -> topologies -> models") {
                          }));
 }
 
-TEST_CASE("tidy: no two folders include each other") {
-  const auto folder = [](const std::string& path) { return path.substr(0, path.rfind('/')); };
+/// Fails for each two of `part_of` of files that include each other.
+template <class PartOf>
+void check_one_way(PartOf part_of) {
   std::map<std::pair<std::string, std::string>, std::string> includes;  // with a line of each
   for (const std::string& path : cpp_files({"models", "topologies", "sim", "tools"})) {
     for (const std::string& line : source_lines(path)) {
       const std::string included = quoted_include(line);
-      if (included.empty() || folder(included) == folder(path)) continue;
-      includes.try_emplace({folder(path), folder(included)}, path + " includes " + included);
+      if (included.empty() || part_of(included) == part_of(path)) continue;
+      includes.try_emplace({part_of(path), part_of(included)}, path + " includes " + included);
     }
   }
   REQUIRE(includes.size() > 50);
@@ -106,6 +107,18 @@ TEST_CASE("tidy: no two folders include each other") {
     if (edge.first > edge.second || back == includes.end()) continue;
     FAIL_CHECK(line << ", and " << back->second);
   }
+}
+
+TEST_CASE("tidy: no two folders include each other") {
+  check_one_way([](const std::string& path) { return path.substr(0, path.rfind('/')); });
+}
+
+TEST_CASE("tidy: no two rooms include each other, with the folders in them") {
+  check_one_way([](const std::string& path) {
+    const std::string folder = path.substr(0, path.rfind('/'));
+    const std::size_t room = folder.find('/');
+    return room == std::string::npos ? folder : folder.substr(0, folder.find('/', room + 1));
+  });
 }
 
 TEST_CASE("tidy: sim/core knows nothing of the project but the units") {

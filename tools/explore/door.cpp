@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <unistd.h>
 
+#include "tools/console/failure.hpp"
 #include "tools/console/written.hpp"
-#include "tools/lockstep/cli.hpp"
 
 namespace lockstep {
 namespace {

@@ -7,6 +7,7 @@
 #include "models/base/write_json.hpp"
 #include "sim/laws/law_subject.hpp"
 #include "sim/search/rebase_files.hpp"
+#include "tools/console/run_cli.hpp"
 
 namespace lockstep {
 

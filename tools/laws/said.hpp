@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/laws/law.hpp"
+#include "tools/console/console.hpp"
 #include "tools/laws/scratch_folder.hpp"
-#include "tools/lockstep/cli.hpp"
 
 namespace lockstep {
 

@@ -1,11 +1,11 @@
-/// The command line as a function: words in, text and exit status out. main() only calls it.
+/// The commands of the program. main() only calls run_cli().
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "tools/console/console.hpp"
 #include "tools/console/failure.hpp"
+#include "tools/console/run_cli.hpp"
 
 namespace lockstep {
 
@@ -37,8 +37,5 @@ const Command& diagnose_command();
 
 /// All of them, in the order of the help text.
 std::vector<const Command*> commands();
-
-/// Runs `lockstep ARGS...`.
-Exit run_cli(const std::vector<std::string>& args, Console& console);
 
 }  // namespace lockstep

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tools/console/console.hpp"
 #include "tools/console/options.hpp"
-#include "tools/lockstep/cli.hpp"
 #include "tools/sweep/local_sweep.hpp"
 
 namespace lockstep {
