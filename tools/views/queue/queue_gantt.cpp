@@ -1,6 +1,7 @@
 #include "tools/views/queue/queue_gantt.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <string>
@@ -16,8 +17,20 @@ namespace {
 constexpr std::size_t kMostSpans = 6000;
 constexpr int kMostNodes = 128;
 constexpr int kGanttWidth = 960, kGanttLeft = 64, kGanttGap = 4, kGanttTop = 4,
-              kGanttFoot = 22;  // px
-constexpr int kGanttTicks = 6;
+              kGanttFoot = 22;      // px
+constexpr int kGanttTicks = 6;      // at most, behind that at 0
+constexpr double kLastTick = 0.97;  // of the width: words of ticks behind it end there
+
+/// Between ticks from 0 to `end`: 1, 2, 3 or 5 times a power of ten, of which at most kGanttTicks
+/// are in it.
+double tick_step(double end) {
+  const double least = std::max(end, 1e-9) / kGanttTicks;
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double times : {1, 2, 3, 5}) {
+    if (times * power >= least * (1 - 1e-9)) return times * power;
+  }
+  return 10 * power;
+}
 
 /// Lines of a node that are free from some time on.
 class NodeLines {
@@ -119,13 +132,15 @@ class Gantt {
 
   void add_ticks(std::string& out) const {
     const AxisUnit unit = long_time_unit(end_s_);
-    for (int tick = 0; tick <= kGanttTicks; ++tick) {
-      const double share = static_cast<double>(tick) / kGanttTicks;
-      const char* const anchor = tick == 0 ? "start" : tick == kGanttTicks ? "end" : "middle";
+    const double end = end_s_ / unit.size;
+    const double step = tick_step(end);
+    for (double at = 0; at <= end * (1 + 1e-9); at += step) {
+      const double share = end > 0 ? at / end : 0;
+      const char* const anchor = at == 0 ? "start" : share > kLastTick ? "end" : "middle";
       fmt::format_to(std::back_inserter(out),
                      R"(<text x="{:.1f}" y="{}" text-anchor="{}" opacity="0.75">{} {}</text>)",
                      kGanttLeft + (kGanttWidth - kGanttLeft) * share, height() - 6, anchor,
-                     significant(end_s_ * share / unit.size), unit.name);
+                     significant(at), unit.name);
     }
   }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -138,9 +139,12 @@ std::string short_number(double value) {
   return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
 }
 
-/// The same, of seconds as a time.
-std::string number_of_column(const SweepColumn& column, double value) {
-  const bool time = column.name.ends_with("_s") && !column.name.ends_with("_per_s");
+bool is_rate_of_bytes(std::string_view column) { return column.ends_with("_bytes_per_s"); }
+
+/// "2.62 s" of a column of seconds, "50.0 GB/s" of one of bytes per second.
+std::string number_of_column(std::string_view column, double value) {
+  if (is_rate_of_bytes(column)) return page_bytes(value) + "/s";
+  const bool time = column.ends_with("_s") && !column.ends_with("_per_s");
   return time ? page_duration(value) : short_number(value);
 }
 
@@ -149,7 +153,8 @@ AxisUnit axis_unit(const SweepColumn& column) {
   constexpr double kLarge = 1e5;
   double most = 0;
   for (const auto& number : column.numbers) most = std::max(most, std::abs(number.value_or(0)));
-  return most < kLarge ? AxisUnit{1, ""} : count_unit(most);
+  if (most < kLarge) return {1, ""};
+  return is_rate_of_bytes(column.name) ? AxisUnit{1e9, "GB/s"} : count_unit(most);
 }
 
 ChartAxis axis_of(const SweepColumn& column) {
@@ -169,8 +174,8 @@ ChartAxis axis_of(const SweepColumn& column) {
     low = std::min(low, *number);
     high = std::max(high, *number);
   }
-  axis.low = number_of_column(column, low);
-  axis.high = number_of_column(column, high);
+  axis.low = number_of_column(column.name, low);
+  axis.high = number_of_column(column.name, high);
   for (const auto& number : column.numbers) {
     axis.places.push_back(number && high > low ? std::optional((*number - low) / (high - low))
                           : number             ? std::optional(0.5)
@@ -193,7 +198,7 @@ std::vector<std::string> point_lines(const SweepPoints& points, std::size_t i) {
   const auto number = [&](const SweepColumn& column) {
     if (column.numbers[i]) {
       lines.push_back(
-          fmt::format("{}: {}", column.name, number_of_column(column, *column.numbers[i])));
+          fmt::format("{}: {}", column.name, number_of_column(column.name, *column.numbers[i])));
     }
   };
   for (const SweepColumn& column : points.settings) {
@@ -379,22 +384,34 @@ void add_best_bars(Page& page, const SweepSummary& summary) {
              interval_bars(bars, ""));
 }
 
+/// The number of a point, what is sought and its interval, then all other columns.
+std::vector<std::size_t> order_of_columns(const SweepSummary& summary) {
+  std::vector<std::size_t> out(summary.columns.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  const auto is_first = [&](std::size_t c) {
+    return c == 0 || summary.columns[c] == summary.objective.column ||
+           summary.columns[c] == summary.interval_words;
+  };
+  std::ranges::stable_partition(out, is_first);
+  return out;
+}
+
 PageTable best_rows(const SweepSummary& plain) {
   const SweepSummary summary = with_interval_column(plain);
   PageTable table{.first_rows = 20};
-  for (const std::string& name : summary.columns) {
-    table.columns.push_back({.title = name, .numeric = true});
-  }
-  for (std::size_t c = 0; c < summary.columns.size(); ++c) {
-    table.columns[c].numeric = std::ranges::none_of(
+  const std::vector<std::size_t> order = order_of_columns(summary);
+  for (const std::size_t c : order) {
+    const bool numeric = std::ranges::none_of(
         summary.best, [c](const auto& row) { return std::holds_alternative<std::string>(row[c]); });
+    table.columns.push_back({.title = summary.columns[c], .numeric = numeric});
   }
   for (const std::vector<SqlValue>& row : summary.best) {
     std::vector<PageCell> cells;
-    for (const SqlValue& value : row) {
-      const std::optional<double> number = as_number(value);
-      cells.push_back(number ? PageCell::number(short_number(*number), *number)
-                             : PageCell::text(text_of(value)));
+    for (const std::size_t c : order) {
+      const std::optional<double> number = as_number(row[c]);
+      cells.push_back(number
+                          ? PageCell::number(number_of_column(summary.columns[c], *number), *number)
+                          : PageCell::text(text_of(row[c])));
     }
     table.rows.push_back(std::move(cells));
   }
