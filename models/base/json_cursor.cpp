@@ -142,6 +142,19 @@ std::size_t readings_of(const Json& root) {
   return std::clamp<std::size_t>(kMostValues / values_in(root), 1, kMostReadings);
 }
 
+/// The change that made an object with the key "preset" of a word at `pointer`, where no preset can
+/// stand; null: none did.
+const JsonOverride* refining_change(std::span<const JsonOverride> changes,
+                                    const std::string& pointer, std::string_view key,
+                                    const Json& value) {
+  if (key != "preset" || !value.is_string()) return nullptr;
+  const auto refines = [&](const JsonOverride& change) {
+    return change.pointer.starts_with(pointer + "/") && change.pointer != pointer + "/preset";
+  };
+  const auto found = std::ranges::find_if(changes, refines);
+  return found == changes.end() ? nullptr : &*found;
+}
+
 /// Throws for the first of these unknown keys, with the others beside it.
 [[noreturn]] void fail_unknown(const std::vector<InputProblem>& unknown) {
   InputProblem all = unknown.front();
@@ -477,6 +490,13 @@ void JsonCursor::finish() const {
     if (document_->style == JsonStyle::sourced && is_annotation(name)) continue;
     const JsonCursor at(document_, &value, pointer_ + "/" + pointer_part(name));
     const std::string option = at.making_option();
+    if (const JsonOverride* change = refining_change(document_->overrides, pointer_, name, value)) {
+      unknown.push_back(
+          {file(), pointer_,
+           "the word " + write_json(value) + ", to which " + change->option + " adds a key",
+           "an object of " + listed(asked) + ", set as a whole", ""});
+      continue;
+    }
     unknown.push_back(
         {file(), at.pointer_,
          std::string(kUnknownKey) + in_quotes(name) + (option.empty() ? "" : " (" + option + ")"),

@@ -12,6 +12,8 @@
 namespace lockstep {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 std::string place_in_file(const InputProblem& problem) {
   return problem.file + (problem.pointer.empty() ? "" : "#" + problem.pointer);
 }
@@ -19,7 +21,6 @@ std::string place_in_file(const InputProblem& problem) {
 }  // namespace
 
 nlohmann::ordered_json failure_json(const Failure& failure) {
-  using Json = nlohmann::ordered_json;
   Json found, allowed, nearest;
   if (failure.problem) {
     found = failure.problem->all_found();

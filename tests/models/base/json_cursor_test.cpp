@@ -515,6 +515,15 @@ TEST_CASE("--set: errors name the option") {
         "p.json#/a: found the unknown key \"a\" (--set a.b.c=1); allowed: no keys");
   CHECK(complaint_of([] { parse(R"({"a": {"b": 2}})", {"a.c=1"}).finish(); }) ==
         "p.json#/a: found the unknown key \"a\"; allowed: no keys");
+  // A word that no preset has is refined by no key.
+  CHECK(
+      complaint_of([] {
+        const JsonCursor root = parse(R"({"recompute": "full"})", {"recompute.modules=[]"});
+        (void)root.at("recompute").find("modules");
+        root.at("recompute").finish();
+      }) ==
+      "p.json#/recompute: found the word \"full\", to which --set recompute.modules=[] adds a key; "
+      "allowed: an object of modules, set as a whole");
   CHECK(complaint_of([] { parse("{}", {"nodes"}); }) ==
         "--set: found \"nodes\"; allowed: path=value, such as cluster.nodes=384");
   CHECK(complaint_of([] { parse("{}", {"=3"}); }) ==

@@ -80,7 +80,7 @@ nlohmann::ordered_json loggops_json(const LogGopsStudy& study) {
 }
 
 std::string loggops_table(const LogGopsStudy& study, const TextStyle& style) {
-  constexpr std::size_t kMostRows = 16;  // as many as LogGOPSim prints
+  constexpr std::size_t kMostRanks = 16;  // as many as LogGOPSim prints
   constexpr int kLabel = 24;
   std::vector<RankEnd> ends = rank_ends(study);
   const auto last = std::ranges::max_element(ends, {}, &RankEnd::end);
@@ -94,10 +94,10 @@ std::string loggops_table(const LogGopsStudy& study, const TextStyle& style) {
                        fmt::format("{}, {} of them by rendezvous",
                                    grouped(static_cast<double>(study.replay.messages)),
                                    grouped(static_cast<double>(study.replay.rendezvous))));
-  const bool whole = ends.size() <= kMostRows;
+  const bool whole = ends.size() <= kMostRanks;
   if (!whole) std::ranges::stable_sort(ends, std::ranges::greater{}, &RankEnd::end);
   TextTable table({{whole ? "rank" : "rank (the last)"}, {"ends"}});
-  for (std::size_t i = 0; i < std::min(kMostRows, ends.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMostRanks, ends.size()); ++i) {
     table.add({std::to_string(ends[i].rank), duration_text(ends[i].end.base_units())});
   }
   return out + "\n" + table.text(style);
