@@ -427,8 +427,14 @@ std::string words_of_source(const Json* source) {
   return words;
 }
 
+std::string text_or_none(const JsonCursor& from, std::string_view key) {
+  const auto text = from.find(key);
+  return text ? text->string() : std::string();
+}
+
 /// A row in the scenario's own words.
 ReferenceRow read_own_row(const JsonCursor& from) {
+  constexpr std::size_t kMostAssumed = 100;
   constexpr Interval kOwnTime{0, 1e7, true}, kOwnMemory{0, 1e15, true}, kOwnPower{0, 1e5, true};
   ReferenceRow out;
   const JsonCursor name = from.at("row");
@@ -448,6 +454,17 @@ ReferenceRow read_own_row(const JsonCursor& from) {
     out.measured_gpu_power_w = power->watts(kOwnPower).base_units();
   }
   measured.finish();
+  out.gpu = text_or_none(from, "gpu");
+  out.stack = text_or_none(from, "software");
+  out.complete = text_or_none(from, "suspect").empty();
+  if (const auto assumed = from.find("assumed")) {
+    for (const JsonCursor& each : assumed->elements(kMostAssumed)) {
+      out.assumed.push_back(each.string());
+    }
+  }
+  if (const auto notes = from.find("notes"); notes && !notes->is_object()) {
+    notes->fail_type("an object: what else the source says, which nothing reads");
+  }
   from.finish();
   return out;
 }
