@@ -150,6 +150,7 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, RowDraft& ou
   const std::string name = stack_preset_of(row, presets, draft.assumptions);
   if (name.empty()) {
     choose_default_stack(row.unnamed ? std::string() : row.stack, row.release, presets, draft);
+    take_attention_of_cards(draft);
   } else if (row.composed) {
     choose_framework(name, presets, draft);
   } else {
