@@ -14,13 +14,13 @@
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
-#include "models/base/text_file.hpp"
 #include "models/spec/parameter_counts.hpp"
 #include "sim/answer/assertion.hpp"
 #include "sim/answer/fields.hpp"
 #include "sim/answer/formulas.hpp"
 #include "sim/measured/predict_serving.hpp"
 #include "sim/measured/reference_files.hpp"
+#include "sim/measured/row_document.hpp"
 #include "sim/measured/serving_rows.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -321,8 +321,8 @@ void add_nearest(const Formula& formula, const ExplainedAnswer& answer, const Pr
   } else if (formula.moves != WithStepTime::unmoved && answer.json().contains("job") &&
              answer.kind()) {
     const std::string rows = reference_file(presets, "training.json");
-    out.nearest = nearest_runs(answer.json(), parse_rows(rows, read_text_file(rows)),
-                               load_residuals(presets), presets, kNearestRuns);
+    out.nearest = nearest_runs(answer.json(), load_rows(rows, presets), load_residuals(presets),
+                               presets, kNearestRuns);
   }
 }
 
@@ -418,7 +418,7 @@ std::vector<NearbyRun> nearest_runs(const Json& answer, const std::vector<Refere
   std::vector<NearbyRun> out;
   for (const ReferenceRow& row : rows) {
     const auto error = errors.find(row.id);
-    if (error == errors.end() || !row.measured_step_s || !row.scenario.empty()) continue;
+    if (error == errors.end() || !row.measured_step_s) continue;
     const PredictionTraits& traits = error->second->traits;
     const Traits other{.model = row.model.name,
                        .gpu = traits.gpu,

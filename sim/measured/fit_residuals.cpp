@@ -51,7 +51,7 @@ Residual residual_of(const FitRow& row, double fitted_error) {
 
 void add_default_stack(ResidualTable& residuals, std::vector<ReferenceRow> reference,
                        const PresetStore& presets, const std::vector<FitParameter>& fitted) {
-  for (ReferenceRow& row : reference) row.stack.clear();
+  for (ReferenceRow& row : reference) row.unnamed = true;
   const std::vector<FitRow> rows = fit_rows(reference, presets);
   const std::vector<double> errors = fit_errors(rows, fitted);
   std::map<std::string_view, double> by_id;

@@ -136,7 +136,7 @@ void read_rows(const std::string& file, std::string_view text, const PresetStore
 bool is_list_of_steps(const JsonCursor& root) {
   const Json& json = root.json();
   return json.is_array() && !json.empty() && json.front().is_object() &&
-         json.front().contains("scenario");
+         json.front().contains("scenario") && !json.front().contains("row");
 }
 
 constexpr const char* kStepsOrRows =

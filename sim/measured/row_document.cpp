@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/measured/row_scenario.hpp"
 #include "sim/scenario/job_readers.hpp"
@@ -78,8 +79,12 @@ Json stack_document(const ReferenceRow& row, const RowDraft& draft) {
     out[row.composed ? "framework" : "preset"] = draft.stack_preset;
     if (!row.composed && !row.release.empty()) out["release"] = row.release;
   }
-  out.update(
-      beyond(written(draft.draft.stack, declare_stack), written(draft.stack, declare_stack)));
+  StackSpec known = draft.stack;
+  if (row.partial_graph) {
+    leave_partial_graphs(known);
+    out["partial_graphs"] = true;
+  }
+  out.update(beyond(written(draft.draft.stack, declare_stack), written(known, declare_stack)));
   if (out.empty()) return nullptr;
   return out.size() == 1 && out.contains("preset") ? Json(draft.stack_preset) : out;
 }
@@ -123,11 +128,80 @@ Json expectation(const ReferenceRow& row) {
                     .nearest = std::move(nearest)});
 }
 
-/// With what was measured as its expectation, unless it says another one.
+/// With its name and source, and what was measured as its expectation, unless it says others.
 std::string own_text(const ReferenceRow& row) {
   Json scenario = Json::parse(row.scenario);
-  if (scenario.is_object() && !scenario.contains("expect")) scenario["expect"] = expectation(row);
+  if (!scenario.is_object()) return row.scenario;
+  Json out{{"about", row.id + ": " + row.published}};
+  out.update(scenario);
+  if (!out.contains("expect")) out["expect"] = expectation(row);
+  return write_json(out);
+}
+
+/// What the scenario of the row says at a pointer; null where it says nothing.
+Json said_at(const Json& scenario, const char* pointer) {
+  const Json::json_pointer at(pointer);
+  return scenario.contains(at) ? scenario.at(at) : Json();
+}
+
+/// What a scenario says of its software but for its name: what a run of it changes.
+Json changes_of(const Json& stack) {
+  Json out = stack.is_object() ? stack : Json::object();
+  for (const char* key : {"preset", "framework", "release"}) out.erase(key);
+  return out;
+}
+
+/// The row's scenario, its software composed from what that does, or without a name, where that is
+/// asked for.
+std::string asked_text(const ReferenceRow& row) {
+  if (!row.composed && !row.unnamed) return row.scenario;
+  Json scenario = Json::parse(row.scenario);
+  if (!scenario.is_object() || !scenario.contains("stack")) return row.scenario;
+  const Json said = scenario.at("stack");
+  Json stack = Json::object();
+  const Json framework = said.is_string() ? said : said_at(said, "/framework");
+  const Json name = framework.is_null() ? said_at(said, "/preset") : framework;
+  if (row.composed && !name.is_null()) stack["framework"] = name;
+  stack.update(changes_of(said));
+  scenario["stack"] = std::move(stack);
   return write_json(scenario);
+}
+
+/// What a row in the scenario's own words says of its job.
+void fill_in(ReferenceRow& row, const PresetStore& presets) {
+  const Scenario scenario = own_row_scenario(row, presets);
+  const Json said = Json::parse(row.scenario);
+  const Parallelism& layout = scenario.job.parallelism;
+  row.model = scenario.job.model;
+  row.batch = scenario.job.batch;
+  if (row.gpu.empty()) row.gpu = scenario.node.gpu.name;
+  row.gpus = scenario.gpus();
+  row.gpus_per_node = scenario.node.gpus;
+  if (row.stack.empty()) row.stack = scenario.stack.name;
+  if (const Json release = said_at(said, "/stack/release"); release.is_string()) {
+    row.release = release.get<std::string>();
+  }
+  row.tensor = layout.tensor;
+  row.context = layout.context;
+  row.pipeline = layout.pipeline;
+  row.data = layout.data;
+  row.expert = layout.expert;
+  row.sharding = layout.sharding;
+  if (!said_at(said, "/parallelism/virtual_stages").is_null()) {
+    row.virtual_stages = layout.virtual_stages;
+  }
+  const Json recompute = said_at(said, "/recompute");
+  if (!recompute.is_null() && recompute != "least") {
+    row.recompute = scenario.job.recompute;
+    row.modules = scenario.job.modules;
+  }
+  row.adapters = scenario.job.adapters;
+  row.precision = scenario.job.precision;
+  row.dense = is_dense(row);
+  if (!scenario.expect) return;
+  if (scenario.expect->step_time) row.expected_step_s = scenario.expect->step_time->base_units();
+  row.within = scenario.expect->within;
+  row.expected_to_fit = scenario.expect->fits;
 }
 
 }  // namespace
@@ -147,41 +221,21 @@ Json row_document(const ReferenceRow& row, const PresetStore& presets) {
 
 Scenario own_row_scenario(const ReferenceRow& row, const PresetStore& presets) {
   try {
-    return read_scenario(row.file, row.scenario, presets);
+    Scenario out = read_scenario(row.file, asked_text(row), presets);
+    out.assumptions.insert(out.assumptions.begin(), row.assumed.begin(), row.assumed.end());
+    return out;
   } catch (const InputError& error) {
     if (error.problem().file != row.file) throw;
     throw retold(error, [&](InputProblem& problem) { problem.pointer.insert(0, row.place); });
   }
 }
 
-void read_own_rows(std::vector<ReferenceRow>& rows, const PresetStore& presets) {
+std::vector<ReferenceRow> load_rows(const std::string& file, const PresetStore& presets) {
+  std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
   for (ReferenceRow& row : rows) {
-    if (row.scenario.empty()) continue;
-    const Scenario scenario = own_row_scenario(row, presets);
-    const Parallelism& layout = scenario.job.parallelism;
-    row.model = scenario.job.model;
-    row.batch = scenario.job.batch;
-    row.gpu = scenario.node.gpu.name;
-    row.gpus = scenario.gpus();
-    row.gpus_per_node = scenario.node.gpus;
-    row.stack = scenario.stack.name;
-    row.release = scenario.stack.release;
-    row.tensor = layout.tensor;
-    row.context = layout.context;
-    row.pipeline = layout.pipeline;
-    row.data = layout.data;
-    row.expert = layout.expert;
-    row.sharding = layout.sharding;
-    row.adapters = scenario.job.adapters;
-    row.precision = scenario.job.precision;
-    row.dense = is_dense(row);
-    if (!scenario.expect) continue;
-    if (scenario.expect->step_time) {
-      row.expected_step_s = scenario.expect->step_time->base_units();
-    }
-    row.within = scenario.expect->within;
-    row.expected_to_fit = scenario.expect->fits;
+    if (!row.scenario.empty()) fill_in(row, presets);
   }
+  return rows;
 }
 
 RowPlace row_place(const std::string& path) {

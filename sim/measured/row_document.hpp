@@ -25,9 +25,9 @@ nlohmann::ordered_json row_document(const ReferenceRow& row, const PresetStore& 
 /// The scenario of a row in the scenario's own words. Throws InputError at its place in the file.
 Scenario own_row_scenario(const ReferenceRow& row, const PresetStore& presets);
 
-/// Fills in what rows in the scenario's own words say of their jobs, for reports by GPU, software
-/// and kind of job. Throws InputError at the place of a mistake.
-void read_own_rows(std::vector<ReferenceRow>& rows, const PresetStore& presets);
+/// The rows of a file, with what those in the scenario's own words say of their jobs, for reports
+/// by GPU, software and kind of job. Throws InputError at the place of a mistake.
+std::vector<ReferenceRow> load_rows(const std::string& file, const PresetStore& presets);
 
 /// A row that a command was asked for: "rows.json#NAME".
 struct RowPlace {

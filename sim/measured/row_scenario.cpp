@@ -9,11 +9,11 @@
 #include "models/base/input_error.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
-#include "models/layer/memory.hpp"
 #include "sim/measured/row_document.hpp"
 #include "sim/scenario/change_job.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/scenario_draft.hpp"
+#include "sim/scenario/spec_readers.hpp"
 #include "sim/scenario/stack_choice.hpp"
 
 namespace lockstep {
@@ -136,7 +136,7 @@ NodeSpec row_node(const ReferenceRow& row, const std::string& gpu, const PresetS
 /// (github:microsoft/Megatron-DeepSpeed, megatron/training.py).
 std::string stack_preset_of(const ReferenceRow& row, const PresetStore& presets,
                             std::vector<std::string>& assumptions) {
-  std::string name = presets.meant("stacks", row.stack);
+  std::string name = row.unnamed ? std::string() : presets.meant("stacks", row.stack);
   // Narayanan et al. 2021 set DeepSpeed's ZeRO-3 beside their own layouts.
   if (name == "megatron_lm_2021" && row.sharding == Sharding::zero3) return "deepspeed_zero3_2021";
   if (name == "torchtitan" && row.compiled == false) return "torchtitan_eager";
@@ -149,7 +149,8 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, RowDraft& ou
   ScenarioDraft& draft = out.draft;
   const std::string name = stack_preset_of(row, presets, draft.assumptions);
   if (name.empty()) {
-    choose_default_stack(row.stack, row.release, presets, draft);
+    choose_default_stack(row.unnamed ? std::string() : row.stack, row.release, presets, draft);
+    take_attention_of_cards(draft);
   } else if (row.composed) {
     choose_framework(name, presets, draft);
   } else {
@@ -161,10 +162,7 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, RowDraft& ou
   if (row.overlaps_tensor_parallel == false) stack.communication.tensor_exposed = 1;
   if (row.cuda_graph == true) stack.launch_interval = Seconds{};
   if (row.cuda_graph == true) stack.expert_host_layer = stack.expert_host_expert = Seconds{};
-  if (row.partial_graph) {
-    stack.expert_host_layer *= stack.expert_partial_graph;
-    stack.expert_host_expert *= stack.expert_partial_graph;
-  }
+  if (row.partial_graph) leave_partial_graphs(stack);
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
   stack.reduction_said = row.gradient_bytes.has_value();
 }
@@ -177,25 +175,6 @@ void change_by_scenario(const ReferenceRow& row, const PresetStore& presets, Sce
   } catch (const InputError& error) {
     throw retold(error, [](InputProblem& problem) { problem.pointer.insert(0, "/scenario"); });
   }
-}
-
-/// The least recompute with which the job fits in memory; full when none does.
-void set_least_recompute(ScenarioDraft& draft, const PresetStore& presets) {
-  std::vector<std::pair<Recompute, RecomputeModules>> rungs;
-  rungs.reserve(draft.stack.recompute_ladder.size());
-  for (const RecomputeModules& modules : draft.stack.recompute_ladder) {
-    rungs.emplace_back(Recompute::selective, modules);
-  }
-  if (rungs.empty()) rungs = {{Recompute::none, {}}, {Recompute::selective, {}}};
-  for (const auto& [recompute, modules] : rungs) {
-    const Capability asked = capability(CapabilityList::recompute, recompute);
-    if (draft.stack.capabilities && !draft.stack.capabilities->has(asked)) continue;
-    draft.recompute = recompute;
-    draft.modules = modules;
-    const Scenario scenario = complete_scenario(draft, presets);
-    if (check_memory(scenario.job, scenario.stack, scenario.node.gpu).fits) return;
-  }
-  draft.recompute = Recompute::full;
 }
 
 /// The batch of a row. One that ran out of memory did so within its first micro batches: as many as
@@ -279,11 +258,7 @@ RowDraft row_draft(const ReferenceRow& row, const PresetStore& presets) {
   draft.adapters = row.adapters;
   draft.offload = row.offload;
   change_by_scenario(row, presets, draft);
-  if (!draft.recompute) {
-    set_least_recompute(draft, presets);
-    draft.assumptions.push_back(
-        fmt::format("recompute: {} (the least that fits in memory)", name_of(*draft.recompute)));
-  }
+  draft.least_recompute = !draft.recompute;
   return out;
 }
 

@@ -74,7 +74,9 @@ RowPrediction predict_row(const ReferenceRow& row, const PresetStore& presets,
     simulate_row(row, presets, scenario, out);
     out.interval = intervals.of(scenario);
   } catch (const InputError& e) {
-    if (e.problem().file != row.id) throw;  // a preset is broken, not the row
+    // A preset is broken, or what somebody wrote of a row: not the row as it was asked for.
+    const bool asked = row.composed || row.unnamed;
+    if (e.problem().file != row.id && !(asked && e.problem().file == row.file)) throw;
     out.status = Status::skipped;
     out.reason = e.first_line();
   }

@@ -427,8 +427,14 @@ std::string words_of_source(const Json* source) {
   return words;
 }
 
+std::string text_or_none(const JsonCursor& from, std::string_view key) {
+  const auto text = from.find(key);
+  return text ? text->string() : std::string();
+}
+
 /// A row in the scenario's own words.
 ReferenceRow read_own_row(const JsonCursor& from) {
+  constexpr std::size_t kMostAssumed = 100;
   constexpr Interval kOwnTime{0, 1e7, true}, kOwnMemory{0, 1e15, true}, kOwnPower{0, 1e5, true};
   ReferenceRow out;
   const JsonCursor name = from.at("row");
@@ -448,6 +454,17 @@ ReferenceRow read_own_row(const JsonCursor& from) {
     out.measured_gpu_power_w = power->watts(kOwnPower).base_units();
   }
   measured.finish();
+  out.gpu = text_or_none(from, "gpu");
+  out.stack = text_or_none(from, "software");
+  out.complete = text_or_none(from, "suspect").empty();
+  if (const auto assumed = from.find("assumed")) {
+    for (const JsonCursor& each : assumed->elements(kMostAssumed)) {
+      out.assumed.push_back(each.string());
+    }
+  }
+  if (const auto notes = from.find("notes"); notes && !notes->is_object()) {
+    notes->fail_type("an object: what else the source says, which nothing reads");
+  }
   from.finish();
   return out;
 }
@@ -527,16 +544,13 @@ Json from_flat(const Json& row, const Json& common) {
   return out;
 }
 
-/// Rows in the form that read_row() takes.
-std::vector<Json> plain_rows(const Json& rows, const Json& common) {
-  std::vector<Json> out;
-  for (const Json& row : rows) {
-    const bool flat = row.is_object() && row.contains("tp") && !row.contains("parallel");
-    Json shared = common;
-    if (row.is_object()) shared.update(row);
-    out.push_back(flat ? from_flat(row, common) : row.is_object() ? shared : row);
-  }
-  return out;
+/// A row in the form that read_row() takes.
+Json plain_row(const Json& row, const Json& common) {
+  if (!row.is_object()) return row;
+  if (row.contains("tp") && !row.contains("parallel")) return from_flat(row, common);
+  Json shared = common;
+  shared.update(row);
+  return shared;
 }
 
 }  // namespace
@@ -568,21 +582,19 @@ std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view t
   if (!rows->is_array()) {
     root.fail(kRows);
   }
-  const auto in_list = [&root, rows](std::size_t i) {
-    return (root.is_array() ? root : root.at("rows")).elements(rows->size())[i];
-  };
+  const std::vector<JsonCursor> list =
+      (root.is_array() ? root : root.at("rows")).elements(rows->size());
   if (std::ranges::none_of(*rows, [](const Json& row) { return row.is_object(); })) {
-    in_list(0).fail("an object: a row of measurements");
+    list.front().fail("an object: a row of measurements");
   }
   std::vector<ReferenceRow> out;
   out.reserve(rows->size());
-  const std::vector<Json> plain = plain_rows(*rows, common);
-  for (std::size_t i = 0; i < plain.size(); ++i) {
-    const bool own = (*rows)[i].is_object() && (*rows)[i].contains("row");
-    if (!own) {
-      out.push_back(read_row(plain[i], i));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json& row = (*rows)[i];
+    if (row.is_object() && row.contains("row")) {
+      out.push_back(root.read_whole([&] { return read_own_row(list[i]); }));
     } else {
-      out.push_back(root.read_whole([&] { return read_own_row(in_list(i)); }));
+      out.push_back(read_row(plain_row(row, common), i));
     }
     out.back().pointer = fmt::format("{}/{}", root.is_array() ? "" : "/rows", i);
   }

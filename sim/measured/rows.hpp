@@ -1,6 +1,6 @@
-/// Rows of published training measurements: what a source printed about one run.
-/// tools/lockstep/README.md describes the format; any file in it works with `lockstep validate
-/// --rows FILE`.
+/// Rows of training measurements: scenarios with what was measured, and what sources printed about
+/// runs in words of their own. tests/reference/README.md describes both; any file of either works
+/// with `lockstep validate --rows FILE`.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,9 @@ struct ReferenceRow {
   std::string obstacle;
   /// A row in the scenario's own words: its scenario as JSON, and where that stands in which file.
   std::string scenario, file, place;
-  std::string pointer;      ///< of the row itself, in its file
-  bool unmeasured = false;  ///< it says nothing that a prediction could be held against
+  std::vector<std::string> assumed;  ///< what of such a scenario its source does not say
+  std::string pointer;               ///< of the row itself, in its file
+  bool unmeasured = false;           ///< it says nothing that a prediction could be held against
   /// What the row's own scenario expects: a step time, and how near a prediction has to be.
   std::optional<double> expected_step_s;
   double within = 0;
@@ -72,6 +73,7 @@ struct ReferenceRow {
 
   /// Predicted with its stack composed from what that does, without what was fitted to runs of it.
   bool composed = false;
+  bool unnamed = false;  ///< predicted as if nobody had said which software ran
   bool complete = true;  ///< by the file's own word; and not suspect
   bool dense = false;    ///< no MoE, MLA, CP, FSDP, ZeRO-2/3, FP4, and complete
   bool ran_out_of_memory = false;
@@ -88,7 +90,7 @@ bool is_dense(const ReferenceRow& row);
 ///
 /// A row may be in the scenario's own words too: {"row": its name, "scenario": {...}, "measured":
 /// {"step_time": "12.5 s"}, "source": "..."}. Such a row is checked like a scenario: a mistake
-/// throws. read_own_rows() fills in the rest of it.
+/// throws. load_rows() fills in the rest of it.
 std::vector<ReferenceRow> parse_rows(const std::string& file, std::string_view text);
 
 /// Throws InputError where no row says anything to be judged by: neither "measured" nor "derived",

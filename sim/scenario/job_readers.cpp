@@ -1,6 +1,7 @@
 #include "sim/scenario/job_readers.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <fmt/format.h>
@@ -70,10 +71,17 @@ void check_routing(const JsonCursor& from, const ScenarioDraft& draft) {
   }
 }
 
-/// One of the modes, or the modules that selective recomputation repeats.
+constexpr std::string_view kLeast = "least";  ///< of what fits in memory
+
+/// One of the modes, the least that fits, or the modules that selective recomputation repeats.
 void read_recompute(const JsonCursor& from, ScenarioDraft& draft) {
+  draft.least_recompute = from.is_string() && from.string() == kLeast;
+  draft.recompute.reset();
+  if (draft.least_recompute) return;
   if (!from.is_object()) {
-    draft.recompute = static_cast<Recompute>(from.choice(kRecomputeNames));
+    constexpr std::array kChoices{kRecomputeNames[0], kRecomputeNames[1], kRecomputeNames[2],
+                                  kLeast};
+    draft.recompute = static_cast<Recompute>(from.choice(kChoices));
     return;
   }
   draft.recompute = Recompute::selective;
@@ -102,7 +110,7 @@ Json written_sample_tokens(double tokens) {
 }
 
 Json written_recompute(ScenarioDraft& draft) {
-  if (!draft.recompute) return nullptr;
+  if (!draft.recompute) return draft.least_recompute ? Json(kLeast) : Json(nullptr);
   if (*draft.recompute != Recompute::selective) return name_of(*draft.recompute);
   Json out;
   declare_recompute(DeclaredMembers::writing(out), draft.modules);
@@ -320,9 +328,12 @@ void declare_job(const DeclaredMembers& member, ScenarioDraft& draft) {
       "Format of the matrix products; default: bf16, or fp16 where the GPU has no bf16");
   // spec_schemas() adds the object.
   member.optional(
-      "recompute", written_type(R"({"anyOf": [
-                    {"description": "selective: the attention core",
-                     "enum": ["none", "selective", "full"]}]})"),
+      "recompute",
+      written_type(R"({"anyOf": [
+                    {"description": "selective: the attention core; least: the first of the)"
+                   R"( stack's recompute_ladder (without one: none, selective) with)"
+                   R"( which the job fits in memory, else full",
+                     "enum": ["none", "selective", "full", "least"]}]})"),
       "Activations computed again in the backward pass; default: none",
       [&](const JsonCursor& at) { read_recompute(at, draft); },
       [&] { return written_recompute(draft); });

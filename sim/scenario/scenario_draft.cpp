@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <fmt/format.h>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "models/base/letter_case.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
 #include "models/kernels/attention.hpp"
+#include "models/layer/memory.hpp"
 #include "models/pipeline/schedule.hpp"
 #include "models/power/gpu_power.hpp"
 #include "sim/scenario/balance.hpp"
@@ -364,10 +367,34 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
   out.power->cost.usd_per_gpu_hour = out.usd_per_gpu_hour;
 }
 
+/// The draft with the least recomputation with which its job fits in memory; full when none does.
+ScenarioDraft with_least_recompute(ScenarioDraft draft, const PresetStore& presets) {
+  std::vector<std::pair<Recompute, RecomputeModules>> rungs;
+  rungs.reserve(draft.stack.recompute_ladder.size());
+  for (const RecomputeModules& modules : draft.stack.recompute_ladder) {
+    rungs.emplace_back(Recompute::selective, modules);
+  }
+  if (rungs.empty()) rungs = {{Recompute::none, {}}, {Recompute::selective, {}}};
+  const auto fits = [&](const std::pair<Recompute, RecomputeModules>& rung) {
+    std::tie(draft.recompute, draft.modules) = rung;
+    const Capability asked = capability(CapabilityList::recompute, *draft.recompute);
+    if (draft.stack.capabilities && !draft.stack.capabilities->has(asked)) return false;
+    const Scenario scenario = complete_scenario(draft, presets);
+    return check_memory(scenario.job, scenario.stack, scenario.node.gpu).fits;
+  };
+  if (std::ranges::none_of(rungs, fits)) draft.recompute = Recompute::full;
+  draft.assumptions.push_back(
+      fmt::format("recompute: {} (the least that fits in memory)", name_of(*draft.recompute)));
+  return draft;
+}
+
 }  // namespace
 
 Scenario complete_scenario(const ScenarioDraft& draft, const PresetStore& presets,
                            std::span<const Profile> profiles) {
+  if (draft.least_recompute && !draft.recompute) {
+    return complete_scenario(with_least_recompute(draft, presets), presets, profiles);
+  }
   Scenario out;
   out.file = draft.file;
   out.about = draft.about;

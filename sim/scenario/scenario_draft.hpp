@@ -56,7 +56,7 @@ struct ScenarioDraft {
   std::vector<int> micro_batches;  ///< by replica or by pool; empty: equal
   bool balanced_batch = false;
   std::optional<Precision> precision;  ///< else bf16, or fp16 where the GPU has no bf16
-  std::optional<Recompute> recompute;  ///< else none
+  std::optional<Recompute> recompute;  ///< else none, or the least that fits
   RecomputeModules modules;            ///< of selective recomputation
   Adapters adapters;
   HostOffload offload;
@@ -66,6 +66,8 @@ struct ScenarioDraft {
   /// A search finds the layout: rules that a layout alone can break are not asked, and the stack
   /// need not be able to run this one.
   bool layout_open = false;
+  /// Of an open `recompute`: the least of the stack's ladder with which the job fits in memory.
+  bool least_recompute = false;
   std::vector<Straggler> stragglers;
   std::optional<double> training_tokens;
   std::optional<double> usd_per_gpu_hour;

@@ -27,6 +27,8 @@ void declare_gpu(const DeclaredMembers& member, const PresetStore& presets, GpuS
 void declare_node(const DeclaredMembers& member, const PresetStore& presets, NodeSpec& out);
 void declare_model(const DeclaredMembers& member, TransformerShape& out);
 void declare_stack(const DeclaredMembers& member, StackSpec& out);
+/// Parts of a layer run as CUDA graphs: takes the rest of the experts' host time off.
+void leave_partial_graphs(StackSpec& stack);
 /// What a stack does, switch by switch; beside the members of declare_stack(), in one object.
 void declare_switches(const DeclaredMembers& member, StackSwitches& out);
 /// What a stack's user taught it, by lockstep learn; in presets alone.

@@ -167,6 +167,11 @@ nlohmann::ordered_json written_modules(const RecomputeModules& modules) {
   return names;
 }
 
+void leave_partial_graphs(StackSpec& stack) {
+  stack.expert_host_layer *= stack.expert_partial_graph;
+  stack.expert_host_expert *= stack.expert_partial_graph;
+}
+
 void declare_stack(const DeclaredMembers& member, StackSpec& out) {
   member.optional("about", out.about, "What it is");
   member.required("attention", out.attention, attention_names(),
@@ -189,6 +194,12 @@ void declare_stack(const DeclaredMembers& member, StackSpec& out) {
                   "More per expert that the GPU holds");
   member.optional("expert_partial_graph", out.expert_partial_graph, kShare,
                   "Share of that host time which stays where parts of a layer run as CUDA graphs");
+  member.optional("partial_graphs", boolean_type(),
+                  "Whether parts of a layer run as CUDA graphs, so that only that share stays; "
+                  "default: false",
+                  [&](const JsonCursor& at) {
+                    if (at.boolean()) leave_partial_graphs(out);
+                  });
   member.optional("level", out.level, kRatio,
                   "Time of kernels over what is counted for them: tails, waits and skew between "
                   "ranks; default: 1");

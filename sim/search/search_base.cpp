@@ -47,6 +47,7 @@ ScenarioDraft without_layout(const ScenarioDraft& from) {
   draft.layers_per_stage.clear();
   draft.embedding = draft.output = EndPlace::automatic;
   draft.recompute.reset();
+  draft.least_recompute = false;
   draft.batch.micro_sequences = 1;
   // The layout says how large the job is where the cluster does not, and on a part of one node.
   const bool part = draft.nodes == 1 && gpus && *gpus <= draft.node.gpus;

@@ -13,6 +13,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/fit.hpp"
+#include "sim/measured/row_document.hpp"
 #include "sim/measured/row_validation.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_residuals.hpp"
@@ -43,10 +44,8 @@ std::string reference(const std::string& name) {
 /// Rows of a file with their predictions.
 struct PredictedRows {
   explicit PredictedRows(const std::string& name, bool software_named = true)
-      : rows(parse_rows(reference(name), read_text_file(reference(name)))) {
-    for (ReferenceRow& row : rows) {
-      if (!software_named) row.stack.clear();
-    }
+      : rows(load_rows(reference(name), PresetStore{})) {
+    for (ReferenceRow& row : rows) row.unnamed = !software_named;
     predictions = predict_rows(rows, PresetStore{}, 0, [] {});
   }
   std::vector<ReferenceRow> rows;

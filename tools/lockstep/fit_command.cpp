@@ -4,11 +4,11 @@
 #include <map>
 
 #include "models/base/output_file.hpp"
-#include "models/base/text_file.hpp"
 #include "sim/measured/fit.hpp"
 #include "sim/measured/fit_residuals.hpp"
 #include "sim/measured/reference_files.hpp"
 #include "sim/measured/residuals_file.hpp"
+#include "sim/measured/row_document.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/views/measured/fit_tables.hpp"
@@ -67,7 +67,7 @@ Exit run_fit(const ParsedOptions& options, Console& console) {
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
   const std::string constants_file =
       options.has("constants") ? options.get("constants") : reference_file(presets, "fit.json");
-  const auto reference = parse_rows(rows_file, read_text_file(rows_file));
+  const auto reference = load_rows(rows_file, presets);
   const Vendors vendors = read_vendors(constants_file);
   const std::vector<FitRow> rows = fit_rows(reference, presets, vendors);
   const std::vector<FitParameter> priors = read_fit_parameters(constants_file);

@@ -39,10 +39,11 @@ namespace {
 constexpr std::array kValidateOptions{
     OptionSpec{
         "rows", 0, "FILE", false,
-        "Predict the rows of this file instead of the project's own: in the format of "
-        "tests/reference/training.json, or each as {\"row\", \"scenario\", \"measured\", "
-        "\"source\"} with a scenario as `lockstep run` takes it; exit status 1 where a prediction "
-        "misses what such a scenario expects (\"expect\": step_time, within, fits).",
+        "Predict the rows of this file instead of the project's own: each {\"row\", "
+        "\"scenario\", \"measured\", \"source\"} with a scenario as `lockstep run` takes it, as "
+        "tests/reference/training.json has them, or as tables of others publish them; exit status "
+        "1 where a prediction misses what such a scenario expects (\"expect\": step_time, within, "
+        "fits).",
         "--rows measured.json", PathUse::reads},
     OptionSpec{"gemm", 0, "FILE", false, "Predict matrix products instead of runs.",
                "--gemm tests/reference/gemm.json", PathUse::reads},
@@ -266,8 +267,7 @@ std::vector<RowPrediction> predicted(const std::vector<ReferenceRow>& rows,
 }
 
 std::vector<ReferenceRow> own_rows(const PresetStore& presets, std::string_view name) {
-  const std::string file = reference_file(presets, name);
-  return parse_rows(file, read_text_file(file));
+  return load_rows(reference_file(presets, name), presets);
 }
 
 Answer own_accuracy(const PresetStore& presets, int jobs, Console& console) {
@@ -330,9 +330,8 @@ Exit run_validate(const ParsedOptions& options, Console& console) {
   const bool reports = wants_report(options);
   const std::string file =
       options.has("rows") ? options.get("rows") : reference_file(presets, "training.json");
-  std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
+  std::vector<ReferenceRow> rows = load_rows(file, presets);
   require_measured(file, rows);
-  read_own_rows(rows, presets);
   keep_wanted(rows, options);
   if (options.has("composed")) {
     for (ReferenceRow& row : rows) row.composed = true;

@@ -10,7 +10,7 @@
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
 #include "sim/measured/residuals_file.hpp"
-#include "sim/measured/rows.hpp"
+#include "sim/measured/row_document.hpp"
 #include "sim/scenario/built_in_residuals.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "tests/support/presets.hpp"
@@ -85,7 +85,7 @@ TEST_CASE("residuals: choices and values that presets or published runs have cha
 TEST_CASE("residuals: no published run has more GPUs than the largest that counts") {
   const std::string file = LOCKSTEP_SOURCE_DIR "/tests/reference/training.json";
   int most = 0;
-  for (const ReferenceRow& row : parse_rows(file, read_text_file(file))) {
+  for (const ReferenceRow& row : load_rows(file, test::presets())) {
     most = std::max(most, row.gpus);
   }
   CHECK(most == kMostPublishedGpus);

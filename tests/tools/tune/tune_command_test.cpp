@@ -13,6 +13,7 @@
 
 #include "models/base/text_file.hpp"
 #include "models/layer/flops.hpp"
+#include "sim/measured/row_document.hpp"
 #include "sim/measured/row_validation.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/search/tune.hpp"
@@ -93,7 +94,7 @@ TEST_CASE("tune: at least as fast as the layouts of Megatron's 2021 models, and 
 TEST_CASE(
     "tune: of the layouts that were tried for BLOOM the model's best is among the best five") {
   const std::string file = LOCKSTEP_SOURCE_DIR "/tests/reference/training.json";
-  std::vector<ReferenceRow> rows = parse_rows(file, read_text_file(file));
+  std::vector<ReferenceRow> rows = load_rows(file, test::presets());
   std::erase_if(rows, [](const ReferenceRow& row) { return !row.id.starts_with("bloom-tune-"); });
   REQUIRE(rows.size() > 80);
   const std::vector<RowPrediction> predictions = predict_rows(rows, test::presets(), 0, [] {});
