@@ -81,3 +81,14 @@ TEST_CASE("help: explains every option with its example, within 100 columns") {
     CHECK(end - start <= 100);
   }
 }
+
+TEST_CASE("UsageError: its parts are those of its line, where it has them") {
+  const UsageError whole("--jobs: found \"x\"; allowed: one, two. Did you mean \"two\"?");
+  CHECK(whole.parts().found == "\"x\"");
+  CHECK(whole.parts().allowed == "one, two");
+  CHECK(whole.parts().nearest == "two");
+  const UsageError rule("lockstep new sweep: --scenario is missing; allowed: a file");
+  CHECK(rule.parts().found.empty());
+  CHECK(rule.parts().allowed == "a file");
+  CHECK(UsageError("--jobs is given twice").parts().allowed.empty());
+}

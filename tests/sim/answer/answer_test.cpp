@@ -197,4 +197,17 @@ TEST_CASE("answer: an old name still works and is said to be one") {
   CHECK(ran.err.find("write \"job.parameters\"") != std::string::npos);
 }
 
+TEST_CASE("answer: a queue's numbers by name, the same from the library as from the program") {
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/queue/slurm-recorded.json";
+  const ScenarioAnswer answer = answer_scenario(file, test::presets());
+  CHECK(answer.kind() == AnswerKind::queue);
+  CHECK(answer.number("waterfall.useful.share").value() ==
+        doctest::Approx(answer.number("useful_share").value()));
+  CHECK(answer.number("by_gpus.1.wait_s.mean").has_value());
+  CHECK(answer.keeps("wait_mean_s<3600"));
+  Json printed = Json::parse(test::lockstep_with({"run", file, "--format", "json"}).out);
+  printed.erase("lockstep_version");
+  CHECK(printed == Json::parse(answer.json().dump()));
+}
+
 }  // namespace lockstep
