@@ -30,33 +30,33 @@ void add_objects(const Json& node, const std::string& pointer, std::vector<std::
   }
 }
 
-struct ScenarioKind {
+struct MissingFrom {
   const char* command;
   const char* file;
 };
 // One of each kind of scenario, and those with the most objects.
 constexpr std::array kKinds{
-    ScenarioKind{"run", "llama3-405b-16k.json"},
-    ScenarioKind{"run", "llama3-405b-54days.json"},
-    ScenarioKind{"run", "llama2-70b-h100-a100.json"},
-    ScenarioKind{"run", "llama2-70b-lora-h100.json"},
-    ScenarioKind{"run", "llama3-70b-shared-storage.json"},
-    ScenarioKind{"run", "rsc1-reliability.json"},
-    ScenarioKind{"run", "deepseek-v3-gb200.json"},
-    ScenarioKind{"run", "zero-offload-10b-v100.json"},
-    ScenarioKind{"run", "power/llama3-405b-16k-power.json"},
-    ScenarioKind{"run", "congestion/two-jobs-one-spine.json"},
-    ScenarioKind{"run", "congestion/spine-dies.json"},
-    ScenarioKind{"run", "rl/grpo-llama3-8b-colocated.json"},
-    ScenarioKind{"comm", "comm/allreduce-dgxh100.json"},
-    ScenarioKind{"comm", "comm/incast-32.json"},
-    ScenarioKind{"comm", "comm/permutation-8192.json"},
+    MissingFrom{"run", "llama3-405b-16k.json"},
+    MissingFrom{"run", "llama3-405b-54days.json"},
+    MissingFrom{"run", "llama2-70b-h100-a100.json"},
+    MissingFrom{"run", "llama2-70b-lora-h100.json"},
+    MissingFrom{"run", "llama3-70b-shared-storage.json"},
+    MissingFrom{"run", "rsc1-reliability.json"},
+    MissingFrom{"run", "deepseek-v3-gb200.json"},
+    MissingFrom{"run", "zero-offload-10b-v100.json"},
+    MissingFrom{"run", "power/llama3-405b-16k-power.json"},
+    MissingFrom{"run", "congestion/two-jobs-one-spine.json"},
+    MissingFrom{"run", "congestion/spine-dies.json"},
+    MissingFrom{"run", "rl/grpo-llama3-8b-colocated.json"},
+    MissingFrom{"comm", "comm/allreduce-dgxh100.json"},
+    MissingFrom{"comm", "comm/incast-32.json"},
+    MissingFrom{"comm", "comm/permutation-8192.json"},
 };
 
 }  // namespace
 
 TEST_CASE("run and comm: an unknown key is an error in every object of a scenario") {
-  for (const ScenarioKind& kind : kKinds) {
+  for (const MissingFrom& kind : kKinds) {
     const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/" + std::string(kind.file);
     std::vector<std::string> objects;
     add_objects(Json::parse(read_text_file(file)), "", objects);
