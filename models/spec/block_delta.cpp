@@ -160,6 +160,7 @@ constinit const MixerKind kDeltaMixer{
     .mixer = Mixer::delta,
     .name = "delta",
     .add = add_delta,
+    .operations = "delta_* convolution",
     .sentence = "Gated delta nets: linear attention whose state forgets and is corrected",
     .members = kDeltaMembers,
     .known = [](const TransformerShape& m) { return m.delta.key_heads > 0; },

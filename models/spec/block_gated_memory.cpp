@@ -45,6 +45,7 @@ constinit const MixerKind kGatedMemoryMixer{
     .mixer = kGatedMemory,
     .name = "gated_memory",
     .add = add_gated_memory,
+    .operations = "memory_*",
     .one_stage = "layers gate what the recurrence of an earlier one gave",
     .shared = [](const TransformerShape& m,
                  const KindShape& kind) { return kMambaMixer.shared(m, kind); },

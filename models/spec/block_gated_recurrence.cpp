@@ -108,6 +108,7 @@ constinit const MixerKind kGatedRecurrenceMixer{
     .mixer = kGatedRecurrence,
     .name = "gated_recurrence",
     .add = add_gated_recurrence,
+    .operations = "recurrence_* convolution",
     .sentence = "Real-gated linear recurrent units (Griffin, RecurrentGemma)",
     .members = kRecurrenceMembers,
     .known = [](const TransformerShape& m) { return m.numbers(kGatedRecurrence)[0] > 0; },

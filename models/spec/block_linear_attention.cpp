@@ -114,6 +114,7 @@ constinit const MixerKind kLinearAttentionMixer{
     .mixer = kLinear,
     .name = "linear_attention",
     .add = add_linear_attention,
+    .operations = "linear_*",
     .sentence = "Linear attention whose heads forget at a fixed pace (lightning attention)",
     .members = kLinearMembers,
     .known = [](const TransformerShape& m) { return m.numbers(kLinear)[0] > 0; },

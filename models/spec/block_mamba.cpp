@@ -133,6 +133,7 @@ constinit const MixerKind kMambaMixer{
     .mixer = Mixer::mamba,
     .name = "mamba",
     .add = add_mamba,
+    .operations = "mamba_* convolution",
     .sentence = "The mixers of a hybrid model, Mamba-2 unless step_rank is there",
     .members = kMambaMembers,
     .known = [](const TransformerShape& m) { return m.mamba.heads > 0; },

@@ -177,6 +177,7 @@ constinit const MixerKind kRwkvMixer{
     .mixer = kRwkv,
     .name = "rwkv",
     .add = add_rwkv,
+    .operations = "rwkv_*",
     .sentence = "Time mixing of RWKV, and the gate behind its MLP",
     .members = kRwkvMembers,
     .known = [](const TransformerShape& m) { return m.numbers(kRwkv)[0] > 0; },

@@ -63,6 +63,7 @@ constinit const MixerKind kShortConvolutionMixer{
     .mixer = kShortConvolution,
     .name = "short_convolution",
     .add = add_short_convolution,
+    .operations = "convolution_* short_convolution",
     .sentence = "Gated short convolutions, the mixers of LFM2",
     .members = kShortConvolutionMembers,
     .known = [](const TransformerShape& m) { return m.mixers[kPlace][0] > 0; },

@@ -48,6 +48,17 @@ static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostM
 
 std::span<const MixerKind* const> mixer_kinds() { return kMixerKinds; }
 
+bool is_among(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    const std::string_view word = names.substr(0, names.find(' '));
+    names.remove_prefix(std::min(names.size(), word.size() + 1));
+    if (word.ends_with('*') ? name.starts_with(word.substr(0, word.size() - 1)) : name == word) {
+      return true;
+    }
+  }
+  return false;
+}
+
 const MixerKind& info(Mixer mixer) {
   const MixerKind& kind = *kMixerKinds[static_cast<std::size_t>(mixer)];
   assert(kind.mixer == mixer);

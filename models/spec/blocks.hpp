@@ -34,6 +34,9 @@ struct MixerFault {
   std::string_view key;  ///< empty: of the object as a whole
   std::string allowed;
 };
+/// Names between blanks, as "delta_* scan": one that ends with * is all names that begin so.
+bool is_among(std::string_view names, std::string_view name);
+
 /// Parts of which each tensor-parallel rank has as many.
 struct SharedParts {
   int parts = 1;
@@ -46,6 +49,9 @@ struct MixerKind {
   std::string_view name;  ///< in scenarios
   /// Adds rows, saved tensors, the cache and weights beside products, norms before it left out.
   void (*add)(const TransformerShape& m, const KindShape& kind, Layer& out) = nullptr;
+  /// Of its rows, by the first part of their names, those that recordings and reports count as
+  /// recurrences and convolutions (is_among()).
+  std::string_view operations = {};
   std::string_view sentence = {};  ///< about the object with its members
   std::span<const MixerMember> members{};
   /// Whether a model says its numbers; null: it has none of its own.
