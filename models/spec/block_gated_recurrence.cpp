@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_parts.hpp"
 
 namespace lockstep {
 namespace {
@@ -115,6 +115,8 @@ constinit const MixerKind kGatedRecurrenceMixer{
     .fault = recurrence_fault,
     .whole_sequence = "gated recurrences pass their state along the sequence",
     .shared = recurrence_parts,
-    .columns = [](const TransformerShape& m) { return 2.0 * m.numbers(kGatedRecurrence)[0]; }};
+    .columns = [](const TransformerShape& m) { return 2.0 * m.numbers(kGatedRecurrence)[0]; },
+    .model_families = "recurrent_gemma",
+    .read_model = hugging_face::read_recurrent_gemma};
 
 }  // namespace lockstep
