@@ -32,6 +32,7 @@ constinit const MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
   row(kGatedMemoryMixer) \
   row(kWideAttentionMixer) \
   row(kAdaptedMambaMixer) \
+  row(kRetentionMixer) \
   /* a new one is the line above this one, and its number is its place */
 // clang-format on
 #define LOCKSTEP_DECLARED(kind) extern const MixerKind kind;
