@@ -2,7 +2,7 @@
 // Falcon-H1, arXiv:2507.22448, section 2).
 #include <vector>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_parts.hpp"
 
 namespace lockstep {
 namespace {
@@ -34,6 +34,8 @@ constinit const MixerKind kAttentionMambaMixer{
     .whole_sequence = "Mamba layers pass their state along the sequence",
     .shared = attention_mamba_parts,
     .capability = "mamba",
+    .model_families = "falcon_h1",
+    .read_model = hugging_face::read_falcon_h1,
     .numbers_of = &kMambaMixer};
 
 }  // namespace lockstep

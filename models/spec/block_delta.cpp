@@ -1,7 +1,7 @@
 #include <array>
 #include <string>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_layers.hpp"
 
 namespace lockstep {
 namespace {
@@ -160,12 +160,15 @@ constinit const MixerKind kDeltaMixer{
     .mixer = Mixer::delta,
     .name = "delta",
     .add = add_delta,
+    .operations = "delta_* convolution",
     .sentence = "Gated delta nets: linear attention whose state forgets and is corrected",
     .members = kDeltaMembers,
     .known = [](const TransformerShape& m) { return m.delta.key_heads > 0; },
     .fault = delta_fault,
     .whole_sequence = "delta layers pass their state along the sequence",
     .shared = delta_parts,
-    .columns = [](const TransformerShape& m) { return m.delta.mixed() + m.delta.values(); }};
+    .columns = [](const TransformerShape& m) { return m.delta.mixed() + m.delta.values(); },
+    .family_keys = "linear_attn_config linear_num_value_heads",
+    .read_layers = hugging_face::read_delta_layers};
 
 }  // namespace lockstep

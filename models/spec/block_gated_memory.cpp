@@ -2,7 +2,7 @@
 // an earlier Mamba layer gave, gated by a product of the stream, in place of a mixer of its own.
 #include <vector>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_parts.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,9 +45,12 @@ constinit const MixerKind kGatedMemoryMixer{
     .mixer = kGatedMemory,
     .name = "gated_memory",
     .add = add_gated_memory,
+    .operations = "memory_*",
     .one_stage = "layers gate what the recurrence of an earlier one gave",
     .shared = [](const TransformerShape& m,
                  const KindShape& kind) { return kMambaMixer.shared(m, kind); },
+    .model_families = "phi4flash",
+    .read_model = hugging_face::read_sambay,
     .numbers_of = &kMambaMixer};
 
 }  // namespace lockstep

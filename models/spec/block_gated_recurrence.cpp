@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_parts.hpp"
 
 namespace lockstep {
 namespace {
@@ -108,12 +108,15 @@ constinit const MixerKind kGatedRecurrenceMixer{
     .mixer = kGatedRecurrence,
     .name = "gated_recurrence",
     .add = add_gated_recurrence,
+    .operations = "recurrence_* convolution",
     .sentence = "Real-gated linear recurrent units (Griffin, RecurrentGemma)",
     .members = kRecurrenceMembers,
     .known = [](const TransformerShape& m) { return m.numbers(kGatedRecurrence)[0] > 0; },
     .fault = recurrence_fault,
     .whole_sequence = "gated recurrences pass their state along the sequence",
     .shared = recurrence_parts,
-    .columns = [](const TransformerShape& m) { return 2.0 * m.numbers(kGatedRecurrence)[0]; }};
+    .columns = [](const TransformerShape& m) { return 2.0 * m.numbers(kGatedRecurrence)[0]; },
+    .model_families = "recurrent_gemma",
+    .read_model = hugging_face::read_recurrent_gemma};
 
 }  // namespace lockstep

@@ -5,7 +5,7 @@
 // columns of the same product.
 #include <array>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_layers.hpp"
 
 namespace lockstep {
 namespace {
@@ -62,17 +62,12 @@ double linear_made(const TransformerShape& m) {
   return n[0] * (2 * linear_key_dim(m) + 2.0 * n[1] + n[4]);
 }
 
-/// Of one token: scores inside a chunk and what they make of values, half of both as later tokens
-/// don't count; a state of keys x values for each head that is added to and read. States of chunks
-/// go through memory in 32 bit, written and read (arXiv:2401.04658, algorithm 1).
 Scan linear_scan(const TransformerShape& m) {
-  constexpr double kHalfWord = 2, kWord = 4;
   const MixerNumbers& n = m.numbers(kLinear);
-  const double heads = n[0], d = n[1], keys = linear_key_dim(m);
-  const double chunk = n[2] > 0 ? n[2] : kUsualChunk;
-  return {.flops = heads * (chunk * (keys + d) + 4 * keys * d),
-          .bytes = heads * (2 * kHalfWord * (keys + d) + 2 * kWord * keys * d / chunk),
-          .kernels = 2};
+  return chunked_scan({.heads = static_cast<double>(n[0]),
+                       .keys = linear_key_dim(m),
+                       .values = static_cast<double>(n[1]),
+                       .chunk = static_cast<double>(n[2] > 0 ? n[2] : kUsualChunk)});
 }
 
 void add_linear_attention(const TransformerShape& m, const KindShape&, Layer& out) {
@@ -109,16 +104,29 @@ std::vector<SharedParts> linear_parts(const TransformerShape& m, const KindShape
 
 }  // namespace
 
+Scan chunked_scan(const ChunkedHeads& of) {
+  constexpr double kHalfWord = 2, kWord = 4;
+  const double heads = of.heads, d = of.values, keys = of.keys, chunk = of.chunk;
+  return {.flops = heads * (chunk * (keys + d) + 4 * keys * d),
+          .bytes = heads * (2 * kHalfWord * (keys + d) + 2 * kWord * keys * d / chunk),
+          .kernels = 2};
+}
+
 extern const MixerKind kLinearAttentionMixer;
 constinit const MixerKind kLinearAttentionMixer{
     .mixer = kLinear,
     .name = "linear_attention",
     .add = add_linear_attention,
+    .operations = "linear_*",
     .sentence = "Linear attention whose heads forget at a fixed pace (lightning attention)",
     .members = kLinearMembers,
     .known = [](const TransformerShape& m) { return m.numbers(kLinear)[0] > 0; },
     .whole_sequence = "linear attention passes its state along the sequence",
     .shared = linear_parts,
-    .columns = [](const TransformerShape& m) { return linear_made(m); }};
+    .columns = [](const TransformerShape& m) { return linear_made(m); },
+    .families = "minimax minimax_text_01 minimax_m1 bailing_moe_linear",
+    .read_layers = hugging_face::read_linear_layers,
+    .model_families = "xlstm",
+    .read_model = hugging_face::read_xlstm};
 
 }  // namespace lockstep

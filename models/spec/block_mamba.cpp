@@ -1,7 +1,7 @@
 #include <array>
 #include <string>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_layers.hpp"
 
 namespace lockstep {
 namespace {
@@ -133,6 +133,7 @@ constinit const MixerKind kMambaMixer{
     .mixer = Mixer::mamba,
     .name = "mamba",
     .add = add_mamba,
+    .operations = "mamba_* convolution",
     .sentence = "The mixers of a hybrid model, Mamba-2 unless step_rank is there",
     .members = kMambaMembers,
     .known = [](const TransformerShape& m) { return m.mamba.heads > 0; },
@@ -140,6 +141,10 @@ constinit const MixerKind kMambaMixer{
     .whole_sequence = "Mamba layers pass their state along the sequence",
     .shared = mamba_parts,
     .columns = [](const TransformerShape& m) { return m.mamba.in(); },
-    .capability = "mamba"};
+    .capability = "mamba",
+    .families = "granitemoehybrid bamba",
+    .read_layers = hugging_face::read_mamba_layers,
+    .model_families = "mamba falcon_mamba mamba2 plamo2",
+    .read_model = hugging_face::read_recurrent};
 
 }  // namespace lockstep

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_parts.hpp"
 
 namespace lockstep {
 namespace {
@@ -177,6 +177,7 @@ constinit const MixerKind kRwkvMixer{
     .mixer = kRwkv,
     .name = "rwkv",
     .add = add_rwkv,
+    .operations = "rwkv_*",
     .sentence = "Time mixing of RWKV, and the gate behind its MLP",
     .members = kRwkvMembers,
     .known = [](const TransformerShape& m) { return m.numbers(kRwkv)[0] > 0; },
@@ -186,6 +187,8 @@ constinit const MixerKind kRwkvMixer{
     .columns =
         [](const TransformerShape& m) {
           return m.numbers(kRwkv)[0] > 0 ? rwkv_parts(m).squares * rwkv_columns(m) : 0;
-        }};
+        },
+    .model_families = "rwkv rwkv5 rwkv6 rwkv7",
+    .read_model = hugging_face::read_rwkv};
 
 }  // namespace lockstep

@@ -3,7 +3,7 @@
 // Source: github:huggingface/transformers:src/transformers/models/lfm2/modeling_lfm2.py.
 #include <array>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_layers.hpp"
 
 namespace lockstep {
 namespace {
@@ -63,6 +63,7 @@ constinit const MixerKind kShortConvolutionMixer{
     .mixer = kShortConvolution,
     .name = "short_convolution",
     .add = add_short_convolution,
+    .operations = "convolution_* short_convolution",
     .sentence = "Gated short convolutions, the mixers of LFM2",
     .members = kShortConvolutionMembers,
     .known = [](const TransformerShape& m) { return m.mixers[kPlace][0] > 0; },
@@ -71,7 +72,7 @@ constinit const MixerKind kShortConvolutionMixer{
     .columns =
         [](const TransformerShape& m) { return m.mixers[kPlace][0] > 0 ? 3.0 * m.hidden : 0; },
     .capability = "short_convolution",
-    .layer_type = "conv",
-    .family = "lfm2"};
+    .families = "lfm2*",
+    .read_layers = hugging_face::read_short_convolutions};
 
 }  // namespace lockstep

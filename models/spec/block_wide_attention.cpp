@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "models/spec/blocks.hpp"
+#include "models/spec/hugging_face_parts.hpp"
 
 namespace lockstep {
 namespace {
@@ -132,7 +132,9 @@ constinit const MixerKind kWideAttentionMixer{
     .fault = wide_fault,
     .shared = [](const TransformerShape& m,
                  const KindShape& kind) { return kAttentionMixer.shared(m, kind); },
-    .columns = [](const TransformerShape& m) { return wide_inputs(m) * m.hidden; }};
+    .columns = [](const TransformerShape& m) { return wide_inputs(m) * m.hidden; },
+    .model_families = "zamba zamba2",
+    .read_model = hugging_face::read_zamba};
 
 constinit const MixerKind kAdaptedMambaMixer{
     .mixer = kAdaptedMamba,

@@ -8,50 +8,75 @@
 
 namespace lockstep {
 
-// Each in a file of its own, block_*.cpp, which a unity source may hold above this one.
-// NOLINTBEGIN(readability-redundant-declaration)
-extern const MixerKind kDeltaMixer, kShortConvolutionMixer, kGatedRecurrenceMixer;
-extern const MixerKind kJointAttentionMixer, kClosingAttentionMixer, kModulatedAttentionMixer;
-extern const MixerKind kConvolutionMixer, kResidualMixer, kLinearAttentionMixer;
-extern const MixerKind kAttentionMambaMixer, kRwkvMixer, kGatedMemoryMixer;
-extern const MixerKind kWideAttentionMixer, kAdaptedMambaMixer;
-// NOLINTEND(readability-redundant-declaration)
+/// A layer that is an MLP or experts alone.
+extern const MixerKind kNoMixer;
+constinit const MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
+
+// In the order of Mixer; all but one in files of their own, block_*.cpp.
+// clang-format off: one a line, so that mixers come without moving others
+#define LOCKSTEP_MIXERS(row) \
+  row(kAttentionMixer) \
+  row(kMambaMixer) \
+  row(kNoMixer) \
+  row(kDeltaMixer) \
+  row(kShortConvolutionMixer) \
+  row(kJointAttentionMixer) \
+  row(kClosingAttentionMixer) \
+  row(kModulatedAttentionMixer) \
+  row(kConvolutionMixer) \
+  row(kResidualMixer) \
+  row(kLinearAttentionMixer) \
+  row(kGatedRecurrenceMixer) \
+  row(kAttentionMambaMixer) \
+  row(kRwkvMixer) \
+  row(kGatedMemoryMixer) \
+  row(kWideAttentionMixer) \
+  row(kAdaptedMambaMixer) \
+  row(kRetentionMixer) \
+  /* a new one is the line above this one, and its number is its place */
+// clang-format on
+#define LOCKSTEP_DECLARED(kind) extern const MixerKind kind;
+#define LOCKSTEP_ADDRESS(kind) &(kind),
+
+// A unity source may hold their files above this one.
+// NOLINTNEXTLINE(readability-redundant-declaration)
+LOCKSTEP_MIXERS(LOCKSTEP_DECLARED)
 
 namespace {
 
-/// A layer that is an MLP or experts alone.
-constexpr MixerKind kNoMixer{.mixer = Mixer::none, .name = "none"};
-
-// In the order of Mixer.
-constexpr std::array<const MixerKind*, 17> kMixerKinds{
-    &kAttentionMixer,
-    &kMambaMixer,
-    &kNoMixer,
-    &kDeltaMixer,
-    &kShortConvolutionMixer,
-    &kJointAttentionMixer,
-    &kClosingAttentionMixer,
-    &kModulatedAttentionMixer,
-    &kConvolutionMixer,
-    &kResidualMixer,
-    &kLinearAttentionMixer,
-    &kGatedRecurrenceMixer,
-    &kAttentionMambaMixer,
-    &kRwkvMixer,
-    &kGatedMemoryMixer,
-    &kWideAttentionMixer,
-    &kAdaptedMambaMixer,
-};
+constexpr std::array kMixerKinds{LOCKSTEP_MIXERS(LOCKSTEP_ADDRESS)};
 static_assert(kMixerKinds.size() >= kNamedMixers && kMixerKinds.size() <= kMostMixers);
 
 }  // namespace
 
 std::span<const MixerKind* const> mixer_kinds() { return kMixerKinds; }
 
+bool is_among(std::string_view names, std::string_view name) {
+  while (!names.empty()) {
+    const std::string_view word = names.substr(0, names.find(' '));
+    names.remove_prefix(std::min(names.size(), word.size() + 1));
+    if (word.ends_with('*') ? name.starts_with(word.substr(0, word.size() - 1)) : name == word) {
+      return true;
+    }
+  }
+  return false;
+}
+
 const MixerKind& info(Mixer mixer) {
   const MixerKind& kind = *kMixerKinds[static_cast<std::size_t>(mixer)];
   assert(kind.mixer == mixer);
   return kind;
+}
+
+std::vector<std::string_view> each_of(std::string_view names) {
+  std::vector<std::string_view> out;
+  while (!names.empty()) {
+    std::string_view word = names.substr(0, names.find(' '));
+    names.remove_prefix(std::min(names.size(), word.size() + 1));
+    if (word.ends_with('*')) word.remove_suffix(1);
+    out.push_back(word);
+  }
+  return out;
 }
 
 std::optional<SharedParts> uneven_parts(const TransformerShape& m, int ranks) {

@@ -1,7 +1,8 @@
 /// The blocks that layers consist of, each declared in one place: a mixer adds its rows to a layer,
-/// and so do an MLP and experts. A new mixer is a file of its own with its row, which mixer_kinds()
-/// lists: its members in scenarios, its keys in config.json, what ranks share out of it and which
-/// software can run it follow from that.
+/// and so do an MLP and experts. A new mixer is a file of its own with its row, and a line of
+/// blocks.cpp that lists it: its members in scenarios, config.json of its families, what ranks
+/// share out of it, whose operators its rows are and which software can run it follow from that,
+/// and the tests over all rows take it. Without a capability it runs on every stack.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,11 @@
 #include "models/spec/layer.hpp"
 
 namespace lockstep {
+
+class JsonCursor;
+namespace hugging_face {
+struct LayerDraft;
+}
 
 // Bounds of members, which no published model leaves.
 inline constexpr int kMostMixerHeads = 1 << 16, kMostMixerColumns = 1 << 20;
@@ -34,6 +40,11 @@ struct MixerFault {
   std::string_view key;  ///< empty: of the object as a whole
   std::string allowed;
 };
+/// Names between blanks, as "delta_* scan": one that ends with * is all names that begin so.
+bool is_among(std::string_view names, std::string_view name);
+/// Each of them, without its *.
+std::vector<std::string_view> each_of(std::string_view names);
+
 /// Parts of which each tensor-parallel rank has as many.
 struct SharedParts {
   int parts = 1;
@@ -46,6 +57,9 @@ struct MixerKind {
   std::string_view name;  ///< in scenarios
   /// Adds rows, saved tensors, the cache and weights beside products, norms before it left out.
   void (*add)(const TransformerShape& m, const KindShape& kind, Layer& out) = nullptr;
+  /// Of its rows, by the first part of their names, those that recordings and reports count as
+  /// recurrences and convolutions (is_among()).
+  std::string_view operations = {};
   std::string_view sentence = {};  ///< about the object with its members
   std::span<const MixerMember> members{};
   /// Whether a model says its numbers; null: it has none of its own.
@@ -59,10 +73,15 @@ struct MixerKind {
   std::vector<SharedParts> (*shared)(const TransformerShape& m, const KindShape& kind) = nullptr;
   /// Columns that it reads or writes at most, where they are more than a layer's others.
   double (*columns)(const TransformerShape& m) = nullptr;
-  std::string_view capability = {};  ///< of software that can run it; empty: none is asked for
-  std::string_view layer_type = {};  ///< in "layer_types" of config.json
-  /// What "model_type" of config.json begins with where layers are of this type and attention.
-  std::string_view family = {};
+  std::string_view capability = {};  ///< of software that can run it; empty: all of it can
+  /// "model_type" of config.json (is_among()) of decoders that have it in some layers, and keys one
+  /// of which says so of another family; `read_layers` sets its numbers and says which layers.
+  std::string_view families = {}, family_keys = {};
+  void (*read_layers)(hugging_face::LayerDraft& draft) = nullptr;
+  /// Families that have keys of their own; `read_model` sets all of `m` but its name.
+  std::string_view model_families = {};
+  void (*read_model)(const JsonCursor& config, std::string_view type,
+                     TransformerShape& m) = nullptr;
   const MixerKind* numbers_of = nullptr;  ///< another mixer, whose numbers it takes
 };
 /// Other mixers are made from these.
@@ -76,6 +95,17 @@ std::optional<SharedParts> uneven_parts(const TransformerShape& m, int ranks);
 std::string_view why_one_stage(const KindShape& kind);
 /// The widest of all mixers that a model says numbers of.
 double mixer_columns(const TransformerShape& m);
+
+/// What linear recurrences that keep a state of keys x values for each head take for a token when
+/// their kernels go by chunks.
+struct ChunkedHeads {
+  double heads = 0, keys = 0, values = 0;  ///< columns of each head
+  double chunk = 0;                        ///< tokens
+};
+/// Scores inside a chunk and what they make of values, half of both as later tokens don't count; a
+/// state that is added to and read. States of chunks go through memory in 32 bit, written and read
+/// (Qin et al. 2024, arXiv:2401.04658, algorithm 1).
+Scan chunked_scan(const ChunkedHeads& of);
 
 /// Blocks beside each other gather their input once, and scatter one sum.
 void join_exchanges(Layer& out);

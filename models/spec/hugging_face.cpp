@@ -149,48 +149,16 @@ std::string_view name_in(const JsonCursor& config, std::string_view key) {
   return key;
 }
 
-/// Families that are read layer by layer (read_layers()), under the name that their decoder has.
-constexpr std::array<std::string_view, 40> kLayered{
-    "qwen3_next",
-    "qwen3_5_text",
-    "qwen3_5_moe_text",
-    "qwen3_vl_text",
-    "qwen3_vl_moe_text",
-    "deepseek_v32",
-    "deepseek_v4",
-    "deepseek_ref",
-    "glm_moe_dsa",
-    "glm4_moe",
-    "kimi_linear",
-    "minimax_m2",
-    "minimax_m3",
-    "mimo",
-    "mimo_v2_flash",
-    "step3p5",
-    "step3p7",
-    "gemma4_text",
-    "nemotron-nas",
-    "qwen3_5",
-    "qwen3_5_moe",
-    "gemma4",
-    "gemma3_text",
-    "exaone4",
-    "granitemoehybrid",
-    "bamba",
-    "mllama_text_model",
-    "step3_text",
-    "grok1",
-    "arctic",
-    "longcat_flash",
-    "vaultgemma",
-    "minimax",
-    "minimax_text_01",
-    "minimax_m1",
-    "bailing_moe_linear",
-    "hunyuan",
-    "gemma3n_text",
-    "olmo_hybrid",
-    "deci",
+/// Families that are read layer by layer (read_layers()), under the name that their decoder has,
+/// beside those that a mixer's row names.
+constexpr std::array<std::string_view, 34> kLayered{
+    "qwen3_next",   "qwen3_5_text", "qwen3_5_moe_text", "qwen3_vl_text", "qwen3_vl_moe_text",
+    "deepseek_v32", "deepseek_v4",  "deepseek_ref",     "glm_moe_dsa",   "glm4_moe",
+    "kimi_linear",  "minimax_m2",   "minimax_m3",       "mimo",          "mimo_v2_flash",
+    "step3p5",      "step3p7",      "gemma4_text",      "nemotron-nas",  "qwen3_5",
+    "qwen3_5_moe",  "gemma4",       "gemma3_text",      "exaone4",       "mllama_text_model",
+    "step3_text",   "grok1",        "arctic",           "longcat_flash", "vaultgemma",
+    "hunyuan",      "gemma3n_text", "olmo_hybrid",      "deci",
 };
 /// Families whose file holds a decoder in "text_config", by its own name there.
 constexpr std::array<std::string_view, 10> kNested{
@@ -240,14 +208,14 @@ std::vector<std::string> family_names() {
   for (const Family& family : kFamilies) names.emplace_back(family.type);
   for (const auto& types :
        {std::span<const std::string_view>(kLayered), std::span<const std::string_view>(kNested),
-        encoder_families(), recurrent_families(), mosaic_families(), varied_families(),
-        turning_families()}) {
+        encoder_families(), mosaic_families(), varied_families()}) {
     for (const std::string_view type : types) {
       if (std::ranges::find(names, type) == names.end()) names.emplace_back(type);
     }
   }
   for (const MixerKind* kind : mixer_kinds()) {
-    if (!kind->family.empty()) names.emplace_back(kind->family);
+    for (const std::string_view type : each_of(kind->families)) names.emplace_back(type);
+    for (const std::string_view type : each_of(kind->model_families)) names.emplace_back(type);
   }
   return names;
 }
@@ -540,14 +508,13 @@ std::string family_of(const JsonCursor& config) {
   return grok ? "grok1" : type;
 }
 
-/// Families that a file of their own reads.
+/// Families of attention that a file of their own reads.
 struct OwnReader {
   std::span<const std::string_view> (*families)();
   void (*read)(const JsonCursor& config, std::string_view type, TransformerShape& m);
 };
-constexpr std::array kOwnReaders{
-    OwnReader{recurrent_families, read_recurrent}, OwnReader{mosaic_families, read_mosaic},
-    OwnReader{varied_families, read_varied}, OwnReader{turning_families, read_turning}};
+constexpr std::array kOwnReaders{OwnReader{mosaic_families, read_mosaic},
+                                 OwnReader{varied_families, read_varied}};
 
 /// The decoder of a file, or of a `part` of one.
 HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, std::string name,
@@ -570,6 +537,12 @@ HuggingFaceModel read_decoder(const JsonCursor& config, std::string_view type, s
     if (!is_one_of(type, one.families())) continue;
     HuggingFaceModel model;
     one.read(config, type, model.shape);
+    model.shape.name = std::move(name);
+    return model;
+  }
+  if (const MixerKind* mixer = mixer_reading(type)) {
+    HuggingFaceModel model;
+    mixer->read_model(config, type, model.shape);
     model.shape.name = std::move(name);
     return model;
   }

@@ -162,7 +162,14 @@ void set_kinds(const JsonCursor& config, const std::vector<KindShape>& layers,
 
 const MixerKind* mixer_of_family(std::string_view type) {
   for (const MixerKind* kind : mixer_kinds()) {
-    if (!kind->family.empty() && type.starts_with(kind->family)) return kind;
+    if (is_among(kind->families, type)) return kind;
+  }
+  return nullptr;
+}
+
+const MixerKind* mixer_reading(std::string_view type) {
+  for (const MixerKind* kind : mixer_kinds()) {
+    if (is_among(kind->model_families, type)) return kind;
   }
   return nullptr;
 }

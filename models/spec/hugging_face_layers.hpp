@@ -74,6 +74,12 @@ void read_layer_widths(LayerDraft& draft);
 void read_layer_experts(LayerDraft& draft);
 /// What lets tokens see each other, layer by layer.
 void read_layer_mixers(LayerDraft& draft);
+// For the rows of mixers: the numbers of each, and which layers have it.
+void read_delta_layers(LayerDraft& draft);
+void read_linear_layers(LayerDraft& draft);
+void read_mamba_layers(LayerDraft& draft);
+void read_short_convolutions(LayerDraft& draft);
+
 /// What a layer's attention sees: windows, chosen keys, other layers' keys, tokens behind its own.
 void read_layer_reach(LayerDraft& draft);
 

@@ -63,8 +63,10 @@ Mixer mixer_called(std::string_view name);
 /// Gives layers that are alike one letter; `layers` have none yet.
 void set_kinds(const JsonCursor& config, const std::vector<KindShape>& layers,
                TransformerShape& shape);
-/// The mixer of a family whose layers have that or attention; null where others decide.
+/// Whose row says that layers of the family have it; null where none does.
 const MixerKind* mixer_of_family(std::string_view type);
+/// Whose row says that it reads the family's whole file; null where none does.
+const MixerKind* mixer_reading(std::string_view type);
 
 /// Reads a decoder layer by layer, by the keys that say what each of them is: gated delta nets,
 /// windows and heads by layer, indices of keys, compressed keys, MLPs of several widths, experts in
@@ -143,24 +145,27 @@ void add_towers(const JsonCursor& config, HuggingFaceModel& model);
 /// Says what a file without parts has beside its decoder under keys that say too little of it.
 void say_other_towers(const JsonCursor& config, HuggingFaceModel& model);
 
-/// Families without attention: Mamba and Mamba-2.
-std::span<const std::string_view> recurrent_families();
 /// Of a model that attends nowhere "heads" are those of its states, each so many columns wide: what
 /// tensor-parallel ranks share out. Of states of one column they are blocks of columns.
 void share_states(int heads, int columns, TransformerShape& m);
-/// Sets all of `m` but its name.
-void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m);
+/// Columns of a share of the stream's width, up to whole units.
+int whole_units(const JsonCursor& config, std::string_view share_key, double usual, int hidden,
+                int unit);
 
-/// Families with other keys for layers that differ: GPT-Neo, OpenELM, RecurrentGemma, Falcon-H1,
-/// Phi-4-mini-flash, RWKV.
+// Files of families with a mixer of their own, for the mixer's row: all of `m` but its name.
+void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m);
+void read_recurrent_gemma(const JsonCursor& config, std::string_view type, TransformerShape& m);
+void read_falcon_h1(const JsonCursor& config, std::string_view type, TransformerShape& m);
+void read_sambay(const JsonCursor& config, std::string_view type, TransformerShape& m);
+void read_xlstm(const JsonCursor& config, std::string_view type, TransformerShape& m);
+void read_rwkv(const JsonCursor& config, std::string_view type, TransformerShape& m);
+void read_zamba(const JsonCursor& config, std::string_view type, TransformerShape& m);
+void read_plamo2(const JsonCursor& config, TransformerShape& m);
+
+/// Families of attention with other keys for layers that differ: GPT-Neo, OpenELM, OLMo, LLaDA.
 std::span<const std::string_view> varied_families();
 /// Sets all of `m` but its name.
 void read_varied(const JsonCursor& config, std::string_view type, TransformerShape& m);
-
-/// Families whose layers take turns in ways of their own: Zamba, Zamba2, PLaMo 2.
-std::span<const std::string_view> turning_families();
-/// Sets all of `m` but its name.
-void read_turning(const JsonCursor& config, std::string_view type, TransformerShape& m);
 
 /// MosaicML's families, which have keys of their own.
 std::span<const std::string_view> mosaic_families();

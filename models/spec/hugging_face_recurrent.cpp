@@ -1,6 +1,5 @@
 // Decoders without attention: each layer is a Mamba block. Sources: modeling_mamba.py,
 // modeling_mamba2.py and modeling_falcon_mamba.py in https://github.com/huggingface/transformers.
-#include <array>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -9,8 +8,6 @@
 
 namespace lockstep::hugging_face {
 namespace {
-
-constexpr std::array<std::string_view, 3> kRecurrent{"mamba", "falcon_mamba", "mamba2"};
 
 /// A head for each column, as wide as the step sizes of "auto" where nothing says it.
 void read_first(const JsonCursor& config, TransformerShape& m) {
@@ -42,8 +39,6 @@ void read_second(const JsonCursor& config, TransformerShape& m) {
 
 }  // namespace
 
-std::span<const std::string_view> recurrent_families() { return kRecurrent; }
-
 void share_states(int heads, int columns, TransformerShape& m) {
   constexpr int kBlocks = 64;
   m.heads = m.kv_heads = columns == 1 ? std::gcd(heads, kBlocks) : heads;
@@ -51,6 +46,7 @@ void share_states(int heads, int columns, TransformerShape& m) {
 }
 
 void read_recurrent(const JsonCursor& config, std::string_view type, TransformerShape& m) {
+  if (type == "plamo2") return read_plamo2(config, m);
   m.layers = config.at("num_hidden_layers").integer(1, kMostLayers);
   m.hidden = config.at("hidden_size").integer(1, kMostWidth);
   m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);

@@ -13,7 +13,6 @@
 namespace lockstep::hugging_face {
 namespace {
 
-constexpr std::array<std::string_view, 3> kTurning{"zamba", "zamba2", "plamo2"};
 constexpr int kColumnsOfStep = 16;  ///< of the stream, for each of the step sizes' rank
 
 std::optional<JsonCursor> turn_key(const JsonCursor& config, std::string_view key) {
@@ -98,6 +97,8 @@ void read_zamba_mamba(const JsonCursor& config, std::string_view type, Transform
   }
 }
 
+}  // namespace
+
 /// Mamba layers, before some of which stands one of few blocks of attention and an MLP that all of
 /// these share, over the stream and the embedding side by side. Zamba2's uses of a block differ by
 /// thin products; both have a product of their own behind it.
@@ -105,6 +106,7 @@ void read_zamba(const JsonCursor& config, std::string_view type, TransformerShap
   constexpr int kWider = 4, kInputs = 2, kUsualRank = 128;
   constexpr std::size_t kMostBlocks = 24;
   const bool second = type == "zamba2";
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   if (flag_or(config, "add_bias_linear", false)) {
     config.at("add_bias_linear").fail("false: no published model has them");
   }
@@ -162,6 +164,7 @@ void read_zamba(const JsonCursor& config, std::string_view type, TransformerShap
 /// window. Each block has a norm of its result too.
 void read_plamo2(const JsonCursor& config, TransformerShape& m) {
   constexpr int kLeastRank = 64;
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   if (!flag_or(config, "mamba_enabled", true)) {
     config.at("mamba_enabled").fail("true: no published model is without Mamba");
   }
@@ -202,16 +205,6 @@ void read_plamo2(const JsonCursor& config, TransformerShape& m) {
   }
   m.other_parameters += 2.0 * m.layers * m.hidden;
   set_kinds(config, layers, m);
-}
-
-}  // namespace
-
-std::span<const std::string_view> turning_families() { return kTurning; }
-
-void read_turning(const JsonCursor& config, std::string_view type, TransformerShape& m) {
-  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
-  if (type == "plamo2") return read_plamo2(config, m);
-  read_zamba(config, type, m);
 }
 
 }  // namespace lockstep::hugging_face

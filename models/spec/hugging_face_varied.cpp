@@ -19,10 +19,7 @@
 namespace lockstep::hugging_face {
 namespace {
 
-constexpr std::array<std::string_view, 12> kVaried{
-    "gpt_neo", "openelm", "recurrent_gemma", "falcon_h1", "phi4flash", "xlstm",
-    "rwkv",    "rwkv5",   "rwkv6",           "rwkv7",     "llada",     "hf_olmo",
-};
+constexpr std::array<std::string_view, 4> kVaried{"gpt_neo", "openelm", "llada", "hf_olmo"};
 
 MixerNumbers& mixer_numbers(TransformerShape& m, Mixer mixer) {
   return m.mixers[static_cast<std::size_t>(mixer)];
@@ -151,11 +148,14 @@ void read_openelm(const JsonCursor& config, TransformerShape& m) {
   set_kinds(config, layers, m);
 }
 
+}  // namespace
+
 // --- RecurrentGemma ----------------------------------------------------------------------------
 
 /// Two recurrences and a layer that looks back over a window, in turns; MLPs have half of
 /// "intermediate_size".
-void read_recurrent_gemma(const JsonCursor& config, TransformerShape& m) {
+void read_recurrent_gemma(const JsonCursor& config, std::string_view, TransformerShape& m) {
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   constexpr int kUsualWindow = 2048, kTaps = 4;
   m.layers = config.at("num_hidden_layers").integer(1, kMostLayers);
   m.hidden = config.at("hidden_size").integer(1, kMostWidth);
@@ -197,7 +197,8 @@ void read_recurrent_gemma(const JsonCursor& config, TransformerShape& m) {
 // --- Falcon-H1 ---------------------------------------------------------------------------------
 
 /// Attention and Mamba-2 read the same input in every layer, before an MLP.
-void read_falcon_h1(const JsonCursor& config, TransformerShape& m) {
+void read_falcon_h1(const JsonCursor& config, std::string_view, TransformerShape& m) {
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   m.layers = config.at("num_hidden_layers").integer(1, kMostLayers);
   m.hidden = config.at("hidden_size").integer(1, kMostWidth / 64);
   read_plain_heads(config, "num_attention_heads", m);
@@ -225,6 +226,8 @@ void read_falcon_h1(const JsonCursor& config, TransformerShape& m) {
   const KindShape layer{.mixer = mixer_called("attention_and_mamba"), .ffn = m.ffn};
   set_kinds(config, std::vector<KindShape>(static_cast<std::size_t>(m.layers), layer), m);
 }
+
+namespace {
 
 // --- Phi-4-mini-flash --------------------------------------------------------------------------
 
@@ -255,7 +258,10 @@ int sambay_window(const JsonCursor& config) {
   return window;
 }
 
-void read_sambay(const JsonCursor& config, TransformerShape& m) {
+}  // namespace
+
+void read_sambay(const JsonCursor& config, std::string_view, TransformerShape& m) {
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   constexpr int kColumnsPerStep = 16;
   m.layers = config.at("num_hidden_layers").integer(4, kMostLayers);
   m.hidden = config.at("hidden_size").integer(1, kMostWidth / 64);
@@ -289,7 +295,6 @@ void read_sambay(const JsonCursor& config, TransformerShape& m) {
 
 // --- xLSTM ---------------------------------------------------------------------------------------
 
-/// A share of the stream's width, up to whole units.
 int whole_units(const JsonCursor& config, std::string_view share_key, double usual, int hidden,
                 int unit) {
   constexpr Interval kShare{0, 64, true};
@@ -300,7 +305,8 @@ int whole_units(const JsonCursor& config, std::string_view share_key, double usu
 
 /// A matrix memory for each head in every layer, with gates that take in and forget, and a gated
 /// MLP.
-void read_xlstm(const JsonCursor& config, TransformerShape& m) {
+void read_xlstm(const JsonCursor& config, std::string_view, TransformerShape& m) {
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   constexpr int kUnit = 64, kUsualHeads = 8, kUsualChunk = 64, kGates = 2;
   constexpr double kKeys = 0.5, kValues = 1, kMlp = 2.667;
   m.layers = config.at(said(config, "num_blocks") ? "num_blocks" : "num_hidden_layers")
@@ -328,6 +334,8 @@ void read_xlstm(const JsonCursor& config, TransformerShape& m) {
   const KindShape layer{.mixer = mixer, .ffn = m.ffn};
   set_kinds(config, std::vector<KindShape>(static_cast<std::size_t>(m.layers), layer), m);
 }
+
+namespace {
 
 // --- OLMo's own files, and LLaDA's ---------------------------------------------------------------
 
@@ -420,7 +428,10 @@ int rwkv_ffn(const JsonCursor& config, int generation, int hidden) {
   return integer_or(config, "intermediate_size", 1, kMostWidth, usual);
 }
 
+}  // namespace
+
 void read_rwkv(const JsonCursor& config, std::string_view type, TransformerShape& m) {
+  m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   constexpr int kHeadColumns = 64;
   const int generation = type == "rwkv" ? 4 : type.back() - '0';
   m.layers = config.at("num_hidden_layers").integer(1, kMostLayers);
@@ -447,20 +458,13 @@ void read_rwkv(const JsonCursor& config, std::string_view type, TransformerShape
   set_kinds(config, std::vector<KindShape>(static_cast<std::size_t>(m.layers), layer), m);
 }
 
-}  // namespace
-
 std::span<const std::string_view> varied_families() { return kVaried; }
 
 void read_varied(const JsonCursor& config, std::string_view type, TransformerShape& m) {
   m.vocabulary = config.at("vocab_size").integer(1, kMostTokens);
   if (type == "gpt_neo") return read_gpt_neo(config, m);
   if (type == "openelm") return read_openelm(config, m);
-  if (type == "recurrent_gemma") return read_recurrent_gemma(config, m);
-  if (type == "falcon_h1") return read_falcon_h1(config, m);
-  if (type == "phi4flash") return read_sambay(config, m);
-  if (type == "xlstm") return read_xlstm(config, m);
-  if (type == "llada" || type == "hf_olmo") return read_like_olmo(config, type, m);
-  read_rwkv(config, type, m);
+  read_like_olmo(config, type, m);
 }
 
 }  // namespace lockstep::hugging_face

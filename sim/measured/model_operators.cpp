@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/layer/operations.hpp"
+#include "models/spec/blocks.hpp"
 #include "models/spec/layer.hpp"
 #include "models/spec/partition.hpp"
 #include "sim/step/plan.hpp"
@@ -42,6 +43,8 @@ struct OperationRow {
   bool begins = false;
 };
 
+/// What layers of any mixer have, and parts of attention; the rest says a mixer's own row
+/// (MixerKind::operations).
 constexpr std::array kOperationRows{
     OperationRow{"embedding", ModelOperator::embedding},
     OperationRow{"layer_", ModelOperator::embedding, true},
@@ -71,17 +74,6 @@ constexpr std::array kOperationRows{
     OperationRow{"cross_projection", ModelOperator::projection},
     OperationRow{"scan", ModelOperator::recurrence},
     OperationRow{"gated_norm", ModelOperator::recurrence},
-    OperationRow{"delta_", ModelOperator::recurrence, true},
-    OperationRow{"linear_", ModelOperator::recurrence, true},
-    OperationRow{"mamba_", ModelOperator::recurrence, true},
-    OperationRow{"memory_", ModelOperator::recurrence, true},
-    OperationRow{"recurrence_", ModelOperator::recurrence, true},
-    OperationRow{"rwkv_", ModelOperator::recurrence, true},
-    OperationRow{"convolution", ModelOperator::recurrence, true},
-    OperationRow{"short_convolution", ModelOperator::recurrence},
-    OperationRow{"shortcut", ModelOperator::recurrence},
-    OperationRow{"upsampling", ModelOperator::recurrence},
-    OperationRow{"concatenation", ModelOperator::recurrence},
     OperationRow{"router", ModelOperator::router},
     OperationRow{"routing", ModelOperator::router},
     OperationRow{"permute", ModelOperator::permute},
@@ -168,7 +160,10 @@ ModelOperator operator_of(std::string_view operation) {
   const auto* const row = std::ranges::find_if(kOperationRows, [&](const OperationRow& each) {
     return each.begins ? name.starts_with(each.operation) : name == each.operation;
   });
-  return row == kOperationRows.end() ? ModelOperator::other : row->of;
+  if (row != kOperationRows.end()) return row->of;
+  const bool mixes = std::ranges::any_of(
+      mixer_kinds(), [name](const MixerKind* kind) { return is_among(kind->operations, name); });
+  return mixes ? ModelOperator::recurrence : ModelOperator::other;
 }
 
 std::vector<OperatorSeconds> predicted_operators(const RunResult& predicted) {

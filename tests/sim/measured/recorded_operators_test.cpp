@@ -7,10 +7,12 @@
 #include <fmt/ranges.h>
 #include <functional>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "models/layer/operations.hpp"
+#include "models/spec/blocks.hpp"
 #include "models/spec/layer.hpp"
 #include "sim/measured/operator_words.hpp"
 #include "sim/trace/pytorch/launching_operators.hpp"
@@ -251,6 +253,26 @@ TEST_CASE("every operation that a model declares is of a row, but for further to
     }
   }
   CHECK_MESSAGE(others.empty(), fmt::format("{}", fmt::join(others, ", ")));
+}
+
+TEST_CASE("operators: what a mixer's row names is counted as a recurrence, in every mixer") {
+  std::size_t named = 0;
+  for (const MixerKind* kind : mixer_kinds()) {
+    CAPTURE(kind->name);
+    std::istringstream words{std::string(kind->operations)};
+    for (std::string word; words >> word; ++named) {
+      CAPTURE(word);
+      if (word.ends_with('*')) word.back() = 'x';
+      CHECK(operator_of(word) == ModelOperator::recurrence);
+      CHECK(operator_of(word + ".input_gradient") == ModelOperator::recurrence);
+      CHECK(is_among(kind->operations, word));
+    }
+  }
+  CHECK(named > 0);
+  CHECK(operator_of("deltas") == ModelOperator::other);
+  CHECK_FALSE(is_among("one two", "on"));
+  CHECK_FALSE(is_among("one two", "two*"));
+  CHECK_FALSE(is_among("", ""));
 }
 
 TEST_CASE("named operators: an argument's softmax is no maximum, a rotary embedding no table") {

@@ -18,6 +18,7 @@
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/spec_schemas.hpp"
+#include "tests/support/mixer_examples.hpp"
 #include "tests/support/same_schema.hpp"
 
 namespace lockstep {
@@ -27,18 +28,10 @@ using Json = nlohmann::ordered_json;
 
 /// Every object that a scenario can have, so that each can be given an unknown key.
 const Json& full_scenario() {
-  static const Json full = Json::parse(R"({
+  static const Json full = [] {
+    Json out = Json::parse(R"({
     "model": {"preset": "gpt3_175b", "experts": {"count": 8, "per_token": 2, "ffn": 64},
       "latent_attention": {"key_value_rank": 64, "nope_dim": 64, "rope_dim": 32, "value_dim": 64},
-      "mamba": {"heads": 8, "head_dim": 64, "groups": 8, "state": 64},
-      "delta": {"key_heads": 8, "value_heads": 8, "key_dim": 64, "value_dim": 64},
-      "short_convolution": {"kernel": 3},
-      "joint_attention": {"vectors": 6},
-      "modulated_attention": {"vectors": 3},
-      "linear_attention": {"heads": 8, "head_dim": 64},
-      "gated_recurrence": {"width": 64, "blocks": 8},
-      "rwkv": {"generation": 6, "heads": 8, "head_dim": 64},
-      "wide_attention": {"inputs": 2},
       "low_rank": {"query_rank": 64, "output_groups": 8, "output_rank": 64},
       "vision_parameters": 1e9,
       "tower": {"layers": 1, "hidden": 64, "heads": 4, "ffn": 64, "patches": 16},
@@ -71,6 +64,9 @@ const Json& full_scenario() {
     "stragglers": [{"gpu": 0, "slowdown": 2}],
     "expect": {}
   })");
+    test::add_mixer_numbers(out["model"]);
+    return out;
+  }();
   return full;
 }
 
