@@ -37,9 +37,9 @@ FlowIndex MaxMin::add_flow(std::span<const FlowEdge> edges) {
     edges_.push_back({link, 0, coefficient});
     ++links_[link].degree;
   }
-  first_edge_.push_back(static_cast<std::uint32_t>(edges_.size()));
   counted_.resize((edges_.size() + 63) / 64);
   flows_.emplace_back();
+  details_.push_back({.first_edge = first, .end_edge = static_cast<std::uint32_t>(edges_.size())});
   return static_cast<FlowIndex>(flows_.size() - 1);
 }
 
@@ -52,9 +52,9 @@ void MaxMin::set_capacity(LinkIndex link, BytesPerSecond capacity) {
 }
 
 void MaxMin::set_weight(FlowIndex flow, double weight) {
-  assert(flows_[flow].level == 0 && "its links have its old weight");
+  assert(flows_[flow].seen == 0 && "its links have its old weight");
   assert(std::isfinite(weight) && weight > 0);
-  flows_[flow].weight = weight;
+  details_[flow].weight = weight;
 }
 
 /// Moves a full list to the end of slots_. Flows known so far fit at once; with more added later
@@ -64,25 +64,30 @@ void MaxMin::make_room(Link& link) {
   const std::size_t first = slots_.size();
   if (slots_.capacity() < first + room) slots_.reserve(std::max(edges_.size(), 2 * first + room));
   slots_.resize(first + room);
+  held_.resize(slots_.size() / 64 + 1);
   std::copy_n(&slots_[link.first], link.size, &slots_[first]);
+  const Link before = link;
   link.first = static_cast<std::uint32_t>(first);
   link.room = room;
+  for (std::uint32_t slot = 0; slot < link.size; ++slot) {
+    if (marked_held(before, slot)) mark_held(link, slot);
+  }
 }
 
 void MaxMin::start(FlowIndex flow) {
-  const Flow& state = flows_[flow];
-  assert(state.level == 0 && "started twice");
-  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
+  assert(flows_[flow].seen == 0 && "started twice");
+  const FlowDetail& detail = details_[flow];
+  for (std::uint32_t e = detail.first_edge; e < detail.end_edge; ++e) {
     Edge& edge = edges_[e];
     Link& link = links_[edge.link];
     if (link.size == link.room) make_room(link);
     edge.slot = link.size++;
-    slots_[link.first + edge.slot] = {flow, e, state.weight * edge.coefficient};
+    slots_[link.first + edge.slot] = {flow, e, detail.weight * edge.coefficient};
     if (edge.slot == 0) continue;
     count(e);
     if (edge.slot > 1) continue;
     const Slot& other = slots_[link.first];
-    link.settled = other.coefficient * flows_[other.flow].level;
+    link.settled = other.coefficient * flows_[other.flow].seen;
     count(other.edge);
   }
   started_.push_back(flow);
@@ -90,11 +95,13 @@ void MaxMin::start(FlowIndex flow) {
 
 void MaxMin::stop(FlowIndex flow) {
   Flow& state = flows_[flow];
-  assert(state.level > 0 && "stopped before it was solved for");
-  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
+  assert(state.seen > 0 && !state.lifted() && "stopped before it was solved for");
+  const FlowDetail& detail = details_[flow];
+  for (std::uint32_t e = detail.first_edge; e < detail.end_edge; ++e) {
     const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
     discount(e);
+    unmark_held(link, edge.slot);
     if (--link.size == 0) {
       link.level = kInfinity;
       continue;
@@ -102,14 +109,17 @@ void MaxMin::stop(FlowIndex flow) {
     const Slot last = slots_[link.first + link.size];
     slots_[link.first + edge.slot] = last;
     edges_[last.edge].slot = edge.slot;
+    if (edge.slot != link.size && marked_held(link, link.size)) {
+      mark_held(link, edge.slot);
+      unmark_held(link, link.size);
+    }
     if (link.size == 1) {
       discount(slots_[link.first].edge);
     } else {
-      link.settled -= state.weight * edge.coefficient * state.level;
+      link.settled -= detail.weight * edge.coefficient * state.seen;
     }
     if (link.level != kInfinity) disturbed_.push_back(edge.link);
   }
-  state.level = 0;
   state.seen = 0;
   state.bottleneck = kNoLink;
 }
@@ -140,18 +150,30 @@ const std::vector<FlowIndex>& MaxMin::solve() {
   return changed_;
 }
 
-std::uint64_t MaxMin::edges_in_word(std::size_t word, std::uint32_t first, std::uint32_t last) {
+std::uint64_t MaxMin::part_of_word(std::size_t word, std::uint32_t first, std::uint32_t last) {
   std::uint64_t bits = ~std::uint64_t{};
   if (word == first / 64) bits &= ~std::uint64_t{} << first % 64;
   if (word == last / 64) bits &= (std::uint64_t{1} << last % 64) - 1;
   return bits;
 }
 
-template <typename Visit>
-void MaxMin::for_each_counted(FlowIndex flow, Visit&& visit) {
-  const std::uint32_t first = first_edge_[flow], last = first_edge_[flow + 1];
+bool MaxMin::shares_all(const FlowDetail& detail) const {
+  const std::uint32_t first = detail.first_edge, last = detail.end_edge;
   for (std::size_t word = first / 64; word <= (last - 1) / 64; ++word) {
-    std::uint64_t bits = counted_[word] & edges_in_word(word, first, last);
+    if ((~counted_[word] & part_of_word(word, first, last)) != 0) return false;
+  }
+  return true;
+}
+
+template <typename Visit>
+void MaxMin::for_each_counted(const FlowDetail& detail, Visit&& visit) {
+  const std::uint32_t first = detail.first_edge, last = detail.end_edge;
+  if (shares_all(detail)) {
+    for (std::uint32_t e = first; e < last; ++e) visit(e);
+    return;
+  }
+  for (std::size_t word = first / 64; word <= (last - 1) / 64; ++word) {
+    std::uint64_t bits = counted_[word] & part_of_word(word, first, last);
     for (; bits != 0; bits &= bits - 1) {
       visit(static_cast<std::uint32_t>(64 * word) +
             static_cast<std::uint32_t>(std::countr_zero(bits)));
@@ -160,39 +182,38 @@ void MaxMin::for_each_counted(FlowIndex flow, Visit&& visit) {
 }
 
 bool MaxMin::alone(FlowIndex flow) const {
-  const std::uint32_t first = first_edge_[flow], last = first_edge_[flow + 1];
+  const std::uint32_t first = details_[flow].first_edge, last = details_[flow].end_edge;
   for (std::size_t word = first / 64; word <= (last - 1) / 64; ++word) {
-    if ((counted_[word] & edges_in_word(word, first, last)) != 0) return false;
+    if ((counted_[word] & part_of_word(word, first, last)) != 0) return false;
   }
   return true;
 }
 
 /// Of edges whose links tie, the first: its own pace, where that is what the NIC carries too.
-std::uint32_t MaxMin::lowest_edge(FlowIndex flow) {
-  Flow& state = flows_[flow];
-  if (state.lowest_of == capacities_) return state.lowest;
+std::uint32_t MaxMin::lowest_edge(FlowDetail& detail) {
+  if (detail.lowest_of == capacities_) return detail.lowest;
   double lowest = kInfinity;
-  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1]; ++e) {
-    const double level = filled_by(state, edges_[e]);
+  for (std::uint32_t e = detail.first_edge; e < detail.end_edge; ++e) {
+    const double level = filled_by(detail, edges_[e]);
     if (level >= lowest * (1 - kSame)) continue;
     lowest = level;
-    state.lowest = e;
+    detail.lowest = e;
   }
-  state.lowest_of = capacities_;
-  return state.lowest;
+  detail.lowest_of = capacities_;
+  return detail.lowest;
 }
 
 /// The same among the links that the flow has to itself; kNoEdge where it has none.
-std::uint32_t MaxMin::lowest_alone(FlowIndex flow) {
-  const std::uint32_t of_all = lowest_edge(flow);
+std::uint32_t MaxMin::lowest_alone(FlowDetail& detail) {
+  if (shares_all(detail)) return kNoEdge;
+  const std::uint32_t of_all = lowest_edge(detail);
   if (!counted(of_all)) return of_all;
-  const Flow& state = flows_[flow];
-  const double least = filled_by(state, edges_[of_all]);
+  const double least = filled_by(detail, edges_[of_all]);
   std::uint32_t found = kNoEdge;
   double lowest = kInfinity;
-  for (std::uint32_t e = first_edge_[flow]; e < first_edge_[flow + 1] && lowest > least; ++e) {
+  for (std::uint32_t e = detail.first_edge; e < detail.end_edge && lowest > least; ++e) {
     if (counted(e)) continue;
-    const double level = filled_by(state, edges_[e]);
+    const double level = filled_by(detail, edges_[e]);
     if (level >= lowest * (1 - kSame)) continue;
     lowest = level;
     found = e;
@@ -201,13 +222,14 @@ std::uint32_t MaxMin::lowest_alone(FlowIndex flow) {
 }
 
 void MaxMin::settle_alone(FlowIndex flow) {
-  const Edge& lowest = edges_[lowest_edge(flow)];
+  FlowDetail& detail = details_[flow];
+  const Edge& lowest = edges_[lowest_edge(detail)];
   Flow& state = flows_[flow];
-  state.previous = 0;
-  state.level = filled_by(state, lowest);
+  detail.previous = 0;
+  state.seen = filled_by(detail, lowest);
   state.bottleneck = lowest.link;
-  state.seen = state.level;
-  links_[lowest.link].level = state.level;
+  links_[lowest.link].level = state.seen;
+  mark_held(links_[lowest.link], lowest.slot);
   changed_.push_back(flow);
 }
 
@@ -223,22 +245,25 @@ void MaxMin::begin_pass() {
 /// all of them leave the heap with this flow. On a large fabric most links are such.
 void MaxMin::lift(FlowIndex flow) {
   Flow& state = flows_[flow];
-  const std::uint32_t own = lowest_alone(flow);
-  state.previous = state.level;
+  FlowDetail& detail = details_[flow];
+  const std::uint32_t own = lowest_alone(detail);
+  const double level = state.seen;
+  detail.previous = level;
   state.seen = kInfinity;
   state.bottleneck = kNoLink;
-  for_each_counted(flow, [&](std::uint32_t e) {
+  for_each_counted(detail, [&](std::uint32_t e) {
     const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
-    link.settled -= state.weight * edge.coefficient * state.level;
-    link.lifted_weight += state.weight * edge.coefficient;
+    const double coefficient = detail.weight * edge.coefficient;
+    link.settled -= coefficient * level;
+    link.lifted_weight += coefficient;
     ++link.lifted;
     touch(edge.link);
   });
   if (own == kNoEdge) return;
   Link& link = links_[edges_[own].link];
   link.settled = 0;
-  link.lifted_weight = state.weight * edges_[own].coefficient;
+  link.lifted_weight = detail.weight * edges_[own].coefficient;
   link.lifted = 1;
   count(own);
   touch(edges_[own].link);
@@ -250,15 +275,27 @@ void MaxMin::lift(FlowIndex flow) {
 void MaxMin::open(LinkIndex index) {
   Link& link = links_[index];
   if (link.level == kInfinity) return;
+  opened_.clear();
   bool holds = false;
-  for (const Slot& slot : slots(link)) {
-    const Flow& state = flows_[slot.flow];
-    if (state.bottleneck != index || state.lifted()) continue;
-    if (state.final_in == pass_) {
-      holds = true;
-    } else {
-      lift(slot.flow);
+  const std::uint32_t end = link.first + link.size;
+  for (std::size_t word = link.first / 64; word <= (end - 1) / 64; ++word) {
+    std::uint64_t bits = held_[word] & part_of_word(word, link.first, end);
+    for (; bits != 0; bits &= bits - 1) {
+      const std::size_t at = 64 * word + static_cast<std::size_t>(std::countr_zero(bits));
+      const FlowIndex flow = slots_[at].flow;
+      const Flow& state = flows_[flow];
+      const bool held = state.bottleneck == index && !state.lifted();
+      if (held && state.final_in == pass_) {
+        holds = true;
+        continue;
+      }
+      held_[word] &= ~(bits & -bits);
+      if (held) opened_.push_back(flow);
     }
+  }
+  for (std::size_t i = 0; i < opened_.size(); ++i) {
+    load_ahead(i, opened_.size(), [this](std::size_t k) { return opened_[k]; });
+    lift(opened_[i]);
   }
   if (!holds) link.level = kInfinity;
 }
@@ -272,7 +309,7 @@ void MaxMin::open_resized(LinkIndex index) {
   double load = 0, weight = 0;
   for (const Slot& slot : slots(link)) {
     const Flow& state = flows_[slot.flow];
-    if (!state.lifted()) load += slot.coefficient * state.level;
+    if (!state.lifted()) load += slot.coefficient * state.seen;
     weight += slot.coefficient;
   }
   if (load <= link.capacity * (1 + kSame)) return;
@@ -306,38 +343,63 @@ void MaxMin::queue_touched() {
 }
 
 /// The level at which the link fills, given what its flows get elsewhere; the flows that it then
-/// holds stay in candidates_. False where every flow gets less elsewhere.
+/// holds are winners_. False where every flow gets less elsewhere.
 bool MaxMin::find_level(Link& link, double& level) {
-  candidates_.clear();
+  const std::size_t size = link.size;
+  if (candidates_.size() < size) {
+    candidates_.resize(2 * size);
+    fixed_.resize(2 * size);
+  }
+  // Which are fixed changes from slot to slot: a branch for each would be guessed wrong.
+  Candidate* const candidates = candidates_.data();
+  double* const taken = fixed_.data();
+  const Flow* const flows = flows_.data();
+  const double water = water_;
+  const std::uint32_t pass = pass_;
+  std::size_t count = 0;
+  std::size_t fixed_count = 0;
+  std::uint32_t at = 0;
+  for (const Slot& slot : slots(link)) {
+    const Flow& flow = flows[slot.flow];
+    const std::size_t is_fixed = static_cast<std::size_t>(flow.final_in == pass) |
+                                 static_cast<std::size_t>(flow.seen <= water);
+    taken[fixed_count] = slot.coefficient * flow.seen;
+    fixed_count += is_fixed;
+    candidates[count] = {slot.flow, at++, slot.coefficient, flow.seen};
+    count += 1 - is_fixed;
+  }
   double fixed = 0;
+  for (std::size_t i = 0; i < fixed_count; ++i) fixed += taken[i];
   double elsewhere = 0;  // of candidates that are not lifted
   double weight = 0;
-  for (const Slot& slot : slots(link)) {
-    const Flow& flow = flows_[slot.flow];
-    if (flow.final_in == pass_ || flow.seen <= water_) {
-      fixed += slot.coefficient * flow.seen;
-      continue;
-    }
-    candidates_.push_back({slot.flow, slot.coefficient, flow.seen});
-    weight += slot.coefficient;
-    if (!flow.lifted()) elsewhere += slot.coefficient * flow.seen;
+  double slowest = kInfinity;  // of candidates
+  for (std::size_t i = 0; i < count; ++i) {
+    const double seen = candidates[i].seen, coefficient = candidates[i].coefficient;
+    elsewhere += seen < kInfinity ? coefficient * seen : 0.0;
+    weight += coefficient;
+    slowest = seen < slowest ? seen : slowest;
   }
   link.settled = fixed + elsewhere;  // afresh: running sums drift
 
-  while (!candidates_.empty()) {
+  while (count > 0) {
     level = (link.capacity - fixed) / weight;
     const double limit = level * (1 + kSame);
-    std::size_t kept = 0;
-    for (const Candidate& candidate : candidates_) {
-      if (candidate.seen <= limit) {
-        fixed += candidate.coefficient * candidate.seen;
-        weight -= candidate.coefficient;
-      } else {
-        candidates_[kept++] = candidate;
-      }
+    if (slowest > limit) {
+      winners_ = {candidates, count};
+      return true;
     }
-    if (kept == candidates_.size()) return true;
-    candidates_.resize(kept);
+    slowest = kInfinity;
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Candidate candidate = candidates[i];
+      const bool gone = candidate.seen <= limit;
+      fixed += gone ? candidate.coefficient * candidate.seen : 0.0;
+      weight -= gone ? candidate.coefficient : 0.0;
+      candidates[kept] = candidate;
+      kept += gone ? 0 : 1;
+    }
+    count = kept;
+    for (std::size_t i = 0; i < count; ++i) slowest = std::min(slowest, candidates[i].seen);
   }
   return false;
 }
@@ -347,42 +409,46 @@ bool MaxMin::find_level(Link& link, double& level) {
 void MaxMin::raise_to(LinkIndex index, double level) {
   water_ = level;
   links_[index].level = level;
-  for (const Candidate& candidate : candidates_) settle(candidate.flow, index, level);
-  for (const Candidate& candidate : candidates_) {
-    const Flow& flow = flows_[candidate.flow];
-    if (flow.level >= flow.previous) continue;
-    for_each_counted(candidate.flow, [&](std::uint32_t e) {
-      const LinkIndex link = edges_[e].link;
-      if (link != index && links_[link].level != kInfinity) open(link);
-    });
+  freed_.clear();
+  for (std::size_t i = 0; i < winners_.size(); ++i) {
+    load_ahead(i, winners_.size(), [this](std::size_t at) { return winners_[at].flow; });
+    mark_held(links_[index], winners_[i].slot);
+    settle(winners_[i].flow, index, level);
   }
+  for (const LinkIndex link : freed_) open(link);
 }
 
 void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
   Flow& state = flows_[flow];
+  FlowDetail& detail = details_[flow];
   const bool was_lifted = state.lifted();
-  const double before = was_lifted ? state.previous : state.level;
+  const double before = was_lifted ? detail.previous : state.seen;
   const double now = std::abs(level - before) <= kSame * level ? before : level;
   if (state.bottleneck != kNoLink && state.bottleneck != bottleneck &&
       links_[state.bottleneck].size == 1) {
     links_[state.bottleneck].level = kInfinity;  // it held nobody else
   }
-  state.previous = before;
-  state.level = now;
+  detail.previous = before;
   state.seen = now;
   state.bottleneck = bottleneck;
   state.final_in = pass_;
   if (now != before) changed_.push_back(flow);
-  for_each_counted(flow, [&](std::uint32_t e) {
+  const bool slower = now < before;
+  for_each_counted(detail, [&](std::uint32_t e) {
     const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
-    if (link.size == 1) discount(e);
+    const double coefficient = detail.weight * edge.coefficient;
+    if (link.size == 1) {
+      discount(e);
+    } else if (slower && link.level != kInfinity && edge.link != bottleneck) {
+      freed_.push_back(edge.link);
+    }
     if (!was_lifted) {
-      link.settled += state.weight * edge.coefficient * (now - before);
+      link.settled += coefficient * (now - before);
       return;
     }
-    link.settled += state.weight * edge.coefficient * now;
-    link.lifted_weight -= state.weight * edge.coefficient;
+    link.settled += coefficient * now;
+    link.lifted_weight -= coefficient;
     if (--link.lifted > 0) return;
     link.lifted_weight = 0;
     // Nobody is left to raise here. The link stays queued only where others must give way.
@@ -392,7 +458,7 @@ void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
 
 BytesPerSecond MaxMin::load(LinkIndex link) const {
   double sum = 0;
-  for (const Slot& slot : slots(links_[link])) sum += slot.coefficient * flows_[slot.flow].level;
+  for (const Slot& slot : slots(links_[link])) sum += slot.coefficient * flows_[slot.flow].seen;
   return BytesPerSecond{sum};
 }
 

@@ -65,7 +65,7 @@ class MaxMin {
   /// On a full link the flow goes `weight` times as fast as one of weight 1, the weight of a flow
   /// that was told none. Requires a stopped flow, and a finite weight above 0.
   void set_weight(FlowIndex flow, double weight);
-  [[nodiscard]] double weight(FlowIndex flow) const { return flows_[flow].weight; }
+  [[nodiscard]] double weight(FlowIndex flow) const { return details_[flow].weight; }
 
   [[nodiscard]] std::size_t links() const { return links_.size(); }
   [[nodiscard]] std::size_t flows() const { return flows_.size(); }
@@ -83,11 +83,11 @@ class MaxMin {
 
   /// 0 for a stopped flow. Requires a solved state, as the next ones.
   [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const {
-    return BytesPerSecond{flows_[flow].weight * flows_[flow].level};
+    return BytesPerSecond{details_[flow].weight * flows_[flow].seen};
   }
   /// The rate before the last solve(), of a flow that it returned.
   [[nodiscard]] BytesPerSecond previous_rate(FlowIndex flow) const {
-    return BytesPerSecond{flows_[flow].weight * flows_[flow].previous};
+    return BytesPerSecond{details_[flow].weight * details_[flow].previous};
   }
   /// The full link that holds the flow to its rate; of those that it has to itself and that tie,
   /// its first. Requires a running flow.
@@ -105,23 +105,28 @@ class MaxMin {
     double coefficient;
   };
   [[nodiscard]] std::span<const Edge> edges(FlowIndex flow) const {
-    return {edges_.data() + first_edge_[flow], edges_.data() + first_edge_[flow + 1]};
+    return {edges_.data() + details_[flow].first_edge, edges_.data() + details_[flow].end_edge};
   }
 
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
 
+  /// What links read of each of their flows, again and again: four to a cache line.
   struct Flow {
-    double weight = 1;
-    double level = 0;     ///< rate / weight
-    double seen = 0;      ///< what links count it as: its level, or infinity while lifted
-    double previous = 0;  ///< level before it was lifted or re-rated
+    double seen = 0;  ///< its level (rate / weight), or infinity while lifted
     LinkIndex bottleneck = kNoLink;
-    std::uint32_t final_in = 0;   ///< pass that has settled it
+    std::uint32_t final_in = 0;  ///< pass that has settled it
+    [[nodiscard]] bool lifted() const { return seen == kInfinity; }
+  };
+  /// What only a change of the flow itself reads.
+  struct FlowDetail {
+    double weight = 1;
+    double previous = 0;  ///< level before it was lifted or re-rated
+    std::uint32_t first_edge = 0;
+    std::uint32_t end_edge = 0;   ///< one past its last
     std::uint32_t lowest = 0;     ///< edge of the link that fills first where it shares none
     std::uint32_t lowest_of = 0;  ///< capacities_ when it was found
-    [[nodiscard]] bool lifted() const { return seen == kInfinity; }
   };
   /// A running flow in a link's list.
   struct Slot {
@@ -144,6 +149,7 @@ class MaxMin {
   };
   struct Candidate {
     FlowIndex flow;
+    std::uint32_t slot;
     double coefficient;
     double seen;
   };
@@ -152,24 +158,46 @@ class MaxMin {
     return {slots_.data() + link.first, link.size};
   }
   void make_room(Link& link);
+  /// The link holds the flow in the slot. The mark stays where another link takes the flow over,
+  /// until open() sees it.
+  void mark_held(const Link& link, std::uint32_t slot) {
+    const std::size_t at = link.first + slot;
+    held_[at / 64] |= std::uint64_t{1} << at % 64;
+  }
+  void unmark_held(const Link& link, std::uint32_t slot) {
+    const std::size_t at = link.first + slot;
+    held_[at / 64] &= ~(std::uint64_t{1} << at % 64);
+  }
+  [[nodiscard]] bool marked_held(const Link& link, std::uint32_t slot) const {
+    const std::size_t at = link.first + slot;
+    return (held_[at / 64] >> at % 64 & 1) != 0;
+  }
 
   void count(std::uint32_t edge) { counted_[edge / 64] |= std::uint64_t{1} << edge % 64; }
   void discount(std::uint32_t edge) { counted_[edge / 64] &= ~(std::uint64_t{1} << edge % 64); }
   [[nodiscard]] bool counted(std::uint32_t edge) const {
     return (counted_[edge / 64] >> edge % 64 & 1) != 0;
   }
-  /// The bits of `word` in counted_ that belong to edges [first, last).
-  [[nodiscard]] static std::uint64_t edges_in_word(std::size_t word, std::uint32_t first,
-                                                   std::uint32_t last);
+  /// The bits of a word that belong to [first, last) of what has a bit each.
+  [[nodiscard]] static std::uint64_t part_of_word(std::size_t word, std::uint32_t first,
+                                                  std::uint32_t last);
   /// Calls visit(edge) for each counted edge of the flow, in order.
   template <typename Visit>
-  void for_each_counted(FlowIndex flow, Visit&& visit);
+  void for_each_counted(const FlowDetail& detail, Visit&& visit);
   [[nodiscard]] bool alone(FlowIndex flow) const;
-  [[nodiscard]] double filled_by(const Flow& flow, const Edge& edge) const {
+  [[nodiscard]] double filled_by(const FlowDetail& flow, const Edge& edge) const {
     return links_[edge.link].capacity / (flow.weight * edge.coefficient);
   }
-  [[nodiscard]] std::uint32_t lowest_edge(FlowIndex flow);
-  [[nodiscard]] std::uint32_t lowest_alone(FlowIndex flow);
+  [[nodiscard]] bool shares_all(const FlowDetail& detail) const;
+  [[nodiscard]] std::uint32_t lowest_edge(FlowDetail& detail);
+  [[nodiscard]] std::uint32_t lowest_alone(FlowDetail& detail);
+  /// Loads what lift() and settle() will read of the flows that follow the `i`-th in a list.
+  template <typename FlowAt>
+  void load_ahead(std::size_t i, std::size_t count, FlowAt&& flow_at) const {
+    constexpr std::size_t kAhead = 4;
+    if (i + 2 * kAhead < count) __builtin_prefetch(&details_[flow_at(i + 2 * kAhead)]);
+    if (i + kAhead < count) __builtin_prefetch(&edges_[details_[flow_at(i + kAhead)].first_edge]);
+  }
   void settle_alone(FlowIndex flow);
   void begin_pass();
   void lift(FlowIndex flow);
@@ -186,7 +214,7 @@ class MaxMin {
   void settle(FlowIndex flow, LinkIndex bottleneck, double level);
 
   std::vector<Flow> flows_;
-  std::vector<std::uint32_t> first_edge_{0};  ///< of each flow in edges_, and one past the last
+  std::vector<FlowDetail> details_;  ///< of each of flows_
   std::vector<Edge> edges_;
   /// A bit for each edge, which is then counted in its link's sums: other flows run there too, or
   /// the heap holds the link.
@@ -201,7 +229,13 @@ class MaxMin {
   std::vector<FlowIndex> changed_;
   std::vector<LinkIndex> touched_;
   IndexedHeap<double> heap_;  ///< links where a flow is lifted, by a lower bound of their levels
+  std::vector<std::uint64_t> held_;  ///< a bit for each of slots_: mark_held()
+  // Of find_level(), open() and raise_to(), which keep what they have allocated.
   std::vector<Candidate> candidates_;
+  std::span<const Candidate> winners_;  ///< those whom the level found holds
+  std::vector<double> fixed_;
+  std::vector<FlowIndex> opened_;
+  std::vector<LinkIndex> freed_;
   double water_ = 0;  ///< everything below is final
   std::uint32_t pass_ = 0;
   std::uint32_t capacities_ = 1;  ///< grows with each new capacity of a link

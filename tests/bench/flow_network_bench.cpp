@@ -112,6 +112,34 @@ BENCHMARK_CAPTURE(permutation, mixed, true)
     ->Arg(131072)
     ->Unit(benchmark::kMillisecond);
 
+/// Every host sends a message of another size to every other: each end changes the rates of
+/// hundreds.
+void all_to_all_mixed(benchmark::State& state) {
+  const int hosts = static_cast<int>(state.range(0));
+  StepTime end;
+  while (state.KeepRunning()) {
+    state.PauseTiming();
+    RandomStream random({.seed = 1});
+    FlowNetwork network = fat_tree(hosts);
+    std::vector<Bytes> amounts;
+    for (int from = 0; from < hosts; ++from) {
+      for (int to = 0; to < hosts; ++to) {
+        if (from == to) continue;
+        add_path(network, hosts, from, to, static_cast<int>(random.below(kUp)));
+        amounts.push_back((16 + 96 * random.uniform()) * kMebibyte);
+      }
+    }
+    OneMessageEach messages(network, std::move(amounts));
+    Engine engine(network);
+    engine.add(messages);
+    state.ResumeTiming();
+    end = engine.run();
+  }
+  state.SetItemsProcessed(state.iterations() * hosts * (hosts - 1));
+  state.counters["last_end_s"] = to_seconds(end).base_units();
+}
+BENCHMARK(all_to_all_mixed)->Arg(64)->Arg(128)->Unit(benchmark::kMillisecond);
+
 /// Starts flows again as they end, an instant of the engine for each iteration of the benchmark.
 class RestartingFlows final : public Process {
  public:

@@ -1,0 +1,181 @@
+/// The max-min solver as it was before its lists were laid out for speed: a twin that the one in
+/// sim/core must equal in every bit.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "models/base/units.hpp"
+#include "sim/core/indexed_heap.hpp"
+#include "sim/core/max_min.hpp"
+
+namespace lockstep::test {
+
+/// What each member does is said at MaxMin.
+class FormerMaxMin {
+ public:
+  /// Makes place for so many links and edges in all; faster where many are added at once.
+  void reserve(std::size_t links, std::size_t edges) {
+    links_.reserve(links);
+    edge_of_link_.reserve(links);
+    edges_.reserve(edges);
+  }
+  /// Requires a finite capacity above 0.
+  LinkIndex add_link(BytesPerSecond capacity);
+  /// A stopped flow. Requires at least one edge, known links, finite coefficients above 0. Repeated
+  /// links are added up, since one flow counts as one on a link.
+  FlowIndex add_flow(std::span<const FlowEdge> edges);
+  /// The link carries so much from the next solve() on. Requires a finite capacity above 0.
+  void set_capacity(LinkIndex link, BytesPerSecond capacity);
+
+  /// On a full link the flow goes `weight` times as fast as one of weight 1, the weight of a flow
+  /// that was told none. Requires a stopped flow, and a finite weight above 0.
+  void set_weight(FlowIndex flow, double weight);
+  [[nodiscard]] double weight(FlowIndex flow) const { return flows_[flow].weight; }
+
+  [[nodiscard]] std::size_t links() const { return links_.size(); }
+  [[nodiscard]] std::size_t flows() const { return flows_.size(); }
+
+  /// The flow takes part from the next solve() on. Requires a stopped flow.
+  void start(FlowIndex flow);
+  /// The flow's rate is 0 at once; the others' follow with solve(). Requires that solve() has run
+  /// since the flow's start. It may start again before the next solve().
+  void stop(FlowIndex flow);
+
+  /// Settles all starts, stops and new capacities since the last call together. Returns the flows
+  /// whose rate is now another (those that started among them), each once; valid until the next
+  /// call.
+  const std::vector<FlowIndex>& solve();
+
+  /// 0 for a stopped flow. Requires a solved state, as the next ones.
+  [[nodiscard]] BytesPerSecond rate(FlowIndex flow) const {
+    return BytesPerSecond{flows_[flow].weight * flows_[flow].level};
+  }
+  /// The rate before the last solve(), of a flow that it returned.
+  [[nodiscard]] BytesPerSecond previous_rate(FlowIndex flow) const {
+    return BytesPerSecond{flows_[flow].weight * flows_[flow].previous};
+  }
+  /// The full link that holds the flow to its rate; of those that it has to itself and that tie,
+  /// its first. Requires a running flow.
+  [[nodiscard]] LinkIndex bottleneck(FlowIndex flow) const { return flows_[flow].bottleneck; }
+  [[nodiscard]] BytesPerSecond capacity(LinkIndex link) const {
+    return BytesPerSecond{links_[link].capacity};
+  }
+  /// What running flows take of the link, added up afresh.
+  [[nodiscard]] BytesPerSecond load(LinkIndex link) const;
+
+  /// A flow's use of a link, after repeated links were added up.
+  struct Edge {
+    LinkIndex link;
+    std::uint32_t slot;  ///< where the running flow stands in the link's list
+    double coefficient;
+  };
+  [[nodiscard]] std::span<const Edge> edges(FlowIndex flow) const {
+    return {edges_.data() + first_edge_[flow], edges_.data() + first_edge_[flow + 1]};
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr LinkIndex kNoLink = std::numeric_limits<LinkIndex>::max();
+
+  struct Flow {
+    double weight = 1;
+    double level = 0;     ///< rate / weight
+    double seen = 0;      ///< what links count it as: its level, or infinity while lifted
+    double previous = 0;  ///< level before it was lifted or re-rated
+    LinkIndex bottleneck = kNoLink;
+    std::uint32_t final_in = 0;   ///< pass that has settled it
+    std::uint32_t lowest = 0;     ///< edge of the link that fills first where it shares none
+    std::uint32_t lowest_of = 0;  ///< capacities_ when it was found
+    [[nodiscard]] bool lifted() const { return seen == kInfinity; }
+  };
+  /// A running flow in a link's list.
+  struct Slot {
+    FlowIndex flow;
+    std::uint32_t edge;
+    double coefficient;  ///< of the level: with the flow's weight
+  };
+  struct Link {
+    double capacity = 0;
+    // Kept up only while edges here are counted: settled, lifted_weight, lifted.
+    double settled = 0;        ///< taken by flows that are not lifted
+    double lifted_weight = 0;  ///< sum of the lifted flows' coefficients
+    double level = kInfinity;  ///< the rate it holds its flows to; infinity: it is no bottleneck
+    std::uint32_t lifted = 0;  ///< how many; counts decide, sums only approximate
+    std::uint32_t first = 0;   ///< its list in slots_
+    std::uint32_t size = 0;
+    std::uint32_t room = 0;
+    std::uint32_t degree = 0;  ///< flows that ever cross it
+    bool touched = false;
+  };
+  struct Candidate {
+    FlowIndex flow;
+    double coefficient;
+    double seen;
+  };
+
+  [[nodiscard]] std::span<const Slot> slots(const Link& link) const {
+    return {slots_.data() + link.first, link.size};
+  }
+  void make_room(Link& link);
+
+  void count(std::uint32_t edge) { counted_[edge / 64] |= std::uint64_t{1} << edge % 64; }
+  void discount(std::uint32_t edge) { counted_[edge / 64] &= ~(std::uint64_t{1} << edge % 64); }
+  [[nodiscard]] bool counted(std::uint32_t edge) const {
+    return (counted_[edge / 64] >> edge % 64 & 1) != 0;
+  }
+  /// The bits of `word` in counted_ that belong to edges [first, last).
+  [[nodiscard]] static std::uint64_t edges_in_word(std::size_t word, std::uint32_t first,
+                                                   std::uint32_t last);
+  /// Calls visit(edge) for each counted edge of the flow, in order.
+  template <typename Visit>
+  void for_each_counted(FlowIndex flow, Visit&& visit);
+  [[nodiscard]] bool alone(FlowIndex flow) const;
+  [[nodiscard]] double filled_by(const Flow& flow, const Edge& edge) const {
+    return links_[edge.link].capacity / (flow.weight * edge.coefficient);
+  }
+  [[nodiscard]] std::uint32_t lowest_edge(FlowIndex flow);
+  [[nodiscard]] std::uint32_t lowest_alone(FlowIndex flow);
+  void settle_alone(FlowIndex flow);
+  void begin_pass();
+  void lift(FlowIndex flow);
+  void open(LinkIndex index);
+  void open_resized(LinkIndex index);
+  void touch(LinkIndex index);
+  /// Of the level at which a link fills that has a flow lifted.
+  [[nodiscard]] double lower_bound(const Link& link) const {
+    return std::max(water_, (link.capacity - link.settled) / link.lifted_weight);
+  }
+  void queue_touched();
+  bool find_level(Link& link, double& level);
+  void raise_to(LinkIndex index, double level);
+  void settle(FlowIndex flow, LinkIndex bottleneck, double level);
+
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> first_edge_{0};  ///< of each flow in edges_, and one past the last
+  std::vector<Edge> edges_;
+  /// A bit for each edge, which is then counted in its link's sums: other flows run there too, or
+  /// the heap holds the link.
+  std::vector<std::uint64_t> counted_;
+  std::vector<Link> links_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> edge_of_link_;  ///< last edge added for a link; finds repeated links
+
+  std::vector<FlowIndex> started_;
+  std::vector<LinkIndex> disturbed_;  ///< bottlenecks that lost a flow
+  std::vector<LinkIndex> resized_;    ///< links of another capacity
+  std::vector<FlowIndex> changed_;
+  std::vector<LinkIndex> touched_;
+  IndexedHeap<double> heap_;  ///< links where a flow is lifted, by a lower bound of their levels
+  std::vector<Candidate> candidates_;
+  double water_ = 0;  ///< everything below is final
+  std::uint32_t pass_ = 0;
+  std::uint32_t capacities_ = 1;  ///< grows with each new capacity of a link
+};
+
+}  // namespace lockstep::test
