@@ -126,6 +126,12 @@ void context_attention(Recorder& record, const WorkloadContext& c, const Attenti
   }
 }
 
+/// Of each element of the copies of tokens for experts, forward, and as much backward: a quantised
+/// product wants every expert's rows to begin at whole blocks, so that they are copied there, and
+/// back. Source: quantization_padding and quantization_unpadding in
+/// github:NVIDIA/Megatron-LM:megatron/core/transformer/moe/experts.py.
+constexpr double kPaddingBytes = 8;
+
 /// Records each row with the widths and rows of this rank.
 class RowRecorder {
  public:
@@ -178,7 +184,7 @@ class RowRecorder {
         backward = e.activation_backward_ratio;
         break;
       case Traffic::permute:
-        bytes *= e.permute_bytes;
+        bytes *= e.permute_bytes + padding();
         on = (copies_ + on) / 2;  // where they leave, and where they arrive
         break;
     }
@@ -258,6 +264,14 @@ class RowRecorder {
   }
 
  private:
+  /// Transformer Engine pads by kernels of its own. What sends a token once to each rank pads as it
+  /// sorts (DeepEP, HybridEP: megatron/core/transformer/moe/fused_a2a.py).
+  [[nodiscard]] double padding() const {
+    const auto& features = c_.stack.switches;
+    const bool engine = features && features->kernels == KernelLibrary::library;
+    const bool apart = c_.job.parallelism.expert_dispatch == ExpertDispatch::all_to_all;
+    return engine && apart && is_quantised(c_.job.precision) ? kPaddingBytes : 0;
+  }
   [[nodiscard]] double rows(Rows which) const {
     switch (which) {
       case Rows::tokens:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ranges>
+#include <utility>
 
 #include "models/kernels/memory_bound.hpp"
 
@@ -49,6 +50,18 @@ LinearShapes shapes_of(const Recorder::Linear& l) {
       .m = rows * l.inputs, .n = x / l.places, .k = y * repeats, .count = g, .repeats = l.places};
   out.weight = {.m = x, .n = y, .k = rows, .count = g, .repeats = repeats};
   return out;
+}
+
+/// Times that `shape` runs. Transformer Engine makes the products of experts one by one, each with
+/// a last wave of its own: multi_stream_cublas_gemm in github:NVIDIA/TransformerEngine:
+/// transformer_engine/common/gemm/cublaslt_gemm.cu. Left out: that the next one, on another of its
+/// streams, may start within the last wave, and the one kernel for all that CUDA graphs of whole
+/// steps take. Other software has one kernel, slower by what its uneven groups cost.
+double split_by_expert(const StackSpec& stack, bool experts, GemmShape& shape) {
+  if (shape.count == 1) return 1;
+  const bool engine = stack.switches && stack.switches->kernels == KernelLibrary::library;
+  if (!engine || !experts) return stack.grouped_slowdown;
+  return std::exchange(shape.count, 1);
 }
 
 }  // namespace
@@ -149,11 +162,12 @@ void Recorder::share_adapter(Phase phase, CollectiveOp op, Bytes payload, bool o
 
 void Recorder::product(std::string_view name, Phase phase, const GemmShape& shape, const Linear& of,
                        Flops useful) {
-  const double grouped = shape.count > 1 ? c_.stack.grouped_slowdown : 1;
   const double pieces = name == of.names[2] ? 1 : std::max(1.0, std::min(of.pieces, shape.m));
   GemmShape piece = shape;
   piece.m /= pieces;
-  const Seconds time = grouped * pieces * gemm_time(piece, of.precision, gpu_, Load::sustained);
+  const bool experts = of.product != nullptr && of.product->of_experts();
+  const double times = pieces * split_by_expert(c_.stack, experts, piece);
+  const Seconds time = times * gemm_time(piece, of.precision, gpu_, Load::sustained);
   Operation operation{name,
                       OperationKind::product,
                       phase,

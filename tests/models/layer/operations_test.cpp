@@ -154,6 +154,47 @@ TEST_CASE("operations: one copy of a token for each NVLink domain, D (1 - (1 - 1
   CHECK(network(scenario(once)) / network(scenario(all)) == doctest::Approx(reached / 8));
 }
 
+TEST_CASE("operations: Transformer Engine makes the products of experts one by one") {
+  const std::vector<std::string> eight{R"(model.experts={"count":8,"per_token":8,"ffn":1024})",
+                                       "parallelism.tensor=1", "parallelism.data=8",
+                                       "batch.sequences=8", "batch.tokens=1536"};
+  // One expert that gets as many rows as each of the eight.
+  std::vector<std::string> one = eight;
+  one[0] = R"(model.experts={"count":1,"per_token":1,"ffn":1024})";
+  const auto time_of = [](std::vector<std::string> set, const char* stack) {
+    set.push_back(std::string("stack=") + stack);
+    const Scenario s = scenario(set);
+    for (const Operation& o : layer_operations(context(s), {.experts = true})) {
+      if (o.name == "expert_up" && o.phase == Phase::forward) return o.time;
+    }
+    return Seconds{};
+  };
+  CHECK(time_of(eight, "megatron_core") / time_of(one, "megatron_core") == doctest::Approx(8));
+  // In one kernel tiles of the next expert fill the SMs that a last wave leaves.
+  CHECK(time_of(eight, "torchtitan") / time_of(one, "torchtitan") < 7.9);
+}
+
+TEST_CASE("operations: copies of tokens are padded apart in 8 bit, behind an all-to-all alone") {
+  const auto permuted = [](const char* precision, const char* dispatch, const char* stack) {
+    const Scenario s = scenario({R"(model.experts={"count":16,"per_token":4,"ffn":4096})",
+                                 "parallelism.tensor=1", "parallelism.data=8", "batch.sequences=8",
+                                 "parallelism.expert=8", std::string("precision=") + precision,
+                                 std::string("parallelism.expert_dispatch=") + dispatch,
+                                 std::string("stack=") + stack});
+    for (const Operation& o : layer_operations(context(s), {.experts = true})) {
+      if (o.name == "permute" && o.phase == Phase::forward) {
+        return o.traffic.base_units() / s.stack.elementwise.slowdown / (4 * 8192.0 * 4096);
+      }
+    }
+    return 0.0;
+  };
+  const double sorted = permuted("bf16", "all_to_all", "megatron_core");
+  CHECK(permuted("fp8", "all_to_all", "megatron_core") == doctest::Approx(sorted + 8));
+  CHECK(permuted("fp8", "two_level", "megatron_core") == doctest::Approx(sorted));
+  CHECK(permuted("fp8", "all_to_all", "torchtitan") ==
+        doctest::Approx(permuted("bf16", "all_to_all", "torchtitan")));
+}
+
 TEST_CASE("operations: a ring of context-parallel ranks hides behind long attention only") {
   const auto exposed = [](const std::string& tokens, const char* exchange) {
     const Scenario s =
