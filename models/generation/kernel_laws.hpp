@@ -74,7 +74,7 @@ struct HostLaw {
   Seconds request;        ///< before a request waits: HTTP, tokeniser
   Seconds step;           ///< GPU idle between passes
   Seconds sequence;       ///< the same, more for every sequence that runs on an attention rank
-  Seconds prompt;         ///< the same, more where a pass has prompts
+  Seconds prompt;         ///< the same, more where a pass has prompts, launched kernel by kernel
   Seconds prompt_layer;   ///< least time of a layer in a pass with prompts, launched one by one
   Seconds prompt_latent;  ///< the same, more where attention is latent
 

@@ -58,7 +58,10 @@ struct ServingEngine {
   int most_sequences = 1024;  ///< that a replica runs at once
   int block = 16;             ///< tokens of a block of the cache
   int balance_wait = 0;  ///< passes that prompts wait at most until each attention rank has one
-  double reserved = 0;   ///< share of a request's answer that must fit when it is let in
+  int batch_wait = 0;    ///< passes that prompts wait at most until a pass has enough tokens
+  double batch_wait_tokens = 1;  ///< share of a pass's tokens that is enough
+  int captured_tokens = 0;       ///< passes with prompts of so many rows at most are CUDA graphs
+  double reserved = 0;           ///< share of a request's answer that must fit when it is let in
   double memory_fraction = 0.9;
   Bytes workspace = gibibytes(4);
   CacheLoad cache_load = CacheLoad::blocking;

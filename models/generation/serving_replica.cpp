@@ -374,8 +374,10 @@ ServingPass ServingReplica::pass(const PassLoad& load) {
   const Seconds decode = out.products + out.attention + out.exchange;
   const Seconds whole = own.products + own.exchange + experts.products + head_of(heads) +
                         out.attention + prompts_of(on_rank);
-  out.prompts = std::max(Seconds{}, std::max(whole, launching()) - decode);
-  out.host += laws_.host.prompt;
+  const bool captured = rows <= spec_.engine.captured_tokens;
+  const Seconds least = captured ? Seconds{} : launching();
+  out.prompts = std::max(Seconds{}, std::max(whole, least) - decode);
+  if (!captured) out.host += laws_.host.prompt;
   if (powered()) {
     // Of the mean rank: some may have no piece of a prompt.
     const double busy = parts / ways;

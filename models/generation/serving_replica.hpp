@@ -11,7 +11,8 @@
 /// is a layer and the output projection once more, and a row of the pass; the layer that drafts is
 /// one more of the last layer's kind, with its weights and its part of the cache. A GPU draws its
 /// fixed part over the whole pass, what each FLOP and byte takes (models/power/gpu_power.hpp), and
-/// its limit at most. Leaves out: overlap of two half batches.
+/// its limit at most. A pass with prompts of `captured_tokens` rows at most is replayed as CUDA
+/// graphs: the host launches no kernel by itself. Leaves out: overlap of two half batches.
 #pragma once
 
 #include <string>

@@ -177,15 +177,31 @@ void limit_prompts(const Json& limits, ServingRow& out) {
   out.rules.pass_tokens = std::max(256, out.input + out.concurrency);
 }
 
-/// How benchmarks start engines where nobody printed it: TensorRT-LLM's attention ranks wait for
-/// each other's prompts for 60 passes and draft a token at most, SGLang looks for requests three
-/// times as often of few clients (github:SemiAnalysisAI/InferenceX:benchmarks/
-/// dsr1_fp8_h200_trt.sh, single_node/dsr1_fp4_b200_trt_mtp.sh, dsr1_fp4_b200.sh).
+/// How benchmarks start TensorRT-LLM: attention ranks wait for each other's prompts for 60 passes
+/// and draft a token at most; prompts of a dense model on fewer than eight ranks wait 20 passes for
+/// more of them where lengths are 1k and 1k (github:SemiAnalysisAI/InferenceX:benchmarks/
+/// dsr1_fp8_h200_trt.sh, single_node/dsr1_fp4_b200_trt_mtp.sh, 70b_fp8_b200_trt_slurm.sh).
+void assume_tensorrt_llm(ServingRow& out) {
+  out.rules.balance_wait = 60;
+  if (out.serving.attention_data > 1 && out.speculation.drafts > 1) out.speculation.drafts = 1;
+  constexpr int kShort = 1024, kAllRanks = 8, kWait = 20;
+  constexpr double kEnough = 0.9;
+  const bool short_both = out.input == kShort && out.output == kShort;
+  if (out.model.experts.count > 0 || !short_both || out.serving.tensor >= kAllRanks) return;
+  out.rules.batch_wait = kWait;
+  out.rules.batch_wait_tokens = kEnough;
+}
+
+/// How benchmarks start engines where nobody printed it: TensorRT-LLM as above, vLLM with graphs of
+/// passes of up to 2,048 rows of gpt-oss, SGLang so that it looks for requests three times as often
+/// of few clients (github:SemiAnalysisAI/InferenceX:benchmarks/gptoss_fp4_h200.sh,
+/// single_node/dsr1_fp4_b200.sh).
 void assume_start(ServingRow& out) {
   if (out.load != ServingLoad::closed_loop) return;
-  if (out.engine == "tensorrt_llm") {
-    out.rules.balance_wait = 60;
-    if (out.serving.attention_data > 1 && out.speculation.drafts > 1) out.speculation.drafts = 1;
+  constexpr int kCaptured = 2048;
+  if (out.engine == "tensorrt_llm") assume_tensorrt_llm(out);
+  if (out.engine == "vllm" && out.model_name.starts_with("gpt_oss")) {
+    out.rules.captured_tokens = kCaptured;
   }
   constexpr int kFewClients = 16, kOften = 10;
   if (out.engine != "sglang" || out.concurrency >= kFewClients) return;

@@ -145,6 +145,14 @@ void declare_serving_engine(const DeclaredMembers& member, ServingEngine& out) {
   member.optional("balance_wait", out.balance_wait, 0, 1 << 16,
                   "Passes that prompts wait at most, while all ranks of data-parallel attention "
                   "decode, until each has one; default: 0");
+  member.optional("batch_wait", out.batch_wait, 0, 1 << 16,
+                  "Passes that prompts wait at most, while sequences run, until a pass has enough "
+                  "tokens; not with data-parallel attention; default: 0");
+  member.optional("batch_wait_tokens", out.batch_wait_tokens, Dimension::share, Interval{0, 1},
+                  "Share of a pass's tokens that is enough; default: 1");
+  member.optional("captured_tokens", out.captured_tokens, 0, kMost,
+                  "Passes with prompts that have at most so many rows are replayed as CUDA graphs, "
+                  "no longer launched kernel by kernel; default: 0");
   member.required("reserved", out.reserved, Dimension::share, Interval{0, 1},
                   "Share of an answer that must fit when its request is let in");
   member.required("memory_fraction", out.memory_fraction, Dimension::share, kReached,

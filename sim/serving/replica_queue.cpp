@@ -361,6 +361,29 @@ bool ReplicaQueue::balanced() {
   return false;
 }
 
+/// Whether a pass may work on prompts: they and the running sequences fill enough of it, or nothing
+/// runs meanwhile, or they have waited for long.
+bool ReplicaQueue::gathered() {
+  const bool waits = seen_ > 0 || !partial_.empty();
+  if (rules_.batch_wait == 0 || rules_.attention_ranks > 1 || !waits) return true;
+  const bool cached = !waiting_.empty() && states_[waiting_.front()].cached;
+  if (running_ == 0 || cached) {
+    ungathered_ = 0;
+    return true;
+  }
+  std::int64_t tokens = running_;
+  for (const Piece& piece : partial_) tokens += piece.target - piece.done;
+  for (std::size_t w = 0; w < seen_ && tokens < rules_.enough; ++w) {
+    tokens += requests_[waiting_[w]].input + states_[waiting_[w]].generated;
+  }
+  if (tokens < rules_.enough && ungathered_ < rules_.batch_wait) {
+    ++ungathered_;
+    return false;
+  }
+  ungathered_ = 0;
+  return true;
+}
+
 RunTime ReplicaQueue::start(RunTime now) {
   assert(!busy_);
   awaited_ = stall_ = first_stall_ = 0;
@@ -369,7 +392,7 @@ RunTime ReplicaQueue::start(RunTime now) {
   const bool mixed = rules_.order == PassOrder::mixed;
   std::int64_t budget = rules_.pass_tokens - (mixed ? running_ : 0);
   look();
-  if (!balanced()) budget = 0;
+  if (!balanced() || !gathered()) budget = 0;
   for (Piece& piece : partial_) work_on(piece, budget);
   while (roomy && budget > 0 && seen_ > 0 &&
          running_ + static_cast<std::int64_t>(partial_.size() + loading_.size()) <
@@ -440,7 +463,7 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
   loading_.clear();
   waiting_.clear();
   seen_ = 0;
-  unseen_ = unbalanced_ = 0;
+  unseen_ = unbalanced_ = ungathered_ = 0;
   fresh_.clear();
   ends_ = {};
   forget();

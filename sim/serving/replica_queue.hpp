@@ -38,6 +38,8 @@ struct ReplicaRules {
   int poll = 1;                ///< passes from one look for new requests to the next
   int attention_ranks = 1;     ///< that share the running sequences evenly
   int balance_wait = 0;        ///< passes that prompts wait at most until each rank has one
+  int batch_wait = 0;          ///< passes that prompts wait at most until they are enough
+  std::int64_t enough = 0;     ///< tokens of a pass, running sequences' too, that are
   double tokens_per_pass = 1;  ///< of a running sequence; above 1: drafts that are right
   bool decodes = true;         ///< else a request leaves with its first token
   /// What prompts share; null: their keys and values are not kept for others.
@@ -146,6 +148,7 @@ class ReplicaQueue {
   void assign(std::uint32_t request);
   void leave_rank(std::uint32_t request, bool with_prompt);
   [[nodiscard]] bool balanced();
+  [[nodiscard]] bool gathered();
   bool admit_one(std::int64_t& budget, RunTime now);
   void work_on(Piece& piece, std::int64_t& budget);
   bool make_room(RunTime now);
@@ -182,6 +185,7 @@ class ReplicaQueue {
   std::int64_t passes_ = 0, preempted_ = 0;
   double ahead_ = 0;      ///< tokens that drafts have brought, not yet counted
   int unseen_ = 0;        ///< passes since the last look
+  int ungathered_ = 0;    ///< passes that prompts have waited for more of them
   int unbalanced_ = 0;    ///< passes since prompts came in
   std::size_t seen_ = 0;  ///< of those that wait, the first ones: the engine knows of them
   /// Of an attention rank: requests, and those of them whose prompt is not done.

@@ -1,5 +1,7 @@
 #include "sim/serving/replica_rules.hpp"
 
+#include <cmath>
+
 #include "models/generation/serving_replica.hpp"
 
 namespace lockstep {
@@ -17,6 +19,8 @@ ReplicaRules rules_of(const ServingReplica& replica) {
           .poll = replica.host().poll,
           .attention_ranks = spec.attention_data,
           .balance_wait = e.balance_wait,
+          .batch_wait = e.batch_wait,
+          .enough = static_cast<std::int64_t>(std::ceil(e.batch_wait_tokens * e.pass_tokens)),
           .tokens_per_pass = spec.speculation.tokens_per_pass()};
 }
 

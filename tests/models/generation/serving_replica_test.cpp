@@ -66,4 +66,18 @@ TEST_CASE("serving replica: an attention rank's host has its own sequences alone
   CHECK(host(2, 4, 64) == test::near(16.0));
 }
 
+TEST_CASE("serving replica: passes with prompts in CUDA graphs wait for no launches") {
+  const auto pass = [](int captured, double tokens) {
+    ServingReplicaSpec spec = replica_that_drafts(0).spec();
+    spec.engine.captured_tokens = captured;
+    ServingReplica replica(spec);
+    return replica.pass({.prompts = 1, .prompt_tokens = tokens, .prompt_pairs = tokens}).total();
+  };
+  const ServingReplica replica = replica_that_drafts(0);
+  CHECK(pass(0, 100) > 80.0 * replica.host().prompt_layer + replica.host().prompt);
+  CHECK(pass(512, 100) < pass(0, 100) - replica.host().prompt);
+  CHECK(pass(512, 512) < pass(0, 512));
+  CHECK(pass(512, 513) == pass(0, 513));
+}
+
 }  // namespace lockstep

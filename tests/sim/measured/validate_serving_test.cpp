@@ -57,6 +57,25 @@ TEST_CASE("validate --serving: engines are started as benchmarks start them") {
   CHECK(ttft("tensorrt_llm", 16, ranks) > 1.5 * ttft("vllm", 16, ranks));
 }
 
+TEST_CASE("validate --serving: prompts of a dense model wait where benchmarks let them wait") {
+  const auto ttft = [](int output, int ranks) {
+    const std::string row = R"({"id": "a", "source": {"key": "s"},
+      "model": {"preset": "llama3_70b"}, "precision": {"gemm": "fp8"},
+      "gpu": {"kind": "B200-SXM-180GB", "count": )";
+    return table_of_rows(row + std::to_string(ranks) + R"(}, "mode": "aggregated",
+      "engine": {"name": "tensorrt_llm"}, "measured": {"ttft_ms": 50},
+      "load": {"kind": "closed_loop", "input_tokens": 1024, "range_ratio": 0.8,
+      "concurrency": 4, "output_tokens": )" +
+                         std::to_string(output) + R"(}, "parallel": {"tp": )" +
+                         std::to_string(ranks) + "}}")
+        .points.at(0)
+        .predicted;
+  };
+  // Up to 20 steps of some 7 ms on four ranks; on eight none.
+  CHECK(ttft(1024, 4) > ttft(512, 4) + 70);
+  CHECK(ttft(1024, 8) < ttft(512, 8) + 35);
+}
+
 TEST_CASE("validate --serving: attention ranks that draft, draft one token") {
   const auto tpot = [](const std::string& release) {
     return table_of_rows(R"({"id": "a", "source": {"key": "s"},

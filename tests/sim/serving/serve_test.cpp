@@ -260,6 +260,25 @@ TEST_CASE("serve: attention ranks wait for prompts of all of them, but not for e
   CHECK(first_of_fifth(60, 1.5) == test::near(0.62).epsilon(0.05));
 }
 
+TEST_CASE("serve: prompts wait for enough of them while something runs, but not for ever") {
+  LawClock clock(0.01, 0, 1e-6);
+  ServePlan plan = plan_of(clock);
+  plan.serving.rules.enough = 2500;
+  const auto first_of_second = [&](int wait, double third) {
+    plan.serving.rules.batch_wait = wait;
+    std::vector<ServedRequest> requests(4, ServedRequest{.input = 1000, .output = 200});
+    requests[1].arrival = to_run_time(Seconds{0.055});
+    for (std::size_t r = 2; r < 4; ++r) requests[r].arrival = to_run_time(Seconds{third});
+    (void)serve(plan, requests);
+    return to_seconds(requests[1].first).base_units();
+  };
+  CHECK(first_of_second(0, 0.2) < 0.08);
+  CHECK(first_of_second(20, 0.15) == test::near(0.17).epsilon(0.05));
+  CHECK(first_of_second(20, 1.5) == test::near(0.27).epsilon(0.05));
+  plan.serving.rules.attention_ranks = 2;
+  CHECK(first_of_second(20, 0.2) < 0.08);
+}
+
 TEST_CASE("serve: what does not fit in an empty cache is refused, the rest is served") {
   LawClock clock(0.001, 0, 0);
   ServePlan plan = plan_of(clock);
