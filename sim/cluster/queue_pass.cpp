@@ -322,13 +322,24 @@ void start_easy(QueueState& state) {
   }
 }
 
+void ReplanPass::put_in_order(const QueueState& state) {
+  const auto key = [&](std::uint32_t j) { return state.rank_of(j).key; };
+  if (state.spec().order == QueueOrder::las) {
+    levels_.resize(state.spec().jobs.size(), 0);
+    const auto stays = [&](std::uint32_t j) { return key(j) <= levels_[j]; };
+    std::ranges::sort(std::ranges::stable_partition(active_, stays));
+    for (const std::uint32_t j : active_) levels_[j] = key(j);
+  }
+  std::ranges::stable_sort(active_, {}, key);
+}
+
 void ReplanPass::run(QueueState& state) {
   std::erase_if(active_, [&](std::uint32_t j) { return state.state(j).phase == JobPhase::done; });
   const auto runs = [&](std::uint32_t j) { return state.state(j).phase == JobPhase::running; };
   for (const std::uint32_t j : active_) {
     if (runs(j)) state.charge_overhead(j, state.spec().overhead_of(state.job(j)));
   }
-  std::ranges::stable_sort(active_, {}, [&](std::uint32_t j) { return state.rank_of(j).key; });
+  put_in_order(state);
 
   FreeGpus left = state.free();
   for (const std::uint32_t j : active_) {
@@ -362,6 +373,7 @@ void ReplanPass::run(QueueState& state) {
   for (auto& [j, where] : placed) {
     if (!runs(j)) state.start(j, std::move(where));
   }
+  if (state.spec().order == QueueOrder::las) std::ranges::stable_partition(active_, runs);
 }
 
 }  // namespace lockstep

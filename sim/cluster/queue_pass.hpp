@@ -25,10 +25,15 @@ class ReplanPass {
   /// and equals keep the order that they had. A job that ran since the last pass has worked for
   /// that time but its overhead, whether it moves or not. Source: the rules of Muri's simulator for
   /// SRTF and SRSF (Zhao et al. 2022, SIGCOMM; github.com/Rivendile/Muri, simulator/run_sim.py).
+  /// las: by those for Tiresias (its dlas_sim_jobs), also whenever a job falls a level. Of a level
+  /// those that run come first, whoever came to it first among them; who falls to it comes last.
   void run(QueueState& state);
 
  private:
+  void put_in_order(const QueueState& state);
+
   std::vector<std::uint32_t> active_;
+  std::vector<double> levels_;  ///< las: of jobs, as they were put in order last
 };
 
 }  // namespace lockstep

@@ -315,9 +315,10 @@ void QueueState::start(std::uint32_t j, Holding where) {
     admitted_[cohorts_.queue_of(job(j).account)].insert({job(j).priority, now_, j});
   }
   resume_suspended();
-  if (spec_->preemption.mode != PreemptionMode::evict) return;
-  exempt_.set(j, now_ + spec_->preemption.exempt);
-  if (by_levels()) foresee_level(j);
+  const PreemptionMode mode = spec_->preemption.mode;
+  if (mode == PreemptionMode::evict) exempt_.set(j, now_ + spec_->preemption.exempt);
+  const bool falls = mode == PreemptionMode::evict || mode == PreemptionMode::replan;
+  if (falls && by_levels()) foresee_level(j);
 }
 
 void QueueState::leave_gpus(std::uint32_t j, SpanEnd how) {
@@ -339,8 +340,8 @@ void QueueState::let_go(std::uint32_t j, SpanEnd how) {
   if (spec_->preemption.mode == PreemptionMode::evict) {
     evictable_[waiting_.class_of(j)].erase(lasting_rank(j));
     exempt_.remove(j);
-    levels_.remove(j);
   }
+  if (by_levels()) levels_.remove(j);
   if (spec_->preemption.by_slurm()) graces_.remove(j);
   if (usage_.used()) usage_.stopped(j);
   if (cohorts_.used()) {

@@ -133,6 +133,33 @@ TEST_CASE("replan: who ran since the last event loses its overhead, moved or not
   CHECK(result.books[static_cast<std::size_t>(QueueBucket::starting)] == GpuTime(4, seconds(6)));
 }
 
+TEST_CASE("replan, las: in a level those that run come first, and who falls to it comes last") {
+  // One GPU, a level at 10 s: 0 falls at 10 s, 1 at 20 s. 0 goes on until 2 comes, is sent back,
+  // and comes before 1 again.
+  QueueSpec spec = queue_of(1, 1, {{0, 40, 1}, {0, 40, 1}, {25, 5, 1}});
+  spec.order = QueueOrder::las;
+  spec.levels = {seconds(10)};
+  spec.admission = QueueAdmission::best_effort;
+  spec.preemption.mode = PreemptionMode::replan;
+  const QueueResult result = simulate_queue(spec);
+  CHECK(start_s(result, 1) == 10);
+  CHECK(start_s(result, 2) == 25);
+  CHECK(end_s(result, 2) == 30);
+  CHECK(end_s(result, 0) == 55);
+  CHECK(end_s(result, 1) == 85);
+
+  // 1, of 2 GPUs, falls at 20 s, 0, of one, at 40 s: 0 goes when 2 comes at 50 s.
+  QueueSpec later = queue_of(1, 4, {{0, 100, 1}, {0, 100, 2}, {50, 5, 2}});
+  later.order = QueueOrder::las;
+  later.levels = {seconds(40)};
+  later.admission = QueueAdmission::best_effort;
+  later.preemption.mode = PreemptionMode::replan;
+  const QueueResult fell = simulate_queue(later);
+  CHECK(start_s(fell, 2) == 50);
+  CHECK(end_s(fell, 1) == 100);
+  CHECK(end_s(fell, 0) == 105);
+}
+
 TEST_CASE("quotas and partitions: who is held holds nobody else") {
   QueueSpec spec = queue_of(2, 8, {{0, 50, 8}, {1, 50, 8}, {2, 50, 8}});
   spec.admission = QueueAdmission::strict;
