@@ -59,13 +59,17 @@ TEST_CASE("lockstep plan: of a service the table, JSON, CSV, Markdown and the pa
   CHECK(std::count(csv.out.begin(), csv.out.end(), '\n') == 5);
   const Ran markdown = lockstep_with({"plan", kPlanOfService, "--format", "markdown"});
   CHECK(markdown.out.find("| machine | way |") != std::string::npos);
-  // Spares are GPUs wherever they are said, the four of a whole replica too.
+  // Spares are GPUs wherever they are said, those of a whole replica too.
   for (const auto& option : json["options"]) {
     const std::string spares = std::to_string(option["spare_gpus"].get<int>());
     const std::string counts = std::to_string(option["gpus"].get<int>()) + " | " + spares + " |";
     CHECK_MESSAGE(markdown.out.find("| " + counts) != std::string::npos, counts);
   }
-  CHECK(json["options"][0]["spare_gpus"] == 4);
+  const nlohmann::json& replica = json["options"][0]["pools"][0];
+  CHECK(replica["tensor"].get<int>() > 1);
+  CHECK(json["options"][0]["spare_gpus"] == replica["tensor"].get<int>() *
+                                                replica["attention_data"].get<int>() *
+                                                replica["pipeline"].get<int>());
   const std::string html = read_text_file(page);
   for (const char* part : {"Least GPUs that keep the objectives", "The capacity curve",
                            "One pool or two", "Two over one"}) {
