@@ -57,7 +57,7 @@ constexpr std::array kMistakes{
     Mistake{"parallelism.sharding=fsdp", "/parallelism/sharding", "\"fsdp\"",
             "none, zero1, zero2, zero3. Did you mean \"zero3\"?"},
     Mistake{"recompute=selectve", "/recompute", "\"selectve\"",
-            "none, selective, full. Did you mean \"selective\"?"},
+            "none, selective, full, least. Did you mean \"selective\"?"},
     Mistake{"parallelism.sharding=zero4", "/parallelism/sharding", "\"zero4\"",
             "none, zero1, zero2, zero3. Did you mean \"zero1\"?"},
     Mistake{"parallelism.schedule=1f1d", "/parallelism/schedule", "\"1f1d\"",
