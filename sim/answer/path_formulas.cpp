@@ -291,6 +291,15 @@ constexpr std::array kPathFormulas{
     Formula{"objectives", "v", false, "the objective's number of the answer, against its limit",
             "requests"},
     Formula{
+        "populations", "v", false,
+        "what requests of these users saw, with the network there and back; replicas as pass by "
+        "pass elsewhere",
+        "ttft_mean_s tpot_mean_s requests"},
+    Formula{"regions", "v", false,
+            "requests served there, passes of its replicas over the run, and what these draw and "
+            "cost by the region's own prices",
+            "requests span_s output_tokens"},
+    Formula{
         "pools", "v", false,
         "counted while the pool's replicas ran the load, pass by pass; weights and cache are its "
         "layout's share of the card's memory",

@@ -104,6 +104,66 @@ const FieldTable<ObjectiveCheck>& objective_fields() {
   return fields;
 }
 
+Value region_shares(const ServingPopulationReport& p) {
+  Value::Object out;
+  for (const auto& [name, share] : p.regions) out.emplace_back(name, share);
+  return out;
+}
+
+const FieldTable<ServingPopulationReport>& serving_population_fields() {
+  using Of = ServingPopulationReport;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Who asks.", [](const Of& p) { return p.name; })
+          .add("requests", "Their requests.", [](const Of& p) { return p.requests; })
+          .add("served", Better::more, "Of them those that got their last token.",
+               [](const Of& p) { return static_cast<double>(p.figures.served); })
+          .object("ttft_s", "Time to the first token, with the network there and back.",
+                  serving_spread_fields(), [](const Of& p) { return p.figures.ttft_s; })
+          .object("tpot_s", "Time per token behind it.", serving_spread_fields(),
+                  [](const Of& p) { return p.figures.tpot_s; })
+          .object("e2e_s", "Time to the last token.", serving_spread_fields(),
+                  [](const Of& p) { return p.figures.e2e_s; })
+          .add("attained_share", Better::more,
+               "Of their requests those within their limits, or the service's.",
+               [](const Of& p) { return p.attained; })
+          .add("away_s", Better::less,
+               "On the network, there and back, on average; where the service has regions.",
+               [](const Of& p) -> std::optional<double> {
+                 if (p.regions.empty()) return std::nullopt;
+                 return p.away_s;
+               })
+          .add("regions", "Share of them that each region served; where there are any.",
+               [](const Of& p) -> std::optional<Value> {
+                 if (p.regions.empty()) return std::nullopt;
+                 return region_shares(p);
+               });
+  return fields;
+}
+
+const FieldTable<ServingRegionReport>& serving_region_fields() {
+  using Of = ServingRegionReport;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which it is.", [](const Of& r) { return r.name; })
+          .add("replicas", "There.", [](const Of& r) { return r.replicas; })
+          .add("gpus", "Of these.", [](const Of& r) { return r.gpus; })
+          .add("requests", "Served there.", [](const Of& r) { return r.requests; })
+          .add("output_tokens", "Of their answers.", [](const Of& r) { return r.output_tokens; })
+          .add("busy_share", "Of the run that its replicas were in passes.",
+               [](const Of& r) { return r.busy; })
+          .add("rent_usd", Better::less, "What its GPUs cost by the hour; where they have a price.",
+               [](const Of& r) { return r.rent_usd; })
+          .add("energy_j", Better::less, "At its meter; with \"power\" only.",
+               [](const Of& r) { return r.energy_j; })
+          .add("energy_usd", Better::less, "What that costs; with \"power\" only.",
+               [](const Of& r) { return r.energy_usd; })
+          .add("tonnes_co2", Better::less,
+               "Carbon dioxide that its grid emits for it; where its intensity is given.",
+               [](const Of& r) { return r.tonnes_co2; });
+  return fields;
+}
+
 const FieldTable<ServingLink>& serving_link_fields() {
   using Of = ServingLink;
   static const FieldTable<Of> fields =
@@ -310,18 +370,18 @@ void add_serving_rates(FieldTable<Serving>& out) {
            "Share of the requests that keep every objective of a single one; with such objectives "
            "only.",
            [](const Serving& a) -> std::optional<double> {
-             if (!a.spec.objectives.per_request()) return std::nullopt;
+             if (!a.spec.limits_requests()) return std::nullopt;
              return a.report.attained;
            })
       .add("good_requests_per_s", Better::more,
            "Such requests a second; with such objectives only.",
            [](const Serving& a) -> std::optional<double> {
-             if (!a.spec.objectives.per_request()) return std::nullopt;
+             if (!a.spec.limits_requests()) return std::nullopt;
              return a.report.goodput;
            })
       .add("objectives_kept", "Whether all objectives are kept; with any only.",
            [](const Serving& a) -> std::optional<bool> {
-             if (!a.spec.objectives.any()) return std::nullopt;
+             if (!a.spec.asks()) return std::nullopt;
              return all_kept(a.report.objectives);
            })
       .list_if_any("objectives", "Each objective, where there are any.", objective_fields(),
@@ -487,6 +547,12 @@ const FieldTable<ServingAnswer>& serving_fields() {
     out.add("waterfall", "Where GPU time goes; the shares add up to 1.", serving_bucket_values)
         .list("pools", "Replicas of one layout.", serving_pool_fields(),
               [](const Serving& a) -> const auto& { return a.report.pools; })
+        .list_if_any("populations", "Users of each place or kind, where the load has several.",
+                     serving_population_fields(),
+                     [](const Serving& a) -> const auto& { return a.report.populations; })
+        .list_if_any("regions", "Replicas in each place, where the service has several.",
+                     serving_region_fields(),
+                     [](const Serving& a) -> const auto& { return a.report.regions; })
         .add("assumptions", "What was assumed where the scenario says nothing.",
              [](const Serving& a) { return a.spec.assumptions; });
     add_written(out, [](const Serving& a) -> const WrittenScenario& { return a.written; });

@@ -31,7 +31,6 @@ namespace {
 constexpr std::string_view kUsualEngine = "vllm";
 constexpr std::array<std::string_view, 2> kCacheFormats{"bf16", "fp8"};
 constexpr std::array<std::string_view, 2> kTransferModes{"by_layer", "whole"};
-constexpr Interval kLimitTime{0, 1e6, true};
 constexpr int kMostBesideJobs = 200'000;  // requests whose flows are watched one by one
 const std::string kNotSearched = "no such key where pools are searched for";
 
@@ -104,20 +103,6 @@ void declare_transfer(const DeclaredMembers& member, ServingTransfer& out) {
   member.optional("latency", out.latency, Interval{0, 10}, "Of each request's; default: 1 ms");
 }
 
-void declare_objectives(const DeclaredMembers& member, ServingObjectives& out) {
-  member.optional("ttft", out.ttft, kLimitTime, "Time to the first token, at most");
-  member.optional("tpot", out.tpot, kLimitTime, "Time per token behind it, at most");
-  member.optional("e2e", out.e2e, kLimitTime, "Until the last token, at most");
-  member.optional("attained", out.attained, Dimension::share, Interval{0.01, 1},
-                  "Share of the requests that must keep these three; default: 99 %");
-  for (std::size_t q = 0; q < kServedLimits; ++q) {
-    const int percent = kLimitedPercents[q % kLimitedPercents.size()];
-    const std::string_view time = kServedTimeNames[q / kLimitedPercents.size()];
-    member.optional(fmt::format("{}_p{}", time, percent), out.quantiles[q], kLimitTime,
-                    fmt::format("What {} % of all must not be above", percent));
-  }
-}
-
 constexpr std::string_view kServingNodes = R"({"oneOf": [
     {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
     {"type": "object", "required": ["count"], "additionalProperties": false, "properties": {
@@ -168,6 +153,7 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
                   declare_serving_failures);
   member.optional("objectives", out.objectives, "What each request should keep",
                   declare_objectives);
+  declare_regions(member, out.regions);
   int seed = static_cast<int>(out.seed);
   member.optional("seed", seed, 0, 1'000'000'000, "Of all draws; default: 1");
   if (member.object() != nullptr) out.seed = static_cast<std::uint64_t>(seed);
@@ -419,6 +405,10 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   declare_serving({serving, Extent::whole}, written, out);
   out.prefix_cache = written.batching.prefix_cache;
   settle_formats(serving, draft.checkpoint, written.experts, out);
+  if (written.pools.both && !out.regions.all.empty() &&
+      !serving.at("pools").at("both").find("replicas")) {
+    written.pools.both->replicas = replicas_of(out.regions);
+  }
   if (out.pools.empty()) take_pools(serving.at("pools"), written, presets, layouts, out);
   settle_cache_tiers(serving, out);
   serving.finish();
@@ -429,6 +419,7 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   if (out.beside && out.requests.size() > kMostBesideJobs) {
     serving.at("load").fail(fmt::format("at most {} requests beside \"jobs\"", kMostBesideJobs));
   }
+  settle_regions(serving, layouts == ServingLayouts::searched, out);
   settle_serving_lives(serving, layouts == ServingLayouts::searched, out);
   root.tell_unitless_sets(out.assumptions);
   return out;

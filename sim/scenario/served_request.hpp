@@ -18,10 +18,11 @@ struct ServedRequest {
   std::int32_t next = -1;    ///< sent when this one has ended and its user has thought
   std::int32_t found = 0;    ///< tokens of the prompt that a replica held already
   std::int32_t loaded = 0;   ///< of these: from memory behind its GPUs
-  RunTime think = 0;         ///< of the user before this one, where it follows another
-  RunTime scheduled = -1;    ///< first pass that worked on it began
-  RunTime first = -1;        ///< its first token was there
-  RunTime last = -1;         ///< its last one
+  std::int32_t population = 0;  ///< whose it is, where there are several
+  RunTime think = 0;            ///< of the user before this one, where it follows another
+  RunTime scheduled = -1;       ///< first pass that worked on it began
+  RunTime first = -1;           ///< its first token was there
+  RunTime last = -1;            ///< its last one
 
   [[nodiscard]] bool served() const { return last >= 0; }
   [[nodiscard]] RunTime time_to_first() const { return first - arrival; }

@@ -1,10 +1,12 @@
 #include "sim/scenario/serving_load.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
 #include <numbers>
+#include <numeric>
 
 #include "models/base/number_text.hpp"
 #include "sim/core/random.hpp"
@@ -19,30 +21,9 @@ constexpr int kMostRequests = 40'000'000;  // of 110 bytes each with their times
 constexpr int kMostClients = 10'000'000;
 constexpr int kDefaultRequests = 10'000;
 constexpr int kRequestsOfClient = 10;
-constexpr Interval kTokens{1, kMaxTokens};
-enum class LoadDraw : std::uint32_t { arrivals = 210, input, output, prefix, think };
-
-void declare_lengths(const DeclaredMembers& member, ServingLengths& out) {
-  member.optional("mean", out.mean, kTokens, "Tokens");
-  member.optional("sigma", out.sigma, Interval{0, 4},
-                  "Of the logarithm of a length; default: 0, all are of mean length");
-  member.optional("most", out.most, 1, kMaxTokens, "Longer ones are cut");
-  member.optional("low", out.low, 1, kMaxTokens, "Uniform from this length");
-  member.optional("high", out.high, 1, kMaxTokens, "up to this one, instead");
-}
-
-void check_lengths(const JsonCursor& at, const ServingLengths& of) {
-  if (of.low > 0 || of.high > 0) {
-    if (of.mean > 0) at.at("mean").fail(R"(no mean beside "low" and "high")");
-    const int high = at.at("high").integer(1, kMaxTokens);
-    if (at.at("low").integer(1, kMaxTokens) > high) at.at("low").fail("at most \"high\"");
-    return;
-  }
-  if (of.mean == 0) (void)at.at("mean").number(kTokens);
-  if (of.most > 0 && of.most < of.mean) {
-    at.at("most").fail(fmt::format("at least the mean, {}", plain_number(of.mean)));
-  }
-}
+constexpr std::size_t kMostPopulations = 256;
+constexpr double kSecondsOfHour = 3600;
+enum class LoadDraw : std::uint32_t { arrivals = 210, input, output, prefix, think, populations };
 
 RandomStream stream_of(std::uint64_t seed, LoadDraw purpose) {
   return RandomStream({.seed = seed, .purpose = static_cast<std::uint32_t>(purpose)});
@@ -124,6 +105,72 @@ void chain_turns(const Conversation& of, std::size_t stride, std::uint64_t seed,
   }
 }
 
+/// When users ask: at the load's gaps, in a time that runs as fast as their hours say. A rate that
+/// changes by the hour is a constant one in the integral of it (Çinlar 1975, Introduction to
+/// Stochastic Processes, section 4.7).
+class PopulationArrivals {
+ public:
+  PopulationArrivals(const ServingPopulation& of, double rate, double start_hour, double burstiness,
+                     StreamName stream)
+      : random_(stream),
+        rate_(rate * kSecondsOfHour),
+        burstiness_(burstiness),
+        start_(start_hour),
+        at_(start_hour) {
+    hours_.fill(1);
+    const double sum = std::reduce(of.hours.begin(), of.hours.end());
+    for (std::size_t h = 0; h < of.hours.size(); ++h) hours_[h] = kHoursOfDay * of.hours[h] / sum;
+    step();
+  }
+
+  /// Of the next one, in seconds after the start.
+  [[nodiscard]] double next() const { return kSecondsOfHour * (at_ - start_); }
+  void step() {
+    double gap = arrival_gap(burstiness_, random_) / rate_;  // in hours of the mean rate
+    while (true) {
+      const double hour = std::floor(at_);
+      const double pace = hours_[static_cast<std::size_t>(hour) % kHoursOfDay];
+      const double left = (hour + 1 - at_) * pace;
+      if (gap < left) {
+        at_ += gap / pace;
+        return;
+      }
+      gap -= left;
+      at_ = hour + 1;
+    }
+  }
+
+ private:
+  RandomStream random_;
+  double rate_, burstiness_, start_, at_;
+  std::array<double, kHoursOfDay> hours_{};
+};
+
+/// Arrivals of all populations, the earliest first, of equal ones that of the first population.
+class PopulationsDraw {
+ public:
+  PopulationsDraw(const WrittenLoad& load, double rate, std::uint64_t seed) {
+    double all = 0;
+    for (const ServingPopulation& of : load.populations) all += of.share;
+    for (const ServingPopulation& of : load.populations) {
+      each_.emplace_back(of, rate * of.share / all, load.start_hour, load.burstiness,
+                         StreamName{.seed = seed,
+                                    .component = static_cast<std::uint32_t>(each_.size()),
+                                    .purpose = static_cast<std::uint32_t>(LoadDraw::populations)});
+    }
+  }
+
+  void next(ServedRequest& out) {
+    const auto first = std::ranges::min_element(each_, {}, &PopulationArrivals::next);
+    out.arrival = to_run_time(Seconds{first->next()});
+    out.population = static_cast<std::int32_t>(first - each_.begin());
+    first->step();
+  }
+
+ private:
+  std::vector<PopulationArrivals> each_;
+};
+
 void draw_requests(const WrittenLoad& load, int count, ServingSpec& out) {
   RandomStream arrivals = stream_of(out.seed, LoadDraw::arrivals);
   RandomStream input = stream_of(out.seed, LoadDraw::input);
@@ -134,17 +181,23 @@ void draw_requests(const WrittenLoad& load, int count, ServingSpec& out) {
   const int turns = load.conversation ? load.conversation->turns : 1;
   const auto first = static_cast<std::size_t>(std::max(1, count / turns));
   out.requests.resize(first * static_cast<std::size_t>(turns));
+  std::optional<PopulationsDraw> populations;
+  if (!load.populations.empty()) populations.emplace(load, load.rate / turns, out.seed);
   double at = 0;
   for (std::size_t i = 0; i < out.requests.size(); ++i) {
     ServedRequest& r = out.requests[i];
-    r.input = drawn_length(load.input, input);
-    r.output = drawn_length(load.output, output);
+    if (populations && i < first) populations->next(r);
+    if (i >= first) r.population = out.requests[i - first].population;
+    const ServingPopulation* const of =
+        populations ? &load.populations[static_cast<std::size_t>(r.population)] : nullptr;
+    r.input = drawn_length(of != nullptr && of->input ? *of->input : load.input, input);
+    r.output = drawn_length(of != nullptr && of->output ? *of->output : load.output, output);
     if (i >= first) continue;
     if (prefix) {
       r.prefix = prefix->next();
       r.input += load.prefix->tokens;
     }
-    if (load.rate <= 0) continue;
+    if (load.rate <= 0 || populations) continue;
     at += arrival_gap(load.burstiness, arrivals) / (load.rate / turns);
     r.arrival = to_run_time(Seconds{at});
   }
@@ -157,8 +210,8 @@ void draw_requests(const WrittenLoad& load, int count, ServingSpec& out) {
 
 void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out) {
   const JsonCursor trace = at.at("trace");
-  for (const std::string_view key :
-       {"rate", "burstiness", "input", "output", "prefix", "conversation"}) {
+  for (const std::string_view key : {"rate", "burstiness", "input", "output", "prefix",
+                                     "conversation", "populations", "start_hour"}) {
     if (const auto given = at.find(key)) given->fail("no such key beside \"trace\", which has it");
   }
   const std::optional<std::string> path = recorded_path(out.file, load.trace);
@@ -228,6 +281,35 @@ std::string shared_text(const WrittenLoad& load) {
   return out;
 }
 
+/// "; of Europe 50 %, of America 50 %, from 6:00 on"
+std::string populations_text(const WrittenLoad& load) {
+  double all = 0;
+  for (const ServingPopulation& of : load.populations) all += of.share;
+  std::string out;
+  for (const ServingPopulation& of : load.populations) {
+    out +=
+        fmt::format("{}{:.3g} % from {}", out.empty() ? "; " : ", ", 100 * of.share / all, of.name);
+  }
+  const auto by_hour = [](const ServingPopulation& of) { return !of.hours.empty(); };
+  if (!std::ranges::any_of(load.populations, by_hour)) return out;
+  return out + fmt::format(", by the hour from {} o'clock on", plain_number(load.start_hour));
+}
+
+void check_populations(const JsonCursor& at, const WrittenLoad& load) {
+  const auto list = at.find("populations");
+  if (const auto hour = at.find("start_hour"); hour && !list) {
+    hour->fail("no such key without \"populations\"");
+  }
+  if (!list) return;
+  if (load.rate == 0) list->fail("no such key without \"rate\"");
+  std::size_t i = 0;
+  for (const JsonCursor& one : list->elements(kMostPopulations)) {
+    const ServingPopulation& of = load.populations[i++];
+    if (of.input) check_lengths(one.at("input"), *of.input);
+    if (of.output) check_lengths(one.at("output"), *of.output);
+  }
+}
+
 }  // namespace
 
 void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out) {
@@ -256,6 +338,19 @@ void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out) {
                   declare_prefix);
   member.optional("conversation", out.conversation,
                   "Requests follow one another; \"rate\" counts them all", declare_conversation);
+  member.optional("populations", kMostPopulations, "Users who ask alike",
+                  "Users of several places or kinds, who share \"rate\", the mean over a day; "
+                  "default: all are alike",
+                  out.populations, declare_population, [&](const JsonCursor& list) {
+                    out.populations.clear();
+                    for (const JsonCursor& one : list.elements(kMostPopulations)) {
+                      declare_population({one, Extent::whole}, out.populations.emplace_back());
+                      one.finish();
+                    }
+                    if (out.populations.empty()) list.fail("at least one population");
+                  });
+  member.optional("start_hour", out.start_hour, Interval{0, 23.999},
+                  "Of the day, when the first requests come, by one clock for all; default: 0");
 }
 
 void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out) {
@@ -272,6 +367,8 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
   }
   out.clients = load.clients;
   out.think = to_run_time(load.think);
+  check_populations(at, load);
+  out.populations = load.populations;
   if (!load.trace.empty()) {
     read_traced(at, load, out);
   } else {
@@ -294,7 +391,7 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
       out.load += fmt::format(", variation {:g}", load.burstiness);
     }
     if (load.rate == 0 && load.clients == 0) out.load += "; all at once";
-    out.load += shared_text(load);
+    out.load += populations_text(load) + shared_text(load);
   }
   if (load.clients > 0) out.load += fmt::format("; {}", counted(load.clients, "client"));
 }

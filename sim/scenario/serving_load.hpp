@@ -11,14 +11,6 @@
 
 namespace lockstep {
 
-/// Tokens of a prompt or an answer: log-normal around a mean, cut at `most`; or uniform.
-struct ServingLengths {
-  double mean = 0;
-  double sigma = 0;       ///< of the logarithm; 0: all are of mean length
-  int most = 0;           ///< 0: not cut
-  int low = 0, high = 0;  ///< uniform between them; 0: log-normal
-};
-
 /// Beginnings that prompts share, before what each asks for itself.
 struct SharedPrefix {
   int count = 1;    ///< of them
@@ -42,6 +34,8 @@ struct WrittenLoad {
   ServingLengths input, output;
   std::optional<SharedPrefix> prefix{};
   std::optional<Conversation> conversation{};
+  std::vector<ServingPopulation> populations{};
+  double start_hour = 0;  ///< of the day, when the first requests come
 };
 
 /// Declares the members of a "load".

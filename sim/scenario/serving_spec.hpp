@@ -19,6 +19,8 @@
 #include "sim/scenario/prefix_tree.hpp"
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/served_request.hpp"
+#include "sim/scenario/serving_objectives.hpp"
+#include "sim/scenario/serving_regions.hpp"
 
 namespace lockstep {
 
@@ -106,26 +108,6 @@ struct ServingTiers {
   CachePreemption preemption = CachePreemption::fastest;  ///< recompute, without a host
 };
 
-/// What is measured of a request, or between its tokens.
-enum class ServedTime : std::uint8_t { ttft, tpot, itl, e2e };
-constexpr std::array<std::string_view, 4> kServedTimeNames{"ttft", "tpot", "itl", "e2e"};
-/// Percents of all that a limit can be about.
-constexpr std::array<int, 3> kLimitedPercents{50, 90, 99};
-constexpr std::size_t kServedLimits = kServedTimeNames.size() * kLimitedPercents.size();
-
-/// What is asked of a service; nothing by default.
-struct ServingObjectives {
-  std::optional<Seconds> ttft{}, tpot{}, e2e{};  ///< that a request must keep to count
-  double attained = 0.99;                        ///< share of the requests that must keep these
-  /// Of all requests: by time, then by percent.
-  std::array<std::optional<Seconds>, kServedLimits> quantiles{};
-
-  [[nodiscard]] bool per_request() const { return ttft || tpot || e2e; }
-  [[nodiscard]] bool any() const {
-    return per_request() || std::ranges::any_of(quantiles, [](const auto& q) { return !!q; });
-  }
-};
-
 struct SharedScenario;
 struct WrittenLoad;
 
@@ -152,6 +134,8 @@ struct ServingSpec {
   bool prefix_cache = true;                    ///< whether replicas keep that for others
   std::optional<ServingTiers> tiers;           ///< where it stays when they let go of it
   ServingObjectives objectives;
+  std::vector<ServingPopulation> populations{};  ///< none: all users are alike
+  ServingRegions regions{};
   ReplicaStart start;
   std::optional<ServingFailureSpec> failures;
   std::optional<PowerSpec> power;                  ///< asked for; its site and its prices
@@ -160,6 +144,18 @@ struct ServingSpec {
   std::optional<BoundsExpectation> expect{};
   std::vector<std::string> assumptions;
 
+  /// What a request of these users must keep.
+  [[nodiscard]] const ServingObjectives& limits_of(const ServedRequest& request) const {
+    if (populations.empty()) return objectives;
+    const ServingPopulation& of = populations[static_cast<std::size_t>(request.population)];
+    return of.objectives.per_request() ? of.objectives : objectives;
+  }
+  [[nodiscard]] bool limits_requests() const {
+    const auto limited = [](const ServingPopulation& of) { return of.objectives.per_request(); };
+    return objectives.per_request() || std::ranges::any_of(populations, limited);
+  }
+  /// Whether anything is asked of the service.
+  [[nodiscard]] bool asks() const { return objectives.any() || limits_requests(); }
   [[nodiscard]] int gpus() const {
     int sum = 0;
     for (const ServingPool& pool : pools) sum += pool.replicas * pool.gpus();

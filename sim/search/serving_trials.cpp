@@ -20,12 +20,16 @@ namespace {
 
 constexpr std::size_t kMostSteady = 200'000;  // requests: about a second of simulation
 
-bool kept_at_slow_end(const ServingSpec& spec, const ServingReport& report) {
+bool kept_at_slow_end(ServingSpec spec, const ServingReport& report) {
   if (!report.interval) return true;
   const ServingFigures& f = report.figures;
   const double first = f.ttft_s.mean > 0 ? report.interval->ttft_high_s / f.ttft_s.mean : 1;
   const double each = f.tpot_s.mean > 0 ? report.interval->tpot_high_s / f.tpot_s.mean : 1;
-  return all_kept(check_objectives(spec.requests, f, tightened(spec.objectives, first, each)));
+  spec.objectives = tightened(spec.objectives, first, each);
+  for (ServingPopulation& of : spec.populations) {
+    of.objectives = tightened(of.objectives, first, each);
+  }
+  return all_kept(check_objectives(spec, f));
 }
 
 }  // namespace
@@ -63,14 +67,14 @@ ServingTrial ServingTrials::run_load(ServingSpec spec, const std::vector<Serving
     if (stopped()) return false;
     if (!while_kept || (ended - looked) * kLooks < spec.requests.size()) return true;
     looked = ended;
-    return may_be_kept(spec.requests, spec.objectives);
+    return may_be_kept(spec);
   });
   out.kept = !out.report.stopped && all_kept(out.report.objectives);
-  out.surely = out.kept && kept_at_slow_end(spec, out.report);
   out.requests = spec.requests.size();
   if (comes_at_a_rate(spec) && out.kept) {
     out.coming_share = std::min(1.0, out.report.course.coming_s / out.report.figures.span_s);
   }
+  out.surely = out.kept && kept_at_slow_end(std::move(spec), out.report);
   return out;
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
-#include <optional>
 
 namespace lockstep {
 namespace {
@@ -49,22 +48,31 @@ bool quantile_may_keep(double above, double all, int percent) {
 
 }  // namespace
 
-double attained_share(std::span<const ServedRequest> requests, const ServingObjectives& o) {
-  if (requests.empty()) return 0;
-  std::size_t within = 0;
-  for (const ServedRequest& r : requests) within += r.served() && is_within(r, o);
-  return static_cast<double>(within) / static_cast<double>(requests.size());
+double attained_share(const ServingSpec& spec, std::optional<std::size_t> population) {
+  std::size_t within = 0, all = 0;
+  for (const ServedRequest& r : spec.requests) {
+    if (population && static_cast<std::size_t>(r.population) != *population) continue;
+    ++all;
+    within += r.served() && is_within(r, spec.limits_of(r));
+  }
+  return all > 0 ? static_cast<double>(within) / static_cast<double>(all) : 0;
 }
 
-std::vector<ObjectiveCheck> check_objectives(std::span<const ServedRequest> requests,
-                                             const ServingFigures& figures,
-                                             const ServingObjectives& o) {
+std::vector<ObjectiveCheck> check_objectives(const ServingSpec& spec,
+                                             const ServingFigures& figures) {
+  const ServingObjectives& o = spec.objectives;
   std::vector<ObjectiveCheck> out;
   if (o.per_request()) {
-    const double share = attained_share(requests, o);
+    const double share = attained_share(spec);
     out.push_back({"attained", o.attained, share, share >= o.attained});
   }
-  const bool all_served = figures.served == requests.size();
+  for (std::size_t p = 0; p < spec.populations.size(); ++p) {
+    const ServingPopulation& of = spec.populations[p];
+    if (!of.objectives.per_request()) continue;
+    const double share = attained_share(spec, p), asked = of.objectives.attained;
+    out.push_back({of.name + ".attained", asked, share, share >= asked});
+  }
+  const bool all_served = figures.served == spec.requests.size();
   for (std::size_t q = 0; q < kServedLimits; ++q) {
     if (!o.quantiles[q]) continue;
     const std::size_t time = q / kLimitedPercents.size();
@@ -77,14 +85,15 @@ std::vector<ObjectiveCheck> check_objectives(std::span<const ServedRequest> requ
   return out;
 }
 
-bool may_be_kept(std::span<const ServedRequest> requests, const ServingObjectives& o) {
-  const auto n = static_cast<double>(requests.size());
+bool may_be_kept(const ServingSpec& spec) {
+  const ServingObjectives& o = spec.objectives;
+  const auto n = static_cast<double>(spec.requests.size());
   double outside = 0, with_tpot = 0;
   std::array<double, kServedLimits> above{};
-  for (const ServedRequest& r : requests) {
+  for (const ServedRequest& r : spec.requests) {
     with_tpot += r.output > 1;
     if (!r.served()) continue;
-    outside += !is_within(r, o);
+    outside += !is_within(r, spec.limits_of(r));
     for (std::size_t q = 0; q < kServedLimits; ++q) {
       const auto time = static_cast<ServedTime>(q / kLimitedPercents.size());
       above[q] += !keeps(o.quantiles[q], time_of(r, time));

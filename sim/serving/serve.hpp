@@ -14,6 +14,7 @@
 
 #include "sim/scenario/serving_spec.hpp"
 #include "sim/serving/pass_bins.hpp"
+#include "sim/serving/region_router.hpp"
 #include "sim/serving/replica_lives.hpp"
 #include "sim/serving/replica_queue.hpp"
 
@@ -45,8 +46,9 @@ struct ServePlan {
   /// Of the pool that decodes: where sequences go that leave a full cache.
   std::optional<TierPlan> decoding_tiers{};
   ServingRouter router = ServingRouter::round_robin;
-  int clients = 0;  ///< closed loop: each sends its next request when its last one has ended;
-                    ///< 0: requests arrive when they say
+  RegionPlan regions{};  ///< of the replicas; none: the service is in one place
+  int clients = 0;       ///< closed loop: each sends its next request when its last one has ended;
+                         ///< 0: requests arrive when they say
   std::size_t coming = 0;    ///< requests that come by themselves, the first ones; 0: all
   RunTime think = 0;         ///< of a client between them
   RunTime detect = 0;        ///< from a replica's death until its requests are sent to others
@@ -67,9 +69,10 @@ struct PoolAccount {
 struct ServeResult {
   RunTime end = 0;  ///< of the last request
   PoolAccount serving, decoding;
-  std::int64_t refused = 0;        ///< would not fit in an empty cache
-  RunTime transferring = 0;        ///< of all requests, what they waited for keys and values,
-  RunTime transferring_alone = 0;  ///< and what each would with the links to itself
+  std::vector<PoolAccount> regions{};  ///< the replicas of each, where there are regions
+  std::int64_t refused = 0;            ///< would not fit in an empty cache
+  RunTime transferring = 0;            ///< of all requests, what they waited for keys and values,
+  RunTime transferring_alone = 0;      ///< and what each would with the links to itself
   Bytes transferred;
   TierFlow remote;            ///< of the pool behind all replicas
   std::int64_t failures = 0;  ///< of replicas

@@ -27,13 +27,22 @@ struct ServingPower {
   CostReport cost;                     ///< of owning; all 0 without prices
 };
 
+/// A region's part of it.
+struct RegionPower {
+  PowerSeries gpus, facility;
+  double pue = 1;
+  CostReport cost;
+};
+
 /// A share of `usd` in a million tokens of answers, and of prompts and answers.
 struct TokenPrice {
   double usd = 0;
   double per_million_output = 0, per_million = 0;
 };
 
-/// Requires spec.power.
+/// Of the replicas of a region alone, with its prices and its weather. Requires spec.power.
+RegionPower region_power(const ServingSpec& spec, const ServeResult& result, std::size_t region);
+/// Requires spec.power. Of several regions it is the sum of theirs.
 ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
                            const ServingFigures& figures);
 
@@ -50,6 +59,9 @@ double nodes_held(int gpus, const NodeSpec& node);
 /// nobody said a price.
 std::optional<double> pool_rent_usd(const ServingSpec& spec, const ServeResult& result,
                                     std::size_t pool);
+/// The same of a region's replicas.
+std::optional<double> region_rent_usd(const ServingSpec& spec, const ServeResult& result,
+                                      std::size_t region);
 /// Of all pools; none: one of them has no price.
 std::optional<TokenPrice> rent_of(const ServingSpec& spec, const ServeResult& result,
                                   const ServingFigures& figures);

@@ -31,6 +31,7 @@ ServingRun::ServingRun(const ServePlan& plan, std::vector<ServedRequest>& reques
     add_pool(plan.decoding, decoding);
   }
   sent_until_.assign(static_cast<std::size_t>(plan.serving.replicas), 0);
+  result_.regions.resize(plan.regions.size());
   loads_.assign(replicas_.size(), 0);
   epochs_.assign(replicas_.size(), 0);
   groups_.assign(replicas_.size(), 0);
@@ -75,7 +76,12 @@ void ServingRun::add(const ReplicaQueue& replica, PoolAccount& out) {
 }
 
 ServeResult ServingRun::close(bool stopped) {
-  for (std::size_t r = 0; r < replicas_.size(); ++r) add(replicas_[r], account_of(r));
+  for (std::size_t r = 0; r < replicas_.size(); ++r) {
+    add(replicas_[r], account_of(r));
+    if (plan_.regions.any()) {
+      add(replicas_[r], result_.regions[plan_.regions.region_of(static_cast<std::uint32_t>(r))]);
+    }
+  }
   lives_->close(std::max(result_.end, now_));
   result_.failures = lives_->failures();
   result_.stopped = stopped;
@@ -136,6 +142,10 @@ void ServingRun::begin_pass(std::uint32_t replica, RunTime now) {
   push(end, EventKind::pass_end, replica, epochs_[replica]);
   // GPUs that wait for keys and values draw the power of pauses between passes.
   account_of(replica).over_time.add(now + queue.stall(), end, queue.last_pass().drawn);
+  if (plan_.regions.any()) {
+    PoolAccount& region = result_.regions[plan_.regions.region_of(replica)];
+    region.over_time.add(now + queue.stall(), end, queue.last_pass().drawn);
+  }
   if (flows_ == nullptr || replica >= prompt_replicas() || plan_.transfer.layers < 2) return;
   push(queue.first_layer(now, end, plan_.transfer.layers), EventKind::first_layer, replica,
        epochs_[replica]);
@@ -167,6 +177,8 @@ void ServingRun::handle_event(const Event& event, RunTime now) {
     case EventKind::retry:
     case EventKind::arrival:
       return route(event.index, false);
+    case EventKind::landing:
+      return land(event.index, event.epoch);
   }
 }
 
@@ -217,7 +229,10 @@ void ServingRun::end_pass(std::uint32_t replica, RunTime now) {
 void ServingRun::close_request(std::uint32_t request, RunTime now) {
   ++ended_count_;
   result_.end = now;
-  follow_up(request, now);
+  const RunTime back = plan_.regions.one_way(requests_[request]);
+  requests_[request].first += back;
+  requests_[request].last += back;
+  follow_up(request, now + back);
   if (plan_.clients > 0) send_next(now + plan_.think);
 }
 
@@ -240,7 +255,8 @@ void ServingRun::route(std::uint32_t request, bool decoding) {
     if (plan_.clients > 0) send_next(requests_[request].arrival + plan_.request_host);
     return;
   }
-  const std::span<const std::uint32_t> up = lives_->up(decoding);
+  std::span<const std::uint32_t> up = lives_->up(decoding);
+  if (plan_.regions.any()) up = plan_.regions.choose(requests_[request], up, loads_);
   if (up.empty()) {
     stranded_.push_back(request);
     return;
@@ -248,7 +264,17 @@ void ServingRun::route(std::uint32_t request, bool decoding) {
   const std::uint32_t chosen = router_.choose(requests_[request], decoding, up, loads_, replicas_);
   if (!decoding) requests_[request].replica = static_cast<std::int32_t>(chosen);
   ++loads_[chosen];
+  const RunTime there = plan_.regions.one_way(requests_[request]);
+  if (there > 0) return push(now_ + there, EventKind::landing, request, epochs_[chosen]);
   submit(request, chosen);
+}
+
+/// Puts a request in its replica's queue, or sends it on where that died meanwhile.
+void ServingRun::land(std::uint32_t request, std::uint32_t epoch) {
+  const auto replica = static_cast<std::uint32_t>(requests_[request].replica);
+  if (epoch == epochs_[replica]) return submit(request, replica);
+  ++result_.retried;
+  push(now_ + plan_.detect, EventKind::retry, request);
 }
 
 void ServingRun::submit(std::uint32_t request, std::uint32_t replica) {

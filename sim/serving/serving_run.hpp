@@ -46,7 +46,8 @@ class ServingRun {
     back,
     check,
     retry,
-    arrival
+    arrival,
+    landing  ///< at the replica, from users who are away
   };
   struct Event {
     RunTime at;
@@ -87,6 +88,7 @@ class ServingRun {
   void follow_up(std::uint32_t request, RunTime now);
   void route(std::uint32_t request, bool decoding);
   void submit(std::uint32_t request, std::uint32_t replica);
+  void land(std::uint32_t request, std::uint32_t epoch);
 
   // Keys and values to the other pool (serving_transfers.cpp).
   [[nodiscard]] Bytes cache_of(std::uint32_t request) const;

@@ -9,6 +9,7 @@
 #include "sim/serving/beside_training.hpp"
 #include "sim/serving/kv_flows.hpp"
 #include "sim/serving/kv_links.hpp"
+#include "sim/serving/region_report.hpp"
 #include "sim/serving/replica_rules.hpp"
 #include "sim/serving/tier_report.hpp"
 
@@ -143,6 +144,7 @@ ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas)
   plan.tiers = tier_plan(spec, replicas[0]);
   plan.coming = spec.coming;
   plan.router = spec.router;
+  plan.regions = region_plan(spec);
   plan.clients = spec.clients;
   plan.think = spec.think;
   plan.request_host = to_run_time(replicas[0].request_host());
@@ -221,8 +223,10 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   out.beside = std::move(played.beside);
   out.links = std::move(played.links);
   out.transferred_bytes = result.transferred.base_units();
-  out.attained = attained_share(spec.requests, spec.objectives);
-  out.objectives = check_objectives(spec.requests, out.figures, spec.objectives);
+  out.attained = attained_share(spec);
+  out.populations = population_reports(spec, plan.regions);
+  out.regions = region_reports(spec, plan.regions, result, span);
+  out.objectives = check_objectives(spec, out.figures);
   if (span > 0) out.goodput = out.attained * static_cast<double>(spec.requests.size()) / span;
   out.course = load_course(spec.requests, spec.coming);
   out.stopped = result.stopped;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario/serving_spec.hpp"
@@ -114,10 +115,32 @@ struct ServingBeside {
   std::vector<BesideTransfer> transfers;  ///< most slowed first
 };
 
+/// What users of one place or kind saw.
+struct ServingPopulationReport {
+  std::string name;
+  double requests = 0;
+  ServingFigures figures;  ///< of theirs; without the times between tokens
+  double away_s = 0;       ///< on the network, there and back, on average
+  double attained = 0;     ///< share of them within their limits
+  std::vector<std::pair<std::string, double>> regions{};  ///< share of those served that it served
+};
+
+/// Replicas in one place.
+struct ServingRegionReport {
+  std::string name;
+  int replicas = 0, gpus = 0;
+  double requests = 0, output_tokens = 0;  ///< served there
+  double busy = 0;                         ///< share of the run in passes
+  std::optional<double> rent_usd{};
+  std::optional<double> energy_j{}, energy_usd{}, tonnes_co2{};
+};
+
 struct ServingReport {
   ServingFigures figures;
   std::vector<ServingPoolReport> pools;
-  std::array<double, kServingBuckets> shares{};  ///< of all GPU time; they add up to 1
+  std::vector<ServingPopulationReport> populations{};  ///< where the load has several
+  std::vector<ServingRegionReport> regions{};          ///< where the service has several
+  std::array<double, kServingBuckets> shares{};        ///< of all GPU time; they add up to 1
   double refused = 0;
   double failures = 0;          ///< of replicas
   double retried = 0;           ///< requests that a failure sent to another replica

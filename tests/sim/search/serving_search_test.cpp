@@ -107,9 +107,11 @@ TEST_CASE("run_steady: what is cut short because it can keep nothing would have 
 
 TEST_CASE("may_be_kept: exactly while too few requests have ended too late") {
   constexpr RunTime kMillisecond = to_run_time(Seconds{1e-3});
-  ServingObjectives o;
+  ServingSpec spec;
+  ServingObjectives& o = spec.objectives;
   o.quantiles[2] = Seconds{0.1};  // ttft_p99
-  std::vector<ServedRequest> requests(200);
+  std::vector<ServedRequest>& requests = spec.requests;
+  requests.resize(200);
   for (ServedRequest& r : requests) r.output = 2;
   const auto end = [&](std::size_t i, RunTime first) {
     requests[i].first = first;
@@ -118,17 +120,17 @@ TEST_CASE("may_be_kept: exactly while too few requests have ended too late") {
   for (std::size_t late = 0; late <= 3; ++late) {
     CAPTURE(late);
     if (late > 0) end(late - 1, 101 * kMillisecond);
-    CHECK(may_be_kept(requests, o) == (late <= 2));
+    CHECK(may_be_kept(spec) == (late <= 2));
   }
   for (std::size_t i = 3; i < 200; ++i) end(i, kMillisecond);
-  CHECK_FALSE(may_be_kept(requests, o));
+  CHECK_FALSE(may_be_kept(spec));
   end(0, kMillisecond);
-  CHECK(may_be_kept(requests, o));
+  CHECK(may_be_kept(spec));
   o.e2e = Seconds{0.05};  // two of 200 are above
   o.attained = 0.995;
-  CHECK_FALSE(may_be_kept(requests, o));
+  CHECK_FALSE(may_be_kept(spec));
   o.attained = 0.99;
-  CHECK(may_be_kept(requests, o));
+  CHECK(may_be_kept(spec));
 }
 
 namespace {

@@ -64,7 +64,7 @@ ServingTuneOptions serving_options(const ParsedOptions& options) {
 void check_goal(const JsonCursor& root, const ServingSpec& spec, ServingGoal goal) {
   if (goal != ServingGoal::goodput) return;
   const JsonCursor serving = root.at("serving");
-  if (!spec.objectives.any()) {
+  if (!spec.asks()) {
     throw InputError({.file = spec.file,
                       .pointer = "/serving",
                       .found = "no \"objectives\"",

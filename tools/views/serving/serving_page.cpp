@@ -51,7 +51,7 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
                escaped(" on average, for one request in a hundred later than ") +
                strong(page_duration(f.ttft_s.p99)) + escaped("; then one every ") +
                strong(page_duration(f.tpot_s.mean)) + escaped(".");
-  if (a.spec.objectives.per_request()) {
+  if (a.spec.limits_requests()) {
     words += escaped(" The objectives are kept for ") + strong(page_percent(a.report.attained, 1)) +
              escaped(" of the requests.");
   }
@@ -120,6 +120,13 @@ void add_served_times(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
+/// "requests within those of a single one", of some users alone where the name begins with them.
+std::string attained_words(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  const std::string words = "requests within those of a single one";
+  return dot == std::string::npos ? words : name.substr(0, dot) + ": " + words;
+}
+
 void add_objectives(Page& page, const ServingAnswer& a) {
   if (a.report.objectives.empty()) return;
   PageTable table{.columns = {{.title = "Objective"},
@@ -127,13 +134,13 @@ void add_objectives(Page& page, const ServingAnswer& a) {
                               {.title = "Came to", .numeric = true},
                               {.title = "Kept"}}};
   for (const ObjectiveCheck& check : a.report.objectives) {
-    const bool share = check.name == "attained";
+    const bool share = check.name.ends_with("attained");
     const auto cell = [&](double value) {
       return PageCell::number(share ? page_percent(value, 1) : page_duration(value), value);
     };
-    table.rows.push_back(
-        {PageCell::text(share ? "requests within those of a single one" : check.name),
-         cell(check.limit), cell(check.value), PageCell::text(check.kept ? "yes" : "no")});
+    table.rows.push_back({PageCell::text(share ? attained_words(check.name) : check.name),
+                          cell(check.limit), cell(check.value),
+                          PageCell::text(check.kept ? "yes" : "no")});
   }
   page.section("Objectives");
   page.table(table);
@@ -236,6 +243,73 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                           PageCell::number(page_percent(busy, 1), busy)});
   }
   page.section("Pools");
+  page.table(table);
+}
+
+PageCell region_cell(const std::optional<double>& value, double unit = 1) {
+  return value ? PageCell::number(significant(*value / unit), *value) : PageCell::unknown();
+}
+
+/// Adds what users of each place saw, and where they were served.
+void add_populations(Page& page, const ServingAnswer& a) {
+  if (a.report.populations.empty()) return;
+  const bool away = !a.spec.regions.all.empty();
+  PageTable table{.columns = {{.title = "Users"},
+                              {.title = "Requests", .numeric = true},
+                              {.title = "First token", .numeric = true, .about = "mean"},
+                              {.title = "99 %", .numeric = true},
+                              {.title = "Per token", .numeric = true, .about = "mean"},
+                              {.title = "99 %", .numeric = true}}};
+  if (a.spec.limits_requests()) {
+    table.columns.push_back({.title = "Within their limits", .numeric = true});
+  }
+  if (away) {
+    table.columns.push_back({.title = "Network", .numeric = true, .about = "there and back, mean"});
+    table.columns.push_back({.title = "Served in"});
+  }
+  const auto time = [](const ServingSpread& s, double seconds) {
+    return s.any ? PageCell::number(page_duration(seconds), seconds) : PageCell::unknown();
+  };
+  for (const ServingPopulationReport& p : a.report.populations) {
+    const ServingSpread &first = p.figures.ttft_s, &each = p.figures.tpot_s;
+    std::vector<PageCell> row{
+        PageCell::text(p.name),  PageCell::number(grouped(p.requests), p.requests),
+        time(first, first.mean), time(first, first.p99),
+        time(each, each.mean),   time(each, each.p99)};
+    if (a.spec.limits_requests()) {
+      row.push_back(PageCell::number(page_percent(p.attained, 1), p.attained));
+    }
+    if (away) {
+      row.push_back(PageCell::number(page_duration(p.away_s), p.away_s));
+      row.push_back(PageCell::text(region_shares_words(p)));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  page.section("Users");
+  page.table(table);
+}
+
+/// Adds what replicas in each place did, drew and cost.
+void add_regions(Page& page, const ServingAnswer& a) {
+  if (a.report.regions.empty()) return;
+  PageTable table{.columns = {{.title = "Region"},
+                              {.title = "GPUs", .numeric = true},
+                              {.title = "Requests", .numeric = true},
+                              {.title = "Output tokens", .numeric = true},
+                              {.title = "Busy", .numeric = true},
+                              {.title = "Rent, USD", .numeric = true},
+                              {.title = "Energy, MWh", .numeric = true},
+                              {.title = "Energy, USD", .numeric = true},
+                              {.title = "CO₂, t", .numeric = true}}};
+  for (const ServingRegionReport& r : a.report.regions) {
+    table.rows.push_back({PageCell::text(r.name), PageCell::number(grouped(r.gpus), r.gpus),
+                          PageCell::number(grouped(r.requests), r.requests),
+                          PageCell::number(grouped(r.output_tokens), r.output_tokens),
+                          PageCell::number(page_percent(r.busy, 1), r.busy),
+                          region_cell(r.rent_usd), region_cell(r.energy_j, kServedMegawattHour),
+                          region_cell(r.energy_usd), region_cell(r.tonnes_co2)});
+  }
+  page.section("Regions");
   page.table(table);
 }
 
@@ -448,6 +522,8 @@ std::string serving_page(const ServingAnswer& a, const Behind* behind, const Cla
   add_distribution(page, a);
   add_serving_time(page, a);
   add_serving_pools(page, a);
+  add_populations(page, a);
+  add_regions(page, a);
   add_cache_tiers(page, a);
   add_serving_beside(page, a);
   add_serving_over_time(page, a);

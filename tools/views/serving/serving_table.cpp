@@ -9,6 +9,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/site_limit.hpp"
+#include "sim/serving/region_router.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/serving/serving_words.hpp"
@@ -69,7 +70,7 @@ std::string attained_text(const ServingAnswer& a) {
 std::string objectives_text(const ServingAnswer& a) {
   std::string out = a.spec.objectives.per_request() ? attained_text(a) : std::string();
   for (const ObjectiveCheck& check : a.report.objectives) {
-    if (check.name == "attained") continue;
+    if (check.name.ends_with("attained")) continue;  // above, and with the users
     out += fmt::format("{}{} {} of {}, {}", out.empty() ? "" : "; ", check.name,
                        duration_text(check.value), duration_text(check.limit),
                        check.kept ? "kept" : "broken");
@@ -193,6 +194,63 @@ std::string serving_pools_table(const ServingAnswer& a, const TextStyle& style) 
   return "\n" + table.text(style);
 }
 
+/// What users of each place or kind saw.
+std::string populations_table(const ServingAnswer& a, const TextStyle& style) {
+  if (a.report.populations.empty()) return {};
+  const bool away = !a.spec.regions.all.empty(), limited = a.spec.limits_requests();
+  std::vector<TextTable::Column> columns{
+      {"users", Align::left}, {"requests"}, {"first token"}, {"99 %"}, {"per token"}, {"99 %"}};
+  if (limited) columns.push_back({"in limits"});
+  if (away) columns.insert(columns.end(), {{"network"}, {"served in", Align::left}});
+  TextTable table(columns);
+  for (const ServingPopulationReport& p : a.report.populations) {
+    std::vector<std::string> row{p.name, grouped(p.requests)};
+    for (const ServingSpread& s : {p.figures.ttft_s, p.figures.tpot_s}) {
+      row.push_back(s.any ? duration_text(s.mean) : "-");
+      row.push_back(s.any ? duration_text(s.p99) : "-");
+    }
+    if (limited) row.push_back(percent_text(p.attained));
+    if (away) {
+      row.push_back(duration_text(p.away_s));
+      row.push_back(region_shares_words(p));
+    }
+    table.add(row);
+  }
+  return "\n" + table.text(style);
+}
+
+/// What replicas in each place did, drew and cost.
+std::string regions_table(const ServingAnswer& a, const TextStyle& style) {
+  if (a.report.regions.empty()) return {};
+  const bool power = a.spec.power.has_value();
+  const auto any = [&](auto member) {
+    return std::ranges::any_of(a.report.regions, [&](const auto& r) { return !!(r.*member); });
+  };
+  const bool rent = any(&ServingRegionReport::rent_usd);
+  const bool carbon = any(&ServingRegionReport::tonnes_co2);
+  std::vector<TextTable::Column> columns{
+      {"region", Align::left}, {"GPUs"}, {"requests"}, {"output tokens"}, {"busy"}};
+  if (rent) columns.push_back({"USD rent"});
+  if (power) columns.insert(columns.end(), {{"MWh"}, {"USD energy"}});
+  if (carbon) columns.push_back({"t CO2"});
+  TextTable table(columns);
+  const auto cell = [](const std::optional<double>& value, double unit = 1) {
+    return value ? significant(*value / unit) : std::string("-");
+  };
+  for (const ServingRegionReport& r : a.report.regions) {
+    std::vector<std::string> row{r.name, grouped(r.gpus), grouped(r.requests),
+                                 grouped(r.output_tokens), percent_text(r.busy)};
+    if (rent) row.push_back(cell(r.rent_usd));
+    if (power) {
+      row.push_back(cell(r.energy_j, kServedMegawattHour));
+      row.push_back(cell(r.energy_usd));
+    }
+    if (carbon) row.push_back(cell(r.tonnes_co2));
+    table.add(row);
+  }
+  return "\n" + table.text(style);
+}
+
 std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
   if (a.report.figures.span_s <= 0) return {};
   const std::array<double, kServingBuckets>& shares = a.report.shares;
@@ -260,7 +318,8 @@ std::string beside_links_table(const ServingAnswer& a, const TextStyle& style) {
 }  // namespace
 
 std::string serving_table(const ServingAnswer& a, const TextStyle& style) {
-  std::string out = serving_title(a, style) + serving_headline(a) + serving_pools_table(a, style);
+  std::string out = serving_title(a, style) + serving_headline(a) + serving_pools_table(a, style) +
+                    populations_table(a, style) + regions_table(a, style);
   if (a.report.beside) out += beside_table(a, style) + beside_links_table(a, style);
   out += serving_waterfall(a, style);
   if (a.spec.assumptions.empty()) return out;
@@ -273,14 +332,32 @@ CsvText serving_csv(const ServingAnswer& a) {
     return time < 0 ? std::string() : number_text(to_seconds(time).base_units());
   };
   const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
-  CsvText out =
-      line({"arrival_s", "input_tokens", "output_tokens", "scheduled_s", "first_token_s",
-            "last_token_s", "replica", "preempted", "found_tokens", "external_computed_tokens"});
+  const bool users = !a.spec.populations.empty(), away = !a.spec.regions.all.empty();
+  std::vector<std::string> heading{
+      "arrival_s",    "input_tokens", "output_tokens", "scheduled_s",  "first_token_s",
+      "last_token_s", "replica",      "preempted",     "found_tokens", "external_computed_tokens"};
+  if (users) heading.emplace_back("users");
+  if (away) heading.emplace_back("region");
+  CsvText out = line(heading);
+  const RegionPlan regions = region_plan(a.spec);
   for (const ServedRequest& r : a.spec.requests) {
-    out += line({cell(r.arrival), std::to_string(r.input), std::to_string(r.output),
-                 cell(r.scheduled), cell(r.first), cell(r.last),
-                 r.replica < 0 ? std::string() : std::to_string(r.replica),
-                 std::to_string(r.preempted), std::to_string(r.found), std::to_string(r.loaded)});
+    std::vector<std::string> cells{cell(r.arrival),
+                                   std::to_string(r.input),
+                                   std::to_string(r.output),
+                                   cell(r.scheduled),
+                                   cell(r.first),
+                                   cell(r.last),
+                                   r.replica < 0 ? std::string() : std::to_string(r.replica),
+                                   std::to_string(r.preempted),
+                                   std::to_string(r.found),
+                                   std::to_string(r.loaded)};
+    if (users) cells.push_back(a.spec.populations[static_cast<std::size_t>(r.population)].name);
+    if (away) {
+      const auto replica = static_cast<std::uint32_t>(r.replica);
+      cells.push_back(r.replica < 0 ? std::string()
+                                    : a.spec.regions.all[regions.region_of(replica)].name);
+    }
+    out += line(cells);
   }
   return out;
 }

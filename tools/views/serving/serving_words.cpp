@@ -1,5 +1,6 @@
 #include "tools/views/serving/serving_words.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
@@ -27,6 +28,18 @@ std::string serving_nodes_words(const Cluster& cluster) {
 }
 
 std::string serving_rent_words(const ServingSpec& spec) {
+  if (!spec.regions.all.empty()) {
+    double low = 0, high = 0;
+    for (const ServingRegion& region : spec.regions.all) {
+      const double price =
+          region.usd_per_gpu_hour ? *region.usd_per_gpu_hour : *spec.gpu_hour_usd(spec.pools[0]);
+      low = high == 0 ? price : std::min(low, price);
+      high = std::max(high, price);
+    }
+    return low == high ? fmt::format("rented at {} an hour", significant(low))
+                       : fmt::format("rented at {} to {} an hour, by region", significant(low),
+                                     significant(high));
+  }
   const auto price = [&](const ServingPool& pool) { return significant(*spec.gpu_hour_usd(pool)); };
   std::string out = "rented at " + price(spec.pools[0]);
   if (price(spec.pools.back()) != price(spec.pools[0])) {
@@ -65,6 +78,16 @@ std::string request_limits_words(const ServingObjectives& objectives) {
   add("TPOT", objectives.tpot);
   add("E2E", objectives.e2e);
   return out;
+}
+
+std::string region_shares_words(const ServingPopulationReport& of) {
+  constexpr double kTold = 0.0005;
+  std::string out;
+  for (const auto& [name, share] : of.regions) {
+    if (share < kTold) continue;
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", name, percent_text(share));
+  }
+  return out.empty() ? "-" : out;
 }
 
 std::string load_course_words(const ServingAnswer& a) {

@@ -8,6 +8,8 @@
 
 namespace lockstep {
 
+inline constexpr double kServedMegawattHour = 3.6e9;  ///< joules
+
 /// "Replicas" where one pool does all, else "Pool prefill".
 std::string pool_label(const ServingPool& pool);
 /// "4 x dgx_h100, h100_sxm5_80gb", of each kind of node.
@@ -20,6 +22,8 @@ std::string serving_rent_words(const ServingSpec& spec);
 std::string formats_words(const ServingSpec& spec);
 /// What each request should keep: "TTFT 1.00 s, TPOT 50.0 ms"; empty where nothing is asked of one.
 std::string request_limits_words(const ServingObjectives& objectives);
+/// "Frankfurt 92 %, Virginia 8 %": where the requests of these users were served.
+std::string region_shares_words(const ServingPopulationReport& of);
 /// Where what requests saw depends on how long the load is: why. Else empty.
 std::string load_course_words(const ServingAnswer& answer);
 /// What memory behind the GPUs' caches held, and what it took to get it.
