@@ -97,11 +97,12 @@ void MaxMin::stop(FlowIndex flow) {
   Flow& state = flows_[flow];
   assert(state.seen > 0 && !state.lifted() && "stopped before it was solved for");
   const FlowDetail& detail = details_[flow];
+  discount_all(detail);
   for (std::uint32_t e = detail.first_edge; e < detail.end_edge; ++e) {
     const Edge& edge = edges_[e];
     Link& link = links_[edge.link];
-    discount(e);
-    unmark_held(link, edge.slot);
+    const bool full = link.level != kInfinity;
+    if (full) unmark_held(link, edge.slot);
     if (--link.size == 0) {
       link.level = kInfinity;
       continue;
@@ -109,7 +110,7 @@ void MaxMin::stop(FlowIndex flow) {
     const Slot last = slots_[link.first + link.size];
     slots_[link.first + edge.slot] = last;
     edges_[last.edge].slot = edge.slot;
-    if (edge.slot != link.size && marked_held(link, link.size)) {
+    if (full && edge.slot != link.size && marked_held(link, link.size)) {
       mark_held(link, edge.slot);
       unmark_held(link, link.size);
     }
@@ -118,7 +119,7 @@ void MaxMin::stop(FlowIndex flow) {
     } else {
       link.settled -= detail.weight * edge.coefficient * state.seen;
     }
-    if (link.level != kInfinity) disturbed_.push_back(edge.link);
+    if (full) disturbed_.push_back(edge.link);
   }
   state.seen = 0;
   state.bottleneck = kNoLink;
@@ -155,6 +156,13 @@ std::uint64_t MaxMin::part_of_word(std::size_t word, std::uint32_t first, std::u
   if (word == first / 64) bits &= ~std::uint64_t{} << first % 64;
   if (word == last / 64) bits &= (std::uint64_t{1} << last % 64) - 1;
   return bits;
+}
+
+void MaxMin::discount_all(const FlowDetail& detail) {
+  const std::uint32_t first = detail.first_edge, last = detail.end_edge;
+  for (std::size_t word = first / 64; word <= (last - 1) / 64; ++word) {
+    counted_[word] &= ~part_of_word(word, first, last);
+  }
 }
 
 bool MaxMin::shares_all(const FlowDetail& detail) const {
@@ -426,7 +434,9 @@ void MaxMin::settle(FlowIndex flow, LinkIndex bottleneck, double level) {
   const double now = std::abs(level - before) <= kSame * level ? before : level;
   if (state.bottleneck != kNoLink && state.bottleneck != bottleneck &&
       links_[state.bottleneck].size == 1) {
-    links_[state.bottleneck].level = kInfinity;  // it held nobody else
+    Link& left = links_[state.bottleneck];  // it held nobody else
+    left.level = kInfinity;
+    unmark_held(left, 0);
   }
   detail.previous = before;
   state.seen = now;

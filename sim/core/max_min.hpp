@@ -159,7 +159,7 @@ class MaxMin {
   }
   void make_room(Link& link);
   /// The link holds the flow in the slot. The mark stays where another link takes the flow over,
-  /// until open() sees it.
+  /// until open() sees it; a link whose level is infinite has none.
   void mark_held(const Link& link, std::uint32_t slot) {
     const std::size_t at = link.first + slot;
     held_[at / 64] |= std::uint64_t{1} << at % 64;
@@ -188,6 +188,7 @@ class MaxMin {
   [[nodiscard]] double filled_by(const FlowDetail& flow, const Edge& edge) const {
     return links_[edge.link].capacity / (flow.weight * edge.coefficient);
   }
+  void discount_all(const FlowDetail& detail);
   [[nodiscard]] bool shares_all(const FlowDetail& detail) const;
   [[nodiscard]] std::uint32_t lowest_edge(FlowDetail& detail);
   [[nodiscard]] std::uint32_t lowest_alone(FlowDetail& detail);
