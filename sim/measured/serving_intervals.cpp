@@ -10,12 +10,15 @@
 #include <set>
 #include <tuple>
 
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/policies/policy.hpp>
+
 #include "sim/measured/statistics.hpp"
 
 namespace lockstep {
 namespace {
 
-constexpr double kNineOfTen = 1.6449;  // standard deviations either way of a normal law
+constexpr double kBelowHigh = 0.95;  // nine of ten lie between, one of twenty on either side
 constexpr std::size_t kLeastGroups = 4;
 constexpr double kClipped = 0.02;
 
@@ -36,6 +39,21 @@ double variance(const std::vector<double>& values) {
   const auto n = static_cast<double>(values.size());
   for (const double v : values) squares += (v - sum / n) * (v - sum / n);
   return squares / (n - 1);
+}
+
+/// Half of the interval of a row of a new group: Student's t of both variances with as many degrees
+/// of freedom as Satterthwaite gives their sum (Welch 1947, Biometrika 34, 28-35).
+double new_row_half(const std::vector<double>& offsets, const std::vector<double>& spreads) {
+  using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  const auto groups = static_cast<double>(offsets.size());
+  const auto rows = static_cast<double>(spreads.size());
+  const double between = variance(offsets) * (1 + 1 / groups), within = variance(spreads);
+  const double both = between + within;
+  if (both <= 0) return 0;
+  const double squares = between * between / std::max(1.0, groups - 1) +
+                         within * within / std::max(1.0, rows - groups);
+  const boost::math::students_t_distribution<double, InDouble> law(both * both / squares);
+  return boost::math::quantile(law, kBelowHigh) * std::sqrt(both);
 }
 
 ServedResidual residual_of(const ValidationPoint& p, double ratio) {
@@ -110,7 +128,7 @@ ResidualBand residual_band(std::span<const ServedResidual> of, const std::string
   const double low = quantile(spreads, kClipped), high = quantile(spreads, 1 - kClipped);
   for (double& spread : spreads) spread = std::clamp(spread, low, high);
   const double centre = median(offsets);
-  const double half = kNineOfTen * std::sqrt(variance(offsets) + variance(spreads));
+  const double half = new_row_half(offsets, spreads);
   out.centre = std::exp(centre);
   out.low = std::exp(centre - half);
   out.high = std::exp(centre + half);

@@ -3,9 +3,9 @@
 ///
 /// A group is what one source measured of one engine and one family of models. The logarithm of
 /// measured over predicted is a group's own offset and a spread about it; the interval of a new
-/// group has the variance of both. Centres and offsets are medians, spreads are clipped at their
-/// 2nd and 98th percentile. Models of one kind (dense, experts, latent) have an interval of their
-/// own where four groups of it are known.
+/// group has the variance of both, and is as wide as so few groups know it (Student's t). Centres
+/// and offsets are medians, spreads are clipped at their 2nd and 98th percentile. Models of one
+/// kind (dense, experts, latent) have an interval of their own where four groups of it are known.
 #pragma once
 
 #include <cstddef>
