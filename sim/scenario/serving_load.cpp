@@ -21,7 +21,6 @@ constexpr int kMostRequests = 40'000'000;  // of 110 bytes each with their times
 constexpr int kMostClients = 10'000'000;
 constexpr int kDefaultRequests = 10'000;
 constexpr int kRequestsOfClient = 10;
-constexpr std::size_t kMostPopulations = 256;
 constexpr double kSecondsOfHour = 3600;
 enum class LoadDraw : std::uint32_t { arrivals = 210, input, output, prefix, think, populations };
 

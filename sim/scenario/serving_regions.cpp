@@ -16,7 +16,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostRegions = 256, kMostPopulations = 256;
+constexpr std::size_t kMostRegions = 256;
 constexpr Interval kTokens{1, kMaxTokens};
 constexpr Interval kAway{0, 10};
 constexpr Interval kHourly{0, 1e9};

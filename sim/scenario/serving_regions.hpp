@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 namespace lockstep {
 
 inline constexpr int kHoursOfDay = 24;
+inline constexpr std::size_t kMostPopulations = 256;
 
 /// Tokens of a prompt or an answer: log-normal around a mean, cut at `most`; or uniform.
 struct ServingLengths {

@@ -72,15 +72,15 @@ PowerSeries metered_nodes(const HeldNodes& held) {
 }
 
 /// Nodes with their share of the fabric, and what surrounds them.
-struct Site {
+struct ServedSite {
   PowerSeries facility;
   double pue = 1;
   Holdings holdings;
 };
 
-Site site_of(const ServingSpec& spec, const std::vector<HeldNodes>& held,
-             const FacilitySpec& facility, double outside_celsius) {
-  Site out;
+ServedSite served_site(const ServingSpec& spec, const std::vector<HeldNodes>& held,
+                       const FacilitySpec& facility, double outside_celsius) {
+  ServedSite out;
   PowerSeries metered;
   for (const HeldNodes& of : held) {
     out.holdings.nodes += of.count();
@@ -154,8 +154,8 @@ RegionPower region_power(const ServingSpec& spec, const ServeResult& result, std
   out.gpus = pool_series(pool, of.replicas, result.regions[region].over_time, node.gpu.power->awake,
                          result.end);
   const double outside = of.outside_celsius.value_or(spec.power->outside_celsius);
-  Site site =
-      site_of(spec, {{&node, of.replicas * pool.gpus(), out.gpus}}, spec.power->facility, outside);
+  ServedSite site = served_site(spec, {{&node, of.replicas * pool.gpus(), out.gpus}},
+                                spec.power->facility, outside);
   const CostSpec prices = prices_of(spec, region);
   out.pue = site.pue;
   out.facility = std::move(site.facility);
@@ -238,7 +238,7 @@ ServingPower serving_power(const ServingSpec& spec, const ServeResult& result,
   }
   const double all = figures.input_tokens + figures.output_tokens;
   if (spec.regions.all.empty()) {
-    Site site = site_of(spec, held, spec.power->facility, spec.power->outside_celsius);
+    ServedSite site = served_site(spec, held, spec.power->facility, spec.power->outside_celsius);
     out.pue = site.pue;
     out.facility = std::move(site.facility);
     out.cost = cost_of(spec.power->cost, site.holdings,
