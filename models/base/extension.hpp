@@ -1,6 +1,8 @@
 /// What code outside the tree adds to the library: rows of tables that scenarios name, such as
 /// pipeline schedules (models/pipeline/schedule_extension.hpp), orders of a queue
-/// (sim/scenario/queue_order_extension.hpp), algorithms of collectives
+/// (sim/scenario/queue_order_extension.hpp), its admissions and choices of victims
+/// (sim/scenario/queue_policy_extension.hpp), rules of checkpoints
+/// (sim/scenario/checkpoint_rule_extension.hpp), algorithms of collectives
 /// (models/collectives/collective_extension.hpp) and processes beside training steps
 /// (sim/scenario/traffic_process_extension.hpp).
 ///

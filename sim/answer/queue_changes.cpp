@@ -9,6 +9,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/advice.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
 namespace lockstep {
@@ -38,8 +39,8 @@ void add_rules(QueueChanges& out, const QueueSpec& queue) {
               queue.levels.empty() ? needy : needy.last(1));
   // They need partitions and their cycles, or ClusterQueues.
   constexpr std::array<std::string_view, 2> kOtherSchedulers{"slurm", "kueue"};
-  add_choices(out, "admission", "queue.admission", name(kAdmissionNames, queue.admission),
-              kAdmissionNames, kOtherSchedulers);
+  add_choices(out, "admission", "queue.admission", name_of(queue.admission), kAdmissionNames,
+              kOtherSchedulers);
   // They need lists of what goes for what.
   constexpr std::array<std::string_view, 3> kByLists{"qos", "partition", "kueue"};
   add_choices(out, "preemption", "queue.preemption.mode",

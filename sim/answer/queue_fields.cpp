@@ -8,6 +8,7 @@
 
 #include "sim/answer/answer_fields.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 
 namespace lockstep {
 namespace {
@@ -293,9 +294,7 @@ const FieldTable<QueueAnswer>& queue_fields() {
     out.add("file", "The scenario's file.", [](const Queue& a) { return a.spec.file; })
         .add("order", "Who comes first.", [](const Queue& a) { return name_of(a.spec.order); })
         .add("admission", "What happens behind a job that cannot start.",
-             [](const Queue& a) {
-               return kAdmissionNames[static_cast<std::size_t>(a.spec.admission)];
-             })
+             [](const Queue& a) { return name_of(a.spec.admission); })
         .add("preemption", "Who has to go for whom.",
              [](const Queue& a) {
                return kPreemptionNames[static_cast<std::size_t>(a.spec.preemption.mode)];

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <queue>
 #include <utility>
 
 #include "sim/cluster/preemption.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 
 namespace lockstep {
 namespace {
@@ -78,19 +80,62 @@ class Victims {
   std::priority_queue<Last> lasts_;
 };
 
+/// A job for a rule outside the tree.
+JobNow seen_by_rule(const QueueState& state, std::uint32_t j) {
+  const QueueSpec& spec = state.spec();
+  const QueueJob& job = state.job(j);
+  const bool runs = state.state(j).phase == JobPhase::running;
+  const RunTime since = runs ? state.state(j).began : state.state(j).pending_since;
+  return {.number = j,
+          .gpus = job.gpus,
+          .priority = job.priority,
+          .submit = to_seconds(job.submit),
+          .limit = to_seconds(job.limit),
+          .so_far = to_seconds(state.now() - since),
+          .limit_end = runs ? to_seconds(state.limit_end(j)) : Seconds{},
+          .unsaved = runs ? to_seconds(state.would_lose(j)) : Seconds{},
+          .user = spec.users[job.user],
+          .account = spec.accounts[job.account],
+          .model = spec.models[job.model]};
+}
+
+/// All that come after a waiting job and may be evicted, as the queue's rule has them go.
+std::vector<std::uint32_t> victims_by_rule(const QueueState& state, std::uint32_t j) {
+  VictimCall call{.now = to_seconds(state.now()), .waiting = seen_by_rule(state, j), .running = {}};
+  std::vector<std::pair<double, std::uint32_t>> keyed;
+  Victims victims(state, j);
+  while (const std::optional<std::uint32_t> victim = victims.next()) {
+    call.running = seen_by_rule(state, *victim);
+    keyed.emplace_back(victim_key(state.spec(), call), *victim);
+  }
+  std::ranges::stable_sort(keyed, std::greater<>(), &std::pair<double, std::uint32_t>::first);
+  std::vector<std::uint32_t> out;
+  for (const auto& [key, victim] : keyed) out.push_back(victim);
+  return out;
+}
+
 /// The victims whose GPUs let the job start, as few as are needed; empty: it cannot.
 std::vector<std::uint32_t> victims_for(QueueState& state, std::uint32_t j) {
   std::vector<std::uint32_t> lent;
   const int gpus = state.job(j).gpus;
   bool fits = false;
-  for (Victims victims(state, j); !fits;) {
-    const std::optional<std::uint32_t> victim = victims.next();
-    if (!victim) break;
-    state.lend(*victim);
-    lent.push_back(*victim);
+  const auto take = [&](std::uint32_t victim) {
+    state.lend(victim);
+    lent.push_back(victim);
     fits = state.free().total() >= gpus && place_for(state, j).has_value();
+  };
+  if (state.spec().preemption.victims > 0) {
+    for (const std::uint32_t victim : victims_by_rule(state, j)) {
+      if (!fits) take(victim);
+    }
+  } else {
+    for (Victims victims(state, j); !fits;) {
+      const std::optional<std::uint32_t> victim = victims.next();
+      if (!victim) break;
+      take(*victim);
+    }
   }
-  // Jobs are spared in the order of the queue, the first first.
+  // Jobs are spared in the order of the queue, the first first; by a rule, who would go last.
   std::vector<std::uint32_t> needed;
   for (std::size_t v = lent.size(); v-- > 0;) {
     state.take_back(lent[v]);
@@ -319,6 +364,28 @@ void start_easy(QueueState& state) {
       walk.pop();
       if (!state.held_back(j)) backfill.start(j);
     }
+  }
+}
+
+void start_by_extension(QueueState& state) {
+  const auto& classes = state.waiting().classes();
+  const auto may_start = [&](std::uint32_t j) {
+    return !state.over_quota(classes[state.waiting().class_of(j)]) && !state.held_back(j);
+  };
+  AdmissionCall call{.now = to_seconds(state.now()),
+                     .free_gpus = static_cast<int>(state.free().total()),
+                     .waiting = {},
+                     .running = {}};
+  for (WaitingWalk walk = walk_of(state); !walk.empty(); walk.pop()) {
+    const std::uint32_t j = walk.front().job;
+    if (may_start(j)) call.waiting.push_back(seen_by_rule(state, j));
+  }
+  if (call.waiting.empty()) return;
+  for (const auto& [end, j] : state.by_limit()) call.running.push_back(seen_by_rule(state, j));
+  for (const std::size_t number : added_starts(state.spec(), call)) {
+    const auto j = static_cast<std::uint32_t>(number);
+    if (!may_start(j)) continue;
+    if (std::optional<Holding> where = place_for(state, j)) state.start(j, *std::move(where));
   }
 }
 

@@ -8,7 +8,8 @@
 namespace lockstep {
 
 /// In the order: strict stops at the first job that cannot start, best_effort goes on behind it.
-/// With PreemptionMode::evict a job takes the GPUs of running ones that come after it.
+/// With PreemptionMode::evict a job takes the GPUs of running ones that come after it, in the order
+/// that the rule of an extension gives where there is one.
 void start_in_order(QueueState& state);
 
 /// EASY backfilling: all wait behind the first job that cannot start, but those that do not delay
@@ -16,6 +17,10 @@ void start_in_order(QueueState& state);
 /// will get, as Slurm's backfill does with bf_licenses. Source:
 /// Lifka 1995, JSSPP; Mu'alem and Feitelson 2001, IEEE TPDS 12(6).
 void start_easy(QueueState& state);
+
+/// By the admission of an extension (queue_policy_extension.hpp): it is asked once, and those that
+/// it names start in its order, if they find a place.
+void start_by_extension(QueueState& state);
 
 /// All submitted jobs that have not ended, kept in their order from pass to pass.
 class ReplanPass {

@@ -441,18 +441,17 @@ void QueueState::close(std::uint32_t j, bool well) {
   tell_of_end(j, well);
 }
 
-RunTime QueueState::unsaved(std::uint32_t j, SpanEnd how) const {
-  const JobState& s = states_[j];
-  const RunTime since_start = s.left_before - s.left;
+RunTime QueueState::unsaved(std::uint32_t j, RunTime left, SpanEnd how) const {
+  const RunTime since_start = states_[j].left_before - left;
   const std::optional<RunTime>& every = spec_->preemption.checkpoint;
   if (!every) return how == SpanEnd::failed ? since_start : 0;
-  return *every > 0 ? std::min((job(j).runs - s.left) % *every, since_start) : 0;
+  return *every > 0 ? std::min((job(j).runs - left) % *every, since_start) : 0;
 }
 
 /// Loses the work since the last checkpoint.
 void QueueState::lose_unsaved(std::uint32_t j, SpanEnd how) {
   JobState& s = states_[j];
-  const RunTime lost = unsaved(j, how);
+  const RunTime lost = unsaved(j, s.left, how);
   const GpuTime time(job(j).gpus, lost);
   books_[static_cast<std::size_t>(QueueBucket::useful)] -= time;
   books_[static_cast<std::size_t>(QueueBucket::lost)] += time;

@@ -220,6 +220,10 @@ class QueueState {
   void start(std::uint32_t j, Holding where);
   /// Requires that its end has come.
   void finish(std::uint32_t j);
+  /// Work of a running job that an eviction now would throw away.
+  [[nodiscard]] RunTime would_lose(std::uint32_t j) const {
+    return unsaved(j, states_[j].left - progress_of(j).worked, SpanEnd::preempted);
+  }
   /// Takes a running job's GPUs; it waits again, with what it has saved.
   void evict(std::uint32_t j);
   /// By Slurm's rules: it goes when its grace is over, to be requeued or cancelled. Whether it is
@@ -293,8 +297,9 @@ class QueueState {
   void count(QueueBucket bucket, std::int64_t gpus, RunTime time) {
     books_[static_cast<std::size_t>(bucket)] += GpuTime(gpus, time);
   }
-  /// Work since it last started that no checkpoint holds, of a job that is preempted or failed.
-  [[nodiscard]] RunTime unsaved(std::uint32_t j, SpanEnd how) const;
+  /// Work since it last started that no checkpoint holds, of a job that is preempted or failed
+  /// with so much left.
+  [[nodiscard]] RunTime unsaved(std::uint32_t j, RunTime left, SpanEnd how) const;
   void lose_unsaved(std::uint32_t j, SpanEnd how);
   void keep_span(std::uint32_t j, SpanEnd how);
   void hold(std::uint32_t j, Holding where);

@@ -12,6 +12,7 @@
 #include "sim/cluster/reservations.hpp"
 #include "sim/cluster/slurm_scheduler.hpp"
 #include "sim/cluster/time_bins.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 
 namespace lockstep {
 namespace {
@@ -183,6 +184,7 @@ class QueueRun {
     if (recorded_.until() > 0 && state_.now() <= recorded_.until()) recorded_.run(state_);
     if (state_.now() < recorded_.until()) return;
     if (spec_->preemption.mode == PreemptionMode::replan) return replan_.run(state_);
+    if (is_extension(spec_->admission)) return start_by_extension(state_);
     switch (spec_->admission) {
       case QueueAdmission::strict:
       case QueueAdmission::best_effort:

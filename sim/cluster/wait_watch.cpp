@@ -1,5 +1,7 @@
 #include "sim/cluster/wait_watch.hpp"
 
+#include "sim/scenario/queue_policy_extension.hpp"
+
 namespace lockstep {
 namespace {
 
@@ -20,6 +22,7 @@ Supply supply_for(const QueueState& state, const NodeSet* within) {
 
 /// Why a job waits that fits.
 WaitReason held_back(QueueAdmission admission) {
+  if (is_extension(admission)) return WaitReason::scheduler;
   switch (admission) {
     case QueueAdmission::easy:
     case QueueAdmission::conservative:

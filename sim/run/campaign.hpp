@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/base/units.hpp"
+#include "sim/scenario/checkpoint_rule_extension.hpp"
 #include "sim/scenario/failure_mode.hpp"
 
 namespace lockstep {
@@ -24,6 +25,8 @@ struct CheckpointTier {
   bool survives_node = true;  ///< a node that is lost; process failures leave all tiers
   bool survives_rack = true;  ///< a rack, a switch or a power feed
   double corrupt = 0;         ///< how likely it turns out to be unreadable
+  /// From a moment to the next one, where the rule of an extension says it; empty: the interval.
+  std::function<Seconds(const CheckpointCall& call)> rule{};
 };
 
 /// What the site lets the job have, up to a moment.

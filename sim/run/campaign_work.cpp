@@ -67,8 +67,8 @@ double wall_over_work(const Campaign& campaign, double rate, double recovers) {
 /// Whether quiet periods between two checkpoints are booked many at once.
 bool skips_periods(const Campaign& campaign) {
   const CheckpointTier& first = campaign.tiers.front();
-  return campaign.tiers.size() == 1 && first.drag == 0 && first.finishes <= first.interval &&
-         campaign.width_speed.front() == 1;
+  return campaign.tiers.size() == 1 && first.drag == 0 && !first.rule &&
+         first.finishes <= first.interval && campaign.width_speed.front() == 1;
 }
 
 double periods(const CheckpointTier& tier, double wall_s) {

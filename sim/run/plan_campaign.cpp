@@ -46,6 +46,17 @@ void hold_to_steps(CheckpointTier& tier, CampaignPlan& plan) {
   tier.interval = step;
 }
 
+/// When checkpoints of the last tier are due is up to code outside the tree.
+void follow_rule(const std::string& file, const CheckpointSpec& spec, CampaignPlan& plan) {
+  plan.campaign.tiers.back().rule = [file, rule = spec.rule](const CheckpointCall& call) {
+    return next_checkpoint(file, rule, call);
+  };
+  plan.assumptions.push_back(
+      fmt::format("run.checkpoint to {}: the rule \"{}\" (an extension) says when one is due; what "
+                  "is foreseen of a run goes by its interval",
+                  spec.name, checkpoint_rule_names()[spec.rule.place]));
+}
+
 /// What all nodes together can write to where these checkpoints go, for as long as it takes.
 BytesPerSecond sustained_writes(const CheckpointSpec& spec, const CheckpointBytes& bytes,
                                 const Scenario& scenario) {
@@ -246,6 +257,7 @@ void add_tiers(const Scenario& scenario, const RunSpec& run, const StorageTraffi
     note_band("run.checkpoint to " + spec.name, upload.step_band, plan);
     plan.campaign.tiers.push_back(tier_of(spec, plan.checkpoint, scenario, upload));
     hold_to_steps(plan.campaign.tiers.back(), plan);
+    if (spec.rule.place > 0) follow_rule(scenario.file, spec, plan);
     plan.uploads.push_back(upload);
     plan.writes.push_back({.each = plan.checkpoint.all,
                            .blocks = plan.campaign.tiers.back().blocks,

@@ -31,10 +31,11 @@ class RunCheckpoints {
 
   /// From now on the first of each tier is an interval away.
   void begin_intervals() {
+    trains_since_ = books_.now;
     for (std::size_t t = 0; t < tiers_.size(); ++t) begin_interval(t, books_.now);
   }
   void begin_interval(std::size_t t, RunTime from) {
-    tiers_[t].next = from + to_run_time(c_.tiers[t].interval);
+    tiers_[t].next = from + until_next(c_.tiers[t]);
   }
 
   [[nodiscard]] std::size_t tiers() const { return tiers_.size(); }
@@ -125,6 +126,16 @@ class RunCheckpoints {
  private:
   static constexpr RunTime kNever = FailureSource::kNever;
 
+  [[nodiscard]] RunTime until_next(const CheckpointTier& tier) const {
+    if (!tier.rule) return to_run_time(tier.interval);
+    const Seconds next = tier.rule({.now = to_seconds(books_.now),
+                                    .trained = to_seconds(books_.now - trains_since_),
+                                    .stops = books_.out.interruptions,
+                                    .interval = tier.interval,
+                                    .blocks = tier.blocks});
+    return std::max<RunTime>(1, to_run_time(std::max(next, c_.step)));
+  }
+
   struct Tier {
     RunTime next = 0;  ///< when the next checkpoint begins
     std::vector<RunBooks::Capture> captures;
@@ -154,6 +165,7 @@ class RunCheckpoints {
   RunBooks& books_;
   RandomStream corrupt_;
   std::vector<Tier> tiers_;
+  RunTime trains_since_ = 0;
 };
 
 }  // namespace lockstep

@@ -112,8 +112,10 @@ class Trajectory {
   void skip_quiet_periods() {
     constexpr RunTime kLastOnes = 4;
     constexpr RunTime kKept = 64;  // of those skipped, evenly spread, to fall back to
-    if (checkpoints_.tiers() != 1 || c_.tiers[0].drag > 0 || !pending_.empty() || speed() != 1)
+    if (checkpoints_.tiers() != 1 || c_.tiers[0].drag > 0 || c_.tiers[0].rule ||
+        !pending_.empty() || speed() != 1) {
       return;
+    }
     const RunTime interval = to_run_time(c_.tiers[0].interval);
     const RunTime blocks = to_run_time(c_.tiers[0].blocks);
     const RunTime finishes = to_run_time(c_.tiers[0].finishes);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/scenario/queue_policy_extension.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
 
@@ -51,6 +52,13 @@ void declare_preemption_members(const DeclaredMembers& member, QueueSpec& spec) 
       "rules of \"cluster_queues\"");
   declare_run_time(member, "exempt", out.exempt, kQueueSpan,
                    "evict, qos, partition: nobody goes who has run less");
+  member.optional(
+      "victims", choice_type(victim_rule_names()),
+      "evict: who goes first of those that come after a job; default: last, the last in "
+      "the order; others are added by programs that link the library",
+      [&](const JsonCursor& at) {
+        out.victims = static_cast<std::uint8_t>(at.choice(victim_rule_names()));
+      });
   member.optional("cancels", out.cancels,
                   "qos, partition: who is preempted is cancelled; default: false, requeued");
   member.optional(

@@ -146,8 +146,9 @@ struct ReplanOverhead {
 
 struct QueuePreemption {
   PreemptionMode mode = PreemptionMode::none;
-  RunTime exempt = 0;   ///< evict: nobody goes who has run less than this
-  RunTime restart = 0;  ///< evict, failures: GPUs are held so long before work goes on
+  std::uint8_t victims = 0;  ///< evict: a place in victim_rule_names()
+  RunTime exempt = 0;        ///< evict: nobody goes who has run less than this
+  RunTime restart = 0;       ///< evict, failures: GPUs are held so long before work goes on
   /// Work is kept in multiples of this; 0: all of it. Not said: an eviction keeps all of it, and a
   /// failure nothing of what was worked since the job last started, as Slurm requeues its script.
   std::optional<RunTime> checkpoint{};

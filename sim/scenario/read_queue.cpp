@@ -16,6 +16,7 @@
 #include "sim/scenario/queue_campaigns.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
 #include "sim/scenario/queue_parts.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
 #include "sim/scenario/queue_trainings.hpp"
@@ -344,8 +345,13 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   if (preemption.mode != PreemptionMode::none && !plain && !(slurm && by_slurm) && !by_kueue) {
     queue.at("preemption")
         .at("mode")
-        .fail(slurm ? "none, qos or partition, which Slurm has"
-                    : "none with backfilling, which counts on those that run going on");
+        .fail(slurm                         ? "none, qos or partition, which Slurm has"
+              : is_extension(out.admission) ? "none with an admission of an extension"
+                                            : "none with backfilling, which counts on those that "
+                                              "run going on");
+  }
+  if (!evicts && queue.find("preemption") && queue.at("preemption").find("victims")) {
+    queue.at("preemption").at("victims").fail(R"(no such key unless "mode" is "evict")");
   }
   if (preemption.exempt > 0 && !evicts && !by_slurm) {
     queue.at("preemption")
@@ -393,7 +399,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "\"priority\"; gittins, the highest Gittins index of attained service, in "
                   "\"levels\"; qssf, least predicted service, by \"estimate_sigma\"; drf, the "
                   "account with the least dominant share");
-  member.required("admission", out.admission, kAdmissionNames,
+  member.required("admission", out.admission, queue_admission_names(),
                   "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
                   "starts; easy, whoever does not delay the first; conservative, whoever delays "
                   "nobody; slurm, as Slurm's main and backfill schedulers do it; kueue, as each of "

@@ -342,6 +342,13 @@ void declare_checkpoint(const DeclaredMembers& member, CheckpointSpec& out) {
                   [&](const JsonCursor& at) { out.asynchronous = at.choice(kModes) == 1; });
   member.required("interval", out.interval, kCheckpointInterval,
                   "From one to the next while the job runs");
+  member.optional(
+      "rule", choice_type(checkpoint_rule_names()),
+      "When the next one is due; default: fixed, after \"interval\"; others are added by "
+      "programs that link the library, and are told the interval",
+      [&](const JsonCursor& at) {
+        out.rule = {.place = at.choice(checkpoint_rule_names()), .pointer = at.pointer()};
+      });
   member.optional("storage", shared_type("storage"),
                   "Shared by all nodes; for \"local\": what each node has", later);
   member.optional("drive", quantity_type(Dimension::data_rate, kStorageRate),

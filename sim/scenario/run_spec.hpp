@@ -11,6 +11,7 @@
 #include "models/base/json_cursor.hpp"
 #include "models/checkpoint.hpp"
 #include "models/data_supply.hpp"
+#include "sim/scenario/checkpoint_rule_extension.hpp"
 #include "sim/scenario/cluster_site.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/failure_mode.hpp"
@@ -73,6 +74,7 @@ struct CheckpointSpec {
   double corrupt = 0;
   /// Of what the storage sustains: the most that an advised interval writes while steps run.
   double storage_share = 0.1;  // assumed: the rest is for data, for other jobs and for bursts
+  NamedCheckpointRule rule{};
 };
 
 /// Drives of the nodes that keep what was read once.

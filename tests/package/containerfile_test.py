@@ -1,5 +1,5 @@
 """What the Containerfile copies and runs is there: programs, presets, options, targets, the package's
-name. It is read, not built: that takes a container engine, and minutes."""
+name. It is read, not built: that takes a container engine, and minutes (container_test.sh)."""
 
 import json
 import pathlib

@@ -1,6 +1,7 @@
-// A schedule, an order of a queue, a collective and a process beside steps that a program adds, and
-// that scenarios then name or take; and what those that break a rule are told. CONTRIBUTING.md
-// begins with the first two functions, and then has the others.
+// A schedule, a queue's order, admission and choice of victims, a collective, a process beside
+// steps and a rule for checkpoints that a program adds, and that scenarios then name or take; and
+// what those that break a rule are told. CONTRIBUTING.md has the examples, beginning with the first
+// two.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -22,7 +23,9 @@
 #include "models/collectives/collective_extension.hpp"
 #include "models/pipeline/schedule_extension.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/scenario/checkpoint_rule_extension.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 #include "sim/scenario/traffic_process_extension.hpp"
 
 namespace {
@@ -191,6 +194,138 @@ void check_queue_orders() {
   check_error([&] { wait("widest_frist"); }, {"/queue/order", "\"widest_first\"?"});
   check_error([] { add_queue_order({.name = "fifo", .key = [](const auto&) { return 0.0; }}); },
               {"order \"fifo\": found twice"});
+}
+
+/// Whoever fits starts, until somebody before it has waited for longer than that.
+std::vector<std::size_t> patient_starts(const AdmissionCall& call, Seconds patience) {
+  std::vector<std::size_t> starts;
+  int left = call.free_gpus;
+  for (const JobNow& job : call.waiting) {
+    if (job.gpus <= left) {
+      starts.push_back(job.number);
+      left -= job.gpus;
+    } else if (job.so_far > patience) {
+      break;
+    }
+  }
+  return starts;
+}
+
+/// Two narrow jobs run when a wide one comes, and a third one that could start before it.
+constexpr const char* kStarved = R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+    "queue": {"order": "fifo", "admission": "strict", "jobs": [
+        {"job": {"name": "a", "gpus": 4, "runs": "10 min"}},
+        {"job": {"name": "b", "gpus": 4, "runs": "10 min", "submit": "5 min"}},
+        {"job": {"name": "wide", "gpus": 8, "runs": "10 min", "submit": "6 min"}},
+        {"job": {"name": "c", "gpus": 4, "runs": "10 min", "submit": "9 min"}}]}})";
+
+void check_admissions() {
+  const auto wait = [](const std::string& admission) {
+    return asked(kStarved, "queue.admission=" + admission).number("wait_mean_s").value();
+  };
+  const auto add = [](const char* name, std::vector<std::size_t> (*starts)(const AdmissionCall&)) {
+    add_queue_admission({.name = name, .starts = starts});
+  };
+  check_error([&] { wait("patient"); }, {"/queue/admission", "best_effort"});
+  add("patient", [](const AdmissionCall& call) { return patient_starts(call, Seconds{600}); });
+  add("hasty", [](const AdmissionCall& call) { return patient_starts(call, Seconds{180}); });
+  check("the wide job waits 14 min, c one", wait("patient") == 225 && wait("best_effort") == 225);
+  check("it waits 9 min, c 16", wait("hasty") == 375 && wait("strict") == 375);
+  check("the answer names it",
+        asked(kStarved, "queue.admission=hasty").json().dump().find("\"admission\":\"hasty\"") !=
+            std::string::npos);
+
+  add("twice", [](const AdmissionCall&) { return std::vector<std::size_t>{0, 0}; });
+  add("stranger", [](const AdmissionCall&) { return std::vector<std::size_t>{3}; });
+  add("thrower", [](const AdmissionCall&) -> std::vector<std::size_t> {
+    throw std::runtime_error("no passes of this kind");
+  });
+  check_error([&] { wait("twice"); },
+              {"/queue/admission", "admission \"twice\" (an extension), at 0 s: job 0 twice"});
+  check_error([&] { wait("stranger"); }, {"job 3, which is not among the 1 that wait"});
+  check_error([&] { wait("thrower"); }, {"\"thrower\"", "no passes of this kind"});
+  check_error(
+      [] {
+        add_queue_admission(
+            {.name = "easy", .starts = [](const auto&) { return std::vector<std::size_t>(); }});
+      },
+      {"admission \"easy\": found twice"});
+  check_error([] { add_queue_admission({.name = "idle"}); }, {"\"idle\"", "no starts"});
+  check_error([] { add_queue_admission({.name = "later"}, 2); }, {"made for interface 2"});
+}
+
+/// Both that run come after the last one: b, the later, has 7 min of work that no checkpoint holds,
+/// a 2 min.
+constexpr const char* kEvicting = R"({"cluster": {"node": "dgx_h100", "nodes": 1},
+    "queue": {"order": "priority", "admission": "strict",
+              "preemption": {"mode": "evict", "victims": "last", "checkpoint": "10 min"}, "jobs": [
+        {"job": {"name": "a", "gpus": 4, "runs": "30 min"}},
+        {"job": {"name": "b", "gpus": 4, "runs": "30 min", "submit": "5 min"}},
+        {"job": {"name": "urgent", "gpus": 4, "runs": "30 min", "submit": "12 min",
+                 "priority": 1}}]}})";
+
+void check_victims() {
+  const auto lost = [](const std::string& rule) {
+    const auto answer = asked(kEvicting, "queue.preemption.victims=" + rule).json();
+    return answer.at("waterfall").at("lost").at("gpu_hours").get<double>();
+  };
+  check_error([&] { lost("least_lost"); }, {"/queue/preemption/victims", "last"});
+  // Who has the least to do again, over all its GPUs.
+  add_victim_rule({.name = "least_lost", .key = [](const VictimCall& call) {
+                     return -call.running.unsaved.base_units() * call.running.gpus;
+                   }});
+  check("the last one goes, and does 7 min again", std::abs(60 * lost("last") - 7 * 4) < 1e-6);
+  check("by the rule 2 min", std::abs(60 * lost("least_lost") - 2 * 4) < 1e-6);
+  add_victim_rule({.name = "nobody", .key = [](const VictimCall&) {
+                     return -std::numeric_limits<double>::infinity();
+                   }});
+  check_error([&] { lost("nobody"); },
+              {"/queue/preemption/victims", "victim rule \"nobody\" (an extension), the key -inf"});
+  check_error([] { asked(kEvicting, "queue.admission=hasty"); },
+              {"/queue/preemption/mode", "none with an admission of an extension"});
+  check_error([] { asked(kEvicting, "queue.preemption.mode=replan"); },
+              {"/queue/preemption/victims", "unless \"mode\" is \"evict\""});
+  check_error([] { add_victim_rule({.name = "last"}); }, {"victim rule \"last\": found twice"});
+  check_error([] { add_victim_rule({.name = "keyless"}); }, {"no key"});
+}
+
+/// Young's interval where failures come soon after failures: of Weibull's shape 0.6 the rate falls
+/// with the time to the power of -0.4, and the interval grows with its root.
+Seconds fading_interval(const CheckpointCall& call) {
+  const double since = std::max<double>(1, call.trained / call.interval);
+  return std::pow(since, 0.2) * call.interval;
+}
+
+constexpr const char* kRun = R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 1},
+    "parallelism": {"tensor": 8, "pipeline": 1, "data": 1},
+    "batch": {"sequences": 8, "micro": 1, "tokens": 4096},
+    "run": {"steps": 100000,
+            "reliability": {"modes": [{"name": "node", "component": "node", "effect": "crash",
+                                       "mean_time": "1000000 d"}]},
+            "checkpoint": {"interval": "1 h", "rule": "fixed", "blocks": "1 s", "finishes": "1 s",
+                           "restores": "1 s"}}})";
+
+void check_checkpoint_rules() {
+  const auto taken = [](const std::string& rule) {
+    return asked(kRun, "run.checkpoint.rule=" + rule).number("checkpoints").value();
+  };
+  check_error([&] { taken("fading"); }, {"/run/checkpoint/rule", "fixed"});
+  add_checkpoint_rule({.name = "fading", .next = fading_interval});
+  add_checkpoint_rule(
+      {.name = "rare", .next = [](const CheckpointCall& call) { return 2 * call.interval; }});
+  const double fixed = taken("fixed"), rare = taken("rare"), fading = taken("fading");
+  check("half as many at twice the interval", std::abs(fixed - 2 * rare) <= 2);
+  check("fewer, the longer it goes well", rare < fixed && fading < fixed);
+  add_checkpoint_rule({.name = "never", .next = [](const CheckpointCall&) { return Seconds{}; }});
+  check_error([&] { taken("never"); },
+              {"/run/checkpoint/rule", "checkpoint rule \"never\" (an extension), at 0 s",
+               "a time above 0"});
+  add_checkpoint_rule({.name = "thrower", .next = [](const CheckpointCall&) -> Seconds {
+                         throw std::runtime_error("no intervals of this kind");
+                       }});
+  check_error([&] { taken("thrower"); }, {"no intervals of this kind"});
+  check_error([] { add_checkpoint_rule({.name = "fixed"}); }, {"found twice"});
+  check_error([] { add_checkpoint_rule({.name = "idle"}); }, {"\"idle\"", "no times"});
 }
 
 constexpr const char* kReplicas = R"({"model": "llama3_8b",
@@ -375,6 +510,9 @@ int main() {
   try {
     check_schedules();
     check_queue_orders();
+    check_admissions();
+    check_victims();
+    check_checkpoint_rules();
     check_processes();
     check_collectives();
   } catch (const std::exception& error) {

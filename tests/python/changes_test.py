@@ -273,6 +273,79 @@ class Schedules(unittest.TestCase):
             self.assertIn(line, str(caught.exception))
 
 
+class Policies(unittest.TestCase):
+    """Two narrow jobs run when a wide one comes, and a third narrow one after it."""
+
+    def queue(self, admission, preemption=None, order="fifo"):
+        jobs = [("a", 4, "0 s", 0), ("b", 4, "5 min", 0), ("wide", 8, "6 min", 0),
+                ("c", 4, "12 min", 1)]
+        if preemption:
+            del jobs[2]
+        return lockstep.run(
+            {"cluster": {"node": "dgx_h100", "nodes": 1},
+             "queue": {"order": order, "admission": admission,
+                       **({"preemption": preemption} if preemption else {}),
+                       "jobs": [{"job": {"name": name, "gpus": gpus, "submit": submit,
+                                         "runs": "30 min" if preemption else "10 min",
+                                         "priority": priority}}
+                                for name, gpus, submit, priority in jobs]}})
+
+    def lost(self, rule):
+        how = {"mode": "evict", "victims": rule, "checkpoint": "10 min"}
+        answer = json.loads(self.queue("strict", how, "priority").json)
+        return 60 * answer["waterfall"]["lost"]["gpu_hours"]
+
+    def test_an_admission_of_python_says_who_starts(self):
+        lockstep.add_queue_admission(
+            "all_of_python", lambda call: [job["number"] for job in call["waiting"]])
+        asked = self.queue("all_of_python")
+        self.assertEqual(asked.admission, "all_of_python")
+        self.assertEqual(asked.wait_mean_s, self.queue("best_effort").wait_mean_s)
+        lockstep.add_queue_admission("none_of_python", lambda call: [99])
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            self.queue("none_of_python")
+        self.assertEqual(caught.exception.pointer, "/queue/admission")
+        self.assertIn("job 99, which is not among the 1 that wait", caught.exception.found)
+        lockstep.add_queue_admission("text_of_python", lambda call: "all")
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            self.queue("text_of_python")
+        self.assertIn("found 'all'; allowed: a list of jobs' numbers", caught.exception.found)
+
+    def test_a_victim_rule_of_python_says_who_goes(self):
+        # After 12 min a has 2 min of work that no checkpoint holds, and b 7.
+        lockstep.add_victim_rule("least_of_python", lambda runs, waits: -runs["unsaved_s"])
+        self.assertAlmostEqual(self.lost("last"), 7 * 4, places=6)
+        self.assertAlmostEqual(self.lost("least_of_python"), 2 * 4, places=6)
+        lockstep.add_victim_rule("users_of_python", lambda runs, waits: runs["users"])
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            self.lost("users_of_python")
+        self.assertEqual(caught.exception.pointer, "/queue/preemption/victims")
+        self.assertIn("KeyError: 'users' (", caught.exception.found)
+        with self.assertRaises(lockstep.UsageError) as caught:
+            lockstep.add_victim_rule("last", lambda runs, waits: 0)
+        self.assertIn("found twice", str(caught.exception))
+
+    def test_a_checkpoint_rule_of_python_says_when(self):
+        job = {"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 1},
+               "parallelism": {"tensor": 8, "pipeline": 1, "data": 1},
+               "batch": {"sequences": 8, "micro": 1, "tokens": 4096},
+               "run": {"steps": 100000,
+                       "reliability": {"modes": [{"name": "node", "component": "node",
+                                                  "effect": "crash", "mean_time": "1000000 d"}]},
+                       "checkpoint": {"interval": "1 h", "blocks": "1 s", "finishes": "1 s",
+                                      "restores": "1 s"}}}
+        fixed = lockstep.run(job, trajectories=2)
+        lockstep.add_checkpoint_rule("rare_of_python", lambda call: 2 * call["interval_s"])
+        rare = lockstep.run(job, trajectories=2, run__checkpoint__rule="rare_of_python")
+        self.assertLessEqual(abs(fixed.checkpoints - 2 * rare.checkpoints), 2)
+        self.assertIn("rare_of_python", rare.json)
+        lockstep.add_checkpoint_rule("never_of_python", lambda call: None)
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.run(job, run__checkpoint__rule="never_of_python")
+        self.assertEqual(caught.exception.pointer, "/run/checkpoint/rule")
+        self.assertIn("found None; allowed: a number of seconds", caught.exception.found)
+
+
 class Processes(unittest.TestCase):
     FABRIC = {"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16, "leaf_oversubscription": 4,
               "routing": "adaptive"}

@@ -16,7 +16,9 @@
 
 #include "models/base/input_error.hpp"
 #include "models/pipeline/schedule_extension.hpp"
+#include "sim/scenario/checkpoint_rule_extension.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 #include "sim/scenario/read_schedule.hpp"
 #include "sim/scenario/traffic_process_extension.hpp"
 
@@ -92,6 +94,72 @@ void add_python_order(const std::string& name, const std::string& summary, bool 
                      return in_python(
                          [&] { return given<double>((*asked)(job_dict(job)), "a number"); });
                    }});
+}
+
+py::dict job_now_dict(const JobNow& job) {
+  py::dict row;
+  row["number"] = job.number;
+  row["gpus"] = job.gpus;
+  row["priority"] = job.priority;
+  row["submit_s"] = job.submit.base_units();
+  row["limit_s"] = job.limit.base_units();
+  row["so_far_s"] = job.so_far.base_units();
+  row["limit_end_s"] = job.limit_end.base_units();
+  row["unsaved_s"] = job.unsaved.base_units();
+  row["user"] = job.user;
+  row["account"] = job.account;
+  row["model"] = job.model;
+  return row;
+}
+py::list job_now_dicts(const std::vector<JobNow>& jobs) {
+  py::list rows;
+  for (const JobNow& job : jobs) rows.append(job_now_dict(job));
+  return rows;
+}
+
+void add_python_admission(const std::string& name, const py::function& starts,
+                          const std::string& summary) {
+  const py::function* const asked = kept(starts);
+  add_queue_admission(
+      {.name = name, .summary = summary, .starts = [asked](const AdmissionCall& call) {
+         return in_python([&] {
+           py::dict row;
+           row["now_s"] = call.now.base_units();
+           row["free_gpus"] = call.free_gpus;
+           row["waiting"] = job_now_dicts(call.waiting);
+           row["running"] = job_now_dicts(call.running);
+           return given<std::vector<std::size_t>>((*asked)(row), "a list of jobs' numbers");
+         });
+       }});
+}
+
+void add_python_victim_rule(const std::string& name, const py::function& key,
+                            const std::string& summary) {
+  const py::function* const asked = kept(key);
+  add_victim_rule({.name = name, .summary = summary, .key = [asked](const VictimCall& call) {
+                     return in_python([&] {
+                       const py::object answer =
+                           (*asked)(job_now_dict(call.running), job_now_dict(call.waiting));
+                       return given<double>(answer, "a number");
+                     });
+                   }});
+}
+
+void add_python_checkpoint_rule(const std::string& name, const py::function& next,
+                                const std::string& summary) {
+  const py::function* const asked = kept(next);
+  add_checkpoint_rule(
+      {.name = name, .summary = summary, .next = [asked](const CheckpointCall& call) {
+         return in_python([&] {
+           py::dict row;
+           row["now_s"] = call.now.base_units();
+           row["trained_s"] = call.trained.base_units();
+           row["stops"] = call.stops;
+           row["interval_s"] = call.interval.base_units();
+           row["blocks_s"] = call.blocks.base_units();
+           return Seconds{given<double>((*asked)(row), "a number of seconds")};
+         });
+       }});
 }
 
 /// A schedule whose passes a Python function gives. It is asked once for each call, whose order is
@@ -253,9 +321,12 @@ void add_python_process(const std::string& name, const py::function& next,
 }  // namespace
 
 void define_doors(py::module_& module) {
+  module.def("add_checkpoint_rule", &add_python_checkpoint_rule);
+  module.def("add_queue_admission", &add_python_admission);
   module.def("add_queue_order", &add_python_order);
   module.def("add_schedule", &add_python_schedule);
   module.def("add_traffic_process", &add_python_process);
+  module.def("add_victim_rule", &add_python_victim_rule);
 }
 
 }  // namespace lockstep

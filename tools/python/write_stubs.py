@@ -178,6 +178,24 @@ def add_queue_order(
     knows_duration: bool = ...,
 ) -> None:
 {docstring("Adds an order of a queue: the job with the least key comes first.", 4)}
+def add_queue_admission(
+    name: str,
+    starts: Callable[[dict[str, Any]], Sequence[int]],
+    summary: str = ...,
+) -> None:
+{docstring("Adds an admission of a queue: whom the scheduler starts.", 4)}
+def add_victim_rule(
+    name: str,
+    key: Callable[[dict[str, Any], dict[str, Any]], float],
+    summary: str = ...,
+) -> None:
+{docstring("Adds a rule of evictions: the running job with the greatest key goes first.", 4)}
+def add_checkpoint_rule(
+    name: str,
+    next_checkpoint: Callable[[dict[str, float]], float],
+    summary: str = ...,
+) -> None:
+{docstring("Adds a rule of checkpoints: when the next one is due.", 4)}
 def add_schedule(
     name: str,
     order: Callable[[dict[str, int]], Sequence[str]],

@@ -34,9 +34,12 @@ __all__ = [
     "Rows",
     "ScenarioError",
     "UsageError",
+    "add_checkpoint_rule",
+    "add_queue_admission",
     "add_queue_order",
     "add_schedule",
     "add_traffic_process",
+    "add_victim_rule",
     "comm",
     "learn",
     "plan",
@@ -66,6 +69,41 @@ def add_queue_order(name, key, summary="", knows_duration=False):
     simulates; it stays until Python ends.
     """
     _added(_lockstep.add_queue_order, name, summary, knows_duration, key)
+
+
+def add_queue_admission(name, starts, summary=""):
+    """Adds an admission that scenarios name in queue.admission: whom the scheduler starts.
+
+    `starts` is asked in every pass, at each submission and end. It gets a dictionary: now_s,
+    free_gpus, and two lists of jobs, `waiting` in the queue's order and `running`; and answers the
+    numbers of waiting jobs that are to start, in that order. Who finds no place waits on. A job is
+    a dictionary: number, gpus, priority, submit_s, limit_s, so_far_s (that it has waited or run),
+    user, account, model, and of one that runs limit_end_s and unsaved_s. A pure function, asked
+    from any thread. Add it before any thread simulates; it stays until Python ends.
+    """
+    _added(_lockstep.add_queue_admission, name, starts, summary)
+
+
+def add_victim_rule(name, key, summary=""):
+    """Adds a rule that scenarios name in queue.preemption.victims, where jobs are evicted.
+
+    `key` gets a running job and the waiting one that finds no place, dictionaries as of
+    `add_queue_admission`, and answers a finite number: the job with the greatest goes first. It is
+    asked for every running job that comes after the waiting one, from any thread. Add it before any
+    thread simulates; it stays until Python ends.
+    """
+    _added(_lockstep.add_victim_rule, name, key, summary)
+
+
+def add_checkpoint_rule(name, next_checkpoint, summary=""):
+    """Adds a rule that scenarios name in run.checkpoint.rule: when the next checkpoint is due.
+
+    `next_checkpoint` gets a dictionary: now_s, trained_s (since the job began, or last stood
+    still), stops (so far), interval_s (the scenario's) and blocks_s; and answers seconds from now.
+    It is asked for every checkpoint of every trajectory, from any thread. Add it before any thread
+    simulates; it stays until Python ends.
+    """
+    _added(_lockstep.add_checkpoint_rule, name, next_checkpoint, summary)
 
 
 def add_schedule(

@@ -14,6 +14,7 @@
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/scenario/host_list.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
+#include "sim/scenario/queue_policy_extension.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/report/behind.hpp"
@@ -34,8 +35,7 @@ std::string whole(std::size_t count) { return grouped(static_cast<double>(count)
 std::string wait_text(double seconds) { return seconds == 0 ? "0 s" : duration_text(seconds); }
 
 std::string rules_text(const QueueSpec& spec) {
-  std::string out = fmt::format("{}, {}", name_of(spec.order),
-                                kAdmissionNames[static_cast<std::size_t>(spec.admission)]);
+  std::string out = fmt::format("{}, {}", name_of(spec.order), name_of(spec.admission));
   constexpr std::array<std::string_view, kPreemptionNames.size()> kWords{
       "",
       ", jobs may be evicted",
@@ -44,6 +44,9 @@ std::string rules_text(const QueueSpec& spec) {
       ", preemption by partition",
       ", preemption by cluster queue"};
   out += kWords[static_cast<std::size_t>(spec.preemption.mode)];
+  if (const std::size_t victims = spec.preemption.victims; victims > 0) {
+    out += fmt::format(" (first by {})", victim_rule_names()[victims]);
+  }
   return out + fmt::format("; {} on a node, {} across nodes",
                            kWithinNodeNames[static_cast<std::size_t>(spec.placement.within_node)],
                            kAcrossNodesNames[static_cast<std::size_t>(spec.placement.across)]);
