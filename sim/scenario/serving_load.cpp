@@ -39,28 +39,6 @@ int drawn_length(const ServingLengths& of, RandomStream& random) {
   return static_cast<int>(std::clamp(std::round(length), 1.0, most));
 }
 
-/// Times between arrivals of mean 1: exponential, or a gamma law by its coefficient of variation
-/// (Marsaglia and Tsang 2000, ACM Trans. Math. Softw. 26(3), 363-372).
-double arrival_gap(double variation, RandomStream& random) {
-  if (variation == 1) return random.exponential();
-  if (variation == 0) return 1;
-  const double shape = 1 / (variation * variation);
-  const double raised = shape < 1 ? shape + 1 : shape;
-  const double d = raised - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-  double v = 0;
-  while (true) {
-    const double x = random.normal();
-    v = 1 + c * x;
-    if (v <= 0) continue;
-    v = v * v * v;
-    const double u = 1 - random.uniform();
-    if (portable_log(u) < x * x / 2 + d - d * v + d * portable_log(v)) break;
-  }
-  double value = d * v;
-  if (shape < 1) value *= portable_exp(portable_log(1 - random.uniform()) / shape);
-  return value / shape;
-}
-
 /// Which of the shared beginnings, by their weights.
 class PrefixDraw {
  public:
@@ -219,7 +197,9 @@ void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out
         "a file in the scenario's folder, or in the one that the environment variable "
         "LOCKSTEP_DATA names");
   }
-  out.requests = read_request_trace(*path, &out.prefixes);
+  ClientDraws clients{.seed = out.seed, .most = kMostRequests};
+  if (load.requests > 0) clients = {.seed = out.seed, .most = load.requests, .cut = true};
+  out.requests = read_request_trace(*path, &out.prefixes, &clients);
   if (load.requests > 0 && static_cast<std::size_t>(load.requests) < out.requests.size()) {
     out.requests.resize(static_cast<std::size_t>(load.requests));
   }
@@ -228,6 +208,7 @@ void read_traced(const JsonCursor& at, const WrittenLoad& load, ServingSpec& out
   }
   out.load = fmt::format("{} of the trace {}",
                          counted(static_cast<double>(out.requests.size()), "request"), load.trace);
+  if (clients.drawn) out.load += ", drawn from its clients' rates";
   if (load.speed != 1) out.load += fmt::format(", {} times as fast", plain_number(load.speed));
 }
 
@@ -311,15 +292,42 @@ void check_populations(const JsonCursor& at, const WrittenLoad& load) {
 
 }  // namespace
 
+double arrival_gap(double variation, RandomStream& random) {
+  if (variation == 1) return random.exponential();
+  if (variation == 0) return 1;
+  const double shape = 1 / (variation * variation);
+  const double raised = shape < 1 ? shape + 1 : shape;
+  const double d = raised - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  double v = 0;
+  while (true) {
+    const double x = random.normal();
+    v = 1 + c * x;
+    if (v <= 0) continue;
+    v = v * v * v;
+    const double u = 1 - random.uniform();
+    if (portable_log(u) < x * x / 2 + d - d * v + d * portable_log(v)) break;
+  }
+  double value = d * v;
+  // Of very uneven times nearly all are nothing.
+  constexpr double kLeastLog = -700;
+  if (shape < 1) {
+    value *= portable_exp(std::max(kLeastLog, portable_log(1 - random.uniform()) / shape));
+  }
+  return value / shape;
+}
+
 void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out) {
   const auto lengths = [](const DeclaredMembers& of, ServingLengths& to) {
     declare_lengths(of, to);
   };
-  member.optional("trace", out.trace,
-                  "A file with arrivals and lengths: CSV (arrival_s, input_tokens, output_tokens, "
-                  "or the columns of Azure or BurstGPT), or JSON lines as Mooncake has them; may "
-                  "be compressed. From the scenario's folder, else from the one that "
-                  "LOCKSTEP_DATA names");
+  member.optional(
+      "trace", out.trace,
+      "A file with arrivals and lengths: CSV (arrival_s, input_tokens, output_tokens, "
+      "or the columns of Azure or BurstGPT), JSON lines as Mooncake has them, or CSV of "
+      "clients' rates as ServeGen has them (client, window_s, requests_per_s, "
+      "interarrival_cv, input_p50, _p90, _p99, the same of output), from which "
+      "requests are drawn; may be compressed. From the scenario's folder, else from "
+      "the one that LOCKSTEP_DATA names");
   member.optional("speed", out.speed, Interval{0, 1e6, true},
                   "Times of a trace are divided by it; default: 1");
   member.optional("rate", out.rate, Interval{0, 1e9, true},

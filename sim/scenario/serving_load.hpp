@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/random.hpp"
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/serving_spec.hpp"
 
@@ -38,6 +39,9 @@ struct WrittenLoad {
   double start_hour = 0;  ///< of the day, when the first requests come
 };
 
+/// Times between arrivals of mean 1: exponential, or a gamma law by its coefficient of variation
+/// (Marsaglia and Tsang 2000, ACM Trans. Math. Softw. 26(3), 363-372).
+double arrival_gap(double variation, RandomStream& random);
 /// Declares the members of a "load".
 void declare_serving_load(const DeclaredMembers& member, WrittenLoad& out);
 /// Makes the requests. Throws InputError.

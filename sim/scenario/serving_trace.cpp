@@ -202,8 +202,14 @@ void read_json_requests(const std::string& path, std::string_view text, RequestR
 }  // namespace
 
 std::vector<ServedRequest> read_request_trace(const std::string& path,
-                                              std::vector<PrefixNode>* prefixes) {
+                                              std::vector<PrefixNode>* prefixes,
+                                              ClientDraws* clients) {
   const std::string text = read_maybe_gzip(path, kRequestTraceLimit);
+  if (has_client_rates(text)) {
+    ClientDraws draws = clients != nullptr ? *clients : ClientDraws{};
+    if (clients != nullptr) clients->drawn = true;
+    return draw_client_requests(path, text, draws);
+  }
   const std::size_t first = text.find_first_not_of(" \r\n\t");
   RequestRows rows(path);
   const bool json = first != std::string::npos && text[first] == '{';

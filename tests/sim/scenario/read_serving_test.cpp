@@ -268,6 +268,25 @@ TEST_CASE("serving: traces in the forms that people have") {
   }
 }
 
+TEST_CASE("serving: a trace of clients' rates is drawn from, in the seed of the scenario") {
+  const test::TemporaryFolder folder;
+  std::ofstream(folder.path() + "/clients.csv")
+      << "client,window_s,requests_per_s,interarrival_cv,input_p50,input_p90,input_p99,output_p50,"
+         "output_p90,output_p99\na,0,4,2,100,200,300,10,20,30\n";
+  const auto spec_of = [&](int requests, int seed) {
+    Json scenario = with_served("/load", Json{{"trace", "clients.csv"}});
+    if (requests > 0) scenario["serving"]["load"]["requests"] = requests;
+    scenario["serving"]["seed"] = seed;
+    return read_served(scenario, folder.path() + "/s.json");
+  };
+  const ServingSpec all = spec_of(0, 5);
+  CHECK(all.requests.size() > 1000);  // 600 s of 4 a second
+  CHECK(spec_of(100, 5).requests.size() == 100);
+  CHECK(spec_of(100, 5).load ==
+        "100 requests of the trace clients.csv, drawn from its clients' rates");
+  CHECK(spec_of(0, 6).requests[1].arrival != all.requests[1].arrival);
+}
+
 TEST_CASE("serving: blocks of a trace with equal ids behind equal ones are the same beginning") {
   const test::TemporaryFolder folder;
   for (
