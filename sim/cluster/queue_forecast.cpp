@@ -23,7 +23,7 @@ constexpr std::size_t kEnoughOfUser = 10;
 double forecast_s(RunTime time) { return to_seconds(time).base_units(); }
 
 /// A job as it is now.
-struct JobNow {
+struct ForecastJob {
   enum class Is : std::uint8_t { waiting, running, ended, cancelled };
   Is is = Is::waiting;
   RunTime done = 0;    ///< work done, the most at any time: the job runs for longer than that
@@ -32,7 +32,7 @@ struct JobNow {
 
 /// Where the jobs of a queue are now, and how they are brought there.
 struct QueueNow {
-  std::vector<JobNow> jobs;
+  std::vector<ForecastJob> jobs;
   bool replayed = false;  ///< replayed by the rules from the beginning; else by recorded starts
 };
 
@@ -53,14 +53,14 @@ bool some_moved(const QueueResult& result) {
   return false;
 }
 
-JobNow job_now(const QueueJob& job, const JobOutcome& of) {
-  JobNow out{.is = JobNow::Is::running, .done = of.most_done, .waited = of.waited};
+ForecastJob job_now(const QueueJob& job, const JobOutcome& of) {
+  ForecastJob out{.is = ForecastJob::Is::running, .done = of.most_done, .waited = of.waited};
   if (of.cancelled >= 0) {
-    out.is = JobNow::Is::cancelled;
+    out.is = ForecastJob::Is::cancelled;
   } else if (of.end >= 0 || (of.start >= 0 && of.most_done >= job.runs)) {
-    out.is = JobNow::Is::ended;
+    out.is = ForecastJob::Is::ended;
   } else if (of.waits || of.start < 0) {
-    out.is = JobNow::Is::waiting;
+    out.is = ForecastJob::Is::waiting;
   }
   return out;
 }
@@ -129,14 +129,14 @@ void forget_what_follows(QueueSpec& spec, RunTime now, bool replayed) {
 }
 
 /// The jobs as they are now, by the recorded starts of those that have run.
-std::vector<JobNow> recorded_jobs(const QueueSpec& spec, RunTime now) {
-  std::vector<JobNow> out;
+std::vector<ForecastJob> recorded_jobs(const QueueSpec& spec, RunTime now) {
+  std::vector<ForecastJob> out;
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     const RunTime start = spec.recorded[j].start;
-    JobNow& job = out.emplace_back();
+    ForecastJob& job = out.emplace_back();
     job.waited = (start < 0 ? now : start) - spec.jobs[j].submit;
     if (start < 0) continue;
-    job.is = start + spec.jobs[j].runs > now ? JobNow::Is::running : JobNow::Is::ended;
+    job.is = start + spec.jobs[j].runs > now ? ForecastJob::Is::running : ForecastJob::Is::ended;
     job.done = now - start;
   }
   return out;
@@ -177,9 +177,9 @@ class LimitShares {
   LimitShares(const QueueSpec& spec, const QueueNow& now) {
     for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
       const QueueJob& job = spec.jobs[j];
-      const JobNow::Is is = now.jobs[j].is;
-      if (is == JobNow::Is::cancelled) continue;
-      if (is != JobNow::Is::ended) {
+      const ForecastJob::Is is = now.jobs[j].is;
+      if (is == ForecastJob::Is::cancelled) continue;
+      if (is != ForecastJob::Is::ended) {
         open_.push_back(static_cast<std::uint32_t>(j));
         continue;
       }
@@ -285,7 +285,7 @@ QueueForecast forecast_queue(const QueueSpec& spec, RunTime now, const ForecastO
                     .waiting = {}};
   std::vector<std::uint32_t> waiting;
   for (const std::uint32_t j : shares.open()) {
-    if (at.jobs[j].is == JobNow::Is::waiting) {
+    if (at.jobs[j].is == ForecastJob::Is::waiting) {
       waiting.push_back(j);
     } else {
       ++out.running;
