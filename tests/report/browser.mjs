@@ -234,6 +234,10 @@ const kAskedInWindow = {
     await page.getByRole('button', {name: 'zoom whole: Timeline'}).click();
     check((await view()).split(' ').map(Number).join() === whole.split(' ').map(Number).join(),
       `${where}: ${await view()} is not the whole picture, ${whole}`);
+    // A legend of some lines has all of its names, and the chart is higher by them.
+    const legends = await page.evaluate(() => [...document.querySelectorAll('.chart > div')]
+      .map(each => echarts.getInstanceByDom(each).getOption().legend?.[0]?.type).filter(Boolean));
+    check(legends.length > 0 && !legends.includes('scroll'), `${where}: legends: ${legends}`);
     await page.getByRole('button', {name: 'today'}).click();
     check(/^\d{4}-\d\d-\d\d$/.test(await page.getByLabel('Date').inputValue()),
       `${where}: no date on request`);
@@ -251,6 +255,18 @@ const kAskedOnPhone = {
       return table.scrollWidth - table.clientWidth;
     });
     check(scrolled === 0, `${where}: the answer scrolls by ${scrolled} px on a phone`);
+    // What opens by a press is no wider than the rest: formulas, licences.
+    await page.evaluate(() => document.querySelectorAll('details').forEach(each => { each.open = true; }));
+    const wide = await page.evaluate('document.documentElement.scrollWidth');
+    check(wide <= kPhone.width, `${where}: ${wide} px wide once all is open`);
+    // Of the four leaves and four spines no figure has room beside the next, of the eight nodes each.
+    const shown = await page.evaluate(() => {
+      const chart = [...document.querySelectorAll('.chart > div')].map(each => echarts.getInstanceByDom(each))
+        .find(each => each.getOption().series.some(series => series.name === 'use'));
+      return chart.getOption().series.find(series => series.name === 'use').data
+        .filter(dot => dot.label?.show !== false).length;
+    });
+    check(shown <= 8, `${where}: ${shown} figures on lines without room`);
   },
 };
 

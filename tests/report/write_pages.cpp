@@ -97,7 +97,8 @@ std::string step() {
   const std::vector<std::string> set{
       R"(cluster.fabric.faults=[{"cable": ["leaf 0", "spine 0"]},
                                 {"nic": "node 3 nic 1", "rate": 0.5}])",
-      "about=<b>a step</b>"};
+      "about=<b>a step</b> (github:pytorch/torchtitan@b5bcd76c66d0:benchmarks/"
+      "llama3_h100_202412_torchtitan.md)"};
   RunResult result{
       .scenario = read_scenario(file, read_text_file(file), test::presets(), {.set = set}),
       .report = {},

@@ -22,7 +22,7 @@ using nlohmann::json;
 constexpr int kTenths = 10;
 constexpr std::size_t kLabelledLines = 24;
 constexpr std::size_t kShownLines = 12;  ///< rows of the table at first
-constexpr double kDotPlace = 0.3;        ///< of the way up: few lines meet there
+constexpr double kNearestDot = 0.2;      ///< of the way from a box, which takes room itself
 constexpr int kArcPoints = 12;
 
 struct Point {
@@ -143,6 +143,18 @@ class FabricUseDrawing {
   [[nodiscard]] bool straight(const FabricUse::Line& line) const {
     return places_[line.lower].y != places_[line.upper].y;
   }
+  /// Where on a line its dot stands: nearer to the level of more boxes, where lines are apart. So
+  /// near to n boxes that the dots of lines from each of them to n others stand evenly.
+  [[nodiscard]] double dot_place(const FabricUse::Line& line) const {
+    if (!straight(line)) return 0.5;
+    const auto boxes_beside = [&](std::size_t box) {
+      return levels_[static_cast<std::size_t>(places_[box].y)].size();
+    };
+    const std::size_t lower = boxes_beside(line.lower), upper = boxes_beside(line.upper);
+    const double near =
+        std::max(kNearestDot, 1 / (1 + static_cast<double>(std::max(lower, upper))));
+    return lower >= upper ? near : 1 - near;
+  }
   static json pair(Point at) { return {four_digits(at.x), four_digits(at.y)}; }
 
   /// Lines of one look are one series, with gaps between them.
@@ -181,7 +193,7 @@ class FabricUseDrawing {
   void add_dots(json& series) {
     json dots = json::array(), marks = json::array();
     for (const FabricUse::Line& line : use_.lines) {
-      json place = pair(on_line(line, straight(line) ? kDotPlace : 0.5));
+      json place = pair(on_line(line, dot_place(line)));
       const double percent = rounded_percent(fullest(line));
       place.push_back(percent);
       place.push_back(words_.size());
@@ -202,11 +214,12 @@ class FabricUseDrawing {
                       {"itemStyle", {{"opacity", 1}}},
                       {"label",
                        {{"show", use_.lines.size() <= kLabelledLines},
-                        {"position", "right"},
+                        {"position", "inside"},
                         {"formatter", "{b}"},
-                        {"color", "@soft"},
-                        {"fontSize", 10}}},
-                      {"labelLayout", {{"hideOverlap", true}}}});
+                        {"color", "@ink"},
+                        {"backgroundColor", "@card"},
+                        {"padding", {1, 3}},
+                        {"fontSize", 10}}}});
     if (marks.empty()) return;
     series.push_back({{"type", "scatter"},
                       {"name", "faults"},
@@ -231,16 +244,17 @@ class FabricUseDrawing {
         words_.push_back({use_.boxes[b].name});
         data.push_back({{"value", place}, {"name", use_.boxes[b].name}});
       }
-      series.push_back(
-          {{"type", "scatter"},
-           {"name", "boxes"},
-           {"symbol", "rect"},
-           {"data", data},
-           {"z", 5},
-           {"itemStyle", {{"color", "@track"}, {"opacity", 1}}},
-           {"label",
-            {{"formatter", "{b}"}, {"overflow", "truncate"}, {"color", "@ink"}, {"fontSize", 11}}},
-           {"labelLayout", {{"hideOverlap", true}}}});
+      series.push_back({{"type", "scatter"},
+                        {"name", "boxes"},
+                        {"symbol", "rect"},
+                        {"data", data},
+                        {"z", 5},
+                        {"itemStyle", {{"color", "@track"}, {"opacity", 1}}},
+                        {"label",
+                         {{"formatter", "{b}"},
+                          {"overflow", "truncate"},
+                          {"color", "@ink"},
+                          {"fontSize", 11}}}});
     }
   }
 

@@ -199,6 +199,17 @@ function fitted(options, carried, width) {
     series.symbolSize = [box, 28];
     Object.assign(series.label, {width: box - 8, show: box >= 40});
   }
+  // Labels on the lines between boxes: a row of them that has no room is left to the tooltip.
+  for (const series of options.series.filter(each => each.name === 'use' && each.label.show)) {
+    for (const height of new Set(series.data.map(dot => dot.value[1]))) {
+      const row = series.data.filter(dot => dot.value[1] === height);
+      const places = row.map(dot => dot.value[0] * (width - 32)).sort((a, b) => a - b);
+      const room = 4 + 6 * Math.max(...row.map(dot => dot.name.length));
+      if (places.some((place, i) => i > 0 && place - places[i - 1] < room)) {
+        for (const dot of row) dot.label = {show: false};
+      }
+    }
+  }
   if (carried && carried.bins) {
     carried.merged = Math.ceil(2 * carried.bins / Math.max(1, width - 64));
     for (const series of options.series.filter(each => each.step && carried.merged > 1)) {
@@ -208,20 +219,27 @@ function fitted(options, carried, width) {
   return options;
 }
 
-// A legend that scrolls cannot do so on paper: it gets lines instead, and the plot makes room.
-function wholeLegend(options, width) {
-  const {legend} = options;
-  if (!print.matches || !legend || legend.type !== 'scroll') return options;
-  const names = (legend.data || options.series).map(each => each.name ?? String(each));
-  const widths = [...new Set(names)].map(name => 40 + 7.2 * name.length);
+// A legend of few lines shows all of its names; one that needs more scrolls (0), but not on paper.
+const kLegendLines = 6, kLegendLine = 21; // at most on a screen; height of each in pixels
+function linesOfLegend({legend, series}, width) {
+  if (!legend || legend.type !== 'scroll') return 1;
+  const names = (legend.data || series).map(each => each.name ?? String(each));
   let lines = 1, used = 0;
-  for (const each of widths) {
-    used += each;
-    if (used > width - 16) { lines += 1; used = each; }
+  for (const each of new Set(names)) {
+    const room = 30 + 7.2 * each.length;
+    used += room;
+    if (used > width - 16) { lines += 1; used = room; }
   }
+  return lines > kLegendLines && !print.matches ? 0 : lines;
+}
+
+// More lines of a legend move what stands below it; the chart is as much higher (drawChart).
+function wholeLegend(options, lines) {
+  const {legend} = options;
+  if (!legend || legend.type !== 'scroll' || lines === 0) return options;
   // A legend may stand between two plots: those below it move.
   const moved = each => (each.top || 0) < (legend.top || 0) ? each
-    : {...each, top: (each.top || 0) + 24 * (lines - 1)};
+    : {...each, top: (each.top || 0) + kLegendLine * (lines - 1)};
   const grid = Array.isArray(options.grid) ? options.grid.map(moved) : moved(options.grid || {});
   return {...options, grid, legend: {...legend, type: 'plain'}};
 }
@@ -264,13 +282,16 @@ function drawChart(chart) {
   }
   chart.element.replaceChildren(place);
   chart.width = chart.element.clientWidth;
+  chart.height ??= chart.element.offsetHeight;
+  chart.lines = linesOfLegend(chart.options, place.clientWidth);
+  chart.element.style.height = `${chart.height + kLegendLine * Math.max(0, chart.lines - 1)}px`;
   chart.instance = echarts.init(place, theme(), {renderer});
   showOptions(chart, place.clientWidth);
 }
 function showOptions(chart, width) {
   chart.instance.setOption({animation: false,
     ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep, width),
-      width)}, true);
+      chart.lines)}, true);
   snapCells(chart.instance, chart.options);
 }
 function draw() {

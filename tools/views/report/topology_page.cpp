@@ -95,7 +95,7 @@ void add_single_points(Page& page, const TopologyAnalysis& a) {
                    ? fmt::format("{} hosts hang on one cable.", count_words(a.hosts_on_one_cable))
                    : std::string());
   if (a.worst_switch.nics > 0) {
-    page.paragraph(escaped(fmt::format("Without {} {} NICs are lost: no other switch takes more.",
+    page.paragraph(escaped(fmt::format("Without {}, {} NICs are lost: no other switch takes more.",
                                        a.worst_switch.name, count_words(a.worst_switch.nics))));
   }
   if (a.single_points.empty()) {
