@@ -35,7 +35,8 @@ options=(--volume "$cache:/root/.cache/ccache")
 certificate=${NODE_EXTRA_CA_CERTS:-}
 [ ! -f "$certificate" ] ||
   options+=(--volume "$(realpath "$certificate"):/ca.crt:ro" --env NODE_EXTRA_CA_CERTS=/ca.crt)
-"${store[@]}" build --isolation chroot --pull-never --layers=false "${options[@]}" \
+# One that fails may leave buildah waiting for ever.
+timeout --kill-after=60 5400 "${store[@]}" build --isolation chroot --pull-never --layers=false "${options[@]}" \
   --file "$tree/tools/package/Containerfile" \
   --tag lockstep "$tree" >"$scratch/build.log" 2>&1 ||
   { tail -n 40 "$scratch/build.log"; fail "the image is not built"; }
