@@ -119,7 +119,8 @@ struct StackSpec {
   double parameter_bytes = 2;      ///< per parameter, as gathered by a sharded optimiser
   double main_gradient_bytes = 4;  ///< accumulated gradient, per parameter
   /// Host time of a layer with experts, forward and backward together, below which it cannot go
-  /// without CUDA graphs: the host waits for the counts of tokens per expert.
+  /// without CUDA graphs: the host waits for the counts of tokens per expert. Nothing where experts
+  /// are padded to their capacity.
   Seconds expert_host_layer;
   Seconds expert_host_expert;       ///< more per expert that the GPU holds
   double expert_partial_graph = 1;  ///< share of both that stays where parts of a layer are graphs

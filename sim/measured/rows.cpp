@@ -386,6 +386,23 @@ void read_software(const Part& row, ReferenceRow& out) {
   out.all_gather_in_node_gb_per_s = collectives.positive("all_gather_intra");
 }
 
+/// What the row says in the words of a scenario. Megatron-Bridge's tables say of a model
+/// "(tokendrop)": experts take the mean and are padded to it (training/utils/moe_token_drop.py).
+void read_changes(const Part& row, ReferenceRow& out, Obstacles& obstacles) {
+  Json changes = Json::object();
+  const Json* notes = row.find("notes");
+  const bool drops = notes != nullptr && notes->is_string() &&
+                     notes->get<std::string>().find("(tokendrop)") != std::string::npos;
+  if (drops && out.model.experts.count > 0) {
+    changes["routing"] = {{"capacity_factor", 1}, {"pad_to_capacity", true}};
+  }
+  if (const Json* scenario = row.find("scenario")) {
+    obstacles.add(!scenario->is_object(), "scenario", "is no object");
+    if (scenario->is_object()) changes.update(*scenario);
+  }
+  if (!changes.empty()) out.changes = write_json(changes);
+}
+
 void read_measured(const Part& row, ReferenceRow& out) {
   const Part measured = row.part("measured");
   out.ran_out_of_memory = row.text("outcome") == "oom";
@@ -501,10 +518,7 @@ ReferenceRow read_row(const Json& json, std::size_t index) {
   read_adapters(row, out);
   read_precision(row.text("precision"), out, obstacles);
   read_software(row, out);
-  if (const Json* scenario = row.find("scenario")) {
-    obstacles.add(!scenario->is_object(), "scenario", "is no object");
-    out.changes = write_json(*scenario);
-  }
+  read_changes(row, out, obstacles);
   read_measured(row, out);
   obstacles.add(!out.measured_step_s && !out.ran_out_of_memory, "no measured step time");
   const auto says = [&](const char* key) {

@@ -95,6 +95,15 @@ Piece make_root(std::vector<Operation> (*make)(const WorkloadContext&), const Wo
   return piece;
 }
 
+/// What a layer with experts takes its host, which waits for the counts of tokens per expert. Where
+/// experts are padded to their capacity it knows them (drop_and_pad: "no_sync" in
+/// github:NVIDIA/Megatron-LM:megatron/core/transformer/moe/token_dispatcher.py).
+Seconds host_of_experts(const WorkloadContext& c) {
+  if (c.job.routing.padded) return {};
+  const double here = static_cast<double>(c.job.model.experts.count) / c.job.parallelism.expert;
+  return c.stack.expert_host_layer + here * c.stack.expert_host_expert;
+}
+
 /// A layer with experts takes at least a third of its host time forward, the rest backward.
 Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   const StackSpec& s = c.stack;
@@ -111,8 +120,7 @@ Piece make_layer(const WorkloadContext& c, LayerKind kind) {
   }
   Weights weights{.all = layer_parameters(c.job.model, kind) / par.tensor};
   if (kind.experts) {
-    const double here = static_cast<double>(c.job.model.experts.count) / par.expert;
-    const Seconds experts = s.expert_host_layer + here * s.expert_host_expert;
+    const Seconds experts = host_of_experts(c);
     host.forward = std::max(host.forward, 1.0 / 3 * experts);
     host.backward = std::max(host.backward, 2.0 / 3 * experts);
     weights.experts = expert_parameters(c.job.model) / (par.expert * par.expert_tensor);

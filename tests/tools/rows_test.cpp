@@ -123,6 +123,24 @@ TEST_CASE("rows: experts, compressed attention, shared sequences and sharded wei
   CHECK_FALSE(with("/parallel/sharding", "zero3").dense);
 }
 
+TEST_CASE("rows: a model that a table calls tokendrop has experts padded to their mean") {
+  nlohmann::json row = good_row();
+  row["model"]["moe"] = {{"experts", 8}, {"topk", 2}, {"ffn", 1024}};
+  row["notes"] = "model label: Qwen3_30B_a3B (tokendrop); precision label inferred";
+  const PresetStore presets;
+  const auto routing = [&] { return row_scenario(read(row), presets).job.routing; };
+  CHECK(routing().padded);
+  CHECK(routing().capacity == 1);
+  row["scenario"] = {{"routing", {{"zipf", 0.5}}}};  // the row's own word counts
+  CHECK_FALSE(routing().padded);
+  row.erase("scenario");
+  row["notes"] = "MoE: forced balanced routing, dropless";
+  CHECK(routing().capacity == 0);
+  row["notes"] = "a dense model (tokendrop)";
+  row["model"].erase("moe");
+  CHECK_FALSE(routing().padded);
+}
+
 TEST_CASE("rows: what is recomputed, and a pipeline layout that a recipe writes out") {
   const ReferenceRow modules = with("/recompute", "selective:layernorm+moe_act");
   CHECK(modules.recompute == Recompute::selective);

@@ -134,6 +134,17 @@ TEST_CASE("capacity: padded experts take the same time whatever the skew") {
   CHECK(exchanged(routed({padded, factor + "1.5"})) / exchanged(routed()) == doctest::Approx(1.5));
 }
 
+TEST_CASE("capacity: a host that pads experts waits for no counts") {
+  // Hosts that take 100 ms a layer for the counts: 33 of them forward, more than the GPU works.
+  const std::string waits = "stack.expert_host_layer=100 ms", none = "stack.expert_host_layer=0 s";
+  const std::string others = "stack.expert_host_expert=0 s", capacity = "routing.capacity_factor=1";
+  const std::string padded = "routing.pad_to_capacity=true";
+  CHECK(routed_step({waits, others}) > 0.2);  // two layers
+  CHECK(routed_step({waits, others, capacity}) == routed_step({waits, others}));
+  CHECK(routed_step({waits, others, capacity, padded}) ==
+        routed_step({none, others, capacity, padded}));
+}
+
 TEST_CASE("capacity: what cannot be is refused in one line") {
   using Case = std::pair<std::vector<std::string>, std::string>;
   for (const auto& [set, expected] : std::vector<Case>{

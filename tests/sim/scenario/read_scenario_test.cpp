@@ -96,15 +96,21 @@ TEST_CASE("read_scenario: other spellings of a preset, and other words for one")
 }
 
 TEST_CASE("read_scenario: a stack with constants at a bound of their fit says so in one line") {
-  const auto lines = [](const std::vector<std::string>& sets) {
-    const Scenario scenario = read(kShort, sets);
+  const std::string shipped = LOCKSTEP_SOURCE_DIR "/models/presets/stacks/megatron_core.json";
+  std::string bounded = read_text_file(shipped);
+  bounded.insert(bounded.find('{') + 1,
+                 R"("constants_at_bounds": {"value": ["elementwise.slowdown"], "source": "fit"},)");
+  const test::TemporaryFolder folder;
+  folder.write("stacks/bounded.json", bounded);
+  const PresetStore presets({folder.path()});
+  const auto lines = [&](const std::string& stack) {
+    const Scenario scenario = read_scenario("plan.json", kShort, presets, {.set = {stack}});
     return std::ranges::count_if(scenario.assumptions, [](const std::string& words) {
       return words.find("at a bound of what is plausible") != std::string::npos;
     });
   };
-  CHECK(lines({}) == 0);  // nothing was fitted
-  CHECK(lines({"stack=megatron_core"}) == 1);
-  CHECK(lines({"stack=megatron_lm_2021"}) == 0);
+  CHECK(lines("stack=bounded") == 1);
+  CHECK(lines("stack=megatron_core") == 0);
 }
 
 TEST_CASE("read_scenario: virtual stages are the most of the stack's default that divides") {
