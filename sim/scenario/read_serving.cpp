@@ -125,8 +125,10 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
   member.optional(
       "cache", choice_type(kCacheFormats), "Format of keys and values; default: bf16",
       [&](const JsonCursor& at) { out.cache_bytes = at.choice(kCacheFormats) == 0 ? 2 : 1; });
-  member.optional("router", out.router, kServingRouterNames,
-                  "Which replica a request goes to; default: least_loaded");
+  member.optional(
+      "router", out.router, kServingRouterNames,
+      "Which replica a request goes to; session: turns of a conversation stay where its "
+      "first one went; cost: fewest tokens to compute and held; default: least_loaded");
   member.optional("batching", written.batching, "What differs from the engine's own",
                   declare_batching);
   member.optional("cache_tiers", out.tiers,

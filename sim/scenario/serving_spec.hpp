@@ -31,9 +31,11 @@ enum class ServingRouter : std::uint8_t {
   power_of_two,
   random,
   prefix_aware,
+  session,  ///< turns of a conversation where its first one went
+  cost,     ///< tokens to compute and tokens held
 };
-constexpr std::array<std::string_view, 5> kServingRouterNames{
-    "round_robin", "least_loaded", "power_of_two", "random", "prefix_aware"};
+constexpr std::array<std::string_view, 7> kServingRouterNames{
+    "round_robin", "least_loaded", "power_of_two", "random", "prefix_aware", "session", "cost"};
 
 /// How a pool follows its load; its replicas are the most it has.
 struct ServingAutoscale {

@@ -207,6 +207,7 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
   const bool alone = running_ == 0 && partial_.empty() && loading_.empty();
   if (!alone && std::max(used_, promised_) + taken > capacity_) return false;
   waiting_.pop_front();
+  waiting_tokens_ -= target;
   --seen_;
   RunTime there = take_held(held, now);
   if (swapped) there = std::max(there, swap_in(id, shared, now));
@@ -282,6 +283,7 @@ void ReplicaQueue::preempt_last(RunTime now) {
   ++requests_[id].preempted;
   ++preempted_;
   waiting_.push_front(id);
+  waiting_tokens_ += tokens_of(id);
   ++seen_;
   if (s.rank >= 0) ++ranks_[static_cast<std::size_t>(s.rank)].prompts;
   if (tiers_) swap_out(id, length, shared, now);
@@ -462,6 +464,7 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
   partial_.clear();
   loading_.clear();
   waiting_.clear();
+  waiting_tokens_ = 0;
   seen_ = 0;
   unseen_ = unbalanced_ = ungathered_ = 0;
   fresh_.clear();

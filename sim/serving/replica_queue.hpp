@@ -79,7 +79,10 @@ class ReplicaQueue {
   ReplicaQueue(const ReplicaRules& rules, PassClock& clock, std::vector<ServedRequest>& requests,
                std::vector<RequestState>& states);
 
-  void submit(std::uint32_t request) { waiting_.push_back(request); }
+  void submit(std::uint32_t request) {
+    waiting_.push_back(request);
+    waiting_tokens_ += tokens_of(request);
+  }
   [[nodiscard]] bool busy() const { return busy_; }
   /// Whether a request of that length can be served at all.
   [[nodiscard]] bool fits(const ServedRequest& request) const;
@@ -114,6 +117,12 @@ class ReplicaQueue {
   [[nodiscard]] const std::deque<Piece>& pieces() const { return partial_; }
   /// Tokens of the prompt that it holds already, on its GPUs or in its part of host memory.
   [[nodiscard]] std::int64_t found_of(const ServedRequest& request) const;
+  /// Of requests that are not let in yet: prompts, and what of answers is computed again.
+  [[nodiscard]] std::int64_t waiting_tokens() const { return waiting_tokens_; }
+  /// Of those that are: what their blocks hold, shared ones once.
+  [[nodiscard]] std::int64_t held_tokens() const {
+    return (used_ + prefixes_.used()) * rules_.block;
+  }
 
  private:
   struct End {
@@ -134,6 +143,9 @@ class ReplicaQueue {
   };
 
   [[nodiscard]] std::int64_t blocks(double tokens) const;
+  [[nodiscard]] std::int64_t tokens_of(std::uint32_t request) const {
+    return requests_[request].input + states_[request].generated;
+  }
   [[nodiscard]] HeldPrompt on_gpus(const ServedRequest& request) const;
   [[nodiscard]] Seconds time_of_prompt(std::int64_t done, std::int64_t tokens);
   [[nodiscard]] HeldPrompt chosen_of(const ServedRequest& request, std::int32_t target,
@@ -181,6 +193,7 @@ class ReplicaQueue {
   std::optional<ReplicaTiers> tiers_;
   std::vector<PrefixPiece> let_go_;
   std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks, but for shared ones
+  std::int64_t waiting_tokens_ = 0;
   std::int64_t running_ = 0, step_ = 0, context_ = 0;
   std::int64_t passes_ = 0, preempted_ = 0;
   double ahead_ = 0;      ///< tokens that drafts have brought, not yet counted

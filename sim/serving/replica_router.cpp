@@ -1,5 +1,6 @@
 #include "sim/serving/replica_router.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 namespace lockstep {
@@ -42,6 +43,38 @@ std::uint32_t ReplicaRouter::longest_held(const ServedRequest& request,
   return best;
 }
 
+/// The replica that had the turn before, while it is up.
+std::uint32_t ReplicaRouter::where_it_was(const ServedRequest& request,
+                                          std::span<const std::uint32_t> up,
+                                          std::span<const std::uint32_t> loads) {
+  const auto before = static_cast<std::uint32_t>(request.replica);
+  const bool there = request.replica >= 0 && std::ranges::binary_search(up, before);
+  return there ? before : least_loaded(false, up, loads);
+}
+
+/// The replica with the fewest tokens: those of prompts that it has to compute, this one's too, and
+/// those that its cache holds for sequences, as NVIDIA Dynamo's router adds prefill and decode
+/// blocks up (github:ai-dynamo/dynamo:docs/router, weight 1). A pool that decodes computes none.
+std::uint32_t ReplicaRouter::least_cost(const ServedRequest& request, bool decoding,
+                                        std::span<const std::uint32_t> up,
+                                        std::span<const std::uint32_t> loads,
+                                        const std::vector<ReplicaQueue>& replicas) {
+  const auto cost = [&](std::uint32_t r) {
+    const ReplicaQueue& replica = replicas[r];
+    const std::int64_t found = decoding ? 0 : replica.found_of(request);
+    return replica.waiting_tokens() + replica.held_tokens() - found;
+  };
+  std::uint32_t best = least_loaded(decoding, up, loads);
+  std::int64_t least = cost(best);
+  for (const std::uint32_t r : up) {
+    const std::int64_t here = cost(r);
+    if (here >= least) continue;
+    best = r;
+    least = here;
+  }
+  return best;
+}
+
 std::uint32_t ReplicaRouter::choose(const ServedRequest& request, bool decoding,
                                     std::span<const std::uint32_t> up,
                                     std::span<const std::uint32_t> loads,
@@ -61,6 +94,10 @@ std::uint32_t ReplicaRouter::choose(const ServedRequest& request, bool decoding,
     case ServingRouter::prefix_aware:
       return decoding ? least_loaded(decoding, up, loads)
                       : longest_held(request, up, loads, replicas);
+    case ServingRouter::session:
+      return decoding ? least_loaded(decoding, up, loads) : where_it_was(request, up, loads);
+    case ServingRouter::cost:
+      return least_cost(request, decoding, up, loads, replicas);
     case ServingRouter::round_robin:
       break;
   }

@@ -242,6 +242,7 @@ void ServingRun::follow_up(std::uint32_t request, RunTime now) {
   if (next < 0) return;
   ServedRequest& r = requests_[static_cast<std::size_t>(next)];
   r.arrival = now + r.think;
+  if (plan_.router == ServingRouter::session) r.replica = requests_[request].replica;
   arrive(static_cast<std::uint32_t>(next), r.arrival);
 }
 
@@ -251,6 +252,7 @@ void ServingRun::route(std::uint32_t request, bool decoding) {
   if (!replicas_[first].fits(requests_[request]) ||
       (!decoding && count < replicas_.size() && !replicas_.back().fits(requests_[request]))) {
     ++result_.refused;
+    requests_[request].replica = -1;
     follow_up(request, requests_[request].arrival + plan_.request_host);
     if (plan_.clients > 0) send_next(requests_[request].arrival + plan_.request_host);
     return;
