@@ -25,7 +25,9 @@ using Json = nlohmann::ordered_json;
 class RegionClock final : public PassClock {
  public:
   ServingPass pass(const PassLoad& load) override {
-    return {.prompts = Seconds{1.0 * load.prompts}, .products = {}};
+    ServingPass out;
+    out.prompts = Seconds{1.0 * load.prompts};
+    return out;
   }
 };
 
