@@ -50,12 +50,14 @@ LinkHolds::LinkHolds(const Wiring& wiring, const Fabric& fabric, bool over_time)
     const auto [at, is_new] =
         known.try_emplace(without_numbers(fabric.link_name(link)), classes_.size());
     if (is_new) classes_.push_back(at->first);
-    if (is_new) capacity_.resize(classes_.size());
-    // Links that are alike may stand for one another.
-    if (class_of_[index] == 0) capacity_[at->second] += network_.capacity(index);
+    // Links that are alike may stand for one another, also of two classes: the last has it.
     class_of_[index] = at->second;
   }
   capacity_.resize(classes_.size());
+  for (std::size_t link = 0; link < class_of_.size(); ++link) {
+    if (class_of_[link] == 0) continue;
+    capacity_[class_of_[link]] += network_.capacity(static_cast<LinkIndex>(link));
+  }
   steps_.resize(over_time ? classes_.size() : 0);
   for (std::vector<double>& seconds : seconds_) seconds.resize(classes_.size());
   for (std::vector<double>& bytes : bytes_) bytes.resize(classes_.size());

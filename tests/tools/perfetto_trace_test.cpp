@@ -186,6 +186,20 @@ TEST_CASE("memory_over_time: from what a stage holds anyway to its peak, and bac
 }
 
 TEST_CASE(
+    "link_rates: where one link stands for those of two classes, its class has its capacity") {
+  const PresetStore presets;
+  const std::string file = LOCKSTEP_SOURCE_DIR "/scenarios/power/gpt3-175b-512-h100.json";
+  const Scenario scenario = read_scenario(file, read_text_file(file), presets);
+  const StepReport report =
+      simulate_step(scenario, {.record_timeline = true, .draw_fabric = true, .link_rates = true});
+  REQUIRE(!report.link_rates.empty());
+  for (const LinkRates& rates : report.link_rates) {
+    CAPTURE(rates.links);
+    CHECK(std::ranges::max(rates.bytes_per_s) <= 1.000001 * rates.capacity.base_units());
+  }
+}
+
+TEST_CASE(
     "link_rates: over time they are the bytes that crossed the links, within their capacity") {
   const StepReport report = step_to_trace("1f1b", 4).report;
   std::map<std::string, double> moved;

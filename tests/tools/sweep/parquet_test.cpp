@@ -60,6 +60,9 @@ TEST_CASE("sweep export: Parquet begins and ends as the format says, where libdu
   const std::string bytes = read_text_file(file);
   CHECK(bytes.starts_with("PAR1"));
   CHECK(bytes.ends_with("PAR1"));
+  // The footer's element of a column that no point fills: its type (5, DOUBLE), optional, its name.
+  CHECK(bytes.find("\x15\x0A\x25\x02\x18\x0C"
+                   "hash_least_s") != std::string::npos);
   for (const auto& each : std::filesystem::directory_iterator(folder.path())) {
     CHECK_FALSE(each.path().string().ends_with(".part"));
   }

@@ -94,7 +94,7 @@ std::string quoted_text(const std::string& text) {
   return out + "'";
 }
 
-/// A type that holds all of a column's values.
+/// A type that holds all of a column's values; of none, that of metrics, which are numbers.
 std::vector<std::string_view> types_of(const ResultsReader& results) {
   std::vector<std::size_t> kinds(results.columns().size());
   std::vector<std::string> quoted;
@@ -105,9 +105,11 @@ std::vector<std::string_view> types_of(const ResultsReader& results) {
                    kinds[c] = std::max(kinds[c], row[c].index());
                  }
                });
-  constexpr std::array<std::string_view, 4> kTypes{"VARCHAR", "BIGINT", "DOUBLE", "VARCHAR"};
+  constexpr std::array<std::string_view, 4> kTypes{"DOUBLE", "BIGINT", "DOUBLE", "VARCHAR"};
   std::vector<std::string_view> out;
-  for (const std::size_t kind : kinds) out.push_back(kTypes[kind]);
+  for (std::size_t c = 0; c < kinds.size(); ++c) {
+    out.push_back(results.columns()[c] == "error" ? "VARCHAR" : kTypes[kinds[c]]);
+  }
   return out;
 }
 
