@@ -72,7 +72,8 @@ inside root "cd /tmp && lockstep run --model llama3_8b --node dgx_h100 --nodes 2
   lockstep run my.json --report page.html >/dev/null && lockstep validate --intervals >/dev/null &&
   lockstep list scenarios >/dev/null" || fail "a command fails in the bare root"
 # The page: its server answers, and stops when it is told.
-inside root "cd /tmp && { lockstep explore >address 2>/dev/null & } && sleep 3 && test -s address && kill \$! &&
+inside root "cd /tmp && { lockstep explore >address 2>/dev/null & } &&
+  for _ in \$(seq 60); do [ ! -s address ] || break; sleep 1; done && test -s address && kill \$! &&
   wait \$!" || fail "explore does not serve, or does not stop"
 # Its first slider. The root has this machine's network, and no browser.
 driver=$tree/.cache/report-bundle/node_modules/playwright-core
@@ -83,7 +84,7 @@ if command -v node >/dev/null && [ -n "$browser" ] && [ -d "$driver" ]; then
   echo "  \$ $page"
   "${enter[@]}" "$scratch/root" "cd /root && exec $page" >"$scratch/address" 2>"$scratch/complained" &
   served=$!
-  for _ in $(seq 100); do [ ! -s "$scratch/address" ] || break; sleep 0.1; done
+  for _ in $(seq 600); do [ ! -s "$scratch/address" ] || break; sleep 0.1; done
   moved=$(node "$tree/tests/package/first_slider.mjs" "$driver" "$browser" "$(cat "$scratch/address")") ||
     fail "the first slider has no answer: $moved $(cat "$scratch/complained")"
   kill $served && wait $served || fail "explore does not stop"
