@@ -59,7 +59,7 @@ StepShares times(const Covariance& s, const StepShares& j) {
 
 double noise_variance() {
   const LevelNoise noise;
-  return noise.job * noise.job + noise.repeat * noise.repeat;
+  return informative_variance(noise.job * noise.job + noise.repeat * noise.repeat);
 }
 
 /// What all parts of the description may be off by once the steps are known: the covariance of the
@@ -163,7 +163,7 @@ LearntKind learn_kind(const std::vector<Seen>& seen, const StepIntervals& interv
   level.log_level = posterior.mean;
   level.deviation = posterior.deviation;
   level.steps = posterior.jobs;
-  out.misfit = posterior.mean / level.prior;
+  out.misfit = posterior.least_squares / level.prior;
   Scenario after = first;
   after.stack.in_force = LevelInForce{.deviation = level.deviation, .steps = level.steps};
   after.unknown_software.clear();

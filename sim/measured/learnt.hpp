@@ -23,7 +23,7 @@ struct LearntKind {
   std::vector<std::string> evidence;  ///< "my-job.json: 12.3 s measured, 11.0 s predicted"
   StepShares shares{};                ///< mean over the steps
   double half_width_before = 0, half_width_after = 0;  ///< of the step time of a job like these
-  double misfit = 0;                                   ///< the mean, in prior deviations
+  double misfit = 0;  ///< what all steps say, believed alike, in prior deviations
   std::optional<NextMeasurement> next{};
 };
 

@@ -29,11 +29,13 @@ TEST_CASE("learn_level: no steps give the prior") {
 }
 
 TEST_CASE("learn_level: one step moves the level by prior over prior and noise") {
-  // Noise and prior alike: half of what was seen is believed, and variance halves.
+  // Noise and prior alike, and a step that misses by both: half of it is believed. Student's errors
+  // of four degrees say five sevenths of what normal ones would.
   const LevelNoise noise{.job = kPrior, .repeat = 0};
   const LevelPosterior half = learn_level(std::vector<LevelWitness>{{"a", 0.2, 1}}, kPrior, noise);
   CHECK(half.mean == doctest::Approx(0.1));
-  CHECK(half.deviation == doctest::Approx(kPrior / std::sqrt(2)));
+  CHECK(half.least_squares == doctest::Approx(0.1));
+  CHECK(half.deviation == doctest::Approx(kPrior / std::sqrt(1 + 5.0 / 7)));
   // A step that kernels decide nothing of teaches nothing about them.
   const LevelPosterior blind = learn_level(std::vector<LevelWitness>{{"a", 0.2, 0}}, kPrior, noise);
   CHECK(blind.mean == 0);
@@ -58,9 +60,23 @@ TEST_CASE("learn_level: a job that is repeated narrows by the noise of repeats a
   const double often = learn_level(steps, kPrior, noise).deviation;
   CHECK(often < once);
   // The limit: the misfit of the job stays.
-  CHECK(often == doctest::Approx(1 / std::sqrt(1 / 0.01 + 1 / 0.01)).epsilon(1e-3));
+  CHECK(often == doctest::Approx(1 / std::sqrt(1 / 0.01 + 5.0 / 7 / 0.01)).epsilon(1e-3));
   CHECK(learn_level(std::vector<LevelWitness>{{"a", 0.1, 1}, {"b", 0.1, 1}}, kPrior, noise)
             .deviation < often);
+}
+
+TEST_CASE("learn_level: a step that others contradict counts for less, steps that agree do not") {
+  const auto taught = [](std::vector<double> ratios) {
+    std::vector<LevelWitness> steps;
+    for (const double ratio : ratios) steps.push_back({std::to_string(steps.size()), ratio, 1});
+    return learn_level(steps, kPrior);
+  };
+  const LevelPosterior odd = taught({0, 0, 0.6});
+  CHECK(odd.mean < 0.5 * odd.least_squares);
+  CHECK(odd.mean > 0);
+  CHECK(odd.deviation == taught({0.1, 0.1, 0.1}).deviation);
+  const LevelPosterior agreed = taught({0.4, 0.4, 0.4});
+  CHECK(agreed.mean > 0.9 * agreed.least_squares);
 }
 
 TEST_CASE("learn_level: the interval holds the true level in 90 % of draws") {
@@ -76,7 +92,9 @@ TEST_CASE("learn_level: the interval holds the true level in 90 % of draws") {
     std::vector<LevelWitness> steps;
     for (int i = 0; i < kSteps; ++i) {
       const double share = 0.6 + 0.1 * i;
-      const double misfit = noise.job * normal();
+      double squares = 0;
+      for (int k = 0; k < 4; ++k) squares += std::pow(normal(), 2);
+      const double misfit = noise.job * normal() / std::sqrt(squares / 4);
       // Every job twice.
       for (int repeat = 0; repeat < 2; ++repeat) {
         steps.push_back(

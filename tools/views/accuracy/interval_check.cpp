@@ -103,13 +103,38 @@ std::vector<std::vector<const Residual*>> learnable(const ResidualTable& table) 
   return out;
 }
 
-/// The level of the software that these rows teach.
-LevelPosterior taught_by(const std::vector<const Residual*>& steps) {
+/// Some rows of a group, by their places, and the level of the software that they teach.
+struct Lesson {
+  std::vector<std::size_t> rows;
+  LevelPosterior level;
+};
+
+LevelPosterior taught_by(const std::vector<const Residual*>& group,
+                         const std::vector<std::size_t>& rows) {
   constexpr double kPrior = 0.1;  // prior of software without a fit: lockstep learn
   std::vector<LevelWitness> witnesses;
-  witnesses.reserve(steps.size());
-  for (const Residual* r : steps) witnesses.push_back({.job = r->row, .log_ratio = -*r->composed});
+  witnesses.reserve(rows.size());
+  for (const std::size_t i : rows) {
+    witnesses.push_back({.job = group[i]->row, .log_ratio = -*group[i]->composed});
+  }
   return learn_level(witnesses, kPrior);
+}
+
+/// Every choice of rows that stand equally far apart, beside each other as far from it, in the
+/// table as a ring: as many rows teach as there are steps.
+std::vector<Lesson> lessons_of(const std::vector<const Residual*>& group, std::size_t steps) {
+  const std::size_t n = group.size();
+  const std::size_t farthest = steps == 1 ? 1 : (n - 1) / (steps - 1);
+  std::vector<Lesson> out;
+  for (std::size_t first = 0; first < n; ++first) {
+    for (std::size_t apart = 1; apart <= farthest; ++apart) {
+      Lesson lesson;
+      for (std::size_t k = 0; k < steps; ++k) lesson.rows.push_back((first + k * apart) % n);
+      lesson.level = taught_by(group, lesson.rows);
+      out.push_back(std::move(lesson));
+    }
+  }
+  return out;
 }
 
 /// Composed software after `steps` measured ones of the source.
@@ -117,26 +142,23 @@ JudgedRuns judged_after(const ResidualTable& table, std::size_t steps) {
   JudgedRuns runs;
   AlikeIntervals intervals(table);
   for (const std::vector<const Residual*>& group : learnable(table)) {
-    for (const Residual* run : group) {
-      PredictionTraits traits = run->traits;
+    const std::vector<Lesson> lessons = lessons_of(group, steps);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      PredictionTraits traits = group[i]->traits;
       traits.composed = true;
+      // How sure the level is depends on the number of steps alone.
+      const LevelPosterior& any = lessons.front().level;
+      traits.learnt = LevelInForce{.deviation = any.deviation, .steps = any.jobs};
+      const PredictionInterval& interval = intervals.of(traits, group[i]->vendor);
       std::vector<double> errors;
-      double covered = 0, half_width = 0;
-      for (std::size_t first = 0; first < group.size(); ++first) {
-        std::vector<const Residual*> measured;
-        for (std::size_t k = 0; k < steps; ++k) {
-          measured.push_back(group[(first + k) % group.size()]);
-        }
-        if (std::ranges::find(measured, run) != measured.end()) continue;
-        const LevelPosterior level = taught_by(measured);
-        traits.learnt = LevelInForce{.deviation = level.deviation, .steps = level.jobs};
-        const PredictionInterval& interval = intervals.of(traits, run->vendor);
-        const double missed = *run->composed + level.mean;
+      double covered = 0;
+      for (const Lesson& lesson : lessons) {
+        if (std::ranges::find(lesson.rows, i) != lesson.rows.end()) continue;
+        const double missed = *group[i]->composed + lesson.level.mean;
         errors.push_back(std::abs(std::expm1(missed)));
         covered += holds(interval, missed) ? 1 : 0;
-        half_width = interval.half_width();  // how sure it is depends on their number alone
       }
-      runs.push_back({run, SoftwareKnown::learnt, half_width, mean_of(errors),
+      runs.push_back({group[i], SoftwareKnown::learnt, interval.half_width(), mean_of(errors),
                       covered / static_cast<double>(errors.size())});
     }
   }

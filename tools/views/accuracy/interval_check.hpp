@@ -29,8 +29,8 @@ struct IntervalGroup {
 ///
 /// `composed`: predicted with the software composed from what it does, and nothing that rows of the
 /// vendor had a part in. `learnt`: the same after one and after three steps of the source, which
-/// lockstep learn takes; every run of rows that stand beside each other in the table is tried. The
-/// level is taken to govern the whole step.
+/// lockstep learn takes; every choice of rows that stand equally far apart in the table is tried,
+/// those beside each other among them. The level is taken to govern the whole step.
 struct IntervalCheck {
   /// The first "all", then by what the others know of the software.
   std::vector<IntervalGroup> left_out, vendor_left_out, default_stack;
