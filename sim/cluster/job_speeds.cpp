@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "models/base/input_error.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 /// Mean step time in seconds of each of several trainings that run at once on some nodes.
 std::vector<double> steps_together(const QueueSpec& spec,
-                                   const std::vector<std::pair<int, std::vector<int>>>& placed) {
+                                   const std::vector<PlacedTraining>& placed) {
   SharedScenario scenario;
   scenario.file = spec.file;
   scenario.cluster = spec.cluster;
@@ -93,7 +94,8 @@ void time_trainings(QueueSpec& spec, bool allow_oom) {
     if (!allow_oom) require_training_memory(spec, training);
     std::vector<int> first(static_cast<std::size_t>(training.scenario.nodes));
     std::iota(first.begin(), first.end(), 0);
-    training.reference_step = Seconds{steps_together(spec, {{static_cast<int>(t), first}}).front()};
+    training.reference_step =
+        Seconds{steps_together(spec, {{static_cast<std::int32_t>(t), first}}).front()};
     if (spec.power) training.gpu_draw = mean_draw(training.scenario, *spec.power);
   }
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
@@ -113,6 +115,11 @@ void time_trainings(QueueSpec& spec, bool allow_oom) {
 
 JobSpeeds::JobSpeeds(const QueueSpec& spec) : spec_(&spec) {
   if (spec.trainings.empty()) return;
+  if (spec.speed == QueueSpeed::simulated && FoldedSteps::can_fold(spec)) {
+    folded_ = std::make_unique<FoldedSteps>(spec);
+    areas_ = std::make_unique<FabricAreas>(folded_->fabric());
+    return;
+  }
   const Cluster& cluster = spec.cluster;
   const NicPorts ports = nic_ports(cluster.node);
   unit_nodes_ = pod_nodes_ = cluster.nodes;
@@ -134,9 +141,10 @@ std::vector<JobSpeeds::Placed> JobSpeeds::running(const QueueState& state) const
   for (const auto& [end, j] : state.by_limit()) {
     const std::int32_t training = state.job(j).training;
     if (training < 0) continue;
-    out.push_back({j, training, {}});
-    for (const HeldGpus& held : state.state(j).held) out.back().nodes.push_back(held.node);
-    std::ranges::sort(out.back().nodes);
+    std::vector<int> nodes;
+    for (const HeldGpus& held : state.state(j).held) nodes.push_back(held.node);
+    std::ranges::sort(nodes);
+    out.push_back({j, {training, std::move(nodes)}});
   }
   std::ranges::sort(out, {}, &Placed::job);
   return out;
@@ -150,7 +158,7 @@ std::vector<std::vector<JobSpeeds::Placed>> JobSpeeds::neighbours(
   for (const int part_nodes : {unit_nodes_, pod_nodes_}) {
     std::map<int, std::size_t> first_on;
     for (std::size_t i = 0; i < placed.size(); ++i) {
-      const std::set<int> parts = parts_of(placed[i].nodes, part_nodes);
+      const std::set<int> parts = parts_of(placed[i].at.nodes, part_nodes);
       if (parts.size() < 2) continue;
       for (const int part : parts) {
         const auto [at, is_new] = first_on.try_emplace(part, i);
@@ -174,17 +182,16 @@ JobSpeeds::Key JobSpeeds::key_of(const std::vector<Placed>& group) const {
   std::map<int, int> units;
   std::map<int, int> used;  // nodes of each unit so far
   for (const Placed& of : group) {
-    std::vector<int> key{of.training};
-    for (const int node : of.nodes) {
+    out.push_back(of.at.training);
+    for (const int node : of.at.nodes) {
       if (!alike_) {
-        key.push_back(node);
+        out.push_back(node);
         continue;
       }
       const int unit =
           units.try_emplace(node / unit_nodes_, static_cast<int>(units.size())).first->second;
-      key.push_back(unit * unit_nodes_ + used[unit]++);
+      out.push_back(unit * unit_nodes_ + used[unit]++);
     }
-    out.push_back(std::move(key));
   }
   return out;
 }
@@ -193,16 +200,171 @@ const std::vector<double>& JobSpeeds::speeds_of(const std::vector<Placed>& group
   const Key key = key_of(group);
   const auto [at, is_new] = known_.try_emplace(key);
   if (!is_new) return at->second;
-  std::vector<std::pair<int, std::vector<int>>> placed;
-  for (const std::vector<int>& of : key) {
-    placed.emplace_back(of.front(), std::vector<int>(of.begin() + 1, of.end()));
+  std::vector<PlacedTraining> placed;
+  auto part = key.begin();
+  for (const Placed& of : group) {
+    const auto end = part + 1 + static_cast<std::ptrdiff_t>(of.at.nodes.size());
+    placed.push_back({*part, std::vector<int>(part + 1, end)});
+    part = end;
   }
   const std::vector<double> steps_s = steps_together(*spec_, placed);
   for (std::size_t i = 0; i < group.size(); ++i) {
-    const QueueTraining& training = spec_->trainings[static_cast<std::size_t>(group[i].training)];
-    at->second.push_back(training.reference_step.base_units() / steps_s[i]);
+    at->second.push_back(speed_of(group[i], Seconds{steps_s[i]}));
   }
   return at->second;
+}
+
+/// What a job does alone where it is. It is simulated where no training like it lay like that.
+const JobSpeeds::Met& JobSpeeds::meet(const Placed& of) {
+  Met& met = met_[of.job];
+  if (!met.nodes.empty() && met.nodes == of.at.nodes) return met;
+  met.nodes = of.at.nodes;
+  met.key = {of.at.training};
+  met.uses.clear();
+  AreasMet areas;
+  areas_->describe(of.at.nodes, areas, met.key);
+  const auto [at, is_new] = lone_.try_emplace(met.key);
+  LonePlace& lone = at->second;
+  if (is_new) {
+    const LoneStep found = folded_->alone(of.at);
+    lone.step = found.step;
+    for (const LinkUse& use : found.uses) {
+      lone.uses.push_back({areas_->place_of(use.link, areas), use.peak, use.bytes});
+    }
+  }
+  met.step = lone.step;
+  for (const LonePlace::Use& use : lone.uses) {
+    met.uses.push_back({areas_->link_at(use.at, areas), use.peak, use.bytes});
+  }
+  return met;
+}
+
+/// The links on which several meet and that could fill.
+std::vector<JobSpeeds::Meeting> JobSpeeds::meetings(const std::vector<Placed>& placed) {
+  constexpr double kFull = 1 + 1e-9;
+  struct Use {
+    FabricLink link;
+    Meeting::User user;
+  };
+  std::vector<Use> uses;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    for (const LinkUse& use : meet(placed[i]).uses) {
+      uses.push_back({use.link, {i, use.peak, use.bytes}});
+    }
+  }
+  std::ranges::sort(uses, [](const Use& a, const Use& b) {
+    return a.link != b.link ? a.link < b.link : a.user.who < b.user.who;
+  });
+  std::vector<Meeting> out;
+  for (auto first = uses.begin(); first != uses.end();) {
+    BytesPerSecond all;
+    auto last = first;
+    for (; last != uses.end() && last->link == first->link; ++last) all += last->user.peak;
+    if (last - first > 1 && all > kFull * folded_->capacity(first->link)) {
+      Meeting& meeting = out.emplace_back();
+      meeting.link = first->link;
+      for (auto use = first; use != last; ++use) meeting.users.push_back(use->user);
+    }
+    first = last;
+  }
+  return out;
+}
+
+/// Whether nobody is slowed by much on the link, by itself; then all of them wait so much longer.
+/// Users of two links that are of the same trainings and put the same on them are taken to slow
+/// each other alike.
+bool JobSpeeds::slows_little(const Meeting& meeting, std::vector<Placed>& placed) {
+  constexpr double kLittle = 1e-3;
+  std::vector<Meeting::User> users = meeting.users;
+  const auto what = [&placed](const Meeting::User& user) {
+    return std::tuple(placed[user.who].at.training, user.peak, user.bytes);
+  };
+  std::ranges::stable_sort(users, {}, what);
+  std::vector<double> key;
+  for (const Meeting::User& user : users) {
+    key.insert(key.end(), {static_cast<double>(placed[user.who].at.training),
+                           user.peak.base_units(), user.bytes.base_units()});
+  }
+  const auto [at, is_new] = tried_.try_emplace(std::move(key));
+  std::vector<double>& longer = at->second;
+  if (is_new) {
+    std::vector<PlacedTraining> trainings;
+    for (const Meeting::User& user : users) trainings.push_back(placed[user.who].at);
+    const std::vector<Seconds> steps = folded_->together(trainings, {&meeting.link, 1});
+    for (std::size_t i = 0; i < users.size(); ++i) {
+      longer.push_back(steps[i] / met_.at(placed[users[i].who].job).step - 1);
+    }
+  }
+  if (std::ranges::any_of(longer, [](double part) { return part > kLittle; })) return false;
+  for (std::size_t i = 0; i < users.size(); ++i) placed[users[i].who].waits += longer[i];
+  return true;
+}
+
+/// Groups of those who meet on links that could fill; whoever meets nobody there is alone. A few
+/// are simulated together at once; of many, those links are left out that slow nobody by much.
+std::vector<JobSpeeds::Contended> JobSpeeds::contended(std::vector<Placed>& placed) {
+  constexpr std::ptrdiff_t kFew = 6;
+  const std::vector<Meeting> all = meetings(placed);
+  const auto join = [](Unions& unions, const Meeting& meeting) {
+    for (const Meeting::User& user : meeting.users) {
+      unions.join(meeting.users.front().who, user.who);
+    }
+  };
+  Unions could(placed.size()), do_slow(placed.size());
+  for (const Meeting& meeting : all) join(could, meeting);
+  std::vector<std::ptrdiff_t> size(placed.size());
+  for (std::size_t i = 0; i < placed.size(); ++i) ++size[could.find(i)];
+  std::vector<const Meeting*> slow;
+  for (const Meeting& meeting : all) {
+    const bool are_few = size[could.find(meeting.users.front().who)] <= kFew;
+    if (!are_few && slows_little(meeting, placed)) continue;
+    join(do_slow, meeting);
+    slow.push_back(&meeting);
+  }
+  std::map<std::size_t, Contended> groups;
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    groups[do_slow.find(i)].jobs.push_back(&placed[i]);
+  }
+  for (const Meeting* meeting : slow) {
+    groups[do_slow.find(meeting->users.front().who)].links.push_back(meeting->link);
+  }
+  std::vector<Contended> out;
+  out.reserve(groups.size());
+  for (auto& [first, group] : groups) out.push_back(std::move(group));
+  return out;
+}
+
+void JobSpeeds::set_speeds(QueueState& state, Contended group) {
+  if (group.jobs.size() == 1) {
+    const Placed& of = *group.jobs.front();
+    state.set_speed(of.job, speed_of(of, met_.at(of.job).step) / (1 + of.waits));
+    return;
+  }
+  // Groups that differ in which of like jobs came first are one.
+  std::ranges::stable_sort(group.jobs, {},
+                           [this](const Placed* of) -> const Key& { return met_.at(of->job).key; });
+  Key key;
+  AreasMet areas;
+  for (const Placed* of : group.jobs) {
+    key.push_back(of->at.training);
+    areas_->describe(of->at.nodes, areas, key);
+  }
+  for (const FabricLink link : group.links) {
+    const FabricAreas::Place place = areas_->place_of(link, areas);
+    key.insert(key.end(), {static_cast<int>(place.area), static_cast<int>(place.number)});
+  }
+  const auto [at, is_new] = known_.try_emplace(std::move(key));
+  if (is_new) {
+    std::vector<PlacedTraining> placed;
+    for (const Placed* of : group.jobs) placed.push_back(of->at);
+    const std::vector<Seconds> steps = folded_->together(placed, group.links);
+    for (std::size_t i = 0; i < placed.size(); ++i) {
+      at->second.push_back(speed_of(*group.jobs[i], steps[i]));
+    }
+  }
+  for (std::size_t i = 0; i < group.jobs.size(); ++i) {
+    state.set_speed(group.jobs[i]->job, at->second[i] / (1 + group.jobs[i]->waits));
+  }
 }
 
 void JobSpeeds::update(QueueState& state) {
@@ -211,10 +373,14 @@ void JobSpeeds::update(QueueState& state) {
   std::vector<std::vector<int>> now;
   for (const Placed& of : placed) {
     now.push_back({static_cast<int>(of.job)});
-    now.back().insert(now.back().end(), of.nodes.begin(), of.nodes.end());
+    now.back().insert(now.back().end(), of.at.nodes.begin(), of.at.nodes.end());
   }
   if (now == last_) return;
   last_ = std::move(now);
+  if (folded_) {
+    for (Contended& group : contended(placed)) set_speeds(state, std::move(group));
+    return;
+  }
   for (const std::vector<Placed>& group : neighbours(std::move(placed))) {
     const std::vector<double>& speeds = speeds_of(group);
     for (std::size_t i = 0; i < group.size(); ++i) state.set_speed(group[i].job, speeds[i]);

@@ -71,6 +71,13 @@ enum class AcrossNodes : std::uint8_t {
 };
 constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "packed", "spread"};
 
+/// How fast trainings are taken to run beside each other.
+enum class QueueSpeed : std::uint8_t {
+  simulated,  ///< together where they meet on links that could fill, replicas that are alike once
+  exact,      ///< all that can share a link together, every replica on its own
+};
+constexpr std::array<std::string_view, 2> kQueueSpeedNames{"simulated", "exact"};
+
 /// Names of users, accounts or models, by number. Number 0 is "": not said.
 class NameTable {
  public:
@@ -209,6 +216,7 @@ struct QueueSpec {
   Cluster cluster;
   QueueOrder order = QueueOrder::fifo;
   QueueAdmission admission = QueueAdmission::strict;
+  QueueSpeed speed = QueueSpeed::simulated;  ///< of trainings
   QueuePreemption preemption;
   QueuePlacement placement;
   SlurmCycles slurm;

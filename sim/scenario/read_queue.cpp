@@ -419,6 +419,11 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "of predicted over true duration; default: 0, they are right");
   declare_preemption(member, out);
   member.optional("placement", out.placement, "Where jobs go", declare_placement);
+  member.optional("speed", out.speed, kQueueSpeedNames,
+                  "How fast trainings run beside each other: simulated, those that meet on links "
+                  "which could fill are simulated together, and replicas that are alike once; "
+                  "exact, all that can share a link together, every replica on its own. Default: "
+                  "simulated");
   member.optional("slurm", out.slurm, "Its cycles, by the names of SchedulerParameters",
                   declare_slurm);
   member.optional("priority", out.priorities, "Weights of the factors of \"multifactor\"",

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -97,7 +98,8 @@ std::vector<std::uint32_t> in_order(const std::vector<std::uint32_t>& colours, s
 /// Replicas and links as a graph: a replica's flow that crosses a link is an edge between them.
 class Refinement {
  public:
-  Refinement(const Scenario& scenario, DataRoutes& data_routes, Lanes& lanes)
+  Refinement(const Scenario& scenario, DataRoutes& data_routes, Lanes& lanes,
+             std::span<const FabricLink> apart)
       : plan_(data_routes.plan()),
         data_routes_(data_routes),
         lanes_(lanes),
@@ -123,6 +125,7 @@ class Refinement {
     }
     number_groups();
     add_data();
+    tell_apart(apart);
   }
 
   ReplicaClasses run(const Slowdowns& slow) {
@@ -285,6 +288,14 @@ class Refinement {
     for (const auto& [link, share] : shares) {
       link_hash_[link] = mix(link_hash_[link], mix(id, std::bit_cast<std::uint64_t>(share)));
       place_of_link_[link] = kUnused;
+    }
+  }
+
+  void tell_apart(std::span<const FabricLink> apart) {
+    constexpr std::uint64_t kApart = 0x6170617274;
+    for (const FabricLink link : apart) {
+      const std::uint32_t known = number_[link];
+      if (known != kUnused) link_hash_[known] = mix(mix(link_hash_[known], kApart), link);
     }
   }
 
@@ -521,7 +532,7 @@ std::vector<ReplicaClass> classes_by_length(const StepPlan& plan, const Slowdown
 }  // namespace
 
 ReplicaClasses classes_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
-                                   Folding folding) {
+                                   Folding folding, std::span<const FabricLink> apart) {
   const StepPlan& plan = data_routes.plan();
   Lanes& lanes = data_routes.lanes();
   const Slowdowns slow = slow_replicas(scenario, lanes.placement());
@@ -529,9 +540,9 @@ ReplicaClasses classes_of_replicas(const Scenario& scenario, DataRoutes& data_ro
   if (folding == Folding::unfolded || by_length) {
     return {.classes = classes_by_length(plan, slow, lanes, !by_length), .links = {}};
   }
-  const auto refine = [&] { return Refinement{scenario, data_routes, lanes}.run(slow); };
+  const auto refine = [&] { return Refinement{scenario, data_routes, lanes, apart}.run(slow); };
   const std::optional<SprayedLayout>& layout = data_routes.layout();
-  if (!layout || !does_fold_by_layout(scenario, plan, slow)) return refine();
+  if (!layout || !apart.empty() || !does_fold_by_layout(scenario, plan, slow)) return refine();
   return *known_foldings().get(folding_key(plan, data_routes.fabric(), *layout), refine);
 }
 

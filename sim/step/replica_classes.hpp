@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "sim/scenario/scenario.hpp"
@@ -52,7 +53,10 @@ struct ReplicaClasses {
 /// class of its own.
 ///
 /// `folded` under ECMP: classes are those of equal path length.
+///
+/// Links of `apart` are like no other link, as others than this job may use them: each is a class
+/// of its own, if the job's replicas are compared at all.
 ReplicaClasses classes_of_replicas(const Scenario& scenario, DataRoutes& data_routes,
-                                   Folding folding);
+                                   Folding folding, std::span<const FabricLink> apart = {});
 
 }  // namespace lockstep

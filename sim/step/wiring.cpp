@@ -117,7 +117,10 @@ double Wiring::data_unit(const CollectiveCost& cost) {
 
 LinkIndex Wiring::fabric_link(FabricLink link) {
   if (link_classes_.of.empty()) return links_[link];
-  LinkIndex& index = class_links_[link_classes_.of[link]];
+  const std::uint32_t number = link_classes_.of[link];
+  LinkIndex& index = class_links_[number];
+  // A link that stands for no other is one that other jobs may use, too.
+  if (index == kNoLink && link_classes_.links[number] == 1) index = links_[link];
   if (index == kNoLink) index = network_.add_link(links_.capacity(link));
   return index;
 }

@@ -10,6 +10,7 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/congestion/shared_run.hpp"
+#include "sim/core/random.hpp"
 #include "sim/scenario/read_queue.hpp"
 #include "tests/sim/cluster/sample_queues.hpp"
 #include "tests/support/presets.hpp"
@@ -44,12 +45,14 @@ Json cluster_of(int nodes) {
             {"leaf_oversubscription", 8}}}};
 }
 
-QueueSpec timed(const Json& cluster, const std::string& across, const Json& jobs) {
+QueueSpec timed(const Json& cluster, const std::string& across, const Json& jobs,
+                const std::string& speed = "simulated") {
   const Json scenario{{"cluster", cluster},
                       {"queue",
                        {{"order", "fifo"},
                         {"admission", "best_effort"},
                         {"placement", {{"across", across}}},
+                        {"speed", speed},
                         {"jobs", jobs}}}};
   QueueSpec spec = read_queue(JsonCursor::parse("t.json", scenario.dump()), test::presets());
   time_trainings(spec);
@@ -132,6 +135,74 @@ TEST_CASE("trainings in a queue: jobs on leaves of their own do not meet, and ar
   for (const JobOutcome& job : result.jobs) CHECK(job.slowed == 0);
   CHECK(to_seconds(result.end).base_units() ==
         doctest::Approx(300 * spec.trainings[0].reference_step.base_units()));
+}
+
+TEST_CASE("trainings in a queue: who meets nobody on a link that could fill is as fast as alone") {
+  // Leaves of four nodes with half of their rate upwards: rings of two jobs fit, those of three do
+  // not.
+  Json cluster = cluster_of(16);
+  cluster["fabric"]["leaf_ports_down"] = 32;
+  cluster["fabric"]["leaf_oversubscription"] = 2;
+  for (const int jobs : {2, 3}) {
+    Json many = training("a", 4, 100);
+    many["training"]["count"] = jobs;
+    const QueueSpec spec = timed(cluster, "spread", Json::array({many}));
+    QueueSpec exact = spec;
+    exact.speed = QueueSpeed::exact;
+    const QueueResult fast = simulate_queue(spec), all = simulate_queue(exact);
+    // Those of two are known from the one that was alone there.
+    CHECK(fast.groups_simulated <= (jobs == 2 ? 1 : 2));
+    for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+      CHECK(end_s(fast, j) == doctest::Approx(end_s(all, j)).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("trainings in a queue: jobs that are alike slow each other as every replica on its own") {
+  Json sharded = training("b", 4, 300);
+  sharded["training"]["parallelism"] = {
+      {"tensor", 8}, {"pipeline", 2}, {"data", 2}, {"sharding", "zero1"}};
+  sharded["training"]["recompute"] = "full";
+  for (const Json& of : {training("a", 4, 300), sharded}) {
+    Json many = of;
+    many["training"]["count"] = 2;
+    const QueueSpec spec = timed(cluster_of(8), "spread", Json::array({many}));
+    QueueSpec exact = spec;
+    exact.speed = QueueSpeed::exact;
+    const QueueResult fast = simulate_queue(spec), all = simulate_queue(exact);
+    for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+      CHECK(end_s(fast, j) == doctest::Approx(end_s(all, j)).epsilon(1e-9));
+    }
+  }
+}
+
+TEST_CASE("trainings in a queue: unlike jobs that come and go are within 3 % of the exact speeds") {
+  RandomStream random({.seed = 7});
+  for (int round = 0; round < 6; ++round) {
+    Json cluster = cluster_of(16);
+    cluster["fabric"]["leaf_ports_down"] = random.below(2) == 0 ? 16 : 32;
+    cluster["fabric"]["leaf_oversubscription"] = random.below(2) == 0 ? 2 : 8;
+    Json jobs = Json::array();
+    for (int j = 0; j < 5; ++j) {
+      const int nodes = 2 << random.below(3);
+      Json job = training("j" + std::to_string(j), nodes, 100.0 + 20.0 * random.below(10));
+      job["training"]["submit"] = std::to_string(random.below(600)) + " s";
+      job["training"]["batch"]["sequences"] = 8 * nodes * (1 + static_cast<int>(random.below(3)));
+      jobs.push_back(job);
+    }
+    const std::string across = random.below(2) == 0 ? "spread" : "first_fit";
+    const QueueSpec spec = timed(cluster, across, jobs);
+    QueueSpec exact = spec;
+    exact.speed = QueueSpeed::exact;
+    const QueueResult fast = simulate_queue(spec), all = simulate_queue(exact);
+    for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+      CAPTURE(round);
+      CAPTURE(j);
+      const double took = end_s(fast, j) - to_seconds(fast.jobs[j].start).base_units();
+      const double takes = end_s(all, j) - to_seconds(all.jobs[j].start).base_units();
+      CHECK(took == doctest::Approx(takes).epsilon(0.03));
+    }
+  }
 }
 
 TEST_CASE("trainings in a queue: what does not fit is told with its place") {
