@@ -223,6 +223,17 @@ Seconds ServingReplica::head_of(double rows) const {
                       1.0 * m.vocabulary / spec_.tensor);
 }
 
+ServingReplica::HeadCost ServingReplica::head(double rows) {
+  const auto at = static_cast<std::size_t>(rows);
+  const bool whole = static_cast<double>(at) == rows;
+  if (whole && at < heads_.size() && heads_[at].known) return heads_[at];
+  const HeadCost cost{
+      .known = true, .time = head_of(rows), .drawn = powered() ? drawn_by_head(rows) : Joules{}};
+  if (!whole) return cost;
+  if (heads_.size() <= at) heads_.resize(at + 1);
+  return heads_[at] = cost;
+}
+
 const ServingReplica::RowCost& ServingReplica::dense(int rows) {
   const auto at = static_cast<std::size_t>(rows);
   if (dense_.size() <= at) dense_.resize(at + 1);
@@ -326,12 +337,13 @@ ServingPass ServingReplica::decode_part(const PassLoad& load) {
   const int rows = sequences * (1 + drafts);
   const int all = (load.sequences * (1 + drafts) + spec_.pipeline - 1) / spec_.pipeline;
   const RowCost own = dense(rows);
+  const HeadCost last = head(rows);
   ServingPass out;
-  out.products = own.products + routed(all).products + head_of(rows);
+  out.products = own.products + routed(all).products + last.time;
   out.exchange = own.exchange;
   out.attention = attention_of(sequences, load.context / load.sequences * sequences);
   if (powered()) {
-    out.drawn = own.drawn + routed(all).drawn + drawn_by_head(rows) +
+    out.drawn = own.drawn + routed(all).drawn + last.drawn +
                 drawn_by_attention(sequences, load.context / load.sequences * sequences);
   }
   if (drafts > 0) add_drafts(sequences, load.sequences, out);
@@ -342,10 +354,11 @@ ServingPass ServingReplica::decode_part(const PassLoad& load) {
 void ServingReplica::add_drafts(int sequences, int all, ServingPass& out) {
   const double drafts = spec_.speculation.drafts, layer = 1.0 / spec_.model.layers;
   const Seconds body = dense(sequences).products + routed(all).products;
-  out.products += drafts * (layer * body + head_of(sequences));
+  const HeadCost last = head(sequences);
+  out.products += drafts * (layer * body + last.time);
   if (!powered()) return;
   const Joules drawn = dense(sequences).drawn + routed(all).drawn;
-  out.drawn += drafts * (layer * drawn + drawn_by_head(sequences));
+  out.drawn += drafts * (layer * drawn + last.drawn);
 }
 
 ServingPass ServingReplica::pass(const PassLoad& load) {
@@ -370,10 +383,10 @@ ServingPass ServingReplica::pass(const PassLoad& load) {
   on_rank.prompts = std::max(1, static_cast<int>(load.prompts / parts));
   on_rank.prompt_tokens = load.prompt_tokens / parts;
   on_rank.prompt_pairs = load.prompt_pairs / parts;
-  const double heads = decoded / ways + load.prompts;
+  const HeadCost last = head(decoded / ways + load.prompts);
   const Seconds decode = out.products + out.attention + out.exchange;
-  const Seconds whole = own.products + own.exchange + experts.products + head_of(heads) +
-                        out.attention + prompts_of(on_rank);
+  const Seconds whole = own.products + own.exchange + experts.products + last.time + out.attention +
+                        prompts_of(on_rank);
   const bool captured = rows <= spec_.engine.captured_tokens;
   const Seconds least = captured ? Seconds{} : launching();
   out.prompts = std::max(Seconds{}, std::max(whole, least) - decode);
@@ -381,7 +394,7 @@ ServingPass ServingReplica::pass(const PassLoad& load) {
   if (powered()) {
     // Of the mean rank: some may have no piece of a prompt.
     const double busy = parts / ways;
-    Joules above = own.drawn + experts.drawn + drawn_by_head(heads) + drawn_by_prompts(on_rank);
+    Joules above = own.drawn + experts.drawn + last.drawn + drawn_by_prompts(on_rank);
     if (busy < 1) above = busy * above + (1 - busy) * out.drawn;
     if (load.sequences > 0) {
       const int sequences = (load.sequences + ways - 1) / ways;

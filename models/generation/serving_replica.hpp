@@ -94,6 +94,12 @@ class ServingReplica final : public PassClock {
     Seconds products, exchange;
     Joules drawn;  ///< above the fixed part of a GPU
   };
+  /// The product with the vocabulary of so many rows.
+  struct HeadCost {
+    bool known = false;
+    Seconds time;
+    Joules drawn;
+  };
 
   [[nodiscard]] Kind kind_of(LayerKind kind, int count) const;
   [[nodiscard]] Seconds products_of(const Kind& kind, double rows) const;
@@ -106,6 +112,7 @@ class ServingReplica final : public PassClock {
   [[nodiscard]] Seconds prompts_of(const PassLoad& on_rank) const;
   [[nodiscard]] Seconds launching() const;
   const RowCost& dense(int rows);
+  HeadCost head(double rows);
   const RowCost& routed(int all_rows);
   /// Bytes of what tensor-parallel ranks sum; of what a rank sends to experts and gets back; of
   /// recurrent states, read and written.
@@ -129,6 +136,7 @@ class ServingReplica final : public PassClock {
   std::vector<Kind> kinds_;
   int expert_layers_ = 0, latent_layers_ = 0;
   std::vector<RowCost> dense_, routed_;
+  std::vector<HeadCost> heads_;
 };
 
 /// "dense", "experts", or "latent" of models with latent attention.

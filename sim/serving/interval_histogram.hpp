@@ -24,6 +24,12 @@ class IntervalHistogram {
  private:
   static constexpr int kClasses = 1400;  ///< 1 us to a million seconds
 
+  /// What a class holds for certain.
+  struct Inside {
+    RunTime low, high;
+  };
+  static std::array<Inside, kClasses> all_insides();
+
   std::array<std::int64_t, kClasses> classes_{};
   std::size_t last_ = 0;                  ///< class of the last interval, and what it holds:
   RunTime last_low_ = 0, last_high_ = 0;  ///< most are followed by another of the same class

@@ -509,6 +509,7 @@ void ReplicaQueue::end_decode(RunTime now, std::vector<std::uint32_t>& ended) {
 
 void ReplicaQueue::end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
                                std::vector<std::uint32_t>& leaving) {
+  if (partial_.empty()) return;
   for (Piece& piece : partial_) {
     piece.done += piece.now;
     piece.now = 0;

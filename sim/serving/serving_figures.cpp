@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <boost/sort/spreadsort/float_sort.hpp>
+
 namespace lockstep {
 namespace {
 
@@ -19,7 +21,7 @@ double at_share(const std::vector<double>& sorted, double share) {
 
 ServingSpread spread_of(std::vector<double>& values) {
   if (values.empty()) return {};
-  std::ranges::sort(values);
+  boost::sort::spreadsort::float_sort(values.begin(), values.end());
   double sum = 0;
   for (const double value : values) sum += value;
   return {.mean = sum / static_cast<double>(values.size()),

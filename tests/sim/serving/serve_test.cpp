@@ -306,6 +306,28 @@ TEST_CASE("serve: the same bytes again, and least loaded is not worse than round
   CHECK(run(ServingRouter::least_loaded) <= run(ServingRouter::round_robin));
 }
 
+TEST_CASE("interval histogram: the class of each length is that of its logarithm, near edges too") {
+  constexpr double kWidth = 0.0198026272961797;  // ln 1.02
+  RandomStream random({.seed = 7, .purpose = 3});
+  const auto middle_of = [](RunTime length) {
+    const double seconds = std::max(to_seconds(length).base_units(), 1e-6);
+    const double at = std::floor(std::max(0.0, portable_log(seconds / 1e-6) / kWidth));
+    return 1e-6 * portable_exp((std::min(at, 1399.0) + 0.5) * kWidth);
+  };
+  std::vector<RunTime> lengths{1, to_run_time(Seconds{1e7})};
+  for (int i = 0; i < 1000; ++i) {
+    const double edge = 1e-6 * portable_exp(std::floor(1000 * random.uniform()) * kWidth);
+    for (const int off : {-5, -1, 0, 1, 5, 5000}) {
+      lengths.push_back(std::max<RunTime>(1, to_run_time(Seconds{edge}) + off));
+    }
+  }
+  for (const RunTime length : lengths) {
+    IntervalHistogram one;
+    one.add(length, 1);
+    REQUIRE(one.quantile_s(0.5) == middle_of(length));
+  }
+}
+
 TEST_CASE("interval histogram: quantiles within a hundredth, the mean exactly") {
   IntervalHistogram histogram;
   CHECK(histogram.quantile_s(0.5) == 0);
