@@ -13,23 +13,30 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What neither of them says: pipelines, experts, and what the Trainer's arguments have.
-void leave_out_of_trainer(const Scenario& scenario, LeftOut& left) {
+/// What a file says beside what all of them do.
+struct Told {
+  bool pipeline = false, sequence = false, selective = false;
+};
+
+/// What neither of them says: experts, and what the Trainer's arguments have.
+void leave_out_of_trainer(const Scenario& scenario, const Told& told, LeftOut& left) {
   const TrainingJob& job = scenario.job;
   const Parallelism& cut = job.parallelism;
   const std::string script = "an argument of the training script";
   left.when(true, "model", job.model.name, script);
   left.when(true, "batch.tokens", std::to_string(job.batch.tokens), script);
-  left.when(cut.pipeline > 1, "parallelism.pipeline", std::to_string(cut.pipeline));
+  left.when(cut.pipeline > 1 && !told.pipeline, "parallelism.pipeline",
+            std::to_string(cut.pipeline));
   left.when(cut.virtual_stages > 1, "parallelism.virtual_stages",
             std::to_string(cut.virtual_stages));
-  left.when(cut.pipeline > 1, "parallelism.schedule", std::string(name_of(cut.schedule)));
+  left.when(cut.pipeline > 1 && (!told.pipeline || name_of(cut.schedule) != "1f1b"),
+            "parallelism.schedule", std::string(name_of(cut.schedule)));
   const bool experts = job.model.experts.count > 0;
   left.when(experts && cut.expert > 1, "parallelism.expert", std::to_string(cut.expert));
   left.when(experts && (cut.expert_tensor > 1 || cut.tensor > 1), "parallelism.expert_tensor",
             std::to_string(cut.expert_tensor));
-  left.when(cut.tensor > 1 && cut.sequence, "parallelism.sequence", "true");
-  left.when(job.recompute == Recompute::selective, "recompute", "selective",
+  left.when(cut.tensor > 1 && cut.sequence && !told.sequence, "parallelism.sequence", "true");
+  left.when(job.recompute == Recompute::selective && !told.selective, "recompute", "selective",
             "it is whole layers or nothing");
   left.when(job.offload.activation_layers > 0, "offload.activation_layers",
             std::to_string(job.offload.activation_layers));
@@ -67,6 +74,7 @@ ExportedJob export_deepspeed(const Scenario& scenario) {
   out[job.precision == Precision::fp16 ? "fp16" : "bf16"] = {{"enabled", true}};
   left.when(job.precision != Precision::fp16 && job.precision != Precision::bf16, "precision",
             std::string(name_of(job.precision)));
+  if (cut.pipeline > 1) out["pipeline"] = {{"stages", cut.pipeline}};
   if (cut.tensor > 1) out["tensor_parallel"] = {{"autotp_size", cut.tensor}};
   if (cut.context > 1) {
     out["sequence_parallel_size"] = cut.context;
@@ -77,11 +85,53 @@ ExportedJob export_deepspeed(const Scenario& scenario) {
     out["activation_checkpointing"] = {{"partition_activations", true}};
   }
   left.when(true, "cluster.nodes", std::to_string(scenario.nodes), "who launches it says that");
-  leave_out_of_trainer(scenario, left);
+  leave_out_of_trainer(scenario, {.pipeline = true}, left);
   return {write_json(out, 2) + "\n", left.take()};
 }
 
+namespace {
+
+/// Accelerate has pipelines and sequence parallelism by its Megatron-LM plugin, which has neither
+/// ZeRO-2 and 3 nor context parallelism.
+bool by_megatron_plugin(const TrainingJob& job) {
+  const Parallelism& cut = job.parallelism;
+  const bool needs = cut.pipeline > 1 || (cut.tensor > 1 && cut.sequence);
+  const bool shards = cut.sharding == Sharding::none || cut.sharding == Sharding::zero1;
+  return needs && shards && cut.context == 1 && !job.offload.parameters &&
+         job.offload.optimiser == 0;
+}
+
+ExportedJob export_megatron_plugin(const Scenario& scenario) {
+  LeftOut left("Accelerate's YAML");
+  const TrainingJob& job = scenario.job;
+  const Parallelism& cut = job.parallelism;
+  const RecomputeModules& m = job.modules;
+  const bool others = m.layer_norm || m.activation || m.latent_up || m.mlp || m.mlp_up ||
+                      m.projection || m.products > 0;
+  const bool selective = job.recompute == Recompute::selective && !others;
+  std::string text = fmt::format(
+      "# {}\ncompute_environment: LOCAL_MACHINE\ndistributed_type: MEGATRON_LM\n"
+      "num_machines: {}\nnum_processes: {}\nmixed_precision: {}\n",
+      machine_words(scenario), scenario.nodes, scenario.gpus(), name_of(job.precision));
+  text += fmt::format(
+      "megatron_lm_config:\n  megatron_lm_tp_degree: {}\n  megatron_lm_pp_degree: {}\n"
+      "  megatron_lm_num_micro_batches: {}\n  megatron_lm_sequence_parallelism: {}\n"
+      "  megatron_lm_use_distributed_optimizer: {}\n  megatron_lm_recompute_activations: {}\n",
+      cut.tensor, cut.pipeline, accumulation(scenario), on_off(cut.sequence),
+      on_off(cut.sharding == Sharding::zero1), on_off(selective));
+  left.when(job.recompute == Recompute::full, "recompute", "full",
+            "an argument of the training script");
+  left.when(job.batch.micro_sequences > 1, "batch.micro", std::to_string(job.batch.micro_sequences),
+            "an argument of the training script");
+  leave_out_of_trainer(scenario, {.pipeline = true, .sequence = true, .selective = selective},
+                       left);
+  return {std::move(text), left.take()};
+}
+
+}  // namespace
+
 ExportedJob export_accelerate(const Scenario& scenario) {
+  if (by_megatron_plugin(scenario.job)) return export_megatron_plugin(scenario);
   LeftOut left("Accelerate's YAML");
   const TrainingJob& job = scenario.job;
   const Parallelism& cut = job.parallelism;
@@ -133,7 +183,7 @@ ExportedJob export_accelerate(const Scenario& scenario) {
             "an argument of the training script");
   left.when(cut.sharding == Sharding::zero3 && cut.prefetch != 1, "parallelism.prefetch",
             std::to_string(cut.prefetch));
-  leave_out_of_trainer(scenario, left);
+  leave_out_of_trainer(scenario, {}, left);
   return {std::move(text), left.take()};
 }
 

@@ -340,6 +340,9 @@ void take_whether_padded(J& job, const Setting& from) {
 void take_yes_untied(J& job, const Setting& from) { job.model.tied = !from.flag(); }
 
 constexpr std::array kMegatronRows{
+    // Of slime and miles, whose trainer has Megatron-LM's arguments.
+    KeyRow{"actor_num_nodes", kUsed, take_count<&J::nodes>},
+    KeyRow{"actor_num_gpus_per_node", kUsed, take_count<&J::node_gpus>},
     KeyRow{"tensor_model_parallel_size model_parallel_size", kUsed, take_count<&J::tensor>},
     KeyRow{"pipeline_model_parallel_size", kUsed, take_count<&J::pipeline>},
     KeyRow{"context_parallel_size", kUsed, take_count<&J::context>},

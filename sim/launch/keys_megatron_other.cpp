@@ -194,8 +194,17 @@ constexpr std::array kOtherRows{
            "disable_mamba_mem_eff_path use_mamba_mem_eff_path mtp_use_repeated_layer "
            "batch_invariant_mode",
            kMatters, nullptr, "kernels of its own: no stack has them"},
-    KeyRow{"perform_rl_step rl_* grpo_*", kMatters, nullptr,
-           "a step of reinforcement learning: write it under rl"},
+    KeyRow{"perform_rl_step rl_* grpo_* advantage_estimator colocate rollout_* "
+           "n_samples_per_prompt over_sampling_batch_size dynamic_sampling_filter_path num_rollout "
+           "sglang_* use_kl_loss kl_loss_* kl_coef use_tis eps_clip eps_clip_high entropy_coef "
+           "num_steps_per_rollout balance_data offload_train offload_rollout",
+           kMatters, nullptr, "a step of reinforcement learning: write it under rl"},
+    KeyRow{"use_dynamic_batch_size max_tokens_per_gpu log_probs_max_tokens_per_gpu", kMatters,
+           nullptr,
+           "a micro batch holds a number of tokens, not of sequences: set batch.micro and "
+           "batch.tokens"},
+    KeyRow{"hf_checkpoint ref_load prompt_data input_key label_key apply_chat_template rm_type "
+           "address runtime_env_json working_dir"},
     KeyRow{"softmax_type linear_attention_* experimental_attention_variant dsa_* "
            "attention_output_gate window_attn_skip_freq heterogeneous_layers_config_* "
            "linear_*_dim linear_num_*",

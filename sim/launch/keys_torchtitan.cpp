@@ -183,7 +183,8 @@ constexpr std::array kTitanRows{
     KeyRow{"parallelism.fsdp_reshard_after_forward", kUsed, take_reshard},
     KeyRow{"parallelism.tensor_parallel_degree training.tensor_parallel_degree", kUsed,
            take_count<&J::tensor>},
-    KeyRow{"parallelism.enable_async_tensor_parallel experimental.enable_async_tensor_parallel",
+    KeyRow{"parallelism.enable_async_tensor_parallel experimental.enable_async_tensor_parallel "
+           "training.enable_async_tensor_parallel",
            kUsed, take_async_tensor},
     KeyRow{"parallelism.pipeline_parallel_degree experimental.pipeline_parallel_degree", kUsed,
            take_count<&J::pipeline>},

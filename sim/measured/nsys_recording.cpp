@@ -39,8 +39,7 @@ struct GpuTable {
   std::string_view kind;  ///< the same: of a copy its direction, else 0
 };
 constexpr std::array kGpuTables{
-    GpuTable{"CUPTI_ACTIVITY_KIND_KERNEL",
-             "(SELECT value FROM StringIds s WHERE s.id = k.demangledName)", "0"},
+    GpuTable{"CUPTI_ACTIVITY_KIND_KERNEL", "", "0"},
     GpuTable{"CUPTI_ACTIVITY_KIND_MEMCPY", "'Memcpy'", "k.copyKind"},
     GpuTable{"CUPTI_ACTIVITY_KIND_MEMSET", "'Memset (Device)'", "0"},
     GpuTable{"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "'CUDA graph'", "0"},
@@ -80,6 +79,32 @@ void check_span(const std::string& file, const std::vector<NsysEvent>& events) {
   }
 }
 
+bool has_column(SQLite::Database& db, const std::string& table, std::string_view column) {
+  SQLite::Statement rows(db, "SELECT name FROM pragma_table_info(?)");
+  rows.bind(1, table);
+  while (rows.executeStep()) {
+    if (rows.getColumn(0).getString() == column) return true;
+  }
+  return false;
+}
+
+/// "k.streamId"; what older exports do not have is `otherwise`.
+std::string column_or(SQLite::Database& db, std::string_view table, std::string_view column,
+                      std::string_view otherwise) {
+  const bool there = has_column(db, std::string(table), column);
+  return there ? fmt::format("IFNULL(k.{}, {})", column, otherwise) : std::string(otherwise);
+}
+/// The text that a column numbers; '' where there is none.
+std::string text_of(SQLite::Database& db, std::string_view table, std::string_view column) {
+  if (!has_column(db, std::string(table), column) || !db.tableExists("StringIds")) return "''";
+  return fmt::format("IFNULL((SELECT value FROM StringIds s WHERE s.id = k.{}), '')", column);
+}
+/// A kernel by its whole name, else by the short one.
+std::string kernel_text(SQLite::Database& db, std::string_view table) {
+  return fmt::format("COALESCE(NULLIF({}, ''), NULLIF({}, ''), 'kernel')",
+                     text_of(db, table, "demangledName"), text_of(db, table, "shortName"));
+}
+
 std::vector<NsysEvent> events_in(const std::string& file, SQLite::Database& db) {
   std::vector<NsysEvent> out;
   for (const GpuTable& of : kGpuTables) {
@@ -87,9 +112,13 @@ std::vector<NsysEvent> events_in(const std::string& file, SQLite::Database& db) 
     const bool copies = of.name == "'Memcpy'";
     const bool computes = &of == &kGpuTables.front() || &of == &kGpuTables.back();
     SQLite::Statement rows(
-        db, fmt::format("SELECT k.globalPid, k.deviceId, k.streamId, k.start, k.end, "
-                        "IFNULL(k.correlationId, -1), IFNULL({}, 'kernel'), {} FROM {} k",
-                        of.name, of.kind, of.table));
+        db, fmt::format("SELECT {}, {}, {}, k.start, k.end, {}, {}, {} FROM {} k",
+                        column_or(db, of.table, "globalPid", "0"),
+                        column_or(db, of.table, "deviceId", "0"),
+                        column_or(db, of.table, "streamId", "0"),
+                        column_or(db, of.table, "correlationId", "-1"),
+                        of.name.empty() ? kernel_text(db, of.table) : std::string(of.name), of.kind,
+                        of.table));
     while (rows.executeStep()) {
       check_times(file, of.table, rows);
       NsysEvent event{.process = rows.getColumn(0).getInt64() >> kProcessShift,
@@ -123,15 +152,6 @@ struct HostCall {
 /// By process and number.
 using HostCalls = std::map<std::pair<std::int64_t, std::int64_t>, HostCall>;
 
-bool has_column(SQLite::Database& db, const std::string& table, std::string_view column) {
-  SQLite::Statement rows(db, "SELECT name FROM pragma_table_info(?)");
-  rows.bind(1, table);
-  while (rows.executeStep()) {
-    if (rows.getColumn(0).getString() == column) return true;
-  }
-  return false;
-}
-
 /// "cudaLaunchKernel" of "cudaLaunchKernel_ptsz_v7000", as Nsight Systems calls it.
 std::string runtime_name(std::string name) {
   const std::size_t version = name.rfind("_v");
@@ -148,14 +168,11 @@ std::string runtime_name(std::string name) {
 HostCalls calls_in(SQLite::Database& db) {
   constexpr const char* kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME";
   HostCalls out;
-  if (!db.tableExists(kCalls)) return out;
-  SQLite::Statement rows(
-      db, fmt::format("SELECT globalTid, correlationId, start, end, {} FROM {} k "
-                      "WHERE correlationId IS NOT NULL",
-                      has_column(db, kCalls, "nameId")
-                          ? "IFNULL((SELECT value FROM StringIds s WHERE s.id = k.nameId), '')"
-                          : "''",
-                      kCalls));
+  if (!db.tableExists(kCalls) || !has_column(db, kCalls, "globalTid")) return out;
+  SQLite::Statement rows(db,
+                         fmt::format("SELECT globalTid, correlationId, start, end, {} FROM {} k "
+                                     "WHERE correlationId IS NOT NULL",
+                                     text_of(db, kCalls, "nameId"), kCalls));
   while (rows.executeStep()) {
     const std::int64_t thread = rows.getColumn(0).getInt64();
     out.try_emplace({thread >> kProcessShift, rows.getColumn(1).getInt64()},
@@ -173,11 +190,13 @@ struct MarkedRange {
 
 std::vector<MarkedRange> marked_ranges_in(SQLite::Database& db) {
   std::vector<MarkedRange> out;
-  if (!db.tableExists("NVTX_EVENTS")) return out;
-  SQLite::Statement rows(db,
-                         "SELECT n.globalTid, n.start, n.end, COALESCE(n.text, s.value, '') "
-                         "FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
-                         "WHERE n.eventType IN (?, ?) AND n.end > n.start ORDER BY n.start");
+  constexpr const char* kRanges = "NVTX_EVENTS";
+  if (!db.tableExists(kRanges) || !has_column(db, kRanges, "end")) return out;
+  SQLite::Statement rows(
+      db, fmt::format("SELECT k.globalTid, k.start, k.end, COALESCE({}, {}) FROM {} k "
+                      "WHERE k.eventType IN (?, ?) AND k.end > k.start ORDER BY k.start",
+                      has_column(db, kRanges, "text") ? "k.text" : "NULL",
+                      text_of(db, kRanges, "textId"), kRanges));
   rows.bind(1, kPushedRange);
   rows.bind(2, kStartedRange);
   while (rows.executeStep()) {
@@ -289,7 +308,7 @@ class GpuRecorder {
     added.stream = stream(event.stream);
     added.copies = event.copies;
     added.name = name_index(event.name);
-    if (event.computes && lowered(event.name).find("nccl") != std::string::npos) {
+    if (event.computes && is_communication_kernel(event.name)) {
       added.call = static_cast<std::uint32_t>(out_.calls.size());
       out_.calls.emplace_back();
       out_.ranged_calls.emplace_back();

@@ -22,6 +22,7 @@
 #include "sim/measured/nsys_ranks.hpp"
 #include "sim/measured/nsys_recording.hpp"
 #include "sim/measured/sqlite_report.hpp"
+#include "sim/trace/copy_rank.hpp"
 #include "sim/trace/formats/goal.hpp"
 #include "sim/trace/formats/read_kineto.hpp"
 #include "sim/trace/formats/read_trace.hpp"
@@ -217,6 +218,15 @@ std::vector<RankTrace> merge_files(std::vector<TraceFile>& files, const StepRequ
   return out;
 }
 
+void keep_calls(std::vector<RankTrace>& ranks) {
+  bool any = false;
+  for (RankTrace& rank : ranks) any = keep_recorded_calls(rank) || any;
+  if (any) return;
+  throw UsageError(
+      "--as-recorded: found no call that is told with its recorded length; allowed: recordings of "
+      "profilers, whose kernels of communication have one and say what they call");
+}
+
 }  // namespace
 
 std::vector<std::string> trace_files(const std::vector<std::string>& words) {
@@ -239,7 +249,7 @@ Trace read_trace(const TraceAsked& wanted, const GpuSpec& gpu, int ranks) {
   const StepRequest step = wanted_step(wanted.step);
   const TraceReadOptions chakra{
       .gpu = gpu, .groups = trace_groups_of(wanted.groups, files), .ranks = ranks};
-  if (files.size() == 1 && !wanted.step) {
+  if (files.size() == 1 && !wanted.step && !wanted.as_recorded) {
     if (auto schedule = schedule_where_it_lies(files.front(), asked)) return std::move(*schedule);
   }
   const bool merges = asked ? *asked == TraceFormat::pytorch : has_execution_traces(files);
@@ -272,7 +282,9 @@ Trace read_trace(const TraceAsked& wanted, const GpuSpec& gpu, int ranks) {
     }
   });
   std::vector<std::string> notes;
-  Trace trace = join(merge_files(read, step, notes));
+  std::vector<RankTrace> read_ranks = merge_files(read, step, notes);
+  if (wanted.as_recorded) keep_calls(read_ranks);
+  Trace trace = join(std::move(read_ranks));
   trace.notes.insert(trace.notes.end(), notes.begin(), notes.end());
   if (notes.empty() && wanted.step) {
     throw UsageError("--step: only recordings of profilers have marked steps");

@@ -23,6 +23,7 @@ struct TraceAsked {
   std::optional<std::string> from{};    ///< --from: a name of trace_formats(); none: as they look
   std::optional<std::string> groups{};  ///< --groups: the file; none: comm_groups.json beside them
   std::optional<std::string> step{};  ///< --step: the number of a mark, or "all"; none: the median
+  bool as_recorded = false;           ///< --as-recorded: calls keep their recorded length
 };
 
 /// The files that the words name: a folder stands for all of its .et files or, without any, for its

@@ -56,6 +56,18 @@ RankTrace copy_rank(const RankTrace& source, int rank, int world) {
   return out;
 }
 
+bool keep_recorded_calls(RankTrace& rank) {
+  bool any = false;
+  for (RankTrace::Node& node : rank.nodes) {
+    const bool calls = node.kind == TraceNodeKind::collective || node.kind == TraceNodeKind::send ||
+                       node.kind == TraceNodeKind::receive;
+    if (!calls || node.duration == StepTime{}) continue;
+    keep_length(rank, node, "as asked for");
+    any = true;
+  }
+  return any;
+}
+
 void keep_messages(RankTrace& rank) {
   for (RankTrace::Node& node : rank.nodes) {
     if (node.kind == TraceNodeKind::send || node.kind == TraceNodeKind::receive) {

@@ -16,4 +16,8 @@ RankTrace copy_rank(const RankTrace& source, int rank, int world);
 /// a message is not known (pipeline stages differ).
 void keep_messages(RankTrace& rank);
 
+/// Lets the calls and messages of a rank keep their recorded length, waits for other ranks in it:
+/// those that have one. Returns whether any has.
+bool keep_recorded_calls(RankTrace& rank);
+
 }  // namespace lockstep

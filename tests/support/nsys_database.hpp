@@ -70,6 +70,9 @@ class NsysDatabase {
         fmt::format("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES ({}, {}, {})", gpu, cuda, process));
   }
 
+  /// A statement, as where an older version has fewer columns.
+  void change(const std::string& sql) { db_.exec(sql); }
+
  private:
   void launch(int at, int process) { call("cudaLaunchKernel_v7000", at, process); }
   void call(const std::string& name, int at, int process) {

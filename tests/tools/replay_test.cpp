@@ -207,8 +207,29 @@ TEST_CASE("lockstep replay: a replay that differs from the recording says so and
   REQUIRE(ran.exit == Exit::ok);
   CHECK(ran.out.find("differs: communication costs what it does on this cluster") !=
         std::string::npos);
+  std::string words = ran.out;  // without the breaks of lines
+  for (std::size_t at = 0; (at = words.find("\n  ", at)) != std::string::npos;) {
+    words.replace(at, 3, " ");
+  }
+  CHECK(words.find("the calls of a rank took 20.0 ms, waits for others in it, and take ") !=
+        std::string::npos);
+  const Ran kept = replayed_on(file, {"--node", "dgx_h100", "--as-recorded"});
+  REQUIRE(kept.exit == Exit::ok);
+  CHECK(kept.out.find("21.0 ms; the replay takes +0.0 %") != std::string::npos);
+  CHECK(kept.out.find("repaired: 2 kernels of communication at the recorded length") !=
+        std::string::npos);
   CHECK(ran.out.find("repaired: 1 of 2 ranks were recorded; the other is a copy of the nearest one "
                      "that was, rank") != std::string::npos);
+}
+
+TEST_CASE("lockstep replay: --as-recorded needs calls with a recorded length") {
+  const TemporaryFolder folder;
+  const std::string file = folder.write(
+      "only.json", R"({"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, )"
+                   R"("dur": 1000, "args": {"stream": 7}}]})");
+  const Ran ran = replayed_on(file, {"--node", "dgx_h100", "--as-recorded"});
+  CHECK(ran.exit != Exit::ok);
+  CHECK(ran.err.starts_with("--as-recorded: found no call that is told with its recorded length"));
 }
 
 TEST_CASE("lockstep replay: on another GPU a kernel keeps the floor of its launch") {

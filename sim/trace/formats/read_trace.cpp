@@ -53,6 +53,8 @@ bool is_database(std::string_view bytes) {
 }
 
 TraceFormat recognise_trace(std::string_view text) {
+  constexpr std::string_view kByteOrder = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrder)) text.remove_prefix(kByteOrder.size());
   if (is_database(text)) return TraceFormat::nsys;
   if (is_goal_binary(text)) return TraceFormat::goal_binary;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -121,6 +123,10 @@ std::optional<int> kineto_rank_in_name(std::string_view file, bool alone) {
 std::vector<RankTrace> read_trace_file(const std::string& file, std::string_view text,
                                        TraceFormat format, bool alone,
                                        const TraceReadOptions& options) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    fail_trace(file, "an empty file",
+               "a trace: a profiler's, Chakra's, a schedule in GOAL, a workload of SimAI or AICB");
+  }
   std::vector<RankTrace> out;
   switch (format) {
     case TraceFormat::goal:

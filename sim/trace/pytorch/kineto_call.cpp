@@ -33,13 +33,51 @@ struct TypeWidth {
   double bytes;
 };
 /// Names of c10::ScalarType, and those that C++ gives the same types.
-constexpr std::array kTypeWidths{
-    TypeWidth{"float", 4},       TypeWidth{"half", 2},      TypeWidth{"bfloat16", 2},
-    TypeWidth{"double", 8},      TypeWidth{"long", 8},      TypeWidth{"int", 4},
-    TypeWidth{"short", 2},       TypeWidth{"byte", 1},      TypeWidth{"char", 1},
-    TypeWidth{"bool", 1},        TypeWidth{"long int", 8},  TypeWidth{"unsigned char", 1},
-    TypeWidth{"signed char", 1}, TypeWidth{"short int", 2}, TypeWidth{"float8_e4m3fn", 1},
-    TypeWidth{"float8_e5m2", 1}};
+constexpr std::array kTypeWidths{TypeWidth{"float", 4},
+                                 TypeWidth{"half", 2},
+                                 TypeWidth{"bfloat16", 2},
+                                 TypeWidth{"double", 8},
+                                 TypeWidth{"long", 8},
+                                 TypeWidth{"int", 4},
+                                 TypeWidth{"short", 2},
+                                 TypeWidth{"byte", 1},
+                                 TypeWidth{"char", 1},
+                                 TypeWidth{"bool", 1},
+                                 TypeWidth{"long int", 8},
+                                 TypeWidth{"unsigned char", 1},
+                                 TypeWidth{"signed char", 1},
+                                 TypeWidth{"short int", 2},
+                                 TypeWidth{"float8_e4m3fn", 1},
+                                 TypeWidth{"float8_e5m2", 1},
+                                 TypeWidth{"float8_e4m3fnuz", 1},
+                                 TypeWidth{"float8_e5m2fnuz", 1},
+                                 TypeWidth{"float8_e8m0fnu", 1},
+                                 TypeWidth{"float4_e2m1fn_x2", 1},
+                                 TypeWidth{"uint16", 2},
+                                 TypeWidth{"uint32", 4},
+                                 TypeWidth{"uint64", 8},
+                                 TypeWidth{"qint8", 1},
+                                 TypeWidth{"quint8", 1},
+                                 TypeWidth{"complexhalf", 4},
+                                 TypeWidth{"complexfloat", 8},
+                                 TypeWidth{"complexdouble", 16},
+                                 TypeWidth{"complex<float>", 8},
+                                 TypeWidth{"complex<double>", 16}};
+
+/// Of communication: what names of kernels have in them, in small letters.
+constexpr std::array<std::string_view, 13> kExchangeWords{"nccl",
+                                                          "cross_device_reduce",
+                                                          "one_shot_all_reduce",
+                                                          "two_shot_all_reduce",
+                                                          "oneshotallreduce",
+                                                          "twoshotallreduce",
+                                                          "multimem_all_reduce",
+                                                          "allreduce_fusion",
+                                                          "deep_ep::",
+                                                          "nvshmem",
+                                                          "mscclpp",
+                                                          "mscclkernel",
+                                                          "userbuffers_"};
 
 class NcclCallReader {
  public:
@@ -123,8 +161,10 @@ class NcclCallReader {
 
   [[nodiscard]] std::vector<int> listed_ranks() const {
     std::vector<int> out;
-    const char* at = text_.ranks.data();
-    const char* const end = at + text_.ranks.size();
+    // What stands behind the dots, if anything, is the last rank alone.
+    const std::string_view list = std::string_view(text_.ranks).substr(0, text_.ranks.find("..."));
+    const char* at = list.data();
+    const char* const end = at + list.size();
     while (at != end) {
       int rank = 0;
       const auto [next, error] = std::from_chars(at, end, rank);
@@ -148,6 +188,12 @@ class NcclCallReader {
 };
 
 }  // namespace
+
+bool is_communication_kernel(std::string_view name) {
+  const std::string text = lowered(name);
+  return std::ranges::any_of(
+      kExchangeWords, [&](std::string_view word) { return text.find(word) != std::string::npos; });
+}
 
 Bytes torch_element_size(std::string_view dtype) {
   std::string name = lowered(dtype);

@@ -22,6 +22,12 @@ struct NcclCallText {
   std::optional<double> source, destination;      ///< ranks, of messages
 };
 
+/// Whether a kernel exchanges data with other cards, by its name: NCCL's and RCCL's, and those of
+/// libraries that say nothing of their calls (one-shot all-reduces of vLLM, SGLang, TensorRT-LLM
+/// and PyTorch's symmetric memory, DeepEP, NVSHMEM, MSCCL++, Transformer Engine's userbuffers),
+/// whose length holds the wait for others too.
+bool is_communication_kernel(std::string_view name);
+
 struct NcclCall {
   TraceNodeKind kind = TraceNodeKind::collective;  ///< or send, receive
   CollectiveOp op = CollectiveOp::all_reduce;

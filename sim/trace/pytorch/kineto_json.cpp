@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/json_text.hpp"
+#include "models/base/printable.hpp"
 #include "sim/trace/trace_builder.hpp"
 
 namespace lockstep {
@@ -54,6 +55,8 @@ std::optional<nlohmann::json> read_event_list(
 }  // namespace
 
 bool is_event_list(std::string_view text) {
+  constexpr std::string_view kByteOrder = "\xEF\xBB\xBF";
+  if (text.starts_with(kByteOrder)) text.remove_prefix(kByteOrder.size());
   const std::size_t first = text.find_first_not_of(kJsonSpace);
   return first != std::string_view::npos && text[first] == '[';
 }
@@ -84,6 +87,27 @@ std::optional<nlohmann::json> read_kineto_json(
   Json head = Json::parse(text, keep, false);
   if (head.is_discarded()) return std::nullopt;
   return head;
+}
+
+std::string mend_strings(std::string_view given) {
+  constexpr std::string_view kEscapes = "\"\\/bfnrtu";
+  std::string out;
+  out.reserve(given.size());
+  bool in_string = false;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const char c = given[i];
+    if (in_string && c == '\\') {
+      const bool known = i + 1 < given.size() && kEscapes.find(given[i + 1]) != std::string::npos;
+      out += known ? "\\" : "\\\\";  // the path of a Windows file
+      if (known) out += given[++i];
+    } else if (in_string && static_cast<unsigned char>(c) < ' ') {
+      out += ' ';
+    } else {
+      if (c == '"') in_string = !in_string;
+      out += c;
+    }
+  }
+  return valid_utf8(out);
 }
 
 std::string no_json_words(std::string_view text) {

@@ -67,6 +67,11 @@ class KinetoParser {
     std::int64_t thread = 0;
   };
 
+  /// As the file numbers them.
+  struct SyncStreams {
+    std::int64_t device = 0, stream = 0, wait_on = 0;
+  };
+
   [[noreturn]] void fail(std::string found) const {
     fail_trace(out_.file, std::move(found), std::string(kKinetoForm));
   }
@@ -89,8 +94,8 @@ class KinetoParser {
     if (category == "kernel" || copies) return read_gpu(json, args, copies);
     const bool is_range = category == "user_annotation";
     if (!category.starts_with("gpu_")) read_mark(json);
-    const bool is_call =
-        category == "cuda_runtime" || category == "cuda_driver" || category == "runtime";
+    // "cuda_runtime", "cuda_driver", "xpu_runtime"; "Runtime" in 2021.
+    const bool is_call = category.ends_with("runtime") || category.ends_with("driver");
     if (is_call) read_launch(json, args);
     if (is_range || category == "cpu_op") called_.add(json, args);
     if (!with_host_) return;
@@ -143,20 +148,16 @@ class KinetoParser {
     const double stream =
         kineto_number(args, "stream").value_or(kineto_number(json, "tid").value_or(0));
     if (!(std::abs(stream) <= kMostStreamNumber)) fail_event(name, "on no stream", "a number");
-    event.stream = stream_index(static_cast<std::int64_t>(stream), name);
+    // Every card of a process has a stream 7.
+    event.stream = stream_index({device_of(args), static_cast<std::int64_t>(stream)}, name);
     // "Memset (Device)" and "Memcpy DtoD (Device -> Device)" stay on the card.
     event.copies = copies && name.find("DtoD") == std::string::npos && !name.starts_with("Memset");
     event.name = name_index(name);
     event.correlation = kineto_id(args, "correlation");
     event.external = external_of(args);
-    if (!copies && lowered(name).find("nccl") != std::string::npos) {
+    if (!copies && communicates(event.name)) {
       event.call = static_cast<std::uint32_t>(out_.calls.size());
-      out_.calls.push_back(
-          {kineto_text(args, "Collective name"), kineto_text(args, "dtype"),
-           kineto_text(args, "Process Group Name"), kineto_text(args, "Process Group Ranks"),
-           kineto_number(args, "In msg nelems"), kineto_number(args, "Out msg nelems"),
-           kineto_number(args, "Group size"), std::nullopt, std::nullopt,
-           kineto_number(args, "Src Rank"), kineto_number(args, "Dst Rank")});
+      out_.calls.push_back(nccl_call_text(args));
     }
     out_.gpu.push_back(event);
   }
@@ -188,7 +189,8 @@ class KinetoParser {
 
   void read_sync(const KinetoJson& args) {
     // Streams are numbered as kernels come, and these may come before: set_times() looks again.
-    sync_streams_.emplace_back(kineto_id(args, "stream"), kineto_id(args, "wait_on_stream"));
+    sync_streams_.push_back(
+        {device_of(args), kineto_id(args, "stream"), kineto_id(args, "wait_on_stream")});
     KinetoRecording::Sync sync;
     sync.correlation = kineto_id(args, "correlation");
     sync.record_correlation = kineto_id(args, "wait_on_cuda_event_record_corr_id");
@@ -211,8 +213,16 @@ class KinetoParser {
     if (added) out_.shapes.push_back(kineto_shapes(*found));
     return at->second;
   }
-  std::uint16_t stream_index(std::int64_t number, std::string_view name) {
-    const auto [at, added] = streams_.try_emplace(number, streams_.size());
+  /// By the name's index: a few names have all kernels.
+  bool communicates(std::uint32_t name) {
+    for (std::size_t i = communicates_.size(); i <= name; ++i) {
+      communicates_.push_back(is_communication_kernel(out_.names[i]));
+    }
+    return communicates_[name];
+  }
+  static std::int64_t device_of(const KinetoJson& args) { return kineto_id(args, "device"); }
+  std::uint16_t stream_index(std::pair<std::int64_t, std::int64_t> place, std::string_view name) {
+    const auto [at, added] = streams_.try_emplace(place, streams_.size());
     if (at->second >= TraceNode::kNoStream) {
       fail_event(name, "on one stream more", "at most 65535 streams");
     }
@@ -235,6 +245,46 @@ class KinetoParser {
     };
     out_.rank = number("rank", 0);
     out_.world = number("world_size", 1);
+    if (const auto groups = info->find("pg_config"); groups != info->end()) read_groups(*groups);
+  }
+
+  /// The process groups of the job: a list, or its text. An empty list of ranks is all of them.
+  void read_groups(const KinetoJson& given) {
+    const KinetoJson parsed =
+        given.is_string() ? KinetoJson::parse(given.get_ref<const std::string&>(), nullptr, false)
+                          : KinetoJson();
+    const KinetoJson& list = given.is_string() ? parsed : given;
+    if (!list.is_array()) return;
+    for (const KinetoJson& group : list) {
+      if (!group.is_object()) continue;
+      const auto text = [&](const char* key) {
+        const auto found = group.find(key);
+        if (found == group.end() || found->is_null()) return std::string();
+        return found->is_string() ? found->get<std::string>() : write_json(*found);
+      };
+      const std::string name = text("pg_name"), ranks = text("ranks");
+      const auto size = kineto_number(group, "pg_size");
+      // Some write a world of two beside a group of four.
+      if (out_.world && size && *size > *out_.world && *size < kMostTraceRanks) {
+        out_.world = static_cast<int>(*size);
+      }
+      if (!name.empty() && ranks.find_first_of("0123456789") != std::string::npos &&
+          ranks.find("...") == std::string::npos) {
+        group_ranks_.insert_or_assign(name, ranks);
+      }
+    }
+  }
+
+  /// Ranks that a call does not say, or not all of, are those of its process group.
+  void complete_ranks(NcclCallText& call) const {
+    if (call.collective.empty()) return;
+    const bool told = call.ranks.find_first_of("0123456789") != std::string::npos;
+    if (told && call.ranks.find("...") == std::string::npos) return;
+    if (const auto own = group_ranks_.find(call.group); own != group_ranks_.end()) {
+      call.ranks = own->second;
+    } else if (!told && call.group_size && out_.world && *call.group_size != *out_.world) {
+      call.ranks = "not told";  // not all of them, as no ranks would be
+    }
   }
 
   /// Picoseconds since the first event, and everything in their order.
@@ -255,13 +305,18 @@ class KinetoParser {
     std::ranges::stable_sort(out_.operators, {}, &KinetoRecording::Operator::start);
     std::ranges::stable_sort(out_.runtime, {}, &KinetoRecording::RuntimeCall::start);
     for (std::size_t i = 0; i < out_.syncs.size(); ++i) {
+      const SyncStreams& named = sync_streams_[i];
       const auto index = [&](std::int64_t number) {
-        const auto at = streams_.find(number);
+        auto at = streams_.find({named.device, number});
+        if (at == streams_.end()) {  // it does not say which card's
+          at =
+              std::ranges::find(streams_, number, [](const auto& row) { return row.first.second; });
+        }
         return at == streams_.end() ? KinetoRecording::kNoId
                                     : static_cast<std::int64_t>(at->second);
       };
-      out_.syncs[i].stream = index(sync_streams_[i].first);
-      out_.syncs[i].wait_on = index(sync_streams_[i].second);
+      out_.syncs[i].stream = index(named.stream);
+      out_.syncs[i].wait_on = index(named.wait_on);
     }
   }
   [[nodiscard]] std::int64_t last_end() const {
@@ -286,11 +341,19 @@ class KinetoParser {
     std::ranges::stable_sort(out_.marks, {}, &KinetoRecording::Mark::start);
   }
   void set_ranged_call(const KinetoRecording::GpuEvent& event, const Launch& launch) {
-    if (!out_.calls[event.call].collective.empty() || out_.world.value_or(1) < 2) return;
-    out_.ranged_calls[event.call] =
-        called_.call_of(out_.names[event.name], launch.start, launch.thread, *out_.world);
+    if (!out_.calls[event.call].collective.empty()) return;
+    auto call = called_.call_of(out_.names[event.name], launch.start, launch.thread,
+                                out_.world.value_or(1));
+    // A record says among whom, and is as good as the kernel's own words; a range does not.
+    if (call && (!call->group.empty() || !call->ranks.empty())) {
+      complete_ranks(*call);
+      out_.calls[event.call] = *std::move(call);
+    } else {
+      out_.ranged_calls[event.call] = std::move(call);
+    }
   }
   void set_launches(double first) {
+    for (NcclCallText& call : out_.calls) complete_ranks(call);
     out_.ranged_calls.resize(out_.calls.size());
     for (KinetoRecording::GpuEvent& event : out_.gpu) {
       const auto at = launches_.find(event.correlation);
@@ -322,9 +385,11 @@ class KinetoParser {
   std::vector<Span> gpu_spans_, operator_spans_, runtime_spans_, mark_spans_;
   std::unordered_map<std::int64_t, Launch> launches_;  ///< by correlation; as in the file
   CalledRanges called_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> sync_streams_;  ///< as the file numbers them
+  std::vector<SyncStreams> sync_streams_;
+  std::unordered_map<std::string, std::string> group_ranks_;  ///< by the group's name
   std::unordered_map<std::string, std::uint32_t> names_, shapes_;
-  std::map<std::int64_t, std::size_t> streams_;
+  std::vector<bool> communicates_;                                        ///< by name
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> streams_;  ///< card, its stream
   std::map<std::int64_t, std::uint32_t> threads_;
 };
 
@@ -333,8 +398,8 @@ class KinetoParser {
 KinetoRecording read_kineto_recording(const std::string& file, std::string_view text,
                                       bool with_host) {
   if (auto out = KinetoParser(file, with_host).read(text)) return *std::move(out);
-  // Once more, with the numbers that JSON lacks.
-  const std::string quoted = quote_non_finite(text);
+  // Once more, with the numbers that JSON lacks, and strings as it has them.
+  const std::string quoted = mend_strings(quote_non_finite(text));
   if (auto out = KinetoParser(file, with_host).read(quoted)) return *std::move(out);
   fail_trace(file, no_json_words(quoted), std::string(kKinetoForm));
 }

@@ -18,8 +18,9 @@ constexpr double kMostCut = 0.1;  // assumed: a first or last step this far off 
 /// A step of all ranks.
 struct JobStep {
   std::int64_t number = 0;
-  std::int64_t length = 0;          ///< of the slowest rank
-  std::int64_t start = 0, end = 0;  ///< of the first rank, from its first mark or kernel
+  std::int64_t length = 0;                     ///< of the slowest rank
+  std::int64_t start = 0, end = 0;             ///< of the first rank, from its first mark or kernel
+  std::int64_t first_work = 0, last_work = 0;  ///< of its GPU, in the same time
 };
 
 std::vector<JobStep> job_steps(std::span<const KinetoRecording> recordings) {
@@ -35,7 +36,8 @@ std::vector<JobStep> job_steps(std::span<const KinetoRecording> recordings) {
   for (const ProfilerStep& step : profiler_steps(recordings.front())) {
     if (ranks[step.number] != recordings.size()) continue;
     const std::int64_t zero = std::min<std::int64_t>(0, recordings.front().marks.front().start);
-    out.push_back({step.number, longest[step.number], step.start - zero, step.end - zero});
+    out.push_back({step.number, longest[step.number], step.start - zero, step.end - zero,
+                   step.first_work - zero, step.last_work - zero});
   }
   return out;
 }
@@ -67,8 +69,10 @@ std::vector<JobStep> whole_steps(std::vector<JobStep> steps) {
 double millis(std::int64_t picos) { return static_cast<double>(picos) * 1e-9; }
 
 std::string window_text(const JobStep& step) {
-  return fmt::format("ProfilerStep#{}, {:.6g} to {:.6g} ms of the recording", step.number,
-                     millis(step.start), millis(step.end));
+  return fmt::format(
+      "ProfilerStep#{}, {:.6g} to {:.6g} ms of the recording, in which work of the GPU spans "
+      "{:.6g} ms",
+      step.number, millis(step.start), millis(step.end), millis(step.last_work - step.first_work));
 }
 
 void cut_recording(KinetoRecording& recording, const ProfilerStep& step) {
@@ -113,6 +117,10 @@ std::vector<ProfilerStep> profiler_steps(const KinetoRecording& recording) {
     ProfilerStep step{.number = mark.number, .host_start = mark.start, .host_end = mark.end};
     step.start = std::max(mark.start, done[static_cast<std::size_t>(first - order.begin())]);
     step.end = std::max(mark.end, done[static_cast<std::size_t>(last - order.begin())]);
+    const auto start = [&](std::uint32_t event) { return recording.gpu[event].start; };
+    const auto end = [&](std::uint32_t event) { return recording.gpu[event].end; };
+    step.first_work = start(*std::ranges::min_element(first, last, {}, start));
+    step.last_work = end(*std::ranges::max_element(first, last, {}, end));
     out.push_back(step);
   }
   return out;

@@ -18,6 +18,7 @@ struct ProfilerStep {
   std::int64_t number = 0;
   std::int64_t host_start = 0, host_end = 0;  ///< of the mark
   std::int64_t start = 0, end = 0;
+  std::int64_t first_work = 0, last_work = 0;  ///< of the GPU: its first start, its last end
   [[nodiscard]] std::int64_t length() const { return end - start; }
 };
 

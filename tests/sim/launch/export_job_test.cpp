@@ -203,7 +203,12 @@ TEST_CASE("export job: what a format has no word for is named, with its value") 
   };
   CHECK(named(export_megatron(scenario), "parallelism.schedule") == "zb_v");
   CHECK(named(export_torchtitan(scenario), "parallelism.schedule").empty());
-  CHECK(named(export_deepspeed(scenario), "parallelism.pipeline") == "4");
+  CHECK(named(export_deepspeed(scenario), "parallelism.pipeline").empty());
+  CHECK(named(export_deepspeed(scenario), "parallelism.schedule") == "zb_v");
+  CHECK(Json::parse(export_deepspeed(scenario).text)["pipeline"]["stages"] == 4);
+  // Accelerate has pipelines by its Megatron-LM plugin.
+  CHECK(named(export_accelerate(scenario), "parallelism.pipeline").empty());
+  CHECK(export_accelerate(scenario).text.find("megatron_lm_pp_degree: 4\n") != std::string::npos);
   CHECK(named(export_accelerate(scenario), "batch.tokens") == "2048");
 }
 

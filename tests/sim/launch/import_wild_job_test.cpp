@@ -308,6 +308,28 @@ TEST_CASE("import job: fine-tuning of OpenRLHF and verl has their batch and shar
   CHECK(tuned["stack"]["preset"] == "huggingface_fsdp2");
 }
 
+TEST_CASE("import job: slime's trainer says nodes and GPUs of its own, and packs tokens") {
+  const JobImport found = imported_wild(
+      "train.sh", "M=(" + kSmallModel +
+                      ")\nray job submit --address=\"http://127.0.0.1:8265\" -- python3 train.py "
+                      "--actor-num-nodes 2 --actor-num-gpus-per-node 4 --colocate "
+                      "--use-dynamic-batch-size --max-tokens-per-gpu 9216 ${M[@]}\n");
+  const Json job = Json::parse(found.scenario);
+  CHECK(job["parallelism"]["data"] == 8);
+  CHECK(wild_fate(found, "--actor-num-nodes") == "used");
+  CHECK(wild_fate(found, "--address") == "harmless");
+  CHECK(wild_fate(found, "--colocate") == "not modelled");
+  CHECK(wild_fate(found, "--max-tokens-per-gpu") == "not modelled");
+}
+
+TEST_CASE("import job: TorchTitan of 2024 has asynchronous tensor parallelism under training") {
+  const JobImport found = imported_wild(
+      "train.toml",
+      "[model]\nname = \"llama3\"\nflavor = \"8B\"\n[training]\nbatch_size = 1\nseq_len = 8192\n"
+      "tensor_parallel_degree = 8\nenable_async_tensor_parallel = true\n");
+  CHECK(Json::parse(found.scenario)["parallelism"]["tensor_overlap"] == "pieces");
+}
+
 TEST_CASE("import job: null and ~ in a command of torchtune take away what its file says") {
   const test::TemporaryFolder folder;
   const std::string yaml =

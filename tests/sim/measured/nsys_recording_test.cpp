@@ -3,6 +3,7 @@
 
 #include <SQLiteCpp/Database.h>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <map>
 #include <string>
 #include <vector>
@@ -53,6 +54,29 @@ TEST_CASE("replay of Nsight Systems: kernels on their streams, gaps and NCCL as 
   CHECK(json["ranks"] == 1);
   CHECK(json["step_s"].get<double>() == test::near(130e-6));
   CHECK(json["recorded_s"].get<double>() == test::near(130e-6));
+}
+
+TEST_CASE("replay of Nsight Systems: columns that older exports do not have") {
+  const test::TemporaryFolder folder;
+  for (const char* sql :
+       {"ALTER TABLE NVTX_EVENTS DROP COLUMN textId",
+        "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL RENAME COLUMN demangledName TO shortName",
+        "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid", "DROP TABLE StringIds",
+        "ALTER TABLE NVTX_EVENTS DROP COLUMN end"}) {
+    CAPTURE(sql);
+    const std::string file = fmt::format("{}/{}.sqlite", folder.path(), std::string(sql).size());
+    {
+      NsysDatabase db(file);
+      db.range("step 4", 0, 100);
+      db.kernel("nvjet_tst_64x8", 20, 90, {0, 7});
+      db.change(sql);
+    }
+    const std::vector<KinetoRecording> recordings = read_nsys_recordings(file, NsysHost::none);
+    REQUIRE(recordings.size() == 1);
+    REQUIRE(recordings[0].gpu.size() == 1);
+    const bool named = std::string(sql) != "DROP TABLE StringIds";
+    CHECK(recordings[0].names[recordings[0].gpu[0].name] == (named ? "nvjet_tst_64x8" : "kernel"));
+  }
 }
 
 TEST_CASE("replay of Nsight Systems: NVTX ranges mark steps, by their number") {

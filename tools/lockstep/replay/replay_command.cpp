@@ -16,9 +16,9 @@
 #include "sim/search/vary_axes.hpp"
 #include "sim/trace/trace_builder.hpp"
 #include "tools/console/assertion.hpp"
+#include "tools/console/hash_draws.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
-#include "tools/console/hash_draws.hpp"
 #include "tools/lockstep/replay/replay_loggops.hpp"
 #include "tools/lockstep/replay/replayed.hpp"
 #include "tools/lockstep/replay/trace_asked.hpp"
@@ -53,6 +53,10 @@ constexpr std::array kReplayOptions{
         "\"step 16\"), or all of the recording; "
         "else the median step.",
         "--step 16"},
+    OptionSpec{"as-recorded", 0, "", false,
+               "Calls of a recording keep their recorded length, waits for other ranks in it, and "
+               "cost nothing anew.",
+               "--as-recorded"},
     OptionSpec{
         "recorded-on", 0, "GPU", false,
         "GPU preset that the trace was recorded on: durations are scaled to the GPU of the "

@@ -6,7 +6,8 @@ TraceAsked trace_asked(const ParsedOptions& options) {
   return {.words = options.positionals,
           .from = options.given("from"),
           .groups = options.given("groups"),
-          .step = options.given("step")};
+          .step = options.given("step"),
+          .as_recorded = options.has("as-recorded")};
 }
 
 TraceClusterAsked trace_cluster_asked(const ParsedOptions& options) {

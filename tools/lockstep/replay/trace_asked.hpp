@@ -6,7 +6,7 @@
 
 namespace lockstep {
 
-/// The words, --from, --groups and --step.
+/// The words, --from, --groups, --step and --as-recorded.
 TraceAsked trace_asked(const ParsedOptions& options);
 
 /// --cluster, --node, --nodes and --fabric.

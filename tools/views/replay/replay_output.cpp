@@ -108,6 +108,35 @@ std::string longest_line(const ReplayStudy& study) {
                   duration_text(most), error_text(most / seconds_of(study.replay.end) - 1)));
 }
 
+/// What calls and messages took in the recording, a rank's on average; nothing where it does not
+/// say.
+std::optional<double> recorded_calls(const Trace& trace) {
+  double sum = 0;
+  for (const TraceNode& node : trace.nodes) {
+    const bool calls = node.kind == TraceNodeKind::collective || node.kind == TraceNodeKind::send ||
+                       node.kind == TraceNodeKind::receive;
+    if (calls) sum += seconds_of(node.duration);
+  }
+  if (!(sum > 0)) return std::nullopt;
+  return sum / trace.ranks;
+}
+
+/// Which part of the time differs: calls hold waits, and no other part costs anything anew.
+std::string differing_calls(const ReplayStudy& study) {
+  const std::optional<double> recorded = recorded_calls(study.trace);
+  if (!recorded) return {};
+  double moving = study.replay.messages_moving.base_units() * 2, waiting = 0;
+  for (const TraceCallTimes& call : study.replay.calls) {
+    moving += call.moving.base_units() * call.members;
+  }
+  for (const TraceRankTimes& rank : study.replay.ranks) waiting += seconds_of(rank.waiting);
+  return fmt::format(
+      ": the calls of a rank took {}, waits for others in it, and take {} here, with {} of waits "
+      "(--as-recorded keeps what they took)",
+      duration_text(*recorded), duration_text(moving / study.trace.ranks),
+      duration_text(waiting / study.trace.ranks));
+}
+
 /// The lines that hold the replay against the recording.
 std::string recorded_lines(const ReplayStudy& study) {
   const std::optional<double> ratio = over_recorded(study);
@@ -121,7 +150,8 @@ std::string recorded_lines(const ReplayStudy& study) {
       study.replay.calls.empty() && study.replay.messages == 0
           ? "kernels of one stream overlapped in the recording, or the host waited for what the "
             "trace does not tell"
-          : "communication costs what it does on this cluster, and waits for other ranks are new";
+          : "communication costs what it does on this cluster, and waits for other ranks are new" +
+                differing_calls(study);
   return out + wrap("differs: " + why, kTextColumns, 2) + "\n";
 }
 

@@ -383,6 +383,115 @@ TEST_CASE("read_kineto: a long list of ranks that was cut goes on in its steps")
   CHECK(rank.nodes[0].size == Bytes{256});
 }
 
+namespace {
+
+/// A kernel of NCCL of group "3", of four ranks of eight, and what is told of its ranks.
+std::string grouped_kernel(const std::string& ranks, const std::string& groups) {
+  return R"({"distributedInfo": {"rank": 0, "world_size": 8)" + groups +
+         R"(}, "traceEvents": [{"ph": "M"})" +
+         kineto_kernel("ncclDevKernel_AllReduce", 1, 1, 20,
+                       R"(, "Collective name": "allreduce", "In msg nelems": 8, )"
+                       R"("Out msg nelems": 8, "dtype": "Float8_e4m3fnuz", "Group size": 4, )"
+                       R"("Process Group Name": "3")" +
+                           ranks) +
+         "]}";
+}
+
+}  // namespace
+
+TEST_CASE("read_kineto: ranks that a call does not say are those of its process group") {
+  const std::string groups =
+      R"([{"pg_name": "0", "pg_size": 8, "ranks": []}, {"pg_name": "3", "ranks": [0, 1, 4, 7]}])";
+  const std::string as_list = R"(, "pg_config": )" + groups;
+  std::string quoted;
+  for (const char c : groups) quoted += c == '"' ? std::string("\\\"") : std::string(1, c);
+  const std::string as_text = R"(, "pg_config": ")" + quoted + "\"";
+  const std::vector<std::pair<std::string, std::string>> told{
+      {R"(, "Process Group Ranks": "[0, 1, 4, 7]")", ""},
+      {R"(, "Process Group Ranks": [0, 1, 4, 7])", ""},
+      {"", as_list},
+      {"", as_text},
+      {R"(, "Process Group Ranks": "[0, 1, ...]")", as_list}};
+  for (const auto& [ranks, config] : told) {
+    CAPTURE(ranks);
+    CAPTURE(config);
+    const RankTrace rank = read_kineto("t", 0, grouped_kernel(ranks, config));
+    REQUIRE(rank.groups.size() == 1);
+    CHECK(rank.groups[0].ranks == std::vector{0, 1, 4, 7});
+    CHECK(rank.nodes[0].size == Bytes{8});
+  }
+  // Four of eight, and nothing says which: not all of them.
+  const RankTrace untold = read_kineto("t", 0, grouped_kernel("", ""));
+  CHECK(untold.nodes[0].kind == TraceNodeKind::exchange);
+  // A world of two beside a group of four.
+  const RankTrace world = read_kineto(
+      "t", 0,
+      R"({"distributedInfo": {"rank": 1, "world_size": 2, "pg_config": [{"pg_name": "0", )"
+      R"("pg_size": 4, "ranks": [0, 1, 2, 3]}]}, "traceEvents": [{"ph": "M"})" +
+          kineto_kernel("gemm", 1, 1, 7) + "]}");
+  CHECK(world.world == 4);
+}
+
+TEST_CASE("read_kineto: a call that its kernel does not tell is that of its record") {
+  const auto trace = [](std::string_view record) {
+    return R"({"distributedInfo": {"rank": 0, "world_size": 8}, "traceEvents": [{"ph": "X", )"
+           R"("cat": "cpu_op", "name": "record_param_comms", "ts": 1, "dur": 9, "tid": 3, )"
+           R"("args": {)" +
+           std::string(record) +
+           R"(}}, {"ph": "X", "cat": "user_annotation", "name": "nccl:all_reduce", "ts": 2, )"
+           R"("dur": 5, "tid": 3, "args": {"Input Dims": [[6]], "Input type": ["float"]}}, )"
+           R"({"ph": "X", "cat": "xpu_runtime", "name": "hipLaunchKernel", "ts": 4, "dur": 1, )"
+           R"("tid": 3, "args": {"correlation": 9}})" +
+           kineto_kernel("ncclDevKernel_Generic", 10, 7, 20, R"(, "correlation": 9)") + "]}";
+  };
+  const RankTrace told = read_kineto(
+      "t", 0,
+      trace(R"("Collective name": "_allgather_base", "In msg nelems": 2, "Out msg nelems": 8, )"
+            R"("dtype": "Half", "Group size": 4, "Process Group Ranks": "[0, 2, 4, 6]")"));
+  REQUIRE(told.nodes.size() == 1);
+  CHECK(told.nodes[0].op == CollectiveOp::all_gather);
+  CHECK(told.nodes[0].size == Bytes{16});
+  CHECK(told.groups[0].ranks == std::vector{0, 2, 4, 6});
+  CHECK(told.notes.size() == 1);  // none of ranges
+  // Without a word of the call, the range says it.
+  CHECK(read_kineto("t", 0, trace("")).nodes[0].size == Bytes{24});
+}
+
+TEST_CASE("read_kineto: kernels of libraries that exchange without NCCL keep their length") {
+  for (const char* name :
+       {"void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(RankData*)",
+        "deep_ep::intranode::dispatch<8, 768>",
+        "flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot"}) {
+    CAPTURE(name);
+    const RankTrace rank = read_kineto(
+        "t", 0, R"({"traceEvents": [{"ph": "M"})" + kineto_kernel(name, 1, 1, 7) + "]}");
+    CHECK(rank.nodes[0].kind == TraceNodeKind::exchange);
+  }
+  CHECK_FALSE(is_communication_kernel("triton_red_fused_reduce_scatter_mm"));
+}
+
+TEST_CASE("read_kineto: cards of one process have streams of their own") {
+  // The same stream number on two cards, side by side: neither waits for the other.
+  const std::string text = R"({"traceEvents": [{"ph": "M"})" +
+                           kineto_kernel("gemm", 0, 100, 7, R"(, "device": 0)") +
+                           kineto_kernel("gemm", 10, 100, 7, R"(, "device": 1)") + "]}";
+  const RankTrace rank = read_kineto("t", 0, text);
+  CHECK(rank.repaired == 0);
+  CHECK(replayed({rank}, trace_cluster()).end == StepTime{110 * kMicro});
+}
+
+TEST_CASE("read_kineto: strings that JSON does not have, and a mark of byte order") {
+  const std::string text =
+      "\xEF\xBB\xBF"
+      R"({"traceEvents": [{"ph": "X", "cat": "python_function", )"
+      R"("name": "C:\x)"
+      "\t\xE9"
+      R"(\train.py"})" +
+      kineto_kernel("gemm", 0, 100, 7) + "]}";
+  CHECK(recognise_trace(text) == TraceFormat::kineto);
+  CHECK(read_kineto("t", 0, text).nodes.size() == 1);
+}
+
 TEST_CASE("read_kineto: a mistake names the kernel") {
   const std::vector<std::pair<std::string, std::string>> mistakes{
       {R"({"traceEvents": []})",
@@ -582,6 +691,13 @@ TEST_CASE("kineto_rank_in_name: behind the word, digits of the model and the car
   CHECK(kineto_rank_in_name("timesformer-h100.json.gz", true) == 0);
   CHECK(kineto_rank_in_name("kineto_5.json", false) == 5);
   CHECK(kineto_rank_in_name("kineto.json", false) == std::nullopt);
+}
+
+TEST_CASE("read_trace_file: an empty file is called that") {
+  CHECK_THROWS_WITH_AS((void)read_trace_file("t.0.et", " \n", TraceFormat::chakra, true, {}),
+                       "t.0.et: found an empty file; allowed: a trace: a profiler's, Chakra's, a "
+                       "schedule in GOAL, a workload of SimAI or AICB",
+                       InputError);
 }
 
 TEST_CASE("rank_in_name: the last number before the endings") {

@@ -80,6 +80,7 @@ TEST_CASE("cut_to_step: the median step replays as long as it took, with the hos
   std::vector<KinetoRecording> recordings{recorded(marks, kernels)};
   const std::string note = cut_to_step(recordings, {});
   CHECK(note.starts_with("ProfilerStep#7, "));
+  CHECK(note.find("in which work of the GPU spans 0.88 ms") != std::string::npos);
   CHECK(note.find("the median of 3 steps, which took 1 to 1.1 ms, 1 cut ones") !=
         std::string::npos);
   CHECK(recordings[0].gpu.size() == 2);
