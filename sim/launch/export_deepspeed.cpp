@@ -75,6 +75,9 @@ ExportedJob export_deepspeed(const Scenario& scenario) {
   left.when(job.precision != Precision::fp16 && job.precision != Precision::bf16, "precision",
             std::string(name_of(job.precision)));
   if (cut.pipeline > 1) out["pipeline"] = {{"stages", cut.pipeline}};
+  left.when(cut.pipeline > 1 && cut.sharding == Sharding::none && job.precision != Precision::fp16,
+            "parallelism.sharding", "none",
+            "beside pipelines its BF16_Optimizer shares the optimiser's states");
   if (cut.tensor > 1) out["tensor_parallel"] = {{"autotp_size", cut.tensor}};
   if (cut.context > 1) {
     out["sequence_parallel_size"] = cut.context;

@@ -284,6 +284,7 @@ void check_populations(const JsonCursor& at, const WrittenLoad& load) {
   if (load.rate == 0) list->fail("no such key without \"rate\"");
   std::size_t i = 0;
   for (const JsonCursor& one : list->elements(kMostPopulations)) {
+    if (i == load.populations.size()) return;  // an example stands for the list
     const ServingPopulation& of = load.populations[i++];
     if (of.input) check_lengths(one.at("input"), *of.input);
     if (of.output) check_lengths(one.at("output"), *of.output);

@@ -21,7 +21,8 @@ constexpr Interval kTokens{1, kMaxTokens};
 constexpr Interval kAway{0, 10};
 constexpr Interval kHourly{0, 1e9};
 constexpr std::string_view kHoursSchema =
-    R"({"type": "array", "minItems": 24, "maxItems": 24, "items": {"type": "number", "minimum": 0}})";
+    R"({"type": "array", "minItems": 24, "maxItems": 24,
+        "items": {"type": "number", "minimum": 0}})";
 constexpr std::string_view kLatencySchema =
     R"({"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/time"}})";
 
@@ -50,7 +51,8 @@ template <class Named>
 void check_names(const JsonCursor& list, const std::vector<Named>& all) {
   std::set<std::string> seen;
   std::size_t i = 0;
-  for (const JsonCursor& one : list.elements(all.size())) {
+  for (const JsonCursor& one : list.elements(kMostPopulations)) {
+    if (i == all.size()) return;  // an example stands for the list
     if (!seen.insert(all[i++].name).second) one.at("name").fail("a name that no other one has");
   }
 }
@@ -243,11 +245,13 @@ void settle_regions(const JsonCursor& serving, bool searched, ServingSpec& out) 
   check_names(regions, out.regions.all);
   std::size_t i = 0;
   for (const JsonCursor& one : regions.elements(kMostRegions)) {
+    if (i == out.regions.all.size()) break;  // an example stands for the list
     check_region(one, out.regions.all[i++], out);
   }
   check_region_order(serving, out);
   i = 0;
   for (const JsonCursor& one : load.at("populations").elements(kMostPopulations)) {
+    if (i == out.populations.size()) break;
     (void)one.at("latency");
     settle_away(one, names, out.populations[i++]);
   }

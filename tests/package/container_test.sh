@@ -30,7 +30,7 @@ echo "Debian's image: $((SECONDS - began)) s"
 began=$SECONDS
 cache=${CCACHE_DIR:-$HOME/.cache/ccache}
 mkdir -p "$cache"
-options=(--volume "$cache:/root/.cache/ccache")
+options=(--volume "$cache:/var/cache/ccache" --env CCACHE_DIR=/var/cache/ccache)
 # Behind a proxy with a certificate of its own npm has to know that.
 certificate=${NODE_EXTRA_CA_CERTS:-}
 [ ! -f "$certificate" ] ||

@@ -69,7 +69,7 @@ Json two_regions() {
       "pools": {"both": {}},
       "regions": [{"name": "Frankfurt", "replicas": 8, "usd_per_kwh": 0.2, "grams_per_kwh": 400},
                   {"name": "Virginia", "replicas": 16, "usd_per_gpu_hour": 2}],
-      "region_spill": 2
+      "region_spill": 1
     },
     "power": {}, "cost": {"usd_per_kwh": 0.1, "grams_per_kwh": 300, "usd_per_gpu": 25000},
     "price": {"usd_per_gpu_hour": 3}
@@ -272,7 +272,8 @@ TEST_CASE("regions: what does not fit together is one line") {
     return out;
   };
   says(two_regions(), "nothing");
-  says(with("/load/populations/0/latency", Json{{"Frankfrut", "20 ms"}}), "Did you mean Frankfurt");
+  says(with("/load/populations/0/latency", Json{{"Frankfrut", "20 ms"}}),
+       "Did you mean \"Frankfurt\"");
   says(with("/pools/both/replicas", 20), "24: so many have the regions together");
   says(with("/regions/0/replicas", 3), "a multiple of 8");
   says(with("/regions/1/name", "Frankfurt"), "a name that no other one has");
