@@ -51,7 +51,7 @@ class KinetoParser {
     if (!head) return std::nullopt;
     if (out_.gpu.empty()) fail("no kernel");
     read_head(*head);
-    out_.streams = streams_.size();
+    out_.streams = stream_count_;
     out_.threads = threads_.size();
     set_times();
     return std::move(out_);
@@ -221,12 +221,27 @@ class KinetoParser {
     return communicates_[name];
   }
   static std::int64_t device_of(const KinetoJson& args) { return kineto_id(args, "device"); }
+  /// An event that does not say its card is on the stream of that number that others name, and the
+  /// first card that is named has the stream that nobody said a card of.
   std::uint16_t stream_index(std::pair<std::int64_t, std::int64_t> place, std::string_view name) {
-    const auto [at, added] = streams_.try_emplace(place, streams_.size());
+    auto at = streams_.find(place);
+    if (at == streams_.end()) at = streams_.emplace(place, same_stream(place)).first;
     if (at->second >= TraceNode::kNoStream) {
       fail_event(name, "on one stream more", "at most 65535 streams");
     }
     return static_cast<std::uint16_t>(at->second);
+  }
+  std::size_t same_stream(std::pair<std::int64_t, std::int64_t> place) {
+    const auto [card, number] = place;
+    std::optional<std::size_t> untold, told;
+    for (const auto& [other, index] : streams_) {
+      if (other.second != number) continue;
+      std::optional<std::size_t>& found = other.first == kNoKinetoId ? untold : told;
+      if (!found) found = index;
+    }
+    if (card == kNoKinetoId && told) return *told;
+    if (card != kNoKinetoId && untold && !told) return *untold;
+    return stream_count_++;
   }
   std::uint32_t thread_of(const KinetoJson& json) {
     const std::int64_t number = kineto_id(json, "tid");
@@ -390,6 +405,7 @@ class KinetoParser {
   std::unordered_map<std::string, std::uint32_t> names_, shapes_;
   std::vector<bool> communicates_;                                        ///< by name
   std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> streams_;  ///< card, its stream
+  std::size_t stream_count_ = 0;
   std::map<std::int64_t, std::uint32_t> threads_;
 };
 
