@@ -279,11 +279,17 @@ bool overlap(const StandardChange& a, const StandardChange& b) {
   });
 }
 
-/// Every two of the changes that gain most that can be made together; `best`: largest gain first.
-std::vector<StandardChange> pairs_of(std::span<const AdvisedChange> best) {
+/// Every two of the changes that gain most that can be made together; of other cards with the best
+/// alone, as several of them would leave no room. `sorted`: largest gain first.
+std::vector<StandardChange> pairs_of(std::span<const AdvisedChange> sorted) {
   constexpr std::size_t kFirst = 4;
   constexpr double kLeastGain = 0.001;
-  best = best.first(std::min(best.size(), kFirst));
+  std::vector<AdvisedChange> best;
+  bool card = false;
+  for (const AdvisedChange& each : sorted) {
+    if (each.change.other_gpu && std::exchange(card, true)) continue;
+    if (best.size() < kFirst) best.push_back(each);
+  }
   std::vector<StandardChange> out;
   for (std::size_t i = 0; i < best.size(); ++i) {
     for (std::size_t j = i + 1; j < best.size(); ++j) {

@@ -38,7 +38,7 @@ struct StandardChange {
 /// tensor, context and pipeline width at the same number of GPUs, virtual stages, schedule,
 /// dispatch to experts, exchanges of context, those beside computation, sharding and its group,
 /// recomputation, precision, fusions and the optimiser's formats of composed software, rate and
-/// number of NICs, full bisection, routing, the next card, a power cap lifted, stragglers replaced.
+/// number of NICs, full bisection, routing, newer cards, a power cap lifted, stragglers replaced.
 std::vector<StandardChange> standard_changes(const Scenario& scenario, const PresetStore& presets);
 /// The same job on each other stack that published runs are of; none where somebody changed or
 /// learnt constants of its own.
@@ -48,10 +48,10 @@ std::vector<StandardChange> stack_changes(const Scenario& scenario, const Preset
 /// the scenario has them as a list.
 std::vector<StandardChange> run_changes(const RunSpec& run, bool checkpoints);
 /// Of a queue: order, admission, preemption, placement, quotas, Slurm's cycles, a tenth more nodes,
-/// for trainings the next card.
+/// for trainings newer cards.
 std::vector<StandardChange> queue_changes(const QueueSpec& queue, const PresetStore& presets);
 /// Of a service, at the same number of GPUs: widths, what a pass takes, formats of weights and
-/// cache, router, engine, the next card, NICs between two pools; and a replica more of each pool.
+/// cache, router, engine, newer cards, NICs between two pools; and a replica more of each pool.
 std::vector<StandardChange> serving_changes(const ServingSpec& serving, const PresetStore& presets);
 /// Of an iteration of reinforcement learning, with as many responses: replicas, pools, engine and
 /// formats of what generates, updates of a rollout, and what a step of training leaves room for.
@@ -62,8 +62,14 @@ std::vector<StandardChange> rl_changes(const RlScenario& scenario, const PresetS
 std::vector<StandardChange> shared_changes(const SharedScenario& scenario,
                                            const PresetStore& presets);
 
-/// The slowest card of the same maker and form that is clearly faster and falls behind in nothing.
-std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& presets);
+/// The presets that can take a card's place in its nodes and are newer or a refresh of it, slowest
+/// first: of its maker and form (with links between the cards of a node or without), of its
+/// generation or the next two, behind in nothing of 16-bit peak, memory, its bandwidth and the links,
+/// and clearly better in one of them. A card of an architecture unknown here is of any generation.
+std::vector<std::string> newer_cards(const GpuSpec& gpu, const PresetStore& presets);
+/// A change to each of them, in nodes that stay as they are.
+void add_newer_cards(const GpuSpec& gpu, const PresetStore& presets,
+                     std::vector<StandardChange>& out);
 
 /// What advice about a kind of answer makes larger, and what it says beside.
 struct AdviceGoal {

@@ -79,12 +79,7 @@ void add_nodes(QueueChanges& out, const QueueSpec& queue, const PresetStore& pre
                                       grouped(1.0 * more * queue.cluster.node.gpus)),
                  .sets = {fmt::format("cluster.nodes={}", now + more)}});
   if (queue.trainings.empty()) return;  // else durations stay as they are given
-  const std::string& gpu = queue.cluster.node.gpu.name;
-  if (const std::optional<std::string> card = next_card(queue.cluster.node.gpu, presets)) {
-    out.push_back({.words = fmt::format("{} -> {}, nodes as they are", gpu, *card),
-                   .sets = {"cluster.node.gpu=" + *card},
-                   .other_gpu = true});
-  }
+  add_newer_cards(queue.cluster.node.gpu, presets, out);
 }
 
 }  // namespace

@@ -122,12 +122,7 @@ void add_engines(ServingChanges& out, const ServingSpec& serving, const PresetSt
 void add_machines(ServingChanges& out, const ServingSpec& serving, const PresetStore& presets) {
   const Cluster& cluster = serving.cluster;
   if (!cluster.pools.empty()) return;
-  if (const std::optional<std::string> card = next_card(cluster.node.gpu, presets)) {
-    out.push_back(
-        {.words = fmt::format("{} -> {}, nodes as they are", cluster.node.gpu.name, *card),
-         .sets = {"cluster.node.gpu=" + *card},
-         .other_gpu = true});
-  }
+  add_newer_cards(cluster.node.gpu, presets, out);
   // Keys and values between two pools go over them.
   if (serving.pools.size() > 1 && cluster.node.nics > 0) {
     out.push_back({.words = "NICs of twice the bandwidth",

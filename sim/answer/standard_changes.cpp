@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -12,12 +11,6 @@ namespace lockstep {
 namespace {
 
 using Changes = std::vector<StandardChange>;
-
-/// How much faster the next card has to be, to be one.
-constexpr double kNextCard = 1.2;
-/// And the share of the memory and its bandwidth that it has at least: cards of one size differ by
-/// what they set aside (81,920 MiB of an A100, 81,559 of an H100).
-constexpr double kAsMuch = 0.99;
 
 void add(Changes& out, std::string words, std::vector<std::string> sets) {
   out.push_back({.words = std::move(words), .sets = std::move(sets)});
@@ -145,6 +138,9 @@ void add_software(const Scenario& s, Changes& out) {
   if (wide && s.node.gpu.peak_fp8 > FlopsPerSecond{}) {
     add(out, fmt::format("precision {} -> fp8", name_of(precision)), {"precision=fp8"});
   }
+  if (precision != Precision::nvfp4 && s.node.gpu.peak_fp4 > FlopsPerSecond{}) {
+    add(out, fmt::format("precision {} -> nvfp4", name_of(precision)), {"precision=nvfp4"});
+  }
   // A fitted stack with another switch would be compared with what it is composed from.
   if (!s.stack.composed || !s.stack.switches) return;
   struct Switch {
@@ -196,11 +192,7 @@ void add_network(const Scenario& s, Changes& out) {
 }
 
 void add_machine(const Scenario& s, const PresetStore& presets, Changes& out) {
-  if (const std::optional<std::string> card = next_card(s.node.gpu, presets)) {
-    add(out, fmt::format("{} -> {}, nodes as they are", s.node.gpu.name, *card),
-        {"cluster.node.gpu=" + *card});
-    out.back().other_gpu = true;
-  }
+  add_newer_cards(s.node.gpu, presets, out);
   if (s.power && s.power->cap) {
     add(out, "power cap lifted",
         {fmt::format("power.cap={} W", s.power->gpu_nameplate / Watts{1})});
@@ -209,24 +201,6 @@ void add_machine(const Scenario& s, const PresetStore& presets, Changes& out) {
 }
 
 }  // namespace
-
-std::optional<std::string> next_card(const GpuSpec& gpu, const PresetStore& presets) {
-  const auto amd = [](const GpuSpec& of) { return of.architecture.starts_with("cdna"); };
-  const auto pcie = [](const GpuSpec& of) { return of.name.find("pcie") != std::string::npos; };
-  std::optional<std::string> best;
-  FlopsPerSecond peak{};
-  for (const std::string& name : presets.names("gpus")) {
-    const GpuSpec& other = presets.gpu(name);
-    const bool alike = amd(other) == amd(gpu) && pcie(other) == pcie(gpu);
-    const bool faster = other.peak_fp16 >= kNextCard * gpu.peak_fp16 &&
-                        other.hbm_bandwidth >= kAsMuch * gpu.hbm_bandwidth &&
-                        other.hbm_capacity >= kAsMuch * gpu.hbm_capacity;
-    if (!alike || !faster || (best && other.peak_fp16 >= peak)) continue;
-    best = name;
-    peak = other.peak_fp16;
-  }
-  return best;
-}
 
 std::vector<StandardChange> standard_changes(const Scenario& scenario, const PresetStore& presets) {
   Changes out;

@@ -22,6 +22,7 @@
 #include "sim/scenario/read_cluster.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/scenario/scenario_draft.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/search/ask_parts.hpp"
 #include "sim/search/search_base.hpp"
@@ -76,9 +77,9 @@ struct Size {
 
 Size size_of(const Ask& ask, int gpus_of_node) {
   if (ask.gpus.empty())
-    return {.nodes = ask.nodes.empty() ? 1 : whole_option("--nodes", ask.nodes)};
+    return {.nodes = ask.nodes.empty() ? 1 : whole_option("--nodes", ask.nodes, kMaxNodes)};
   if (!ask.nodes.empty()) fail_option("--gpus", ask.gpus, "this or --nodes, not both");
-  const int gpus = whole_option("--gpus", ask.gpus);
+  const int gpus = whole_option("--gpus", ask.gpus, kMaxGpus);
   if (gpus < gpus_of_node) return {.nodes = 1, .part = gpus};
   check_whole_nodes(ask.gpus, gpus, gpus_of_node);
   return {.nodes = gpus / gpus_of_node};
@@ -89,7 +90,7 @@ Json cluster_of(const Ask& ask, const PresetStore& presets, Json& parallelism) {
     if (!ask.node.empty()) fail_option("--node", ask.node, "this or --cluster, not both");
     if (!ask.gpus.empty()) fail_option("--gpus", ask.gpus, "--nodes beside --cluster");
     Json cluster{{"preset", ask.cluster}};
-    if (!ask.nodes.empty()) cluster["nodes"] = whole_option("--nodes", ask.nodes);
+    if (!ask.nodes.empty()) cluster["nodes"] = whole_option("--nodes", ask.nodes, kMaxNodes);
     if (!ask.fabric.empty()) cluster["fabric"] = ask.fabric;
     return cluster.size() == 1 ? Json(ask.cluster) : cluster;
   }
@@ -149,7 +150,7 @@ TuneSpace fixed_by(const Json& scenario) {
 /// --tokens, which some take for those of the whole training.
 int sequence_option(const std::string& text) {
   try {
-    return whole_option("--tokens", text);
+    return whole_option("--tokens", text, kMaxGpus);
   } catch (const InputError& error) {
     const auto parsed = parse_quantity(text, Dimension::count);
     if (!std::holds_alternative<double>(parsed)) throw;
@@ -175,7 +176,7 @@ void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
   Json& batch = scenario["batch"];
   if (!batch.is_object() || batch.contains("sequences")) return;
   if (!ask.sequences.empty()) {
-    batch["sequences"] = whole_option("--sequences", ask.sequences);
+    batch["sequences"] = whole_option("--sequences", ask.sequences, kMaxGpus);
     return;
   }
   Json with_cluster = scenario;

@@ -9,7 +9,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/scenario/scenario_draft.hpp"
 #include "sim/search/ask.hpp"
 
 namespace lockstep {
@@ -50,12 +49,12 @@ InputError told_of_option(const InputError& error) {
   });
 }
 
-int whole_option(std::string_view option, const std::string& text) {
+int whole_option(std::string_view option, const std::string& text, int most) {
   int number = 0;
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, number);
-  if (error != std::errc{} || end != last || number < 1 || number > kMaxGpus) {
-    fail_option(option, text, fmt::format("a whole number from 1 to {}", kMaxGpus));
+  if (error != std::errc{} || end != last || number < 1 || number > most) {
+    fail_option(option, text, fmt::format("a whole number from 1 to {}", most));
   }
   return number;
 }

@@ -21,8 +21,8 @@ inline constexpr int kAskedTokens = 4096;  ///< of a sequence, where nobody says
 /// stay as they are.
 InputError told_of_option(const InputError& error);
 
-/// A whole number from 1 to the most GPUs. Throws InputError.
-int whole_option(std::string_view option, const std::string& text);
+/// A whole number from 1 to `most`. Throws InputError.
+int whole_option(std::string_view option, const std::string& text, int most);
 /// Throws InputError where so many GPUs, the `text` of --gpus, are not whole nodes.
 void check_whole_nodes(const std::string& text, int gpus, int gpus_of_node);
 /// What stands between commas.

@@ -109,7 +109,7 @@ std::vector<int> sizes_of(const PlanAsk& ask, const ParameterCounts& weights, do
   if (ask.gpus.empty()) return sizes_in_time(ask, weights, tokens, node);
   std::vector<int> out;
   for (const std::string& size : words_between_commas(ask.gpus)) {
-    const int gpus = whole_option("--gpus", size);
+    const int gpus = whole_option("--gpus", size, kMaxGpus);
     check_whole_nodes(size, gpus, node.gpus);
     out.push_back(gpus / node.gpus);
   }

@@ -190,10 +190,11 @@ constexpr std::array kRunOptions{
                "-o result.json", PathUse::prints},
 };
 
-constexpr std::array<std::string_view, 20> kRunExamples{
+constexpr std::array<std::string_view, 21> kRunExamples{
     "lockstep run scenarios/llama3-405b-16k.json",
     "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 -o my.json",
     "lockstep run --model llama2_70b --node dgx_h100 --set lora.rank=16",
+    "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 --set power.facility=air_chiller",
     "lockstep run scenarios/gpt3-175b-selene.json --set cluster.nodes=384 --set "
     "parallelism.data=32 --format json",
     "lockstep run scenarios/llama3-405b-16k.json --trace step.json.gz",

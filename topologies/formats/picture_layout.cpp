@@ -76,8 +76,10 @@ Picture PictureLayout::finish() {
   add_bundles();
   picture_.title = fabric_.about.empty() ? fabric_.source : fabric_.about;
   picture_.subtitle = fmt::format(
-      "{}, {} NICs, {} switches, {} cables{}", counted(fabric_.hosts.size(), "host", "hosts"),
-      graph_.port_count(), graph_.vertex_count() - graph_.port_count(), graph_.cables().size(),
+      "{}, {}, {}, {}{}", counted(fabric_.hosts.size(), "host", "hosts"),
+      counted(graph_.port_count(), "NIC", "NICs"),
+      counted(graph_.vertex_count() - graph_.port_count(), "switch", "switches"),
+      counted(graph_.cables().size(), "cable", "cables"),
       fabric_.down.empty() ? "" : fmt::format(", {} more are down", fabric_.down.size()));
   return std::move(picture_);
 }

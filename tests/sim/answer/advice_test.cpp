@@ -277,13 +277,36 @@ TEST_CASE("advice: of an iteration of reinforcement learning, both pools are cha
   CHECK(answer.json()["scenario"]["rl"]["generation"]["engine"]["memory_fraction"] == 0.8);
 }
 
-TEST_CASE("advice: a card is followed by the next of its maker that falls behind in nothing") {
+TEST_CASE("advice: a card is followed by each that is newer or refreshed, behind in nothing") {
+  const auto after = [](const char* name) { return newer_cards(presets().gpu(name), presets()); };
+  using Names = std::vector<std::string>;
+  CHECK(after("h100_sxm5_80gb") == Names{"gh200_96gb", "h200_sxm_141gb", "b200_sxm_180gb",
+                                         "b300_sxm_288gb", "gb200_186gb", "gb300_288gb"});
+  CHECK(after("b200_sxm_180gb") == Names{"b300_sxm_288gb", "gb200_186gb", "gb300_288gb"});
+  CHECK(after("gb300_288gb").empty());
+  CHECK(after("mi300x") == Names{"mi325x", "mi350x", "mi355x"});
+  // Cards without links between them stay so; what is three generations ahead is no next step.
+  for (const std::string& name : after("a100_pcie_80gb")) {
+    CHECK(presets().gpu(name).nvlink_bandwidth == BytesPerSecond{});
+  }
+  for (const std::string& name : after("v100_sxm2_32gb")) {
+    CHECK(presets().gpu(name).architecture != "blackwell");
+  }
   const Advice advice = advice_of(kPipelined);
-  const auto card = std::ranges::find_if(
-      advice.changes, [](const AdvisedChange& each) { return each.change.other_gpu; });
-  REQUIRE(card != advice.changes.end());
-  CHECK(card->change.words.starts_with("h100_sxm5_80gb -> b200"));
-  CHECK(card->gain > 0.2);
+  const AdvisedChange* const next =
+      find(advice, "h100_sxm5_80gb -> b200_sxm_180gb, nodes as they are");
+  const AdvisedChange* const refresh =
+      find(advice, "h100_sxm5_80gb -> b300_sxm_288gb, nodes as they are");
+  REQUIRE(next != nullptr);
+  REQUIRE(refresh != nullptr);
+  CHECK(next->gain > 0.2);
+  CHECK(refresh->gain > next->gain);
+  CHECK(refresh->change.other_gpu);
+  // Pairs are not of cards alone: those are of the best of them.
+  REQUIRE_FALSE(advice.pairs.empty());
+  for (const AdvisedChange& pair : advice.pairs) {
+    if (pair.change.other_gpu) CHECK(pair.change.words.find("gb300_288gb") != std::string::npos);
+  }
 }
 
 TEST_CASE("advice: another engine keeps what the scenario changes of its engine") {

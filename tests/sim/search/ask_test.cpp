@@ -139,7 +139,7 @@ TEST_CASE("ask: a mistake is told of the option that made it") {
             .ends_with("allowed: a model, and this is a scenario: lockstep run " + job +
                        " takes it"));
   CHECK(error_of({.model = "llama3_8b", .node = "dgx_h100", .nodes = "many"}) ==
-        "--nodes: found \"many\"; allowed: a whole number from 1 to 8000000");
+        "--nodes: found \"many\"; allowed: a whole number from 1 to 1000000");
   CHECK(error_of({.model = "llama3_8b", .node = "dgx_h100", .gpus = "20"}) ==
         "--gpus: found \"20\"; allowed: whole nodes of 8 GPUs: 16 or 24");
   CHECK(error_of({.model = "llama3_8b", .node = "dgx_h100", .nodes = "1", .gpus = "8"}) ==

@@ -174,10 +174,11 @@ std::string topology_page(const DrawnFabric& fabric, const TopologyAnalysis& a,
       {.title = "Drawn",
        .about = "Boxes that play the same part are one where there are many. The pointer on "
                 "a box or line tells its names.",
-       .summary = fmt::format("The fabric: {} hosts and {} switches in layers, with the "
+       .summary = fmt::format("The fabric: {} and {} {} in layers, with the "
                               "cables between them coloured by rate; tables below have "
                               "the figures.",
-                              a.hosts, a.switches)},
+                              counted(a.hosts, "host"), grouped(a.switches),
+                              a.switches == 1 ? "switch" : "switches")},
       Html::markup(write_svg(picture_of(fabric))), kLeast);
   add_layers(page, a);
   PageTable ways{.columns = {{.title = "What"}, {.title = "Here"}}};

@@ -409,9 +409,13 @@ PageTable best_rows(const SweepSummary& plain) {
     std::vector<PageCell> cells;
     for (const std::size_t c : order) {
       const std::optional<double> number = as_number(row[c]);
-      cells.push_back(number
-                          ? PageCell::number(number_of_column(summary.columns[c], *number), *number)
-                          : PageCell::text(text_of(row[c])));
+      const std::string& column = summary.columns[c];
+      // A seed is a name: every digit of it is needed to have the point again.
+      const auto words = [&] {
+        return column == "seed" ? text_of(row[c]) : number_of_column(column, *number);
+      };
+      cells.push_back(number ? PageCell::number(words(), *number)
+                             : PageCell::text(text_of(row[c])));
     }
     table.rows.push_back(std::move(cells));
   }

@@ -57,9 +57,10 @@ class Table {
 
   std::string text() {
     out_ = style_.bold(fabric_.about.empty() ? fabric_.source : fabric_.about) + "\n";
-    line("size", fmt::format("{}, {} of {}, {} switches, {}", counted(a_.hosts, "host"),
-                             counted(a_.nics, "NIC"), words_of(nic_rates(fabric_.graph)),
-                             grouped(a_.switches), counted(a_.cables, "cable")));
+    line("size",
+         fmt::format("{}, {} of {}, {} {}, {}", counted(a_.hosts, "host"), counted(a_.nics, "NIC"),
+                     words_of(nic_rates(fabric_.graph)), grouped(a_.switches),
+                     a_.switches == 1 ? "switch" : "switches", counted(a_.cables, "cable")));
     const std::string carriage = words_of(fabric_.carriage);
     if (!carriage.empty()) line("carries", carriage);
     if (a_.down_cables > 0) line("down", fmt::format("{} cables more", grouped(a_.down_cables)));
