@@ -310,10 +310,10 @@ TEST_CASE("pages of traffic, collectives and jobs: machine, inputs and assumptio
           {"8 x dgx_h100, 8 x h100_sxm5_80gb each, 8 NICs of 50 GB/s", "Inputs",
            "cluster.fabric.leaf_oversubscription"});
   // Of both jobs what neither says: its fabric.
-  has_all(
-      page_written({"run", kScenarioFolder + "congestion/two-jobs-one-spine.json", "--set",
-                    R"(cluster={"node": "dgx_h100", "nodes": 8})"}),
-      {"8 x dgx_h100, 8 x h100_sxm5_80gb each", "Assumed", "fabric: rail_optimised (not given)"});
+  has_all(page_written({"run", kScenarioFolder + "congestion/two-jobs-one-spine.json", "--set",
+                        R"(cluster={"node": "dgx_h100", "nodes": 8})"}),
+          {"8 x dgx_h100, 8 x h100_sxm5_80gb each, 8 NICs of 50 GB/s", "Assumed",
+           "fabric: rail_optimised (not given)"});
 }
 
 TEST_CASE("pages of fabrics: of a preset the machine that it is built for, of a file its source") {
