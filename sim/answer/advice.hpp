@@ -64,7 +64,7 @@ std::vector<StandardChange> shared_changes(const SharedScenario& scenario,
 
 /// The presets that can take a card's place in its nodes and are newer or a refresh of it, slowest
 /// first: of its maker and form (with links between the cards of a node or without), of its
-/// generation or the next two, behind in nothing of 16-bit peak, memory, its bandwidth and the links,
+/// generation or the next two, behind in nothing of 16-bit peak, memory, its bandwidth and links,
 /// and clearly better in one of them. A card of an architecture unknown here is of any generation.
 std::vector<std::string> newer_cards(const GpuSpec& gpu, const PresetStore& presets);
 /// A change to each of them, in nodes that stay as they are.
