@@ -111,6 +111,33 @@ for (const [what, said] of Object.entries(hostile)) {
   check(body === '', `${what}: more than a status: ${JSON.stringify(body.slice(0, 80))}`);
 }
 {
+  // Who is slow is told after two seconds, however often a byte comes; who says nothing is left.
+  // Meanwhile others get their answers, and a body that is sent whole is read by nobody.
+  const began = Date.now();
+  const drip = () => new Promise(done => {
+    const socket = connect(Number(port), '127.0.0.1');
+    let said = '', sent = 0;
+    const request = `GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\nX: ${'a'.repeat(1000)}`;
+    const clock = setInterval(() => socket.write(request[sent++]), 100);
+    socket.on('data', data => { said += data; });
+    for (const event of ['end', 'error', 'close']) {
+      socket.on(event, () => { clearInterval(clock); socket.destroy(); done(said); });
+    }
+  });
+  const slow = Array.from({length: 50}, drip), silent = Array.from({length: 50}, () => raw(''));
+  const flood = get(`${pathname}answer`, [ours, 'Content-Length: 50000000'], 'POST', 'x'.repeat(5e7));
+  const other = await get(pathname);
+  check(other.startsWith('HTTP/1.1 200 '), `beside slow ones: ${JSON.stringify(other.slice(0, 80))}`);
+  check(Date.now() - began < 1800, `beside slow ones: after ${Date.now() - began} ms`);
+  for (const reply of await Promise.all(slow)) {
+    check(/^HTTP\/1\.1 408 [^]*\r\n\r\n$/.test(reply), `who is slow: ${JSON.stringify(reply.slice(0, 80))}`);
+  }
+  for (const reply of await Promise.all(silent)) {
+    check(reply === '', `who says nothing: ${JSON.stringify(reply.slice(0, 80))}`);
+  }
+  check(/^(HTTP\/1\.1 405 |$)/.test(await flood), 'a body of 50 MB is taken');
+}
+{
   // Listening on this machine's own address, and on no other.
   const place = Number(port).toString(16).toUpperCase().padStart(4, '0');
   const listening = ['tcp', 'tcp6'].flatMap(table => readFileSync(`/proc/net/${table}`, 'utf8').split('\n'))

@@ -68,6 +68,14 @@ class Answers(InFolder):
         options = [f"--{name}={value}" for name, value in words.items()]
         _, printed, _ = program("plan", *options, "--format", "json")
         self.assertEqual(lockstep.plan(**words).json, printed)
+        words = {"model": "llama3_8b", "node": "dgx_h100", "nodes": 2, "keep": 2}
+        options = [f"--{name}={value}" for name, value in words.items()]
+        _, printed, _ = program("tune", *options, "--format", "json")
+        self.assertEqual(lockstep.tune(**words).json, printed)
+        _, printed, _ = program("comm", "--op=all_reduce", "--node=dgx_h100", "--nodes=16",
+                                "--sizes=1 MiB,1 GiB", "--format", "json")
+        asked = lockstep.comm(op="all_reduce", node="dgx_h100", nodes=16, sizes=["1 MiB", "1 GiB"])
+        self.assertEqual(asked.json, printed)
 
     def test_other_commands_have_the_bytes_of_the_command_line(self):
         job = self.write("job.json", json.dumps(JOB))
