@@ -289,11 +289,9 @@ async function look(page, view, name, said) {
 }
 // The same numbers as `lockstep run NAME`: all that it prints is in the answer that the page has, but
 // for what a page leaves out (expectations) and adds (power); and the page shows them.
-const kTwenty = ['gpt3-175b-selene', 'bloom-176b', 'deepseek-v3-gb200', 'flux1-dev-fsdp2', 'gpt-14.6b-1f1b',
-  'gpt-14.6b-zb-h1', 'gpt-14.6b-zb-v', 'gpt3-175b-eos-fp8', 'gpt3-175b-selective', 'llama2-70b-fp8',
-  'llama2-70b-lora-h100', 'llama2-7b-hsdp-a100', 'llama3-405b-16k', 'llama3-405b-16k-power',
-  'llama3-8b-b200', 'llama3-8b-fsdp2-torchtitan', 'mixtral-8x7b-h100', 'nemotron-4-340b-gb200',
-  'qwen3-30b-experts-8-nodes', 'sdxl-fsdp2'];
+const kTwenty = readFileSync(new URL('../package/twenty.txt', import.meta.url), 'utf8').trim().split('\n')
+  .map(path => path.slice(path.lastIndexOf('/') + 1));
+check(kTwenty.length === 20, `${kTwenty.length} scenarios`);
 const kOwn = ['scenario', 'assumptions', 'expectation', 'claim'];
 {
   const page = await browser.newPage({viewport: {width: 1360, height: 900}});

@@ -10,23 +10,12 @@ from lockstep import answers
 from lockstep.native import _lockstep
 from support import JOB, SHARE, InFolder, program
 
-# Steps, runs of weeks, several jobs, reinforcement learning; power, pools, claims, profiles.
-TWENTY = [
-    "bloom-176b",
-    "deepseek-v3-gb200",
-    "flux1-dev-fsdp2",
-    "gpt3-175b-selene",
-    "llama2-70b-fp8",
+# Training steps, which the library and the page of `explore` are held against as well; then runs of
+# weeks, several jobs, reinforcement learning, pools, claims, profiles.
+LIST = pathlib.Path(__file__).resolve().parents[1] / "package" / "twenty.txt"
+TWENTY = [pathlib.Path(line).name for line in LIST.read_text(encoding="utf-8").split()] + [
     "llama2-70b-h100-a100",
-    "llama2-70b-lora-h100",
-    "llama2-7b-hsdp-a100",
-    "llama3-405b-16k",
-    "llama3-405b-16k-power",
     "llama3-405b-54days",
-    "llama3-8b-fsdp2-torchtitan",
-    "mixtral-8x7b-h100",
-    "nemotron-4-340b-gb200",
-    "qwen3-30b-experts-8-nodes",
     "rsc1-reliability",
     "two-jobs-one-spine",
     "grpo-llama3-8b-colocated",
