@@ -111,6 +111,34 @@ for (const [what, said] of Object.entries(hostile)) {
   check(body === '', `${what}: more than a status: ${JSON.stringify(body.slice(0, 80))}`);
 }
 {
+  // Who is slow is told after two seconds, however often a byte comes; who says nothing is left.
+  // Meanwhile others get their answers, and a body that is sent whole is read by nobody.
+  const began = Date.now();
+  const drip = () => new Promise(done => {
+    const socket = connect(Number(port), '127.0.0.1');
+    let said = '', sent = 0;
+    const request = `GET ${pathname} HTTP/1.1\r\nHost: ${host}\r\nX: ${'a'.repeat(1000)}`;
+    const clock = setInterval(() => socket.write(request[sent++]), 100);
+    socket.on('data', data => { said += data; });
+    for (const event of ['end', 'error', 'close']) {
+      socket.on(event, () => { clearInterval(clock); socket.destroy(); done(said); });
+    }
+  });
+  const slow = Array.from({length: 50}, drip), silent = Array.from({length: 50}, () => raw(''));
+  const flood = get(`${pathname}answer`, [ours, 'Content-Length: 50000000'], 'POST', 'x'.repeat(5e7));
+  const other = await get(pathname);
+  check(other.startsWith('HTTP/1.1 200 '), `beside slow ones: ${JSON.stringify(other.slice(0, 80))}`);
+  // Were each of them to hold one of its threads for its two seconds, this would take some thirteen.
+  check(Date.now() - began < 10000, `beside slow ones: after ${Date.now() - began} ms`);
+  for (const reply of await Promise.all(slow)) {
+    check(/^HTTP\/1\.1 408 [^]*\r\n\r\n$/.test(reply), `who is slow: ${JSON.stringify(reply.slice(0, 80))}`);
+  }
+  for (const reply of await Promise.all(silent)) {
+    check(reply === '', `who says nothing: ${JSON.stringify(reply.slice(0, 80))}`);
+  }
+  check(/^(HTTP\/1\.1 405 |$)/.test(await flood), 'a body of 50 MB is taken');
+}
+{
   // Listening on this machine's own address, and on no other.
   const place = Number(port).toString(16).toUpperCase().padStart(4, '0');
   const listening = ['tcp', 'tcp6'].flatMap(table => readFileSync(`/proc/net/${table}`, 'utf8').split('\n'))
@@ -262,11 +290,9 @@ async function look(page, view, name, said) {
 }
 // The same numbers as `lockstep run NAME`: all that it prints is in the answer that the page has, but
 // for what a page leaves out (expectations) and adds (power); and the page shows them.
-const kTwenty = ['gpt3-175b-selene', 'bloom-176b', 'deepseek-v3-gb200', 'flux1-dev-fsdp2', 'gpt-14.6b-1f1b',
-  'gpt-14.6b-zb-h1', 'gpt-14.6b-zb-v', 'gpt3-175b-eos-fp8', 'gpt3-175b-selective', 'llama2-70b-fp8',
-  'llama2-70b-lora-h100', 'llama2-7b-hsdp-a100', 'llama3-405b-16k', 'llama3-405b-16k-power',
-  'llama3-8b-b200', 'llama3-8b-fsdp2-torchtitan', 'mixtral-8x7b-h100', 'nemotron-4-340b-gb200',
-  'qwen3-30b-experts-8-nodes', 'sdxl-fsdp2'];
+const kTwenty = readFileSync(new URL('../package/twenty.txt', import.meta.url), 'utf8').trim().split('\n')
+  .map(path => path.slice(path.lastIndexOf('/') + 1));
+check(kTwenty.length === 20, `${kTwenty.length} scenarios`);
 const kOwn = ['scenario', 'assumptions', 'expectation', 'claim'];
 {
   const page = await browser.newPage({viewport: {width: 1360, height: 900}});

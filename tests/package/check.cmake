@@ -9,12 +9,12 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-set(twenty bloom-176b deepseek-v3-gb200 flux1-dev-fsdp2 gpt3-175b-selene llama2-70b-fp8
-  llama2-70b-h100-a100 llama2-70b-lora-h100 llama2-7b-hsdp-a100 llama3-405b-16k
-  llama3-8b-fsdp2-torchtitan mixtral-8x7b-h100 nemotron-4-340b-gb200 qwen3-30b-experts-8-nodes
-  rsc1-reliability power/gpt3-175b-512-h100 congestion/two-jobs-one-spine
-  rl/grpo-llama3-8b-colocated claims/h100-memory-bandwidth queue/slurm-recorded
-  serving/llama3-70b-h100-chat)
+# Training steps, which the command line, the library, Python and the page of `explore` all answer: the
+# tests of each read this list. Then what is no step, which a page has not.
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/twenty.txt" twenty)
+list(APPEND twenty llama2-70b-h100-a100 rsc1-reliability power/gpt3-175b-512-h100
+  congestion/two-jobs-one-spine rl/grpo-llama3-8b-colocated claims/h100-memory-bandwidth
+  queue/slurm-recorded serving/llama3-70b-h100-chat)
 
 set(prefix "${BUILD}/package/prefix")
 file(REMOVE_RECURSE "${BUILD}/package")
@@ -40,7 +40,7 @@ if(NOT output MATCHES "goodput 0\\.[0-9]+\n.*owned_usd [0-9.e+]+\n")
   message(FATAL_ERROR "a program that links the package gets no answer by name:\n${output}")
 endif()
 
-# Twenty scenarios of all kinds have one answer, byte for byte: the library's and the program's, which
+# Scenarios of all kinds have one answer, byte for byte: the library's and the program's, which
 # says its version besides. Sanitized they would take as long as many tests, and print the same.
 if(NOT FUZZ)
   list(TRANSFORM twenty REPLACE "(.+)" "${prefix}/share/lockstep/scenarios/\\1.json")

@@ -10,23 +10,12 @@ from lockstep import answers
 from lockstep.native import _lockstep
 from support import JOB, SHARE, InFolder, program
 
-# Steps, runs of weeks, several jobs, reinforcement learning; power, pools, claims, profiles.
-TWENTY = [
-    "bloom-176b",
-    "deepseek-v3-gb200",
-    "flux1-dev-fsdp2",
-    "gpt3-175b-selene",
-    "llama2-70b-fp8",
+# Training steps, which the library and the page of `explore` are held against as well; then runs of
+# weeks, several jobs, reinforcement learning, pools, claims, profiles.
+LIST = pathlib.Path(__file__).resolve().parents[1] / "package" / "twenty.txt"
+TWENTY = [pathlib.Path(line).name for line in LIST.read_text(encoding="utf-8").split()] + [
     "llama2-70b-h100-a100",
-    "llama2-70b-lora-h100",
-    "llama2-7b-hsdp-a100",
-    "llama3-405b-16k",
-    "llama3-405b-16k-power",
     "llama3-405b-54days",
-    "llama3-8b-fsdp2-torchtitan",
-    "mixtral-8x7b-h100",
-    "nemotron-4-340b-gb200",
-    "qwen3-30b-experts-8-nodes",
     "rsc1-reliability",
     "two-jobs-one-spine",
     "grpo-llama3-8b-colocated",
@@ -68,6 +57,14 @@ class Answers(InFolder):
         options = [f"--{name}={value}" for name, value in words.items()]
         _, printed, _ = program("plan", *options, "--format", "json")
         self.assertEqual(lockstep.plan(**words).json, printed)
+        words = {"model": "llama3_8b", "node": "dgx_h100", "nodes": 2, "keep": 2}
+        options = [f"--{name}={value}" for name, value in words.items()]
+        _, printed, _ = program("tune", *options, "--format", "json")
+        self.assertEqual(lockstep.tune(**words).json, printed)
+        _, printed, _ = program("comm", "--op=all_reduce", "--node=dgx_h100", "--nodes=16",
+                                "--sizes=1 MiB,1 GiB", "--format", "json")
+        asked = lockstep.comm(op="all_reduce", node="dgx_h100", nodes=16, sizes=["1 MiB", "1 GiB"])
+        self.assertEqual(asked.json, printed)
 
     def test_other_commands_have_the_bytes_of_the_command_line(self):
         job = self.write("job.json", json.dumps(JOB))

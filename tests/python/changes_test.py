@@ -395,6 +395,10 @@ class Stubs(unittest.TestCase):
                 keywords = [each.name for each in declared if each.kind == each.KEYWORD_ONLY]
                 stub = functions[name].args
                 self.assertEqual([each.arg for each in stub.kwonlyargs], keywords)
+                # What may be left out is the same, too.
+                optional = [each.default is not each.empty for each in declared
+                            if each.kind == each.POSITIONAL_ONLY]
+                self.assertEqual([bool(stub.defaults)] * len(stub.posonlyargs), optional)
                 self.assertIn(ast.get_docstring(functions[name]).split()[0],
                               inspect.getdoc(getattr(lockstep, name)))
 

@@ -272,8 +272,13 @@ function paint(chart, resized) {
 function update(chart, options, height) {
   chart.options = options;
   const was = chart.element.style.height;
-  if (height) chart.element.style.height = `${height}px`;
   chart.element.closest('figure').hidden = false;
+  if (height) {
+    // As drawChart does, which otherwise goes back to the height that the chart began with.
+    chart.height = height;
+    chart.lines = linesOfLegend(options, chart.element.clientWidth);
+    chart.element.style.height = `${height + kLegendLine * Math.max(0, chart.lines - 1)}px`;
+  }
   const resized = Boolean(height) && was !== chart.element.style.height;
   const {top, bottom} = chart.element.getBoundingClientRect();
   if (bottom > 0 && top < innerHeight) return paint(chart, resized);
@@ -316,10 +321,14 @@ function memoryOptions(answer, most) {
   const options = grouped(names, parts, '{value} GiB');
   options.legend.type = 'scroll';
   options.xAxis.max = most;
-  options.series.push({type: 'line', name: 'usable', silent: true, symbol: 'none',
+  options.yAxis.axisLabel.width = 70;
+  // From top to bottom on an axis of its own: between the first stage and the last a line has no
+  // length where there is one stage.
+  options.yAxis = [options.yAxis, {type: 'value', min: 0, max: 1, show: false}];
+  options.series.push({type: 'line', name: 'usable', silent: true, symbol: 'none', yAxisIndex: 1,
     lineStyle: {width: 1.5, type: 'dashed', color: '@ink'}, itemStyle: {color: '@ink'},
     tooltip: {show: false},
-    data: [[answer.usable_memory_gib, 0], [answer.usable_memory_gib, stages.length - 1]]});
+    data: [[answer.usable_memory_gib, 0], [answer.usable_memory_gib, 1]]});
   return [options, 88 + 30 * Math.max(2, stages.length)];
 }
 function showMemory() {

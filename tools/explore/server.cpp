@@ -15,6 +15,7 @@
 #include <utility>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core.hpp>
@@ -95,14 +96,19 @@ void on_connection(const Do& act) {
 /// One connection: a request, of which the head alone is read, and its reply.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(tcp::socket socket, const Door& door) : stream_(std::move(socket)), door_(door) {
+  Exchange(tcp::socket socket, const Door& door)
+      : stream_(std::move(socket)), patience_(stream_.get_executor()), door_(door) {
     head_.header_limit(kMostHead);
     // The door turns away whoever announces a body: none is ever read.
     head_.body_limit(std::numeric_limits<std::uint64_t>::max());
   }
 
   void start() {
-    stream_.expires_after(kReadTime);
+    // The stream's own clock would close it: whoever is slow could not be told.
+    patience_.expires_after(kReadTime);
+    patience_.async_wait([self = shared_from_this()](error_code error) {
+      if (!error && !self->has_head_) on_connection([&] { self->stream_.cancel(); });
+    });
     http::async_read_header(stream_, received_, head_,
                             [self = shared_from_this()](error_code error, std::size_t) {
                               on_connection([&] { self->answer(error); });
@@ -111,9 +117,15 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
  private:
   void answer(error_code error) {
-    if (error && error.category() != make_error_code(http::error::bad_method).category()) return;
+    has_head_ = true;
+    patience_.cancel();
+    // A browser may open a connection ahead of what it will ask.
+    const bool slow = error == asio::error::operation_aborted && head_.got_some();
+    const bool no_request = error.category() == make_error_code(http::error::bad_method).category();
+    if (error && !slow && !no_request) return;
     if (error == http::error::end_of_stream) return;
-    DoorReply reply{.status = error == http::error::header_limit ? 431 : 400};
+    const int refusal = slow ? 408 : error == http::error::header_limit ? 431 : 400;
+    DoorReply reply{.status = refusal};
     try {
       if (!error) reply = door_.reply(door_request(head_.get()));
       reply_ = reply_of(std::move(reply));
@@ -140,6 +152,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   boost::beast::tcp_stream stream_;
+  asio::steady_timer patience_;  ///< with whoever asks, until the head is there
+  bool has_head_ = false;        ///< or will not come any more
   const Door& door_;
   boost::beast::flat_buffer received_;
   http::request_parser<http::empty_body> head_;

@@ -21,9 +21,9 @@ from typing import Any
 SCENARIO = "str | os.PathLike[str] | Mapping[str, Any]"
 FIRST = {
     "run": f"scenario: {SCENARIO} | None = ...",
-    "comm": f"scenario: {SCENARIO}",
-    "tune": f"scenario: {SCENARIO}",
-    "plan": f"plan: {SCENARIO}",
+    "comm": f"scenario: {SCENARIO} | None = ...",
+    "tune": f"scenario: {SCENARIO} | None = ...",
+    "plan": f"plan: {SCENARIO} | None = ...",
     "learn": "steps: str | os.PathLike[str] | Sequence[Mapping[str, Any]]",
     "replay": "*traces: str | os.PathLike[str]",
     "validate": "",
@@ -137,7 +137,7 @@ def keyword_type(name, option):
 
 
 def function_stub(name, words):
-    options = words.offered_options(name, has_input=name != "run")
+    options = words.offered_options(name, has_input=False)
     parameters = [FIRST[name]] if FIRST[name] else []
     if FIRST[name] and not FIRST[name].startswith("*"):
         parameters.append("/")

@@ -73,12 +73,12 @@ def run(scenario=None, /, **keywords):
     return ask("run", None if scenario is None else input_of(scenario), keywords)
 
 
-def comm(scenario, /, **keywords):
-    return ask("comm", input_of(scenario), keywords)
+def comm(scenario=None, /, **keywords):
+    return ask("comm", None if scenario is None else input_of(scenario), keywords)
 
 
-def tune(scenario, /, **keywords):
-    return ask("tune", input_of(scenario), keywords)
+def tune(scenario=None, /, **keywords):
+    return ask("tune", None if scenario is None else input_of(scenario), keywords)
 
 
 def plan(plan=None, /, **keywords):
@@ -101,8 +101,10 @@ def validate(**keywords):
 _TAKES = {
     run: "`scenario`: the path of a file, the name of one that ships, or a dictionary. Without it, "
     "`model` and `node` (or `cluster`) ask about a model on a machine.",
-    comm: "`scenario`: the path of a file, the name of one that ships, or a dictionary.",
-    tune: "`scenario`: the path of a file, the name of one that ships, or a dictionary.",
+    comm: "`scenario`: the path of a file, the name of one that ships, or a dictionary. Without it, "
+    "`op` and `node` (or `cluster`) ask about collectives on a machine.",
+    tune: "`scenario`: the path of a file, the name of one that ships, or a dictionary. Without it, "
+    "`model` and `node` (or `cluster`) ask for the layouts of a model on a machine.",
     plan: "`plan`: the path of a file, the name of one that ships, or a dictionary. Without it, "
     "`model`, `training` and `node` ask which servers train a model.",
     learn: "`steps`: the path of a file, or a list of dictionaries.",
@@ -119,7 +121,7 @@ _CHANGES = (
 def _document(function):
     """Signature and docstring, from what the command declares."""
     name = function.__name__
-    options = offered_options(name, has_input=name != "run")
+    options = offered_options(name, has_input=False)
     own = [p for p in inspect.signature(function).parameters.values() if p.kind != p.VAR_KEYWORD]
     named = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None)

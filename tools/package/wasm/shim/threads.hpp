@@ -29,6 +29,15 @@ inline from_chars_result from_chars(const char* first, const char* last, double&
   value = read;
   return {at, errc{}};
 }
+inline from_chars_result from_chars(const char* first, const char* last, double& value,
+                                    chars_format format) {
+  // Without an exponent a number ends where one would begin.
+  const char* end = last;
+  if (format == chars_format::fixed) {
+    for (end = first; end != last && *end != 'e' && *end != 'E';) ++end;
+  }
+  return from_chars(first, end, value);
+}
 struct mutex {
   void lock() {}
   void unlock() {}
