@@ -20,16 +20,16 @@ struct EngineSpec {
   bool graphs = true;              ///< decoding is captured in CUDA graphs
   bool reserves = false;       ///< a sequence joins when its longest response would fit to its end
   bool shared_prompts = true;  ///< responses to one prompt share its prefill (prefix caching)
-  Seconds step_host;           ///< GPU idle between steps: scheduling, sampled tokens out
-  Seconds sequence_host;       ///< the same, more for every sequence decoded
-  Seconds launch_interval = microseconds(4);  ///< host time per kernel where nothing is captured
-  double kernels_per_layer = 12;              ///< that a decoding step launches
-  double cache_bandwidth = 0.8;               ///< share of HBM's rate at which the cache is read
-  double cache_arithmetic = 0.6;  ///< share of the 16-bit peak that attention reaches, at most
+  /// GPU idle between passes of a rollout, and more for every sequence, where the engine runs inside
+  /// of the trainer's processes; empty: as where it serves.
+  std::optional<Seconds> step_host, sequence_host;
   BytesPerSecond refit_rate = gigabytes_per_second(65);  ///< of the model's bytes, to all replicas
   Seconds refit_overhead;  ///< of every change of weights: metadata, caches reset
   double host_copy = 0.5;  ///< share of PCIe's rate at which training state leaves and comes back
-  std::optional<ServingEngine> serving;  ///< requests as they come; empty: nobody said how
+  std::optional<ServingEngine> serving;  ///< its passes; empty: nobody said what they take
+
+  /// The passes of a rollout: this memory, these host times. Requires `serving`.
+  [[nodiscard]] ServingEngine rollout() const;
 };
 
 }  // namespace lockstep

@@ -33,6 +33,18 @@ void HostLaw::slow(double factor) {
   }
 }
 
+WeightFormat weight_format(Precision precision) {
+  switch (precision) {
+    case Precision::fp8:
+    case Precision::mxfp8:
+      return WeightFormat::fp8;
+    case Precision::nvfp4:
+      return WeightFormat::fp4;
+    default:
+      return WeightFormat::bf16;
+  }
+}
+
 KernelWork product_work(WeightFormat format, double rows, double in, double out) {
   const auto f = static_cast<std::size_t>(format);
   return {.flops = Flops{2 * rows * in * out},
@@ -75,12 +87,11 @@ KernelWork experts_work(WeightFormat format, const ExpertsCall& call) {
                                         2 * kSixteenBit * call.ffn)}};
 }
 
-JoulesPerFlop energy_per_flop(const GpuSpec& gpu, WeightFormat format) {
-  const GpuPowerConstants& c = *gpu.power;
-  const JoulesPerFlop byte = gpu.peak_fp8 > FlopsPerSecond{} ? c.tensor_8 : c.tensor_16;
-  if (format == WeightFormat::fp8) return byte;
-  if (format == WeightFormat::fp4 && gpu.peak_fp4 > FlopsPerSecond{}) return c.tensor_4;
-  return c.tensor_16;
+Flops& flops_of(EngineWork& work, const GpuSpec& gpu, WeightFormat format) {
+  const bool has_byte = gpu.peak_fp8 > FlopsPerSecond{};
+  if (format == WeightFormat::fp8) return has_byte ? work.flops_8 : work.flops_16;
+  const bool has_half_byte = gpu.peak_fp4 > FlopsPerSecond{};
+  return format == WeightFormat::fp4 && has_half_byte ? work.flops_4 : work.flops_16;
 }
 
 Seconds cache_time(const CacheLaw& law, const GpuSpec& gpu, Bytes bytes, double blocks) {

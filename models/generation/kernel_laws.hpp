@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "models/base/units.hpp"
+#include "models/power/gpu_power.hpp"
 #include "models/spec/hardware.hpp"
 
 namespace lockstep {
@@ -33,6 +34,9 @@ constexpr std::array<std::string_view, kWeightFormats> kWeightFormatNames{"bf16"
 /// Bytes of a weight with its share of scales: of FP4 one of 8 bit for 16, of INT4 one of 16 bit
 /// for 64.
 constexpr std::array<double, kWeightFormats> kWeightBytes{2, 1, 0.5625, 0.53125};
+
+/// Weights of products in that format; of wider ones than 16 bit as of these.
+WeightFormat weight_format(Precision precision);
 
 struct ProductLaw {
   Seconds launch;
@@ -121,9 +125,9 @@ Seconds experts_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat fo
                      const ExpertsCall& call);
 /// Of the tokens that came, without the rows that tiles cost beyond them.
 KernelWork experts_work(WeightFormat format, const ExpertsCall& call);
-/// What a FLOP with such weights takes on the card: it multiplies in the next wider format where it
-/// lacks one. Requires gpu.power.
-JoulesPerFlop energy_per_flop(const GpuSpec& gpu, WeightFormat format);
+/// The FLOP of `work` in the format that products with such weights are multiplied in: the next
+/// wider one where the card lacks it.
+Flops& flops_of(EngineWork& work, const GpuSpec& gpu, WeightFormat format);
 
 /// Decoding attention over `bytes` of one layer's cache, all sequences, on one rank; `blocks`:
 /// sequences times key heads.

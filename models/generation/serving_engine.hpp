@@ -60,6 +60,7 @@ struct ServingEngine {
   int balance_wait = 0;  ///< passes that prompts wait at most until each attention rank has one
   int batch_wait = 0;    ///< passes that prompts wait at most until a pass has enough tokens
   double batch_wait_tokens = 1;  ///< share of a pass's tokens that is enough
+  bool graphs = true;            ///< passes without prompts are CUDA graphs
   int captured_tokens = 0;       ///< passes with prompts of so many rows at most are CUDA graphs
   double reserved = 0;           ///< share of a request's answer that must fit when it is let in
   double memory_fraction = 0.9;

@@ -25,6 +25,7 @@ struct ServingPass {
 
   [[nodiscard]] Seconds total() const { return prompts + products + attention + exchange + host; }
   ServingPass& operator+=(const ServingPass& o);
+  friend ServingPass operator*(double k, const ServingPass& pass);
 };
 
 /// How long passes take: a replica of a model, or a law that a test writes down.

@@ -33,6 +33,15 @@ ServingPass& ServingPass::operator+=(const ServingPass& o) {
   return *this;
 }
 
+ServingPass operator*(double k, const ServingPass& pass) {
+  return {.prompts = k * pass.prompts,
+          .products = k * pass.products,
+          .attention = k * pass.attention,
+          .exchange = k * pass.exchange,
+          .host = k * pass.host,
+          .drawn = k * pass.drawn};
+}
+
 std::string_view serving_kind(const TransformerShape& model) {
   if (model.latent.key_value_rank > 0) return "latent";
   return model.experts.count > 0 ? "experts" : "dense";
@@ -136,9 +145,16 @@ Bytes ServingReplica::moved_per_token() const {
   return Bytes{spec_.cache_bytes * elements};
 }
 
-double ServingReplica::cache_tokens() const {
+Bytes ServingReplica::state_per_sequence() const {
+  double elements = 0;
+  for (const Kind& kind : kinds_) elements += kind.held() * kind.cache.state();
+  return Bytes{kHalfBytes * elements / spec_.pipeline};
+}
+
+double ServingReplica::cache_tokens(Bytes resident) const {
   const ServingEngine& e = spec_.engine;
-  const Bytes free = e.memory_fraction * spec_.node.gpu.hbm_capacity - weights() - e.workspace;
+  const Bytes free =
+      e.memory_fraction * spec_.node.gpu.hbm_capacity - weights() - e.workspace - resident;
   constexpr double kWithoutCache = 1e15;  // a model without attention: its states alone count
   if (free <= Bytes{}) return 0;
   const Bytes token = cache_per_token();
@@ -228,7 +244,7 @@ ServingReplica::HeadCost ServingReplica::head(double rows) {
   const bool whole = static_cast<double>(at) == rows;
   if (whole && at < heads_.size() && heads_[at].known) return heads_[at];
   const HeadCost cost{
-      .known = true, .time = head_of(rows), .drawn = powered() ? drawn_by_head(rows) : Joules{}};
+      .known = true, .time = head_of(rows), .drawn = above_fixed(work_of_head(rows))};
   if (!whole) return cost;
   if (heads_.size() <= at) heads_.resize(at + 1);
   return heads_[at] = cost;
@@ -240,14 +256,12 @@ const ServingReplica::RowCost& ServingReplica::dense(int rows) {
   RowCost& cost = dense_[at];
   if (cost.known) return cost;
   cost.known = true;
+  cost.drawn = above_fixed(work_of_dense(rows));
   for (const Kind& kind : kinds_) {
     Seconds gaps = laws_.layer_gap;
     if (kind.latent) gaps += laws_.latent_gap;
     if (kind.experts) gaps += laws_.experts_gap;
     cost.products += kind.count * (products_of(kind, rows) + gaps);
-    if (powered()) {
-      cost.drawn += kind.count * (drawn_by_rows(kind, rows) + drawn_by_exchange(kind, rows));
-    }
     if (spec_.tensor == 1 && spec_.ranks() == 1) continue;
     const bool dispatched = kind.experts && spec_.attention_data > 1;
     const int sums = spec_.tensor > 1 ? kind.sums - (dispatched ? 1 : 0) : 0;
@@ -265,11 +279,7 @@ const ServingReplica::RowCost& ServingReplica::routed(int all_rows) {
     cost.known = true;
     if (expert_layers_ > 0) {
       cost.products = static_cast<double>(expert_layers_) * experts_of(all_rows);
-      if (powered()) {
-        cost.drawn =
-            static_cast<double>(expert_layers_) *
-            drawn_by(spec_.experts, experts_work(spec_.experts, experts_call(all_rows, 1)));
-      }
+      cost.drawn = above_fixed(work_of_routed(all_rows));
     }
   }
   return cost;
@@ -343,8 +353,9 @@ ServingPass ServingReplica::decode_part(const PassLoad& load) {
   out.exchange = own.exchange;
   out.attention = attention_of(sequences, load.context / load.sequences * sequences);
   if (powered()) {
-    out.drawn = own.drawn + routed(all).drawn + last.drawn +
-                drawn_by_attention(sequences, load.context / load.sequences * sequences);
+    out.drawn =
+        own.drawn + routed(all).drawn + last.drawn +
+        above_fixed(work_of_attention(sequences, load.context / load.sequences * sequences));
   }
   if (drafts > 0) add_drafts(sequences, load.sequences, out);
   return out;
@@ -356,9 +367,24 @@ void ServingReplica::add_drafts(int sequences, int all, ServingPass& out) {
   const Seconds body = dense(sequences).products + routed(all).products;
   const HeadCost last = head(sequences);
   out.products += drafts * (layer * body + last.time);
-  if (!powered()) return;
   const Joules drawn = dense(sequences).drawn + routed(all).drawn;
   out.drawn += drafts * (layer * drawn + last.drawn);
+}
+
+ServingReplica::PromptShare ServingReplica::share_of(const PassLoad& load) const {
+  const int ways = spec_.attention_data * spec_.pipeline;
+  const double parts = std::min(load.prompts * spec_.pipeline, ways);
+  const double decoded = 1.0 * load.sequences * (1 + spec_.speculation.drafts);
+  PromptShare out{.parts = parts,
+                  .ways = 1.0 * ways,
+                  .decoded = decoded,
+                  .rows = std::ceil(decoded / ways) + load.prompt_tokens / parts,
+                  .all = (decoded + load.prompt_tokens) / spec_.pipeline,
+                  .on_rank = load};
+  out.on_rank.prompts = std::max(1, static_cast<int>(load.prompts / parts));
+  out.on_rank.prompt_tokens = load.prompt_tokens / parts;
+  out.on_rank.prompt_pairs = load.prompt_pairs / parts;
+  return out;
 }
 
 ServingPass ServingReplica::pass(const PassLoad& load) {
@@ -368,37 +394,33 @@ ServingPass ServingReplica::pass(const PassLoad& load) {
   const int own_sequences = (load.sequences + spec_.attention_data - 1) / spec_.attention_data;
   out.host = static_cast<double>(spec_.pipeline) * laws_.host.step +
              static_cast<double>(own_sequences) * laws_.host.sequence;
+  const Seconds decode = out.products + out.attention + out.exchange;
   if (load.prompts == 0) {
-    draw(out.drawn, out);
+    if (!spec_.engine.graphs) out.host += std::max(Seconds{}, launching() - decode);
+    if (powered()) draw(out.drawn, out);
     return out;
   }
-  const int ways = spec_.attention_data * spec_.pipeline;
-  const double parts = std::min(load.prompts * spec_.pipeline, ways);
-  const double decoded = 1.0 * load.sequences * (1 + spec_.speculation.drafts);
-  const double rows = std::ceil(decoded / ways) + load.prompt_tokens / parts;
-  const double all = (decoded + load.prompt_tokens) / spec_.pipeline;
-  const RowCost& own = dense(static_cast<int>(std::ceil(rows)));
-  const RowCost& experts = routed(static_cast<int>(std::ceil(all)));
-  PassLoad on_rank = load;
-  on_rank.prompts = std::max(1, static_cast<int>(load.prompts / parts));
-  on_rank.prompt_tokens = load.prompt_tokens / parts;
-  on_rank.prompt_pairs = load.prompt_pairs / parts;
-  const HeadCost last = head(decoded / ways + load.prompts);
-  const Seconds decode = out.products + out.attention + out.exchange;
+  const PromptShare share = share_of(load);
+  const RowCost& own = dense(static_cast<int>(std::ceil(share.rows)));
+  const RowCost& experts = routed(static_cast<int>(std::ceil(share.all)));
+  const HeadCost last = head(share.decoded / share.ways + load.prompts);
   const Seconds whole = own.products + own.exchange + experts.products + last.time + out.attention +
-                        prompts_of(on_rank);
-  const bool captured = rows <= spec_.engine.captured_tokens;
+                        prompts_of(share.on_rank);
+  const bool captured = share.rows <= spec_.engine.captured_tokens;
   const Seconds least = captured ? Seconds{} : launching();
   out.prompts = std::max(Seconds{}, std::max(whole, least) - decode);
   if (!captured) out.host += laws_.host.prompt;
   if (powered()) {
     // Of the mean rank: some may have no piece of a prompt.
-    const double busy = parts / ways;
-    Joules above = own.drawn + experts.drawn + last.drawn + drawn_by_prompts(on_rank);
+    const double busy = share.parts / share.ways;
+    Joules above = own.drawn + experts.drawn + last.drawn +
+                   above_fixed(work_of_prompts(share.on_rank));
     if (busy < 1) above = busy * above + (1 - busy) * out.drawn;
     if (load.sequences > 0) {
+      const int ways = spec_.attention_data * spec_.pipeline;
       const int sequences = (load.sequences + ways - 1) / ways;
-      above += busy * drawn_by_attention(sequences, load.context / load.sequences * sequences);
+      above += busy * above_fixed(work_of_attention(
+                          sequences, load.context / load.sequences * sequences));
     }
     draw(above, out);
   }

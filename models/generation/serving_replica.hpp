@@ -12,7 +12,8 @@
 /// one more of the last layer's kind, with its weights and its part of the cache. A GPU draws its
 /// fixed part over the whole pass, what each FLOP and byte takes (models/power/gpu_power.hpp), and
 /// its limit at most. A pass with prompts of `captured_tokens` rows at most is replayed as CUDA
-/// graphs: the host launches no kernel by itself. Leaves out: overlap of two half batches.
+/// graphs: the host launches no kernel by itself; where decoding is not captured either, the host
+/// launches its layers one by one. Leaves out: overlap of two half batches.
 #pragma once
 
 #include <string>
@@ -23,6 +24,7 @@
 #include "models/generation/layer_cache.hpp"
 #include "models/generation/serving_engine.hpp"
 #include "models/generation/serving_pass.hpp"
+#include "models/power/gpu_power.hpp"
 #include "models/spec/hardware.hpp"
 #include "models/spec/transformer.hpp"
 
@@ -63,10 +65,16 @@ class ServingReplica final : public PassClock {
   [[nodiscard]] Bytes cache_per_token() const;
   /// Of one token, of the whole model, each part once: what goes to another pool.
   [[nodiscard]] Bytes moved_per_token() const;
-  /// Tokens that the replica's cache holds; 0: not even the weights fit.
-  [[nodiscard]] double cache_tokens() const;
+  /// Recurrent states of one sequence on a GPU (Mamba-2); 0: the model has none.
+  [[nodiscard]] Bytes state_per_sequence() const;
+  /// Tokens that the replica's cache holds beside `resident` bytes of others on each GPU; 0: not
+  /// even the weights fit.
+  [[nodiscard]] double cache_tokens(Bytes resident = {}) const;
 
   ServingPass pass(const PassLoad& load) override;
+  /// What a GPU draws in a pass of that length, its limit at most; all 0 of a card whose constants
+  /// nobody knows.
+  [[nodiscard]] ByGpuPart<Joules> drawn_by_part(const PassLoad& load, Seconds time) const;
 
  private:
   struct Shape {
@@ -119,15 +127,32 @@ class ServingReplica final : public PassClock {
   [[nodiscard]] Bytes summed(double rows) const;
   [[nodiscard]] Bytes dispatched(double rows) const;
   [[nodiscard]] Bytes states(const Kind& kind, double sequences) const;
-  [[nodiscard]] Joules drawn_by(WeightFormat format, const KernelWork& work) const;
-  [[nodiscard]] Joules drawn_by_rows(const Kind& kind, double rows) const;
-  [[nodiscard]] Joules drawn_by_exchange(const Kind& kind, double rows) const;
-  [[nodiscard]] Joules drawn_by_head(double rows) const;
-  [[nodiscard]] Joules drawn_by_attention(double sequences, double context) const;
-  [[nodiscard]] Joules drawn_by_prompts(const PassLoad& on_rank) const;
+  [[nodiscard]] EngineWork work_of(WeightFormat format, const KernelWork& work) const;
+  [[nodiscard]] EngineWork work_of_rows(const Kind& kind, double rows) const;
+  [[nodiscard]] EngineWork work_of_exchange(const Kind& kind, double rows) const;
+  [[nodiscard]] EngineWork work_of_head(double rows) const;
+  [[nodiscard]] EngineWork work_of_attention(double sequences, double context) const;
+  [[nodiscard]] EngineWork work_of_prompts(const PassLoad& on_rank) const;
+  [[nodiscard]] EngineWork work_of_dense(double rows) const;
+  [[nodiscard]] EngineWork work_of_routed(double all_rows) const;
+  [[nodiscard]] Joules above_fixed(const EngineWork& work) const {
+    return powered() ? energy_above_fixed(work, *spec_.node.gpu.power) : Joules{};
+  }
+  [[nodiscard]] EngineWork work_of_decoding(const PassLoad& load) const;
+  [[nodiscard]] EngineWork work_of_pass(const PassLoad& load) const;
   [[nodiscard]] bool powered() const { return spec_.node.gpu.power.has_value(); }
   ServingPass decode_part(const PassLoad& load);
   void add_drafts(int sequences, int all, ServingPass& out);
+  /// The pieces of prompts of a pass, shared out.
+  struct PromptShare {
+    double parts;   ///< ranks that have a piece
+    double ways;    ///< of all
+    double decoded; ///< rows of running sequences, on all ranks
+    double rows;    ///< on a rank that has a piece
+    double all;     ///< on all ranks of a stage
+    PassLoad on_rank;
+  };
+  [[nodiscard]] PromptShare share_of(const PassLoad& load) const;
   [[nodiscard]] double keys_seen(const Kind& kind, double before) const;
   void draw(Joules above, ServingPass& out) const;
 

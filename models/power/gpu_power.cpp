@@ -29,6 +29,18 @@ ByGpuPart<Watts> clipped(ByGpuPart<Watts> demand, Watts limit) {
   return demand;
 }
 
+EngineWork& EngineWork::operator+=(const EngineWork& o) {
+  flops_16 += o.flops_16;
+  flops_8 += o.flops_8;
+  flops_4 += o.flops_4;
+  hbm += o.hbm;
+  link += o.link;
+  return *this;
+}
+EngineWork operator*(double k, const EngineWork& work) {
+  return {k * work.flops_16, k * work.flops_8, k * work.flops_4, k * work.hbm, k * work.link};
+}
+
 ByGpuPart<Joules> gpu_energy(const EngineWork& work, Seconds time, const GpuSpec& gpu) {
   assert(gpu.power);
   const GpuPowerConstants& c = *gpu.power;

@@ -31,6 +31,9 @@ struct EngineWork {
   Flops flops_16, flops_8, flops_4;  ///< of matrix products and attention, by operand format
   Bytes hbm;                         ///< read and written
   Bytes link;                        ///< out of the GPU
+
+  EngineWork& operator+=(const EngineWork& o);
+  friend EngineWork operator*(double k, const EngineWork& work);
 };
 
 /// Energy of `work` done within `time` by a GPU that does nothing else meanwhile, by part:
@@ -40,6 +43,12 @@ struct EngineWork {
 /// A kernel may ask for more than the card's limit, which holds for means over many kernels: that
 /// is what clipped() is for. Energies per unit: the GPU's GpuPowerConstants. Requires gpu.power.
 ByGpuPart<Joules> gpu_energy(const EngineWork& work, Seconds time, const GpuSpec& gpu);
+
+/// The sum of it, without the fixed part.
+inline Joules energy_above_fixed(const EngineWork& work, const GpuPowerConstants& c) {
+  return c.tensor_16 * work.flops_16 + c.tensor_8 * work.flops_8 + c.tensor_4 * work.flops_4 +
+         c.hbm * work.hbm + c.link * work.link;
+}
 
 /// What a card with that limit draws where its engines ask for `demand`. Where the limit binds, all
 /// but the fixed part shrinks in proportion: the clock goes down, and with it the voltage, until

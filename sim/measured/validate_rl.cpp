@@ -59,28 +59,32 @@ ValidationPoint engine_point(const JsonCursor& row, const PresetStore& presets) 
   const std::string software = row.at("software").string();
   (void)row.at("source").string();
   const double per_second = row.at("tokens_per_s").number(kMeasured);
-  ReplicaSpec spec;
+  EngineSpec engine = engine_preset(presets, row.at("engine").string());
+  if (!engine.serving) row.at("engine").fail("an engine with \"serving\"");
+  ServingReplicaSpec spec;
   spec.model = presets.model(row.at("model").string());
   spec.node = presets.node(row.at("node").string());
   spec.transport = presets.transport(spec.node.transport);
-  spec.engine = engine_preset(presets, row.at("engine").string());
-  spec.engine.shared_prompts = false;
+  spec.engine = engine.rollout();
   spec.tensor = row.at("tensor").integer(1, kMaxGpusPerNode);
-  spec.weights = static_cast<Precision>(row.at("precision").choice(precision_names()));
+  spec.weights = spec.experts =
+      weight_format(static_cast<Precision>(row.at("precision").choice(precision_names())));
   spec.cache_bytes = row.at("cache_bytes").number(Interval{0.5, 4});
   const std::vector<int> responses(
       static_cast<std::size_t>(row.at("requests").integer(1, 1'000'000)),
       row.at("response_tokens").integer(1, kMaxTokens));
   const int prompt = row.at("prompt_tokens").integer(1, kMaxTokens);
   row.finish();
-  Replica replica(spec);
-  const double cache = replica.cache_tokens(Bytes{});
-  if (cache < prompt + responses.front()) row.at("tensor").fail("more GPUs: nothing fits");
-  const Rollout rollout = roll_out(
-      replica, {.prompt_tokens = prompt,
-                .responses = responses,
-                .cache_tokens = cache,
-                .most_sequences = replica.most_sequences(cache, prompt + responses.front())});
+  ServingReplica replica(spec);
+  const double cache = replica.cache_tokens();
+  const int longest = prompt + responses.front();
+  if (cache < longest) row.at("tensor").fail("more GPUs: nothing fits");
+  const Rollout rollout =
+      roll_out(replica, {.prompt_tokens = prompt,
+                         .pass_tokens = engine.prefill_tokens,
+                         .responses = responses,
+                         .cache_tokens = cache,
+                         .most_sequences = most_sequences(engine, cache, longest)});
   return point({id, software, "engine", spec.node.gpu.name, spec.model.name, spec.tensor},
                rollout.tokens / per_second, rollout.time.base_units());
 }

@@ -19,7 +19,7 @@ constexpr std::array<RlBucketInfo, kRlBuckets> kRlTitles{{
     {"prefill", "Prefill"},
     {"decode_products", "Decode: weights"},
     {"decode_attention", "Decode: keys and values"},
-    {"decode_other", "Decode: norms, exchanges"},
+    {"decode_other", "Decode: exchanges"},
     {"decode_host", "Decode: host"},
     {"drain", "Wait for last response"},
     {"reward_function", "Reward function"},
@@ -39,7 +39,7 @@ constexpr std::array<RlBucketInfo, kRlBuckets> kRlTitles{{
 /// What all replicas together did.
 struct Generation {
   Seconds time;              ///< until the last response, or in_flight: in the long run
-  PassTime prefill, decode;  ///< of all replicas
+  RolloutWork prefill, decode;  ///< of all replicas
   double steps = 0, decoded = 0;
 };
 
@@ -51,15 +51,9 @@ class RlStep {
       : scenario_(scenario),
         powered_(question.power),
         training_(scenario.training),
-        rl_(scenario.rl),
-        replica_({.model = training_.job.model,
-                  .node = training_.node,
-                  .transport = training_.transport,
-                  .engine = rl_.generation.engine,
-                  .tensor = rl_.generation.tensor,
-                  .expert_parallel = rl_.generation.expert_parallel,
-                  .weights = rl_.generation.precision,
-                  .cache_bytes = rl_.generation.cache_bytes}) {}
+        rl_(scenario.rl) {
+    if (!rl_.algorithm->offline) replica_.emplace(rollout_replica(training_, rl_.generation));
+  }
 
   RlReport run() {
     out_.training_gpus = training_.gpus();
@@ -100,7 +94,7 @@ class RlStep {
         {.file = training_.file,
          .pointer = "/rl/generation",
          .found = fmt::format("replicas with {} of weights and a cache of {:.0f} tokens",
-                              gib(replica_.weights()), std::floor(out_.cache_tokens)),
+                              gib(replica_->weights()), std::floor(out_.cache_tokens)),
          .allowed = fmt::format("a cache of at least {:.0f} tokens: larger \"tensor\"{}", longest,
                                 colocated() && !rl_.generation.offload ? ", or \"offload\"" : ""),
          .nearest = {}});
@@ -110,9 +104,9 @@ class RlStep {
     out_.replicas = generating_gpus() / rl_.generation.tensor;
     const bool stays = colocated() && !rl_.generation.offload;
     const double each = std::ceil(static_cast<double>(lengths.size()) / out_.replicas);
-    const Bytes states = each * replica_.state_per_sequence();
+    const Bytes states = each * replica_->state_per_sequence();
     out_.cache_tokens =
-        replica_.cache_tokens(states + (stays ? training_state(scenario_) : Bytes{}));
+        replica_->cache_tokens(states + (stays ? training_state(scenario_) : Bytes{}));
     require_cache();
     Generation all;
     for (int r = 0; r < out_.replicas; ++r) add_replica(lengths, r, all);
@@ -121,10 +115,10 @@ class RlStep {
     const double gpus = generating_gpus(), group = rl_.generation.tensor;
     const auto book = [&](RlBucket b, Seconds time) { bucket(b) += time.base_units() * group; };
     book(RlBucket::prefill, all.prefill.total());
-    book(RlBucket::decode_products, all.decode.products);
-    book(RlBucket::decode_attention, all.decode.attention);
-    book(RlBucket::decode_other, all.decode.memory + all.decode.exchange);
-    book(RlBucket::decode_host, all.decode.host);
+    book(RlBucket::decode_products, all.decode.time.products);
+    book(RlBucket::decode_attention, all.decode.time.attention);
+    book(RlBucket::decode_other, all.decode.time.exchange);
+    book(RlBucket::decode_host, all.decode.time.host);
     const Seconds busy = all.prefill.total() + all.decode.total();
     bucket(RlBucket::drain) =
         std::max(0.0, all.time.base_units() * gpus - busy.base_units() * group);
@@ -155,11 +149,13 @@ class RlStep {
     std::vector<int> responses;
     for (int i = 0; i < count; ++i) responses.insert(responses.end(), own.begin(), own.end());
     const int longest = rl_.prompt_tokens + rl_.responses.most;
-    const int at_once = replica_.most_sequences(out_.cache_tokens, longest);
-    return roll_out(replica_,
+    const EngineSpec& engine = rl_.generation.engine;
+    const int at_once = most_sequences(engine, out_.cache_tokens, longest);
+    return roll_out(*replica_,
                     {.prompt_tokens = rl_.prompt_tokens,
+                     .pass_tokens = engine.prefill_tokens,
                      .responses = responses,
-                     .prefills = rl_.generation.engine.shared_prompts ? 1.0 / rl_.generations : 1.0,
+                     .prefills = engine.shared_prompts ? 1.0 / rl_.generations : 1.0,
                      .cache_tokens = out_.cache_tokens,
                      .most_sequences = std::min(at_once, static_cast<int>(own.size())),
                      .keep_stretches = powered_ && count == 1});
@@ -247,11 +243,19 @@ class RlStep {
     return inside ? local : payload_bandwidth(node, training_.transport);
   }
 
+  /// Weights of the whole model in the format of generation: what a change of weights moves.
+  [[nodiscard]] Bytes model_bytes() const {
+    const double ends = end_parameters(replica_->spec().model);
+    const double layers = total_parameters(replica_->spec().model) - ends;
+    constexpr double kTwoBytes = 2;  // of a number of the ends, in 16 bit
+    return Bytes{kTwoBytes * ends + info(rl_.generation.precision).bytes_per_element * layers};
+  }
+
   void change_weights() {
     const EngineSpec& engine = rl_.generation.engine;
-    out_.engine_weights = replica_.weights();
+    out_.engine_weights = replica_->weights();
     out_.weight_sync = engine.refit_overhead +
-                       over(replica_.model_bytes(), std::min(engine.refit_rate, widest_rate()));
+                       over(model_bytes(), std::min(engine.refit_rate, widest_rate()));
     bucket(RlBucket::weight_sync) = out_.weight_sync.base_units() * out_.gpus();
     if (!colocated() || !rl_.generation.offload) return;
     out_.offload = trainers(
@@ -286,13 +290,34 @@ class RlStep {
   bool powered_;
   const Scenario& training_;
   const RlSpec& rl_;
-  Replica replica_;
+  std::optional<ServingReplica> replica_;  ///< where responses are generated
   RlReport out_;
   Seconds least_training_, most_training_;  ///< of all updates, by the bands of their steps
   bool folded_ = false;                     ///< a step has no band
 };
 
 }  // namespace
+
+ServingReplicaSpec rollout_replica(const Scenario& training, const GenerationPool& pool) {
+  ServingReplicaSpec spec;
+  spec.model = training.job.model;
+  // A token that the model would predict beside the next one is left out of generation.
+  spec.model.predicted_tokens = 0;
+  spec.node = training.node;
+  spec.transport = training.transport;
+  spec.engine = pool.engine.rollout();
+  spec.tensor = pool.tensor;
+  spec.expert = pool.expert_parallel ? pool.tensor : 1;
+  spec.weights = spec.experts = weight_format(pool.precision);
+  spec.cache_bytes = pool.cache_bytes;
+  return spec;
+}
+
+int most_sequences(const EngineSpec& engine, double cache_tokens, int longest) {
+  if (!engine.reserves) return engine.most_sequences;
+  const double fit = std::floor(cache_tokens / longest);
+  return static_cast<int>(std::clamp(fit, 1.0, 1.0 * engine.most_sequences));
+}
 
 const std::array<RlBucketInfo, kRlBuckets>& rl_buckets() { return kRlTitles; }
 

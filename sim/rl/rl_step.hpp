@@ -20,7 +20,7 @@ enum class RlBucket : std::uint8_t {
   prefill,
   decode_products,   ///< reading weights, arithmetic
   decode_attention,  ///< reading keys and values
-  decode_other,      ///< norms and sampling, sums over tensor-parallel ranks
+  decode_other,      ///< sums over tensor-parallel ranks
   decode_host,       ///< between decoding steps
   drain,             ///< replicas that wait for the one with the last response
   reward_function,   ///< all wait for what no GPU computes
@@ -89,6 +89,12 @@ struct RlQuestion {
 /// environment, validation, checkpoints. Throws InputError where the cache of a replica does not
 /// hold the longest response. The same scenario gives the same report, bit for bit.
 RlReport simulate_rl_step(const RlScenario& scenario, const RlQuestion& question = {});
+
+/// A replica of the engine that generates for such training.
+ServingReplicaSpec rollout_replica(const Scenario& training, const GenerationPool& pool);
+
+/// Sequences that the engine decodes at once where none gets longer than `longest` tokens.
+int most_sequences(const EngineSpec& engine, double cache_tokens, int longest);
 
 /// Rows of `row_tokens` that hold the samples, each whole: the tightest row that has room, longest
 /// sample first. Requires samples of at most `row_tokens`.

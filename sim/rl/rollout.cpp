@@ -31,7 +31,7 @@ struct End {
 
 class ReplicaRun {
  public:
-  ReplicaRun(Replica& replica, const RolloutLoad& load) : replica_(replica), load_(load) {
+  ReplicaRun(ServingReplica& replica, const RolloutLoad& load) : replica_(replica), load_(load) {
     sequences_.resize(load.responses.size());
     for (std::size_t i = 0; i < sequences_.size(); ++i) {
       sequences_[i].length = load.responses[i];
@@ -85,7 +85,7 @@ class ReplicaRun {
     }
     out_.most_sequences = std::max(out_.most_sequences, running_);
     if (prompts > 0) {
-      const PassTime passes = prefill(prompts);
+      const RolloutWork passes = prefill(prompts);
       out_.prefill += passes;
       if (load_.keep_stretches) {
         out_.stretches.push_back({.prefill = passes.total(),
@@ -102,16 +102,25 @@ class ReplicaRun {
     return s.running && s.visit == end.visit;
   }
 
-  PassTime prefill(double prompts) {
-    const int together = std::max(1, replica_.spec().engine.prefill_tokens / load_.prompt_tokens);
+  [[nodiscard]] RolloutWork work_of(const PassLoad& load) {
+    const ServingPass time = replica_.pass(load);
+    return {.time = time, .drawn = replica_.drawn_by_part(load, time.total())};
+  }
+  RolloutWork prefill(double prompts) {
+    const int together = std::max(1, load_.pass_tokens / load_.prompt_tokens);
     const double full = std::floor(prompts / together), rest = prompts - full * together;
-    PassTime time = full * pass(together);
+    RolloutWork time = full * pass(together);
     if (rest > 0) time += rest < 1 ? rest * pass(1) : pass(static_cast<int>(std::ceil(rest)));
     return time;
   }
-  const PassTime& pass(int prompts) {
+  const RolloutWork& pass(int prompts) {
     const auto [known, is_new] = passes_.try_emplace(prompts);
-    if (is_new) known->second = replica_.prefill_pass(prompts, load_.prompt_tokens);
+    if (is_new) {
+      const double tokens = 1.0 * prompts * load_.prompt_tokens;
+      known->second = work_of({.prompts = prompts,
+                               .prompt_tokens = tokens,
+                               .prompt_pairs = tokens * (load_.prompt_tokens + 1) / 2});
+    }
     return known->second;
   }
 
@@ -122,7 +131,8 @@ class ReplicaRun {
     const double steps = std::min(wanted, std::max(1.0, room));
     if (steps == 0) return;
     const double mean = used_ / running_ + (steps - 1) / 2;  // the token at hand is counted
-    const PassTime passes = steps * replica_.decode_step(running_, mean);
+    const RolloutWork passes =
+        steps * work_of({.sequences = running_, .context = running_ * mean});
     out_.decode += passes;
     if (load_.keep_stretches) {
       out_.stretches.push_back({.prefill = {},
@@ -164,13 +174,13 @@ class ReplicaRun {
     ++out_.preempted;
   }
 
-  Replica& replica_;
+  ServingReplica& replica_;
   const RolloutLoad& load_;
   std::vector<Sequence> sequences_;
   std::vector<std::size_t> left_;   ///< had to leave; the last one comes back first
   std::vector<std::size_t> order_;  ///< of joining; those that ended too
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
-  std::map<int, PassTime> passes_;
+  std::map<int, RolloutWork> passes_;
   std::size_t next_ = 0;
   std::uint64_t step_ = 0;
   int running_ = 0;
@@ -180,7 +190,18 @@ class ReplicaRun {
 
 }  // namespace
 
-Rollout roll_out(Replica& replica, const RolloutLoad& load) {
+RolloutWork& RolloutWork::operator+=(const RolloutWork& o) {
+  time += o.time;
+  for (std::size_t p = 0; p < kGpuParts; ++p) drawn[p] += o.drawn[p];
+  return *this;
+}
+RolloutWork operator*(double k, const RolloutWork& work) {
+  RolloutWork out{.time = k * work.time, .drawn = {}};
+  for (std::size_t p = 0; p < kGpuParts; ++p) out.drawn[p] = k * work.drawn[p];
+  return out;
+}
+
+Rollout roll_out(ServingReplica& replica, const RolloutLoad& load) {
   assert(!load.responses.empty() && load.prompt_tokens >= 1 && load.most_sequences >= 1);
   return ReplicaRun{replica, load}.run();
 }

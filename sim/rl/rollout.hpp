@@ -8,12 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "models/generation/replica.hpp"
+#include "models/generation/serving_replica.hpp"
 
 namespace lockstep {
 
 struct RolloutLoad {
   int prompt_tokens = 1;
+  int pass_tokens = 8192;  ///< of prompts that one pass takes
   std::span<const int> responses;  ///< tokens of each, in the order of their start
   double prefills = 1;             ///< of its prompt for each response; below 1 where they share it
   double cache_tokens = 0;         ///< that the cache holds
@@ -27,9 +28,19 @@ struct RolloutStretch {
   ByGpuPart<Joules> prefill_drawn{}, decode_drawn{};
 };
 
+/// Passes one after the other: where their time goes, and what a GPU draws in them.
+struct RolloutWork {
+  ServingPass time;
+  ByGpuPart<Joules> drawn{};
+
+  [[nodiscard]] Seconds total() const { return time.total(); }
+  RolloutWork& operator+=(const RolloutWork& o);
+  friend RolloutWork operator*(double k, const RolloutWork& work);
+};
+
 struct Rollout {
   Seconds time;  ///< until the last response ends
-  PassTime prefill, decode;
+  RolloutWork prefill, decode;
   double tokens = 0;                      ///< of responses
   double steps = 0;                       ///< of decoding
   int most_sequences = 0;                 ///< that were there at once
@@ -38,6 +49,6 @@ struct Rollout {
 };
 
 /// Requires a cache that holds the longest sequence, and at least one response.
-Rollout roll_out(Replica& replica, const RolloutLoad& load);
+Rollout roll_out(ServingReplica& replica, const RolloutLoad& load);
 
 }  // namespace lockstep

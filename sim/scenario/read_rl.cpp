@@ -59,6 +59,9 @@ EngineSpec read_engine_choice(const std::optional<JsonCursor>& from, const Prese
     name = read_preset_name(*from, "engines", presets);
   }
   EngineSpec engine = engine_preset(presets, name);
+  if (!engine.serving) {
+    from->fail("an engine with \"serving\", which says what its passes take");
+  }
   if (!refines) return engine;
   declare_engine({*from, Extent::changes}, engine);
   from->finish();
@@ -235,16 +238,10 @@ void declare_engine(const DeclaredMembers& member, EngineSpec& out) {
   member.optional("reserves", out.reserves, "A sequence joins when its longest response would fit");
   member.optional("shared_prompts", out.shared_prompts,
                   "Responses to one prompt share its prefill");
-  member.required("step_host", out.step_host, kTime, "GPU idle between steps");
-  member.required("sequence_host", out.sequence_host, kTime, "The same, more for every sequence");
-  member.required("launch_interval", out.launch_interval, kTime,
-                  "Host time per kernel without graphs");
-  member.required("kernels_per_layer", out.kernels_per_layer, Interval{0, 1000},
-                  "That a decoding step launches");
-  member.required("cache_bandwidth", out.cache_bandwidth, kSome,
-                  "Share of HBM's rate at which keys and values are read");
-  member.required("cache_arithmetic", out.cache_arithmetic, kSome,
-                  "Share of the 16-bit peak that decoding attention reaches");
+  member.optional("step_host", out.step_host, kTime,
+                  "GPU idle between passes of a rollout; default: as where the engine serves");
+  member.optional("sequence_host", out.sequence_host, kTime,
+                  "The same, more for every sequence; default: as where the engine serves");
   member.required("refit_rate", out.refit_rate, Interval{1e6, 1e14},
                   "Of the model's bytes, to all replicas");
   member.required("refit_overhead", out.refit_overhead, Interval{0, 1e4},

@@ -150,6 +150,9 @@ void declare_serving_engine(const DeclaredMembers& member, ServingEngine& out) {
                   "tokens; not with data-parallel attention; default: 0");
   member.optional("batch_wait_tokens", out.batch_wait_tokens, Dimension::share, Interval{0, 1},
                   "Share of a pass's tokens that is enough; default: 1");
+  member.optional("graphs", out.graphs,
+                  "Passes without prompts are replayed as CUDA graphs; false: no kernel is; "
+                  "default: true");
   member.optional("captured_tokens", out.captured_tokens, 0, kMost,
                   "Passes with prompts that have at most so many rows are replayed as CUDA graphs, "
                   "no longer launched kernel by kernel; default: 0");

@@ -22,7 +22,176 @@ ServingReplica replica_that_drafts(int drafts, const char* model = "llama3_70b")
   return ServingReplica(spec);
 }
 
+/// Nothing but kernels: no host, the whole card for weights and cache.
+ServingReplicaSpec bare(const char* model, int tensor = 1) {
+  ServingReplicaSpec spec;
+  spec.model = test::presets().model(model);
+  spec.model.predicted_tokens = 0;
+  spec.node = test::presets().node("dgx_h100");
+  spec.transport = test::presets().transport("infiniband");
+  EngineSpec engine = engine_preset(test::presets(), "vllm");
+  engine.memory_fraction = 1;
+  engine.workspace = Bytes{};
+  engine.step_host = engine.sequence_host = Seconds{};
+  spec.engine = engine.rollout();
+  spec.tensor = tensor;
+  return spec;
+}
+double cache_of(const char* model, int tensor = 1, double bytes = 2) {
+  ServingReplicaSpec spec = bare(model, tensor);
+  spec.cache_bytes = bytes;
+  return ServingReplica(spec).cache_per_token().base_units();
+}
+ServingPass decode(ServingReplica& replica, int sequences, double each) {
+  return replica.pass({.sequences = sequences, .context = sequences * each});
+}
+
 }  // namespace
+
+TEST_CASE("serving replica: the cache of a token, by heads, latent vectors, formats and ranks") {
+  CHECK(cache_of("llama3_8b") == 32 * 2 * 8 * 128 * 2);
+  CHECK(cache_of("llama3_8b", 1, 1) == cache_of("llama3_8b") / 2);
+  CHECK(cache_of("llama3_8b", 8) == cache_of("llama3_8b") / 8);
+  CHECK(cache_of("llama3_8b", 16) == cache_of("llama3_8b", 8));  // eight heads at the most
+  CHECK(cache_of("deepseek_v3") == 61 * (512 + 64) * 2);         // keys and values in one
+  CHECK(cache_of("deepseek_v3", 8) == cache_of("deepseek_v3"));  // on every rank
+  CHECK(cache_of("nemotron_h_8b") == 4 * 2 * 8 * 128 * 2);       // four layers of 52 attend
+}
+
+TEST_CASE("serving replica: weights are shared out, the rest of the card is cache") {
+  const ServingReplica one(bare("llama3_8b")), two(bare("llama3_8b", 2));
+  CHECK(one.weights().base_units() == test::near(2 * 8.03e9).epsilon(0.001));
+  CHECK(two.weights().base_units() == test::near(one.weights().base_units() / 2));
+  const Bytes card = one.spec().node.gpu.hbm_capacity;
+  CHECK(one.cache_tokens() == test::near((card - one.weights()) / one.cache_per_token()));
+  const Bytes others = gibibytes(10);
+  CHECK(one.cache_tokens(others) ==
+        test::near((card - one.weights() - others) / one.cache_per_token()));
+  CHECK(one.cache_tokens(card) == 0);
+  ServingReplicaSpec fp8 = bare("llama3_8b");
+  fp8.weights = WeightFormat::fp8;
+  CHECK(ServingReplica(fp8).weights() < 0.6 * one.weights());
+}
+
+TEST_CASE("serving replica: a rollout has the engine's host times, on slower processors longer") {
+  ServingReplicaSpec spec = bare("llama3_8b");
+  EngineSpec engine = engine_preset(test::presets(), "vllm");
+  engine.step_host = microseconds(200);
+  engine.sequence_host = microseconds(3);
+  spec.engine = engine.rollout();
+  ServingReplica usual(spec);
+  const Seconds host = decode(usual, 16, 100).host;
+  CHECK(host / microseconds(248) == test::near(1));
+  spec.node.host.emplace().slowed = 2.5;
+  ServingReplica slow(spec);
+  CHECK(decode(slow, 16, 100).host / host == test::near(2.5));
+  engine.step_host.reset();
+  engine.sequence_host.reset();
+  const HostLaw serves = laws_for(*engine.serving, "hopper").host;
+  spec.node = bare("llama3_8b").node;
+  spec.engine = engine.rollout();
+  ServingReplica served(spec);
+  CHECK(decode(served, 16, 100).host / (serves.step + 16 * serves.sequence) == test::near(1));
+}
+
+TEST_CASE("serving replica: one sequence waits for the weights, and long prompts for arithmetic") {
+  ServingReplica replica(bare("llama3_8b"));
+  const GpuSpec& gpu = replica.spec().node.gpu;
+  // All but the input embedding is read, of which a step needs one row.
+  const Bytes read = replica.weights() - Bytes{2.0 * 128256 * 4096};
+  const Seconds step = decode(replica, 1, 1).products;
+  CHECK(step > read / gpu.hbm_bandwidth);
+  CHECK(step < 1.5 * (read / gpu.hbm_bandwidth));
+  // A few more sequences cost next to nothing.
+  CHECK(decode(replica, 8, 1).products < 1.1 * step);
+  const double tokens = 8192;
+  const Seconds arithmetic = Flops{2 * 6.98e9 * tokens} / gpu.peak_bf16;
+  const Seconds prefill =
+      replica
+          .pass({.prompts = 1, .prompt_tokens = tokens, .prompt_pairs = tokens * (tokens + 1) / 2})
+          .prompts;
+  CHECK(prefill > arithmetic);
+  CHECK(prefill < 2.5 * arithmetic);
+}
+
+TEST_CASE("serving replica: attention reads the cache of all sequences, windows no further back") {
+  ServingReplica replica(bare("llama3_8b"));
+  const int sequences = 64;
+  const auto attention = [&](double each) { return decode(replica, sequences, each).attention; };
+  const Bytes more = sequences * 3e5 * replica.cache_per_token();
+  const double rate = laws_for(replica.spec().engine, "hopper").attention.bandwidth;
+  // Far out the bytes alone count.
+  CHECK((attention(6e5) - attention(3e5)).base_units() ==
+        test::near((more / (rate * replica.spec().node.gpu.hbm_bandwidth)).base_units())
+            .epsilon(1e-3));
+  ServingReplica windowed(bare("gpt_oss_20b"));
+  const double window = windowed.spec().model.window;
+  const Seconds near = decode(windowed, 64, 50 * window).attention;
+  const Seconds far = decode(windowed, 64, 100 * window).attention;
+  CHECK(far > 1.3 * near);
+  CHECK(far < 2 * near);  // half of the layers see all of it
+}
+
+TEST_CASE("serving replica: experts that no token meets are not read") {
+  ServingReplica replica(bare("qwen3_30b_a3b"));
+  const double one = decode(replica, 1, 1).products.base_units();
+  const double some = decode(replica, 16, 1).products.base_units();
+  const double all = decode(replica, 512, 1).products.base_units();
+  CHECK(some > 1.5 * one);
+  CHECK(all > 1.4 * some);
+  // A half-empty pass reads them all too, and the whole card's weights take so long at least.
+  CHECK(all > (replica.weights() / replica.spec().node.gpu.hbm_bandwidth).base_units());
+}
+
+TEST_CASE("serving replica: ranks exchange; where nothing is captured layers are launched") {
+  ServingReplica one(bare("llama3_70b", 1)), eight(bare("llama3_70b", 8));
+  CHECK(decode(one, 4, 100).exchange == Seconds{});
+  CHECK(decode(eight, 4, 100).exchange > Seconds{});
+  CHECK(decode(eight, 4, 100).total() < 0.3 * decode(one, 4, 100).total());
+  ServingReplicaSpec eager = bare("llama3_8b", 8);
+  const Seconds captured = ServingReplica(eager).pass({.sequences = 1, .context = 1}).total();
+  eager.engine.graphs = false;
+  ServingReplica slow(eager);
+  const Seconds least = 32.0 * slow.host().prompt_layer;
+  CHECK(captured < least);
+  CHECK(decode(slow, 1, 1).total().base_units() == test::near(least.base_units()));
+}
+
+TEST_CASE("serving replica: parts of what a pass draws are all of it") {
+  for (const char* model : {"llama3_8b", "qwen3_30b_a3b", "deepseek_v3", "nemotron_h_8b"}) {
+    CAPTURE(model);
+    ServingReplicaSpec spec = bare(model);
+    spec.node = test::presets().node("dgx_h200");
+    for (const int drafts : {0, 2}) {
+      spec.speculation.drafts = drafts;
+      spec.attention_data = spec.expert = spec.model.experts.count > 0 ? 4 : 1;
+      ServingReplica replica(spec);
+      for (const PassLoad load : {PassLoad{.sequences = 37, .context = 37e3},
+                                  PassLoad{.prompts = 1, .prompt_tokens = 300, .prompt_pairs = 5e4},
+                                  PassLoad{.sequences = 9,
+                                           .context = 4e3,
+                                           .prompts = 3,
+                                           .prompt_tokens = 3000,
+                                           .prompt_pairs = 2e6}}) {
+        const ServingPass pass = replica.pass(load);
+        CHECK(sum(replica.drawn_by_part(load, pass.total())) / pass.drawn == test::near(1));
+      }
+    }
+  }
+}
+
+TEST_CASE("serving replica: recurrent states are read and written in every step") {
+  // 24 Mamba-2 layers of 128 heads of 64, each with a state of 128, in 16 bit.
+  ServingReplica replica(bare("nemotron_h_8b"));
+  CHECK(replica.state_per_sequence().base_units() == 24 * 128 * 64 * 128 * 2);
+  // Whose text is short reads little but states: a sequence more, one more of them.
+  const auto attention = [&](int sequences) {
+    return decode(replica, sequences, 1).attention.base_units();
+  };
+  const double rate = 0.8 * replica.spec().node.gpu.hbm_bandwidth.base_units();
+  const double states = 2 * replica.state_per_sequence().base_units();
+  CHECK(attention(5) - attention(4) == test::near(states / rate).epsilon(0.05));
+}
 
 TEST_CASE(
     "serving replica: the layer that drafts has weights and a cache, however many it drafts") {

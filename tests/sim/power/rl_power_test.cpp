@@ -156,28 +156,33 @@ TEST_CASE("rl power: a floor fills every wait, a cap is held in every phase") {
 }
 
 TEST_CASE("rl power: a decoding step of more sequences takes more energy, and less for each") {
-  ReplicaSpec spec;
+  ServingReplicaSpec spec;
   spec.model = test::presets().model("llama3_8b");
   spec.node = test::presets().node("dgx_h100");
   spec.transport = test::presets().transport("infiniband");
-  spec.engine = engine_preset(test::presets(), "vllm");
-  Replica replica(spec);
+  spec.engine = engine_preset(test::presets(), "vllm").rollout();
+  ServingReplica replica(spec);
   const GpuSpec& gpu = spec.node.gpu;
+  const auto drawn_by = [&](int sequences, double context) {
+    const PassLoad load{.sequences = sequences, .context = sequences * context};
+    const ServingPass pass = replica.pass(load);
+    const ByGpuPart<Joules> drawn = replica.drawn_by_part(load, pass.total());
+    CHECK(sum(drawn) / pass.drawn == doctest::Approx(1).epsilon(1e-12));
+    CHECK(pass.drawn >= gpu.power->active * pass.total() * (1 - 1e-9));
+    CHECK(pass.drawn <= gpu.power_limit * pass.total() * (1 + 1e-9));
+    return drawn;
+  };
   Joules before, each_before{1e9};
   for (const int sequences : {1, 8, 64, 256}) {
     CAPTURE(sequences);
-    const PassTime pass = replica.decode_step(sequences, 1000);
-    const Joules drawn = sum(pass.drawn);
+    const Joules drawn = sum(drawn_by(sequences, 1000));
     CHECK(drawn > before);
     CHECK(drawn / sequences < each_before);
-    CHECK(drawn >= gpu.power->active * pass.total() * (1 - 1e-9));
-    CHECK(drawn <= gpu.power_limit * pass.total() * (1 + 1e-9));
     before = drawn;
     each_before = drawn / sequences;
   }
   // Its weights are read once, whoever asks: bytes through HBM are at least theirs.
-  const PassTime one = replica.decode_step(1, 1);
-  CHECK(one.drawn[static_cast<std::size_t>(GpuPart::hbm)] >=
+  CHECK(drawn_by(1, 1)[static_cast<std::size_t>(GpuPart::hbm)] >=
         0.9 * (gpu.power->hbm * replica.weights()));
 }
 

@@ -58,13 +58,13 @@ void check_accounts(const RlReport& r) {
   for (const double seconds : r.gpu_seconds) CHECK(seconds >= 0);
 }
 
-Replica small_replica() {
-  ReplicaSpec spec;
+ServingReplica small_replica() {
+  ServingReplicaSpec spec;
   spec.model = rl_presets().model("llama3_2_1b");
   spec.node = rl_presets().node("dgx_h100");
   spec.transport = rl_presets().transport("infiniband");
-  spec.engine = engine_preset(rl_presets(), "vllm");
-  return Replica(spec);
+  spec.engine = engine_preset(rl_presets(), "vllm").rollout();
+  return ServingReplica(spec);
 }
 
 }  // namespace
@@ -86,18 +86,20 @@ TEST_CASE("response lengths: of the mean that was asked for, never beyond the mo
 }
 
 TEST_CASE("rollout: one response is a prefill and a step for each further token") {
-  Replica replica = small_replica();
+  ServingReplica replica = small_replica();
   const std::vector<int> one{101};
   const Rollout rollout = roll_out(
       replica, {.prompt_tokens = 50, .responses = one, .cache_tokens = 1e6, .most_sequences = 8});
-  Seconds sum = replica.prefill_pass(1, 50).total();
-  for (int i = 0; i < 100; ++i) sum += replica.decode_step(1, 51 + i).total();
+  // The n-th token of a prompt sees n tokens.
+  Seconds sum =
+      replica.pass({.prompts = 1, .prompt_tokens = 50, .prompt_pairs = 50 * 51 / 2}).total();
+  for (int i = 0; i < 100; ++i) sum += replica.pass({.sequences = 1, .context = 51.0 + i}).total();
   CHECK(rollout.time.base_units() == doctest::Approx(sum.base_units()));
   CHECK(rollout.steps == 100);
 }
 
 TEST_CASE("rollout: one at a time takes as long as one after the other, together it is faster") {
-  Replica replica = small_replica();
+  ServingReplica replica = small_replica();
   const std::vector<int> many(32, 64);
   const auto time = [&](const std::vector<int>& responses, int at_once, double cache) {
     return roll_out(replica, {.prompt_tokens = 50,

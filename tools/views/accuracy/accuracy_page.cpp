@@ -26,7 +26,7 @@ constexpr std::string_view kHead =
     "--residuals`); a test\nfails when it is not current. Errors are of the step time, predicted "
     "/ measured - 1: median and 90th\npercentile of their size, and the median with its sign.\n";
 
-using Rows = std::vector<RowPrediction>;
+using PredictedRows = std::vector<RowPrediction>;
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -43,8 +43,8 @@ std::string twin_key(const ReferenceRow& r) {
 }
 
 template <class Keep>
-Rows kept(const Rows& rows, Keep keep) {
-  Rows out;
+PredictedRows kept(const PredictedRows& rows, Keep keep) {
+  PredictedRows out;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), keep);
   return out;
 }
@@ -163,7 +163,7 @@ std::string names_of(const std::vector<const ReferenceRow*>& rows) {
   return out;
 }
 
-std::string set_aside(const Rows& runs, const std::vector<const ReferenceRow*>& twins) {
+std::string set_aside(const PredictedRows& runs, const std::vector<const ReferenceRow*>& twins) {
   std::vector<const ReferenceRow*> suspect;
   for (const RowPrediction& p : runs) {
     if (!p.row->complete) suspect.push_back(p.row);
@@ -184,7 +184,7 @@ std::string set_aside(const Rows& runs, const std::vector<const ReferenceRow*>& 
                     .nearest = {}});
 }
 
-void check_names(const Explanations& explanations, const Rows& runs) {
+void check_names(const Explanations& explanations, const PredictedRows& runs) {
   std::set<std::string_view> known;
   for (const RowPrediction& p : runs) known.insert(p.row->id);
   for (const auto& [id, explanation] : explanations) {
@@ -192,7 +192,7 @@ void check_names(const Explanations& explanations, const Rows& runs) {
   }
 }
 
-std::string worst(Rows rows, const Explanations& explanations) {
+std::string worst(PredictedRows rows, const Explanations& explanations) {
   std::ranges::stable_sort(rows, [](const RowPrediction& a, const RowPrediction& b) {
     return std::abs(std::log1p(*a.error)) > std::abs(std::log1p(*b.error));
   });
@@ -233,7 +233,7 @@ Explanations read_explanations(const std::string& file, std::string_view text) {
   return root.read_whole([&] { return explanations_of(root); });
 }
 
-std::vector<const ReferenceRow*> contradicted_by_twins(const Rows& rows) {
+std::vector<const ReferenceRow*> contradicted_by_twins(const PredictedRows& rows) {
   std::map<std::string, std::vector<const ReferenceRow*>> families;
   for (const RowPrediction& p : rows) {
     if (p.error && p.row->complete) families[twin_key(*p.row)].push_back(p.row);
@@ -256,9 +256,9 @@ std::vector<const ReferenceRow*> contradicted_by_twins(const Rows& rows) {
 std::string accuracy_page(const AccuracyFigures& figures) {
   check_names(figures.explanations, figures.runs);
   const std::vector<const ReferenceRow*> twins = contradicted_by_twins(figures.runs);
-  const Rows complete =
+  const PredictedRows complete =
       kept(figures.runs, [](const RowPrediction& p) { return p.error && p.row->complete; });
-  const Rows plain = kept(complete, [&](const RowPrediction& p) {
+  const PredictedRows plain = kept(complete, [&](const RowPrediction& p) {
     return std::ranges::find(twins, p.row) == twins.end();
   });
   const RowSummary summary = summarise_rows(complete), without = summarise_rows(plain);
