@@ -104,6 +104,8 @@ std::string csv_place(const std::string& file, std::size_t row) {
 void read_csv(const std::string& file, std::string_view text,
               const std::function<void(std::span<const std::string>)>& heading,
               const CsvRowUse& row) {
+  constexpr std::string_view kSpreadsheetMark = "\xef\xbb\xbf";  // as spreadsheets write it
+  if (text.starts_with(kSpreadsheetMark)) text.remove_prefix(kSpreadsheetMark.size());
   CsvRows(file, heading, row).parse(text);
 }
 

@@ -13,9 +13,9 @@ namespace lockstep {
 using CsvRowUse = std::function<void(std::size_t, std::span<const std::string>)>;
 
 /// Calls `heading` with the cells of the first row, then `row` with those of each that follows;
-/// empty rows are none. Throws InputError for a text without a heading, with a quote that is never
-/// closed or that stands in the middle of a cell, or with a row of another number of cells than the
-/// heading has.
+/// empty rows are none, and a byte order mark at the front of the text (UTF-8) is none of its.
+/// Throws InputError for a text without a heading, with a quote that is never closed or that stands
+/// in the middle of a cell, or with a row of another number of cells than the heading has.
 void read_csv(const std::string& file, std::string_view text,
               const std::function<void(std::span<const std::string>)>& heading,
               const CsvRowUse& row);

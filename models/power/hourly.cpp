@@ -47,7 +47,8 @@ double HourlySeries::integral(Seconds begin, Seconds end) const {
   return until(end.base_units()) - until(begin.base_units());
 }
 
-HourlySeries parse_hourly(const std::string& file, std::string_view text, double most) {
+HourlySeries parse_hourly(const std::string& file, std::string_view text, double most,
+                          double least) {
   HourlySeries series{.values = {}};
   int line_number = 0;
   for (bool heading = true; !text.empty();) {
@@ -63,13 +64,13 @@ HourlySeries parse_hourly(const std::string& file, std::string_view text, double
     const bool may_be_heading = heading;
     heading = false;
     if (!value && may_be_heading) continue;
-    if (!value || !(*value >= 0 && *value <= most)) {
-      throw InputError(
-          {.file = fmt::format("{}:{}", file, line_number),
-           .pointer = {},
-           .found = in_quotes(cell),
-           .allowed = fmt::format("a number from 0 to {} for each hour", plain_number(most)),
-           .nearest = {}});
+    if (!value || !(*value >= least && *value <= most)) {
+      throw InputError({.file = fmt::format("{}:{}", file, line_number),
+                        .pointer = {},
+                        .found = in_quotes(cell),
+                        .allowed = fmt::format("a number from {} to {} for each hour",
+                                               plain_number(least), plain_number(most)),
+                        .nearest = {}});
     }
     series.values.push_back(*value);
   }

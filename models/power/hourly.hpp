@@ -22,6 +22,7 @@ struct HourlySeries {
 /// The last column of a CSV file, one line per hour; a first line without a number is a heading,
 /// empty lines and lines that begin with '#' count for nothing. Throws InputError about `file`,
 /// with the line, for anything but numbers of 0 to `most`, and for a file without any.
-HourlySeries parse_hourly(const std::string& file, std::string_view text, double most);
+HourlySeries parse_hourly(const std::string& file, std::string_view text, double most,
+                          double least = 0);
 
 }  // namespace lockstep

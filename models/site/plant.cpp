@@ -30,10 +30,14 @@ double availability(const UnitBank& bank, int needed) {
   return sum;
 }
 
-double coolant_celsius(const CoolingLaw& law, double sink_celsius, Watts heat, int units) {
+double rise_kelvin(double approach_kelvin, Watts unit_heat, Watts heat, int units) {
   if (units <= 0) return std::numeric_limits<double>::infinity();
-  const double load = heat / (static_cast<double>(units) * law.unit_heat);
-  return std::max(law.set_point_celsius, sink_celsius + law.approach_kelvin * load);
+  return approach_kelvin * (heat / (static_cast<double>(units) * unit_heat));
+}
+
+double coolant_celsius(const CoolingLaw& law, double sink_celsius, Watts heat, int units) {
+  const double rise = rise_kelvin(law.approach_kelvin, law.unit_heat, heat, units);
+  return std::max(law.set_point_celsius, sink_celsius + rise);
 }
 
 double power_share_at(const CoolingLaw& law, double coolant) {

@@ -39,6 +39,22 @@ struct CoolingLaw {
   double slowdown_celsius = 87;   ///< of a chip, at which it slows itself down
 };
 
+/// What stands between a plant and the machines, one bank behind the other: pumps, heat exchangers,
+/// distribution units (CDUs). All of the heat goes through each of them.
+struct CoolingStage {
+  UnitBank bank;
+  Watts unit_heat;             ///< that a unit carries at `approach_kelvin`
+  double approach_kelvin = 0;  ///< colder side to warmer one, a unit at its rating
+};
+
+/// By how much coolant is warmer behind units that share `heat` evenly: in proportion to what each
+/// carries (Newton's law of cooling; of pumps, heat over the flow and its capacity):
+///
+///     approach heat / (units unit_heat)
+///
+/// Infinite without any unit.
+double rise_kelvin(double approach_kelvin, Watts unit_heat, Watts heat, int units);
+
 /// Coolant at the machines: the sink's temperature and a difference that goes with the heat that
 /// each unit carries (Newton's law of cooling), never below the set point:
 ///

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "sim/answer/answer_fields.hpp"
+#include "sim/site/site_availability.hpp"
 #include "sim/site/standby_figures.hpp"
 
 namespace lockstep {
@@ -122,14 +123,18 @@ std::vector<BankAnswer> bank_answers(const Sited& r) {
   std::vector<BankAnswer> out;
   const SiteSpec& spec = r.site->plan->spec;
   for (const PowerPart& part : spec.path) out.push_back(bank_answer(part.bank));
-  if (spec.cooling) out.push_back(bank_answer(spec.cooling->bank));
+  if (!spec.cooling) return out;
+  out.push_back(bank_answer(spec.cooling->bank));
+  for (const CoolingStage& stage : spec.cooling->loop) out.push_back(bank_answer(stage.bank));
   return out;
 }
 const FieldTable<BankAnswer>& bank_fields() {
   using Of = BankAnswer;
   static const FieldTable<Of> fields =
       FieldTable<Of>()
-          .add("name", "Part of the path of power; the cooling's units are \"cooling\".",
+          .add("name",
+               "Part of the path of power, or of the cooling's loop; the plant's units are "
+               "\"cooling\".",
                [](const Of& b) {
                  return b.bank->name.empty() ? std::string("cooling") : b.bank->name;
                })
@@ -138,6 +143,43 @@ const FieldTable<BankAnswer>& bank_fields() {
                [](const Of& b) { return b.all_up; })
           .add("mean_down", Better::less, "Units that are down on average; closed form.",
                [](const Of& b) { return b.mean_down; });
+  return fields;
+}
+
+/// By closed forms, and what the run whose goodput is the median met.
+struct AvailabilityAnswer {
+  SiteAvailability of;
+  double met = 1;
+};
+std::optional<AvailabilityAnswer> availability_answer(const Sited& r) {
+  const SiteBooks& books = books_of(r);
+  return AvailabilityAnswer{.of = site_availability(*r.site->plan, books.hours.size()),
+                            .met = books.unbound_share()};
+}
+const FieldTable<AvailabilityAnswer>& availability_fields() {
+  using Of = AvailabilityAnswer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("share", Better::more,
+               "Of the run's hours, in which grid, cooling and path hold nothing back that trains; "
+               "closed form.",
+               [](const Of& a) { return a.of.all; })
+          .add("path_share", Better::more,
+               "Of the time, in which the path brings all that trains what it draws, without its "
+               "batteries and generators; closed form, left out of paths with too many states.",
+               [](const Of& a) { return a.of.path; })
+          .add("cooling_share", Better::more,
+               "Of the run's hours, in which coolant stays below what cards keep their limit at; "
+               "closed form.",
+               [](const Of& a) { return a.of.cooling; })
+          .add("grid_share", Better::more,
+               "Of the run's hours, in which grid, sun, wind and battery give what all draw.",
+               [](const Of& a) { return a.of.grid; })
+          .add(
+              "met_share", Better::more,
+              "Of the time of the run whose goodput is the median, in which nothing was held back, "
+              "with what stands by.",
+              [](const Of& a) { return a.met; });
   return fields;
 }
 
@@ -170,7 +212,10 @@ const FieldTable<CappingAnswer>& capping_fields() {
                })
           .add("step_stretch", Better::less,
                "Time of a step then, over that of one that is not held.",
-               [](const Of& c) { return c.of.stretch(); })
+               [](const Of& c) -> std::optional<double> {
+                 if (!std::isfinite(c.of.stretch())) return std::nullopt;  // none ran
+                 return c.of.stretch();
+               })
           .add("lowest_draw_share", Better::more,
                "Least that machines drew then, of what they would have drawn.",
                [](const Of& c) { return c.of.lowest_draw; })
@@ -318,6 +363,8 @@ const FieldTable<CampaignResult>& site_fields() {
         .add("grid_usd", Better::less, "energy_usd and demand_usd.",
              [](const Sited& r) { return books_of(r).usd(); });
     add_ramp(out);
+    out.object("availability", "How often the site holds nothing back.", availability_fields(),
+               availability_answer);
     out.object("capping", "What the path has for the sum of peaks, and how its limit bound.",
                capping_fields(), capping_answer);
     out.object("standby", "Batteries and generators of the path of power.", standby_fields(),

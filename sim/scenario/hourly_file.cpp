@@ -79,19 +79,6 @@ std::optional<std::chrono::minutes> taken_clock(std::string_view& text, int most
   return std::chrono::hours{*hour} + std::chrono::minutes{*minute};
 }
 
-std::string time_words(const CivilTime& time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time.local);
-  const std::chrono::year_month_day date{day};
-  const auto clock = std::chrono::duration_cast<std::chrono::minutes>(time.local - day).count();
-  std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}", static_cast<int>(date.year()),
-                                static_cast<unsigned>(date.month()),
-                                static_cast<unsigned>(date.day()), clock / 60, clock % 60);
-  if (!time.offset) return out;
-  const auto offset = time.offset->count();
-  return out + fmt::format("{}{:02}:{:02}", offset < 0 ? '-' : '+', std::abs(offset) / 60,
-                           std::abs(offset) % 60);
-}
-
 /// The rows of one file, as they come.
 class HourlyRows {
  public:
@@ -164,7 +151,7 @@ class HourlyRows {
     if (out_.times.empty()) return;
     const CivilTime& before = out_.times.back();
     if (before.offset.has_value() != time.offset.has_value()) {
-      fail(place, "time " + time_words(time) + " after " + time_words(before),
+      fail(place, "time " + civil_time_text(time) + " after " + civil_time_text(before),
            "an offset from UTC in every row, or in none");
     }
     const std::chrono::sys_seconds at = time.local - time.offset.value_or(std::chrono::minutes{0});
@@ -173,8 +160,8 @@ class HourlyRows {
     if (at - last == std::chrono::hours{1}) return;
     CivilTime next = before;
     next.local += std::chrono::hours{1};
-    fail(place, "time " + time_words(time) + " after " + time_words(before),
-         fmt::format("{}, an hour later{}", time_words(next),
+    fail(place, "time " + civil_time_text(time) + " after " + civil_time_text(before),
+         fmt::format("{}, an hour later{}", civil_time_text(next),
                      time.offset ? "" : "; where clocks change, times with their offset from UTC"));
   }
 
@@ -199,6 +186,19 @@ class HourlyRows {
 };
 
 }  // namespace
+
+std::string civil_time_text(const CivilTime& time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time.local);
+  const std::chrono::year_month_day date{day};
+  const auto clock = std::chrono::duration_cast<std::chrono::minutes>(time.local - day).count();
+  std::string out = fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}", static_cast<int>(date.year()),
+                                static_cast<unsigned>(date.month()),
+                                static_cast<unsigned>(date.day()), clock / 60, clock % 60);
+  if (!time.offset) return out;
+  const auto offset = time.offset->count();
+  return out + fmt::format("{}{:02}:{:02}", offset < 0 ? '-' : '+', std::abs(offset) / 60,
+                           std::abs(offset) % 60);
+}
 
 std::optional<CivilTime> parse_civil_time(std::string_view text) {
   const auto date = taken_date(text);

@@ -18,6 +18,8 @@ struct CivilTime {
 };
 /// "2026-03-29T01:00", "2026-03-29 01:00:00+01:00", "...Z"; nothing for anything else.
 std::optional<CivilTime> parse_civil_time(std::string_view text);
+/// "2026-03-29T01:00", with its offset where it has one.
+std::string civil_time_text(const CivilTime& time);
 
 /// The columns that a file may have beside its time.
 struct HourColumns {

@@ -19,12 +19,13 @@ std::string of_preset(const ClusterSite& site) {
 }
 
 /// A number, or the name of a CSV file with a value for each hour.
-HourlySeries read_hourly(const JsonCursor& from, const std::string& scenario, double most) {
-  if (!from.is_string()) return {.values = {from.number(Interval{0, most})}};
+HourlySeries read_hourly(const JsonCursor& from, const std::string& scenario,
+                         const Interval& allowed) {
+  if (!from.is_string()) return {.values = {from.number(allowed)}};
   const std::string written = from.string();
   if (written.find('\0') != std::string::npos) from.fail("a number, or the name of a CSV file");
   const std::string file = (std::filesystem::path(scenario).parent_path() / written).string();
-  return parse_hourly(file, read_text_file(file), most);
+  return parse_hourly(file, read_text_file(file), allowed.high, allowed.low);
 }
 
 /// The facility that a scenario has when it says nothing, or only changes it; says so.
@@ -94,6 +95,9 @@ void declare_power(const DeclaredMembers& member, PowerSpec& out) {
 void declare_cost(const DeclaredMembers& member, const std::string& scenario, CostSpec& out) {
   constexpr ValueType kHourly =
       written_type(R"({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}]})");
+  constexpr ValueType kTariff =
+      written_type(R"({"anyOf": [{"type": "number"}, {"type": "string"}]})");
+  constexpr Interval kUsdPerKwh{-1e3, 1e3};  // markets have hours below zero
   member.optional("usd_per_gpu", out.usd_per_gpu, kUsd,
                   "Capital; without it and usd_per_node there is no cost of owning");
   member.optional("usd_per_node", out.usd_per_node, kUsd, "A server without its GPUs");
@@ -105,14 +109,15 @@ void declare_cost(const DeclaredMembers& member, const std::string& scenario, Co
                   "In which all of that is written off; default: 5");
   member.optional("utilisation", out.utilisation, Interval{0.01, 1},
                   "Of those years, in use; default: 1");
-  member.optional("usd_per_kwh", kHourly,
-                  "Energy tariff: a number, or a CSV file with a line per hour",
-                  [&](const JsonCursor& at) { out.usd_per_kwh = read_hourly(at, scenario, 1e3); });
+  member.optional(
+      "usd_per_kwh", kTariff,
+      "Energy tariff, which may be below 0: a number, or a CSV file with a line per hour",
+      [&](const JsonCursor& at) { out.usd_per_kwh = read_hourly(at, scenario, kUsdPerKwh); });
   member.optional(
       "grams_per_kwh", kHourly,
       "Carbon dioxide of the grid: a number, or a CSV file with a line per hour; without, the "
       "answer has none",
-      [&](const JsonCursor& at) { out.grams_per_kwh = read_hourly(at, scenario, 1e4); });
+      [&](const JsonCursor& at) { out.grams_per_kwh = read_hourly(at, scenario, {0, 1e4}); });
   member.optional("people_usd_per_hour", out.people_usd_per_hour, kUsd, "All people together");
   member.optional("hosting_usd_per_kw_month", out.hosting_usd_per_kw_month, kUsd,
                   "By peak facility power");

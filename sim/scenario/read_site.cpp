@@ -20,7 +20,7 @@ namespace {
 constexpr int kYearHours = 8760;
 constexpr int kMostUnits = 100'000;
 constexpr int kMostWeatherSeed = 2'000'000'000;
-constexpr std::size_t kMostParts = 200, kMostWindows = 100, kMostFeeding = 16;
+constexpr std::size_t kMostParts = 200, kMostWindows = 100, kMostFeeding = 16, kMostLoopStages = 8;
 constexpr Interval kSitePower{0, 1e12, true};
 constexpr Interval kUnitTime{1, 1e12};
 constexpr Interval kRepairTime{1, 1e9};
@@ -128,9 +128,31 @@ void declare_bank(const DeclaredMembers& member, UnitBank& out) {
   member.optional("crews", out.crews, 0, kMostUnits, "Repairs at a time; 0: as many as needed");
 }
 
+void declare_stage(const DeclaredMembers& member, CoolingStage& out) {
+  member.required("name", out.bank.name, "");
+  member.required("units", out.bank.units, 1, kMostUnits, "Pumps, heat exchangers or CDUs");
+  member.required("unit_heat", out.unit_heat, kSitePower, "That each carries at the approach");
+  member.required("approach_kelvin", out.approach_kelvin, Interval{0, 60},
+                  "By which coolant gets warmer across it, at unit_heat");
+  declare_bank(member, out.bank);
+}
+
+void read_loop(const JsonCursor& list, std::vector<CoolingStage>& out) {
+  for (const JsonCursor& at : list.elements(kMostLoopStages)) {
+    CoolingStage stage;
+    declare_stage({at, Extent::whole}, stage);
+    const auto named = [&](const CoolingStage& of) { return of.bank.name == stage.bank.name; };
+    if (stage.bank.name == "cooling" || std::ranges::any_of(out, named)) {
+      at.at("name").fail("a name that no other units of the cooling have");
+    }
+    at.finish();
+    out.push_back(stage);
+  }
+}
+
 void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
   CoolingLaw& law = out.law;
-  member.required("units", out.bank.units, 1, kMostUnits, "Chillers, towers or CDUs");
+  member.required("units", out.bank.units, 1, kMostUnits, "Chillers or towers");
   member.required("unit_heat", law.unit_heat, kSitePower, "That each carries at the approach");
   declare_bank(member, out.bank);
   member.optional("sink", out.sink, kHeatSinks,
@@ -146,6 +168,13 @@ void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
                   "Of a chip, at which it slows itself down; default: 87");
   member.optional("cycles", out.cycles, Interval{1, 100, true},
                   "Of concentration of the water; default: 4");
+  member.optional(
+      "loop", kMostLoopStages, "", "What the heat goes through on its way to them: pumps, CDUs",
+      [](const DeclaredMembers& one) {
+        CoolingStage stage;
+        declare_stage(one, stage);
+      },
+      [&](const JsonCursor& list) { read_loop(list, out.loop); });
   if (const JsonCursor* const from = member.object()) {
     if (law.rated_celsius >= law.slowdown_celsius) {
       from->at("rated_celsius").fail("less than slowdown_celsius");
@@ -227,6 +256,31 @@ void assume_fuel(SiteSpec& out) {
   }
 }
 
+/// Refuses what feeds a part and stands behind it: power would go round.
+void refuse_later(const JsonCursor& list, const JsonCursor& from, const std::string& name,
+                  std::span<const std::string> before) {
+  for (const JsonCursor& part : list.elements(kMostParts)) {
+    const std::optional<JsonCursor> named = part.find("name");
+    if (!named || !named->is_string() || named->string() != name) continue;
+    from.fail(before.empty() ? std::string("nothing, as the first part is fed from outside; power "
+                                           "comes from parts that are listed before")
+                             : fmt::format("parts that are listed before, so that no power goes "
+                                           "round: {}",
+                                           fmt::join(before, ", ")));
+  }
+}
+
+/// A part that feeds neither nodes nor another part does nothing.
+void refuse_ends(const JsonCursor& list, std::span<const PowerPart> path) {
+  const std::vector<JsonCursor> at = list.elements(kMostParts);
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    const bool feeds = path[i].nodes > 0 || std::ranges::any_of(path, [i](const PowerPart& later) {
+                         return std::ranges::find(later.from, i) != later.from.end();
+                       });
+    if (!feeds) at[i].fail("a part that feeds nodes, or that a later one has in \"from\"");
+  }
+}
+
 void read_path(const JsonCursor& list, SiteSpec& out) {
   std::vector<std::string> names;
   for (const JsonCursor& at : list.elements(kMostParts)) {
@@ -238,8 +292,14 @@ void read_path(const JsonCursor& list, SiteSpec& out) {
     }
     for (std::size_t i = 0; i < written.from.size(); ++i) {
       const auto source = std::ranges::find(names, written.from[i]);
-      if (source == names.end()) at.at("from").elements(kMostFeeding)[i].fail_name(names);
-      part.from.push_back(static_cast<std::size_t>(source - names.begin()));
+      const JsonCursor from = at.at("from").elements(kMostFeeding)[i];
+      if (source == names.end()) {
+        refuse_later(list, from, written.from[i], names);
+        from.fail_name(names);
+      }
+      const auto number = static_cast<std::size_t>(source - names.begin());
+      if (std::ranges::find(part.from, number) != part.from.end()) from.fail("each part once");
+      part.from.push_back(number);
     }
     at.finish();
     names.push_back(part.bank.name);
@@ -251,6 +311,7 @@ void read_path(const JsonCursor& list, SiteSpec& out) {
   if (!outside) list.fail("parts, of which one is fed from outside and is no generator");
   const bool feeds = std::ranges::any_of(out.path, [](const PowerPart& p) { return p.nodes > 0; });
   if (!feeds) list.fail("parts, of which one has nodes");
+  refuse_ends(list, out.path);
 }
 
 HourlyFile read_hours(const JsonCursor& from) {
@@ -278,7 +339,11 @@ std::vector<SiteHour> hours_of(const JsonCursor& from, const SiteDraft& draft,
   std::size_t begin = 0;
   if (draft.start) {
     const auto at = std::ranges::find(times, draft.start->local, &CivilTime::local);
-    if (at == times.end()) from.at("start").fail("a time that the file of hours has");
+    if (at == times.end()) {
+      from.at("start").fail(fmt::format("a time that the file of hours has, {} to {}",
+                                        civil_time_text(times.front()),
+                                        civil_time_text(times.back())));
+    }
     begin = static_cast<std::size_t>(at - times.begin());
   }
   first = times[begin].local;

@@ -43,6 +43,7 @@ inline constexpr std::string_view kHeatSinks[]{"dry", "wet"};
 struct CoolingPlant {
   UnitBank bank;
   CoolingLaw law;
+  std::vector<CoolingStage> loop{};  ///< behind it, in this order
   HeatSink sink = HeatSink::dry;
   double cycles = 4;  ///< of concentration of the water that evaporates
 };

@@ -166,6 +166,16 @@ PathDelivery delivered(std::span<const PowerPart> path, std::span<const int> dow
   return out;
 }
 
+bool brings_all(std::span<const PowerPart> path, std::span<const int> down, Watts per_node,
+                int needed) {
+  const std::vector<bool> fed = reached(path, down, {});
+  double nodes = 0;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (fed[i]) nodes += nodes_of(path[i], down[i]);
+  }
+  return nodes >= needed && suffices(path, down, fed, per_node.base_units(), {}).enough;
+}
+
 PathBridge bridged(std::span<const PowerPart> path, std::span<const int> down, Watts per_node,
                    const PathDelivery& wanted, std::span<const Joules> energy) {
   const double watts = wanted.share * per_node.base_units();

@@ -21,6 +21,11 @@ struct PathDelivery {
 PathDelivery delivered(std::span<const PowerPart> path, std::span<const int> down, Watts per_node,
                        std::span<const Watts> stored = {});
 
+/// Whether at least `needed` nodes have a way to the outside, and each that has one gets
+/// `per_node`.
+bool brings_all(std::span<const PowerPart> path, std::span<const int> down, Watts per_node,
+                int needed);
+
 /// What batteries give while all of them together last longest.
 struct PathBridge {
   Seconds lasts;            ///< infinity: nothing is taken from them

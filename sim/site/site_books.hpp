@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -80,8 +81,12 @@ struct PathCapping {
   Seconds lost;             ///< of full speed
   double lowest_draw = 1;   ///< of what machines would draw
 
-  /// Time of a step while held, over that of one that is not; 1 where none ran.
-  [[nodiscard]] double stretch() const { return capped > lost ? capped / (capped - lost) : 1.0; }
+  /// Time of a step while held, over that of one that is not; 1 where none was held, infinity where
+  /// none ran.
+  [[nodiscard]] double stretch() const {
+    if (capped <= Seconds{}) return 1;
+    return capped > lost ? capped / (capped - lost) : std::numeric_limits<double>::infinity();
+  }
 };
 
 /// What a path is provided for: nodes at their peaks, cards at their datasheet's power.
@@ -106,9 +111,16 @@ struct SiteBooks {
   PathCapping capping;
   StandbyRecord standby;
   Seconds generators_ran;  ///< any of them
+  Seconds unbound;         ///< that the site held nothing back
   double warmest_coolant = 0, warmest_outside = 0;
 
   [[nodiscard]] double usd() const { return sum.energy_usd + demand_usd; }
+  /// Of the run's time, in which the site held nothing back.
+  [[nodiscard]] double unbound_share() const {
+    Seconds all;
+    for (const SiteHourBook& hour : hours) all += hour.length;
+    return all > Seconds{} ? unbound / all : 1.0;
+  }
 };
 
 /// Requires a run with its phases, of the trajectory with that number.

@@ -55,6 +55,10 @@ SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory)
   const SiteSpec& spec = plan.spec;
   if (spec.cooling) {
     cooling_.emplace_back(spec.cooling->bank, spec.seed, trajectory, kCoolingNumber);
+    for (const CoolingStage& stage : spec.cooling->loop) {
+      const auto number = static_cast<std::uint32_t>(cooling_.size());
+      cooling_.emplace_back(stage.bank, spec.seed, trajectory, kCoolingNumber + number);
+    }
   }
   if (spec.battery) stored_ = capacity_of(*spec.battery);  // full at the start
   machines_ = plan.machines(0);
@@ -81,7 +85,19 @@ void SiteClock::begin_hour() {
 
 double SiteClock::coolant_at(Watts it) const {
   const CoolingPlant& plant = *plan_.spec.cooling;
-  return coolant_celsius(plant.law, sink_, it, plant.bank.units - cooling_.front().down());
+  double out = coolant_celsius(plant.law, sink_, it, plant.bank.units - cooling_.front().down());
+  for (std::size_t i = 0; i < plant.loop.size(); ++i) {
+    const CoolingStage& stage = plant.loop[i];
+    out += rise_kelvin(stage.approach_kelvin, stage.unit_heat, it,
+                       stage.bank.units - cooling_[i + 1].down());
+  }
+  return out;
+}
+
+/// Whether machines that only wait are hotter than what chips stand: they turn themselves off.
+bool SiteClock::too_hot_to_wait() const {
+  if (!plan_.spec.cooling) return false;
+  return coolant_at(machines_.draw(plan_.levels.idle)) >= plan_.spec.cooling->law.slowdown_celsius;
 }
 
 double SiteClock::coolest_share() const {
@@ -136,14 +152,18 @@ void SiteClock::bind(SiteState& state) {
     most = it;
     state.bound = by;
   };
-  limit(path_.got().share * plan_.levels.training, SiteBound::path);
+  const Watts brought = path_.got().share * plan_.levels.training;
+  limit(brought, SiteBound::path);
   const Watts supply = supplied();
   limit(supply, SiteBound::grid);
   const std::optional<PacePoint> pace = table.under(most);
   state.speed = pace ? pace->speed : 0;
-  state.training = machines_.draw(pace ? pace->it : plan_.levels.starting);
-  // The supply does not even cover idle machines: they are switched off in good order.
-  if (!pace && supply < plan_.levels.idle) state.down = true;
+  const Watts left = std::min(supply, brought);
+  const Watts waiting = std::min(std::max(left, plan_.levels.idle), plan_.levels.starting);
+  state.training = machines_.draw(pace ? pace->it : waiting);
+  // What is left does not even cover idle machines, or nothing cools them: they are switched off in
+  // good order.
+  if (!pace && (left < plan_.levels.idle || too_hot_to_wait())) state.down = true;
 }
 
 /// A rise of the pace is a ramp, of which half the time is lost. After a stop, the restart includes
@@ -188,7 +208,7 @@ SiteState SiteClock::at(RunTime now) {
   }
   state.until = state.until == 0 ? std::min(until, now + 1) : until;
   ramp_up(state, now);
-  if (plan_.spec.cooling) state.coolant = coolant_at(state.training);
+  if (plan_.spec.cooling && !state.down) state.coolant = coolant_at(state.training);
   return state;
 }
 

@@ -60,13 +60,14 @@ class SiteClock {
       const;  ///< of the cards' limit; below 0: not even the lowest
   [[nodiscard]] double coolant_at(Watts it) const;
   [[nodiscard]] Watts supplied() const;
+  [[nodiscard]] bool too_hot_to_wait() const;
   void meet_path(SiteState& state);
   void bind(SiteState& state);
   void ramp_up(SiteState& state, RunTime now);
 
   const SitePlan& plan_;
   PathClock path_;
-  std::vector<BankProcess> cooling_;  ///< one, or none
+  std::vector<BankProcess> cooling_;  ///< none, or the plant and each stage of its loop
   std::int64_t hour_ = -1;
   double pue_ = 1, sink_ = 20;
   SiteMachines machines_;

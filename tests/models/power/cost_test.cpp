@@ -36,6 +36,12 @@ TEST_CASE("HourlySeries: repeats, and integrates exactly across hours") {
   CHECK(two.integral(Seconds{5}, Seconds{5}) == 0);
 }
 
+TEST_CASE("parse_hourly: prices below zero where they may be, and nowhere else") {
+  CHECK(parse_hourly("t.csv", "0,0.05\n1,-0.02", 10, -10).values == std::vector{0.05, -0.02});
+  CHECK(problem("0,4\n1,-2") ==
+        "tariff.csv:2: found \"-2\"; allowed: a number from 0 to 10 for each hour");
+}
+
 TEST_CASE("parse_hourly: the last column, with a heading, comments and empty lines") {
   const HourlySeries series =
       parse_hourly("t.csv", "hour,usd\n0,0.5\n# night\n\n1;0.25\r\n2, 1", 10);

@@ -76,6 +76,14 @@ TEST_CASE(
   CHECK(power_share_at(law, 90) == 0);
 }
 
+TEST_CASE("rise: heat over what the units that work carry, nothing idle, infinite without a unit") {
+  // Eight of ten units carry 10 MW: each a quarter more than its 1 MW, so 4 K become 5.
+  CHECK(rise_kelvin(4, Watts{1e6}, Watts{10e6}, 8) == doctest::Approx(5));
+  CHECK(rise_kelvin(4, Watts{1e6}, Watts{10e6}, 10) == doctest::Approx(4));
+  CHECK(rise_kelvin(4, Watts{1e6}, Watts{}, 1) == 0);
+  CHECK(std::isinf(rise_kelvin(4, Watts{1e6}, Watts{10e6}, 0)));
+}
+
 TEST_CASE("water: a kilowatt-hour evaporates 1.47 litres, and cycles of four let a third more go") {
   const double evaporated = 3.6e6 / 2.45e6;
   CHECK(make_up_litres(Joules{3.6e6}, 4) == doctest::Approx(evaporated * 4 / 3));

@@ -36,6 +36,14 @@ TEST_CASE("hourly file: prices below zero are prices, and a price per MWh is one
   CHECK_FALSE(file.has.carbon);
 }
 
+TEST_CASE("hourly file: a byte order mark, as spreadsheets write it, is not of the first name") {
+  const HourlyFile file = read_hourly_file("hours.csv",
+                                           "\xef\xbb\xbftime,limit_mw\r\n"
+                                           "2026-02-28T23:00,4\r\n");
+  REQUIRE(file.hours.size() == 1);
+  CHECK(file.hours[0].limit == Watts{4e6});
+}
+
 TEST_CASE("hourly file: with offsets the day on which clocks go forward has 23 hours, back 25") {
   const HourlyFile spring = read_hourly_file("hours.csv",
                                              "time,limit_mw\n"

@@ -86,7 +86,7 @@ TEST_CASE("site: bad input is one line") {
         "t.json#/site/start: found \"July\"; allowed: a time like 2026-07-01T00:00");
   CHECK(problem_of_site(R"("hours": "example-hours.csv", "start": "2020-01-01T00:00")") ==
         "t.json#/site/start: found \"2020-01-01T00:00\"; allowed: a time that the file of hours "
-        "has");
+        "has, 2026-03-15T00:00+01:00 to 2026-05-14T00:00+02:00");
   CHECK(problem_of_site(R"("hours": "example-hours.csv", "weather": {"mean_celsius": 3})") ==
         "t.json#/site/weather: found an object; allowed: nothing, as the file of hours has "
         "outside_celsius");
@@ -97,6 +97,24 @@ TEST_CASE("site: bad input is one line") {
         "t.json#/site/wind: found \"1 MW\"; allowed: 0, or hours with a column \"wind_share\"");
   CHECK(problem_of_site(R"("path": [{"name": "a", "nodes": 1, "from": ["b"]}])") ==
         "t.json#/site/path/0/from/0: found \"b\"; allowed: nothing: there are none");
+  CHECK(problem_of_site(R"("path": [{"name": "a", "from": ["b"]},
+                                     {"name": "b", "nodes": 1, "from": ["a"]}])") ==
+        "t.json#/site/path/0/from/0: found \"b\"; allowed: nothing, as the first part is fed from "
+        "outside; power comes from parts that are listed before");
+  CHECK(problem_of_site(R"("path": [{"name": "a"}, {"name": "b", "nodes": 1, "from": ["b"]}])") ==
+        "t.json#/site/path/1/from/0: found \"b\"; allowed: parts that are listed before, so that "
+        "no power goes round: a");
+  CHECK(problem_of_site(
+            R"("path": [{"name": "a"}, {"name": "b", "nodes": 1, "from": ["a", "a"]}])") ==
+        "t.json#/site/path/1/from/1: found \"a\"; allowed: each part once");
+  CHECK(problem_of_site(R"("path": [{"name": "a", "nodes": 1}, {"name": "b", "from": ["a"]}])") ==
+        "t.json#/site/path/1: found an object; allowed: a part that feeds nodes, or that a later "
+        "one has in \"from\"");
+  CHECK(problem_of_site(R"("cooling": {"units": 3, "unit_heat": "1 MW", "loop": [
+            {"name": "pump", "units": 2, "unit_heat": "2 MW", "approach_kelvin": 1},
+            {"name": "pump", "units": 2, "unit_heat": "2 MW", "approach_kelvin": 1}]})") ==
+        "t.json#/site/cooling/loop/1/name: found \"pump\"; allowed: a name that no other units of "
+        "the cooling have");
   CHECK(problem_of_site(R"("path": [{"name": "a"}])") ==
         "t.json#/site/path: found an array; allowed: parts, of which one has nodes");
   CHECK(

@@ -167,6 +167,65 @@ TEST_CASE("site: warm coolant holds cards to the power that their chips stand") 
   CHECK(clock.at(at_hour(2)).speed == 0);
 }
 
+TEST_CASE(
+    "site: coolant gets warmer across each stage of the loop, and more where units are down") {
+  SitePlan plan = hand_made_site();
+  plan.spec.cooling = CoolingPlant{.bank = never_failing("", 10),
+                                   .law = {.unit_heat = Watts{1e6},
+                                           .approach_kelvin = 5,
+                                           .set_point_celsius = 20,
+                                           .rated_celsius = 45,
+                                           .slowdown_celsius = 85},
+                                   .loop = {{never_failing("pump", 5), Watts{2e6}, 2},
+                                            {never_failing("CDU", 20), Watts{1e6}, 4}},
+                                   .sink = HeatSink::dry,
+                                   .cycles = 4};
+  // 10 MW: 5 K over the sink, 2 across the pumps, half of 4 across the CDUs.
+  for (SiteHour& hour : plan.spec.hours) hour.outside_celsius = 25;
+  plan.spec.hours[1].outside_celsius = 5;  // 10 is below the set point; the loop comes on top
+  SiteClock clock(plan, 0);
+  CHECK(clock.at(0).coolant == doctest::Approx(34));
+  CHECK(clock.at(at_hour(1)).coolant == doctest::Approx(24));
+  // The only pump fails at some time: then nothing carries the heat away, machines turn themselves
+  // off in good order, and no temperature is told of them.
+  plan.spec.cooling->loop[0].bank = {
+      .name = "pump", .units = 1, .mean_time = Seconds{36'000}, .repair = Seconds{36'000}};
+  plan.spec.cooling->loop[0].unit_heat = Watts{10e6};
+  SiteClock failing(plan, 0);
+  bool off = false;
+  for (RunTime now = 0; now < at_hour(500);) {
+    const SiteState state = failing.at(now);
+    if (state.down) {
+      off = true;
+      CHECK(state.bound == SiteBound::cooling);
+      CHECK_FALSE(state.abrupt);
+      CHECK(state.coolant == 0);
+      CHECK(state.training == Watts{});
+    } else {
+      CHECK(std::isfinite(state.coolant));
+    }
+    now = state.until;
+  }
+  CHECK(off);
+}
+
+TEST_CASE("site: a path that does not bring what idle machines take turns them off") {
+  SitePlan plan = hand_made_site();
+  const auto state_behind = [&](double megawatts) {
+    plan.spec.path = {part(never_failing("line"), megawatts, {}, 100)};
+    return SiteClock(plan, 0).at(0);
+  };
+  CHECK(state_behind(10).speed == 1);
+  CHECK(state_behind(6).speed == doctest::Approx(0.5));
+  // Between idle (1 MW) and starting (2 MW) the job pauses on what there is.
+  CHECK(state_behind(1.5).speed == 0);
+  CHECK_FALSE(state_behind(1.5).down);
+  CHECK(state_behind(1.5).training.base_units() == doctest::Approx(1.5e6));
+  CHECK(state_behind(0.9).down);
+  CHECK(state_behind(0.9).bound == SiteBound::path);
+  CHECK_FALSE(state_behind(0.9).abrupt);
+}
+
 TEST_CASE("site: a rise takes the ramp's time, of which half is lost") {
   SitePlan plan = hand_made_site();
   plan.spec.hours[0].limit = Watts{7.5e6};

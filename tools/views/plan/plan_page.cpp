@@ -319,9 +319,9 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     add_tornado_chart(page, answer, money ? 1 : 2);
     add_tornado_chart(page, answer, 0);
     page.end_row();
+    page.table(input_table(answer));
     const PlanResult& shown = answer.result(*answer.shown());
     if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
-    page.table(input_table(answer));
     if (answer.spec.any_priced()) {
       page.section("Where the money goes", "With every input at its median.");
       page.table(money_table(answer));

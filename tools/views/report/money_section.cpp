@@ -19,16 +19,17 @@ namespace {
 using nlohmann::json;
 
 struct PagePart {
-  const char* name;
+  const char *name, *title;
   double MonthMoney::* part;
 };
-constexpr std::array kPageParts{PagePart{"machines bought", &MonthMoney::bought},
-                                PagePart{"leases", &MonthMoney::leased},
-                                PagePart{"rent", &MonthMoney::rented},
-                                PagePart{"energy", &MonthMoney::energy},
-                                PagePart{"staff", &MonthMoney::staff},
-                                PagePart{"interest", &MonthMoney::interest},
-                                PagePart{"residual value", &MonthMoney::residual}};
+constexpr std::array kPageParts{
+    PagePart{"machines bought", "Machines bought", &MonthMoney::bought},
+    PagePart{"leases", "Leases", &MonthMoney::leased},
+    PagePart{"rent", "Rent", &MonthMoney::rented},
+    PagePart{"energy", "Energy", &MonthMoney::energy},
+    PagePart{"staff", "Staff", &MonthMoney::staff},
+    PagePart{"interest", "Interest", &MonthMoney::interest},
+    PagePart{"residual value", "Residual value", &MonthMoney::residual}};
 
 std::string signed_usd(double usd) {
   return usd < 0 ? "−" + page_usd(-usd) : usd > 0 ? page_usd(usd) : "–";
@@ -76,7 +77,8 @@ json money_options(const std::vector<MonthMoney>& months) {
           {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
           {"tooltip", {{"trigger", "axis"}, {"confine", true}}},
           {"xAxis", {{"type", "category"}, {"data", names}}},
-          {"yAxis", {{"type", "value"}, {"axisLabel", {{"formatter", "${value} " + unit.name}}}}},
+          {"yAxis",
+           {{"type", "value"}, {"axisLabel", {{"formatter", "{value} " + unit.name + " USD"}}}}},
           {"series", series}};
 }
 
@@ -103,7 +105,7 @@ PageTable months_table(const std::vector<MonthMoney>& months) {
       .columns = {{.title = "Month", .numeric = true}, {.title = "Nodes", .numeric = true}},
       .rows = {}};
   for (const PagePart& part : kPageParts) {
-    if (sum.*part.part != 0) table.columns.push_back({.title = part.name, .numeric = true});
+    if (sum.*part.part != 0) table.columns.push_back({.title = part.title, .numeric = true});
   }
   table.columns.push_back({.title = "Together", .numeric = true});
   table.columns.push_back({.title = "So far", .numeric = true});

@@ -99,6 +99,14 @@ Html interval_sentence(const CampaignResult& result) {
          escaped(writes_sentence(result, optimum.best.interval));
 }
 
+/// What the site around the racks takes, where it takes anything.
+Html site_sentence(const CampaignResult& result) {
+  const double lost = result.summary.site_slowed_s + result.summary.site_stopped_s;
+  if (!result.site || lost <= 0) return {};
+  return escaped(" Limits of the site take ") + strong(page_duration(lost)) +
+         escaped(" of full speed.");
+}
+
 /// What is paid for time that advances nothing, and for GPUs that stand by.
 Html money_sentence(const CampaignResult& result) {
   const std::optional<double> rent = result.rent_usd();
@@ -186,7 +194,8 @@ Html run_headline(const CampaignResult& result) {
   if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
     out += strong("Checkpoints: ") + escaped(unsaved + ". ");
   }
-  out += goodput_sentence(result.summary) + losses_sentences(result.summary);
+  out +=
+      goodput_sentence(result.summary) + losses_sentences(result.summary) + site_sentence(result);
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *result.scenario.power);
     if (!warning.empty()) out += escaped(" Power limit ") + strong(warning) + escaped(".");

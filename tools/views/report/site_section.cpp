@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/site/site_availability.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/chart_options.hpp"
@@ -186,6 +187,14 @@ void add_site_figures(Page& page, const CampaignResult& result) {
     figures.push_back({.value = page_watts(books.power.firm->base_units()),
                        .label = "firm: with the worst unit of the path broken"});
   }
+  const SiteAvailability available = site_availability(*result.site->plan, books.hours.size());
+  if (available.all && (available.path || available.cooling || available.grid)) {
+    figures.push_back(
+        {.value = page_percent(*available.all, 3),
+         .label = fmt::format("of the time the site holds nothing back, by closed forms; {} of "
+                              "this run",
+                              page_percent(books.unbound_share(), 3))});
+  }
   figures.push_back({.value = page_duration(s.site_slowed_s),
                      .label = "of full speed lost to limits of the site, mean of runs"});
   figures.push_back({.value = significant(s.site_stops),
@@ -214,8 +223,10 @@ void add_site_figures(Page& page, const CampaignResult& result) {
   }
   if (books.usd() != 0) {
     figures.push_back({.value = page_usd(books.usd()),
-                       .label = fmt::format("for energy, {} of it for the highest hours",
-                                            page_usd(books.demand_usd))});
+                       .label = books.demand_usd > 0
+                                    ? fmt::format("for energy, {} of it for the highest hours",
+                                                  page_usd(books.demand_usd))
+                                    : "for energy"});
   }
   page.figures(figures);
 }
@@ -290,7 +301,10 @@ void add_bank_table(Page& page, const CampaignResult& result) {
                           PageCell::number(significant(mean), mean)});
   };
   for (const PowerPart& part : spec.path) add(part.bank, part.bank.name);
-  if (spec.cooling) add(spec.cooling->bank, "Cooling");
+  if (spec.cooling) {
+    add(spec.cooling->bank, "Cooling");
+    for (const CoolingStage& stage : spec.cooling->loop) add(stage.bank, stage.bank.name);
+  }
   if (!table.rows.empty()) page.table(table);
 }
 
@@ -317,8 +331,10 @@ void add_capping(Page& page, const CampaignResult& result) {
   if (held.capped > Seconds{}) {
     figures.push_back({.value = page_percent(held.lowest_draw, 1),
                        .label = "of what machines draw, where they were held most"});
-    figures.push_back({.value = page_percent(held.stretch() - 1, 2),
-                       .label = "longer steps while cards are held"});
+    if (std::isfinite(held.stretch())) {
+      figures.push_back({.value = page_percent(held.stretch() - 1, 2),
+                         .label = "longer steps while cards are held"});
+    }
     figures.push_back(
         {.value = page_duration(held.lost.base_units()),
          .label = fmt::format("of full speed lost to it: {} GPU-hours", compact(gpu_hours))});

@@ -6,6 +6,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/hash_answer.hpp"
 #include "sim/answer/site_limit.hpp"
+#include "sim/site/site_availability.hpp"
 #include "tools/views/run/campaign_result.hpp"
 #include "tools/views/run/data_table.hpp"
 #include "tools/views/run/purchase_table.hpp"
@@ -105,15 +106,38 @@ std::string capping_line(const CampaignResult& result) {
                                  power_text(path->brings), power_text(path->peaks));
   const PathCapping& held = books.capping;
   if (held.capped > Seconds{}) {
+    const std::string then =
+        std::isfinite(held.stretch())
+            ? fmt::format("a step then takes {} longer", run_percent(held.stretch() - 1))
+            : "no step ran then";
     text += fmt::format(
-        "; cards held for {} of the training, to {} of what they draw at the least; a step then "
-        "takes {} longer: {} of full speed",
-        run_percent(held.capped / held.trained), run_percent(held.lowest_draw),
-        run_percent(held.stretch() - 1), duration_text(held.lost.base_units()));
+        "; cards held for {} of the training, to {} of what they draw at the least; {}: {} of full "
+        "speed",
+        run_percent(held.capped / held.trained), run_percent(held.lowest_draw), then,
+        duration_text(held.lost.base_units()));
   } else {
     text += "; cards were never held";
   }
   return labelled_line("  capping", kCampaignLabels, text);
+}
+
+/// How often the site holds nothing back, by closed forms and in the run.
+std::string availability_line(const CampaignResult& result) {
+  const SiteBooks& books = result.site->books;
+  const SiteAvailability of = site_availability(*result.site->plan, books.hours.size());
+  if (!of.path && !of.cooling && !of.grid) return "";
+  std::string parts;
+  const auto add = [&parts](std::string_view name, const std::optional<double>& share) {
+    if (share)
+      parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", name, run_percent(*share, 3));
+  };
+  add("path", of.path);
+  add("cooling", of.cooling);
+  add("grid", of.grid);
+  if (of.all) parts = run_percent(*of.all, 3) + " of the time by closed forms (" + parts + ")";
+  return labelled_line(
+      "  available", kCampaignLabels,
+      fmt::format("{}; {} of this run", parts, run_percent(books.unbound_share(), 3)));
 }
 
 /// Outages of the path, and what generators gave in them.
@@ -158,6 +182,7 @@ std::string site_lines(const CampaignResult& result) {
                        fmt::format("{} of full speed lost a run; {} stops without power, {}",
                                    duration_text(s.site_slowed_s), significant(s.site_stops),
                                    duration_text(s.site_stopped_s)));
+  out += availability_line(result);
   out += capping_line(result);
   out += standby_line(result);
   out += labelled_line(
@@ -169,9 +194,12 @@ std::string site_lines(const CampaignResult& result) {
               ? fmt::format(", {} of sun and wind",
                             grouped(std::round(books.sum.renewable.base_units() / kMegawattHour)))
               : "",
-          books.usd() != 0 ? fmt::format("; {} USD, {} of it for the highest hours",
-                                         compact(books.usd()), compact(books.demand_usd))
-                           : ""));
+          books.usd() != 0
+              ? fmt::format("; {} USD{}", compact(books.usd()),
+                            books.demand_usd > 0 ? fmt::format(", {} of it for the highest hours",
+                                                               compact(books.demand_usd))
+                                                 : "")
+              : ""));
   std::string weather = fmt::format("up to {:.1f} C outside, PUE {:.3f}", books.warmest_outside,
                                     books.sum.facility / books.sum.machines);
   if (result.site->plan->spec.cooling) {

@@ -259,12 +259,16 @@ bool all_alike(const Varied& varied) {
   const auto answered = [](const VariedPoint& point) { return point.ok(); };
   if (std::ranges::count_if(varied.points, answered) < 2) return false;
   const VariedPoint& first = *std::ranges::find_if(varied.points, answered);
-  const auto same = [&first](const VariedPoint& point) {
-    if (!point.ok()) return true;
-    return std::ranges::all_of(first.answer.items(), [&point](const auto& field) {
+  // Numbers of either answer: a plan that chooses nothing has fewer than one that does.
+  const auto within = [](const Json& one, const Json& other) {
+    return std::ranges::all_of(one.items(), [&other](const auto& field) {
       return !field.value().is_number() ||
-             (point.answer.contains(field.key()) && point.answer.at(field.key()) == field.value());
+             (other.contains(field.key()) && other.at(field.key()) == field.value());
     });
+  };
+  const auto same = [&](const VariedPoint& point) {
+    if (!point.ok()) return true;
+    return within(first.answer, point.answer) && within(point.answer, first.answer);
   };
   return std::ranges::all_of(varied.points, same);
 }

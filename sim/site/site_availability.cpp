@@ -1,0 +1,165 @@
+#include "sim/site/site_availability.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "models/power/site_power.hpp"
+#include "models/site/weather.hpp"
+#include "sim/site/power_path.hpp"
+#include "sim/site/site_clock.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr double kUnlikely = 1e-12;
+constexpr std::size_t kMostStates = 20'000;
+constexpr RunTime kTicksOfHour = 3'600'000'000'000;
+
+/// Goes through the states of a path, one bank after the other.
+class PathStates {
+ public:
+  explicit PathStates(const SitePlan& plan)
+      : plan_(plan), per_node_(plan.levels.training / (plan.nodes + plan.reserved)) {
+    for (const PowerPart& part : plan.spec.path) {
+      laws_.push_back(part.generator ? std::vector<double>{} : units_down(part.bank));
+      down_.push_back(part.generator ? part.bank.units : 0);
+    }
+  }
+
+  /// None: there are too many.
+  std::optional<double> share() {
+    go(0, 1);
+    if (tried_ > kMostStates) return std::nullopt;
+    return sum_;
+  }
+
+ private:
+  void go(std::size_t part, double p) {
+    if (tried_ > kMostStates) return;
+    if (part == laws_.size()) {
+      ++tried_;
+      if (brings_all(plan_.spec.path, down_, per_node_, plan_.nodes)) sum_ += p;
+      return;
+    }
+    if (laws_[part].empty()) {
+      go(part + 1, p);
+      return;
+    }
+    for (std::size_t down = 0; down < laws_[part].size(); ++down) {
+      const double both = p * laws_[part][down];
+      if (both < kUnlikely) continue;
+      down_[part] = static_cast<int>(down);
+      go(part + 1, both);
+    }
+    down_[part] = 0;
+  }
+
+  const SitePlan& plan_;
+  Watts per_node_;
+  std::vector<std::vector<double>> laws_;  ///< of units that are down, by part; empty: a generator
+  std::vector<int> down_;
+  std::size_t tried_ = 0;
+  double sum_ = 0;
+};
+
+/// A rise of coolant for each watt of heat, and how likely it is.
+struct LikelyRise {
+  double kelvin_per_watt = 0, p = 0;
+};
+
+/// Of all stages of a loop together: smallest first, each with how likely it is no greater. States
+/// without any unit of a stage are left out.
+std::vector<LikelyRise> loop_rises(const CoolingPlant& plant) {
+  std::vector<LikelyRise> out{{.kelvin_per_watt = 0, .p = 1}};
+  for (const CoolingStage& stage : plant.loop) {
+    const std::vector<double> law = units_down(stage.bank);
+    std::vector<LikelyRise> next;
+    for (const LikelyRise& before : out) {
+      for (int down = 0; down < stage.bank.units; ++down) {
+        const double both = before.p * law[static_cast<std::size_t>(down)];
+        if (both < kUnlikely) continue;
+        next.push_back({before.kelvin_per_watt + rise_kelvin(stage.approach_kelvin, stage.unit_heat,
+                                                             Watts{1}, stage.bank.units - down),
+                        both});
+      }
+    }
+    out = std::move(next);
+  }
+  std::ranges::sort(out, {}, &LikelyRise::kelvin_per_watt);
+  double sum = 0;
+  for (LikelyRise& each : out) each.p = sum += each.p;
+  return out;
+}
+
+/// How likely the coolant is no warmer than cards keep their limit at.
+class CoolEnough {
+ public:
+  explicit CoolEnough(const CoolingPlant& plant)
+      : plant_(plant), law_(units_down(plant.bank)), rises_(loop_rises(plant)) {}
+
+  [[nodiscard]] double at(double sink, Watts heat) const {
+    double sum = 0;
+    for (int down = 0; down < plant_.bank.units; ++down) {
+      const double p = law_[static_cast<std::size_t>(down)];
+      if (p < kUnlikely) continue;
+      const double left = plant_.law.rated_celsius -
+                          coolant_celsius(plant_.law, sink, heat, plant_.bank.units - down);
+      if (left < -kRounding) break;  // with fewer units it is warmer still
+      // Within rounding: a plant that is made for its hottest hour is enough in it.
+      const double most = (left + kRounding) / std::max(1.0, heat.base_units());
+      const auto end = std::ranges::upper_bound(rises_, most, {}, &LikelyRise::kelvin_per_watt);
+      if (end != rises_.begin()) sum += p * std::prev(end)->p;
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr double kRounding = 1e-9;  // K
+  const CoolingPlant& plant_;
+  std::vector<double> law_;
+  std::vector<LikelyRise> rises_;
+};
+
+}  // namespace
+
+SiteAvailability site_availability(const SitePlan& plan, std::size_t hours) {
+  const SiteSpec& spec = plan.spec;
+  SiteAvailability out;
+  if (!spec.path.empty()) out.path = PathStates(plan).share();
+  std::optional<CoolEnough> cool;
+  if (spec.cooling) cool.emplace(*spec.cooling);
+  const bool wet = spec.cooling && spec.cooling->sink == HeatSink::wet;
+  double cooled = 0, supplied = 0, both = 0;
+  bool limited = false;
+  Joules stored;
+  if (spec.battery) stored = Joules{spec.battery->energy_mwh * 3.6e9};  // full at the start
+  for (std::size_t h = 0; h < hours; ++h) {
+    const auto number = static_cast<std::int64_t>(h);
+    const SiteHour& hour = plan.hour(number);
+    const double outside = plan.outside(hour);
+    const Watts machines = plan.machines(number * kTicksOfHour).draw(plan.levels.training);
+    const Watts wanted = power_usage_effectiveness(plan.facility, outside) * machines;
+    const BatteryFlow flow = dispatched(plan, number, wanted, stored, Seconds{3600});
+    if (spec.battery) stored += spec.battery->efficiency * flow.in - flow.out;
+    const Watts supply =
+        hour.limit + renewable_power(spec, hour) + (flow.out - flow.in) / Seconds{3600};
+    limited = limited || std::isfinite(hour.limit.base_units());
+    const double grid = supply >= (1 - 1e-12) * wanted ? 1 : 0;
+    const double cooling =
+        cool ? cool->at(wet ? wet_bulb_celsius(outside, hour.humidity) : outside, machines) : 1;
+    cooled += cooling;
+    supplied += grid;
+    both += cooling * grid;
+  }
+  const double all_hours = std::max(1.0, static_cast<double>(hours));
+  if (cool && hours > 0) out.cooling = cooled / all_hours;
+  if (limited) out.grid = supplied / all_hours;
+  if (hours > 0 && (spec.path.empty() || out.path))
+    out.all = out.path.value_or(1) * both / all_hours;
+  return out;
+}
+
+}  // namespace lockstep

@@ -1,0 +1,34 @@
+/// How often a site holds nothing back, by closed forms.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "sim/site/site_plan.hpp"
+
+namespace lockstep {
+
+/// Shares of the time, 0 to 1; none for what the site does not have.
+struct SiteAvailability {
+  std::optional<double> path;     ///< also none where it has too many states to try them all
+  std::optional<double> cooling;  ///< mean of the hours
+  std::optional<double> grid;     ///< of the hours
+  std::optional<double> all;      ///< of the time, in which none of them binds
+};
+
+/// Of the run's first `hours`, with all machines that are there at full pace, units long after
+/// their start:
+///
+///     path     sum of p(state) over the states of its units in which each node of the job, and no
+///              fewer than it has, gets what it draws; p by units_down(), banks on their own;
+///              generators and batteries stand by and do not count
+///     cooling  mean over the hours of P(coolant <= rated), over the units of the plant and of its
+///              loop that are down
+///     grid     hours in which its limit, sun, wind and the battery, which is charged and emptied
+///              as in a run that never stands, cover what the site draws
+///     all      path x mean over the hours of (cooling x grid)
+///
+/// States less likely than 1e-12 count as ones that bind.
+SiteAvailability site_availability(const SitePlan& plan, std::size_t hours);
+
+}  // namespace lockstep
