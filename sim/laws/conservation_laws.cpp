@@ -138,12 +138,30 @@ void hold_tokens_of_serving(const Json& answer, LawBook& book) {
                number_of(answer.at("e2e_s"), "mean"), kDigits);
 }
 
+/// A run's steps are its productive time, and its tokens those of the steps.
+void hold_tokens_of_run(LawSubject& subject, LawBook& book) {
+  if (subject.read().rl) return book.does_not_apply("updates have as many tokens as are drawn");
+  const Json& answer = subject.answer();
+  const double steps = number_of(answer, "steps_done");
+  double productive = 0;
+  for (const Json& bucket : answer.at("wall_time")) {
+    if (bucket.at("bucket") == "productive") productive = number_of(bucket, "seconds");
+  }
+  book.same("steps that are done, times the step", steps * number_of(answer, "step_s"), productive,
+            kDigits);
+  const Batch& batch = subject.job()->job.batch;
+  book.same("tokens that are done", number_of(answer, "tokens_done"),
+            steps * static_cast<double>(batch.sequences) * static_cast<double>(batch.tokens),
+            kDigits);
+}
+
 void hold_tokens(LawSubject& subject, LawBook& book) {
   const Json& answer = subject.answer();
   if (nothing_served(subject.kind(), answer, book)) return;
   if (subject.kind() == AnswerKind::serving) return hold_tokens_of_serving(answer, book);
+  if (subject.kind() == AnswerKind::run) return hold_tokens_of_run(subject, book);
   if (subject.kind() != AnswerKind::step) {
-    return book.does_not_apply("counted in steps and in serving");
+    return book.does_not_apply("counted in steps, runs and serving");
   }
   const Json& batch = answer.at("job").at("batch");
   const double tokens = number_of(batch, "sequences") * number_of(batch, "tokens");

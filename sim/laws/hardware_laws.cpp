@@ -300,16 +300,21 @@ std::string algorithms_of(const Scenario& job) {
   return out;
 }
 
-/// Whether other values of a machine make NCCL choose otherwise. It chooses by rates and latencies
-/// of NICs and NVLink and knows no fabric, so that what it takes then may suit this one less.
-bool choice_moves(const LawSubject& subject, const std::vector<std::string>& sets) {
+/// What other values of a machine make somebody choose otherwise; empty: nothing. NCCL chooses by
+/// rates and latencies of NICs and NVLink and knows no fabric; balanced layers make the slowest
+/// stage's passes short and know no schedule. What either takes then may suit the job less.
+std::string_view choice_moved(const LawSubject& subject, const std::vector<std::string>& sets) {
   const Scenario* const job = subject.job();
-  if (job == nullptr) return false;
+  if (job == nullptr) return "";
   const ParsedScenario parsed =
       parse_scenario(subject.file(), write_json(subject.document()), sets);
   const ScenarioFile changed = read_scenario_file(parsed, subject.presets());
   const Scenario* const other = job_of(changed);
-  return other != nullptr && algorithms_of(*job) != algorithms_of(*other);
+  if (other == nullptr) return "";
+  if (job->job.parallelism.layers_per_stage != other->job.parallelism.layers_per_stage) {
+    return ", with other layers on its stages";
+  }
+  return algorithms_of(*job) != algorithms_of(*other) ? ", by another algorithm" : "";
 }
 
 void hold_value(const HardwareValue& value, LawSubject& subject, LawBook& book) {
@@ -331,14 +336,13 @@ void hold_value(const HardwareValue& value, LawSubject& subject, LawBook& book) 
         std::ranges::any_of(std::views::iota(std::size_t{0}, after.size()), [&](std::size_t i) {
           return i < before.size() && after[i].second > before[i].second * (1 + kLargestAnomaly);
         });
-    const bool chosen_anew = worse && choice_moves(subject, sets);
-    const std::string_view why = chosen_anew ? ", by another algorithm" : "";
+    const std::string_view why = worse ? choice_moved(subject, sets) : "";
     for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
       moves = moves || after[i].second != before[i].second;
       tried.no_worse(fmt::format("{} with {:g} times better {}{}", before[i].first, factor,
                                  value.sentence, why),
                      after[i].second, before[i].second, kNoAnomaly,
-                     chosen_anew ? kLargestChoice : kLargestAnomaly);
+                     why.empty() ? kLargestAnomaly : kLargestChoice);
     }
   }
   if (tried.comparisons() == 0) return book.does_not_apply("a better value is out of bounds");

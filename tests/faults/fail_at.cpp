@@ -2,8 +2,10 @@
 //
 //   LOCKSTEP_FAIL=write LOCKSTEP_FAIL_AT=3 LD_PRELOAD=./fail_at.so lockstep run ...
 //
-// Kinds: open, write, fsync, rename, thread, memory. Without LOCKSTEP_FAIL_AT nothing fails, and
-// the number of calls goes into the file that LOCKSTEP_FAIL_COUNT names.
+// Kinds: open, read, write, fsync, rename, remove, truncate, lock, thread, memory. Without
+// LOCKSTEP_FAIL_AT nothing fails, and the number of calls goes into the file that
+// LOCKSTEP_FAIL_COUNT names. SQLite reads, locks, truncates and removes through the same calls, so
+// that each step of a statement fails too.
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -162,6 +164,79 @@ int fdatasync(int descriptor) {
   using Sync = int (*)(int);
   static const Sync call = real<Sync>("fdatasync");
   return call(descriptor);
+}
+
+ssize_t read(int descriptor, void* bytes, std::size_t size) {
+  if (is_file(descriptor) && fails("read")) {
+    errno = EIO;
+    return -1;
+  }
+  using Read = ssize_t (*)(int, void*, std::size_t);
+  static const Read call = real<Read>("read");
+  return call(descriptor, bytes, size);
+}
+
+#define FAIL_PREAD(name)                                                  \
+  ssize_t name(int descriptor, void* bytes, std::size_t size, off_t at) { \
+    if (fails("read")) {                                                  \
+      errno = EIO;                                                        \
+      return -1;                                                          \
+    }                                                                     \
+    using Read = ssize_t (*)(int, void*, std::size_t, off_t);             \
+    static const Read call = real<Read>(#name);                           \
+    return call(descriptor, bytes, size, at);                             \
+  }
+FAIL_PREAD(pread)
+FAIL_PREAD(pread64)
+
+#define FAIL_TRUNCATE(name)                             \
+  int name(int descriptor, off_t size) {                \
+    if (fails("truncate")) {                            \
+      errno = EIO;                                      \
+      return -1;                                        \
+    }                                                   \
+    using Truncate = int (*)(int, off_t);               \
+    static const Truncate call = real<Truncate>(#name); \
+    return call(descriptor, size);                      \
+  }
+FAIL_TRUNCATE(ftruncate)
+FAIL_TRUNCATE(ftruncate64)
+
+/// Locks of files alone, which a file system over a network may refuse.
+#define FAIL_LOCK(name)                                                 \
+  int name(int descriptor, int command, ...) {                          \
+    va_list more;                                                       \
+    va_start(more, command);                                            \
+    void* const argument = va_arg(more, void*);                         \
+    va_end(more);                                                       \
+    if ((command == F_SETLK || command == F_SETLKW) && fails("lock")) { \
+      errno = ENOLCK;                                                   \
+      return -1;                                                        \
+    }                                                                   \
+    using Control = int (*)(int, int, ...);                             \
+    static const Control call = real<Control>(#name);                   \
+    return call(descriptor, command, argument);                         \
+  }
+FAIL_LOCK(fcntl)
+FAIL_LOCK(fcntl64)
+
+int unlink(const char* path) {
+  if (fails("remove")) {
+    errno = EACCES;
+    return -1;
+  }
+  using Remove = int (*)(const char*);
+  static const Remove call = real<Remove>("unlink");
+  return call(path);
+}
+int remove(const char* path) {
+  if (fails("remove")) {
+    errno = EACCES;
+    return -1;
+  }
+  using Remove = int (*)(const char*);
+  static const Remove call = real<Remove>("remove");
+  return call(path);
 }
 
 int rename(const char* from, const char* to) {

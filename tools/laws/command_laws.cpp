@@ -158,6 +158,47 @@ void hold_tune(LawSubject& subject, LawBook& book, const std::vector<std::string
                own.at("step_s").get<double>(), 1e-9);
 }
 
+// --- threads ---------------------------------------------------------------------------------
+
+/// A search and a sweep of two batches and two ways to recompute, on one thread and on two.
+void hold_command_threads(LawSubject& subject, LawBook& book,
+                          const std::vector<std::string>& presets) {
+  if (subject.kind() != AnswerKind::step) return book.does_not_apply("not one training step");
+  const Commands commands(subject, presets);
+  const int sequences = subject.job()->job.batch.sequences;
+  const std::string sweep = commands.write_text(
+      "threads.json", {{"scenario", "job.json"},
+                       {"allow_oom", true},
+                       {"axes", Json::array({{{"at", "/batch/sequences"},
+                                              {"name", "sequences"},
+                                              {"values", Json::array({sequences, 2 * sequences})}},
+                                             {{"at", "/recompute"},
+                                              {"name", "recompute"},
+                                              {"values", Json::array({"none", "full"})}}})}});
+  const auto swept = [&](const std::string& threads) -> std::optional<std::string> {
+    const std::string csv = commands.path("threads" + threads + ".csv");
+    const Said said =
+        commands.run({"sweep", sweep, "-o", commands.path("threads" + threads + ".db"), "--csv",
+                      csv, "-j", threads, "--quiet"});
+    if (said.exit != Exit::ok) return std::nullopt;
+    return read_text_file(csv);
+  };
+  const std::optional<std::string> one = swept("1");
+  if (one) book.same_text("points on two threads", swept("2").value_or("an error"), *one);
+  if (subject.job()->unequal()) return;
+  const Parallelism& cut = subject.job()->job.parallelism;
+  const auto tuned = [&](const std::string& threads) {
+    return commands.run({"tune", commands.file(), "--tensor", std::to_string(cut.tensor),
+                         "--context", std::to_string(cut.context), "--pipeline",
+                         std::to_string(cut.pipeline), "--virtual-stages",
+                         std::to_string(cut.virtual_stages), "--keep", "3", "-j", threads,
+                         "--quiet", "--format", "json"});
+  };
+  const Said alone = tuned("1");
+  if (alone.exit != Exit::ok) return;
+  book.same_text("a search on two threads", tuned("2").out, alone.out);
+}
+
 // --- plan --------------------------------------------------------------------------------------
 
 /// A plan of one candidate, the scenario itself, for some days of its steps.
@@ -286,6 +327,8 @@ std::vector<Law> command_laws(const std::vector<std::string>& presets) {
       law("compare", "Both ends of a comparison are what run says; its changes add up.",
           hold_compare),
       law("tune", "A search's row of the scenario's own layout is what run says.", hold_tune),
+      law("command_threads", "Searches and sweeps say the same on any number of threads.",
+          hold_command_threads),
       law("plan", "A plan's point is what run says of the same training.", hold_plan),
       law("replay", "A step's own export, replayed, takes the step's time.", hold_replay),
   };

@@ -84,6 +84,22 @@ TEST_CASE("offload: what leaves the GPU is on the host") {
   CHECK(peak(moved).host.base_units() == doctest::Approx(peak(kept).activations.base_units()));
 }
 
+TEST_CASE("offload: weights that live on the host are kept beside the optimiser's, of full width") {
+  const Scenario s = offloading({R"(offload={"optimiser": 1})"});
+  TrainingJob job = s.job;
+  StackSpec stack = s.stack;
+  const auto beside = [&](double parameter_bytes) {
+    stack.offload.parameter_bytes = parameter_bytes;
+    job.offload.parameters = false;
+    const Bytes without = host_states(job, stack, 1000);
+    job.offload.parameters = true;
+    return host_states(job, stack, 1000) - without;
+  };
+  CHECK(beside(2) == Bytes{2000});
+  CHECK(beside(1) == Bytes{1000});
+  CHECK(beside(4) == Bytes{});  // the optimiser's own are what comes up
+}
+
 TEST_CASE("offload: no published run with its optimiser on the host says how far off one is") {
   const PresetStore presets;
   const auto known = [&](const std::vector<std::string>& set) {

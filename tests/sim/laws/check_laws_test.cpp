@@ -94,7 +94,8 @@ TEST_CASE("laws: of a step, a run, requests and a queue those that are about the
        "hardware.nvlink_bandwidth", "hardware.network_bandwidth", "hardware.memory_capacity"});
   const auto run = verdicts(certificate_of(kRun, product_laws()));
   check_applied(run, any);
-  check_applied(run, {"books", "threads", "seeds", "better_runs", "failure_rates", "undisturbed"});
+  check_applied(
+      run, {"books", "tokens", "threads", "seeds", "better_runs", "failure_rates", "undisturbed"});
   const auto serving = verdicts(certificate_of(kServing, product_laws()));
   check_applied(serving, any);
   check_applied(serving, {"tokens", "formulas", "capacity", "hardware.hbm_bandwidth"});

@@ -208,6 +208,8 @@ TEST_CASE("closed forms: Daly's interval is Young's for small costs, and M for l
   CHECK(daly_interval(Seconds{1e-6}, Seconds{1e6}) / young_interval(Seconds{1e-6}, Seconds{1e6}) ==
         test::near(1).epsilon(1e-5));
   CHECK(daly_interval(Seconds{300}, Seconds{100}) == Seconds{100});
+  // d / 2M = 1/4: 400 (1 + 1/6 + 1/36) - 200.
+  CHECK(daly_interval(Seconds{200}, Seconds{400}).base_units() == test::near(2500.0 / 9));
   // Figures of RSC: 16,384 GPUs, 6.5 failures a thousand node-days, give 1.80 h between failures.
   Campaign rsc;
   rsc.modes = {{.name = "node", .components = 2048, .mean_time = Seconds{86400.0 / 6.5e-3}}};

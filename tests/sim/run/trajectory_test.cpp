@@ -136,6 +136,17 @@ TEST_CASE("trajectory: reading the checkpoint back is part of the restart") {
   }
 }
 
+TEST_CASE("trajectory: a single warm spare takes its time, a hot one none") {
+  for (const int hot : {0, 1}) {
+    Campaign campaign = one_failure(hardware(kHour), 1.5 * kHour);
+    campaign.recovery.restarts = Seconds{300};
+    campaign.spares = {.hot = hot, .warm = 1, .warm_takes = Seconds{900}};
+    const TrajectoryResult result = run_trajectory(campaign, 0);
+    CHECK(seconds_in(result, RunBucket::restart) == (hot == 0 ? 1200 : 300));
+    CHECK(seconds_in(result, RunBucket::repair_wait) == 0);
+  }
+}
+
 TEST_CASE("trajectory: what goes down takes along the checkpoints that do not survive it") {
   struct Loss {
     FailureScope scope;
