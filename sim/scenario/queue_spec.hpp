@@ -12,6 +12,7 @@
 
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/cluster_queue.hpp"
+#include "sim/scenario/elastic_spec.hpp"
 #include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/queue_terms.hpp"
@@ -33,9 +34,11 @@ enum class QueueOrder : std::uint8_t {
   gittins,      ///< the highest Gittins index by attained service, in levels (Tiresias)
   qssf,         ///< least predicted service: time x GPUs (Helios: Hu et al. 2021, SC)
   drf,          ///< the account with the least dominant share (Ghodsi et al. 2011, NSDI)
+  themis,       ///< the worst finish-time fairness (Mahajan et al. 2020, NSDI)
 };
-constexpr std::array<std::string_view, 10> kQueueOrderNames{
-    "fifo", "sjf", "srtf", "srsf", "las", "priority", "multifactor", "gittins", "qssf", "drf"};
+constexpr std::array<std::string_view, 11> kQueueOrderNames{
+    "fifo",        "sjf",     "srtf", "srsf", "las",   "priority",
+    "multifactor", "gittins", "qssf", "drf",  "themis"};
 
 /// What happens behind a job that cannot start.
 enum class QueueAdmission : std::uint8_t {
@@ -110,6 +113,7 @@ struct QueueJob {
   std::uint16_t qos = 0;        ///< QueueSpec::qos
   std::uint16_t licenses = 0;   ///< QueueSpec::license_sets
   std::uint16_t shape = 0;      ///< QueueSpec::shapes, whose GPUs are `gpus` together
+  std::uint16_t widths = 0;     ///< QueueSpec::width_tables; 0: it has no other width
 };
 
 /// What a real scheduler made of a job.
@@ -222,6 +226,8 @@ struct QueueSpec {
   SlurmCycles slurm;
   double estimate_sigma = 0;    ///< qssf: of the logarithm of a prediction over the duration
   std::vector<RunTime> levels;  ///< las, gittins: GPU time at which a job falls a level, rising
+  RunTime auction = 1'200'000'000'000;  ///< themis: from auction to auction
+  QueueElastic elastic;
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
   RunTime until = 0;     ///< 0: when the last job has ended
@@ -251,6 +257,7 @@ struct QueueSpec {
   std::vector<QueueLicense> licenses;
   std::vector<LicenseSet> license_sets{LicenseSet{}};  ///< the first: no licences
   std::vector<JobShape> shapes{JobShape{}};  ///< the first: of jobs that are all of one kind
+  std::vector<WidthTable> width_tables{WidthTable{}};  ///< the first: of jobs of one width
   PriorityRules priorities;
   double node_cpus = 0;                    ///< 0: one for each GPU
   double cpus_per_gpu = 0;                 ///< 0: node_cpus over GPUs of a node
@@ -259,6 +266,8 @@ struct QueueSpec {
   std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for a GPU
   bool cancel_unsatisfiable = false;       ///< jobs whose dependency cannot be met; else they wait
   std::vector<ClusterQueue> cluster_queues;  ///< QueueAdmission::kueue
+  std::vector<QueueCohort> cohorts;          ///< of those, with settings of their own
+  std::vector<FairStrategy> fair_sharing;    ///< one or two; empty: no fair sharing
 
   [[nodiscard]] std::string job_name(std::size_t job) const {
     const bool named = job < names.size() && !names[job].empty();
