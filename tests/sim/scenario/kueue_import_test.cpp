@@ -212,7 +212,7 @@ TEST_CASE("import of Kueue: settings that are read act") {
 TEST_CASE("import of Kueue: what does not act is named once") {
   const ImportedSite site = kueue_of(kManifests);
   CHECK(notes_have(site, "fairSharing/weight acts under fair sharing alone"));
-  CHECK_FALSE(queue.contains("fair_sharing"));
+  CHECK_FALSE(Json::parse(site.scenario)["queue"].contains("fair_sharing"));
   CHECK(notes_have(site, "ResourceFlavor/spec/topologyName of h100 matters and is not modelled"));
   CHECK(notes_have(site, "ResourceFlavor/spec/nodeLabels is harmless"));
   CHECK(notes_have(site, "ClusterQueue/spec/shinyNewThing of language is not known: not read"));
