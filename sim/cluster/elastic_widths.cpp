@@ -132,8 +132,9 @@ void give_widths(QueueState& state) {
     jobs.push_back({.job = j, .runs = true});
     gpus += state.state(j).width;
   }
-  // No more of those that wait than there are GPUs can start.
-  const std::size_t most = running.size() + static_cast<std::size_t>(gpus);
+  // No more of those that wait than there are GPUs can start; and a choice has to end.
+  constexpr std::int64_t kMostTried = 1000;
+  const std::size_t most = running.size() + static_cast<std::size_t>(std::min(gpus, kMostTried));
   for (WaitingWalk walk(state.waiting(), [](std::uint32_t) { return true; });
        !walk.empty() && jobs.size() < most; walk.pop()) {
     if (!state.held_back(walk.front().job)) jobs.push_back({.job = walk.front().job});

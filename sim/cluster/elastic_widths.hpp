@@ -24,11 +24,11 @@ struct WidthChoice {
 /// et al. 2021, OSDI, section 4.2, with p = 1) and Sia (Subramanya et al. 2023, SOSP, section 3.4).
 std::vector<int> choose_widths(const std::vector<WidthChoice>& jobs, std::int64_t gpus);
 
-/// goodput: chooses the widths of all running elastic jobs and of all that wait, whose one width is
-/// what they ask for where they are not elastic. Who runs goes on, on its narrowest width at least;
-/// who is not elastic stays. Jobs that keep their width stay where they are if the others fit
-/// beside them, else all elastic ones are placed anew, the widest first; one that does not fit gets
-/// the widest of its narrower widths that does.
+/// goodput: chooses the widths of all running elastic jobs and of those that wait (the first
+/// thousand), whose one width is what they ask for where they are not elastic. Who runs goes on, on
+/// its narrowest width at least; who is not elastic stays. Jobs that keep their width stay where
+/// they are if the others fit beside them, else all elastic ones are placed anew, the widest first;
+/// one that does not fit gets the widest of its narrower widths that does.
 void give_widths(QueueState& state);
 
 /// shrink: jobs that a failure has made narrower grow back, as far as GPUs are free.
