@@ -98,12 +98,12 @@ bool CohortVictims::still_borrows(const Candidate& of) const {
 
 void CohortVictims::take_away(std::uint32_t of) {
   free_.give(state_->state(of).held);
-  quotas_.add(queue_of(*state_, of), -state_->job(of).gpus);
+  quotas_.add(queue_of(*state_, of), -state_->state(of).width);
 }
 
 void CohortVictims::give_back(std::uint32_t of) {
   free_.take(state_->state(of).held);
-  quotas_.add(queue_of(*state_, of), state_->job(of).gpus);
+  quotas_.add(queue_of(*state_, of), state_->state(of).width);
 }
 
 bool CohortVictims::fits(bool may_borrow) const {
@@ -240,9 +240,9 @@ bool CohortVictims::allowed(FairStrategy strategy, std::size_t target, std::uint
   const FairShare ours_new = quotas_.share_of(ours);
   if (strategy == FairStrategy::less_than_initial_share) return ours_new < quotas_.share_of(theirs);
   const auto queue = static_cast<std::uint16_t>(target);
-  quotas_.add(queue, -state_->job(of).gpus);
+  quotas_.add(queue, -state_->state(of).width);
   const FairShare theirs_new = quotas_.share_of(theirs);
-  quotas_.add(queue, state_->job(of).gpus);
+  quotas_.add(queue, state_->state(of).width);
   return ours_new <= theirs_new;
 }
 
