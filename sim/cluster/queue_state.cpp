@@ -67,7 +67,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       keep_spans_(keep_spans),
       free_(spec.cluster.nodes, spec.cluster.node.gpus,
             spec.placement.across == AcrossNodes::packed ? spec.placement.leaf_nodes : 0),
-      placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus),
+      placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus, spec.jobs),
       partitions_(partition_nodes(spec)),
       states_(spec.jobs.size()),
       waiting_(spec),

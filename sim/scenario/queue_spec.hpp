@@ -64,15 +64,23 @@ constexpr std::array<std::string_view, 6> kPreemptionNames{"none", "evict",     
                                                            "qos",  "partition", "kueue"};
 
 /// On which node a job of less than one goes.
-enum class WithinNode : std::uint8_t { first_fit, best_fit, worst_fit };
-constexpr std::array<std::string_view, 3> kWithinNodeNames{"first_fit", "best_fit", "worst_fit"};
+enum class WithinNode : std::uint8_t {
+  first_fit,
+  best_fit,
+  worst_fit,
+  fgd,  ///< whose free GPUs become least useless to the jobs of the scenario
+};
+constexpr std::array<std::string_view, 4> kWithinNodeNames{"first_fit", "best_fit", "worst_fit",
+                                                           "fgd"};
 /// On which whole nodes a larger job goes.
 enum class AcrossNodes : std::uint8_t {
   first_fit,  ///< the idle ones of lowest number
   packed,     ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
   spread,     ///< a node of each leaf in turn, the leaf with most idle nodes first
+  block,      ///< as Slurm's topology/block: within the smallest block of blocks that has room
 };
-constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "packed", "spread"};
+constexpr std::array<std::string_view, 4> kAcrossNodesNames{"first_fit", "packed", "spread",
+                                                            "block"};
 
 /// How fast trainings are taken to run beside each other.
 enum class QueueSpeed : std::uint8_t {
@@ -181,6 +189,8 @@ struct QueuePlacement {
   WithinNode within_node = WithinNode::best_fit;
   AcrossNodes across = AcrossNodes::first_fit;
   int leaf_nodes = 0;  ///< nodes of a leaf switch; 0: all are below one
+  int block_nodes =
+      0;  ///< block: nodes of the smallest, as of an NVLink domain; 0: those of a leaf
 };
 
 /// Slurm's names: SchedulerParameters.

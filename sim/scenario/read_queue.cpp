@@ -393,6 +393,10 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
       std::ranges::all_of(out.qos, [](const auto& of) { return of.preempts.empty(); })) {
     queue.at("preemption").at("mode").fail("qos with one that \"preempts\" another");
   }
+  if (out.placement.across != AcrossNodes::block && queue.find("placement") &&
+      queue.at("placement").find("block_nodes")) {
+    queue.at("placement").at("block_nodes").fail(R"(no such key unless "across" is "block")");
+  }
   if (out.order != QueueOrder::qssf && queue.find("estimate_sigma")) {
     queue.at("estimate_sigma").fail(R"(no such key unless "order" is "qssf")");
   }

@@ -527,7 +527,9 @@ TEST_CASE("kueue fair sharing: the tree that ships") {
       at_once += test::start_s(result, j) == 3600 ? 1 : 0;
     }
     CHECK(at_once == (fair ? 7 : 4));
-    CHECK(result.evictions == (fair ? 7 : 4));
+    // Without shares, search takes two of the places of the first four when they end, at 5 h, and
+    // the last two of language, which research's quota has room for then, take them back.
+    CHECK(result.evictions == (fair ? 7 : 6));
   }
 }
 
