@@ -235,10 +235,11 @@ TEST_CASE("trainings in a queue: more than a few that meet are within 3 % of the
   // Links that slow nobody by much are left out then, which must not show.
   constexpr std::size_t kFew = 6;
   RandomStream random({.seed = 11});
+  bool any_slowed = false;
   for (int round = 0; round < 4; ++round) {
     Json cluster = cluster_of(32);
     cluster["fabric"]["leaf_ports_down"] = 32;
-    cluster["fabric"]["leaf_oversubscription"] = round % 2 == 0 ? 2 : 4;
+    cluster["fabric"]["leaf_oversubscription"] = round % 2 == 0 ? 8 : 16;
     const int count = 9 + static_cast<int>(random.below(2));
     Json jobs = Json::array();
     for (int j = 0; j < count; ++j) {
@@ -252,15 +253,14 @@ TEST_CASE("trainings in a queue: more than a few that meet are within 3 % of the
     const QueueResult fast = simulate_queue(spec, {.keep_spans = true});
     const QueueResult all = simulate_queue(exact);
     CHECK(most_joined(fast, spec.jobs.size(), 4) > kFew);
-    bool any_slowed = false;
     for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
       CAPTURE(round);
       CAPTURE(j);
       CHECK(end_s(fast, j) == doctest::Approx(end_s(all, j)).epsilon(0.03));
       any_slowed = any_slowed || fast.jobs[j].slowed > spec.jobs[j].runs / 20;
     }
-    CHECK(any_slowed);
   }
+  CHECK(any_slowed);
 }
 
 TEST_CASE("trainings in a queue: what does not fit is told with its place") {
