@@ -246,6 +246,11 @@ void add_counts(FieldTable<Queue>& fields) {
            [](const Queue& a) { return queue_shares(a)[0]; })
       .add("evictions", Better::less, "How often a job had to go for another.",
            [](const Queue& a) { return a.result.evictions; })
+      .add("resizes", "How often a job's width changed; where elastic.policy changes widths only.",
+           [](const Queue& a) -> std::optional<std::int64_t> {
+             if (a.spec.elastic.policy == ElasticPolicy::fixed) return std::nullopt;
+             return a.result.resizes;
+           })
       .add("suspensions", Better::less,
            "How often a job was suspended for another; with preemption.suspends only.",
            [](const Queue& a) -> std::optional<std::int64_t> {

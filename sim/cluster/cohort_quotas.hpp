@@ -1,7 +1,7 @@
 /// What the running jobs of ClusterQueues hold, against their quotas and those of their cohorts.
 #pragma once
 
-#include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -9,53 +9,83 @@
 
 namespace lockstep {
 
-/// A queue has for itself what it does not lend, and shares the rest of its nominal quota with its
-/// cohort; beyond its nominal quota it borrows what others have not taken of theirs, up to its
-/// limit. Cohorts are flat. Source: Kueue, pkg/cache/scheduler/resource_node.go, and the API's
-/// words on borrowingLimit and lendingLimit. May be copied, to try what a change would make of it.
+/// How much more than its quota a node of the tree holds, as Kueue's fair sharing compares it: the
+/// lower one is served first, the higher one gives way.
+struct FairShare {
+  bool boundless = false;  ///< it borrows, and its weight is 0: above all that has a weight
+  double ratio = 0;        ///< of what it borrows to what its parent's tree could lend, by weight
+
+  friend auto operator<=>(const FairShare&, const FairShare&) = default;
+};
+
+/// Queues and cohorts are nodes of trees. A node has for itself what it does not lend, and shares
+/// the rest of its subtree's quota with its parent; beyond that it borrows what others below its
+/// ancestors have not taken of theirs, up to its limit. Nodes are numbered: queues as the scenario
+/// has them, then cohorts. Source: Kueue, pkg/cache/scheduler/resource_node.go and fair_sharing.go,
+/// and the API's words on borrowingLimit and lendingLimit. May be copied, to try what a change
+/// would make of it.
 class CohortQuotas {
  public:
-  /// `spec` outlives it.
+  static constexpr std::size_t kNoNode = static_cast<std::size_t>(-1);
+
+  /// `spec` outlives it. Requires that no cohort is below itself.
   explicit CohortQuotas(const QueueSpec& spec);
 
   /// Whether there are ClusterQueues: else nothing here may be called.
-  [[nodiscard]] bool used() const { return !uses_.empty(); }
+  [[nodiscard]] bool used() const { return queues_ > 0; }
   [[nodiscard]] std::uint16_t queue_of(std::uint16_t account) const { return queue_of_[account]; }
+  [[nodiscard]] bool is_queue(std::size_t node) const { return node < queues_; }
+  [[nodiscard]] std::size_t nodes() const { return nodes_.size(); }
+  /// kNoNode: it is the root of its tree.
+  [[nodiscard]] std::size_t parent_of(std::size_t node) const { return nodes_[node].parent; }
+  [[nodiscard]] const std::vector<std::size_t>& children_of(std::size_t cohort) const {
+    return nodes_[cohort].children;
+  }
+  [[nodiscard]] std::size_t root_of(std::size_t node) const;
   [[nodiscard]] bool same_cohort(std::uint16_t a, std::uint16_t b) const {
-    return uses_[a].cohort == uses_[b].cohort;
+    return root_of(a) == root_of(b);
   }
-  [[nodiscard]] std::int64_t held(std::uint16_t queue) const { return uses_[queue].held; }
-  /// GPUs that its jobs may take beside those that they hold.
+  /// Of a queue: GPUs of its jobs; of a cohort: what those below it hold of what it shares.
+  [[nodiscard]] std::int64_t held(std::size_t node) const { return nodes_[node].held; }
+  /// GPUs that a queue's jobs may take beside those that they hold.
   [[nodiscard]] std::int64_t available(std::uint16_t queue) const;
-  /// GPUs that its jobs may take when no GPU of the cohort is held.
-  [[nodiscard]] std::int64_t most(std::uint16_t queue) const;
-  /// Whether it holds, with so many more, others' GPUs.
-  [[nodiscard]] bool borrows(std::uint16_t queue, std::int64_t more = 0) const {
-    return uses_[queue].held + more > spec_->cluster_queues[queue].nominal;
+  /// GPUs that its jobs may take when no GPU of the tree is held.
+  [[nodiscard]] std::int64_t most(std::size_t node) const;
+  /// What a node has left of that which it lends to nobody.
+  [[nodiscard]] std::int64_t own_left(std::size_t node) const;
+  /// Whether a node holds, with so many more, others' GPUs.
+  [[nodiscard]] bool borrows(std::size_t node, std::int64_t more = 0) const {
+    return nodes_[node].held + more > nodes_[node].quota;
   }
-  /// From now on it holds so many more; below 0: fewer.
+  /// How far up the tree a queue goes for so many more: 0, they are its own; else the height of the
+  /// lowest cohort whose quota has them, or of the whole tree.
+  struct Reach {
+    int height = 0;
+    bool below_root = false;  ///< a smaller part than the whole tree has them
+  };
+  [[nodiscard]] Reach reach_of(std::uint16_t queue, std::int64_t more) const;
+  /// A node's dominant resource share; 0 of a root.
+  [[nodiscard]] FairShare share_of(std::size_t node) const;
+  /// From now on a queue holds so many more; below 0: fewer.
   void add(std::uint16_t queue, std::int64_t gpus);
 
  private:
-  struct Use {
-    std::size_t cohort = 0;  ///< of `cohorts_`; each queue without one has its own
+  struct Node {
+    std::size_t parent = kNoNode;
+    std::vector<std::size_t> children{};
+    std::int64_t quota = 0;  ///< its own, and what its children share
     std::int64_t own = 0;    ///< what it lends to nobody
+    std::int64_t borrowing = -1, lending = -1;
+    double weight = 1;
     std::int64_t held = 0;
-
-    /// What it has of what the cohort shares.
-    [[nodiscard]] std::int64_t shared() const { return std::max<std::int64_t>(0, held - own); }
-  };
-  struct Cohort {
-    std::int64_t shares = 0, held = 0;
   };
 
-  /// The most that it may have of what the cohort shares.
-  [[nodiscard]] std::int64_t most_shared(std::uint16_t queue) const;
+  [[nodiscard]] std::int64_t left_of(std::size_t node) const;
+  [[nodiscard]] int height_of(std::size_t node) const;
 
-  const QueueSpec* spec_;
   std::vector<std::uint16_t> queue_of_;  ///< by account
-  std::vector<Use> uses_;
-  std::vector<Cohort> cohorts_;
+  std::vector<Node> nodes_;
+  std::size_t queues_ = 0;
 };
 
 }  // namespace lockstep

@@ -61,11 +61,39 @@ void FreeGpus::open(int node) {
   total_ += free_[at(node)];
 }
 
-Placer::Placer(const QueuePlacement& spec, int nodes, int gpus_per_node)
+std::vector<double> useless_gpus(std::span<const QueueJob> jobs, int gpus_per_node) {
+  if (jobs.empty()) return {};
+  std::vector<double> out(static_cast<std::size_t>(gpus_per_node) + 1);
+  std::vector<std::size_t> asking(out.size());  // for so many GPUs of a node
+  for (const QueueJob& job : jobs) {
+    ++asking[static_cast<std::size_t>(std::min<std::int32_t>(job.gpus, gpus_per_node))];
+  }
+  std::size_t more = 0;
+  for (std::size_t free = out.size(); free-- > 0;) {
+    out[free] =
+        static_cast<double>(free) * static_cast<double>(more) / static_cast<double>(jobs.size());
+    more += asking[free];
+  }
+  return out;
+}
+
+Placer::Placer(const QueuePlacement& spec, int nodes, int gpus_per_node,
+               std::span<const QueueJob> jobs)
     : spec_(spec),
       nodes_(nodes),
       gpus_per_node_(gpus_per_node),
-      leaf_nodes_(spec.leaf_nodes > 0 ? spec.leaf_nodes : nodes) {}
+      leaf_nodes_(spec.leaf_nodes > 0 ? spec.leaf_nodes : nodes) {
+  if (spec.within_node != WithinNode::fgd || jobs.empty()) return;
+  const std::vector<double> useless = useless_gpus(jobs, gpus_per_node);
+  by_gradient_.resize(useless.size());
+  for (int gpus = 1; gpus <= gpus_per_node; ++gpus) {
+    std::vector<int>& order = by_gradient_[static_cast<std::size_t>(gpus)];
+    for (int has = gpus; has <= gpus_per_node; ++has) order.push_back(has);
+    std::ranges::stable_sort(order, {}, [&](int has) {
+      return useless[static_cast<std::size_t>(has - gpus)] - useless[static_cast<std::size_t>(has)];
+    });
+  }
+}
 
 Placer::Leaf Placer::leaf_for(const FreeGpus& free, int gpus, const NodeSet* within) const {
   std::vector<std::int32_t> scanned;  // where leaves are not counted, or some nodes alone count
@@ -105,6 +133,13 @@ int Placer::node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
     while (node >= 0 && is_taken(node)) node = free.with(exactly).first(node + 1, within);
     return node < leaf.end ? node : -1;
   };
+  if (!by_gradient_.empty()) {
+    for (const int has : by_gradient_[static_cast<std::size_t>(gpus)]) {
+      const int node = first_with(has);
+      if (node >= 0) return node;
+    }
+    return -1;
+  }
   int lowest = -1;
   for (int step = 0; step <= gpus_per_node_ - gpus; ++step) {
     const bool roomiest = spec_.within_node == WithinNode::worst_fit;
@@ -171,6 +206,29 @@ std::vector<int> best_leaves(std::vector<std::vector<int>> leaves, int count) {
 
 }  // namespace
 
+/// Blocks are of block_nodes, twice as many, four times and so on, side by side. Of the smallest
+/// size at which one has room, the one with the fewest idle nodes; in it, few of the smallest
+/// blocks. Source: Slurm's topology/block, BlockSizes.
+std::vector<int> Placer::nodes_of_block(const NodeSet& idle, int count,
+                                        const NodeSet* within) const {
+  const int smallest = spec_.block_nodes > 0 ? spec_.block_nodes : leaf_nodes_;
+  const int blocks = (nodes_ + smallest - 1) / smallest;
+  std::vector<std::vector<int>> all = by_leaf(idle, smallest, blocks, within);
+  for (std::size_t size = 1;; size *= 2) {
+    std::size_t best = all.size(), fewest = 0;
+    for (std::size_t first = 0; first < all.size(); first += size) {
+      std::size_t has = 0;
+      for (std::size_t b = first; b < std::min(first + size, all.size()); ++b) has += all[b].size();
+      const bool suffices = has >= static_cast<std::size_t>(count);
+      if (suffices && (best == all.size() || has < fewest)) best = first, fewest = has;
+    }
+    if (best == all.size() && size < all.size()) continue;
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(std::min(best, all.size() - 1));
+    const std::size_t left = static_cast<std::size_t>(all.end() - begin);
+    return best_leaves({begin, begin + static_cast<std::ptrdiff_t>(std::min(size, left))}, count);
+  }
+}
+
 std::vector<int> Placer::whole_nodes(const NodeSet& idle, int count, const NodeSet* within) const {
   if (spec_.across == AcrossNodes::packed && leaves() > 1) {
     return best_leaves(by_leaf(idle, leaf_nodes_, leaves(), within), count);
@@ -178,6 +236,7 @@ std::vector<int> Placer::whole_nodes(const NodeSet& idle, int count, const NodeS
   if (spec_.across == AcrossNodes::spread && leaves() > 1) {
     return spread_over_leaves(by_leaf(idle, leaf_nodes_, leaves(), within), count);
   }
+  if (spec_.across == AcrossNodes::block) return nodes_of_block(idle, count, within);
   std::vector<int> out;
   out.reserve(static_cast<std::size_t>(count));
   for (int node = idle.first(0, within); static_cast<int>(out.size()) < count;

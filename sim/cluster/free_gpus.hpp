@@ -70,12 +70,19 @@ class FreeGpus {
   std::vector<NodeSet> by_free_;
 };
 
+/// WithinNode::fgd: how many GPUs of a node with so many free ones are of no use, on average over
+/// the jobs: all of them to a job that asks for more, of a whole node at most. Empty without jobs.
+/// Source: Weng et al. 2023, USENIX ATC, "Beware of fragmentation", section 3.2, of whole GPUs.
+std::vector<double> useless_gpus(std::span<const QueueJob> jobs, int gpus_per_node);
+
 /// The rules by which jobs are placed on a cluster. AcrossNodes::packed: Slurm's topology/tree with
 /// one level above the leaves (Slurm 22.05, select/cons_common/job_test.c, _eval_nodes_topo()),
 /// also for jobs of up to one node: first the leaf, then the node.
 class Placer {
  public:
-  Placer(const QueuePlacement& spec, int nodes, int gpus_per_node);
+  /// `jobs`: those that are to be expected, for WithinNode::fgd.
+  Placer(const QueuePlacement& spec, int nodes, int gpus_per_node,
+         std::span<const QueueJob> jobs = {});
 
   /// Where a job of that many GPUs goes: on one node up to a node's, else on whole nodes and, for
   /// what is left, on one more. Nothing where it does not fit now. `within`: nodes that it may
@@ -94,6 +101,8 @@ class Placer {
   [[nodiscard]] Leaf leaf_for(const FreeGpus& free, int gpus, const NodeSet* within) const;
   [[nodiscard]] int node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
                                   std::span<const HeldGpus> taken) const;
+  [[nodiscard]] std::vector<int> nodes_of_block(const NodeSet& idle, int count,
+                                                const NodeSet* within) const;
   [[nodiscard]] std::vector<int> whole_nodes(const NodeSet& idle, int count,
                                              const NodeSet* within) const;
 
@@ -101,6 +110,8 @@ class Placer {
   int nodes_;
   int gpus_per_node_;
   int leaf_nodes_;
+  /// fgd: by how many GPUs a job takes, free GPUs of nodes that it may go to, the best first.
+  std::vector<std::vector<int>> by_gradient_;
 };
 
 }  // namespace lockstep

@@ -67,7 +67,7 @@ ForecastJob job_now(const QueueJob& job, const JobOutcome& of) {
 
 bool knows_durations(QueueOrder order) {
   return order == QueueOrder::sjf || order == QueueOrder::srtf || order == QueueOrder::srsf ||
-         order == QueueOrder::gittins || order == QueueOrder::qssf ||
+         order == QueueOrder::gittins || order == QueueOrder::qssf || order == QueueOrder::themis ||
          (is_extension(order) && extension_of(order).knows_duration);
 }
 

@@ -67,7 +67,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       keep_spans_(keep_spans),
       free_(spec.cluster.nodes, spec.cluster.node.gpus,
             spec.placement.across == AcrossNodes::packed ? spec.placement.leaf_nodes : 0),
-      placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus),
+      placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus, spec.jobs),
       partitions_(partition_nodes(spec)),
       states_(spec.jobs.size()),
       waiting_(spec),
@@ -96,6 +96,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
   exempt_.fit(spec.jobs.size());
   for (std::size_t j = 0; j < states_.size(); ++j)
     states_[j].left = states_[j].left_least = spec.jobs[j].runs;
+  if (spec.order == QueueOrder::themis) fairness_.resize(spec.jobs.size(), 1.0);
   if (spec.preemption.by_slurm()) graces_.fit(spec.jobs.size());
   if (spec.order == QueueOrder::gittins) gittins_ = gittins_of_levels(spec);
   if (spec.order == QueueOrder::qssf) predicted_ = predicted_services(spec);
@@ -180,6 +181,8 @@ JobRank QueueState::place_of(std::uint32_t j) const {
       return {predicted_[j], j};
     case QueueOrder::drf:
       return {dominant_.of(job(j).account), j};
+    case QueueOrder::themis:
+      return {-fairness_[j], j};
   }
   assert(is_extension(spec_->order));
   return {predicted_[j], j};
@@ -268,36 +271,39 @@ void QueueState::submit(std::uint32_t j) {
   wait(j);
 }
 
-void QueueState::count_held(const QueueJob& job, int sign) {
-  const std::int64_t gpus = sign * static_cast<std::int64_t>(job.gpus);
+void QueueState::count_held(std::uint32_t j, int sign) {
+  const QueueJob& of = job(j);
+  const std::int64_t gpus = std::int64_t{sign} * states_[j].width;
   held_ += gpus;
-  if (job.training < 0) given_ += gpus;
-  if (draws_) drawn_ += gpus * draws_->microwatts(job);
+  if (of.training < 0) given_ += gpus;
+  if (draws_) drawn_ += gpus * draws_->microwatts(of);
 }
 
-void QueueState::count_owned(const QueueJob& job, int sign) {
-  const std::int64_t gpus = sign * static_cast<std::int64_t>(job.gpus);
-  user_gpus_[job.user] += gpus;
-  account_gpus_[job.account] += gpus;
-  dominant_.count(job, sign);
-  for (const LicenseNeed& need : spec_->license_sets[job.licenses]) {
+void QueueState::count_owned(std::uint32_t j, int sign) {
+  const QueueJob& of = job(j);
+  const std::int64_t gpus = std::int64_t{sign} * states_[j].width;
+  user_gpus_[of.user] += gpus;
+  account_gpus_[of.account] += gpus;
+  dominant_.count(of, sign);
+  for (const LicenseNeed& need : spec_->license_sets[of.licenses]) {
     licenses_held_[need.license] += std::int64_t{sign} * need.count;
   }
-  if (cohorts_.used()) cohorts_.add(cohorts_.queue_of(job.account), gpus);
+  if (cohorts_.used()) cohorts_.add(cohorts_.queue_of(of.account), gpus);
 }
 
 void QueueState::hold(std::uint32_t j, Holding where) {
   free_.take(where);
   states_[j].held = std::move(where);
-  states_[j].held_since = now_;
-  count_held(job(j), 1);
+  states_[j].held_since = states_[j].width_since = now_;
+  count_held(j, 1);
 }
 
-void QueueState::start(std::uint32_t j, Holding where) {
+void QueueState::start(std::uint32_t j, Holding where, int width) {
   waiting_.remove(rank_of(j));
   JobState& s = states_[j];
+  s.width = width > 0 ? width : job(j).gpus;
   hold(j, std::move(where));
-  count_owned(job(j), 1);
+  count_owned(j, 1);
   s.waited += now_ - s.pending_since;
   s.phase = JobPhase::running;
   s.began = s.active_since = s.settled = now_;
@@ -319,6 +325,7 @@ void QueueState::start(std::uint32_t j, Holding where) {
   if (mode == PreemptionMode::evict) exempt_.set(j, now_ + spec_->preemption.exempt);
   const bool falls = mode == PreemptionMode::evict || mode == PreemptionMode::replan;
   if (falls && by_levels()) foresee_level(j);
+  if (s.width != job(j).gpus) set_speed(j, speed_at(j, s.width));
 }
 
 void QueueState::leave_gpus(std::uint32_t j, SpanEnd how) {
@@ -330,8 +337,8 @@ void QueueState::leave_gpus(std::uint32_t j, SpanEnd how) {
   keep_span(j, how);
   s.held.clear();
   s.attained += now_ - s.active_since;
-  count_held(job(j), -1);
-  account_time_[job(j).account] += GpuTime(job(j).gpus, now_ - s.active_since);
+  count_held(j, -1);
+  count_width(j);
 }
 
 void QueueState::let_go(std::uint32_t j, SpanEnd how) {
@@ -348,7 +355,7 @@ void QueueState::let_go(std::uint32_t j, SpanEnd how) {
     admitted_[cohorts_.queue_of(of.account)].erase({of.priority, s.began, j});
   }
   leave_gpus(j, how);
-  count_owned(of, -1);
+  count_owned(j, -1);
 }
 
 void QueueState::keep_span(std::uint32_t j, SpanEnd how) {
@@ -385,11 +392,15 @@ void QueueState::settle(std::uint32_t j, RunTime overhead) {
   JobState& s = states_[j];
   const Progress progress = progress_of(j);
   const RunTime lost = std::min(progress.worked, overhead);
-  const std::int64_t gpus = job(j).gpus;
-  count(QueueBucket::starting, gpus, progress.starting + lost);
-  count(QueueBucket::useful, gpus, progress.worked - lost);
-  // Below 0 on nodes that are faster than the reference's: its work counts in full.
-  count(QueueBucket::slowed, gpus, progress.slowed);
+  const std::int64_t gpus = s.width, asked = job(j).gpus;
+  count(QueueBucket::starting, gpus, progress.starting);
+  count(QueueBucket::starting, asked, lost);
+  count(QueueBucket::useful, asked, progress.worked - lost);
+  // Below 0 on nodes that are faster than the reference's, and on widths that are more efficient
+  // than the job's own: its work counts in full.
+  GpuTime slowed(gpus, progress.worked + progress.slowed);
+  slowed -= GpuTime(asked, progress.worked);
+  books_[static_cast<std::size_t>(QueueBucket::slowed)] += slowed;
   s.slowed += progress.slowed;
   s.left -= progress.worked - lost;
   s.left_least = std::min(s.left_least, s.left);
@@ -490,7 +501,7 @@ void QueueState::fail(int node, bool stays_broken) {
   }
   for (const std::uint32_t j : hit) {
     ++states_[j].failures;
-    wait_again(j, SpanEnd::failed);
+    if (!shrink(j, node)) wait_again(j, SpanEnd::failed);
   }
   if (!stays_broken || !free_.is_open(node)) return;
   free_.close(node);
@@ -506,7 +517,7 @@ void QueueState::mend(int node) {
 void QueueState::close_books() {
   for (const auto& [end, j] : by_limit_) {
     settle(j);
-    account_time_[job(j).account] += GpuTime(job(j).gpus, now_ - states_[j].active_since);
+    count_width(j);
     keep_span(j, SpanEnd::open);
   }
   for (const SuspendedJobs::Job& of : suspended_.jobs()) {

@@ -104,7 +104,11 @@ struct JobState {
   RunTime attained = 0;  ///< time in which it has held its GPUs
   RunTime slowed = 0;    ///< of that, beyond what its work takes at the reference pace
   RunTime suspended_at = 0;
-  RunTime suspended = 0;  ///< all times in which it was
+  RunTime suspended = 0;    ///< all times in which it was
+  RunTime width_since = 0;  ///< it holds so many GPUs
+  GpuTime held_time{};      ///< up to then
+  std::int32_t width = 0;   ///< GPUs that it holds, while it does
+  std::int32_t resizes = 0;
   std::int32_t evictions = 0;
   std::int32_t suspensions = 0;
   std::int32_t failures = 0;
@@ -217,7 +221,8 @@ class QueueState {
   void submit(std::uint32_t j);
   /// Jobs of trials that go on, which were submitted here since the last call.
   std::vector<std::uint32_t> take_going_on() { return std::exchange(going_on_, {}); }
-  void start(std::uint32_t j, Holding where);
+  /// On so many GPUs; 0: on those that it asks for.
+  void start(std::uint32_t j, Holding where, int width = 0);
   /// Requires that its end has come.
   void finish(std::uint32_t j);
   /// Work of a running job that an eviction now would throw away.
@@ -249,6 +254,11 @@ class QueueState {
   void charge_overhead(std::uint32_t j, RunTime overhead);
   /// From now on a running job works at this share of its reference pace. Requires one above 0.
   void set_speed(std::uint32_t j, double speed);
+
+  /// A running job's width changes, and it works on after `cost`. Requires that its GPUs were lent.
+  void resize(std::uint32_t j, Holding where, int width, RunTime cost);
+  /// themis: puts waiting jobs in the order of their finish-time fairness as it is now.
+  void reckon_fairness();
 
   // A trial, or a move: GPUs change hands, and nothing else.
   void lend(std::uint32_t j) { free_.give(states_[j].held); }
@@ -307,9 +317,18 @@ class QueueState {
   /// Its GPUs are free, and its time on them is counted.
   void leave_gpus(std::uint32_t j, SpanEnd how);
   /// From now on it holds its GPUs (`sign` 1), or does not any more (-1).
-  void count_held(const QueueJob& job, int sign);
+  void count_held(std::uint32_t j, int sign);
   /// count_held() for the limits of its owners, in which a suspended job still counts.
-  void count_owned(const QueueJob& job, int sign);
+  void count_owned(std::uint32_t j, int sign);
+  /// Counts what its account has held since its width changed last.
+  void count_width(std::uint32_t j);
+  /// As a share of its speed on the GPUs that it asks for.
+  [[nodiscard]] double speed_at(std::uint32_t j, int width) const;
+  /// It goes on on what the broken node leaves it. False: no width of its own fits there.
+  bool shrink(std::uint32_t j, int node);
+  /// When it will have finished since its submission, over how long it takes alone: as if it held
+  /// its GPUs from now on. Source: Mahajan et al. 2020, NSDI (Themis), section 3.1.
+  [[nodiscard]] double finish_time_fairness(std::uint32_t j) const;
   /// Whether it is suspended where it is preempted.
   [[nodiscard]] bool suspends(std::uint32_t j) const;
   void suspend(std::uint32_t j);
@@ -363,6 +382,7 @@ class QueueState {
   std::vector<double> predicted_;  ///< of jobs: qssf; keys where an extension is the order
   DominantShares dominant_;
   std::vector<double> priority_;     ///< multifactor: of jobs, as it was reckoned last
+  std::vector<double> fairness_;     ///< themis: the same
   std::vector<double> precedences_;  ///< of qualities of service, then of partitions; empty: none
   std::size_t done_ = 0;
   std::array<GpuTime, kQueueBuckets> books_{};

@@ -216,10 +216,10 @@ void QueueState::resume(const SuspendedJobs::Job& of) {
   s.phase = JobPhase::running;
   s.suspended += gap;
   s.held = of.held;
-  s.held_since = s.active_since = s.settled = now_;
+  s.held_since = s.active_since = s.settled = s.width_since = now_;
   if (s.ready > s.suspended_at) s.ready += gap;
   s.ends += gap;
-  count_held(job(j), 1);
+  count_held(j, 1);
   ends_.set(j, s.ends);
   by_limit_.emplace(limit_end(j), j);
   if (!usage_.used()) return;
@@ -232,7 +232,7 @@ void QueueState::drop_suspended(std::uint32_t j, SpanEnd how) {
   suspended_.remove(j, free_);
   states_[j].suspended += now_ - states_[j].suspended_at;
   if (usage_.used()) usage_.stopped(j);
-  count_owned(job(j), -1);
+  count_owned(j, -1);
 }
 
 }  // namespace lockstep

@@ -24,7 +24,8 @@ struct Gathered {
 
   void add(const QueueJob& job, const JobOutcome& of, RunTime end) {
     ++group.jobs;
-    group.gpu_hours += held_seconds(job, of, end) * job.gpus / 3600;
+    group.gpu_hours += of.elastic_held ? of.elastic_held->gpu_hours()
+                                       : held_seconds(job, of, end) * job.gpus / 3600;
     group.waiting += of.waits ? 1 : 0;
     if (counts_wait(of)) waits.push_back(seconds(of.waited));
     if (of.end < 0) return;

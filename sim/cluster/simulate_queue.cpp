@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/cluster/cluster_queue_pass.hpp"
+#include "sim/cluster/elastic_widths.hpp"
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/node_failures.hpp"
 #include "sim/cluster/queue_pass.hpp"
@@ -28,9 +29,16 @@ RunTime patience_of(const QueueSpec& spec) {
   const bool decays =
       spec.priorities.half_life > 0 && (std::ranges::any_of(spec.qos, limits_time) ||
                                         std::ranges::any_of(spec.associations, limits_time));
-  const RunTime passes = kPasses * std::max({spec.slurm.sched_interval, spec.slurm.bf_interval,
-                                             spec.priorities.calc_period});
+  const RunTime passes =
+      kPasses * std::max({spec.slurm.sched_interval, spec.slurm.bf_interval,
+                          spec.priorities.calc_period, spec.auction, spec.elastic.every});
   return decays ? std::max(passes, kHalfLives * spec.priorities.half_life) : passes;
+}
+
+/// From auction to auction, from choice of widths to choice; 0: there are none, or at every change.
+RunTime round_of(const QueueSpec& spec) {
+  if (spec.order == QueueOrder::themis) return spec.auction;
+  return spec.elastic.policy == ElasticPolicy::goodput ? spec.elastic.every : 0;
 }
 
 /// Everything that goes on beside each other, from instant to instant.
@@ -44,7 +52,8 @@ class QueueRun {
         speeds_(spec),
         recorded_(spec, options.recorded_until),
         last_change_(spec.slurm.opens),
-        patience_(patience_of(spec)) {
+        patience_(patience_of(spec)),
+        round_(round_of(spec)) {
     result_.jobs.resize(spec.jobs.size());
     if (options.watch) watch_.emplace(*options.watch);
   }
@@ -82,6 +91,9 @@ class QueueRun {
       out.waited = s.waited;
       out.waits = s.phase == JobPhase::pending || s.phase == JobPhase::kept;
       out.evictions = s.evictions;
+      out.resizes = s.resizes;
+      if (spec_->jobs[j].widths > 0) out.elastic_held = s.held_time;
+      result_.resizes += s.resizes;
       out.failures = s.failures;
       out.suspended = s.suspended;
       out.suspensions = s.suspensions;
@@ -129,6 +141,8 @@ class QueueRun {
     const RunTime change = change_ = next_change();
     RunTime cycle = state_.priorities().next_at();
     if (is_slurm() && state_.waiting().size() > 0) cycle = std::min(cycle, slurm_.next());
+    const bool any = state_.waiting().size() > 0 || !state_.ends().empty();
+    if (round_ > 0 && any) cycle = std::min(cycle, next_round_);
     // Jobs that wait for what never comes do not keep the clock running.
     const bool for_ever = change == kNothing && cycle > last_change_ + patience_;
     return std::max(for_ever ? change : std::min(change, cycle), state_.now());
@@ -169,7 +183,13 @@ class QueueRun {
       if (spec_->preemption.mode == PreemptionMode::replan) replan_.submitted(j);
     }
     state_.resume_suspended();
+    is_round_ = round_ > 0 && at >= next_round_;
+    if (is_round_) {
+      next_round_ = (at / round_ + 1) * round_;
+      state_.reckon_fairness();
+    }
     start_jobs(changes);
+    if (spec_->elastic.policy == ElasticPolicy::shrink) grow_back(state_);
     speeds_.update(state_);
     if (watch_) watch_->note(state_);
   }
@@ -183,7 +203,15 @@ class QueueRun {
   void start_jobs(bool something_changed) {
     if (recorded_.until() > 0 && state_.now() <= recorded_.until()) recorded_.run(state_);
     if (state_.now() < recorded_.until()) return;
-    if (spec_->preemption.mode == PreemptionMode::replan) return replan_.run(state_);
+    if (spec_->preemption.mode == PreemptionMode::replan) {
+      // Between auctions nobody loses its GPUs, and those that are free go by the last one.
+      const bool leased = spec_->order == QueueOrder::themis && !is_round_;
+      return leased ? start_in_order(state_) : replan_.run(state_);
+    }
+    if (spec_->elastic.policy == ElasticPolicy::goodput) {
+      if (round_ == 0 || is_round_) give_widths(state_);
+      return;
+    }
     if (is_extension(spec_->admission)) return start_by_extension(state_);
     switch (spec_->admission) {
       case QueueAdmission::strict:
@@ -217,6 +245,9 @@ class QueueRun {
   RunTime change_ = 0;  ///< the next one, as next() found it
   RunTime last_change_;
   RunTime patience_;
+  RunTime round_;
+  RunTime next_round_ = 0;
+  bool is_round_ = false;
   TimeBins held_, broken_, waiting_jobs_, waiting_gpus_, drawn_;
   QueueResult result_;
 };

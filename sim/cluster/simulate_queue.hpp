@@ -21,6 +21,8 @@ struct JobOutcome {
   bool waits = false;  ///< at the end of what was simulated: it waits for longer than that
   RunTime slowed = 0;  ///< held, beyond what its work takes at its reference pace
   std::int32_t evictions = 0;
+  std::int32_t resizes = 0;  ///< changes of its width
+  std::optional<GpuTime> elastic_held{};  ///< of a job of several widths
   std::int32_t failures = 0;
   RunTime cancelled = -1;  ///< refused, preempted for good, or its dependency cannot be met
   bool stopped = false;    ///< before its work was done, for its reservation was over
@@ -52,6 +54,7 @@ struct QueueResult {
   QueueSeries series;
   std::int64_t node_failures = 0;
   std::int64_t evictions = 0;
+  std::int64_t resizes = 0;
   std::int64_t suspensions = 0;
   std::size_t groups_simulated = 0;  ///< of neighbouring trainings
   int backfilled = 0;                ///< by Slurm's backfill scheduler

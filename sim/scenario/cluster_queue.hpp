@@ -31,6 +31,25 @@ enum class ReclaimWithinCohort : std::uint8_t { never, lower_priority, any };
 constexpr std::array<std::string_view, 3> kReclaimWithinCohortNames{"never", "lower_priority",
                                                                     "any"};
 
+/// When fair sharing lets a job of another part of the tree go for one that waits. Shares are those
+/// right below the lowest cohort above both queues, the waiting job's with it.
+enum class FairStrategy : std::uint8_t {
+  less_than_or_equal_to_final_share,  ///< ours is then no higher than theirs without the victim
+  less_than_initial_share,            ///< ours is then lower than theirs was
+};
+constexpr std::array<std::string_view, 2> kFairStrategyNames{"less_than_or_equal_to_final_share",
+                                                             "less_than_initial_share"};
+
+/// A cohort with settings of its own; one that queues only name has none.
+struct QueueCohort {
+  std::string name;
+  std::string parent{};               ///< empty: it is a root
+  std::int64_t nominal = 0;           ///< GPUs for all below it, beside those of its queues
+  std::int64_t borrowing_limit = -1;  ///< of GPUs outside of it; below 0: none
+  std::int64_t lending_limit = -1;    ///< of its subtree's; below 0: all of them
+  double weight = 1;
+};
+
 struct ClusterQueue {
   std::string name;
   std::string cohort{};                   ///< empty: it neither borrows nor lends
@@ -44,6 +63,7 @@ struct ClusterQueue {
   /// Whether a job that has to borrow may preempt others' jobs, of lower priority than its own.
   bool borrow_within_cohort = false;
   std::optional<int> max_priority_threshold{};  ///< of those: their priority is no higher
+  double weight = 1;  ///< fair sharing: what it borrows counts by so much less
 
   [[nodiscard]] bool preempts() const {
     return within != WithinClusterQueue::never || reclaim != ReclaimWithinCohort::never;

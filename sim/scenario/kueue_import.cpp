@@ -66,7 +66,9 @@ std::map<std::string, std::vector<std::string>> accounts_of(const KueueObjects& 
   return out;
 }
 
-Json cluster_queue_json(const ClusterQueue& of, const std::vector<std::string>& accounts) {
+/// `weighs`: under fair sharing.
+Json cluster_queue_json(const ClusterQueue& of, const std::vector<std::string>& accounts,
+                        bool weighs) {
   Json out{{"name", of.name}, {"accounts", accounts}, {"nominal_gpus", of.nominal}};
   if (!of.cohort.empty()) out["cohort"] = of.cohort;
   if (of.borrowing_limit >= 0) out["borrowing_limit"] = of.borrowing_limit;
@@ -83,6 +85,48 @@ Json cluster_queue_json(const ClusterQueue& of, const std::vector<std::string>& 
   }
   if (of.borrow_within_cohort) out["borrow_within_cohort"] = true;
   if (of.max_priority_threshold) out["max_priority_threshold"] = *of.max_priority_threshold;
+  if (weighs && of.weight != 1) out["weight"] = of.weight;
+  return out;
+}
+
+/// Cohorts in whose tree a queue is. Throws InputError for one that is above itself.
+Json cohorts_json(const KueueObjects& site, const std::string& file,
+                  std::vector<std::string>& notes) {
+  std::map<std::string, std::string> parents;
+  for (const QueueCohort& of : site.cohorts) parents[of.name] = of.parent;
+  const auto root_of = [&](std::string name) {
+    const std::string first = name;
+    for (std::size_t steps = 0; parents.contains(name) && !parents.at(name).empty(); ++steps) {
+      name = parents.at(name);
+      if (steps <= parents.size()) continue;
+      throw InputError({.file = file,
+                        .pointer = "/Cohort/" + first + "/spec/parentName",
+                        .found = in_quotes(parents.at(first)),
+                        .allowed = "a cohort that is not below this one",
+                        .nearest = {}});
+    }
+    return name;
+  };
+  std::set<std::string> roots;
+  for (const ClusterQueue& of : site.queues) {
+    if (!of.cohort.empty()) roots.insert(root_of(of.cohort));
+  }
+  Json out = Json::array();
+  for (const QueueCohort& of : site.cohorts) {
+    if (!roots.contains(root_of(of.name))) {
+      notes.push_back(fmt::format(
+          "{}: Cohort {} is left out: no ClusterQueue with a quota of GPUs is in its tree", file,
+          of.name));
+      continue;
+    }
+    Json one{{"name", of.name}};
+    if (!of.parent.empty()) one["parent"] = of.parent;
+    if (of.nominal > 0) one["nominal_gpus"] = of.nominal;
+    if (of.borrowing_limit >= 0) one["borrowing_limit"] = of.borrowing_limit;
+    if (of.lending_limit >= 0) one["lending_limit"] = of.lending_limit;
+    if (!site.fair_sharing.empty() && of.weight != 1) one["weight"] = of.weight;
+    out.push_back(std::move(one));
+  }
   return out;
 }
 
@@ -170,6 +214,12 @@ class TakenWorkloads {
   NamedJobs without_, inactive_, elsewhere_, untimed_, large_, endless_, open_;
 };
 
+/// Null: the queue's cohort has no settings of its own.
+const QueueCohort* cohort_of(const KueueObjects& site, const ClusterQueue& queue) {
+  const auto of = std::ranges::find(site.cohorts, queue.cohort, &QueueCohort::name);
+  return of == site.cohorts.end() ? nullptr : &*of;
+}
+
 /// Jobs of an hour in the mean that would use 90 % of all nominal quotas, by their sizes.
 Json drawn_jobs(const KueueObjects& site,
                 const std::map<std::string, std::vector<std::string>>& accounts, int node_gpus,
@@ -179,12 +229,20 @@ Json drawn_jobs(const KueueObjects& site,
   Json owners = Json::array(), priorities = Json::array();
   std::int64_t widest = node_gpus;
   for (const ClusterQueue& queue : site.queues) {
-    if (queue.nominal == 0) continue;
-    widest = std::min(widest, queue.nominal);
+    double weight = static_cast<double>(queue.nominal);
+    if (queue.nominal > 0) {
+      widest = std::min(widest, queue.nominal);
+    } else if (const QueueCohort* const of = cohort_of(site, queue)) {
+      // What its cohort has is for the queues in it alike.
+      const auto same = [&](const ClusterQueue& one) { return one.cohort == queue.cohort; };
+      weight = static_cast<double>(of->nominal) /
+               static_cast<double>(std::ranges::count_if(site.queues, same));
+      if (of->nominal > 0) widest = std::min(widest, of->nominal);
+    }
+    if (weight == 0) continue;
     const std::vector<std::string>& names = accounts.at(queue.name);
     for (const std::string& name : names) {
-      owners.push_back(
-          {name, static_cast<double>(queue.nominal) / static_cast<double>(names.size())});
+      owners.push_back({name, weight / static_cast<double>(names.size())});
     }
   }
   std::set<int> values;
@@ -207,6 +265,9 @@ Json drawn_jobs(const KueueObjects& site,
 std::int64_t nominal_of(const KueueObjects& site, const std::string& file) {
   std::int64_t out = 0;
   for (const ClusterQueue& queue : site.queues) out += queue.nominal;
+  if (!site.queues.empty()) {
+    for (const QueueCohort& cohort : site.cohorts) out += cohort.nominal;
+  }
   if (out > 0) return out;
   throw InputError({.file = file,
                     .pointer = {},
@@ -253,12 +314,27 @@ ImportedSite import_kueue(const KueueSource& source, const PresetStore& presets)
 
   Json queues = Json::array();
   for (const ClusterQueue& of : site.queues)
-    queues.push_back(cluster_queue_json(of, accounts.at(of.name)));
+    queues.push_back(cluster_queue_json(of, accounts.at(of.name), !site.fair_sharing.empty()));
   const bool preempts = std::ranges::any_of(site.queues, &ClusterQueue::preempts);
   Json queue{{"order", "priority"},
              {"admission", "kueue"},
              {"preemption", {{"mode", preempts ? "kueue" : "none"}}},
              {"cluster_queues", std::move(queues)}};
+  if (Json cohorts = cohorts_json(site, file, out.notes); !cohorts.empty()) {
+    queue["cohorts"] = std::move(cohorts);
+  }
+  if (!site.fair_sharing.empty()) {
+    Json strategies = Json::array();
+    for (const FairStrategy of : site.fair_sharing) {
+      strategies.push_back(kFairStrategyNames[static_cast<std::size_t>(of)]);
+    }
+    queue["fair_sharing"] = {{"strategies", std::move(strategies)}};
+  } else if (site.weighted) {
+    out.notes.push_back(fmt::format(
+        "{}: fairSharing/weight acts under fair sharing alone, which no Configuration of the file "
+        "enables",
+        file));
+  }
   if (site.workloads.empty()) {
     out.notes.push_back(
         fmt::format("{}: no Workload: drawn jobs stand in; kubectl get workloads "

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <initializer_list>
 #include <set>
+#include <type_traits>
 #include <utility>
 #include <yaml-cpp/yaml.h>
 
@@ -32,7 +33,7 @@ constexpr SlurmSetting kKueueSettings[] = {
     {"ClusterQueue/spec/admissionScope", kReadMatters, "the order by past usage"},
     {"ClusterQueue/spec/cohort", kReadActs, ""},
     {"ClusterQueue/spec/cohortName", kReadActs, ""},
-    {"ClusterQueue/spec/fairSharing", kReadMatters, "weights of fair sharing"},
+    {"ClusterQueue/spec/fairSharing/weight", kReadActs, ""},
     {"ClusterQueue/spec/flavorFungibility", kReadHarmless, ""},
     {"ClusterQueue/spec/namespaceSelector", kReadMatters, "which namespaces may use it"},
     {"ClusterQueue/spec/preemption/borrowWithinCohort", kReadActs, ""},
@@ -43,6 +44,12 @@ constexpr SlurmSetting kKueueSettings[] = {
     {"ClusterQueue/spec/resourceGroups/flavors/name", kReadActs, ""},
     {"ClusterQueue/spec/resourceGroups/flavors/resources", kReadActs, ""},
     {"ClusterQueue/spec/stopPolicy", kReadMatters, "that it admits nothing more"},
+    {"Cohort/spec/fairSharing/weight", kReadActs, ""},
+    {"Cohort/spec/parent", kReadActs, ""},
+    {"Cohort/spec/parentName", kReadActs, ""},
+    {"Cohort/spec/resourceGroups/coveredResources", kReadActs, ""},
+    {"Cohort/spec/resourceGroups/flavors/name", kReadActs, ""},
+    {"Cohort/spec/resourceGroups/flavors/resources", kReadActs, ""},
     {"LocalQueue/spec/clusterQueue", kReadActs, ""},
     {"LocalQueue/spec/fairSharing", kReadMatters, "the order by past usage"},
     {"LocalQueue/spec/stopPolicy", kReadMatters, "that it admits nothing more"},
@@ -165,20 +172,24 @@ class KueueReader {
     }
     const KueueValue object(*file_, document, {});
     const std::string kind = object.at("kind").text();
-    if (kind == "List" || kind.ends_with("QueueList") || kind == "WorkloadList") {
+    if (kind == "List" || kind.ends_with("QueueList") || kind == "WorkloadList" ||
+        kind == "CohortList") {
       for (const KueueValue& item : object.elements("items")) read(item.node(), depth + 1);
       return;
     }
     const std::optional<KueueValue> meta = object.find("metadata");
     const std::string space = meta ? meta->text("namespace") : std::string();
     const std::string name = meta ? meta->text("name") : std::string();
-    const bool known = kind == "ClusterQueue" || kind == "LocalQueue" || kind == "Workload" ||
-                       kind == "WorkloadPriorityClass" || kind == "ResourceFlavor";
+    if (kind == "Configuration") return read_configuration(object);
+    const bool known = kind == "ClusterQueue" || kind == "Cohort" || kind == "LocalQueue" ||
+                       kind == "Workload" || kind == "WorkloadPriorityClass" ||
+                       kind == "ResourceFlavor";
     if (!known) return tell(kind, kind + " is not read");
     if (name.empty()) object.fail(fmt::format("a {} with metadata/name", kind));
     const KueueValue named(*file_, document, fmt::format("/{}/{}", kind, name));
     tell_settings(named, kind, name);
     if (kind == "ClusterQueue") read_cluster_queue(named, name);
+    if (kind == "Cohort") read_cohort(named, name);
     if (kind == "LocalQueue") {
       out_.local_queues.push_back(
           {full_name(space, name), named.at("spec").at("clusterQueue").text()});
@@ -252,8 +263,9 @@ class KueueReader {
     }
   }
 
-  /// Of a resource of a flavor: what adds to the queue's.
-  void add_quota(const KueueValue& resource, ClusterQueue& queue, bool first) {
+  /// Of a resource of a flavor: what adds to the queue's or the cohort's.
+  template <class Of>
+  static void add_quota(const KueueValue& resource, Of& of, const std::string& above, bool first) {
     constexpr std::int64_t kNone = -1;
     const auto amount = [&](const std::string& key) {
       const std::optional<KueueValue> member = resource.find(key);
@@ -262,19 +274,18 @@ class KueueReader {
     const auto add = [&](std::int64_t& to, std::int64_t more) {
       to = more < 0 || (to < 0 && !first) ? kNone : std::max<std::int64_t>(0, to) + more;
     };
-    queue.nominal += resource.at("nominalQuota").whole(0, kMostOfAnObject);
-    add(queue.borrowing_limit, amount("borrowingLimit"));
-    add(queue.lending_limit, amount("lendingLimit"));
-    for (const auto& [key, limit] : {std::pair("borrowingLimit", queue.borrowing_limit),
-                                     std::pair("lendingLimit", queue.lending_limit)}) {
-      if (limit >= 0 && queue.cohort.empty()) resource.at(key).fail("none without a cohort");
-    }
-    if (queue.lending_limit > queue.nominal) {
-      resource.at("lendingLimit").fail(fmt::format("at most {}, its nominalQuota", queue.nominal));
+    of.nominal += resource.at("nominalQuota").whole(0, kMostOfAnObject);
+    add(of.borrowing_limit, amount("borrowingLimit"));
+    add(of.lending_limit, amount("lendingLimit"));
+    for (const auto& [key, limit] : {std::pair("borrowingLimit", of.borrowing_limit),
+                                     std::pair("lendingLimit", of.lending_limit)}) {
+      if (limit >= 0 && above.empty()) resource.at(key).fail("none without a cohort above it");
     }
   }
 
-  void read_quotas(const KueueValue& spec, ClusterQueue& queue) {
+  /// Of a queue or a cohort below `above`; the flavors of GPUs that it names.
+  template <class Of>
+  std::vector<std::string> read_quotas(const KueueValue& spec, Of& of, const std::string& above) {
     std::vector<std::string> flavors;
     for (const KueueValue& group : spec.elements("resourceGroups")) {
       for (const KueueValue& flavor : group.elements("flavors")) {
@@ -286,7 +297,13 @@ class KueueReader {
                                                  name));
             continue;
           }
-          add_quota(resource, queue, flavors.empty());
+          add_quota(resource, of, above, flavors.empty());
+          if constexpr (std::is_same_v<Of, ClusterQueue>) {
+            if (of.lending_limit > of.nominal) {
+              resource.at("lendingLimit")
+                  .fail(fmt::format("at most {}, its nominalQuota", of.nominal));
+            }
+          }
           flavors.push_back(flavor.at("name").text());
         }
       }
@@ -294,10 +311,76 @@ class KueueReader {
     if (flavors.size() > 1) {
       tell("flavors", fmt::format("several flavors of GPUs matter and are not modelled: quotas of "
                                   "{} are added, in {} and wherever else there are several",
-                                  listed(flavors), queue.name));
+                                  listed(flavors), of.name));
     }
-    (flavors.empty() ? out_.without : taken_).push_back(queue.name);
-    if (!flavors.empty()) out_.queues.push_back(queue);
+    return flavors;
+  }
+
+  void read_weight(const KueueValue& spec, double& weight) {
+    const std::optional<KueueValue> of = spec.find("fairSharing");
+    const std::optional<KueueValue> written = of ? of->find("weight") : std::nullopt;
+    if (!written) return;
+    std::string text = written->text();
+    const bool thousandths = text.ends_with('m');
+    if (thousandths) text.pop_back();
+    double value = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool whole = error == std::errc() && end == text.data() + text.size();
+    constexpr double kMostWeight = 1e6;
+    if (thousandths) value /= 1000;
+    if (!whole || !(value >= 0 && value <= kMostWeight)) {
+      written->fail("a weight of 0 to 1000000, such as 2 or 500m");
+    }
+    weight = value;
+    out_.weighted = true;
+  }
+
+  void read_cohort(const KueueValue& object, const std::string& name) {
+    const auto same = [&](const QueueCohort& of) { return of.name == name; };
+    if (std::ranges::any_of(out_.cohorts, same)) {
+      object.at("metadata").at("name").fail("a name that no other Cohort has");
+    }
+    QueueCohort cohort{.name = name};
+    if (const std::optional<KueueValue> spec = object.find("spec")) {
+      cohort.parent = spec->text("parentName");
+      if (cohort.parent.empty()) cohort.parent = spec->text("parent");
+      read_weight(*spec, cohort.weight);
+      (void)read_quotas(*spec, cohort, cohort.parent);
+    }
+    out_.cohorts.push_back(std::move(cohort));
+  }
+
+  /// Of Kueue's manager: its fairSharing alone bears on who waits for whom.
+  void read_configuration(const KueueValue& object) {
+    for (const auto& member : object.node()) {
+      const std::string& key = member.first.Scalar();
+      constexpr std::string_view kOthers[] = {"admissionFairSharing", "waitForPodsReady",
+                                              "resources", "multiKueue"};
+      if (std::ranges::find(kOthers, key) != std::end(kOthers)) {
+        tell("Configuration/" + key,
+             fmt::format("Configuration/{} matters and is not modelled", key));
+      }
+    }
+    const std::optional<KueueValue> of = object.find("fairSharing");
+    if (!of || of->text("enable") == "false") return;
+    out_.fair_sharing.clear();
+    for (const KueueValue& one : of->elements("preemptionStrategies")) {
+      const std::vector<std::string> names{"LessThanOrEqualToFinalShare", "LessThanInitialShare"};
+      const auto found = std::ranges::find(names, one.text());
+      if (found == names.end()) one.fail(listed(names), nearest_name(one.text(), names));
+      out_.fair_sharing.push_back(static_cast<FairStrategy>(found - names.begin()));
+    }
+    if (out_.fair_sharing.empty()) {
+      out_.fair_sharing = {FairStrategy::less_than_or_equal_to_final_share,
+                           FairStrategy::less_than_initial_share};
+    }
+    const bool ordered = out_.fair_sharing.size() == 1 ||
+                         (out_.fair_sharing.size() == 2 &&
+                          out_.fair_sharing[0] == FairStrategy::less_than_or_equal_to_final_share &&
+                          out_.fair_sharing[1] == FairStrategy::less_than_initial_share);
+    if (!ordered) {
+      of->at("preemptionStrategies").fail("one, or both with LessThanInitialShare last");
+    }
   }
 
   void read_cluster_queue(const KueueValue& object, const std::string& name) {
@@ -320,7 +403,10 @@ class KueueReader {
       if (queue.cohort.empty()) queue.reclaim = ReclaimWithinCohort::never;
       read_borrowing(*preemption, queue);
     }
-    read_quotas(spec, queue);
+    read_weight(spec, queue.weight);
+    const bool has_gpus = !read_quotas(spec, queue, queue.cohort).empty();
+    (has_gpus ? taken_ : out_.without).push_back(name);
+    if (has_gpus) out_.queues.push_back(queue);
   }
 
   static void read_borrowing(const KueueValue& preemption, ClusterQueue& queue) {

@@ -32,6 +32,9 @@ struct KueueWorkload {
 struct KueueObjects {
   std::vector<ClusterQueue> queues;  ///< those with a quota of GPUs
   std::vector<std::string> without;  ///< those without one
+  std::vector<QueueCohort> cohorts;
+  std::vector<FairStrategy> fair_sharing;  ///< of a Configuration that enables it
+  bool weighted = false;                   ///< some queue or cohort says fairSharing/weight
   std::vector<KueueLocalQueue> local_queues;
   std::map<std::string, int> priorities;  ///< WorkloadPriorityClasses by name
   std::vector<KueueWorkload> workloads;

@@ -118,6 +118,7 @@ void declare_listed_job(const DeclaredMembers& member, ListedJob& out) {
           at.finish();
         }
       });
+  declare_widths(member, out.widths);
   member.optional("tasks", out.tasks, 1, kMostTasks,
                   "So many of it are an array: NAME_0, NAME_1 and so on");
   member.optional("at_once", out.at_once, 1, kMostTasks,
@@ -217,10 +218,13 @@ void add_listed_job(const JsonCursor& at, const ListedJob& written, QueueSpec& o
     at.at("at_once").fail("no such key without \"tasks\"");
   auto [job, terms] = read_listed_job(at, written, out);
   if (const auto list = at.find("components")) {
-    for (const std::string_view key : {"gpus", "partition", "tasks"}) {
+    for (const std::string_view key : {"gpus", "partition", "tasks", "widths"}) {
       if (at.find(key)) at.at(key).fail("no such key beside \"components\"");
     }
     set_shape(shape_of(*list, written.components, out), job, out);
+  }
+  if (const auto list = at.find("widths")) {
+    job.widths = width_table(*list, written.widths, job.gpus, out);
   }
   if (written.tasks > 0) {
     if (out.array_numbers.contains(written.name)) {

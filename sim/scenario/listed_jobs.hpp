@@ -7,6 +7,7 @@
 
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/queue_spec.hpp"
+#include "sim/scenario/read_elastic.hpp"
 
 namespace lockstep {
 
@@ -21,6 +22,7 @@ struct ListedJob {
   std::string name, user, account, partition, qos, reservation, dependency, licenses;
   Seconds submit{}, runs{}, limit{}, begin{};
   int gpus = 1, priority = 0, tasks = 0, at_once = 0;
+  std::vector<ListedWidth> widths;     ///< empty: one
   std::vector<ListedPart> components;  ///< of a heterogeneous job; empty: it is none
   bool held = false, fails = false;
 };

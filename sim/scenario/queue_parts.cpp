@@ -178,13 +178,18 @@ void declare_preemption(const DeclaredMembers& member, QueueSpec& out) {
 void declare_placement(const DeclaredMembers& member, QueuePlacement& out) {
   member.optional("within_node", out.within_node, kWithinNodeNames,
                   "Which node gets a job of less than one: the first, the fullest or the emptiest "
-                  "that has room; default: best_fit");
+                  "that has room; or by fragmentation gradient descent the one whose free GPUs "
+                  "become least useless to the scenario's jobs; default: best_fit");
   member.optional(
       "across", out.across, kAcrossNodesNames,
       "Which whole nodes a larger job gets: the first idle ones; on few leaves, as Slurm's "
-      "topology/tree; or a node of each leaf in turn; default: first_fit");
+      "topology/tree; a node of each leaf in turn; or in the smallest block of blocks that has "
+      "room, as Slurm's topology/block; default: first_fit");
   member.optional("leaf_nodes", out.leaf_nodes, 1, kMaxNodes,
                   "Nodes of a leaf switch; default: those of the cluster's fabric");
+  member.optional("block_nodes", out.block_nodes, 1, kMaxNodes,
+                  "block: nodes of the smallest blocks, such as an NVLink domain; twice as many, "
+                  "four times and so on are blocks, too; default: those of a leaf");
 }
 
 void declare_slurm(const DeclaredMembers& member, SlurmCycles& out) {

@@ -12,6 +12,7 @@
 
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/cluster_queue.hpp"
+#include "sim/scenario/elastic_spec.hpp"
 #include "sim/scenario/failure_mode.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/queue_terms.hpp"
@@ -33,9 +34,11 @@ enum class QueueOrder : std::uint8_t {
   gittins,      ///< the highest Gittins index by attained service, in levels (Tiresias)
   qssf,         ///< least predicted service: time x GPUs (Helios: Hu et al. 2021, SC)
   drf,          ///< the account with the least dominant share (Ghodsi et al. 2011, NSDI)
+  themis,       ///< the worst finish-time fairness (Mahajan et al. 2020, NSDI)
 };
-constexpr std::array<std::string_view, 10> kQueueOrderNames{
-    "fifo", "sjf", "srtf", "srsf", "las", "priority", "multifactor", "gittins", "qssf", "drf"};
+constexpr std::array<std::string_view, 11> kQueueOrderNames{
+    "fifo",        "sjf",     "srtf", "srsf", "las",   "priority",
+    "multifactor", "gittins", "qssf", "drf",  "themis"};
 
 /// What happens behind a job that cannot start.
 enum class QueueAdmission : std::uint8_t {
@@ -61,15 +64,23 @@ constexpr std::array<std::string_view, 6> kPreemptionNames{"none", "evict",     
                                                            "qos",  "partition", "kueue"};
 
 /// On which node a job of less than one goes.
-enum class WithinNode : std::uint8_t { first_fit, best_fit, worst_fit };
-constexpr std::array<std::string_view, 3> kWithinNodeNames{"first_fit", "best_fit", "worst_fit"};
+enum class WithinNode : std::uint8_t {
+  first_fit,
+  best_fit,
+  worst_fit,
+  fgd,  ///< whose free GPUs become least useless to the jobs of the scenario
+};
+constexpr std::array<std::string_view, 4> kWithinNodeNames{"first_fit", "best_fit", "worst_fit",
+                                                           "fgd"};
 /// On which whole nodes a larger job goes.
 enum class AcrossNodes : std::uint8_t {
   first_fit,  ///< the idle ones of lowest number
   packed,     ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
   spread,     ///< a node of each leaf in turn, the leaf with most idle nodes first
+  block,      ///< as Slurm's topology/block: within the smallest block of blocks that has room
 };
-constexpr std::array<std::string_view, 3> kAcrossNodesNames{"first_fit", "packed", "spread"};
+constexpr std::array<std::string_view, 4> kAcrossNodesNames{"first_fit", "packed", "spread",
+                                                            "block"};
 
 /// How fast trainings are taken to run beside each other.
 enum class QueueSpeed : std::uint8_t {
@@ -110,6 +121,7 @@ struct QueueJob {
   std::uint16_t qos = 0;        ///< QueueSpec::qos
   std::uint16_t licenses = 0;   ///< QueueSpec::license_sets
   std::uint16_t shape = 0;      ///< QueueSpec::shapes, whose GPUs are `gpus` together
+  std::uint16_t widths = 0;     ///< QueueSpec::width_tables; 0: it has no other width
 };
 
 /// What a real scheduler made of a job.
@@ -177,6 +189,8 @@ struct QueuePlacement {
   WithinNode within_node = WithinNode::best_fit;
   AcrossNodes across = AcrossNodes::first_fit;
   int leaf_nodes = 0;  ///< nodes of a leaf switch; 0: all are below one
+  int block_nodes =
+      0;  ///< block: nodes of the smallest, as of an NVLink domain; 0: those of a leaf
 };
 
 /// Slurm's names: SchedulerParameters.
@@ -222,6 +236,8 @@ struct QueueSpec {
   SlurmCycles slurm;
   double estimate_sigma = 0;    ///< qssf: of the logarithm of a prediction over the duration
   std::vector<RunTime> levels;  ///< las, gittins: GPU time at which a job falls a level, rising
+  RunTime auction = 1'200'000'000'000;  ///< themis: from auction to auction
+  QueueElastic elastic;
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
   RunTime until = 0;     ///< 0: when the last job has ended
@@ -251,6 +267,7 @@ struct QueueSpec {
   std::vector<QueueLicense> licenses;
   std::vector<LicenseSet> license_sets{LicenseSet{}};  ///< the first: no licences
   std::vector<JobShape> shapes{JobShape{}};  ///< the first: of jobs that are all of one kind
+  std::vector<WidthTable> width_tables{WidthTable{}};  ///< the first: of jobs of one width
   PriorityRules priorities;
   double node_cpus = 0;                    ///< 0: one for each GPU
   double cpus_per_gpu = 0;                 ///< 0: node_cpus over GPUs of a node
@@ -259,6 +276,8 @@ struct QueueSpec {
   std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for a GPU
   bool cancel_unsatisfiable = false;       ///< jobs whose dependency cannot be met; else they wait
   std::vector<ClusterQueue> cluster_queues;  ///< QueueAdmission::kueue
+  std::vector<QueueCohort> cohorts;          ///< of those, with settings of their own
+  std::vector<FairStrategy> fair_sharing;    ///< one or two; empty: no fair sharing
 
   [[nodiscard]] std::string job_name(std::size_t job) const {
     const bool named = job < names.size() && !names[job].empty();

@@ -21,6 +21,7 @@
 #include "sim/scenario/queue_trace.hpp"
 #include "sim/scenario/queue_trainings.hpp"
 #include "sim/scenario/read_cluster_queues.hpp"
+#include "sim/scenario/read_elastic.hpp"
 #include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -320,6 +321,21 @@ void check_drf(const JsonCursor& queue, const QueueSpec& out) {
   check_drf_accounts(queue);
 }
 
+void check_themis(const JsonCursor& queue, const QueueSpec& out) {
+  if (out.order != QueueOrder::themis) {
+    if (queue.find("auction"))
+      queue.at("auction").fail(R"(no such key unless "order" is "themis")");
+    return;
+  }
+  if (out.admission != QueueAdmission::strict && out.admission != QueueAdmission::best_effort) {
+    queue.at("admission").fail(R"(strict or best_effort where "order" is "themis")");
+  }
+  const PreemptionMode mode = out.preemption.mode;
+  if (mode != PreemptionMode::none && mode != PreemptionMode::replan) {
+    queue.at("preemption").at("mode").fail(R"(none or replan where "order" is "themis")");
+  }
+}
+
 void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   const QueuePreemption& preemption = out.preemption;
   const bool evicts = preemption.mode == PreemptionMode::evict;
@@ -338,6 +354,7 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
         .fail("none with an order of an extension, which does not change while a job runs");
   }
   check_drf(queue, out);
+  check_themis(queue, out);
   const bool plain =
       out.admission == QueueAdmission::strict || out.admission == QueueAdmission::best_effort;
   const bool slurm = out.admission == QueueAdmission::slurm;
@@ -376,6 +393,10 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
       std::ranges::all_of(out.qos, [](const auto& of) { return of.preempts.empty(); })) {
     queue.at("preemption").at("mode").fail("qos with one that \"preempts\" another");
   }
+  if (out.placement.across != AcrossNodes::block && queue.find("placement") &&
+      queue.at("placement").find("block_nodes")) {
+    queue.at("placement").at("block_nodes").fail(R"(no such key unless "across" is "block")");
+  }
   if (out.order != QueueOrder::qssf && queue.find("estimate_sigma")) {
     queue.at("estimate_sigma").fail(R"(no such key unless "order" is "qssf")");
   }
@@ -398,7 +419,8 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "\"levels\"; priority, the trace's; multifactor, Slurm's, by the weights in "
                   "\"priority\"; gittins, the highest Gittins index of attained service, in "
                   "\"levels\"; qssf, least predicted service, by \"estimate_sigma\"; drf, the "
-                  "account with the least dominant share");
+                  "account with the least dominant share; themis, whose finish since its "
+                  "submission is latest by what it takes alone, every \"auction\"");
   member.required("admission", out.admission, queue_admission_names(),
                   "Behind a job that cannot start: strict, all wait; best_effort, whoever fits "
                   "starts; easy, whoever does not delay the first; conservative, whoever delays "
@@ -417,7 +439,12 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   member.optional("estimate_sigma", out.estimate_sigma, Interval{0, 10},
                   "qssf: by how much predictions are off: the standard deviation of the logarithm "
                   "of predicted over true duration; default: 0, they are right");
+  declare_run_time(member, "auction", out.auction, kPositiveQueueSpan,
+                   "themis: from auction to auction, at which \"replan\" places all jobs anew; "
+                   "default: 20 min");
   declare_preemption(member, out);
+  member.optional("elastic", out.elastic, "Who changes the widths of jobs that have \"widths\"",
+                  declare_elastic);
   member.optional("placement", out.placement, "Where jobs go", declare_placement);
   member.optional("speed", out.speed, kQueueSpeedNames,
                   "How fast trainings run beside each other: simulated, those that meet on links "
@@ -594,6 +621,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   sort_jobs(out);
   resolve_dependencies(out);
   check_cluster_queues(queue, out);
+  check_elastic(queue, out);
   check_widths(queue, out);
   check_that_jobs_end(queue, out);
   tell_of_lost_work(out);

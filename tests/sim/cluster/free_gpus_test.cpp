@@ -35,7 +35,42 @@ std::vector<int> placed(const FreeGpus& free, int gpus, const QueuePlacement& ru
   return where ? nodes_of(*where) : std::vector<int>{};
 }
 
+std::vector<QueueJob> jobs_of(const std::vector<int>& gpus) {
+  std::vector<QueueJob> out;
+  for (const int of : gpus) {
+    QueueJob job;
+    job.gpus = of;
+    out.push_back(job);
+  }
+  return out;
+}
+
 }  // namespace
+
+TEST_CASE("placement: fragmentation gradient descent spares what the jobs can use") {
+  const std::vector<QueueJob> jobs = jobs_of({2, 4});
+  CHECK(useless_gpus(jobs, 8) == std::vector<double>{0, 1, 1, 1.5, 0, 0, 0, 0, 0});
+  CHECK(useless_gpus(jobs_of({64}), 4) == std::vector<double>{0, 1, 2, 3, 0});  // of whole nodes
+  const Placer placer({.within_node = WithinNode::fgd}, 3, 8, jobs);
+  const auto node = [&](int gpus, const std::vector<int>& free) {
+    return placer.place(free_on(free, 8), gpus).value().front().node;
+  };
+  CHECK(node(1, {4, 6, 8}) == 1);  // the first would keep 3, of which a job of 4 has no use
+  CHECK(node(2, {4, 3, 6}) == 1);  // of its 3 free GPUs a job of 4 had no use, of 1 neither has
+  CHECK(node(1, {8, 6, 5}) == 2);  // equals: the fullest
+  CHECK_FALSE(placer.place(free_on({1, 0, 1}, 8), 2).has_value());
+}
+
+TEST_CASE("placement: blocks of blocks, the smallest that has room") {
+  const QueuePlacement rules{.across = AcrossNodes::block, .block_nodes = 2};
+  const FreeGpus free = free_on({2, 0, 2, 2, 2, 2, 2, 2}, 2);  // idle: 1, 2, 2 and 2
+  CHECK(placed(free, 4, rules) == std::vector{2, 3});
+  CHECK(placed(free, 6, rules) == std::vector{2, 3, 0});     // 3 of the first four, not of 4
+  CHECK(placed(free, 8, rules) == std::vector{4, 5, 6, 7});  // all of the last four
+  CHECK(placed(free, 10, rules) == std::vector{2, 3, 4, 5, 0});
+  CHECK(placed(free, 14, rules).size() == 7);
+  CHECK(placed(free, 16, rules).empty());
+}
 
 TEST_CASE("node set: does what a set of numbers does") {
   constexpr int kNodes = 5000;

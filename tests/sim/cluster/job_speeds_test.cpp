@@ -205,6 +205,64 @@ TEST_CASE("trainings in a queue: unlike jobs that come and go are within 3 % of 
   }
 }
 
+namespace {
+
+/// How many trainings a chain of shared leaves joins, at most, when all run.
+std::size_t most_joined(const QueueResult& result, std::size_t jobs, int leaf_nodes) {
+  std::vector<std::vector<int>> leaves(jobs);
+  for (const JobSpan& span : result.spans) {
+    for (const HeldGpus& held : span.held) leaves[span.job].push_back(held.node / leaf_nodes);
+  }
+  std::vector<std::size_t> group(jobs);
+  for (std::size_t j = 0; j < jobs; ++j) group[j] = j;
+  for (std::size_t a = 0; a < jobs; ++a) {
+    for (std::size_t b = 0; b < a; ++b) {
+      const bool meet = std::ranges::any_of(
+          leaves[a], [&](int leaf) { return std::ranges::count(leaves[b], leaf) > 0; });
+      if (!meet || group[a] == group[b]) continue;
+      std::ranges::replace(group, std::size_t{group[a]}, std::size_t{group[b]});
+    }
+  }
+  std::ptrdiff_t most = 0;
+  for (const std::size_t of : group) most = std::max(most, std::ranges::count(group, of));
+  return static_cast<std::size_t>(most);
+}
+
+}  // namespace
+
+TEST_CASE("trainings in a queue: more than a few that meet are within 3 % of the exact speeds") {
+  // Of nine or ten jobs on three leaves each, in turn, each meets others, and all are one chain.
+  // Links that slow nobody by much are left out then, which must not show.
+  constexpr std::size_t kFew = 6;
+  RandomStream random({.seed = 11});
+  bool any_slowed = false;
+  for (int round = 0; round < 4; ++round) {
+    Json cluster = cluster_of(32);
+    cluster["fabric"]["leaf_ports_down"] = 32;
+    cluster["fabric"]["leaf_oversubscription"] = round % 2 == 0 ? 8 : 16;
+    const int count = 9 + static_cast<int>(random.below(2));
+    Json jobs = Json::array();
+    for (int j = 0; j < count; ++j) {
+      Json job = training("j" + std::to_string(j), 3, 60.0 + 10.0 * random.below(10));
+      job["training"]["batch"]["sequences"] = 24 * (1 + static_cast<int>(random.below(3)));
+      jobs.push_back(job);
+    }
+    const QueueSpec spec = timed(cluster, "spread", jobs);
+    QueueSpec exact = spec;
+    exact.speed = QueueSpeed::exact;
+    const QueueResult fast = simulate_queue(spec, {.keep_spans = true});
+    const QueueResult all = simulate_queue(exact);
+    CHECK(most_joined(fast, spec.jobs.size(), 4) > kFew);
+    for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+      CAPTURE(round);
+      CAPTURE(j);
+      CHECK(end_s(fast, j) == doctest::Approx(end_s(all, j)).epsilon(0.03));
+      any_slowed = any_slowed || fast.jobs[j].slowed > spec.jobs[j].runs / 20;
+    }
+  }
+  CHECK(any_slowed);
+}
+
 TEST_CASE("trainings in a queue: what does not fit is told with its place") {
   const auto message = [](const Json& job) -> std::string {
     try {

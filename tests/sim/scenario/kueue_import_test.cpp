@@ -135,6 +135,58 @@ std::string manifest_with(std::string text, const std::string& what, const std::
 
 }  // namespace
 
+TEST_CASE("import of Kueue: cohorts, weights and a Configuration with fair sharing") {
+  const std::string more = R"(---
+apiVersion: config.kueue.x-k8s.io/v1beta1
+kind: Configuration
+fairSharing:
+  enable: true
+  preemptionStrategies: [LessThanInitialShare]
+waitForPodsReady: {enable: true}
+---
+kind: Cohort
+metadata: {name: research}
+spec:
+  parentName: company
+  fairSharing: {weight: 500m}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - name: h100
+      resources: [{name: nvidia.com/gpu, nominalQuota: 16, borrowingLimit: 8, lendingLimit: 40}]
+---
+kind: Cohort
+metadata: {name: elsewhere}
+)";
+  const ImportedSite site = kueue_of(kManifests + more);
+  const Json scenario = Json::parse(site.scenario);
+  const Json& queue = scenario["queue"];
+  CHECK(scenario["cluster"]["nodes"] == 6);  // 24 + 8 + 16 GPUs
+  CHECK(queue["fair_sharing"] == Json::parse(R"({"strategies": ["less_than_initial_share"]})"));
+  CHECK(queue["cohorts"] == Json::parse(R"([
+    {"name": "research", "parent": "company", "nominal_gpus": 16, "borrowing_limit": 8,
+     "lending_limit": 40, "weight": 0.5}])"));
+  CHECK(queue["cluster_queues"][0]["weight"] == 2);
+  CHECK_FALSE(queue["cluster_queues"][1].contains("weight"));
+  CHECK(notes_have(site, "Cohort elsewhere is left out"));
+  CHECK(notes_have(site, "Configuration/waitForPodsReady matters and is not modelled"));
+  const QueueSpec spec = read_queue(JsonCursor::parse("k.json", site.scenario), test::presets());
+  CHECK(spec.cohorts[0].weight == 0.5);
+  CHECK(spec.fair_sharing == std::vector{FairStrategy::less_than_initial_share});
+
+  const auto says = [&](const std::string& what, const std::string& by, const std::string& text) {
+    CHECK_THROWS_WITH_AS((void)kueue_of(manifest_with(kManifests + more, what, by)),
+                         doctest::Contains(text.c_str()), InputError);
+  };
+  says("[LessThanInitialShare]", "[LessThanInitialShar]", "LessThanInitialShare");
+  says("[LessThanInitialShare]", "[LessThanInitialShare, LessThanInitialShare]",
+       "one, or both with LessThanInitialShare last");
+  says("weight: 500m", "weight: -1", "/Cohort/research/spec/fairSharing/weight");
+  says("parentName: company", "parentName: research", "not below this one");
+  says("  parentName: company\n", "", "none without a cohort above it");
+  says("metadata: {name: elsewhere}", "metadata: {name: research}", "no other Cohort has");
+}
+
 TEST_CASE("import of Kueue: settings that are read act") {
   const ImportedSite site = kueue_of(kManifests);
   const Json scenario = Json::parse(site.scenario);
@@ -159,7 +211,8 @@ TEST_CASE("import of Kueue: settings that are read act") {
 
 TEST_CASE("import of Kueue: what does not act is named once") {
   const ImportedSite site = kueue_of(kManifests);
-  CHECK(notes_have(site, "ClusterQueue/spec/fairSharing of vision matters and is not modelled"));
+  CHECK(notes_have(site, "fairSharing/weight acts under fair sharing alone"));
+  CHECK_FALSE(Json::parse(site.scenario)["queue"].contains("fair_sharing"));
   CHECK(notes_have(site, "ResourceFlavor/spec/topologyName of h100 matters and is not modelled"));
   CHECK(notes_have(site, "ResourceFlavor/spec/nodeLabels is harmless"));
   CHECK(notes_have(site, "ClusterQueue/spec/shinyNewThing of language is not known: not read"));

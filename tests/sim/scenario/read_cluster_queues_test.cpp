@@ -60,6 +60,50 @@ TEST_CASE("cluster_queues: what a scenario says is what the simulation gets") {
   CHECK(spec.jobs[0].account == language.accounts[0]);
 }
 
+TEST_CASE("cluster_queues: cohorts and fair sharing are read, and mistakes are told") {
+  Json tree = two_cluster_queues();
+  Json& queue = tree["queue"];
+  queue["cohorts"] = Json::parse(R"([
+    {"name": "all", "parent": "top", "nominal_gpus": 8, "borrowing_limit": 4, "lending_limit": 2,
+     "weight": 0.5}, {"name": "top"}])");
+  queue["fair_sharing"] = Json::object();
+  queue["cluster_queues"][1]["weight"] = 3;
+  const QueueSpec spec = kueue_from(tree);
+  REQUIRE(spec.cohorts.size() == 2);
+  CHECK(spec.cohorts[0].parent == "top");
+  CHECK(spec.cohorts[0].nominal == 8);
+  CHECK(spec.cohorts[0].borrowing_limit == 4);
+  CHECK(spec.cohorts[0].lending_limit == 2);
+  CHECK(spec.cohorts[0].weight == 0.5);
+  CHECK(spec.cohorts[1].borrowing_limit == -1);
+  CHECK(spec.cluster_queues[1].weight == 3);
+  CHECK(spec.fair_sharing == std::vector{FairStrategy::less_than_or_equal_to_final_share,
+                                         FairStrategy::less_than_initial_share});
+  const auto says = [&](const std::string& pointer, const Json& value, const std::string& text) {
+    Json scenario = tree;
+    scenario[Json::json_pointer(pointer)] = value;
+    std::string message = "nothing";
+    try {
+      (void)kueue_from(scenario);
+    } catch (const InputError& error) {
+      message = error.what();
+    }
+    CHECK_MESSAGE(message.find(text) != std::string::npos, message);
+  };
+  says("/queue/cohorts/1/parent", "all", "t.json#/queue/cohorts/0/parent");
+  says("/queue/cohorts/1/name", "all", "t.json#/queue/cohorts/1/name");
+  says("/queue/cohorts/0/parent", "", "no such key without a \"parent\"");
+  says("/queue/cohorts/2", Json({{"name", "al"}}), "Did you mean \"all\"?");
+  says("/queue/cohorts/0/weight", -1, "t.json#/queue/cohorts/0/weight");
+  says("/queue/fair_sharing/strategies", Json::array(), "strategies");
+  says("/queue/fair_sharing/strategies", {"less_than_initial_shar"}, "less_than_initial_share");
+  says("/queue/fair_sharing/strategies",
+       {"less_than_initial_share", "less_than_or_equal_to_final_share"},
+       "both with less_than_initial_share last");
+  tree["queue"].erase("fair_sharing");
+  says("/queue/seed", 1, "no such key without \"fair_sharing\"");
+}
+
 TEST_CASE("cluster_queues: mistakes are told by place, with what is allowed") {
   const auto says = [](const std::string& pointer, const Json& value, const std::string& text) {
     Json scenario = two_cluster_queues();

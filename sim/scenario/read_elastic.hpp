@@ -1,0 +1,26 @@
+/// Elastic jobs of a scenario: "elastic" of a queue, "widths" of a job.
+#pragma once
+
+#include "sim/scenario/declared_members.hpp"
+#include "sim/scenario/queue_spec.hpp"
+
+namespace lockstep {
+
+/// A width as a scenario lists it.
+struct ListedWidth {
+  int gpus = 1;
+  double speed = 1;
+};
+
+void declare_elastic(const DeclaredMembers& member, QueueElastic& out);
+void declare_widths(const DeclaredMembers& member, std::vector<ListedWidth>& out);
+
+/// The number of the table that the job has. Throws InputError for widths that do not rise, or of
+/// which none is the job's own.
+std::uint16_t width_table(const JsonCursor& list, const std::vector<ListedWidth>& written, int gpus,
+                          QueueSpec& out);
+
+/// What elastic jobs ask of the other rules. Throws InputError.
+void check_elastic(const JsonCursor& queue, const QueueSpec& spec);
+
+}  // namespace lockstep
