@@ -184,9 +184,17 @@ PrimusJob read_primus(const std::string& file, const std::vector<Setting>& setti
     return found == settings.end() ? std::string() : with_default(found->text());
   };
   if (const std::string name = named("config"); !name.empty() && !presets.add("modules", name)) {
+    const bool own = name == "pre_trainer.yaml" && out.framework == "megatron";
+    if (own) {
+      for (const char* const key : {"bf16", "use_distributed_optimizer", "use_flash_attn"}) {
+        put_key(out.settings, {key, {"true"}, name});
+      }
+    }
     out.remarks.push_back(fmt::format(
-        "{}: not beside the file or in primus/configs above it: what it sets is as {} has it", name,
-        out.framework));
+        "{}: not beside the file or in primus/configs above it: {}", name,
+        own ? "bf16, the distributed optimiser and flash attention as Primus's own has them, the "
+              "rest as Megatron-LM"
+            : fmt::format("what it sets is as {} has it", out.framework)));
   }
   const std::string model = named("model");
   const bool has_model = !model.empty() && presets.add("models", model);

@@ -402,7 +402,6 @@ TEST_CASE("import job: Primus merges its module, its model and what they extend"
   JobImportOptions options;
   options.set = {"PRIMUS_TP=4"};
   const JobImport found = import_job({file}, options, test::presets());
-  CHECK(found.kind == LaunchKind::megatron);
   CHECK(all_keys_known(found));
   const Json scenario = launched_scenario(found);
   CHECK(scenario["parallelism"]["tensor"] == 4);
@@ -418,6 +417,8 @@ TEST_CASE("import job: Primus alone names its model, and another framework is on
   const JobImport found =
       launch_of("run.yaml", launch_with(kPrimus, "small_8B", "llama3.1_8B"));
   CHECK(launched_scenario(found)["parallelism"]["tensor"] == 2);
+  CHECK(launched_scenario(found)["parallelism"]["sharding"] == "zero1");
+  CHECK(launched_scenario(found)["precision"] == "bf16");
   CHECK(launched_scenario(found)["model"].dump().find("llama3") != std::string::npos);
   CHECK_THROWS_WITH_AS(
       launch_of("run.yaml", launch_with(kPrimus, "framework: megatron", "framework: diffusion")),

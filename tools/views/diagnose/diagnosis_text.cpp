@@ -21,6 +21,12 @@ constexpr double kSlowCall = 1.3;
 
 constexpr double kEven = 0.005;  // shares of a step
 
+/// Sums of a recording's times round: below a nanosecond nothing is left.
+std::string time_text(double seconds) {
+  constexpr double kLeastTime = 1e-9;
+  return duration_text(std::abs(seconds) < kLeastTime ? 0 : seconds);
+}
+
 std::string signed_time(double seconds) {
   return (seconds < 0 ? "-" : "+") + duration_text(std::abs(seconds));
 }
@@ -53,8 +59,8 @@ std::string parts_table(const Diagnosis& d, const TextStyle& style) {
                    {"difference"},
                    {"of the step"}});
   for (const DiagnosedPart& part : d.parts) {
-    table.add({std::string(part.title), duration_text(part.predicted_s),
-               duration_text(part.recorded_s), signed_time(part.difference_s()),
+    table.add({std::string(part.title), time_text(part.predicted_s),
+               time_text(part.recorded_s), signed_time(part.difference_s()),
                error_text(part.difference_s() / d.predicted_s)});
   }
   return "\n" + table.text(style);
@@ -69,7 +75,7 @@ std::string operators_table(const Diagnosis& d, const TextStyle& style) {
                    {"of the step"}});
   for (const DiagnosedOperator& each : d.operators) {
     table.add({std::string(each.title), each.kernels > 0 ? significant(each.kernels) : "",
-               duration_text(each.predicted_s), duration_text(each.recorded_s),
+               time_text(each.predicted_s), time_text(each.recorded_s),
                signed_time(each.difference_s()), error_text(each.difference_s() / d.predicted_s)});
   }
   return "\n" + table.text(style);
@@ -117,11 +123,11 @@ std::string ranks_table(const Diagnosis& d, const TextStyle& style) {
   for (const std::size_t i : order) {
     if (table.rows() == kMostRanks) break;
     const RecordedRank& rank = d.ranks[i];
-    table.add({std::to_string(rank.rank), duration_text(rank.own_s()),
-               duration_text(d.predicted_own_s[i]), duration_text(rank.of(RecordedPart::product)),
-               duration_text(rank.of(RecordedPart::memory)),
-               duration_text(rank.of(RecordedPart::idle)),
-               duration_text(rank.of(RecordedPart::exchange)), duration_text(rank.step_s)});
+    table.add({std::to_string(rank.rank), time_text(rank.own_s()),
+               time_text(d.predicted_own_s[i]), time_text(rank.of(RecordedPart::product)),
+               time_text(rank.of(RecordedPart::memory)),
+               time_text(rank.of(RecordedPart::idle)),
+               time_text(rank.of(RecordedPart::exchange)), time_text(rank.step_s)});
   }
   std::string out = "\n" + table.text(style);
   if (d.ranks.size() > kMostRanks) {
