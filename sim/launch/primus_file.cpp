@@ -64,15 +64,16 @@ class PrimusPresets {
     const std::string path = find(kind, name);
     if (path.empty()) return false;
     add_file(path);
-    job_.remarks.push_back(fmt::format("{}: read, as {} names it", name,
-                                       fs::path(file_).filename().string()));
+    job_.remarks.push_back(
+        fmt::format("{}: read, as {} names it", name, fs::path(file_).filename().string()));
     return true;
   }
 
  private:
   [[nodiscard]] std::string find(std::string_view kind, const std::string& name) const {
     const fs::path asked(name);
-    const bool leaves = asked.is_absolute() || std::ranges::find(asked, fs::path("..")) != asked.end();
+    const bool leaves =
+        asked.is_absolute() || std::ranges::find(asked, fs::path("..")) != asked.end();
     if (leaves || name.empty()) return {};
     std::error_code error;
     fs::path folder = fs::absolute(file_, error).parent_path();
@@ -110,8 +111,9 @@ class PrimusPresets {
         if (is_file(beside)) {
           add_file(beside.string());
         } else {
-          job_.remarks.push_back(fmt::format("{}: not there, and {} extends it: its keys are unknown",
-                                             other, fs::path(path).filename().string()));
+          job_.remarks.push_back(
+              fmt::format("{}: not there, and {} extends it: its keys are unknown", other,
+                          fs::path(path).filename().string()));
         }
       }
     }
@@ -153,7 +155,8 @@ constexpr std::array kRows{
 
 bool is_primus(const std::vector<Setting>& settings) {
   return std::ranges::any_of(settings, [](const Setting& one) {
-    return one.key.starts_with(primus_rows::kPrimusModules) && one.key.ends_with(primus_rows::kFramework);
+    return one.key.starts_with(primus_rows::kPrimusModules) &&
+           one.key.ends_with(primus_rows::kFramework);
   });
 }
 

@@ -22,9 +22,9 @@ struct PrimusJob {
 bool is_primus(const std::vector<Setting>& settings);
 
 /// Reads the trained module (AMD-AGI/Primus, primus/core/config: presets are merged in the order
-/// module, model, overrides; `extends`, formerly `includes` and `bases`, name files that go before).
-/// Files of Primus are looked for beside `file` and in primus/configs of the folders above; a
-/// remark says what is not there. Throws InputError for what such a file cannot say.
+/// module, model, overrides; `extends`, formerly `includes` and `bases`, name files that go
+/// before). Files of Primus are looked for beside `file` and in primus/configs of the folders
+/// above; a remark says what is not there. Throws InputError for what such a file cannot say.
 PrimusJob read_primus(const std::string& file, const std::vector<Setting>& settings);
 
 /// Keys that Primus adds to those of its frameworks.

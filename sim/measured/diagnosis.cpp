@@ -172,17 +172,17 @@ class CallCollector {
   std::size_t recordings_ = 0, untold_ = 0;
 };
 
-/// By rank: what it takes above the median of its like, so that stages of a pipeline, which differ by
-/// right, are not held against each other. Where a stage has too few recorded ranks for a median,
-/// its prediction stands for it.
+/// By rank: what it takes above the median of its like, so that stages of a pipeline, which differ
+/// by right, are not held against each other. Where a stage has too few recorded ranks for a
+/// median, its prediction stands for it.
 std::vector<double> above_its_like(const std::vector<double>& values,
                                    const std::vector<double>& predicted,
                                    const std::vector<std::size_t>& stages) {
   constexpr std::size_t kFewest = 3;
   std::map<std::size_t, std::vector<double>> by_stage;
   for (std::size_t r = 0; r < values.size(); ++r) by_stage[stages[r]].push_back(values[r]);
-  const bool apart = std::ranges::all_of(
-      by_stage, [](const auto& each) { return each.second.size() >= kFewest; });
+  const bool apart =
+      std::ranges::all_of(by_stage, [](const auto& each) { return each.second.size() >= kFewest; });
   std::vector<double> out(values.size());
   if (apart) {
     for (std::size_t r = 0; r < values.size(); ++r) {
@@ -231,8 +231,8 @@ void find_slowest(const RunResult& predicted, Diagnosis& out) {
 /// Whether names tell whose layers these are, and none is of a backward pass.
 bool is_inference(std::span<const KinetoRecording> recordings) {
   const KernelMarks marks = kernel_marks(recordings);
-  const bool told = marks.count(KernelMark::elementwise) > 0 ||
-                    marks.count(KernelMark::attention_forward) > 0;
+  const bool told =
+      marks.count(KernelMark::elementwise) > 0 || marks.count(KernelMark::attention_forward) > 0;
   return told && marks.count(KernelMark::backward) == 0 &&
          marks.count(KernelMark::attention_backward) == 0;
 }
@@ -246,18 +246,17 @@ void set_predicted(const RunResult& predicted, Diagnosis& out) {
 }  // namespace
 
 void check_recorded_ranks(int gpus, const std::string& job,
-                          std::span<const KinetoRecording> recordings,
-                          std::span<const int> ranks) {
+                          std::span<const KinetoRecording> recordings, std::span<const int> ranks) {
   for (std::size_t i = 0; i < recordings.size(); ++i) {
     const int world = recordings[i].world.value_or(gpus);
     if (world == gpus && ranks[i] < gpus) continue;
-    throw InputError({.file = recordings[i].file,
-                      .pointer = {},
-                      .found = world == gpus ? fmt::format("rank {}", ranks[i])
-                                             : fmt::format("a recording of {} ranks", world),
-                      .allowed = fmt::format("one of a rank of the {} GPUs that {} is about", gpus,
-                                             job),
-                      .nearest = {}});
+    throw InputError(
+        {.file = recordings[i].file,
+         .pointer = {},
+         .found = world == gpus ? fmt::format("rank {}", ranks[i])
+                                : fmt::format("a recording of {} ranks", world),
+         .allowed = fmt::format("one of a rank of the {} GPUs that {} is about", gpus, job),
+         .nearest = {}});
   }
 }
 
@@ -445,8 +444,8 @@ const FieldTable<Diagnosis>& diagnosis_table_fields() {
         .add("slowest_rank", "The one that works longest, what it waits for others apart.",
              [](const Of& d) { return d.ranks[d.slowest].rank; })
         .add("behind_s",
-             "How much longer than the median rank, of its pipeline stage where enough of that were "
-             "recorded; 0 of one rank.",
+             "How much longer than the median rank, of its pipeline stage where enough of that "
+             "were recorded; 0 of one rank.",
              [](const Of& d) { return d.behind_s; })
         .add("behind_in", "The part that most of that is in; left out where nothing is behind.",
              [](const Of& d) {

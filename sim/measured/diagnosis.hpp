@@ -58,9 +58,9 @@ struct Diagnosis {
   std::vector<DiagnosedPart> parts;
   std::vector<DiagnosedOperator> operators;  ///< add up to the step, as the parts do
   std::vector<RecordedRank> ranks;           ///< by number
-  std::size_t slowest = 0;           ///< in `ranks`: works longest, what it waits for others apart
-  double behind_s = 0;               ///< that is so much longer than the median rank's; 0 of one
-  std::size_t slowest_part = 0;      ///< in `parts`: where most of that is
+  std::size_t slowest = 0;       ///< in `ranks`: works longest, what it waits for others apart
+  double behind_s = 0;           ///< that is so much longer than the median rank's; 0 of one
+  std::size_t slowest_part = 0;  ///< in `parts`: where most of that is
   std::vector<double> predicted_own_s;  ///< by rank of `ranks`: of its pipeline stage
   std::vector<DiagnosedCall> calls;     ///< by total time, longest first
   std::vector<SlowGroup> slow_groups;   ///< the dearest first

@@ -214,7 +214,8 @@ std::string learnt_preset(const MeasuredSteps& steps, const Learnt& learnt,
   const Json stack = Json::parse(steps.stack);
   for (const auto& [key, value] : stack.items()) out[key] = value;
   Json& levels = out["learnt"] = Json::array();
-  for (const LearntKind& kind : learnt.kinds) levels.push_back(level_json(kind.level, kind.evidence));
+  for (const LearntKind& kind : learnt.kinds)
+    levels.push_back(level_json(kind.level, kind.evidence));
   return write_json(out, 1) + "\n";
 }
 

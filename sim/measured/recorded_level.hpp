@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "models/spec/learnt_level.hpp"
+#include "sim/measured/recorded_stack.hpp"
+#include "sim/measured/recordings.hpp"
+#include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace lockstep {
@@ -19,10 +22,17 @@ struct RecordedLevel {
   [[nodiscard]] bool reaches() const;
 };
 
-/// `job`: what was recorded, with the stack that its recording makes. `files`: where from, in words.
+/// `job`: what was recorded, with the stack that its recording makes. `files`: where from, in
+/// words.
 RecordedLevel recorded_level(const Scenario& job, double recorded_s, const std::string& files);
 
 /// The stack preset with that level, which holds for jobs like the one recorded.
 std::string with_level(const std::string& preset, const RecordedLevel& level);
+
+/// Sets the level of a stack that was read off `recorded` by the job that was recorded, the
+/// scenario `written` (a file, or one that ships), and notes it. Throws InputError, also where the
+/// recording is of another number of ranks.
+void set_level_by(const std::string& written, const StepRecordings& recorded,
+                  const PresetStore& presets, RecordedStack& stack);
 
 }  // namespace lockstep

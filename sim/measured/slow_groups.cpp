@@ -47,8 +47,9 @@ std::vector<int> suspects_of(const SlowGroup& slow, const std::vector<SlowGroup>
   std::vector<int> shared;
   for (const int rank : left) {
     const auto holds = [&](const SlowGroup& other) {
-      return &other != &slow && other.ranks != slow.ranks && other.spans_nodes == slow.spans_nodes &&
-             other.ratio() > kSlowGroup && std::ranges::binary_search(other.ranks, rank);
+      return &other != &slow && other.ranks != slow.ranks &&
+             other.spans_nodes == slow.spans_nodes && other.ratio() > kSlowGroup &&
+             std::ranges::binary_search(other.ranks, rank);
     };
     if (std::ranges::any_of(groups, holds)) shared.push_back(rank);
   }

@@ -76,10 +76,11 @@ constexpr std::array kImportOptions{
                "recording: the stack that what the recording does not tell is taken from; "
                "`lockstep list stacks`. Without it, the neutral one.",
                "--like megatron_core"},
-    OptionSpec{"job", 0, "SCENARIO", false,
-               "recording: the job that was recorded: the level of the stack's kernels becomes that "
-               "at which its simulated step takes as long as the recorded one.",
-               "--job my-job.json"},
+    OptionSpec{
+        "job", 0, "SCENARIO", false,
+        "recording: the job that was recorded: the level of the stack's kernels becomes that "
+        "at which its simulated step takes as long as the recorded one.",
+        "--job my-job.json"},
     OptionSpec{"step", 0, "N", false,
                "recording: the ProfilerStep that is read; else the median step.", "--step 16"},
     OptionSpec{"format", 0, "table|json", false,
@@ -135,7 +136,8 @@ constexpr CommandSpec kImportSpec{
         "              gradients, overlap, host time of a launch. What they do not tell is named, "
         "and\n"
         "              is as in --like; each value of the stack says where it is from. With --job\n"
-        "              the stack's kernels get the level at which that job's step takes as long as\n"
+        "              the stack's kernels get the level at which that job's step takes as long "
+        "as\n"
         "              was recorded.\n"
         "  job         the files that a training is launched with become a scenario: arguments "
         "and\n"
@@ -146,7 +148,8 @@ constexpr CommandSpec kImportSpec{
         "Nanotron,\n"
         "              torchtune, LLM Foundry, Levanter and Primus, and what Colossal-AI, "
         "OpenRLHF\n"
-        "              and verl launch to train with. Nothing is run. Each key is named: used, not\n"
+        "              and verl launch to train with. Nothing is run. Each key is named: used, "
+        "not\n"
         "              modelled although it matters, unknown, or harmless; so is what had to be\n"
         "              assumed, with the option that says it.\n"
         "What is left out is said on standard error.",

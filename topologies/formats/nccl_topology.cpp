@@ -206,7 +206,8 @@ class NcclTopologyReader {
   /// Beside devices they are not counted. A server that has nothing else reaches others over them.
   void read_sockets() {
     // Bridges of containers and virtual machines lead nowhere.
-    constexpr std::array<std::string_view, 6> kVirtual{"docker", "veth", "virbr", "br-", "cni", "lo"};
+    constexpr std::array<std::string_view, 6> kVirtual{"docker", "veth", "virbr",
+                                                       "br-",    "cni",  "lo"};
     const bool only = node_.nics.empty();
     for (const auto& [net, rate, place] : sockets_) {
       const std::string_view name = attribute(net, "name");

@@ -414,8 +414,7 @@ TEST_CASE("import job: Primus merges its module, its model and what they extend"
 }
 
 TEST_CASE("import job: Primus alone names its model, and another framework is one line") {
-  const JobImport found =
-      launch_of("run.yaml", launch_with(kPrimus, "small_8B", "llama3.1_8B"));
+  const JobImport found = launch_of("run.yaml", launch_with(kPrimus, "small_8B", "llama3.1_8B"));
   CHECK(launched_scenario(found)["parallelism"]["tensor"] == 2);
   CHECK(launched_scenario(found)["parallelism"]["sharding"] == "zero1");
   CHECK(launched_scenario(found)["precision"] == "bf16");

@@ -225,7 +225,8 @@ TEST_CASE("lockstep diagnose: the shortest call of each group stands beside its 
   CHECK(lockstep_with(args).exit == Exit::assertion_missed);
 }
 
-TEST_CASE("lockstep diagnose: a slow link is of the ranks that no fast group has, and has a price") {
+TEST_CASE(
+    "lockstep diagnose: a slow link is of the ranks that no fast group has, and has a price") {
   const TemporaryFolder folder;
   const std::string job = folder.write("job.json", R"({"model": "llama3_8b",
     "cluster": {"node": "dgx_h100", "nodes": 2},
@@ -260,11 +261,11 @@ TEST_CASE("lockstep diagnose: a slow link is of the ranks that no fast group has
   CHECK(text.find("40.0 ms of a step") != std::string::npos);
   // A pair across rails that is fast clears rank 11.
   const std::string fast = folder.write(
-      "rank4.json", recording(4, 16,
-                              {{"gemm", 0, 10},
-                               {"ncclDevKernel_AllReduce", 10, 15, reduce_call(4, 12, 67'108'864)},
-                               {"ncclDevKernel_AllReduce", 30, 35,
-                                reduce_call(4, 11, 67'108'864)}}));
+      "rank4.json",
+      recording(4, 16,
+                {{"gemm", 0, 10},
+                 {"ncclDevKernel_AllReduce", 10, 15, reduce_call(4, 12, 67'108'864)},
+                 {"ncclDevKernel_AllReduce", 30, 35, reduce_call(4, 11, 67'108'864)}}));
   words[5] = fast;
   CHECK(diagnosed(words)["slow_groups"][0]["suspects"].dump() == "[3.0]");
 }

@@ -1,25 +1,12 @@
 #include "tools/lockstep/recording/recording_import.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <filesystem>
-#include <fmt/format.h>
 #include <ostream>
-#include <system_error>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "models/base/number_text.hpp"
-#include "models/base/output_file.hpp"
-#include "models/base/text_file.hpp"
-#include "sim/measured/diagnosis.hpp"
 #include "sim/measured/recorded_level.hpp"
-#include "sim/measured/recorded_step.hpp"
 #include "sim/measured/recordings.hpp"
-#include "sim/scenario/scenario_file.hpp"
-#include "sim/scenario/shipped_scenarios.hpp"
 #include "sim/scenario/stack_choice.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
@@ -49,56 +36,6 @@ StepRequest recorded_step_asked(const ParsedOptions& options) {
   return {.all = false, .number = whole_number(options, "step", 0, kMostRecordedStep)};
 }
 
-/// A file that is gone with it: scenarios take stacks by their files.
-class PassingFile {
- public:
-  explicit PassingFile(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() /
-              fmt::format("lockstep-recorded-stack-{}.json", getpid())) {
-    OutputFile out(path_.string());
-    out.write(text);
-    out.commit();
-  }
-  PassingFile(const PassingFile&) = delete;
-  PassingFile& operator=(const PassingFile&) = delete;
-  ~PassingFile() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  [[nodiscard]] std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-/// Sets the level of the stack's kernels by the job that was recorded (--job).
-void set_level(const std::string& written, const StepRecordings& recorded,
-               const PresetStore& presets, RecordedStack& stack) {
-  const std::string path = scenario_path(written, presets);
-  const PassingFile file(stack.preset);
-  const std::vector<std::string> changes{"stack=" + nlohmann::json(file.path()).dump()};
-  const ParsedScenario parsed = parse_scenario(path, read_text_file(path), changes);
-  require_kind(parsed.root, {ScenarioKind::run}, "no such key: a recording is of a training step");
-  const ScenarioFile job = read_scenario_file(parsed, presets, {});
-  check_recorded_ranks(job.job->gpus(), path, recorded.recordings, recorded.ranks);
-  double longest = 0;
-  for (std::size_t i = 0; i < recorded.recordings.size(); ++i) {
-    longest = std::max(longest, recorded_rank(recorded.recordings[i], recorded.ranks[i]).step_s);
-  }
-  const RecordedLevel level =
-      recorded_level(*job.job, longest,
-                     std::filesystem::path(recorded.recordings.front().file).filename().string());
-  stack.preset = with_level(stack.preset, level);
-  stack.notes.push_back(fmt::format(
-      "{} takes {} as predicted by what was read, and {} were recorded: kernels at {:.2f} of their "
-      "laws' speed make it {}{}",
-      written, duration_text(level.before_s), duration_text(level.recorded_s),
-      std::exp(-level.level.log_level), duration_text(level.after_s),
-      level.reaches() ? ""
-                      : "; their level alone does not reach it: lockstep diagnose says what else "
-                        "differs"));
-}
-
 }  // namespace
 
 Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::string>& files,
@@ -113,7 +50,7 @@ Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::
   RecordedStack stack = recorded_stack(recorded.recordings, base, presets);
   if (!recorded.rank_note.empty()) stack.notes.insert(stack.notes.begin(), recorded.rank_note);
   stack.notes.insert(stack.notes.begin(), recorded.note);
-  if (options.has("job")) set_level(options.get("job"), recorded, presets, stack);
+  if (options.has("job")) set_level_by(options.get("job"), recorded, presets, stack);
   const bool to_file = options.get("output", "-") != "-";
   if (to_file) write_output(Answer::file(stack.preset), options, console);
   if (as_json) {

@@ -59,9 +59,8 @@ std::string parts_table(const Diagnosis& d, const TextStyle& style) {
                    {"difference"},
                    {"of the step"}});
   for (const DiagnosedPart& part : d.parts) {
-    table.add({std::string(part.title), time_text(part.predicted_s),
-               time_text(part.recorded_s), signed_time(part.difference_s()),
-               error_text(part.difference_s() / d.predicted_s)});
+    table.add({std::string(part.title), time_text(part.predicted_s), time_text(part.recorded_s),
+               signed_time(part.difference_s()), error_text(part.difference_s() / d.predicted_s)});
   }
   return "\n" + table.text(style);
 }
@@ -123,11 +122,10 @@ std::string ranks_table(const Diagnosis& d, const TextStyle& style) {
   for (const std::size_t i : order) {
     if (table.rows() == kMostRanks) break;
     const RecordedRank& rank = d.ranks[i];
-    table.add({std::to_string(rank.rank), time_text(rank.own_s()),
-               time_text(d.predicted_own_s[i]), time_text(rank.of(RecordedPart::product)),
-               time_text(rank.of(RecordedPart::memory)),
-               time_text(rank.of(RecordedPart::idle)),
-               time_text(rank.of(RecordedPart::exchange)), time_text(rank.step_s)});
+    table.add({std::to_string(rank.rank), time_text(rank.own_s()), time_text(d.predicted_own_s[i]),
+               time_text(rank.of(RecordedPart::product)), time_text(rank.of(RecordedPart::memory)),
+               time_text(rank.of(RecordedPart::idle)), time_text(rank.of(RecordedPart::exchange)),
+               time_text(rank.step_s)});
   }
   std::string out = "\n" + table.text(style);
   if (d.ranks.size() > kMostRanks) {
@@ -167,9 +165,9 @@ std::string slow_groups_text(const Diagnosis& d) {
                     "That costs up to {} of a step ({:.1f} %): {}.",
                     group.calls, ranks_text(group.ranks),
                     group.spans_nodes ? "between nodes" : "inside a node", group.ratio(),
-                    group.peers > 0 ? fmt::format("as long as those of the {} groups like it",
-                                                  group.peers)
-                                    : std::string("as long as this cluster allows"),
+                    group.peers > 0
+                        ? fmt::format("as long as those of the {} groups like it", group.peers)
+                        : std::string("as long as this cluster allows"),
                     duration_text(group.cost_s()), 100 * group.cost_s() / d.recorded_s, whose),
                 kTextColumns, 0) +
            "\n";

@@ -75,7 +75,8 @@ class Maker {
       preset_.assumptions.emplace_back("NICs are not listed; their number is that of --nics");
       if (node_.only_sockets) {
         for (const NodeDrawing::Nic& nic : node_.nics) {
-          left_out_ += (left_out_.empty() ? "Left out, interfaces without RDMA: " : ", ") + nic.name;
+          left_out_ +=
+              (left_out_.empty() ? "Left out, interfaces without RDMA: " : ", ") + nic.name;
         }
         preset_.facts.push_back(left_out_);
         return;
