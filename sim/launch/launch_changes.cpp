@@ -59,6 +59,12 @@ std::vector<Setting> LaunchChanges::filled(std::vector<Setting> settings) {
              at = value.find(name, at + change.value.size())) {
           value.replace(at, name.size(), change.value);
         }
+        // "${NAME:default}", as Primus has it.
+        const std::string begin = fmt::format("${{{}:", change.name);
+        const std::size_t at = value.find(begin), end = value.find('}', at);
+        if (at == std::string::npos || end == std::string::npos) continue;
+        variables_used_.insert(change.name);
+        value.replace(at, end + 1 - at, change.value);
       }
     }
   }

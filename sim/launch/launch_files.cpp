@@ -11,6 +11,7 @@
 #include "sim/launch/command_words.hpp"
 #include "sim/launch/launch_changes.hpp"
 #include "sim/launch/named_files.hpp"
+#include "sim/launch/primus_file.hpp"
 #include "sim/launch/shell_script.hpp"
 #include "sim/launch/tree_text.hpp"
 
@@ -115,7 +116,8 @@ const KindMark* marked(const std::array<KindMark, N>& marks, const std::vector<S
        .allowed =
            "a script or arguments of Megatron-LM, NeMo or Megatron-Bridge YAML, "
            "TorchTitan TOML, DeepSpeed JSON, Accelerate YAML, Trainer "
-           "arguments, MaxText, GPT-NeoX, Nanotron, torchtune, LLM Foundry or Levanter YAML, "
+           "arguments, MaxText, GPT-NeoX, Nanotron, torchtune, LLM Foundry, Levanter or Primus "
+           "YAML, "
            "or arguments of Colossal-AI",
        .nearest = {}});
 }
@@ -199,6 +201,10 @@ class Files {
 
   void add_tree(const std::string& file, std::vector<Setting> settings,
                 const std::string& extension) {
+    if (is_primus(settings)) {
+      add_primus(file, settings);
+      return;
+    }
     const KindMark* mark = marked(kTreeMarks, settings);
     if (mark == nullptr) {
       refuse_file(file, settings.empty() ? "no keys"
@@ -222,6 +228,17 @@ class Files {
       }
     }
     out_.parts.push_back({file, kind, {}, std::move(settings)});
+  }
+
+  void add_primus(const std::string& file, const std::vector<Setting>& settings) {
+    PrimusJob job = read_primus(file, settings);
+    const LaunchKind kind = job.framework == "torchtitan"        ? LaunchKind::torchtitan
+                            : job.framework == "maxtext"         ? LaunchKind::maxtext
+                            : job.framework == "megatron_bridge" ? LaunchKind::bridge
+                                                                 : LaunchKind::megatron;
+    std::ranges::move(job.remarks, std::back_inserter(out_.remarks));
+    out_.texts += job.texts;
+    out_.parts.push_back({file, kind, {}, std::move(job.settings)});
   }
 
   void add_script(const std::string& file, const std::string& text) {

@@ -6,6 +6,7 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/launch/launch_files.hpp"
+#include "sim/launch/primus_file.hpp"
 #include "sim/launch/settle_job.hpp"
 
 namespace lockstep {
@@ -255,7 +256,7 @@ SketchedJob sketch_job(const LaunchFiles& files) {
       continue;
     }
     const Tables tables = tables_of(part.kind);
-    const Tables launcher{launcher_keys()};
+    const Tables launcher{launcher_keys(), primus_keys()};
     for (const Setting& one : part.launcher) keys.add(part.kind, one, launcher, tables);
     for (const Setting& one : part.settings) keys.add(part.kind, one, tables, launcher);
   }

@@ -11,6 +11,8 @@
 #include "models/base/input_error.hpp"
 #include "models/collectives/collectives.hpp"
 #include "sim/answer/value.hpp"
+#include "sim/measured/kernel_marks.hpp"
+#include "sim/measured/slow_groups.hpp"
 #include "sim/measured/statistics.hpp"
 #include "sim/trace/group_call.hpp"
 #include "sim/trace/pytorch/kineto_call.hpp"
@@ -170,31 +172,69 @@ class CallCollector {
   std::size_t recordings_ = 0, untold_ = 0;
 };
 
-/// Which rank works longest, and by how much.
-void find_slowest(Diagnosis& out) {
-  std::vector<double> own;
-  for (std::size_t r = 0; r < out.ranks.size(); ++r) {
-    own.push_back(out.ranks[r].own_s());
-    if (own[r] > own[out.slowest]) out.slowest = r;
+/// By rank: what it takes above the median of its like, so that stages of a pipeline, which differ
+/// by right, are not held against each other. Where a stage has too few recorded ranks for a
+/// median, its prediction stands for it.
+std::vector<double> above_its_like(const std::vector<double>& values,
+                                   const std::vector<double>& predicted,
+                                   const std::vector<std::size_t>& stages) {
+  constexpr std::size_t kFewest = 3;
+  std::map<std::size_t, std::vector<double>> by_stage;
+  for (std::size_t r = 0; r < values.size(); ++r) by_stage[stages[r]].push_back(values[r]);
+  const bool apart =
+      std::ranges::all_of(by_stage, [](const auto& each) { return each.second.size() >= kFewest; });
+  std::vector<double> out(values.size());
+  if (apart) {
+    for (std::size_t r = 0; r < values.size(); ++r) {
+      out[r] = values[r] - median(by_stage[stages[r]]);
+    }
+    return out;
   }
-  const double most = own[out.slowest];
-  out.behind_s = most - median(std::move(own));
+  for (std::size_t r = 0; r < values.size(); ++r) out[r] = values[r] - predicted[r];
+  const double middle = median(out);
+  for (double& each : out) each -= middle;
+  return out;
 }
 
-void check_ranks(const RunResult& predicted, std::span<const KinetoRecording> recordings,
-                 std::span<const int> ranks) {
-  const int gpus = predicted.scenario.gpus();
-  for (std::size_t i = 0; i < recordings.size(); ++i) {
-    const int world = recordings[i].world.value_or(gpus);
-    if (world == gpus && ranks[i] < gpus) continue;
-    throw InputError({.file = recordings[i].file,
-                      .pointer = {},
-                      .found = world == gpus ? fmt::format("rank {}", ranks[i])
-                                             : fmt::format("a recording of {} ranks", world),
-                      .allowed = fmt::format("one of a rank of the {} GPUs that {} is about", gpus,
-                                             predicted.scenario.file),
-                      .nearest = {}});
+/// Which rank works longest, by how much, and at what.
+void find_slowest(const RunResult& predicted, Diagnosis& out) {
+  std::vector<double> own;
+  std::vector<std::size_t> stages;
+  std::array<std::vector<double>, kRecordedParts> parts, predicted_parts;
+  for (const RecordedRank& rank : out.ranks) {
+    own.push_back(rank.own_s());
+    stages.push_back(stage_of(predicted, rank.rank));
+    double expected = 0;
+    for (std::size_t p = 0; p < kRecordedParts; ++p) {
+      const auto part = static_cast<RecordedPart>(p);
+      parts[p].push_back(rank.of(part));
+      predicted_parts[p].push_back(predicted_part_s(predicted, stages.back(), part));
+      if (part != RecordedPart::exchange) expected += predicted_parts[p].back();
+    }
+    out.predicted_own_s.push_back(expected);
   }
+  const std::vector<double> above = above_its_like(own, out.predicted_own_s, stages);
+  out.slowest = static_cast<std::size_t>(std::ranges::max_element(above) - above.begin());
+  constexpr double kLeast = 1e-9;  // seconds: less is rounding
+  out.behind_s = above[out.slowest] < kLeast ? 0 : above[out.slowest];
+  double most = 0;
+  for (std::size_t p = 0; p < kRecordedParts; ++p) {
+    if (static_cast<RecordedPart>(p) == RecordedPart::exchange) continue;
+    const double part = above_its_like(parts[p], predicted_parts[p], stages)[out.slowest];
+    if (part > most) {
+      most = part;
+      out.slowest_part = p;
+    }
+  }
+}
+
+/// Whether names tell whose layers these are, and none is of a backward pass.
+bool is_inference(std::span<const KinetoRecording> recordings) {
+  const KernelMarks marks = kernel_marks(recordings);
+  const bool told =
+      marks.count(KernelMark::elementwise) > 0 || marks.count(KernelMark::attention_forward) > 0;
+  return told && marks.count(KernelMark::backward) == 0 &&
+         marks.count(KernelMark::attention_backward) == 0;
 }
 
 void set_predicted(const RunResult& predicted, Diagnosis& out) {
@@ -204,6 +244,21 @@ void set_predicted(const RunResult& predicted, Diagnosis& out) {
 }
 
 }  // namespace
+
+void check_recorded_ranks(int gpus, const std::string& job,
+                          std::span<const KinetoRecording> recordings, std::span<const int> ranks) {
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    const int world = recordings[i].world.value_or(gpus);
+    if (world == gpus && ranks[i] < gpus) continue;
+    throw InputError(
+        {.file = recordings[i].file,
+         .pointer = {},
+         .found = world == gpus ? fmt::format("rank {}", ranks[i])
+                                : fmt::format("a recording of {} ranks", world),
+         .allowed = fmt::format("one of a rank of the {} GPUs that {} is about", gpus, job),
+         .nearest = {}});
+  }
+}
 
 double predicted_part_s(const RunResult& predicted, std::size_t stage, RecordedPart part) {
   double out = 0;
@@ -221,7 +276,7 @@ Diagnosis diagnose_telemetry(const RunResult& predicted, std::span<const Telemet
 
 Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> recordings,
                    std::span<const int> ranks) {
-  check_ranks(predicted, recordings, ranks);
+  check_recorded_ranks(predicted.scenario.gpus(), predicted.scenario.file, recordings, ranks);
   Diagnosis out;
   set_predicted(predicted, out);
   CallCollector calls(predicted.scenario);
@@ -236,8 +291,14 @@ Diagnosis diagnose(const RunResult& predicted, std::span<const KinetoRecording> 
   out.parts = parts_between(predicted, out.ranks);
   out.operators = with_other_parts(operators.rows(), out.parts);
   out.notes = operators.notes();
-  find_slowest(out);
+  find_slowest(predicted, out);
   out.calls = calls.calls();
+  out.slow_groups = slow_groups(out.calls, predicted.scenario, out.recorded_s);
+  if (is_inference(recordings)) {
+    out.notes.emplace_back(
+        "the recording has no operator or kernel of a backward pass: it is of inference, or of a "
+        "part of a step, and the prediction is of a whole training step");
+  }
   if (calls.untold() > 0) {
     out.notes.push_back(fmt::format(
         "{} kernels of communication do not say what they call: they count in the parts alone",
@@ -317,6 +378,30 @@ const FieldTable<DiagnosedCall>& diagnosed_call_fields() {
   return fields;
 }
 
+const FieldTable<SlowGroup>& slow_group_fields() {
+  using Of = SlowGroup;
+  const auto numbers = [](const std::vector<int>& ranks) {
+    return std::vector<double>(ranks.begin(), ranks.end());
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("ranks", "Of the group.", [=](const Of& g) { return numbers(g.ranks); })
+          .add("spans_nodes", "Whether its calls leave a node.",
+               [](const Of& g) { return g.spans_nodes; })
+          .add("suspects", "Ranks of it at whose links it may lie: no fast group has them.",
+               [=](const Of& g) { return numbers(g.suspects); })
+          .add("calls", "How often in the step.", [](const Of& g) { return g.calls; })
+          .add("peers", "Other groups that call the same.", [](const Of& g) { return g.peers; })
+          .add("shortest_s", "Its calls in a step, each as long as its shortest like.",
+               [](const Of& g) { return g.shortest_s; })
+          .add("usual_s", "What they take other groups; without such, as predicted.",
+               [](const Of& g) { return g.usual_s; })
+          .add("ratio", "Shortest over usual.", [](const Of& g) { return g.ratio(); })
+          .add("cost_s", "The difference: what it costs a step, as far as nothing hides it.",
+               [](const Of& g) { return g.cost_s(); });
+  return fields;
+}
+
 void add_predicted_step(FieldTable<Diagnosis>& fields) {
   using Of = Diagnosis;
   fields.add("predicted_s", "The simulated step.", [](const Of& d) { return d.predicted_s; })
@@ -358,12 +443,21 @@ const FieldTable<Diagnosis>& diagnosis_table_fields() {
               diagnosed_operator_fields(), [](const Of& d) -> const auto& { return d.operators; })
         .add("slowest_rank", "The one that works longest, what it waits for others apart.",
              [](const Of& d) { return d.ranks[d.slowest].rank; })
-        .add("behind_s", "How much longer than the median rank; 0 of one rank.",
+        .add("behind_s",
+             "How much longer than the median rank, of its pipeline stage where enough of that "
+             "were recorded; 0 of one rank.",
              [](const Of& d) { return d.behind_s; })
+        .add("behind_in", "The part that most of that is in; left out where nothing is behind.",
+             [](const Of& d) {
+               return d.behind_s > 0 ? std::optional(std::string(kPartInfos[d.slowest_part].name))
+                                     : std::nullopt;
+             })
         .list("rank_times", "Ranks that were recorded.", diagnosed_rank_fields(),
               [](const Of& d) -> const auto& { return d.ranks; })
         .list("collectives", "Longest first, the process groups of recorded ranks apart.",
-              diagnosed_call_fields(), [](const Of& d) -> const auto& { return d.calls; });
+              diagnosed_call_fields(), [](const Of& d) -> const auto& { return d.calls; })
+        .list("slow_groups", "Process groups whose calls stand out, the dearest first.",
+              slow_group_fields(), [](const Of& d) -> const auto& { return d.slow_groups; });
     add_notes_and_telemetry(out);
     return out;
   }();

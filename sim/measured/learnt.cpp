@@ -179,8 +179,9 @@ LearntKind learn_kind(const std::vector<Seen>& seen, const StepIntervals& interv
   return out;
 }
 
-Json level_json(const LearntKind& kind) {
-  const LearntLevel& l = kind.level;
+}  // namespace
+
+nlohmann::ordered_json level_json(const LearntLevel& l, const std::vector<std::string>& evidence) {
   return {{"gpu", l.gpu},
           {"experts", l.experts},
           {"adapters", l.adapters},
@@ -191,10 +192,8 @@ Json level_json(const LearntKind& kind) {
           {"fewest_gpus", l.fewest_gpus},
           {"most_gpus", l.most_gpus},
           {"models", l.models},
-          {"evidence", kind.evidence}};
+          {"evidence", evidence}};
 }
-
-}  // namespace
 
 Learnt learn(const MeasuredSteps& steps, const StepIntervals& intervals) {
   std::map<JobKind, std::vector<Seen>> kinds;
@@ -215,7 +214,8 @@ std::string learnt_preset(const MeasuredSteps& steps, const Learnt& learnt,
   const Json stack = Json::parse(steps.stack);
   for (const auto& [key, value] : stack.items()) out[key] = value;
   Json& levels = out["learnt"] = Json::array();
-  for (const LearntKind& kind : learnt.kinds) levels.push_back(level_json(kind));
+  for (const LearntKind& kind : learnt.kinds)
+    levels.push_back(level_json(kind.level, kind.evidence));
   return write_json(out, 1) + "\n";
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "models/spec/learnt_level.hpp"
 #include "sim/measured/measured_steps.hpp"
 #include "sim/measured/step_shares.hpp"
@@ -33,6 +35,10 @@ struct Learnt {
 
 /// Requires at least one step.
 Learnt learn(const MeasuredSteps& steps, const StepIntervals& intervals);
+
+/// As a stack preset's "learnt" lists it.
+nlohmann::ordered_json level_json(const LearntLevel& level,
+                                  const std::vector<std::string>& evidence);
 
 /// The stack preset that was learnt.
 std::string learnt_preset(const MeasuredSteps& steps, const Learnt& learnt,

@@ -76,6 +76,11 @@ constexpr std::array kImportOptions{
                "recording: the stack that what the recording does not tell is taken from; "
                "`lockstep list stacks`. Without it, the neutral one.",
                "--like megatron_core"},
+    OptionSpec{
+        "job", 0, "SCENARIO", false,
+        "recording: the job that was recorded: the level of the stack's kernels becomes that "
+        "at which its simulated step takes as long as the recorded one.",
+        "--job my-job.json"},
     OptionSpec{"step", 0, "N", false,
                "recording: the ProfilerStep that is read; else the median step.", "--step 16"},
     OptionSpec{"format", 0, "table|json", false,
@@ -86,7 +91,7 @@ constexpr std::array kImportOptions{
     kOutputOption,
 };
 
-constexpr std::array<std::string_view, 9> kImportExamples{
+constexpr std::array<std::string_view, 10> kImportExamples{
     "lockstep import kernels --gpu h100_sxm5_80gb --gemm tests/reference/gemm.json -o "
     "h100.profile.json",
     "lockstep import nccl-tests all_reduce.log all_gather.log --node dgx_h100 -o "
@@ -95,6 +100,7 @@ constexpr std::array<std::string_view, 9> kImportExamples{
     "lockstep import kineto rank0.pt.trace.json.gz --node dgx_h100 -o step.profile.json",
     "lockstep import nsys nvtx_kern_sum.csv --gpu h100_sxm5_80gb -o step.profile.json",
     "lockstep import recording rank0.pt.trace.json.gz --like torchtitan -o my-stack.json",
+    "lockstep import recording traces/ --like torchtitan --job my-job.json -o my-stack.json",
     "lockstep import recording report.sqlite --like megatron_core -o my-stack.json",
     "lockstep import job train.sh --node dgx_h100 --nodes 16 -o my.json",
     "lockstep import job train.sh ds_config.json --model llama3_8b --set MICRO=2 -o my.json",
@@ -129,7 +135,10 @@ constexpr CommandSpec kImportSpec{
         "              is fused or compiled, merged products, the optimiser, format of reduced\n"
         "              gradients, overlap, host time of a launch. What they do not tell is named, "
         "and\n"
-        "              is as in --like; each value of the stack says where it is from.\n"
+        "              is as in --like; each value of the stack says where it is from. With --job\n"
+        "              the stack's kernels get the level at which that job's step takes as long "
+        "as\n"
+        "              was recorded.\n"
         "  job         the files that a training is launched with become a scenario: arguments "
         "and\n"
         "              shell scripts of Megatron-LM, YAML of NeMo and Megatron-Bridge, TOML of\n"
@@ -137,9 +146,10 @@ constexpr CommandSpec kImportSpec{
         "Accelerate,\n"
         "              arguments of the Hugging Face Trainer, YAML of MaxText, GPT-NeoX, "
         "Nanotron,\n"
-        "              torchtune, LLM Foundry and Levanter, and what Colossal-AI, OpenRLHF "
-        "and verl\n"
-        "              launch to train with. Nothing is run. Each key is named: used, not\n"
+        "              torchtune, LLM Foundry, Levanter and Primus, and what Colossal-AI, "
+        "OpenRLHF\n"
+        "              and verl launch to train with. Nothing is run. Each key is named: used, "
+        "not\n"
         "              modelled although it matters, unknown, or harmless; so is what had to be\n"
         "              assumed, with the option that says it.\n"
         "What is left out is said on standard error.",
@@ -221,7 +231,8 @@ struct ImportKind {
 constexpr std::array<std::string_view, 4> kKernelOptions{"gemm", "attention", "memory", "nccl"};
 constexpr std::array<std::string_view, 6> kJobOptions{"node",   "nodes", "model",
                                                       "tokens", "set",   "format"};
-constexpr std::array<std::string_view, 4> kRecordingOptions{"like", "step", "node", "format"};
+constexpr std::array<std::string_view, 5> kRecordingOptions{"like", "job", "step", "node",
+                                                            "format"};
 constexpr std::array<std::string_view, 4> kNcclOptions{"node", "nodes", "gpus-per-node", "op"};
 constexpr std::array<std::string_view, 2> kKinetoOptions{"node", "gpus-per-node"};
 constexpr std::array<std::string_view, 1> kNsysOptions{"precision"};

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "models/base/input_error.hpp"
+#include "models/base/input_file.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/output_file.hpp"
 #include "models/base/text_file.hpp"
@@ -172,7 +173,7 @@ std::ostream& remarks(const ParsedOptions& options, Console& console) {
 Exit import_fabric(const ParsedOptions& given, Console& console) {
   const ParsedOptions options = with_from(given);
   const std::string& file = options.positionals[1];
-  const std::string text = read_text_file(file, kFabricFileLimit);
+  const std::string text = read_maybe_gzip(file, kFabricFileLimit);
   const ImportFormat& format = import_format(options, file, text);
   const ImportOptions import = import_options(options);
   const Import read = import_text(file, text, format, import);

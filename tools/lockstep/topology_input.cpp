@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/input_file.hpp"
 #include "models/base/json_cursor.hpp"
 #include "models/base/number_text.hpp"
 #include "models/base/quantity.hpp"
@@ -145,7 +146,7 @@ TopologyInput topology_input(const ParsedOptions& options, const PresetStore& pr
     return fabric_of_preset(word, options, presets);
   }
   check_is_file(word, presets);
-  const std::string text = read_text_file(word, kFabricFileLimit);
+  const std::string text = read_maybe_gzip(word, kFabricFileLimit);
   const ImportFormat& format = import_format(options, word, text);
   if (format.name == "fabric" && is_scenario(word, text)) {
     return fabric_within_budget(cluster_of(word, text, options, presets), word,

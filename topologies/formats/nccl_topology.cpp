@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -85,6 +86,7 @@ class NcclTopologyReader {
       }
       xml_.fail(root, "no GPUs", "<gpu> elements, or <pci> elements of class 0x0302");
     }
+    read_sockets();
     leave_out_interfaces();
     name_google_transports();
     for (std::size_t i = 0; i < node_.gpus.size(); ++i) set_paths(i);
@@ -191,13 +193,34 @@ class NcclTopologyReader {
       const std::optional<int> speed =
           said.value_or(0) > kMostMegabits ? std::optional(*said / 1000) : said;
       const std::string_view name = attribute(net, "name");
+      const BytesPerSecond rate{speed.value_or(0) * 1e6 / 8};
       // NCCL lists the sockets that it would use without RDMA too, below the CPU and not a device.
       if (!pci) {
-        if (!name.empty()) node_.sockets.emplace_back(name);
+        if (!name.empty()) sockets_.emplace_back(net, rate, place);
         continue;
       }
-      add_nic(net, name.empty() ? attribute(pci, "busid") : name,
-              BytesPerSecond{speed.value_or(0) * 1e6 / 8}, pci, place);
+      add_nic(net, name.empty() ? attribute(pci, "busid") : name, rate, pci, place);
+    }
+  }
+
+  /// Beside devices they are not counted. A server that has nothing else reaches others over them.
+  void read_sockets() {
+    // Bridges of containers and virtual machines lead nowhere.
+    constexpr std::array<std::string_view, 6> kVirtual{"docker", "veth", "virbr",
+                                                       "br-",    "cni",  "lo"};
+    const bool only = node_.nics.empty();
+    for (const auto& [net, rate, place] : sockets_) {
+      const std::string_view name = attribute(net, "name");
+      const bool leads = std::ranges::none_of(
+          kVirtual, [&](std::string_view start) { return name.starts_with(start); });
+      if (!only || !leads) {
+        node_.sockets.emplace_back(name);
+        continue;
+      }
+      check_count(net);
+      node_.nics.push_back({.name = std::string(name), .rate = rate, .transport = "ethernet"});
+      nic_places_.push_back(place);
+      node_.only_sockets = true;
     }
   }
 
@@ -310,6 +333,7 @@ class NcclTopologyReader {
   std::vector<std::pair<pugi::xml_node, Place>>
       unknown_devices_;  ///< of them, those behind bridges
   std::vector<Place> gpu_places_, nic_places_;
+  std::vector<std::tuple<pugi::xml_node, BytesPerSecond, Place>> sockets_;  ///< below a CPU
   std::vector<pugi::xml_node> gpu_elements_;
   std::map<std::string, std::size_t, std::less<>> gpu_by_bus_;
 };

@@ -49,6 +49,7 @@ struct NodeDrawing {
   bool counts_nvlinks = true;        ///< else only which GPUs they join
   bool lists_dies = false;           ///< a GPU here is a die: a module may have two
   bool nvlink_switches = false;      ///< NVLinks lead to switches, which other nodes may share
+  bool only_sockets = false;         ///< `nics` are such, as the server has nothing else
 };
 
 /// The transport of a NIC by the name that the system gave it ("rocep145s0", "ibp12s0",

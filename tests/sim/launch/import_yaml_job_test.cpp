@@ -366,4 +366,62 @@ TEST_CASE("import job: options of Megatron-LM from 2020 to 2025 have a fate") {
   CHECK(key_fate(found, "--gradient-accumulation-fusion") == "used");
 }
 
+// In the form of AMD-AGI/Primus, examples/megatron/configs.
+constexpr const char* kPrimus = R"(work_group: ${PRIMUS_TEAM:amd}
+exp_name: ${PRIMUS_EXP_NAME:run}
+workspace: ./output
+modules:
+  pre_trainer:
+    framework: megatron
+    config: pre_trainer.yaml
+    model: ${PRIMUS_MODEL:small_8B}.yaml
+    overrides:
+      stderr_sink_level: DEBUG
+      micro_batch_size: 2
+      global_batch_size: 128
+      seq_length: ${PRIMUS_SEQ_LENGTH:4096}
+      tensor_model_parallel_size: ${PRIMUS_TP:2}
+      overlap_grad_reduce: true
+      mtp_num_layers: null
+      enable_primus_turbo: true
+      use_turbo_attention: false
+)";
+
+TEST_CASE("import job: Primus merges its module, its model and what they extend") {
+  const test::TemporaryFolder folder;
+  folder.write("primus/configs/models/megatron/base.yaml",
+               "num_layers: 4\nhidden_size: 4096\nffn_hidden_size: 14336\n"
+               "num_attention_heads: 32\nswiglu: true\nadd_bias_linear: false\n"
+               "group_query_attention: true\nnum_query_groups: 8\nmtp_num_layers: 1\n");
+  folder.write("primus/configs/models/megatron/small_8B.yaml",
+               "extends:\n  - base.yaml\nnum_layers: 32\nvocab_size: 128256\n"
+               "untie_embeddings_and_output_weights: true\n");
+  folder.write("primus/configs/modules/megatron/pre_trainer.yaml",
+               "micro_batch_size: 1\nuse_distributed_optimizer: true\n");
+  const std::string file = folder.write("examples/megatron/configs/run.yaml", kPrimus);
+  JobImportOptions options;
+  options.set = {"PRIMUS_TP=4"};
+  const JobImport found = import_job({file}, options, test::presets());
+  CHECK(all_keys_known(found));
+  const Json scenario = launched_scenario(found);
+  CHECK(scenario["parallelism"]["tensor"] == 4);
+  CHECK(scenario["parallelism"]["sharding"] == "zero1");
+  CHECK(scenario["batch"].dump() == R"({"sequences":128,"micro":2,"tokens":4096})");
+  CHECK(scenario["model"].dump().find("32") != std::string::npos);
+  CHECK(key_fate(found, "enable_primus_turbo") == "not modelled");
+  CHECK(key_fate(found, "use_turbo_attention") == "harmless");  // switched off
+  CHECK(key_fate(found, "workspace") == "harmless");
+}
+
+TEST_CASE("import job: Primus alone names its model, and another framework is one line") {
+  const JobImport found = launch_of("run.yaml", launch_with(kPrimus, "small_8B", "llama3.1_8B"));
+  CHECK(launched_scenario(found)["parallelism"]["tensor"] == 2);
+  CHECK(launched_scenario(found)["parallelism"]["sharding"] == "zero1");
+  CHECK(launched_scenario(found)["precision"] == "bf16");
+  CHECK(launched_scenario(found)["model"].dump().find("llama3") != std::string::npos);
+  CHECK_THROWS_WITH_AS(
+      launch_of("run.yaml", launch_with(kPrimus, "framework: megatron", "framework: diffusion")),
+      doctest::Contains("found \"diffusion\"; allowed: megatron"), InputError);
+}
+
 }  // namespace lockstep

@@ -183,6 +183,7 @@ TEST_CASE("lockstep diagnose: the rank that works longest is named, and what it 
                  folder.path() + "/rank2.json", folder.path() + "/rank3.json"});
   CHECK(json["slowest_rank"] == 2);
   CHECK(json["behind_s"].get<double>() == near(0.030));
+  CHECK(json["behind_in"] == "products");
   CHECK(json["rank_times"].size() == 4);
   const Ran text = lockstep_with({"diagnose", job, folder.path() + "/rank0.json",
                                   folder.path() + "/rank2.json", "--step", "1"});
@@ -222,6 +223,51 @@ TEST_CASE("lockstep diagnose: the shortest call of each group stands beside its 
         std::string::npos);
   args.insert(args.end(), {"--assert", "recorded_over_predicted<=0.001"});
   CHECK(lockstep_with(args).exit == Exit::assertion_missed);
+}
+
+TEST_CASE(
+    "lockstep diagnose: a slow link is of the ranks that no fast group has, and has a price") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", R"({"model": "llama3_8b",
+    "cluster": {"node": "dgx_h100", "nodes": 2},
+    "parallelism": {"tensor": 8, "sequence": true, "data": 2},
+    "batch": {"sequences": 16, "micro": 1, "tokens": 4096}})");
+  // Pairs over the network: that of rank 3 takes three times as long as the seven others.
+  std::vector<std::string> words{job};
+  for (int rank = 0; rank < 16; ++rank) {
+    const bool slow = rank % 8 == 3;
+    const double took = slow ? 15 : 5;
+    std::vector<DiagnosedKernel> kernels{{"gemm", 0, 10}};
+    for (int call = 0; call < 4; ++call) {
+      kernels.push_back({"ncclDevKernel_AllReduce", 10 + 20.0 * call, 10 + 20.0 * call + took,
+                         reduce_call(rank % 8, rank % 8 + 8, 67'108'864)});
+    }
+    words.push_back(folder.write(fmt::format("rank{}.json", rank), recording(rank, 16, kernels)));
+  }
+  const DiagnosedJson groups = diagnosed(words)["slow_groups"];
+  REQUIRE(groups.size() == 1);
+  CHECK(groups[0]["ranks"].dump() == "[3.0,11.0]");
+  CHECK(groups[0]["suspects"].dump() == "[3.0,11.0]");
+  CHECK(groups[0]["spans_nodes"] == true);
+  CHECK(groups[0]["peers"] == 7);
+  CHECK(groups[0]["calls"] == 4);
+  CHECK(groups[0]["ratio"].get<double>() == near(3));
+  CHECK(groups[0]["cost_s"].get<double>() == near(0.040));
+  std::vector<std::string> args{"diagnose"};
+  args.insert(args.end(), words.begin(), words.end());
+  const std::string text = lockstep_with(args).out;
+  CHECK(text.find("The 4 calls among ranks 3, 11, between nodes, take 3.0 times as long") !=
+        std::string::npos);
+  CHECK(text.find("40.0 ms of a step") != std::string::npos);
+  // A pair across rails that is fast clears rank 11.
+  const std::string fast = folder.write(
+      "rank4.json",
+      recording(4, 16,
+                {{"gemm", 0, 10},
+                 {"ncclDevKernel_AllReduce", 10, 15, reduce_call(4, 12, 67'108'864)},
+                 {"ncclDevKernel_AllReduce", 30, 35, reduce_call(4, 11, 67'108'864)}}));
+  words[5] = fast;
+  CHECK(diagnosed(words)["slow_groups"][0]["suspects"].dump() == "[3.0]");
 }
 
 TEST_CASE("lockstep diagnose: a call is priced among its NVLink domains and NICs, as replay does") {

@@ -162,6 +162,37 @@ TEST_CASE("import recording: a launch that takes longer makes a host-bound step 
   CHECK(step_on_stack(folder.write("grace.json", grace), slow) == near(step_on_stack(job, slower)));
 }
 
+TEST_CASE("import recording: with its job the stack's step takes as long as the recorded one") {
+  const TemporaryFolder folder;
+  const auto job_of = [](const std::string& tokens) {
+    std::string job = kHostBoundJob;
+    return job.replace(job.find("64}"), 2, tokens);
+  };
+  const std::string job = folder.write("job.json", job_of("2048"));
+  RecordedTraining training = fused_training();
+  training.kernel("nvjet_tst_64x8", 20, 300'000);
+  const std::string trace = folder.write("rank0.json", training.text());
+  const std::string stack = folder.path() + "/stack.json", plain = folder.path() + "/plain.json";
+  const Ran ran = lockstep_with({"import", "recording", trace, "--job", job, "-o", stack});
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  REQUIRE(lockstep_with({"import", "recording", trace, "-o", plain}).exit == Exit::ok);
+  const Ran diagnosis = lockstep_with({"diagnose", job, trace, "--format", "json"});
+  const double recorded = ImportedJson::parse(diagnosis.out)["recorded_s"].get<double>();
+  CHECK(step_on_stack(job, stack) == near(recorded).epsilon(0.002));
+  CHECK(step_on_stack(job, plain) != near(recorded).epsilon(0.02));
+  const auto preset = ImportedJson::parse(read_text_file(stack));
+  CHECK(preset["learnt"][0]["evidence"][0].get<std::string>().starts_with("rank0.json: 0.3"));
+  // Another layout of the same software moves by the same factor.
+  const std::string wide = folder.write("wide.json", job_of("4096"));
+  const double moved = step_on_stack(wide, stack) / step_on_stack(wide, plain);
+  CHECK(moved == doctest::Approx(recorded / step_on_stack(job, plain)).epsilon(0.05));
+  // A recording that is no step of this job is not explained by its kernels.
+  const std::string short_trace = folder.write("short.json", fused_training().text());
+  const Ran other = lockstep_with(
+      {"import", "recording", short_trace, "--job", job, "-o", stack, "--format", "json"});
+  CHECK(other.out.find("their level alone does not reach it") != std::string::npos);
+}
+
 TEST_CASE(
     "import recording: what is no recording of training is one line, and nothing is written") {
   const TemporaryFolder folder;

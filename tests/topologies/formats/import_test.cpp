@@ -185,6 +185,29 @@ TEST_CASE("NCCL topology: GPUs, NVLink domain, NICs and which are near") {
   CHECK(nearest_nics(node) == std::vector<std::string>{"GPU0: mlx5_0 (PIX)", "GPU1: mlx5_1 (PIX)"});
 }
 
+TEST_CASE("NCCL topology: sockets below the CPU are the network of a server that has no device") {
+  const std::string gpu = R"(<pci busid="0:1" class="0x030200"><gpu dev="0" sm="90"/></pci>)";
+  const auto node_with = [&](const std::string& more) {
+    const std::string text = R"(<system version="1"><cpu numaid="0"><nic><net name="docker0" )"
+                             R"(speed="10000"/><net name="bond0" speed="1000"/></nic>)" +
+                             more + gpu + "</cpu></system>";
+    return std::get<NodeDrawing>(import_text("f", text, recognise("f", text), {}));
+  };
+  const NodeDrawing alone = node_with("");
+  REQUIRE(alone.nics.size() == 1);
+  CHECK(alone.only_sockets);
+  CHECK(alone.nics[0].name == "bond0");
+  CHECK(alone.nics[0].transport == "ethernet");
+  CHECK(alone.nics[0].rate == gigabits_per_second(1));
+  CHECK(alone.sockets == std::vector<std::string>{"docker0"});
+  CHECK(nearest_nics(alone) == std::vector<std::string>{"GPU0: bond0 (PHB)"});
+  const NodeDrawing beside = node_with(
+      R"(<pci busid="0:2" class="0x020700"><nic><net name="mlx5_0" speed="400000"/></nic></pci>)");
+  REQUIRE(beside.nics.size() == 1);
+  CHECK(beside.nics[0].name == "mlx5_0");
+  CHECK_FALSE(beside.only_sockets);
+}
+
 TEST_CASE("nvidia-smi topo -m: the matrix behind a prompt and under an underline") {
   const NodeDrawing node = std::get<NodeDrawing>(import_sample("nvidia-smi-topo-m.txt"));
   REQUIRE(node.gpus.size() == 2);

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/measured/recorded_level.hpp"
 #include "sim/measured/recordings.hpp"
 #include "sim/scenario/stack_choice.hpp"
 #include "tools/console/shared_options.hpp"
@@ -49,6 +50,7 @@ Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::
   RecordedStack stack = recorded_stack(recorded.recordings, base, presets);
   if (!recorded.rank_note.empty()) stack.notes.insert(stack.notes.begin(), recorded.rank_note);
   stack.notes.insert(stack.notes.begin(), recorded.note);
+  if (options.has("job")) set_level_by(options.get("job"), recorded, presets, stack);
   const bool to_file = options.get("output", "-") != "-";
   if (to_file) write_output(Answer::file(stack.preset), options, console);
   if (as_json) {

@@ -21,6 +21,12 @@ constexpr double kSlowCall = 1.3;
 
 constexpr double kEven = 0.005;  // shares of a step
 
+/// Sums of a recording's times round: below a nanosecond nothing is left.
+std::string time_text(double seconds) {
+  constexpr double kLeastTime = 1e-9;
+  return duration_text(std::abs(seconds) < kLeastTime ? 0 : seconds);
+}
+
 std::string signed_time(double seconds) {
   return (seconds < 0 ? "-" : "+") + duration_text(std::abs(seconds));
 }
@@ -53,9 +59,8 @@ std::string parts_table(const Diagnosis& d, const TextStyle& style) {
                    {"difference"},
                    {"of the step"}});
   for (const DiagnosedPart& part : d.parts) {
-    table.add({std::string(part.title), duration_text(part.predicted_s),
-               duration_text(part.recorded_s), signed_time(part.difference_s()),
-               error_text(part.difference_s() / d.predicted_s)});
+    table.add({std::string(part.title), time_text(part.predicted_s), time_text(part.recorded_s),
+               signed_time(part.difference_s()), error_text(part.difference_s() / d.predicted_s)});
   }
   return "\n" + table.text(style);
 }
@@ -69,7 +74,7 @@ std::string operators_table(const Diagnosis& d, const TextStyle& style) {
                    {"of the step"}});
   for (const DiagnosedOperator& each : d.operators) {
     table.add({std::string(each.title), each.kernels > 0 ? significant(each.kernels) : "",
-               duration_text(each.predicted_s), duration_text(each.recorded_s),
+               time_text(each.predicted_s), time_text(each.recorded_s),
                signed_time(each.difference_s()), error_text(each.difference_s() / d.predicted_s)});
   }
   return "\n" + table.text(style);
@@ -90,11 +95,43 @@ std::string slowest_text(const Diagnosis& d) {
            "\n";
   }
   return wrap(fmt::format("Rank {} works longest: {} without its waits, {} more than the median "
-                          "rank, which the others wait for in every step ({:.1f} % of it).",
+                          "rank, which the others wait for in every step ({:.1f} % of it), most of "
+                          "that in {}.",
                           slowest.rank, duration_text(slowest.own_s()), duration_text(d.behind_s),
-                          100 * d.behind_s / d.recorded_s),
+                          100 * d.behind_s / d.recorded_s, d.parts[d.slowest_part].title),
               kTextColumns, 0) +
          "\n";
+}
+
+/// The ranks that work longest, each beside what its stage is predicted to take.
+std::string ranks_table(const Diagnosis& d, const TextStyle& style) {
+  constexpr std::size_t kMostRanks = 8;
+  if (d.ranks.size() < 2) return {};
+  TextTable table({{"rank"},
+                   {"its own work"},
+                   {"predicted"},
+                   {"products"},
+                   {"memory-bound"},
+                   {"host"},
+                   {"communication, waits"},
+                   {"step"}});
+  std::vector<std::size_t> order(d.ranks.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, std::greater<>(),
+                           [&](std::size_t i) { return d.ranks[i].own_s(); });
+  for (const std::size_t i : order) {
+    if (table.rows() == kMostRanks) break;
+    const RecordedRank& rank = d.ranks[i];
+    table.add({std::to_string(rank.rank), time_text(rank.own_s()), time_text(d.predicted_own_s[i]),
+               time_text(rank.of(RecordedPart::product)), time_text(rank.of(RecordedPart::memory)),
+               time_text(rank.of(RecordedPart::idle)), time_text(rank.of(RecordedPart::exchange)),
+               time_text(rank.step_s)});
+  }
+  std::string out = "\n" + table.text(style);
+  if (d.ranks.size() > kMostRanks) {
+    out += fmt::format("  {} more: --format json has them\n", d.ranks.size() - kMostRanks);
+  }
+  return out;
 }
 
 /// "0-7", "0, 8, 16, ...".
@@ -108,6 +145,43 @@ std::string ranks_text(const std::vector<int>& ranks) {
     out += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
   }
   return ranks.size() > kShown ? out + ", ..." : out;
+}
+
+/// Whose link it is, as far as the recording tells.
+std::string slow_groups_text(const Diagnosis& d) {
+  constexpr std::size_t kMostGroups = 3;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(kMostGroups, d.slow_groups.size()); ++i) {
+    const SlowGroup& group = d.slow_groups[i];
+    const std::string link = group.spans_nodes ? "NIC or cable" : "NVLink or card";
+    const std::string whose =
+        group.suspects.size() == group.ranks.size()
+            ? fmt::format("the {} of one of them is slow, and no other group tells which", link)
+            : fmt::format("the {} of rank{} {}: the others are in groups that are not slow", link,
+                          group.suspects.size() == 1 ? "" : "s", ranks_text(group.suspects));
+    out += "\n" +
+           wrap(fmt::format(
+                    "The {} calls among ranks {}, {}, take {:.1f} times {}, even without waiting. "
+                    "That costs up to {} of a step ({:.1f} %): {}.",
+                    group.calls, ranks_text(group.ranks),
+                    group.spans_nodes ? "between nodes" : "inside a node", group.ratio(),
+                    group.peers > 0
+                        ? fmt::format("as long as those of the {} groups like it", group.peers)
+                        : std::string("as long as this cluster allows"),
+                    duration_text(group.cost_s()), 100 * group.cost_s() / d.recorded_s, whose),
+                kTextColumns, 0) +
+           "\n";
+  }
+  if (d.slow_groups.size() > kMostGroups) {
+    out += fmt::format("  {} more slow groups: --format json has them\n",
+                       d.slow_groups.size() - kMostGroups);
+  }
+  return out;
+}
+
+/// What a step's calls take above the prediction, nobody waited for.
+double lost_s(const DiagnosedCall& call) {
+  return (call.shortest_s - call.predicted_s) * static_cast<double>(call.calls);
 }
 
 std::string calls_table(const Diagnosis& d, const TextStyle& style) {
@@ -126,10 +200,8 @@ std::string calls_table(const Diagnosis& d, const TextStyle& style) {
                  grouped(static_cast<double>(call.calls)), duration_text(call.shortest_s),
                  duration_text(call.predicted_s), fmt::format("{:.2f}", call.ratio())});
     }
-    const double lost = call.shortest_s - call.predicted_s;
-    const bool slow =
-        call.ratio() > kSlowCall && lost * static_cast<double>(call.calls) > kEven * d.recorded_s;
-    if (slow && (worst == nullptr || lost > worst->shortest_s - worst->predicted_s)) worst = &call;
+    const bool slow = call.ratio() > kSlowCall && lost_s(call) > kEven * d.recorded_s;
+    if (slow && (worst == nullptr || lost_s(call) > lost_s(*worst))) worst = &call;
   }
   std::string out = "\n" + table.text(style);
   if (d.calls.size() > kMostRows) {
@@ -138,13 +210,14 @@ std::string calls_table(const Diagnosis& d, const TextStyle& style) {
   if (worst != nullptr) {
     out += "\n" +
            wrap(fmt::format("The {} of {}B among ranks {} takes {:.1f} times what this cluster "
-                            "allows even without waiting: a slow link, or another algorithm.",
+                            "allows even without waiting, which costs up to {} of a step: a slow "
+                            "link, or another algorithm.",
                             worst->call, compact(worst->bytes), ranks_text(worst->ranks),
-                            worst->ratio()),
+                            worst->ratio(), duration_text(lost_s(*worst))),
                 kTextColumns, 0) +
            "\n";
   }
-  return out;
+  return out + slow_groups_text(d);
 }
 
 }  // namespace
@@ -153,7 +226,7 @@ std::string diagnosis_text(const Diagnosis& d, const TextStyle& style) {
   std::string out;
   if (!d.ranks.empty()) {
     out = verdict(d) + parts_table(d, style) + operators_table(d, style) + "\n" + slowest_text(d) +
-          calls_table(d, style);
+          ranks_table(d, style) + calls_table(d, style);
   } else {
     out = fmt::format("The step is predicted to take {}.\n", duration_text(d.predicted_s));
   }

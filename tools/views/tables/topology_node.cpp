@@ -67,12 +67,20 @@ class Maker {
 
   void choose_nics() {
     if (choices_.nics > 0) {
-      if (!node_.nics.empty()) {
+      if (!node_.nics.empty() && !node_.only_sockets) {
         fail(fmt::format("{} NICs, and --nics", node_.nics.size()),
              "--nics where the description lists no NIC");
       }
       nics_.resize(static_cast<std::size_t>(choices_.nics));
       preset_.assumptions.emplace_back("NICs are not listed; their number is that of --nics");
+      if (node_.only_sockets) {
+        for (const NodeDrawing::Nic& nic : node_.nics) {
+          left_out_ +=
+              (left_out_.empty() ? "Left out, interfaces without RDMA: " : ", ") + nic.name;
+        }
+        preset_.facts.push_back(left_out_);
+        return;
+      }
     }
     const std::vector<bool> near = near_some_gpu(node_);
     std::string others;
@@ -225,7 +233,11 @@ class Maker {
     }
     constexpr BytesPerSecond kFast = gigabits_per_second(10);
     if (usual->first < kFast) {
-      preset_.assumptions.emplace_back("no fast NIC is listed: what is there is for management");
+      preset_.assumptions.emplace_back(
+          node_.only_sockets
+              ? "no device is listed but interfaces without RDMA: other servers are reached over "
+                "those (--nics N --rate RATE tell of NICs that the file does not list)"
+              : "no fast NIC is listed: what is there is for management");
     }
     preset_.facts.push_back(fmt::format("{} NICs of {}", nics_.size(), rate_text(usual->first)));
     if (counts.size() > 1) {
