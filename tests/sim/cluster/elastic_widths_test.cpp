@@ -49,7 +49,7 @@ double in_bucket(const QueueResult& result, QueueBucket bucket) {
 }
 
 /// All buckets are capacity times time, and useful work is that of the jobs.
-void check_books(const QueueSpec& spec, const QueueResult& result) {
+void check_elastic_books(const QueueSpec& spec, const QueueResult& result) {
   GpuTime all{}, work{};
   for (const GpuTime& of : result.books) all += of;
   for (const QueueJob& job : spec.jobs) work += GpuTime(job.gpus, job.runs);
@@ -71,7 +71,7 @@ TEST_CASE("elastic widths: a lone job takes all, up to its widest") {
         elastic_queue(1, 8, ElasticPolicy::goodput, 0, widths_to(most, 1), {{0, 800, 1}});
     const QueueResult result = simulate_queue(spec, {});
     CHECK(end_s(result, 0) == doctest::Approx(800.0 / std::min(most, 8)));
-    check_books(spec, result);
+    check_elastic_books(spec, result);
   }
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("elastic widths: two that are alike share equally, and who is left tak
     CHECK(result.jobs[0].resizes == 0);
     CHECK(result.jobs[1].resizes == 1);
     CHECK(in_bucket(result, QueueBucket::starting) == doctest::Approx(5 * 8));
-    check_books(spec, result);
+    check_elastic_books(spec, result);
   }
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("elastic widths: who comes later is let in, for the cost of a resize")
   CHECK(end_s(result, 0) == doctest::Approx(30 + 10 + 160 / 4.0));
   // The second: 50 s of 4, then 10 s of resizing, then 8.
   CHECK(end_s(result, 1) == doctest::Approx(80 + 10 + (1000 - 50 * 4) / 8.0));
-  check_books(spec, result);
+  check_elastic_books(spec, result);
 }
 
 TEST_CASE("elastic widths: choices are made every so often") {
@@ -113,7 +113,7 @@ TEST_CASE("elastic widths: choices are made every so often") {
   CHECK(start_s(result, 1) == doctest::Approx(40));  // 320 of 400 are done
   CHECK(end_s(result, 0) == doctest::Approx(60));    // 80 left on 4
   CHECK(end_s(result, 1) == doctest::Approx(60));
-  check_books(spec, result);
+  check_elastic_books(spec, result);
 }
 
 TEST_CASE("elastic widths: fixed is what a job asks for") {
@@ -195,7 +195,7 @@ TEST_CASE("elastic widths: work is conserved under many jobs that come and go") 
     spec.jobs.push_back(job);
   }
   const QueueResult result = simulate_queue(spec, {.keep_spans = true});
-  check_books(spec, result);
+  check_elastic_books(spec, result);
   CHECK(result.resizes > 60);
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) CHECK(result.jobs[j].end > 0);
   // No GPU twice: at every begin of a span what is held there is what the node has, at most.
@@ -222,7 +222,7 @@ TEST_CASE("elastic widths: a job shrinks on a failure, and grows back when there
   spec.breaks[0].repair = seconds(30);  // back at 80 s, when 40 s are left
   result = simulate_queue(spec, {});
   CHECK(end_s(result, 0) == doctest::Approx(80 + 10 + 40));
-  check_books(spec, result);
+  check_elastic_books(spec, result);
   spec.preemption.checkpoint = seconds(20);  // 10 s are lost, and 10 s are for the restart
   spec.preemption.restart = seconds(10);
   spec.breaks[0].repair = seconds(1000);

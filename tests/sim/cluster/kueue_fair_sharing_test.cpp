@@ -371,7 +371,7 @@ std::vector<FairCase> tree_cases() {
   };
 }
 
-QueueSpec spec_of(const FairCase& of, std::vector<FairJob>& jobs) {
+QueueSpec fair_spec_of(const FairCase& of, std::vector<FairJob>& jobs) {
   QueueSpec spec = test::empty_queue(60, 1);
   spec.order = QueueOrder::priority;
   spec.admission = QueueAdmission::kueue;
@@ -398,7 +398,7 @@ QueueSpec spec_of(const FairCase& of, std::vector<FairJob>& jobs) {
 
 std::vector<std::string> victims_of(const FairCase& of) {
   std::vector<FairJob> jobs;
-  const QueueSpec spec = spec_of(of, jobs);
+  const QueueSpec spec = fair_spec_of(of, jobs);
   QueueState state(spec, false);
   const auto in = static_cast<std::uint32_t>(jobs.size() - 1);
   for (std::uint32_t j = 0; j <= in; ++j) state.submit(j);
