@@ -169,7 +169,7 @@ const FieldTable<AvailabilityAnswer>& availability_fields() {
                "batteries and generators; closed form, left out of paths with too many states.",
                [](const Of& a) { return a.of.path; })
           .add("cooling_share", Better::more,
-               "Of the run's hours, in which coolant stays below what cards keep their limit at; "
+               "Of the run's hours, in which coolant lets cards draw what the job wants; "
                "closed form.",
                [](const Of& a) { return a.of.cooling; })
           .add("grid_share", Better::more,

@@ -94,19 +94,30 @@ std::vector<LikelyRise> loop_rises(const CoolingPlant& plant) {
   return out;
 }
 
-/// How likely the coolant is no warmer than cards keep their limit at.
+/// The warmest coolant with which chips let their cards draw what the job wants, which may be less
+/// than their limit.
+double warmest_at_full_speed(const SitePlan& plan) {
+  double share = 1;
+  for (const PacePoint& point : plan.table.points()) {
+    if (point.speed >= kFullSpeed * plan.table.full().speed) share = std::min(share, point.share);
+  }
+  const CoolingLaw& law = plan.spec.cooling->law;
+  return law.slowdown_celsius - share * (law.slowdown_celsius - law.rated_celsius);
+}
+
+/// How likely the coolant is no warmer than that.
 class CoolEnough {
  public:
-  explicit CoolEnough(const CoolingPlant& plant)
-      : plant_(plant), law_(units_down(plant.bank)), rises_(loop_rises(plant)) {}
+  CoolEnough(const CoolingPlant& plant, double warmest)
+      : plant_(plant), warmest_(warmest), law_(units_down(plant.bank)), rises_(loop_rises(plant)) {}
 
   [[nodiscard]] double at(double sink, Watts heat) const {
     double sum = 0;
     for (int down = 0; down < plant_.bank.units; ++down) {
       const double p = law_[static_cast<std::size_t>(down)];
       if (p < kUnlikely) continue;
-      const double left = plant_.law.rated_celsius -
-                          coolant_celsius(plant_.law, sink, heat, plant_.bank.units - down);
+      const double left =
+          warmest_ - coolant_celsius(plant_.law, sink, heat, plant_.bank.units - down);
       if (left < -kRounding) break;  // with fewer units it is warmer still
       // Within rounding: a plant that is made for its hottest hour is enough in it.
       const double most = (left + kRounding) / std::max(1.0, heat.base_units());
@@ -119,6 +130,7 @@ class CoolEnough {
  private:
   static constexpr double kRounding = 1e-9;  // K
   const CoolingPlant& plant_;
+  double warmest_;  ///< degrees Celsius
   std::vector<double> law_;
   std::vector<LikelyRise> rises_;
 };
@@ -130,7 +142,7 @@ SiteAvailability site_availability(const SitePlan& plan, std::size_t hours) {
   SiteAvailability out;
   if (!spec.path.empty()) out.path = PathStates(plan).share();
   std::optional<CoolEnough> cool;
-  if (spec.cooling) cool.emplace(*spec.cooling);
+  if (spec.cooling) cool.emplace(*spec.cooling, warmest_at_full_speed(plan));
   const bool wet = spec.cooling && spec.cooling->sink == HeatSink::wet;
   double cooled = 0, supplied = 0, both = 0;
   bool limited = false;

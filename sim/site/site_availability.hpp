@@ -22,8 +22,10 @@ struct SiteAvailability {
 ///     path     sum of p(state) over the states of its units in which each node of the job, and no
 ///              fewer than it has, gets what it draws; p by units_down(), banks on their own;
 ///              generators and batteries stand by and do not count
-///     cooling  mean over the hours of P(coolant <= rated), over the units of the plant and of its
-///              loop that are down
+///     cooling  mean over the hours of P(coolant lets cards draw what the job wants), over the
+///     units
+///              of the plant and of its loop that are down: the lowest cap of the pace table with
+///              which a step is as fast as without one, by power_share_at()
 ///     grid     hours in which its limit, sun, wind and the battery, which is charged and emptied
 ///              as in a run that never stands, cover what the site draws
 ///     all      path x mean over the hours of (cooling x grid)

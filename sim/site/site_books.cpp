@@ -87,7 +87,7 @@ class BookKeeper {
         hour.of.fuel_usd += generated_kwh * state.fuel.usd_per_kwh;
         hour.of.fuel_grams += generated_kwh * state.fuel.grams_per_kwh;
         if (state.generated > 0) out_.generators_ran += length;
-        if (!state.down && state.bound == SiteBound::none) out_.unbound += length;
+        if (!state.down && state.speed >= kFullSpeed) out_.unbound += length;
         meet_highest(bucket, state, machines);
         if (trains(bucket) && !state.down) meet_capping(state, length);
         if (trains(bucket) || state.down) {

@@ -16,6 +16,9 @@ namespace lockstep {
 enum class SiteBound : std::uint8_t { none, grid, cooling, path };
 inline constexpr std::string_view kSiteBounds[]{"none", "grid", "cooling", "path"};
 
+/// A pace from which on nothing counts as held back: limits are found by halving.
+inline constexpr double kFullSpeed = 1 - 1e-6;
+
 /// From the moment that was asked for until `until`.
 struct SiteState {
   RunTime until = 0;
