@@ -20,8 +20,8 @@ struct EngineSpec {
   bool graphs = true;              ///< decoding is captured in CUDA graphs
   bool reserves = false;       ///< a sequence joins when its longest response would fit to its end
   bool shared_prompts = true;  ///< responses to one prompt share its prefill (prefix caching)
-  /// GPU idle between passes of a rollout, and more for every sequence, where the engine runs inside
-  /// of the trainer's processes; empty: as where it serves.
+  /// GPU idle between passes of a rollout, and more for every sequence, where the engine runs
+  /// inside of the trainer's processes; empty: as where it serves.
   std::optional<Seconds> step_host, sequence_host;
   BytesPerSecond refit_rate = gigabytes_per_second(65);  ///< of the model's bytes, to all replicas
   Seconds refit_overhead;  ///< of every change of weights: metadata, caches reset

@@ -339,6 +339,7 @@ constexpr std::array kFormulas{
     Formula{"useful_share", "q", true, "useful", "useful=waterfall.useful.share"},
     Formula{"evictions", "q", false, "how often a job gave its GPUs to one before it in the order",
             "jobs"},
+    Formula{"resizes", "q", false, "how often a job's width changed while it ran", "jobs"},
     Formula{"suspensions", "q", false,
             "how often a job stopped on its nodes for one that may preempt it", "jobs"},
     Formula{"suspended_jobs", "q", false, "jobs that are suspended at the end", "suspensions"},

@@ -28,7 +28,7 @@ struct RlPower {
 };
 
 /// Training and its forward passes draw as step_power() says, a rollout as its passes do
-/// (models/generation/replica.hpp). A GPU whose process waits, for the last response, for a reward
+/// (models/generation/serving_replica.hpp). A GPU whose process waits, for the last response, for a reward
 /// or for the other pool, draws GpuPowerConstants::awake; while training state goes to the host and
 /// back, with its traffic through HBM; while new weights come, GpuPowerConstants::active and what
 /// their bytes take. Hosts and cooling follow the mean of the iteration, in which a GPU-second of

@@ -143,7 +143,7 @@ TEST_CASE("serving replica: experts that no token meets are not read") {
   CHECK(all > (replica.weights() / replica.spec().node.gpu.hbm_bandwidth).base_units());
 }
 
-TEST_CASE("serving replica: ranks exchange; where nothing is captured layers are launched") {
+TEST_CASE("serving replica: ranks exchange, and where nothing is captured layers are launched") {
   ServingReplica one(bare("llama3_70b", 1)), eight(bare("llama3_70b", 8));
   CHECK(decode(one, 4, 100).exchange == Seconds{});
   CHECK(decode(eight, 4, 100).exchange > Seconds{});
