@@ -413,14 +413,14 @@ ServingPass ServingReplica::pass(const PassLoad& load) {
   if (powered()) {
     // Of the mean rank: some may have no piece of a prompt.
     const double busy = share.parts / share.ways;
-    Joules above = own.drawn + experts.drawn + last.drawn +
-                   above_fixed(work_of_prompts(share.on_rank));
+    Joules above =
+        own.drawn + experts.drawn + last.drawn + above_fixed(work_of_prompts(share.on_rank));
     if (busy < 1) above = busy * above + (1 - busy) * out.drawn;
     if (load.sequences > 0) {
       const int ways = spec_.attention_data * spec_.pipeline;
       const int sequences = (load.sequences + ways - 1) / ways;
-      above += busy * above_fixed(work_of_attention(
-                          sequences, load.context / load.sequences * sequences));
+      above += busy *
+               above_fixed(work_of_attention(sequences, load.context / load.sequences * sequences));
     }
     draw(above, out);
   }

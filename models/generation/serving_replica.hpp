@@ -145,11 +145,11 @@ class ServingReplica final : public PassClock {
   void add_drafts(int sequences, int all, ServingPass& out);
   /// The pieces of prompts of a pass, shared out.
   struct PromptShare {
-    double parts;   ///< ranks that have a piece
-    double ways;    ///< of all
-    double decoded; ///< rows of running sequences, on all ranks
-    double rows;    ///< on a rank that has a piece
-    double all;     ///< on all ranks of a stage
+    double parts;    ///< ranks that have a piece
+    double ways;     ///< of all
+    double decoded;  ///< rows of running sequences, on all ranks
+    double rows;     ///< on a rank that has a piece
+    double all;      ///< on all ranks of a stage
     PassLoad on_rank;
   };
   [[nodiscard]] PromptShare share_of(const PassLoad& load) const;

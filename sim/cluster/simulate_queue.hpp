@@ -21,7 +21,7 @@ struct JobOutcome {
   bool waits = false;  ///< at the end of what was simulated: it waits for longer than that
   RunTime slowed = 0;  ///< held, beyond what its work takes at its reference pace
   std::int32_t evictions = 0;
-  std::int32_t resizes = 0;  ///< changes of its width
+  std::int32_t resizes = 0;               ///< changes of its width
   std::optional<GpuTime> elastic_held{};  ///< of a job of several widths
   std::int32_t failures = 0;
   RunTime cancelled = -1;  ///< refused, preempted for good, or its dependency cannot be met

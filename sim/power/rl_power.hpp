@@ -28,13 +28,13 @@ struct RlPower {
 };
 
 /// Training and its forward passes draw as step_power() says, a rollout as its passes do
-/// (models/generation/serving_replica.hpp). A GPU whose process waits, for the last response, for a reward
-/// or for the other pool, draws GpuPowerConstants::awake; while training state goes to the host and
-/// back, with its traffic through HBM; while new weights come, GpuPowerConstants::active and what
-/// their bytes take. Hosts and cooling follow the mean of the iteration, in which a GPU-second of
-/// every phase has the same share; supplies follow the instant. Where more than a million changes
-/// of power would repeat, later updates draw their mean.
-/// Requires "power", and a report with what RlQuestion::power keeps.
+/// (models/generation/serving_replica.hpp). A GPU whose process waits, for the last response, for a
+/// reward or for the other pool, draws GpuPowerConstants::awake; while training state goes to the
+/// host and back, with its traffic through HBM; while new weights come, GpuPowerConstants::active
+/// and what their bytes take. Hosts and cooling follow the mean of the iteration, in which a
+/// GPU-second of every phase has the same share; supplies follow the instant. Where more than a
+/// million changes of power would repeat, later updates draw their mean. Requires "power", and a
+/// report with what RlQuestion::power keeps.
 RlPower rl_power(const RlScenario& scenario, const RlReport& report);
 
 }  // namespace lockstep

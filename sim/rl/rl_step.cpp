@@ -38,7 +38,7 @@ constexpr std::array<RlBucketInfo, kRlBuckets> kRlTitles{{
 
 /// What all replicas together did.
 struct Generation {
-  Seconds time;              ///< until the last response, or in_flight: in the long run
+  Seconds time;                 ///< until the last response, or in_flight: in the long run
   RolloutWork prefill, decode;  ///< of all replicas
   double steps = 0, decoded = 0;
 };
@@ -151,14 +151,13 @@ class RlStep {
     const int longest = rl_.prompt_tokens + rl_.responses.most;
     const EngineSpec& engine = rl_.generation.engine;
     const int at_once = most_sequences(engine, out_.cache_tokens, longest);
-    return roll_out(*replica_,
-                    {.prompt_tokens = rl_.prompt_tokens,
-                     .pass_tokens = engine.prefill_tokens,
-                     .responses = responses,
-                     .prefills = engine.shared_prompts ? 1.0 / rl_.generations : 1.0,
-                     .cache_tokens = out_.cache_tokens,
-                     .most_sequences = std::min(at_once, static_cast<int>(own.size())),
-                     .keep_stretches = powered_ && count == 1});
+    return roll_out(*replica_, {.prompt_tokens = rl_.prompt_tokens,
+                                .pass_tokens = engine.prefill_tokens,
+                                .responses = responses,
+                                .prefills = engine.shared_prompts ? 1.0 / rl_.generations : 1.0,
+                                .cache_tokens = out_.cache_tokens,
+                                .most_sequences = std::min(at_once, static_cast<int>(own.size())),
+                                .keep_stretches = powered_ && count == 1});
   }
 
   /// What a batch adds when the first ones, which start together, are over.
@@ -254,8 +253,8 @@ class RlStep {
   void change_weights() {
     const EngineSpec& engine = rl_.generation.engine;
     out_.engine_weights = replica_->weights();
-    out_.weight_sync = engine.refit_overhead +
-                       over(model_bytes(), std::min(engine.refit_rate, widest_rate()));
+    out_.weight_sync =
+        engine.refit_overhead + over(model_bytes(), std::min(engine.refit_rate, widest_rate()));
     bucket(RlBucket::weight_sync) = out_.weight_sync.base_units() * out_.gpus();
     if (!colocated() || !rl_.generation.offload) return;
     out_.offload = trainers(

@@ -131,8 +131,7 @@ class ReplicaRun {
     const double steps = std::min(wanted, std::max(1.0, room));
     if (steps == 0) return;
     const double mean = used_ / running_ + (steps - 1) / 2;  // the token at hand is counted
-    const RolloutWork passes =
-        steps * work_of({.sequences = running_, .context = running_ * mean});
+    const RolloutWork passes = steps * work_of({.sequences = running_, .context = running_ * mean});
     out_.decode += passes;
     if (load_.keep_stretches) {
       out_.stretches.push_back({.prefill = {},

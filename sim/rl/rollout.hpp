@@ -14,7 +14,7 @@ namespace lockstep {
 
 struct RolloutLoad {
   int prompt_tokens = 1;
-  int pass_tokens = 8192;  ///< of prompts that one pass takes
+  int pass_tokens = 8192;          ///< of prompts that one pass takes
   std::span<const int> responses;  ///< tokens of each, in the order of their start
   double prefills = 1;             ///< of its prompt for each response; below 1 where they share it
   double cache_tokens = 0;         ///< that the cache holds
