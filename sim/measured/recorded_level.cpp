@@ -103,7 +103,8 @@ void set_level_by(const std::string& written, const StepRecordings& recorded,
                   const PresetStore& presets, RecordedStack& stack) {
   const std::string path = scenario_path(written, presets);
   const PassingFile file(stack.preset);
-  const std::vector<std::string> changes{"stack=" + write_json(file.path())};
+  const std::vector<std::string> changes{"stack=" +
+                                         write_json(nlohmann::ordered_json(file.path()))};
   const ParsedScenario parsed = parse_scenario(path, read_text_file(path), changes);
   require_kind(parsed.root, {ScenarioKind::run}, "no such key: a recording is of a training step");
   const ScenarioFile job = read_scenario_file(parsed, presets, {});
