@@ -173,7 +173,9 @@ PlanSpec plan_of(const JsonCursor& root, const PresetStore& presets) {
   (void)root.find("$schema");
   declare_plan({root, Extent::whole}, out);
   settle_regions(root, out);
-  out.training = read_training(root.at("training"), read_parameters(root, presets));
+  // One after the other: compilers differ in which argument they work out first.
+  const double parameters = read_parameters(root, presets);
+  out.training = read_training(root.at("training"), parameters);
   std::array<Distribution, kPlanInputs> inputs = usual_inputs();
   const auto uncertain = root.find("uncertain");
   if (uncertain) read_uncertain(*uncertain, inputs);

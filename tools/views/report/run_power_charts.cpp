@@ -255,7 +255,9 @@ void add_run_power(Page& page, const CampaignResult& result) {
                "A run of phases, each at its own level: training, kernels that spin while a "
                "checkpoint or a hang holds the job, processes that start, machines that idle.");
   add_power_figures(page, result);
-  if (!result.site && result.typical && !result.typical->phases.empty()) {
+  // The levels are those of all machines: where these come in lots, no chart is better than one of
+  // machines that are not there yet.
+  if (!result.site && !result.fleet && result.typical && !result.typical->phases.empty()) {
     const PowerSeries series =
         run_series(result.typical->phases, result.typical->wall, power.levels);
     page.chart(

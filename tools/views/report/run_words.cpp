@@ -101,9 +101,15 @@ Html interval_sentence(const CampaignResult& result) {
 
 /// What the site around the racks takes, where it takes anything.
 Html site_sentence(const CampaignResult& result) {
-  const double lost = result.summary.site_slowed_s + result.summary.site_stopped_s;
-  if (!result.site || lost <= 0) return {};
-  return escaped(" Limits of the site take ") + strong(page_duration(lost)) +
+  const double slowed = result.summary.site_slowed_s, stopped = result.summary.site_stopped_s;
+  if (!result.site || slowed + stopped <= 0) return {};
+  if (stopped <= 0) {
+    return escaped(" Limits of the site take ") + strong(page_duration(slowed)) +
+           escaped(" of full speed.");
+  }
+  const Html stops = escaped(" Stops without power take ") + strong(page_duration(stopped));
+  if (slowed <= 0) return stops + escaped(".");
+  return stops + escaped(", limits of the site ") + strong(page_duration(slowed)) +
          escaped(" of full speed.");
 }
 
