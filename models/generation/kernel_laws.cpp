@@ -8,27 +8,35 @@ namespace {
 
 constexpr double kSixteenBit = 2;  // bytes
 
-/// Of a format that the card lacks, the next wider one: weights are widened on their way.
+/// Of a format that the card lacks, the next wider one: weights are widened on their way. Shares of
+/// it were measured without a cap, under which products slow as the clock does.
 FlopsPerSecond peak_of(const GpuSpec& gpu, WeightFormat format) {
   const FlopsPerSecond half = std::max(gpu.peak_bf16, gpu.peak_fp16);
   const FlopsPerSecond byte = gpu.peak_fp8 > FlopsPerSecond{} ? gpu.peak_fp8 : half;
-  if (format == WeightFormat::fp8) return byte;
-  if (format == WeightFormat::fp4) return gpu.peak_fp4 > FlopsPerSecond{} ? gpu.peak_fp4 : half;
-  return half;
+  FlopsPerSecond peak = half;
+  if (format == WeightFormat::fp8) peak = byte;
+  if (format == WeightFormat::fp4 && gpu.peak_fp4 > FlopsPerSecond{}) peak = gpu.peak_fp4;
+  return gpu.capped_clock * peak;
 }
 
-/// Bytes of an element of what is multiplied with such weights.
-double operand_bytes(WeightFormat format) {
-  if (format == WeightFormat::fp8) return 1;
-  return format == WeightFormat::fp4 ? kWeightBytes[2] : kSixteenBit;
+/// Of attention, which a cap slows by the third root only, as under every sustained load
+/// (models/kernels).
+FlopsPerSecond attention_peak(const GpuSpec& gpu) {
+  return std::cbrt(gpu.capped_clock) * std::max(gpu.peak_bf16, gpu.peak_fp16);
 }
 
 double square(double x) { return x * x; }
 
 }  // namespace
 
+double operand_bytes(WeightFormat format) {
+  if (format == WeightFormat::fp8) return 1;
+  return format == WeightFormat::fp4 ? kWeightBytes[2] : kSixteenBit;
+}
+
 void HostLaw::slow(double factor) {
-  for (Seconds* time : {&request, &step, &sequence, &prompt, &prompt_layer, &prompt_latent}) {
+  for (Seconds* time :
+       {&request, &step, &sequence, &stage, &prompt, &prompt_layer, &prompt_latent}) {
     *time = factor * *time;
   }
 }
@@ -103,14 +111,13 @@ Seconds cache_time(const CacheLaw& law, const GpuSpec& gpu, Bytes bytes, double 
 Seconds latent_time(const LatentLaw& law, const GpuSpec& gpu, Bytes bytes, Flops flops,
                     double sequences) {
   const double reading = bytes / (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
-  const double arithmetic =
-      flops / (law.efficiency * std::max(gpu.peak_bf16, gpu.peak_fp16)) / Seconds{1};
+  const double arithmetic = flops / (law.efficiency * attention_peak(gpu)) / Seconds{1};
   const double each = sequences / gpu.sm_count * law.block / Seconds{1};
   return law.launch + Seconds{std::sqrt(square(reading) + square(arithmetic) + square(each))};
 }
 
 Seconds prompt_time(const PromptLaw& law, const GpuSpec& gpu, Flops flops, double tokens) {
-  const FlopsPerSecond rate = law.efficiency * std::max(gpu.peak_bf16, gpu.peak_fp16);
+  const FlopsPerSecond rate = law.efficiency * attention_peak(gpu);
   return law.launch + (1 + law.ramp / std::max(tokens, 1.0)) * (flops / rate);
 }
 

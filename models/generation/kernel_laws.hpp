@@ -35,6 +35,9 @@ constexpr std::array<std::string_view, kWeightFormats> kWeightFormatNames{"bf16"
 /// for 64.
 constexpr std::array<double, kWeightFormats> kWeightBytes{2, 1, 0.5625, 0.53125};
 
+/// Bytes of an element of what is multiplied with such weights, with its share of scales.
+double operand_bytes(WeightFormat format);
+
 /// Weights of products in that format; of wider ones than 16 bit as of these.
 WeightFormat weight_format(Precision precision);
 
@@ -78,6 +81,7 @@ struct HostLaw {
   Seconds request;        ///< before a request waits: HTTP, tokeniser
   Seconds step;           ///< GPU idle between passes
   Seconds sequence;       ///< the same, more for every sequence that runs on an attention rank
+  Seconds stage;          ///< the same, more in each stage of a pipeline, for its part of the batch
   Seconds prompt;         ///< the same, more where a pass has prompts, launched kernel by kernel
   Seconds prompt_layer;   ///< least time of a layer in a pass with prompts, launched one by one
   Seconds prompt_latent;  ///< the same, more where attention is latent

@@ -52,6 +52,16 @@ struct ServingResidual {
   double ttft_low = 1, ttft_high = 1;
 };
 
+/// How tokens come to the experts of other ranks of data-parallel attention, and back.
+enum class ExpertExchange : std::uint8_t {
+  all_to_all,  ///< each token to the ranks of its experts (DeepEP's low-latency kernels)
+  /// All tokens to all ranks and the sums back, an all-gather and a reduce-scatter of the library;
+  /// to the ranks of their experts only where NVLink joins servers and there are more of these
+  /// ranks than a token has experts.
+  gather,
+};
+constexpr std::array<std::string_view, 2> kExpertExchangeNames{"all_to_all", "gather"};
+
 struct ServingEngine {
   PassOrder order = PassOrder::mixed;
   int pass_tokens = 8192;     ///< of prompts and of running sequences together, on a rank
@@ -66,6 +76,7 @@ struct ServingEngine {
   double memory_fraction = 0.9;
   Bytes workspace = gibibytes(4);
   CacheLoad cache_load = CacheLoad::blocking;
+  ExpertExchange expert_exchange = ExpertExchange::all_to_all;
   std::vector<KernelLaws> kernels;
   std::vector<ServingResidual> residuals{};
   std::vector<DraftingRelease> drafting_releases{};

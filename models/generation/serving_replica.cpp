@@ -67,6 +67,9 @@ const KernelLaws& laws_for(const ServingEngine& engine, const std::string& archi
 ServingReplica::ServingReplica(ServingReplicaSpec spec)
     : spec_(std::move(spec)), laws_(laws_for(spec_.engine, spec_.node.gpu.architecture)) {
   laws_.host.slow(spec_.node.host_slowed());
+  // Decoding keeps its rate under a cap of half the limit (Splitwise, arXiv:2311.18677, and its 58
+  // rows): clocks fall, and memory is read as fast.
+  spec_.node.gpu.hbm_bandwidth *= 1 / spec_.node.gpu.capped_streaming;
   spec_.model.predicted_tokens = 0;
   for (const auto& [kind, count] : layer_kinds(spec_.model)) {
     kinds_.push_back(kind_of(kind, count));
@@ -195,9 +198,29 @@ Bytes ServingReplica::summed(double rows) const {
   return Bytes{kHalfBytes * rows * spec_.model.hidden};
 }
 
-/// There in 8 bit, back in 16.
+/// TensorRT-LLM, fused_moe_wide_ep.py, select_alltoall_method_type: sends to single ranks only over
+/// NVLink that joins servers, and only where there are more ranks than a token has experts.
+bool ServingReplica::gathers() const {
+  const NodeSpec& node = spec_.node;
+  return spec_.engine.expert_exchange == ExpertExchange::gather &&
+         (node.nvlink_domain <= node.gpus || spec_.expert <= spec_.model.experts.per_token);
+}
+
+/// What all ranks have for the experts, and what they get back.
+ServingReplica::Gathered ServingReplica::gathered(double rows) const {
+  const TransformerShape& m = spec_.model;
+  const double elements = rows * spec_.attention_data * m.experts.width(m.hidden);
+  return {.there = Bytes{operand_bytes(spec_.experts) * elements},
+          .back = Bytes{kHalfBytes * elements}};
+}
+
+/// Bytes that a rank sends. To the ranks of its tokens' experts: there in 8 bit, back in 16.
 Bytes ServingReplica::dispatched(double rows) const {
   const TransformerShape& m = spec_.model;
+  if (gathers()) {
+    const Gathered all = gathered(rows);
+    return (1 - 1.0 / spec_.attention_data) * (all.there + all.back);
+  }
   const double copies = std::min<double>(m.experts.per_token, spec_.ranks() - 1);
   return Bytes{3 * rows * copies * m.experts.width(m.hidden)};
 }
@@ -220,6 +243,17 @@ Seconds ServingReplica::sum_of(double rows) const {
 /// Tokens of a rank to the experts of all ranks, and back.
 Seconds ServingReplica::dispatch_of(double rows) const {
   const NodeSpec& node = spec_.node;
+  if (gathers()) {
+    const int n = spec_.attention_data;
+    const int near_ranks = std::clamp(node.nvlink_domain / spec_.tensor, 1, n);
+    const Gathered all = gathered(rows);
+    const auto library = [&](CollectiveOp op, Bytes payload) {
+      return collective_time({op, payload, n, near_ranks}, node.gpu, spec_.transport,
+                             nic_share(node));
+    };
+    return library(CollectiveOp::all_gather, all.there) +
+           library(CollectiveOp::reduce_scatter, all.back);
+  }
   const double ranks = spec_.ranks();
   const Bytes bytes = dispatched(rows);
   const double near = std::min<double>(ranks, node.nvlink_domain);
@@ -392,7 +426,8 @@ ServingPass ServingReplica::pass(const PassLoad& load) {
   // Each stage begins a pass of its own for every part of the batch. Every attention rank has a
   // process of its own on the host, for its own sequences.
   const int own_sequences = (load.sequences + spec_.attention_data - 1) / spec_.attention_data;
-  out.host = static_cast<double>(spec_.pipeline) * laws_.host.step +
+  const Seconds stage = spec_.pipeline > 1 ? laws_.host.stage : Seconds{};
+  out.host = static_cast<double>(spec_.pipeline) * (laws_.host.step + stage) +
              static_cast<double>(own_sequences) * laws_.host.sequence;
   const Seconds decode = out.products + out.attention + out.exchange;
   if (load.prompts == 0) {

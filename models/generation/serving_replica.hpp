@@ -126,6 +126,11 @@ class ServingReplica final : public PassClock {
   /// recurrent states, read and written.
   [[nodiscard]] Bytes summed(double rows) const;
   [[nodiscard]] Bytes dispatched(double rows) const;
+  struct Gathered {
+    Bytes there, back;
+  };
+  [[nodiscard]] bool gathers() const;
+  [[nodiscard]] Gathered gathered(double rows) const;
   [[nodiscard]] Bytes states(const Kind& kind, double sequences) const;
   [[nodiscard]] EngineWork work_of(WeightFormat format, const KernelWork& work) const;
   [[nodiscard]] EngineWork work_of_rows(const Kind& kind, double rows) const;

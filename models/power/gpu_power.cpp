@@ -75,12 +75,14 @@ GpuSpec capped(GpuSpec gpu, Watts cap) {
   if (streaming_power(gpu) > cap) {
     const double share = (cap - c.active) / (streaming_power(gpu) - c.active);
     gpu.hbm_bandwidth *= share;
+    gpu.capped_streaming *= share;
   }
   // What the power above `active` can move, however much HBM could deliver.
   if (c.hbm > JoulesPerByte{}) {
     gpu.gemm.bandwidth = std::min(gpu.gemm.bandwidth, BytesPerSecond{(cap - c.active) / c.hbm});
   }
   gpu.gemm.sustained *= clock;
+  gpu.capped_clock *= clock;
   const double volts = std::pow(clock, c.clock_exponent - 1);
   for (JoulesPerFlop* e : {&c.tensor_16, &c.tensor_8, &c.tensor_4}) *e *= volts;
   gpu.power_limit = cap;

@@ -79,6 +79,9 @@ struct GpuSpec {
   BytesPerSecond nvlink_bandwidth;  ///< one direction, all links (or xGMI); 0: PCIe only
   BytesPerSecond pcie_bandwidth;    ///< one direction
   Watts power_limit, power_idle;
+  /// Under a power cap over without one (capped()): of the clock, and of the rate of HBM, which
+  /// hbm_bandwidth has in it.
+  double capped_clock = 1, capped_streaming = 1;
   GemmConstants gemm;
   std::array<std::optional<AttentionConstants>, kAttentionKernels> attention;
   MemoryConstants memory;

@@ -8,6 +8,7 @@
 
 #include "models/base/json_cursor.hpp"
 #include "models/base/text_file.hpp"
+#include "models/power/gpu_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/rl_spec.hpp"
 
@@ -251,6 +252,14 @@ ServingRow serving_row_of(const Json& row, const PresetStore& presets) {
   if (!out.skipped.empty()) return out;
   out.rules = *engine.serving;
   out.node = presets.node(node);
+  const Watts cap{written_figure(written_object(row, "gpu"), "power_cap_w", 0)};
+  if (cap > Watts{} && out.node.gpu.power) {
+    if (cap < lowest_cap(out.node.gpu)) {
+      out.skipped = fmt::format("a cap of {:.0f} W, below what the card keeps", cap / Watts{1});
+      return out;
+    }
+    out.node.gpu = capped(out.node.gpu, std::min(cap, out.node.gpu.power_limit));
+  }
   out.model = presets.model(out.model_name);
   out.release = written_text(written_object(row, "engine"), "version");
   const auto drafts =

@@ -75,6 +75,9 @@ void declare_host_law(const DeclaredMembers& member, HostLaw& out) {
   member.required("request", out.request, kTime, "Before a request waits: HTTP, tokeniser");
   member.required("step", out.step, kTime, "GPU idle between passes");
   member.required("sequence", out.sequence, kTime, "The same, more for every running sequence");
+  member.optional("stage", out.stage, kTime,
+                  "The same, more in each stage of a pipeline, where the host does not work ahead; "
+                  "default: 0");
   member.required("prompt", out.prompt, kTime, "The same, more where there are prompts");
   member.required("prompt_layer", out.prompt_layer, kTime,
                   "Least time of a layer in a pass with prompts, launched kernel by kernel");
@@ -165,6 +168,11 @@ void declare_serving_engine(const DeclaredMembers& member, ServingEngine& out) {
                   "How keys and values come back from host memory or a remote pool: asynchronous: "
                   "beside passes of others; by_layer: beside the pass that needs them; blocking: "
                   "before it; default: blocking");
+  member.optional("expert_exchange", out.expert_exchange, kExpertExchangeNames,
+                  "How tokens come to experts of other ranks of data-parallel attention: "
+                  "all_to_all: to the ranks that have theirs; gather: all to all ranks, but where "
+                  "NVLink joins servers and more ranks than a token has experts; default: "
+                  "all_to_all");
   member.required("kernels", kMostArchitectures, "Of one generation of cards", "What kernels take",
                   out.kernels, declare_kernels, [&](const JsonCursor& list) {
                     out.kernels.clear();

@@ -2,6 +2,7 @@
 #include "models/generation/serving_replica.hpp"
 
 #include <doctest/doctest.h>
+#include <memory>
 #include <utility>
 
 #include "sim/scenario/rl_spec.hpp"
@@ -247,6 +248,67 @@ TEST_CASE("serving replica: passes with prompts in CUDA graphs wait for no launc
   CHECK(pass(512, 100) < pass(0, 100) - replica.host().prompt);
   CHECK(pass(512, 512) < pass(0, 512));
   CHECK(pass(512, 513) == pass(0, 513));
+}
+
+TEST_CASE(
+    "serving replica: experts' tokens are gathered by all ranks, or sent where NVLink joins") {
+  const auto of = [](const char* node, int ranks, ExpertExchange exchange) {
+    ServingReplicaSpec spec = bare("llama4_maverick");  // a token has one expert
+    spec.node = test::presets().node(node);
+    spec.engine.kernels = engine_preset(test::presets(), "tensorrt_llm").serving->kernels;
+    spec.engine.expert_exchange = exchange;
+    spec.attention_data = spec.expert = ranks;
+    spec.weights = spec.experts = WeightFormat::fp8;
+    ServingReplica replica(spec);
+    return decode(replica, 64 * ranks, 1000).exchange;
+  };
+  const TransformerShape shape = test::presets().model("llama4_maverick");
+  const NodeSpec node = test::presets().node("dgx_h200");
+  const auto library = [&](CollectiveOp op, double bytes_of_element) {
+    const Bytes all{bytes_of_element * 64 * 8 * shape.experts.width(shape.hidden)};
+    return collective_time({op, all, 8, 8}, node.gpu, test::presets().transport("infiniband"),
+                           nic_share(node));
+  };
+  double layers = 0;
+  for (const auto& [kind, count] : layer_kinds(shape)) layers += kind.experts ? count : 0;
+  const Seconds layer =
+      library(CollectiveOp::all_gather, 1) + library(CollectiveOp::reduce_scatter, 2);
+  const Seconds gathered = of("dgx_h200", 8, ExpertExchange::gather);
+  CHECK(gathered / (layers * layer) == test::near(1));
+  CHECK(gathered > of("dgx_h200", 8, ExpertExchange::all_to_all));
+  // More ranks than experts of a token, over NVLink of a rack: each token to its experts' ranks.
+  CHECK(of("gb200_nvl72", 8, ExpertExchange::gather) ==
+        of("gb200_nvl72", 8, ExpertExchange::all_to_all));
+}
+
+TEST_CASE("serving replica: each stage of a pipeline shows what its host does not do ahead") {
+  const auto host = [](int pipeline) {
+    ServingReplicaSpec spec = bare("llama3_8b");
+    spec.engine = *engine_preset(test::presets(), "vllm").serving;
+    spec.pipeline = pipeline;
+    const Seconds without = decode(*std::make_unique<ServingReplica>(spec), 8, 100).host;
+    for (KernelLaws& laws : spec.engine.kernels) laws.host.stage = microseconds(4000);
+    return decode(*std::make_unique<ServingReplica>(spec), 8, 100).host - without;
+  };
+  CHECK(host(1) == Seconds{});
+  CHECK(host(4) / microseconds(16'000) == test::near(1));
+}
+
+TEST_CASE("serving replica: under a cap prompts slow as the clock does, and decoding does not") {
+  const auto pass = [](double watts, const PassLoad& load) {
+    ServingReplicaSpec spec = bare("llama3_8b");
+    spec.node.gpu = capped(spec.node.gpu, Watts{watts});
+    return ServingReplica(spec).pass(load);
+  };
+  const PassLoad decoding{.sequences = 1, .context = 1000};
+  CHECK(pass(350, decoding).total() / pass(700, decoding).total() == test::near(1).epsilon(0.01));
+  // Long prompts are products: 1 / c as long, with c the clock that the cap leaves.
+  const PassLoad prompts{.prompts = 8, .prompt_tokens = 8192, .prompt_pairs = 8 * 1024 * 512};
+  const double clock = capped_clock(test::presets().node("dgx_h100").gpu, Watts{350});
+  const double slower = pass(350, prompts).total() / pass(700, prompts).total();
+  CHECK(clock < 0.8);
+  CHECK(slower > 1 + 0.7 * (1 / clock - 1));
+  CHECK(slower < 1 / clock);
 }
 
 }  // namespace lockstep
