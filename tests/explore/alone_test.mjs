@@ -76,6 +76,22 @@ for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b
     times.push(Number(await page.evaluate('document.documentElement.dataset.ms')));
   }
   console.log(`from a slider to its answer, ms: ${times.join(', ')}`);
+  // A number opens, with what goes in; published runs are none of the page's files.
+  await page.locator('[data-field="mfu"]').click();
+  const explained = page.locator('#explained');
+  await explained.getByRole('heading', {name: /^mfu = /}).waitFor();
+  const why = await explained.innerText();
+  check(/What goes in/.test(why) && !/undefined|NaN|failed|Nearest/.test(why), `mfu is not explained: ${why}`);
+  await page.keyboard.press('Escape');
+  // What holds transfers back, and a layout that is found.
+  await page.getByRole('button', {name: 'which links hold it back'}).click();
+  await page.locator('#held table, #held p').first().waitFor();
+  check(!/failed/.test(await page.locator('#held').innerText()), 'links: the module failed');
+  await page.getByRole('button', {name: 'fastest layout'}).click();
+  await page.waitForFunction(() => document.getElementById('said').textContent !== 'Searching the layout.');
+  await settled();
+  check(await shown() === undefined, `a layout: ${await shown()}`);
+  check(/tensor|pipeline/.test(await page.evaluate('location.hash')), 'no layout in the address');
   // What cannot be is the program's own sentence.
   await page.evaluate("location.hash = '#cluster.nodes=0'");
   await page.reload();
