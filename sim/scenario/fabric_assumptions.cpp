@@ -76,8 +76,8 @@ std::string leaf_cabling(const FabricSpec& fabric, const NodeSpec& node, int nod
   if (counts.leaves == 1) {
     if (fabric.leaf_oversubscription <= 1) return {};
     return fmt::format(
-        "fabric: all {} nodes of {} NIC ports are below one leaf of {}, so that no uplink is used",
-        nodes, ports.count, fabric.leaf_ports_down);
+        "fabric: all {} nodes of {} are below one leaf of {}, so that no uplink is used", nodes,
+        counted(ports.count, "NIC port"), fabric.leaf_ports_down);
   }
   const BytesPerSecond link =
       fabric.link_bandwidth > BytesPerSecond{} ? fabric.link_bandwidth : ports.bandwidth;

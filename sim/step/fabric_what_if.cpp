@@ -9,6 +9,7 @@
 
 #include "models/base/input_error.hpp"
 #include "sim/step/site.hpp"
+#include "topologies/fabrics/fabric_counts.hpp"
 #include "topologies/fabrics/placement.hpp"
 #include "topologies/fabrics/switch_limits.hpp"
 #include "topologies/graph/cluster_graph.hpp"
@@ -69,6 +70,24 @@ std::shared_ptr<const ClusterGraph> slow_nics_on_a_switch(const Scenario& scenar
   return std::make_shared<const ClusterGraph>(std::move(vertices), std::move(cables));
 }
 
+int leaves_of(const Scenario& scenario) {
+  const NicPorts ports = nic_ports(scenario.node);
+  return fabric_counts(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth).leaves;
+}
+
+/// Why more NICs may be slower: below one leaf no uplink is used, so that its oversubscription costs
+/// nothing before another leaf is needed. Empty where a change does not do that.
+std::string leaves_words(const Scenario& before, const Change& change) {
+  Scenario after = before;
+  change(after);
+  if (!is_tree_kind(before.fabric.kind) || before.fabric.leaf_oversubscription <= 1 ||
+      !is_sound(before) || !is_sound(after) || leaves_of(before) != 1) {
+    return {};
+  }
+  const int leaves = leaves_of(after);
+  return leaves == 1 ? "" : fmt::format(": {} leaves for 1, with uplinks between", leaves);
+}
+
 std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario) {
   std::vector<std::pair<std::string, Change>> out;
   const FabricSpec& fabric = scenario.fabric;
@@ -93,8 +112,10 @@ std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario)
   }
   if (fabric.kind != FabricKind::file) {
     const int nics = scenario.node.nics;
-    out.emplace_back(fmt::format("nics {} -> {} a node", nics, nics + 1),
-                     [](Scenario& s) { ++s.node.nics; });
+    const auto one_more = [](Scenario& s) { ++s.node.nics; };
+    out.emplace_back(
+        fmt::format("nics {} -> {} a node{}", nics, nics + 1, leaves_words(scenario, one_more)),
+        one_more);
     out.emplace_back("NICs and links of twice the bandwidth", [](Scenario& s) {
       s.node.nic_bandwidth = 2.0 * s.node.nic_bandwidth;
       s.fabric.link_bandwidth = 2.0 * s.fabric.link_bandwidth;

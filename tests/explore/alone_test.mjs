@@ -1,8 +1,9 @@
 // `lockstep explore -o`: the page as a file that nobody serves, in Chromium. Its numbers are those
-// of the program, and it asks nobody.
+// of the program, and it asks nobody. With LOCKSTEP_ALL=1 (`tools/test --all`) twenty scenarios' pages
+// are held against what `lockstep run` prints for them, and one of them otherwise.
 //   node alone_test.mjs PLAYWRIGHT_FOLDER CHROMIUM PROGRAM FOLDER
 import {execFileSync, spawnSync} from 'node:child_process';
-import {mkdirSync, readFileSync, writeFileSync} from 'node:fs';
+import {mkdirSync, readFileSync, statSync, writeFileSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {resolve} from 'node:path';
 
@@ -18,6 +19,8 @@ if (/was built without/.test(written.stderr)) {
 const failures = [];
 const check = (condition, what) => { if (!condition) failures.push(what); };
 check(written.status === 0, `explore -o: ${written.stderr}`);
+
+console.log(`the page: ${statSync(file).size} bytes`);
 
 const {chromium} = createRequire(import.meta.url)(resolve(driver));
 const browser = await chromium.launch({
@@ -73,6 +76,25 @@ for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b
     times.push(Number(await page.evaluate('document.documentElement.dataset.ms')));
   }
   console.log(`from a slider to its answer, ms: ${times.join(', ')}`);
+  // A number opens, with what goes in; published runs are none of the page's files.
+  await page.locator('[data-field="mfu"]').click();
+  const explained = page.locator('#explained');
+  await explained.getByRole('heading', {name: /^mfu = /}).waitFor();
+  const why = await explained.innerText();
+  check(/What goes in/.test(why) && !/undefined|NaN|failed|Nearest/.test(why), `mfu is not explained: ${why}`);
+  await page.keyboard.press('Escape');
+  // What holds transfers back, and a layout that is found.
+  await page.getByRole('button', {name: 'which links hold it back'}).click();
+  await page.locator('#held table, #held p').first().waitFor();
+  check(!/failed/.test(await page.locator('#held').innerText()), 'links: the module failed');
+  await page.locator('[id="parallelism.tensor"]').focus();
+  await page.keyboard.press('Home');  // all weights on each card
+  await settled();
+  check(await shown() !== undefined, 'no word of a mistake');
+  await page.getByRole('button', {name: 'fastest layout'}).click();
+  await page.locator('body:not(.stale)').waitFor();
+  await settled();
+  check(await shown() === undefined, `a layout: ${await shown()}`);
   // What cannot be is the program's own sentence.
   await page.evaluate("location.hash = '#cluster.nodes=0'");
   await page.reload();
@@ -81,6 +103,34 @@ for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b
     `a mistake says ${await shown()}`);
   if (process.env.LOCKSTEP_SCREENSHOTS) await page.screenshot({path: `${folder}/alone.png`, fullPage: true});
 }
+// The same list as of the served page; that leaves out what a page has no use for, too.
+const kTwenty = readFileSync(new URL('../package/twenty.txt', import.meta.url), 'utf8').trim().split('\n')
+  .map(path => path.slice(path.lastIndexOf('/') + 1));
+check(kTwenty.length === 20, `${kTwenty.length} scenarios`);
+const kOwn = ['scenario', 'assumptions', 'expectation', 'claim'];
+let compared = 0, equal = 0;
+for (const scenario of process.env.LOCKSTEP_ALL ? kTwenty : kTwenty.slice(0, 1)) {
+  const own = `${folder}/${scenario}.html`;
+  execFileSync(program, ['explore', scenario, '-o', own]);
+  await page.goto('about:blank');
+  await page.goto(`file://${own}`);
+  await settled();
+  check(await shown() === undefined, `${scenario}: ${await shown()}`);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.click('#json')]);
+  await download.saveAs(`${folder}/json.json`);
+  const given = JSON.parse(readFileSync(`${folder}/json.json`, 'utf8'));
+  const printed = JSON.parse(execFileSync(program, ['run', scenario, '--allow-oom', '--format', 'json'],
+    {encoding: 'utf8'}));
+  for (const answer of [given, printed]) delete answer.job.file;
+  for (const [name, value] of Object.entries(printed)) {
+    if (kOwn.includes(name)) continue;
+    compared++;
+    if (JSON.stringify(given[name]) === JSON.stringify(value)) equal++;
+    check(numbersOf(given[name]) === numbersOf(value),
+      `${scenario}: ${name}: ${JSON.stringify(given[name])?.slice(0, 80)} in the page's answer`);
+  }
+}
+console.log(`compared with lockstep run: ${compared} members, ${equal} of them to the last digit`);
 await browser.close();
 for (const failure of failures) console.error(failure);
 process.exit(failures.length === 0 ? 0 : 1);

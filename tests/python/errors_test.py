@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import threading
 import time
@@ -90,6 +91,47 @@ class Errors(InFolder):
                 with self.assertRaises(lockstep.UsageError) as caught:
                     ask()
                 self.assertIn(word, str(caught.exception))
+
+    def test_the_parts_of_a_mistake_on_the_command_line(self):
+        with self.assertRaises(lockstep.LockstepError) as caught:
+            lockstep.validate(source="blom")
+        error = pickle.loads(pickle.dumps(caught.exception))
+        self.assertIs(type(error), lockstep.UsageError)
+        self.assertEqual((error.pointer, error.suggestion), ("", "bloom"))
+        self.assertIn("blom", error.found)
+        self.assertIn("mosaic", error.allowed)
+        with self.assertRaises(lockstep.UsageError) as caught:
+            lockstep.replay()
+        self.assertIsNone(caught.exception.suggestion)
+
+    def test_a_member_that_there_is_not_names_the_nearest(self):
+        answer = lockstep.run(JOB)
+        for ask, near in [(lambda: answer.step_ss, "step_s"),
+                          (lambda: answer.stages[0].memory.needed_gb, "needed_gib")]:
+            with self.assertRaisesRegex(AttributeError, f"Did you mean '{near}'"):
+                ask()
+        with self.assertRaisesRegex(AttributeError, "has no member 'colour'$"):
+            _ = answer.colour
+
+    def test_axes_that_cannot_be(self):
+        cases = [
+            ({"batch.sequences": []}, None, "batch.sequences: found no values; allowed: one or more"),
+            ({"model": "llama3_8b"}, None, "model: found 'llama3_8b'; allowed: a list of values"),
+            ({"batch.micro": 2}, None, "batch.micro: found 2; allowed: a list"),
+            ([1, 2], None, r"found \[1, 2\]; allowed: a dictionary"),
+            ({"batch.micro": [1]}, 0, "threads: found 0; allowed: a whole number from 1"),
+            ({"batch.micro": [1]}, "two", "threads: found 'two'"),
+        ]
+        for axes, threads, line in cases:
+            with self.subTest(line), self.assertRaisesRegex(lockstep.UsageError, line):
+                lockstep.sweep(JOB, axes, threads=threads)
+        # What no value could mend is no table of errors.
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.sweep(JOB, {"batch.sequnces": [32, 64]})
+        self.assertEqual(caught.exception.suggestion, "sequences")
+        # Values may come one by one.
+        rows = lockstep.sweep(JOB, {"batch.sequences": (16 * n for n in (1, 2))})
+        self.assertEqual(len(rows), 2)
 
     def test_values_that_json_cannot_say(self):
         with self.assertRaises(TypeError):

@@ -104,11 +104,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   void start() {
-    // The stream's own clock would close it: whoever is slow could not be told.
-    patience_.expires_after(kReadTime);
-    patience_.async_wait([self = shared_from_this()](error_code error) {
-      if (!error && !self->has_head_) on_connection([&] { self->stream_.cancel(); });
-    });
+    wait_for_head(false);
     http::async_read_header(stream_, received_, head_,
                             [self = shared_from_this()](error_code error, std::size_t) {
                               on_connection([&] { self->answer(error); });
@@ -116,6 +112,21 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
+  /// The stream's own clock would close it: whoever is slow could not be told. On a busy machine the
+  /// time may be over before what has come was looked at: then once more.
+  void wait_for_head(bool again) {
+    patience_.expires_after(kReadTime);
+    patience_.async_wait([self = shared_from_this(), again](error_code error) {
+      if (error || self->has_head_) return;
+      on_connection([&] {
+        error_code ignored;
+        const bool has_come = self->stream_.socket().available(ignored) > 0;
+        if (has_come && !again && !self->head_.got_some()) return self->wait_for_head(true);
+        self->stream_.cancel();
+      });
+    });
+  }
+
   void answer(error_code error) {
     has_head_ = true;
     patience_.cancel();

@@ -28,7 +28,12 @@ py::object failure_dict(const std::optional<Failure>& failure) {
   out["line"] = failure->line;
   out["internal"] = failure->status == Exit::internal_error;
   out["in_file"] = failure->problem.has_value();
-  const InputProblem problem = failure->problem.value_or(InputProblem{});
+  InputProblem problem = failure->problem.value_or(InputProblem{});
+  if (const auto& usage = failure->usage) {
+    problem.found = usage->found;
+    problem.allowed = usage->allowed;
+    problem.nearest = usage->nearest;
+  }
   out["file"] = problem.file;
   out["pointer"] = problem.pointer;
   out["found"] = problem.all_found();

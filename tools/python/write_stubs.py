@@ -31,14 +31,14 @@ FIRST = {
 RETURNS = {"run": "Any"}  # its class depends on the scenario
 
 ERRORS = '''
-class LockstepError(Exception): ...
-
-class ScenarioError(LockstepError, ValueError):
-    file: str
+class LockstepError(Exception):
     pointer: str
     found: str
     allowed: str
     suggestion: str | None
+
+class ScenarioError(LockstepError, ValueError):
+    file: str
 
 class UsageError(LockstepError, ValueError): ...
 class InternalError(LockstepError): ...

@@ -2,6 +2,7 @@
 #include "tools/views/vary/vary.hpp"
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -287,6 +288,45 @@ TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty c
       lockstep_with({"run", file, "--vary", "parallelism.tensor=4,3", "--format", "csv"});
   CHECK(ran.out.starts_with("parallelism.tensor,status,error,step_s,"));
   CHECK(ran.out.find("\n3,error,") != std::string::npos);
+}
+
+TEST_CASE("lockstep run --vary: NICs that need more leaves meet their uplinks, which is said") {
+  // Eight nodes of two NICs are below one leaf of 16 ports, with nothing oversubscribed; of four NICs
+  // below two, of eight below four. By hand: of what a node sends to seven others 4/7 or 6/7 leave
+  // the leaf, by links for a quarter of it.
+  const std::string name = "qwen3-30b-experts-8-nodes";
+  const auto exposed = [](const Json& answer) {
+    for (const Json& part : answer.at("waterfall")) {
+      if (part.at("bucket") == "expert_exposed") return part.at("seconds").get<double>();
+    }
+    return 0.0;
+  };
+  const std::vector<std::string> asked{"run", name, "--vary", "cluster.node.nics=2,4,8"};
+  const Json here = json_of(asked);
+  std::vector<std::string> full = asked;
+  full.insert(full.end(), {"--set", "cluster.fabric={\"kind\": \"ideal\"}"});
+  const Json ideal = json_of(full);
+  constexpr std::array kSlower{1.0, 4 * 4.0 / 7, 4 * 6.0 / 7};
+  for (std::size_t i = 0; i < kSlower.size(); ++i) {
+    CAPTURE(i);
+    const double of_switches =
+        exposed(here["points"][i]["answer"]) / exposed(ideal["points"][i]["answer"]);
+    CHECK(of_switches == doctest::Approx(kSlower[i]).epsilon(0.02));
+  }
+  CHECK(here["points"][1]["answer"]["step_s"] > here["points"][0]["answer"]["step_s"]);
+
+  const Ran table = lockstep_with(asked);
+  CHECK(table.out.find("\nThe fabric at some points alone, by cluster.node.nics:\n"
+                       "  2: all 8 nodes of 2 NIC ports are below one leaf of 16, so that no uplink "
+                       "is used\n") != std::string::npos);
+  CHECK(lockstep_with({"run", name, "--vary", "cluster.node.nics=4,8"})
+            .out.find("at some points alone") == std::string::npos);
+  const Ran relief =
+      lockstep_with({"run", name, "--set", "cluster.node.nics=2", "--explain-fabric"});
+  CHECK(relief.out.find("nics 2 -> 3 a node: 2 leaves for 1, with uplinks between") !=
+        std::string::npos);
+  const Ran more = lockstep_with({"run", name, "--explain-fabric"});
+  CHECK(more.out.find("nics 8 -> 9 a node ") != std::string::npos);
 }
 
 TEST_CASE("lockstep run --vary: tables keep to the columns of texts, and have every number") {

@@ -1,5 +1,6 @@
 """Sweeps: the numbers of many answers in one table."""
 
+import collections.abc
 import concurrent.futures
 import contextlib
 import itertools
@@ -9,7 +10,7 @@ import sqlite3
 import tempfile
 
 from lockstep._commands import call, input_of
-from lockstep._errors import UsageError, error_of
+from lockstep._errors import error_of, not_allowed
 from lockstep._frames import frame
 from lockstep._words import change_of, words_of
 from lockstep.native import _lockstep
@@ -22,6 +23,7 @@ def sweep(scenario, axes=None, /, *, threads=None, **keywords):
 
     `axes`: the values by path, {"cluster.nodes": [512, 1024]}. `threads`: how many points at once,
     by default one per core; the numbers are the same for any. Other keywords are those of run().
+    A point without an answer says why; where no point has one, that is raised.
 
     Without `axes`, `scenario` is the path of a sweep file (scenarios/sweeps/README.md), or the name
     of one that ships. Keywords are then those of `lockstep sweep`; `output="results.db"` keeps the
@@ -37,6 +39,7 @@ def sweep_of(words, given, axes, threads):
     numbers, failure = _lockstep.numbers_of(words, given)
     if failure:
         raise error_of(failure)
+    axes = _checked(axes, threads)
     points = [dict(zip(axes, values)) for values in itertools.product(*axes.values())]
     changes = [[change_of(path, value) for path, value in point.items()] for point in points]
     with concurrent.futures.ThreadPoolExecutor(threads or os.cpu_count()) as pool:
@@ -45,11 +48,31 @@ def sweep_of(words, given, axes, threads):
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
             raise
+    failures = [failure for _, failure in answers if failure]
+    if failures and len(failures) == len(answers):
+        raise error_of(failures[0])
     rows = [
         _plain_point(point) | found | {"error": failure and failure["line"]}
         for point, (found, failure) in zip(points, answers)
     ]
     return frame(rows, _columns(axes, rows))
+
+
+def _checked(axes, threads):
+    """The axes with lists of their values."""
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise not_allowed("sweep: threads", repr(threads), "a whole number from 1")
+    if not isinstance(axes, collections.abc.Mapping):
+        raise not_allowed("sweep", repr(axes), "a dictionary of values by path")
+    lists = {}
+    for path, values in axes.items():
+        # A word would be taken letter by letter.
+        if isinstance(values, (str, bytes, dict)) or not hasattr(values, "__iter__"):
+            raise not_allowed(f"sweep: {path}", repr(values), "a list of values")
+        lists[path] = list(values)
+        if not lists[path]:
+            raise not_allowed(f"sweep: {path}", "no values", "one or more")
+    return lists
 
 
 def _plain_point(point):
@@ -71,9 +94,7 @@ def _columns(axes, rows):
 
 def _sweep_file(path, threads, keywords):
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(
-            "sweep: found no axes; allowed: a dictionary of them, or the path of a sweep file"
-        )
+        raise not_allowed("sweep", "no axes", "a dictionary of them, or the path of a sweep file")
     keywords = {"jobs": threads} | keywords
     with contextlib.ExitStack() as stack:
         if not keywords.get("output"):

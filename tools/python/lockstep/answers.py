@@ -2,6 +2,7 @@
 declare its members in the library. So a member has the same name here as in JSON, in CSV and on the
 command line, and its unit in its docstring."""
 
+import difflib
 import html
 import json
 import keyword
@@ -21,9 +22,9 @@ class Record:
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in self._members:
-            raise AttributeError(
-                f"{type(self).__name__} has no member {name!r}", name=name, obj=self
-            )
+            near = [] if name.startswith("_") else difflib.get_close_matches(name, dir(self), n=1)
+            hint = f". Did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"{type(self).__name__} has no member {name!r}{hint}")
         return self[name]
 
     def __getitem__(self, name):

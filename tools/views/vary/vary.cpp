@@ -288,6 +288,12 @@ void tell_of_path(const std::vector<std::string>& sets, InputProblem& problem) {
 
 }  // namespace
 
+std::string axes_words(const Varied& varied) {
+  std::vector<std::string> paths;
+  for (const VaryAxis& axis : varied.axes) paths.push_back(axis.path);
+  return fmt::format("{}", fmt::join(paths, " and "));
+}
+
 std::string point_name(const VariedPoint& point) {
   return fmt::format("{}", fmt::join(point.values, ", "));
 }
@@ -379,6 +385,37 @@ std::string exceeded_rows(const Varied& varied) {
   return limits.warning();
 }
 
+std::vector<std::string> fabric_of_points(const Varied& varied) {
+  constexpr std::string_view kSubject = "fabric";
+  constexpr std::size_t kMost = 8;
+  std::vector<std::pair<std::string, std::vector<std::string>>> said;  // with the points that do
+  std::size_t answered = 0;
+  for (const VariedPoint& point : varied.points) {
+    if (!point.ok()) continue;
+    answered++;
+    const auto assumed = point.answer.find("assumptions");
+    if (assumed == point.answer.end() || !assumed->is_array()) continue;
+    for (const Json& each : *assumed) {
+      const std::string text = each.is_string() ? each.get<std::string>() : std::string();
+      if (!text.starts_with(kSubject)) continue;
+      auto of_text =
+          std::ranges::find(said, text, [](const auto& one) -> const auto& { return one.first; });
+      if (of_text == said.end()) of_text = said.insert(said.end(), {text, {}});
+      of_text->second.push_back(point_name(point));
+    }
+  }
+  std::vector<std::string> out;
+  for (const auto& [text, points] : said) {
+    if (points.size() == answered || out.size() == kMost) continue;
+    const std::string names =
+        fmt::format("{}", fmt::join(points, varied.axes.size() == 1 ? ", " : "; "));
+    constexpr std::string_view kItself = "fabric: ";
+    out.push_back(names + ": " +
+                  (text.starts_with(kItself) ? text.substr(kItself.size()) : text));
+  }
+  return out;
+}
+
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const Varied varied = by_operation(by_point);
   std::string errors;
@@ -394,6 +431,11 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
   out += tables_text(varied, style);
   if (all_alike(varied)) out += "\nNothing that this shows depends on it.\n";
   if (some_too_large(varied)) out += "\n!: more than the GPU has.\n";
+  const std::vector<std::string> fabrics = fabric_of_points(by_point);
+  if (!fabrics.empty()) {
+    out += fmt::format("\nThe fabric at some points alone, by {}:\n", axes_words(varied));
+    for (const std::string& each : fabrics) out += "  " + wrap(each, kTextColumns, 4, 2) + "\n";
+  }
   if (!errors.empty()) out += "\nWithout an answer:\n" + errors;
   return out;
 }

@@ -31,6 +31,9 @@ struct Varied {
   std::vector<VariedPoint> points;
 };
 
+/// "cluster.nodes and batch.micro".
+std::string axes_words(const Varied& varied);
+
 /// Asks `answer_to` for each point's changes ("path=value"); an InputError of it is that point's.
 /// Throws the last of them where no point has an answer. `done` is told after each point.
 Varied vary(std::string file, std::vector<VaryAxis> axes,
@@ -54,6 +57,11 @@ std::string_view layout_column(const Varied& varied);
 
 /// How many points draw more than their site has; empty where none does.
 std::string exceeded_rows(const Varied& varied);
+
+/// What is assumed of the fabric at some points and not at all of them, each with these points:
+/// "2: all 8 nodes of 2 NIC ports are below one leaf". It is why a better fabric or more
+/// NICs may be slower there. No more than eight.
+std::vector<std::string> fabric_of_points(const Varied& varied);
 
 /// A row for each point, of collectives for each operation, with a bar for the number that the kind
 /// of answer is about.

@@ -227,12 +227,6 @@ PageTable points_rows(const Varied& varied, const std::vector<const ShownNumber*
   return table;
 }
 
-std::string axes_words(const Varied& varied) {
-  std::vector<std::string> paths;
-  for (const VaryAxis& axis : varied.axes) paths.push_back(axis.path);
-  return fmt::format("{}", fmt::join(paths, " and "));
-}
-
 /// Which of these points has the best number, and which number that is.
 Html best_sentence(const Compared& of, const ShownNumber& main, const VariedPoint* best) {
   const std::string whose = of.op.empty() ? "" : " for " + of.op;
@@ -339,6 +333,11 @@ std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
   std::vector<std::string> errors;
   for (const VariedPoint& point : varied.points) {
     if (!point.ok()) errors.push_back(point_name(point) + ": " + point.error);
+  }
+  if (const auto fabrics = fabric_of_points(varied); !fabrics.empty()) {
+    page.section("What the fabric is at some points alone",
+                 fmt::format("By the points' {}.", axes_words(varied)));
+    page.list(fabrics);
   }
   if (!errors.empty()) {
     page.section("Without an answer");
