@@ -272,7 +272,8 @@ std::string populations_text(const WrittenLoad& load) {
   }
   const auto by_hour = [](const ServingPopulation& of) { return !of.hours.empty(); };
   if (!std::ranges::any_of(load.populations, by_hour)) return out;
-  return out + fmt::format(", by the hour from {} o'clock on", plain_number(load.start_hour));
+  return out + fmt::format(" over a whole day, each by its own hours, from {} o'clock on",
+                           plain_number(load.start_hour));
 }
 
 void check_populations(const JsonCursor& at, const WrittenLoad& load) {

@@ -49,7 +49,7 @@ void add_timeline(Page& page, const RunResult& result) {
   }
   page.picture({.title = "Timeline",
                 .about = "Passes of the first replica from left to right, with their micro batch; "
-                         "white is waiting.",
+                         "where a row is empty, the stage waits.",
                 .summary = fmt::format("The pipeline schedule: {} rows of passes over {}.",
                                        report.stages.size(), page_duration(report.step_s))},
                Html::markup(schedule_svg(report, schedule_title(result))), kTimelineLeast);
