@@ -295,7 +295,8 @@ const kAskedInWindow = {
       `${where}: ${await view()} is not the whole picture, ${whole}`);
     // A legend of some lines has all of its names, and the chart is higher by them.
     const legends = await page.evaluate(() => [...document.querySelectorAll('.chart > div')]
-      .map(each => echarts.getInstanceByDom(each).getOption().legend?.[0]?.type).filter(Boolean));
+      .map(each => echarts.getInstanceByDom(each).getOption().legend?.[0])
+      .filter(Boolean).map(each => each.type));
     check(legends.length > 0 && !legends.includes('scroll'), `${where}: legends: ${legends}`);
     await page.getByRole('button', {name: 'today'}).click();
     check(/^\d{4}-\d\d-\d\d$/.test(await page.getByLabel('Date').inputValue()),

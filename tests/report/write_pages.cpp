@@ -220,7 +220,7 @@ void write_learnt(const std::filesystem::path& folder) {
     {"scenario": {"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 2},
       "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 16, "tokens": 8192},
       "recompute": "full", "stack": "hf_trainer"}, "step": "5 s"},
-    {"scenario": {"model": "llama3_8b", "cluster": {"node": "dgx_a100", "nodes": 2},
+    {"scenario": {"model": "llama3_8b", "cluster": {"node": "dgx_a100_80gb", "nodes": 2},
       "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 16, "tokens": 8192},
       "recompute": "full", "stack": "hf_trainer"}, "step": "9 s"}])";
   write_by(folder, "learnt", {"learn", runs});

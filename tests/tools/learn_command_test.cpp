@@ -105,7 +105,7 @@ TEST_CASE("learn: the page has what the table says, and what was not learnt") {
   const auto has = [&](const std::string& words) {
     CHECK_MESSAGE(page.find(words) != std::string::npos, words);
   };
-  has("<h1>hf_trainer, from 1 measured step</h1>");
+  has("<h1>huggingface_fsdp2, from 1 measured step</h1>");
   has(fmt::format("{:+.1f} %</td>", 100 * (level - 1)));
   // Before, nine of ten levels lie within 1.645 prior deviations of the description's.
   const double prior = kind["half_width_before"].get<double>();
@@ -114,7 +114,7 @@ TEST_CASE("learn: the page has what the table says, and what was not learnt") {
   for (const auto& part : kind["cannot_tell_from"]) has(part["part"].get<std::string>());
   has(kind["next"]["measure"].get<std::string>());
   has("measured, ");
-  has("Llama 3, 3.1 and 3.3 8B");  // a source of what was measured
+  has("Llama 3 and 3.1 8B.");  // a source of what was measured
 }
 
 TEST_CASE("learn: without a file it says what it takes") {

@@ -200,7 +200,7 @@ TEST_CASE("lockstep diagnose: the page says what the table says, and lists the i
   const std::string job = folder.write("job.json", kDiagnosedJob);
   std::vector<std::string> words{"diagnose", job};
   for (int rank = 0; rank < 4; ++rank) {
-    const double works = rank == 2 ? 130 : 100;
+    const double works = rank == 2 ? 140 : 100;
     words.push_back(
         folder.write(fmt::format("rank{}.json", rank),
                      recording(rank, 8,
@@ -220,9 +220,9 @@ TEST_CASE("lockstep diagnose: the page says what the table says, and lists the i
   };
   has("<h1>llama2_7b on 8 GPUs</h1>");
   has("The recorded step takes 150 ms, ");
-  has("Rank 2 works longest: 130 ms without its waits, 30.0 ms more");
+  has("Rank 2 works longest: 140 ms without its waits, 40.0 ms more");
   has("kernels of no known operator");
-  has(">+130\u00a0ms<");  // what the rows of the ranks and operators cost
+  has(">+110\u00a0ms<");  // of kernels that nothing tells, a mean over the ranks
   has("all-reduce of 200");
   has("parallelism.<wbr>tensor");
   has("<h2>Sources</h2>");

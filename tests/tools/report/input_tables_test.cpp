@@ -322,8 +322,8 @@ TEST_CASE("pages of traffic, collectives and jobs: machine, inputs and assumptio
   has_all(page_written({"comm", kScenarioFolder + "comm/incast-32.json", "--set",
                         "cluster.fabric=fat_tree", "--set", "efficiency=0.9"}),
           {"What was simulated", "32 x dgx_h100, 1 x h100_sxm5_80gb each, 1 NIC of 50 GB/s",
-           "fat_tree, spray, infiniband", "90.0 % of their rate is reached by payload", "traffic",
-           "cluster.node.preset", "cluster.fabric"});
+           "fat_tree, spray, infiniband", "90.0 % of their rate is reached by payload",
+           "traffic.0.kind", "cluster.node.preset", "cluster.fabric"});
   has_all(page_written({"comm", "--op", "all_reduce", "--sizes", "1 MiB", "--node", "dgx_h100",
                         "--nodes", "4"}),
           {"4 x dgx_h100, 8 x h100_sxm5_80gb each, 8 NICs of 50 GB/s", "Group",

@@ -58,6 +58,8 @@ PageCell recorded_time(double seconds) {
   return PageCell::number(page_duration(shown), shown);
 }
 PageCell difference_cell(double seconds) {
+  constexpr double kRounding = 1e-9;
+  if (std::abs(seconds) < kRounding) return PageCell::number(page_duration(0), 0);
   return PageCell::number((seconds < 0 ? "−" : "+") + page_duration(std::abs(seconds)), seconds);
 }
 PageCell share_of_step(double seconds, double step_s) {

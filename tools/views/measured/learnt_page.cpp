@@ -46,6 +46,11 @@ Html learnt_headline(const MeasuredSteps& steps, const Learnt& learnt) {
   return out;
 }
 
+/// A step of a list that has its scenario within is named by its place there.
+std::string learnt_step(const std::string& name) {
+  return name.starts_with('/') ? "entry " + name.substr(1) : name;
+}
+
 /// Of each kind the level before and after, with what nine of ten would lie in.
 void add_levels(Page& page, const Learnt& learnt) {
   std::vector<IntervalBar> bars;
@@ -125,13 +130,15 @@ void add_mixed_parts(Page& page, const Learnt& learnt) {
   }
   for (const LearntKind& kind : learnt.kinds) names.push_back(learnt_kind(kind.level));
   page.section("What these steps cannot tell apart",
-               "Of each part of the description by how much of a step's time it decides. Only the "
-               "first is corrected: a step that is slower for one of the others looks the same.");
+               "Of each part of the description the share of a step's time that it decides. All "
+               "kernels have products and the kernels between them in them, so that shares do not "
+               "add up. Only the level of all is corrected: a step that is slower for another part "
+               "looks the same.");
   page.chart({.title = "What governs the measured steps",
               .about = {},
               .summary = "Bars of the shares of the parts, by kind of job.",
-              .height_px = bars_height(names.size()) + 60},
-             stacked_bars(names, parts, "%"));
+              .height_px = paired_height(names.size(), parts.size())},
+             paired_bars(names, parts, "%"));
 }
 
 void add_next(Page& page, const Learnt& learnt) {
@@ -156,7 +163,7 @@ void add_evidence(Page& page, const Learnt& learnt) {
   for (const LearntKind& kind : learnt.kinds) {
     for (const std::string& step : kind.evidence) {
       const std::size_t colon = step.rfind(": ");
-      table.rows.push_back({PageCell::key(step.substr(0, colon)),
+      table.rows.push_back({PageCell::key(learnt_step(step.substr(0, colon))),
                             PageCell::key(learnt_kind(kind.level)),
                             PageCell::text(step.substr(colon + 2))});
     }
@@ -177,7 +184,7 @@ AnswerBasis learnt_basis(const MeasuredSteps& steps, const PresetStore& presets)
     listed.push_back(step.job);
     for (const NamedWords& line : job_words(step.scenario)) {
       if (line.name != "Software")
-        basis.simulated.push_back({step.name + ": " + line.name, line.words});
+        basis.simulated.push_back({learnt_step(step.name) + ": " + line.name, line.words});
     }
     for (const NamedPreset& each : presets_of(step.scenario, presets)) {
       if (std::ranges::find(basis.named, each) == basis.named.end()) basis.named.push_back(each);

@@ -41,7 +41,8 @@ PageCell duration_cell(double seconds) {
 /// The bar is full for the largest slowdown of the table.
 PageCell slowdown_cell(double slowdown, bool known, double largest) {
   if (!known) return PageCell::unknown();
-  const double share = largest > 1 ? (slowdown - 1) / (largest - 1) : 0;
+  constexpr double kShownAsOne = 1.005;
+  const double share = largest >= kShownAsOne ? (slowdown - 1) / (largest - 1) : 0;
   return {.content = with_bar(page_times(slowdown), share), .sort = slowdown};
 }
 

@@ -78,6 +78,7 @@ json error_series(const std::vector<ValidationPoint>& points, const std::vector<
   }
   json series = json::array();
   for (std::size_t c = 0; c < shown; ++c) {
+    if (data[c].empty()) continue;  // none of this kind has the chart's unit
     const std::string colour = c < kPageColours ? fmt::format("@colour-{}", c) : "@others";
     series.push_back({{"type", "scatter"},
                       {"name", c < kPageColours ? kinds[c] : "all other kinds"},
