@@ -275,7 +275,8 @@ void add_lost_table(Page& page, const CampaignResult& result) {
       .sorted_by = 1};
   for (std::size_t b = 1; b < kWords.size(); ++b) {
     const double lost = result.site->books.lost[b];
-    if (lost <= 0) continue;
+    constexpr double kRoundingOfRun = 1e-6;  // clocks of a run count nanoseconds
+    if (lost < kRoundingOfRun) continue;
     table.rows.push_back({PageCell::text(kWords[b]), PageCell::number(page_duration(lost), lost)});
   }
   if (!table.rows.empty()) page.table(table);
