@@ -261,18 +261,22 @@ std::string shared_text(const WrittenLoad& load) {
   return out;
 }
 
-/// "; of Europe 50 %, of America 50 %, from 6:00 on"
+/// "; 50 % from Europe, 50 % from America"; with hours " over a whole day, 50 % from Europe, 50 %
+/// from America, each by its own hours, from 6 o'clock on", since the hours that are simulated may
+/// have more or less than the day.
 std::string populations_text(const WrittenLoad& load) {
+  const auto by_hour = [](const ServingPopulation& of) { return !of.hours.empty(); };
+  const bool hours = std::ranges::any_of(load.populations, by_hour);
   double all = 0;
   for (const ServingPopulation& of : load.populations) all += of.share;
-  std::string out;
+  std::string out = hours ? " over a whole day" : "";
   for (const ServingPopulation& of : load.populations) {
     out +=
         fmt::format("{}{:.3g} % from {}", out.empty() ? "; " : ", ", 100 * of.share / all, of.name);
   }
-  const auto by_hour = [](const ServingPopulation& of) { return !of.hours.empty(); };
-  if (!std::ranges::any_of(load.populations, by_hour)) return out;
-  return out + fmt::format(", by the hour from {} o'clock on", plain_number(load.start_hour));
+  return hours ? out + fmt::format(", each by its own hours, from {} o'clock on",
+                                   plain_number(load.start_hour))
+               : out;
 }
 
 void check_populations(const JsonCursor& at, const WrittenLoad& load) {

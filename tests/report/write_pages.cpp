@@ -172,6 +172,60 @@ void write_sweep(const std::filesystem::path& folder) {
   if (ran.exit != Exit::ok) throw std::runtime_error(ran.err);
 }
 
+/// Runs the program, which writes a page.
+void write_by(const std::filesystem::path& folder, const std::string& name,
+              std::vector<std::string> words) {
+  words.insert(words.end(), {"--report", (folder / (name + ".html")).string()});
+  const test::Ran ran = test::lockstep_with(words);
+  if (ran.exit != Exit::ok) throw std::runtime_error(ran.err);
+}
+
+/// A recording of a GPU: a product, an all-reduce among two that nothing hides, a norm.
+std::string recorded_trace(int rank, double product_ms, double reduce_ms) {
+  const int first = rank / 2 * 2;
+  const double norm_ms = product_ms + reduce_ms;
+  return fmt::format(
+      R"({{"distributedInfo": {{"rank": {0}, "world_size": 8}}, "traceEvents": [{{"ph": "M"}},
+      {{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 0, "dur": {1}, "args": {{"stream": 7}}}},
+      {{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": {1}, "dur": {2},
+        "args": {{"stream": 8, "Collective name": "allreduce", "In msg nelems": 1e8,
+                 "Out msg nelems": 1e8, "dtype": "BFloat16", "Group size": 2,
+                 "Process Group Name": "tp", "Process Group Ranks": "[{3}, {4}]"}}}},
+      {{"ph": "X", "cat": "kernel", "name": "layer_norm", "ts": {5}, "dur": 10000,
+        "args": {{"stream": 7}}}}]}})",
+      rank, 1e3 * product_ms, 1e3 * reduce_ms, first, first + 1, 1e3 * norm_ms);
+}
+
+/// Four recorded ranks, of which one works longest, diagnosed and replayed.
+void write_recordings(const std::filesystem::path& folder) {
+  const std::filesystem::path traces = folder / "traces";
+  std::filesystem::create_directories(traces);
+  const std::string job = (folder / "recorded-job.json").string();
+  std::ofstream(job, std::ios::binary) << R"({"model": "llama2_7b", "about": "<b>A job",
+    "cluster": {"node": "dgx_h100", "nodes": 1, "fabric": "ideal"},
+    "parallelism": {"tensor": 2, "data": 4},
+    "batch": {"sequences": 8, "micro": 1, "tokens": 2048}})";
+  for (int rank = 0; rank < 4; ++rank) {
+    std::ofstream(traces / fmt::format("rank{}.json", rank), std::ios::binary)
+        << recorded_trace(rank, rank == 2 ? 130 : 100, rank == 2 ? 20 : 50);
+  }
+  write_by(folder, "diagnosis", {"diagnose", job, traces.string()});
+  write_by(folder, "replay", {"replay", traces.string(), "--node", "dgx_h100"});
+}
+
+/// Two kinds of job that one stack was measured with.
+void write_learnt(const std::filesystem::path& folder) {
+  const std::string runs = (folder / "measured-steps.json").string();
+  std::ofstream(runs, std::ios::binary) << R"([
+    {"scenario": {"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 2},
+      "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 16, "tokens": 8192},
+      "recompute": "full", "stack": "hf_trainer"}, "step": "5 s"},
+    {"scenario": {"model": "llama3_8b", "cluster": {"node": "dgx_a100_80gb", "nodes": 2},
+      "parallelism": {"sharding": "zero3"}, "batch": {"sequences": 16, "tokens": 8192},
+      "recompute": "full", "stack": "hf_trainer"}, "step": "9 s"}])";
+  write_by(folder, "learnt", {"learn", runs});
+}
+
 /// The page of `lockstep run`, of a scenario that ships.
 void write_answer(const std::filesystem::path& folder, const std::string& name,
                   const std::string& scenario, const std::vector<std::string>& more) {
@@ -232,6 +286,11 @@ int main(int count, char** words) {
     write_text("collectives", collectives());
     write_text("comparison", comparison());
     write_sweep(folder);
+    write_recordings(folder);
+    write_learnt(folder);
+    write_by(
+        folder, "rows",
+        {"validate", "--rows", LOCKSTEP_SOURCE_DIR "/tests/reference/formats/published-rows.json"});
     write_answer(folder, "serving", "serving/deepseek-r1-b200-pools.json",
                  {"--set", "serving.load.requests=400"});
     write_answer(folder, "site", "site/curtailment-two-hours.json", {"--trajectories", "2"});

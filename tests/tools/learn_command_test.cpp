@@ -2,6 +2,7 @@
 #include <cmath>
 #include <doctest/doctest.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -89,6 +90,31 @@ TEST_CASE("learn: JSON says what the table says, and holds the stack") {
   CHECK(kind["kernels_take"].get<double>() > 1.05);
   CHECK(kind["kernels_take"].get<double>() < 1.2);
   CHECK(kind["half_width_after"].get<double>() < kind["half_width_before"].get<double>());
+}
+
+TEST_CASE("learn: the page has what the table says, and what was not learnt") {
+  const test::TemporaryFolder folder;
+  const std::string runs = folder.write("runs.json", list_of(kJob, 1.2 * predicted(kJob)));
+  const std::string file = folder.path() + "/learnt.html";
+  const test::Ran ran = test::lockstep_with({"learn", runs, "--report", file, "--format", "json"});
+  if (ran.err.find("chart library") != std::string::npos) return;  // built without it
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  const std::string page = read_text_file(file);
+  const auto kind = nlohmann::ordered_json::parse(ran.out)["kinds"].at(0);
+  const double level = kind["kernels_take"].get<double>();
+  const auto has = [&](const std::string& words) {
+    CHECK_MESSAGE(page.find(words) != std::string::npos, words);
+  };
+  has("<h1>huggingface_fsdp2, from 1 measured step</h1>");
+  has(fmt::format("{:+.1f} %</td>", 100 * (level - 1)));
+  // Before, nine of ten levels lie within 1.645 prior deviations of the description's.
+  const double prior = kind["half_width_before"].get<double>();
+  CHECK(prior > kind["half_width_after"].get<double>());
+  has(fmt::format("± {:.1f}\u00a0%</td>", 100 * prior));
+  for (const auto& part : kind["cannot_tell_from"]) has(part["part"].get<std::string>());
+  has(kind["next"]["measure"].get<std::string>());
+  has("measured, ");
+  has("Llama 3 and 3.1 8B.");  // a source of what was measured
 }
 
 TEST_CASE("learn: without a file it says what it takes") {

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/text_file.hpp"
 #include "tests/support/near.hpp"
 #include "tests/support/real_files.hpp"
 #include "tests/support/temporary_folder.hpp"
@@ -192,6 +193,46 @@ TEST_CASE("lockstep diagnose: the rank that works longest is named, and what it 
                                    folder.path() + "/rank2.json", folder.path() + "/rank3.json"});
   CHECK(table.out.find("Rank 2 works longest: 130 ms without its waits, 30.0 ms more") !=
         std::string::npos);
+}
+
+TEST_CASE("lockstep diagnose: the page says what the table says, and lists the inputs") {
+  const TemporaryFolder folder;
+  const std::string job = folder.write("job.json", kDiagnosedJob);
+  std::vector<std::string> words{"diagnose", job};
+  for (int rank = 0; rank < 4; ++rank) {
+    const double works = rank == 2 ? 140 : 100;
+    words.push_back(
+        folder.write(fmt::format("rank{}.json", rank),
+                     recording(rank, 8,
+                               {{"gemm", 0, works},
+                                {"ncclDevKernel_AllReduce", works, 150, reduce_call(0, 1, 1e8)}})));
+  }
+  const std::string text = lockstep_with(words).out;
+  const std::string file = folder.path() + "/diagnosis.html";
+  words.insert(words.end(), {"--report", file});
+  const Ran ran = lockstep_with(words);
+  if (ran.err.find("chart library") != std::string::npos) return;  // built without it
+  REQUIRE_MESSAGE(ran.exit == Exit::ok, ran.err);
+  CHECK(ran.out == text);
+  const std::string page = read_text_file(file);
+  const auto has = [&](const std::string& part) {
+    CHECK_MESSAGE(page.find(part) != std::string::npos, part);
+  };
+  has("<h1>llama2_7b on 8 GPUs</h1>");
+  has("The recorded step takes 150 ms, ");
+  has("Rank 2 works longest: 140 ms without its waits, 40.0 ms more");
+  has("kernels of no known operator");
+  has(">+110\u00a0ms<");  // of kernels that nothing tells, a mean over the ranks
+  has("all-reduce of 200");
+  has("parallelism.<wbr>tensor");
+  has("<h2>Sources</h2>");
+  // Predicted, then recorded, for each part; the parts of either add up to its step.
+  const std::string chart = page.substr(page.find("id=\"chart-1\">") + 13);
+  const DiagnosedJson options = DiagnosedJson::parse(chart.substr(0, chart.find("</script>")));
+  REQUIRE(options["series"].size() == 2);
+  double recorded = 0;
+  for (const DiagnosedJson& part : options["series"][1]["data"]) recorded += part.get<double>();
+  CHECK(recorded == near(150).epsilon(1e-3));  // milliseconds
 }
 
 TEST_CASE("lockstep diagnose: the shortest call of each group stands beside its price here") {

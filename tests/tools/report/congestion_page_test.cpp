@@ -99,7 +99,7 @@ TEST_CASE(
     "congestion page: 4,000 links, 3,000 bins and 1,000 transfers are thinned, and said to be") {
   const std::string html = page_of(test::large_report(12, 4000, 3000, 1000));
   CHECK(contains(html, "Use of the 40 fullest of 4,000 links over time"));
-  CHECK(contains(html, "The 200 most slowed of 1,000."));
+  CHECK(contains(html, "The 50 most slowed of 1,000."));
   CHECK(contains(html, "of 3,000 bins of"));
   const std::vector<json> charts = charts_of(html);
   REQUIRE(charts.size() == 2 + kLineLinks);

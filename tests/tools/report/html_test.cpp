@@ -35,6 +35,15 @@ TEST_CASE("prose has the sign for microseconds, where a number stands before the
   CHECK(prose("`--jitter 5 us`: 5 us").str() == "<code>--jitter 5 us</code>: 5 µs");
 }
 
+TEST_CASE("lines of a name end between its parts, and never within a number") {
+  CHECK(key_words("cluster.fabric.leaf_oversubscription").str() ==
+        "cluster.<wbr>fabric.<wbr>leaf_<wbr>oversubscription");
+  CHECK(key_words("a/b.json 0.345").str() == "a/<wbr>b.<wbr>json 0.345");
+  CHECK(key_words("<b>_x").str() == "&lt;b&gt;_<wbr>x");
+  CHECK(key_words("width 8 -> 4").str() == "width 8 →\u00a04");
+  CHECK(key_words("").empty());
+}
+
 TEST_CASE("JSON in a script element cannot end it, and parses to the same value") {
   const nlohmann::json value{{"</script><!--", "<script>\u2028&\""}, {"n", {1, 2.5, nullptr}}};
   const std::string text = script_json(value.dump()).str();

@@ -12,6 +12,9 @@ TEST_CASE("units: the one in which the largest value is at least 1") {
   CHECK(bytes_unit(999e6).name == "MB");
   CHECK(page_bytes(1.2e9) == "1.20\u00a0GB");
   CHECK(page_duration(12.3e-6) == "12.3\u00a0µs");
+  CHECK(page_duration(3e-9) == "3.00\u00a0ns");
+  CHECK(page_duration(0.99996e-6) == "1.00\u00a0µs");
+  CHECK(page_with_text("12,345", "tokens/s") == "12,345\u00a0tokens/s");
   CHECK(page_percent(0.614) == "61\u00a0%");
 }
 
@@ -28,8 +31,8 @@ TEST_CASE("units: power, energy and money in the size that reads best") {
   CHECK(page_watts(-1500) == "-1.50\u00a0kW");
   CHECK(page_energy(31.2 * 3.6e12) == "31.2\u00a0GWh");
   CHECK(page_energy(3.5e6) == "3,500\u00a0kJ");
-  CHECK(page_usd(42.5e6) == "$42.5\u00a0M");
-  CHECK(page_usd(2.5) == "$2.50");
+  CHECK(page_usd(42.5e6) == "42.5\u00a0M\u00a0USD");
+  CHECK(page_usd(2.5) == "2.50\u00a0USD");
   CHECK(page_percent(0.12345, 2) == "12.35\u00a0%");
   CHECK(four_digits(1.23456) == 1.235);
   CHECK(rounded_percent(0.12345) == 12.3);

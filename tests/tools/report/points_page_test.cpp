@@ -51,6 +51,28 @@ TEST_CASE("points page: errors, the worst first, and what was left out") {
   CHECK(page == text_of(two_kinds()));
 }
 
+TEST_CASE("points page: what is measured in another unit has a chart of its own") {
+  PointTable table;
+  table.what = "serving";
+  table.unit = "";
+  const auto add = [&](const char* metric, double measured) {
+    table.points.push_back({{{"metric", metric}, {"id", "a"}}, measured, measured, 0});
+  };
+  add("ttft_ms", 12);
+  add("tpot_ms", 7);
+  add("output_tokens_per_s", 900);
+  add("nodes", 4);
+  table.summary = {summarise("all", table.points)};
+  const std::string page = text_of(table);
+  for (const char* title :
+       {"Error over size: ms", "Error over size: tokens/s", "Error over size: counts"}) {
+    CHECK_MESSAGE(test::contains(page, title), title);
+  }
+  CHECK(test::contains(page, "data-chart=\"chart-3\""));
+  CHECK_FALSE(test::contains(page, "data-chart=\"chart-4\""));
+  CHECK(test::contains(page, ">900\u00a0tokens/s<"));
+}
+
 TEST_CASE("points page: without points it says so") {
   CHECK(test::contains(text_of({}), "no point that can be predicted"));
 }

@@ -138,7 +138,7 @@ TEST_CASE(
         "GPU: 36.0 failures a run cost 4.0 % of the wall time. A checkpoint every 12 min instead "
         "of every 30 min would bring goodput to 92.0 %, 2.0 points more. It writes 1.38 GB/s "
         "while steps run, 119 TB a day, 1.4 % of what the storage sustains; at that rate all of "
-        "them together are 1.19 PB. Of $7,680 for the GPU-hours, $768 buys no training.");
+        "them together are 1.19 PB. Of 7,680 USD for the GPU-hours, 768 USD buys no training.");
 }
 
 TEST_CASE("run figures: the step time and what 90 % of published runs alike would take") {
@@ -186,7 +186,7 @@ TEST_CASE("run headline: a run that nothing happens to") {
   result.summary.modes.clear();
   CHECK(headline_of(result) ==
         "100.0 % of the wall time advances training (in one simulated run). Nothing is lost. Of "
-        "$7,680 for the GPU-hours, $0 buys no training.");
+        "7,680 USD for the GPU-hours, 0 USD buys no training.");
 }
 
 TEST_CASE(
@@ -206,7 +206,7 @@ TEST_CASE("run page: its figures are the result's") {
   CHECK(contains(html, "MFU 42.0\u00a0% × goodput</dt><dd>37.8\u00a0%</dd>"));
   // 777,600 s of productive time: 77,760 steps of 100,000 tokens.
   CHECK(contains(html, "steps of 10.0\u00a0s</dt><dd>7.78\u00a0B</dd>"));
-  CHECK(contains(html, "<dt>to rent 3,840 GPU-hours at $2.00</dt><dd>$7,680</dd>"));
+  CHECK(contains(html, "<dt>to rent 3,840 GPU-hours at 2.00 USD</dt><dd>7,680\u00a0USD</dd>"));
   CHECK(rows_of(html, "Cause") == std::vector<std::string>{"GPU|4.00 %|36.0|16.0 min|9.60 h|",
                                                            "power|0.25 %|4.00|9.00 min|36.0 min|"});
   CHECK(rows_of(html, "Of a run").front() == "Goodput|90.00 %|± 0.50 %|85.00 %|90.00 %|95.00 %|");
@@ -227,23 +227,26 @@ TEST_CASE("waterfall: losses and what remains are all of the peak, also as print
   CHECK(
       rows_of(page_of(result), "Part") ==
       std::vector<std::string>{
-          "Peak FLOPs × wall time|100.0 %|3,840|$7,680||",
-          "Work done again|−5.0 %|192|$384|checkpoints closer together, or parts that fail less "
+          "Peak FLOPs × wall time|100.0 %|3,840|7,680 USD||",
+          "Work done again|−5.0 %|192|384 USD|checkpoints closer together, or parts that fail less "
           "often|",
-          "Waiting for checkpoints|−2.0 %|76.8|$154|checkpoints that are asynchronous or further "
+          "Waiting for checkpoints|−2.0 %|76.8|154 USD|checkpoints that are asynchronous or "
+          "further "
           "apart|",
-          "Restarting and reading checkpoints|−1.5 %|56.8|$114|quicker start of processes and "
+          "Restarting and reading checkpoints|−1.5 %|56.8|114 USD|quicker start of processes and "
           "communicators, or faster storage to read from|",
-          "Detecting failures|−1.0 %|38.4|$76.8|shorter time-outs and health checks|",
-          std::string(run_bucket_names()[5].words) + "|−0.5 %|19.2|$38.4|automatic diagnosis|",
-          "Waiting for a healthy node|&lt; 0.1 %|0.768|$1.54|more spare nodes, or quicker repair|",
-          "Healthy steps at full speed|90.0 %|3,456|$6,912||",
-          "Kernels below peak|−29.7 %|1,140|$2,281|larger products (bigger micro batch, less "
+          "Detecting failures|−1.0 %|38.4|76.8 USD|shorter time-outs and health checks|",
+          std::string(run_bucket_names()[5].words) + "|−0.5 %|19.2|38.4 USD|automatic diagnosis|",
+          "Waiting for a healthy node|&lt; 0.1 %|0.768|1.54 USD|more spare nodes, or quicker "
+          "repair|",
+          "Healthy steps at full speed|90.0 %|3,456|6,912 USD||",
+          "Kernels below peak|−29.7 %|1,140|2,281 USD|larger products (bigger micro batch, less "
           "tensor "
           "parallelism), a newer GPU or attention kernel|",
-          "Pipeline bubble|−24.3 %|933|$1,866|more micro batches per replica, more virtual stages, "
+          "Pipeline bubble|−24.3 %|933|1,866 USD|more micro batches per replica, more virtual "
+          "stages, "
           "or fewer pipeline stages|",
-          "Useful model FLOPs|36.0 %|1,382|$2,765||"});
+          "Useful model FLOPs|36.0 %|1,382|2,765 USD||"});
 }
 
 TEST_CASE("run page: the rent of hot spares buys no training, and is no part of the job's") {
@@ -251,11 +254,11 @@ TEST_CASE("run page: the rent of hot spares buys no training, and is no part of 
   // As many GPUs again, at 2 USD an hour; 90 % of the job's 3,840 GPU-hours train.
   result.plan.campaign.spares.hot = result.scenario.nodes;
   CHECK(headline_of(result).ends_with(
-      "Of $15.4 k for the GPU-hours, $8,448 buys no training, $7,680 of it hot spares."));
+      "Of 15.4 k USD for the GPU-hours, 8,448 USD buys no training, 7,680 USD of it hot spares."));
   const std::vector<std::string> rows = rows_of(page_of(result), "Part");
-  CHECK(rows.front() == "Peak FLOPs × wall time|100.0 %|3,840|$7,680||");
+  CHECK(rows.front() == "Peak FLOPs × wall time|100.0 %|3,840|7,680 USD||");
   CHECK(rows.back() ==
-        "Hot spares, beside these|–|3,840|$7,680|fewer of them, or warm ones that are in other "
+        "Hot spares, beside these|–|3,840|7,680 USD|fewer of them, or warm ones that are in other "
         "use|");
 }
 
@@ -393,7 +396,7 @@ TEST_CASE("run page: a dataset has its hops, and storage by month of each tier")
   CHECK(rows_of(html, "Staged from").front().starts_with("archive &lt;A&gt;|scratch|2.00|"));
   // Ten days of a month of 365.25 / 12.
   CHECK(rows_of(html, "Storage in month") ==
-        std::vector<std::string>{"1|$197|–|$197|", "all|$197|–|$197|"});
+        std::vector<std::string>{"1|197 USD|–|197 USD|", "all|197 USD|–|197 USD|"});
   result.plan.data->tiers.front().usd_per_month = 0;
   CHECK(!contains(page_of(result), "Storage in month"));
 }

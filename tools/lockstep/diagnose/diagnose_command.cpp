@@ -14,7 +14,9 @@
 #include "tools/console/assertion.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/views/diagnose/diagnosis_page.hpp"
 #include "tools/views/diagnose/diagnosis_text.hpp"
+#include "tools/views/report/assets.hpp"
 
 namespace lockstep {
 namespace {
@@ -42,11 +44,17 @@ constexpr std::array kDiagnoseOptions{
                "A bound on a number of the JSON, such as recorded_over_predicted<=1.1; exit status "
                "1 where it is missed.",
                "--assert \"recorded_over_predicted<=1.1\""},
+    OptionSpec{"report", 0, "FILE", false,
+               "Write one self-contained HTML page: recorded beside predicted by part, operator, "
+               "rank and collective, what each difference costs, power and clock of a log.",
+               "--report diagnosis.html", PathUse::writes},
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 3> kDiagnoseExamples{
-    "lockstep diagnose my-job.json traces/", "lockstep diagnose my-job.json --telemetry gpus.csv",
+constexpr std::array<std::string_view, 4> kDiagnoseExamples{
+    "lockstep diagnose my-job.json traces/",
+    "lockstep diagnose my-job.json traces/ --report diagnosis.html",
+    "lockstep diagnose my-job.json --telemetry gpus.csv",
     "lockstep diagnose my-job.json rank*.json.gz --stack my-stack.json --format json"};
 
 constexpr CommandSpec kDiagnoseSpec{
@@ -143,6 +151,7 @@ Exit run_diagnose(const ParsedOptions& options, Console& console) {
     throw UsageError("lockstep diagnose: --step is for traces");
   }
   const std::string format = options.choice("format", kDiagnoseFormats);
+  const bool reports = wants_report(options);
   const std::vector<Assertion> assertions = parse_assertions(options.all("assert"));
   const PresetStore presets(options.all("presets"));
   const RunResult predicted =
@@ -150,6 +159,7 @@ Exit run_diagnose(const ParsedOptions& options, Console& console) {
   const Diagnosis found = diagnosis_of(predicted, presets, options);
   const nlohmann::ordered_json answer = diagnosis_json(found);
   const std::vector<std::string> misses = all_missed(assertions, answer);
+  if (reports) write_report(options, diagnosis_page(found, predicted, presets));
   write_output(format == "json"
                    ? Answer(JsonText(answer))
                    : Answer::terminal(diagnosis_text(found, output_style(options, console))),

@@ -8,7 +8,9 @@
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/lockstep/cli.hpp"
+#include "tools/views/measured/learnt_page.hpp"
 #include "tools/views/measured/learnt_text.hpp"
+#include "tools/views/report/assets.hpp"
 
 namespace lockstep {
 namespace {
@@ -20,12 +22,17 @@ constexpr std::array kLearnOptions{
                "How to print: a table for people (the default), or JSON with the stack in it.",
                "--format json"},
     kPresetsOption,
+    OptionSpec{"report", 0, "FILE", false,
+               "Write one self-contained HTML page: the level of the kernels before and after, how "
+               "sure a step is, what the steps cannot tell apart, which to measure next.",
+               "--report learnt.html", PathUse::writes},
     OptionSpec{"output", 'o', "FILE", false,
                "Write the stack that was learnt to this file, a preset of its own.",
                "-o my-stack.json", PathUse::writes},
 };
-constexpr std::array<std::string_view, 2> kLearnExamples{
+constexpr std::array<std::string_view, 3> kLearnExamples{
     "lockstep learn my-runs.json -o my-stack.json",
+    "lockstep learn my-runs.json --report learnt.html",
     "lockstep run my-job.json --stack my-stack.json",
 };
 constexpr CommandSpec kLearnSpec{
@@ -54,9 +61,11 @@ CommandInput read_learn(const std::string& written, const PresetStore&) {
 Exit answer_learn(const CommandInput& input, const PresetStore& presets,
                   const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kLearnFormats);
+  const bool reports = wants_report(options);
   const MeasuredSteps steps = read_measured_steps(input.file, input.text, presets);
   const Learnt learnt = learn(steps, StepIntervals(presets));
   const std::string preset = learnt_preset(steps, learnt, input.file);
+  if (reports) write_report(options, learnt_page(steps, learnt, input.file, presets));
   if (options.has("output")) {
     OutputFile out(options.get("output"));
     out.write(preset);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <vector>
 
@@ -153,9 +154,9 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
   for (const ComparedChange& row : c.changes) {
     for (std::size_t i = 0; i < row.differences.size(); ++i) {
       const Difference& d = row.differences[i];
-      std::vector<PageCell> cells{PageCell::text((i > 0 ? "+ " : "") + path_of(d)),
-                                  PageCell::text(said_value(d.from)),
-                                  PageCell::text(said_value(d.to))};
+      std::vector<PageCell> cells{PageCell::key((i > 0 ? "+ " : "") + path_of(d)),
+                                  PageCell::key(said_value(d.from)),
+                                  PageCell::key(said_value(d.to))};
       if (i > 0) {
         cells.resize(table.columns.size(), PageCell::text(""));
       } else {
@@ -193,7 +194,10 @@ AnswerBasis comparison_basis(const Comparison& c, const PresetStore* presets) {
 }  // namespace
 
 std::string compare_page(const Comparison& c, const PresetStore* presets) {
-  Page page("Comparison", fmt::format("{} against {}", c.b, c.a));
+  const auto name_of_file = [](const std::string& file) {
+    return std::filesystem::path(file).filename().string();
+  };
+  Page page("Comparison", fmt::format("{} against {}", name_of_file(c.b), name_of_file(c.a)));
   double largest = std::max(std::abs(c.from), std::abs(c.to));
   for (const ComparedChange& change : c.changes)
     largest = std::max(largest, std::abs(change.value));
@@ -219,11 +223,13 @@ std::string compare_page(const Comparison& c, const PresetStore* presets) {
         c.changes, [](const ComparedChange& change) { return change.change != 0; });
     page.section("From the first to the second",
                  "Each difference is made on top of those above it, and simulated.");
-    page.chart({.title = metric_title(c.metric) + ", difference by difference",
-                .about = "Orange raises it, green lowers it. What moves nothing is in the table.",
-                .summary = "A waterfall; the table below has the same figures.",
-                .height_px = bars_height(static_cast<std::size_t>(moving) + 2)},
-               waterfall_options(c, how));
+    page.chart(
+        {.title = metric_title(c.metric) + ", difference by difference",
+         .about = "Each bar goes from the answer before a difference to the one after it. What "
+                  "moves nothing is in the table.",
+         .summary = "A waterfall; the table below has the same figures.",
+         .height_px = bars_height(static_cast<std::size_t>(moving) + 2)},
+        waterfall_options(c, how));
     page.table(change_rows(c, how));
   }
   if (!c.notes.empty()) {

@@ -1,8 +1,11 @@
 #include "tools/views/diagnose/telemetry_text.hpp"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "models/base/number_text.hpp"
 
@@ -28,7 +31,8 @@ std::string power_table(const Telemetry& t, const TextStyle& style) {
   return "\n" + table.text(style);
 }
 
-std::string clock_text(const Telemetry& t) {
+/// Empty: no log says the clock.
+std::string clock_words(const Telemetry& t) {
   if (!t.clock_mhz) return {};
   std::string out =
       fmt::format("The clock of the median GPU is {:.0f} MHz in the mean", *t.clock_mhz);
@@ -41,7 +45,7 @@ std::string clock_text(const Telemetry& t) {
         "highest (clocks.max.sm).",
         percent_text(t.predicted_clock));
   }
-  return "\n" + wrap(out, kTextColumns, 0) + "\n";
+  return out;
 }
 
 /// "clock 12 % below the median GPU's; thermal limit in 40 % of the samples".
@@ -58,35 +62,56 @@ std::string why_slow(const TelemetryOfGpu& gpu) {
   return out;
 }
 
-std::string slow_gpus_text(const Telemetry& t) {
+std::string slow_gpu_words(const TelemetryOfGpu& gpu) {
+  const std::string costs =
+      gpu.costs_s > 0
+          ? fmt::format(": its products take {} longer in every step, which the others wait for",
+                        duration_text(gpu.costs_s))
+          : std::string();
+  return fmt::format("{} is slow: {}{}.", gpu.name, why_slow(gpu), costs);
+}
+
+/// A sentence for each slow GPU, the dearest first; that none is slow where clocks tell.
+std::vector<std::string> slow_gpus_words(const Telemetry& t) {
   if (!t.slowest) {
     const bool clocks = t.clock_mhz.has_value() && t.gpus.size() > 1;
-    return clocks ? "\nNo GPU's clock stands out.\n" : "";
+    return clocks ? std::vector<std::string>{"No GPU's clock stands out."}
+                  : std::vector<std::string>{};
   }
-  std::string out = "\n";
-  std::size_t shown = 0;
-  const auto add = [&](const TelemetryOfGpu& gpu) {
-    if (shown++ >= kMostSlowGpus) return;
-    const std::string costs = gpu.costs_s > 0
-                                  ? fmt::format(
-                                        ": its products take {} longer in every step, which the "
-                                        "others wait for",
-                                        duration_text(gpu.costs_s))
-                                  : std::string();
-    out += wrap(fmt::format("{} is slow: {}{}.", gpu.name, why_slow(gpu), costs), kTextColumns, 0) +
-           "\n";
-  };
-  add(t.gpus[*t.slowest]);
+  std::vector<std::string> out{slow_gpu_words(t.gpus[*t.slowest])};
   for (std::size_t i = 0; i < t.gpus.size(); ++i) {
-    if (t.gpus[i].slow && i != *t.slowest) add(t.gpus[i]);
-  }
-  if (shown > kMostSlowGpus) {
-    out += fmt::format("  {} more: --format json has them\n", shown - kMostSlowGpus);
+    if (t.gpus[i].slow && i != *t.slowest) out.push_back(slow_gpu_words(t.gpus[i]));
   }
   return out;
 }
 
+std::string slow_gpus_text(const Telemetry& t) {
+  const std::vector<std::string> words = slow_gpus_words(t);
+  if (words.empty()) return {};
+  std::string out = "\n";
+  for (std::size_t i = 0; i < std::min(kMostSlowGpus, words.size()); ++i) {
+    out += wrap(words[i], kTextColumns, 0) + "\n";
+  }
+  if (words.size() > kMostSlowGpus) {
+    out += fmt::format("  {} more: --format json has them\n", words.size() - kMostSlowGpus);
+  }
+  return out;
+}
+
+std::string clock_text(const Telemetry& t) {
+  const std::string words = clock_words(t);
+  return words.empty() ? words : "\n" + wrap(words, kTextColumns, 0) + "\n";
+}
+
 }  // namespace
+
+std::vector<std::string> telemetry_words(const Telemetry& t) {
+  std::vector<std::string> out;
+  if (const std::string clock = clock_words(t); !clock.empty()) out.push_back(clock);
+  for (std::string& each : slow_gpus_words(t)) out.push_back(std::move(each));
+  out.insert(out.end(), t.notes.begin(), t.notes.end());
+  return out;
+}
 
 std::string telemetry_text(const Telemetry& t, const TextStyle& style) {
   std::string out = power_table(t, style) + clock_text(t) + slow_gpus_text(t);

@@ -80,6 +80,15 @@ Json kind_json(const LearntKind& kind) {
 
 }  // namespace
 
+std::string misfit_words(const LearntKind& kind) {
+  if (std::abs(kind.misfit) <= kDoubtful) return {};
+  return fmt::format(
+      "the description does not fit the run: {:.1f} prior deviations. Before it is learnt, "
+      "look at what is often wrong: recomputation, micro batch, dispatcher, width of experts, "
+      "gradient format, transport, and the features of the stack",
+      std::abs(kind.misfit));
+}
+
 std::string words_about(const LearntKind& kind) {
   std::string out = "\n" + kind_text(kind.level) + "\n";
   for (const std::string& step : kind.evidence) out += "  measured: " + step + "\n";
@@ -92,13 +101,7 @@ std::string words_about(const LearntKind& kind) {
   if (!mixed.empty()) {
     out += fmt::format("  they cannot tell it from: {}\n", fmt::join(mixed, ", "));
   }
-  if (std::abs(kind.misfit) > kDoubtful) {
-    out += fmt::format(
-        "  the description does not fit the run: {:.1f} prior deviations. Before it is learnt, "
-        "look at what is often wrong: recomputation, micro batch, dispatcher, width of experts, "
-        "gradient format, transport, and the features of the stack\n",
-        std::abs(kind.misfit));
-  }
+  if (const std::string doubt = misfit_words(kind); !doubt.empty()) out += "  " + doubt + "\n";
   if (kind.next) {
     out += fmt::format("  next: {}; the step would be known to +- {}\n", kind.next->words,
                        share_text(kind.next->half_width));

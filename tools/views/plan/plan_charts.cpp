@@ -250,19 +250,20 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
   add_limit_lines(answer, time, price, most_s, most_price, series);
   const json options{{"lockstep", {{"words", words}}},
                      {"grid", plot_grid(40, 4)},
-                     {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
+                     {"legend", {{"top", 0}, {"left", 0}, {"data", legend}}},
                      {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
                      {"xAxis", value_axis(time, false)},
                      {"yAxis", value_axis(price, true)},
                      {"series", series}};
-  page.chart({.title = fmt::format("Time against {}", words_of),
-              .about = "Dots have every input at its median, and are larger with more energy; "
-                       "lines hold nine of ten samples. "
-                       "The grey line is the front; dashed is the deadline, dotted the budget. A "
-                       "diamond is recommended.",
-              .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),
-              .height_px = 420},
-             options);
+  page.chart(
+      {.title = fmt::format("Time against {}", words_of),
+       .about = "Dots have every input at its median, and are larger with more energy; "
+                "lines hold nine of ten samples. "
+                "The line through dots is the front; dashed is the deadline, dotted the budget. A "
+                "diamond is recommended.",
+       .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),
+       .height_px = 420},
+      options);
 }
 
 void add_chance_charts(Page& page, const PlanAnswer& answer) {

@@ -115,21 +115,22 @@ PageTable candidate_table(const PlanAnswer& answer) {
 /// Expected money by purpose.
 PageTable money_table(const PlanAnswer& answer) {
   PageTable table{
-      .columns = {{.title = "Candidate"},
-                  {.title = "Capital to be spent",
-                   .numeric = true,
-                   .about = "machines, network and building, before it begins"},
-                  {.title = "Written off",
-                   .numeric = true,
-                   .about = "what of that capital is lost in value meanwhile"},
-                  {.title = "Running", .numeric = true, .about = "energy, people and hosting"},
-                  {.title = "Energy", .numeric = true, .about = "of the running cost"},
-                  {.title = "Rent", .numeric = true},
-                  {.title = "Together",
-                   .numeric = true,
-                   .about = "written off, running, rent, egress and storage"},
-                  {.title = "CO₂", .numeric = true},
-                  {.title = "Interruptions", .numeric = true}}};
+      .columns = {
+          {.title = "Candidate"},
+          {.title = "Capital to be spent",
+           .numeric = true,
+           .about = "machines, network and building, before it begins"},
+          {.title = "Written off",
+           .numeric = true,
+           .about = "what of that capital is lost in value meanwhile"},
+          {.title = "Energy", .numeric = true},
+          {.title = "Other running", .numeric = true, .about = "people, hosting, upkeep, interest"},
+          {.title = "Rent", .numeric = true},
+          {.title = "Together",
+           .numeric = true,
+           .about = "written off, energy, other running, rent, egress and storage"},
+          {.title = "CO₂", .numeric = true},
+          {.title = "Interruptions", .numeric = true}}};
   constexpr std::ptrdiff_t kTogether = 6;
   const std::vector<PlanMoneyColumn> more = plan_money_columns(answer);
   for (std::size_t c = 0; c < more.size(); ++c) {
@@ -146,8 +147,8 @@ PageTable money_table(const PlanAnswer& answer) {
     table.rows.push_back({{.content = coloured_name(answer.candidate(i).name, i)},
                           money(o.capital.total_usd()),
                           money(o.write_off_usd),
-                          money(o.running_usd),
                           money(o.energy_usd),
+                          money(o.running_usd - o.energy_usd),
                           money(o.rent_usd),
                           money(o.usd),
                           o.tonnes_co2
@@ -323,7 +324,9 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     const PlanResult& shown = answer.result(*answer.shown());
     if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
     if (answer.spec.any_priced()) {
-      page.section("Where the money goes", "With every input at its median.");
+      page.section("Where the money goes",
+                   "With every input at its median. Capital comes first and is not in the sum: of "
+                   "it, what is written off is.");
       page.table(money_table(answer));
     }
   }

@@ -15,7 +15,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kDrawnRanks = 64, kDrawnCalls = 12;
+constexpr std::size_t kDrawnRanks = 16, kDrawnCalls = 12;
 
 struct RankShare {
   const char* title;
@@ -28,11 +28,13 @@ constexpr std::array kRankShares{RankShare{"compute", &TraceRankTimes::compute},
 
 double in_seconds(StepTime time) { return to_seconds(time).base_units(); }
 
-/// All ranks, or as many evenly spaced ones as can be told apart.
-std::vector<std::size_t> drawn_ranks(std::size_t ranks) {
-  const std::size_t step = (ranks + kDrawnRanks - 1) / kDrawnRanks;
-  std::vector<std::size_t> out;
-  for (std::size_t r = 0; r < ranks; r += step) out.push_back(r);
+/// All ranks, or those that the others wait for: they wait least themselves, the least first.
+std::vector<std::size_t> drawn_ranks(const std::vector<TraceRankTimes>& ranks) {
+  std::vector<std::size_t> out(ranks.size());
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  if (ranks.size() <= kDrawnRanks) return out;
+  std::ranges::stable_sort(out, {}, [&](std::size_t r) { return ranks[r].waiting; });
+  out.resize(kDrawnRanks);
   return out;
 }
 
@@ -43,7 +45,7 @@ void add_ranks(Page& page, const TraceReplay& replay) {
   for (const RankShare& share : kRankShares) {
     parts.push_back({.name = share.title, .colour = chart_colour(parts.size()), .values = {}});
   }
-  const std::vector<std::size_t> ranks = drawn_ranks(replay.ranks.size());
+  const std::vector<std::size_t> ranks = drawn_ranks(replay.ranks);
   for (const std::size_t r : ranks) {
     names.push_back(fmt::format("rank {}", r));
     for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -51,14 +53,16 @@ void add_ranks(Page& page, const TraceReplay& replay) {
     }
   }
   page.section("Where the ranks' time goes");
-  page.chart({.title = "Time of each rank",
-              .about = ranks.size() < replay.ranks.size()
-                           ? fmt::format("{} of {} ranks, evenly spaced.", ranks.size(),
-                                         grouped(static_cast<double>(replay.ranks.size())))
-                           : std::string(),
-              .summary = "Stacked bars of the parts of each rank's time.",
-              .height_px = std::min(900, 60 + 22 * static_cast<int>(names.size()) + 40)},
-             stacked_bars(names, parts, unit.name));
+  page.chart(
+      {.title = "Time of each rank",
+       .about = ranks.size() < replay.ranks.size()
+                    ? fmt::format("The {} of {} ranks that wait least for others, which "
+                                  "these wait for. The table has all: mean, least, most.",
+                                  ranks.size(), grouped(static_cast<double>(replay.ranks.size())))
+                    : std::string(),
+       .summary = "Stacked bars of the parts of each rank's time.",
+       .height_px = bars_height(names.size()) + 40},
+      stacked_bars(names, parts, unit.name));
   PageTable table{.columns = {{.title = "Part"},
                               {.title = "Mean", .numeric = true},
                               {.title = "Share", .numeric = true},
@@ -125,7 +129,8 @@ void add_calls(Page& page, const TraceReplay& replay) {
 std::string replay_page(const ReplayStudy& study, const AnswerBasis& basis) {
   const TraceReplay& replay = study.replay;
   const double end = in_seconds(replay.end), recorded = in_seconds(study.trace.recorded);
-  Page page("Replay", study.trace.files.front());
+  Page page("Replay", fmt::format("{} on {}", counted(study.trace.ranks, "recorded rank"),
+                                  study.cluster.node.name));
   page.about(fmt::format(
       "{}, {} of the trace, on {} of {}, fabric {}.", counted(study.trace.ranks, "rank"),
       counted(static_cast<double>(study.trace.size()), "node"),

@@ -1,6 +1,7 @@
 #include "tools/views/report/behind.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <vector>
 
@@ -13,14 +14,33 @@
 namespace lockstep {
 namespace {
 
+/// In the unit that reads best, with as many digits as the page's figures have; a share too small
+/// for three digits of its own is a power of ten.
 std::string amount_behind(double value, const std::string& unit) {
-  return unit == "s" ? page_duration(value) : explained_amount(value, unit);
+  const double size = std::abs(value);
+  if (unit == "s") return page_duration(value);
+  if (unit == "B") return page_bytes(value);
+  if (unit == "B/s") return page_bytes(value) + "/s";
+  if (unit == "W") return page_watts(value);
+  if (unit == "J" && size >= 1e6) return page_energy(value);
+  if (unit == "USD") return size < 1e3 ? page_with(value, unit) : page_usd(value);
+  if (unit.starts_with("FLOP")) {
+    const AxisUnit of = bytes_unit(size);  // the same prefixes
+    return page_with(value / of.size, of.name.substr(0, of.name.size() - 1) + unit);
+  }
+  constexpr double kCounts = 1e15, kTiny = 1e-4;
+  if (value == std::round(value) && size < kCounts) {
+    return unit.empty() ? grouped(value) : page_with_text(grouped(value), unit);
+  }
+  if (size < kTiny && size > 0) return page_with_text(fmt::format("{:.2e}", value), unit);
+  return size >= 1e4 ? page_with_text(grouped(std::round(value)), unit) : page_with(value, unit);
 }
 
 Html input_behind(const ExplainedInput& input) {
   const std::string amount = input.value ? amount_behind(*input.value, input.unit) : "none";
-  return Html::markup("<li>") + strong(input.path) + escaped(" " + amount) +
-         Html::markup("<br><small>") + escaped(input.from) + Html::markup("</small></li>\n");
+  return Html::markup("<li><strong>") + key_words(input.path) + Html::markup("</strong>") +
+         escaped(" " + amount) + Html::markup("<br><small>") + escaped(input.from) +
+         Html::markup("</small></li>\n");
 }
 
 Html run_behind(const NearbyRun& run) {

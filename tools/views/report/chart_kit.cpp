@@ -112,7 +112,7 @@ json stacked_bars(std::span<const std::string> names, std::span<const BarPart> p
   }
   return {{"lockstep", {{"unit", unit}}},
           {"grid", plot_grid(40, 4)},
-          {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}}},
+          {"legend", {{"top", 0}, {"left", 0}}},
           {"tooltip",
            {{"trigger", "axis"},
             {"axisPointer", {{"type", "shadow"}}},
@@ -121,6 +121,21 @@ json stacked_bars(std::span<const std::string> names, std::span<const BarPart> p
           {"xAxis", number_axis(unit)},
           {"yAxis", name_axis(json(std::vector<std::string>(names.begin(), names.end())))},
           {"series", std::move(series)}};
+}
+
+json paired_bars(std::span<const std::string> names, std::span<const BarPart> parts,
+                 const std::string& unit) {
+  json out = stacked_bars(names, parts, unit);
+  for (json& series : out["series"]) {
+    series.erase("stack");
+    series.update({{"barMaxWidth", 12}, {"barGap", "10%"}});
+  }
+  return out;
+}
+
+int paired_height(std::size_t names, std::size_t parts) {
+  constexpr int kEach = 14, kBetween = 16, kAxisAndLegend = 84;
+  return kAxisAndLegend + static_cast<int>(names) * (kEach * static_cast<int>(parts) + kBetween);
 }
 
 json dots_chart(std::span<const ChartDot> dots, std::span<const std::string> groups,
@@ -167,7 +182,7 @@ json dots_chart(std::span<const ChartDot> dots, std::span<const std::string> gro
            {"xAxis", dot_axis(x, false)},
            {"yAxis", dot_axis(y, true)},
            {"series", std::move(series)}};
-  if (legend) out["legend"] = {{"type", "scroll"}, {"top", 0}, {"left", 0}};
+  if (legend) out["legend"] = {{"top", 0}, {"left", 0}};
   return out;
 }
 

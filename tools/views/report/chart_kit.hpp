@@ -36,6 +36,12 @@ struct BarPart {
 nlohmann::json stacked_bars(std::span<const std::string> names, std::span<const BarPart> parts,
                             const std::string& unit);
 
+/// The same parts of each bar beside one another instead: two or three, to be compared.
+nlohmann::json paired_bars(std::span<const std::string> names, std::span<const BarPart> parts,
+                           const std::string& unit);
+/// How high a chart of so many of them is, its legend in one line.
+int paired_height(std::size_t names, std::size_t parts);
+
 /// A dot, and what is said of it.
 struct ChartDot {
   double x = 0, y = 0;  ///< in the units of the axes

@@ -55,7 +55,7 @@ json link_axis(std::span<const LinkCongestion> links) {
           {"inverse", true},
           {"data", names},
           {"axisLine", {{"show", false}}},
-          {"axisLabel", {{"width", 220}, {"overflow", "truncate"}, {"interval", 0}}}};
+          {"axisLabel", {{"width", 220}, {"overflow", "break"}, {"interval", 0}}}};
 }
 
 /// Cells [column, row, per cent]; empty ones are left out.
@@ -256,7 +256,7 @@ void add_bytes_by_job(Page& page, const CongestionReport& report) {
   const json options{
       {"lockstep", {{"unit", unit.name}}},
       {"grid", plot_grid(40, 4)},
-      {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}}},
+      {"legend", {{"top", 0}, {"left", 0}}},
       {"tooltip",
        {{"trigger", "axis"},
         {"axisPointer", {{"type", "shadow"}}},

@@ -27,7 +27,8 @@ namespace {
 
 /// Cell of an unfinished transfer: its time so far, and the share that is done.
 PageCell time_so_far(double seconds, double done_share) {
-  if (done_share >= 1) return PageCell::number(page_duration(seconds), seconds);
+  constexpr double kAllButRounding = 1 - 5e-4;
+  if (done_share >= kAllButRounding) return PageCell::number(page_duration(seconds), seconds);
   return {
       .content = with_detail(escaped(page_duration(seconds)), page_percent(done_share) + " done"),
       .sort = seconds};
@@ -40,7 +41,8 @@ PageCell duration_cell(double seconds) {
 /// The bar is full for the largest slowdown of the table.
 PageCell slowdown_cell(double slowdown, bool known, double largest) {
   if (!known) return PageCell::unknown();
-  const double share = largest > 1 ? (slowdown - 1) / (largest - 1) : 0;
+  constexpr double kShownAsOne = 1.005;
+  const double share = largest >= kShownAsOne ? (slowdown - 1) / (largest - 1) : 0;
   return {.content = with_bar(page_times(slowdown), share), .sort = slowdown};
 }
 
@@ -51,7 +53,7 @@ void add_jobs(Page& page, const CongestionReport& report) {
            {.title = "Slowdown", .numeric = true, .about = "together / alone"},
            {.title = "Alone", .numeric = true, .about = "time with nothing else on the fabric"},
            {.title = "Together", .numeric = true, .about = "time with all jobs on the fabric"},
-           {.title = "Put on the fabric", .numeric = true, .about = "bytes that its NICs send"}},
+           {.title = "Sent by its NICs", .numeric = true, .about = "bytes put on the fabric"}},
       .first_rows = 12};
   double largest = 1;
   for (const JobCongestion& job : report.jobs) largest = std::max(largest, job.slowdown());
@@ -108,12 +110,13 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
                             time_so_far(transfer.mean_s, transfer.done_share)};
   if (transfer.mostly_stalled()) {
     const double share = transfer.stalled_s / transfer.mean_s;
-    row.insert(row.end(), {PageCell::text("a dead link"),
-                           PageCell::number(page_percent(share), share), PageCell::unknown()});
+    row.insert(row.end(),
+               {PageCell::text("a dead link"),
+                PageCell::number(page_percent(share) + " of it", share), PageCell::unknown()});
   } else if (transfer.worst_link >= 0) {
     const double share = transfer.worst_link_share;
     row.push_back(PageCell::text(report.links[static_cast<std::size_t>(transfer.worst_link)].name));
-    row.push_back(PageCell::number(page_percent(share), share));
+    row.push_back(PageCell::number(page_percent(share) + " of it", share));
     row.push_back(transfer.cause.empty()
                       ? PageCell::unknown()
                       : PageCell{.content = cause_text(report, colours, transfer)});
@@ -139,10 +142,11 @@ void add_transfers(Page& page, const CongestionReport& report) {
                   {.title = "Alone", .numeric = true},
                   {.title = "Together", .numeric = true},
                   {.title = "Held back on", .about = "the link that held it back longest"},
-                  {.title = "of its time",
+                  {.title = "Held back for",
                    .numeric = true,
                    .about = "how long that link held it back"},
-                  {.title = "Mostly by", .about = "who else put most bytes on that link meanwhile"},
+                  {.title = "Mostly by bytes of",
+                   .about = "who else put most bytes on that link meanwhile"},
                   {.title = "Payload", .numeric = true, .about = "bytes of a run"}},
       .first_rows = 10,
       .sorted_by = 1};
@@ -218,6 +222,20 @@ std::vector<PageFigure> power_figures(const PowerOfJobs& of, const Behind* behin
                    .field = field("rent_usd_per_hour")});
   }
   return out;
+}
+
+/// Who shares the fabric, where the report is named after its file.
+std::string page_title(const CongestionReport& report) {
+  constexpr std::size_t kNamed = 3;
+  if (!report.title.ends_with(".json") || report.jobs.empty()) return report.title;
+  if (report.jobs.size() > kNamed) {
+    return counted(static_cast<double>(report.jobs.size()), "job") + " on one fabric";
+  }
+  std::string names = report.jobs.front().name;
+  for (std::size_t i = 1; i < report.jobs.size(); ++i) {
+    names += (i + 1 == report.jobs.size() ? " and " : ", ") + report.jobs[i].name;
+  }
+  return names + " on one fabric";
 }
 
 /// Whether the site's limit is exceeded.
@@ -303,13 +321,13 @@ void add_congestion_headline(Page& page, const CongestionReport& report, const B
 
 void add_congestion_sections(Page& page, const CongestionReport& report) {
   if (!report.jobs.empty()) add_jobs(page, report);
-  if (!report.transfers.empty()) add_transfers(page, report);
   if (report.use) add_fabric_picture(page, *report.use);
   if (!report.links.empty() && !report.links.front().utilisation.empty()) {
     add_heat_map(page, report);
     add_utilisation_lines(page, report);
     if (!report.jobs.empty()) add_bytes_by_job(page, report);
   }
+  if (!report.transfers.empty()) add_transfers(page, report);
   if (!report.notes.empty()) {
     page.section("What was approximated");
     page.list(report.notes);
@@ -319,7 +337,7 @@ void add_congestion_sections(Page& page, const CongestionReport& report) {
 std::string congestion_page(const CongestionReport& report, const AnswerBasis& basis,
                             const Behind* behind, const ClaimCheck* claim,
                             const PowerOfJobs* drawn) {
-  Page page("Congestion report", report.title);
+  Page page("Congestion report", page_title(report));
   if (behind != nullptr) behind->open_figures(page);
   if (!report.about.empty()) page.about(report.about);
   if (!report.fabric.empty()) page.about("Fabric: " + report.fabric);
@@ -329,6 +347,7 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
   if (drawn != nullptr && drawn->known()) add_power_of_jobs(page, *drawn);
   add_basis(page, basis);
   if (behind != nullptr) behind->add_to(page);
+  if (report.title.ends_with(".json")) page.foot("Scenario: " + report.title + ".");
   if (knows_jobs_alone(report)) {
     page.foot("Slowdowns compare two simulations: all jobs on the fabric, and each one alone.");
   }

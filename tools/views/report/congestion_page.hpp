@@ -24,7 +24,7 @@ struct PowerOfJobs {
   [[nodiscard]] bool known() const;
 };
 
-inline constexpr std::size_t kPageTransfers = 200;  ///< rows of the table of transfers
+inline constexpr std::size_t kPageTransfers = 50;  ///< rows of the table of transfers
 
 /// The page. Throws UsageError where the program was built without its chart library (assets.hpp).
 /// `basis` stands below the report, and what stands `behind` its figures and what the scenario

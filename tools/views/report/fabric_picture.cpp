@@ -250,11 +250,7 @@ class FabricUseDrawing {
                         {"data", data},
                         {"z", 5},
                         {"itemStyle", {{"color", "@track"}, {"opacity", 1}}},
-                        {"label",
-                         {{"formatter", "{b}"},
-                          {"overflow", "truncate"},
-                          {"color", "@ink"},
-                          {"fontSize", 11}}}});
+                        {"label", {{"formatter", "{b}"}, {"color", "@ink"}, {"fontSize", 11}}}});
     }
   }
 

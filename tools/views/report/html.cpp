@@ -24,6 +24,16 @@ std::string with_micro_sign(std::string_view text) {
   }
 }
 
+/// "8 -> 4" with the sign that terminals do not have, which no line ends within.
+std::string with_arrows(std::string_view text) {
+  constexpr std::string_view kAscii = " -> ";
+  std::string out(text);
+  for (std::size_t at = out.find(kAscii); at != std::string::npos; at = out.find(kAscii, at)) {
+    out.replace(at, kAscii.size(), " →\u00a0");
+  }
+  return out;
+}
+
 }  // namespace
 
 Html escaped(std::string_view text) {
@@ -63,6 +73,24 @@ Html prose(std::string_view text) {
            escaped(text.substr(opens + 1, closes - opens - 1)) + Html::markup("</code>");
     text.remove_prefix(closes + 1);
   }
+}
+
+Html key_words(std::string_view text) {
+  const std::string arrows = with_arrows(text);
+  const auto is_letter = [&](std::size_t at) {
+    return at < arrows.size() && is_ascii_letter_or_digit(arrows[at]) &&
+           !(arrows[at] >= '0' && arrows[at] <= '9');
+  };
+  Html out;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at + 1 < arrows.size(); ++at) {
+    const char c = arrows[at];
+    // A point of a number is none.
+    if (c != '_' && !((c == '.' || c == '/') && is_letter(at + 1))) continue;
+    out += escaped(std::string_view(arrows).substr(begin, at + 1 - begin)) + Html::markup("<wbr>");
+    begin = at + 1;
+  }
+  return out += escaped(std::string_view(arrows).substr(begin));
 }
 
 Html strong(std::string_view text) {

@@ -33,6 +33,9 @@ Html escaped(std::string_view text);
 /// name, is <code>. A backtick without a second one stays. Terminals have the sentence too, and
 /// plain ASCII: "12 us" is 12 µs here, as all numbers of pages are.
 Html prose(std::string_view text);
+/// A path or a name of the house ("cluster.fabric.leaf_oversubscription"), escaped: a line may end
+/// after its dots, slashes and underscores, and nowhere else.
+Html key_words(std::string_view text);
 /// The text escaped, in a <strong>.
 Html strong(std::string_view text);
 

@@ -22,16 +22,48 @@ bool is_remark(std::string_view path) {
   return path == "$schema" || path == "about" || path == "expect" || path.starts_with("expect.");
 }
 
+/// A value without parts as somebody would say it: a list as its members, one after another.
+std::string plain_words(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "none";
+  if (value.is_object()) return "all of it as it is by default";
+  if (!value.is_array()) return write_json(value);
+  if (value.empty()) return "none";
+  std::string out;
+  for (const nlohmann::ordered_json& each : value) {
+    out += (out.empty() ? "" : ", ") + plain_words(each);
+  }
+  return out;
+}
+
+/// A row for each value. Members of a list that have parts of their own are named by their number,
+/// as --set names them.
 void flatten(const nlohmann::ordered_json& value, const std::string& path, PageTable& table) {
   if (is_remark(path)) return;
-  if (value.is_object() && !value.empty()) {
+  const auto has_parts = [](const nlohmann::ordered_json& each) { return each.is_structured(); };
+  if (!value.empty() &&
+      (value.is_object() || (value.is_array() && std::ranges::any_of(value, has_parts)))) {
     for (const auto& [key, each] : value.items()) {
       flatten(each, path.empty() ? key : fmt::format("{}.{}", path, key), table);
     }
     return;
   }
-  const std::string text = value.is_string() ? value.get<std::string>() : write_json(value);
-  table.rows.push_back({PageCell::text(path), PageCell::text(text)});
+  table.rows.push_back({PageCell::key(path), PageCell::text(plain_words(value))});
+}
+
+/// The value of a preset, which is JSON where it is a list.
+std::string preset_words(const std::string& written) {
+  if (!written.starts_with('[') && !written.starts_with('{')) return written;
+  const auto value = nlohmann::ordered_json::parse(written, nullptr, false);
+  if (value.is_discarded()) return written;
+  const auto is_list = [](const nlohmann::ordered_json& each) { return each.is_array(); };
+  if (!value.is_array() || !std::ranges::any_of(value, is_list)) return plain_words(value);
+  // Points of a curve.
+  std::string out;
+  for (const nlohmann::ordered_json& each : value) {
+    out += (out.empty() ? "" : "; ") + plain_words(each);
+  }
+  return out;
 }
 
 /// A key of scenarios and presets that may name a preset, and of which kind.
@@ -215,9 +247,9 @@ void add_sources(Page& page, const std::vector<NamedPreset>& named, const Preset
   for (const auto& [kind, name] : named) {
     for (const PresetRow& row : presets.show(kind, name)) {
       table.rows.push_back(
-          {{.content = with_detail(escaped(name), kind)},
-           PageCell::text(row.path),
-           PageCell::text(row.value),
+          {{.content = with_detail(key_words(name), kind)},
+           PageCell::key(row.path),
+           PageCell::text(preset_words(row.value)),
            {.content =
                 row.note.empty() ? prose(row.source) : with_detail(prose(row.source), row.note)}});
     }

@@ -74,7 +74,7 @@ json money_options(const std::vector<MonthMoney>& months) {
                     {"itemStyle", {{"color", "@accent"}}},
                     {"data", std::move(line)}});
   return {{"grid", plot_grid(40, 4)},
-          {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
+          {"legend", {{"top", 0}, {"left", 0}, {"data", legend}}},
           {"tooltip", {{"trigger", "axis"}, {"confine", true}}},
           {"xAxis", {{"type", "category"}, {"data", names}}},
           {"yAxis",

@@ -41,7 +41,7 @@ void append_head_cell(std::string& out, const PageColumn& column, bool sorted) {
   append(out, "<th scope=\"col\"{}{}{}><button type=\"button\">{}</button></th>\n",
          column.numeric ? " class=\"number\"" : "", sorted ? " aria-sort=\"descending\"" : "",
          column.about.empty() ? "" : fmt::format(" title=\"{}\"", escaped(column.about).str()),
-         escaped(column.title).str());
+         key_words(column.title).str());
 }
 
 void append_cell(std::string& out, const PageColumn& column, const PageCell& cell) {

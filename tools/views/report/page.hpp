@@ -44,6 +44,8 @@ struct PageCell {
   double sort = std::numeric_limits<double>::quiet_NaN();
 
   static PageCell text(std::string_view plain) { return {.content = escaped(plain)}; }
+  /// A path or a name, whose lines end between its parts.
+  static PageCell key(std::string_view name) { return {.content = key_words(name)}; }
   static PageCell number(std::string_view plain, double value) {
     return {.content = escaped(plain), .sort = value};
   }

@@ -42,8 +42,11 @@ const named = {
     }
     const middle = Math.min(Math.max(item[0].value[0] * unit, width / 2), wall - width / 2);
     const shares = item.filter(each => each.value[2] > 0);
-    return tip(`${instant(middle - width / 2)} to ${instant(middle + width / 2)}`, shares.map(each =>
-      `${each.marker}${escapeHtml(each.seriesName)}: <b>${percent(each.value[2])}</b>`));
+    const worst = options.lockstep.merged > 1
+      ? [`the worst ${duration(wall / options.lockstep.bins)} of it`] : [];
+    return tip(`${instant(middle - width / 2)} to ${instant(middle + width / 2)}`, worst.concat(
+      shares.map(each =>
+        `${each.marker}${escapeHtml(each.seriesName)}: <b>${percent(each.value[2])}</b>`)));
   },
   // A bar of the waterfall, and what would attack it.
   part: options => ({dataIndex, value}) => {
@@ -149,12 +152,11 @@ function theme() {
     color: colours.palette.slice(0, 8),
     backgroundColor: 'transparent',
     textStyle: {fontFamily: colours.font, color: colours.ink},
-    categoryAxis: {...axis, splitLine: {show: false}},
+    categoryAxis: {...axis, splitLine: {show: false, lineStyle: {color: colours.line}}},
     valueAxis: {...axis, axisLine: {show: false}},
     logAxis: {...axis, axisLine: {show: false}},
     legend: {textStyle: {color: colours.soft, fontSize: 13}, itemWidth: 12, itemHeight: 12,
-      icon: 'roundRect', pageTextStyle: {color: colours.soft}, pageIconColor: colours.soft,
-      pageIconInactiveColor: colours.line},
+      icon: 'roundRect'},
     tooltip: {backgroundColor: colours.card, borderColor: colours.line, padding: [10, 14],
       textStyle: {color: colours.ink, fontSize: 13}, extraCssText: 'border-radius:10px',
       axisPointer: {lineStyle: {color: colours.faint}, shadowStyle: {color: colours.track,
@@ -169,16 +171,77 @@ function theme() {
   };
 }
 
-// Each `count` neighbours as one: points [time, ...values] of equal bins, and one more at either end.
-function mergedBins(points, count) {
-  const bins = points.slice(1, -1), merged = [];
-  for (let i = 0; i < bins.length; i += count) {
-    const some = bins.slice(i, i + count);
-    merged.push(points[0].map((_, k) => some.reduce((sum, each) => sum + each[k], 0) / some.length));
+// Of each `count` neighbouring bins the one that has most: peaks are the same whatever the width.
+// `rising` are points [time, value] of equal bins and one more at either end, by which one chooses.
+function worstBins(rising, count) {
+  const chosen = [];
+  for (let i = 1; i < rising.length - 1; i += count) {
+    let worst = i;
+    for (let k = i + 1; k < Math.min(i + count, rising.length - 1); ++k) {
+      if (rising[k][1] > rising[worst][1]) worst = k;
+    }
+    chosen.push({first: i, last: Math.min(i + count, rising.length - 1) - 1, worst});
   }
-  const [first] = merged, last = merged[merged.length - 1];
-  return [[points[0][0], ...first.slice(1)], ...merged,
-    [points[points.length - 1][0], ...last.slice(1)]];
+  return chosen;
+}
+// The points of the chosen bins, each in the middle of those that it stands for.
+function mergedBins(points, chosen) {
+  const merged = chosen.map(({first, last, worst}) =>
+    [(points[first][0] + points[last][0]) / 2, ...points[worst].slice(1)]);
+  const ends = [merged[0], merged[merged.length - 1]].map(each => each.slice(1));
+  return [[points[0][0], ...ends[0]], ...merged, [points[points.length - 1][0], ...ends[1]]];
+}
+
+// How wide a text is in pixels, and in how many lines it stands within a width: broken between
+// words, and within those that are wider than it.
+const ruler = document.createElement('canvas').getContext('2d');
+function textWidth(text, size) {
+  ruler.font = `${size}px ${colours.font}`;
+  return ruler.measureText(text).width;
+}
+function brokenText(text, width, size) {
+  const lines = [''];
+  const take = word => {
+    const joined = lines[lines.length - 1] ? `${lines[lines.length - 1]} ${word}` : word;
+    if (textWidth(joined, size) <= width) lines[lines.length - 1] = joined;
+    else lines.push(word);
+  };
+  for (const word of String(text).split(' ')) {
+    let rest = word;
+    while (textWidth(rest, size) > width && rest.length > 1) {
+      let fits = rest.length - 1;
+      while (fits > 1 && textWidth(rest.slice(0, fits), size) > width) fits -= 1;
+      take(rest.slice(0, fits));
+      rest = rest.slice(fits);
+    }
+    take(rest);
+  }
+  return lines.filter((line, i) => line || i > 0);
+}
+
+// Boxes of a row share its width. Their names stand in them in one line or two; where these have
+// no room as many boxes are named as do not touch, and the rest are left to the tooltip.
+function nameBoxes(series, width) {
+  const pitch = (width - 32) / series.data.length, box = Math.min(132, 0.92 * pitch);
+  const names = series.data.map(each => each.name);
+  const inLine = Math.max(...names.map(name => textWidth(name, 11))) <= box - 4;
+  const inTwo = names.every(name => brokenText(name, box - 2, 9).length <= 2 &&
+    name.split(' ').every(word => textWidth(word, 9) <= box - 2));
+  series.symbolSize = [box, 28];
+  Object.assign(series.label, {show: true});
+  if (inLine) return;
+  Object.assign(series.label, {fontSize: 9, lineHeight: 10});
+  if (inTwo) {
+    for (const each of series.data) each.label = {formatter: brokenText(each.name, box - 2, 9).join('\n')};
+    return;
+  }
+  let free = 0;
+  series.data.forEach((each, i) => {
+    const middle = 16 + (i + 0.5) * pitch, half = textWidth(each.name, 9) / 2;
+    const fits = middle - half >= free && middle + half <= width;
+    each.label = {show: fits};
+    if (fits) free = middle + half + 6;
+  });
 }
 
 // Long names of rows leave room for the plot where there is little, and bins become fewer: of less
@@ -193,12 +256,7 @@ function fitted(options, carried, width) {
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
     }
   }
-  // Boxes of a row share its width; where their names have no room they are left to the tooltip.
-  for (const series of options.series.filter(each => each.name === 'boxes')) {
-    const box = Math.min(132, 0.92 * (width - 32) / series.data.length);
-    series.symbolSize = [box, 28];
-    Object.assign(series.label, {width: box - 8, show: box >= 40});
-  }
+  for (const series of options.series.filter(each => each.name === 'boxes')) nameBoxes(series, width);
   // Labels on the lines between boxes: a row of them that has no room is left to the tooltip.
   for (const series of options.series.filter(each => each.name === 'use' && each.label.show)) {
     for (const height of new Set(series.data.map(dot => dot.value[1]))) {
@@ -212,36 +270,68 @@ function fitted(options, carried, width) {
   }
   if (carried && carried.bins) {
     carried.merged = Math.ceil(2 * carried.bins / Math.max(1, width - 64));
-    for (const series of options.series.filter(each => each.step && carried.merged > 1)) {
-      series.data = mergedBins(series.data, carried.merged);
+    const stacked = options.series.filter(each => each.step);
+    if (carried.merged > 1 && stacked.length > 0) {
+      // The first has all of a bin, the next all but what is not lost.
+      const chosen = worstBins((stacked[1] || stacked[0]).data, carried.merged);
+      for (const series of stacked) series.data = mergedBins(series.data, chosen);
     }
   }
   return options;
 }
 
-// A legend of few lines shows all of its names; one that needs more scrolls (0), but not on paper.
-const kLegendLines = 6, kLegendLine = 21; // at most on a screen; height of each in pixels
-function linesOfLegend({legend, series}, width) {
-  if (!legend || legend.type !== 'scroll') return 1;
-  const names = (legend.data || series).map(each => each.name ?? String(each));
-  let lines = 1, used = 0;
-  for (const each of new Set(names)) {
-    const room = 30 + 7.2 * each.length;
+// A legend shows all of its names, in as many lines as they need, the longest of them broken.
+const kLegendLine = 21; // height of each in pixels
+function legendRows({legend, series}, width) {
+  const names = new Set((legend.data || series).map(each => each.name ?? String(each)));
+  const rows = [];
+  let used = Infinity;
+  for (const name of names) {
+    const broken = brokenText(name, width - 48, 13);
+    const room = 30 + Math.max(...broken.map(line => textWidth(line, 13)));
+    if (used + room > width - 8) { rows.push(0); used = 0; }
     used += room;
-    if (used > width - 16) { lines += 1; used = room; }
+    rows[rows.length - 1] = Math.max(rows[rows.length - 1], broken.length);
   }
-  return lines > kLegendLines && !print.matches ? 0 : lines;
+  return rows;
+}
+function linesOfLegend(options, width) {
+  if (!options.legend) return 1;
+  const rows = legendRows(options, width);
+  return Math.max(1, rows.length + 0.8 * rows.reduce((sum, lines) => sum + lines - 1, 0));
 }
 
 // More lines of a legend move what stands below it; the chart is as much higher (drawChart).
-function wholeLegend(options, lines) {
+function wholeLegend(options, lines, width) {
   const {legend} = options;
-  if (!legend || legend.type !== 'scroll' || lines === 0) return options;
+  if (!legend) return options;
   // A legend may stand between two plots: those below it move.
   const moved = each => (each.top || 0) < (legend.top || 0) ? each
-    : {...each, top: (each.top || 0) + kLegendLine * (lines - 1)};
+    : {...each, top: (each.top || 0) + Math.round(kLegendLine * (lines - 1))};
   const grid = Array.isArray(options.grid) ? options.grid.map(moved) : moved(options.grid || {});
-  return {...options, grid, legend: {...legend, type: 'plain'}};
+  return {...options, grid,
+    legend: {...legend, formatter: name => brokenText(name, width - 48, 13).join('\n')}};
+}
+
+// Names of rows that are broken need rows as high as they are: how much higher the chart is.
+function roomForRows({yAxis, grid}, width, height) {
+  if (Array.isArray(yAxis) || Array.isArray(grid) || yAxis?.type !== 'category') return 0;
+  const label = yAxis.axisLabel || {};
+  if (label.overflow !== 'break') return 0;
+  const narrow = width < 560, size = narrow ? 10 : label.fontSize || 12;
+  const within = Math.min(label.width || 200, Math.round(width * 0.38));
+  const lines = Math.max(...yAxis.data.map(name => brokenText(name, within, size).length));
+  const each = lines * (narrow ? 11 : label.lineHeight || 13) + 3;
+  const rows = height - (grid?.top || 0) - (grid?.bottom || 0) - 24;
+  return Math.max(0, Math.ceil(each * yAxis.data.length - rows));
+}
+
+// How high a chart is on paper. Plots that stand at places of their own keep their height.
+function lowered({yAxis, grid}, height) {
+  if (Array.isArray(grid)) return height;
+  const lower = yAxis?.type === 'category' ? (grid?.top || 0) + 17 * yAxis.data.length + 40
+    : Math.round(0.74 * height);
+  return Math.min(height, Math.max(160, lower));
 }
 
 // Cells whose edges lie between pixels show hairlines: the plot shrinks to whole pixels for each,
@@ -284,14 +374,18 @@ function drawChart(chart) {
   chart.width = chart.element.clientWidth;
   chart.height ??= chart.element.offsetHeight;
   chart.lines = linesOfLegend(chart.options, place.clientWidth);
-  chart.element.style.height = `${chart.height + kLegendLine * Math.max(0, chart.lines - 1)}px`;
+  // Paper is half as wide as a window: what is as high as there leaves pages half empty.
+  const height = print.matches ? lowered(chart.options, chart.height) : chart.height;
+  const higher = roomForRows(chart.options, place.clientWidth, height) +
+    Math.round(kLegendLine * (chart.lines - 1));
+  chart.element.style.height = `${height + higher}px`;
   chart.instance = echarts.init(place, theme(), {renderer});
   showOptions(chart, place.clientWidth);
 }
 function showOptions(chart, width) {
   chart.instance.setOption({animation: false,
     ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep, width),
-      chart.lines)}, true);
+      chart.lines, width)}, true);
   snapCells(chart.instance, chart.options);
 }
 function draw() {

@@ -32,7 +32,11 @@ AxisUnit unit_of(double largest, std::span<const AxisUnit> units, double least =
 }  // namespace
 
 std::string page_duration(double seconds) {
+  constexpr double kMicrosecond = 1e-6, kNanosecond = 1e-9, kRoundsUp = 1 - 5e-4;
+  const double size = std::abs(seconds);
   std::string text = seconds == 0 ? "0 s" : duration_text(seconds);
+  if (size > 0 && size < kRoundsUp * kMicrosecond)
+    text = significant(seconds / kNanosecond) + " ns";
   if (text.ends_with(" us")) text.replace(text.size() - 2, 2, "µs");
   return unbroken(text);
 }
@@ -57,6 +61,11 @@ std::string page_with(double value, std::string_view unit) {
   return unbroken(fmt::format("{} {}", significant(value), unit));
 }
 
+std::string page_with_text(std::string_view number, std::string_view unit) {
+  if (unit.empty()) return std::string(number);
+  return unbroken(fmt::format("{} {}", number, unit));
+}
+
 std::string page_bytes(double bytes) {
   const AxisUnit unit = bytes_unit(bytes);
   return page_with(bytes / unit.size, unit.name);
@@ -76,7 +85,7 @@ std::string page_energy(double joules) {
   return page_with(joules / unit.size, unit.name);
 }
 
-std::string page_usd(double usd) { return unbroken("$" + compact(usd)); }
+std::string page_usd(double usd) { return unbroken(compact(usd) + " USD"); }
 std::string page_count(double count) { return unbroken(compact(count)); }
 std::string page_percent(double share, int decimals) {
   return unbroken(fmt::format("{:.{}f} %", 100 * share, decimals));

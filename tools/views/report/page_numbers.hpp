@@ -8,16 +8,17 @@
 
 namespace lockstep {
 
-std::string page_duration(double seconds);                   ///< "12.3 µs"
+std::string page_duration(double seconds);                   ///< "12.3 µs", "2.00 ns"
 std::string page_setting(double seconds);                    ///< as somebody would set it: "30 min"
 std::string page_bytes(double bytes);                        ///< "1.20 GB", powers of 1000
 std::string page_percent(double share, int decimals = 0);    ///< "61 %"
 std::string page_times(double ratio);                        ///< "1.42×"
 std::string page_watts(double watts);                        ///< "24.3 MW"
 std::string page_energy(double joules);                      ///< "31.2 GWh", kJ below a kWh
-std::string page_usd(double usd);                            ///< "$42.5 M"
+std::string page_usd(double usd);                            ///< "42.5 M USD"
 std::string page_count(double count);                        ///< compact(): "15.6 T"
 std::string page_with(double value, std::string_view unit);  ///< three digits and any unit
+std::string page_with_text(std::string_view number, std::string_view unit);  ///< "12,345 tokens/s"
 
 /// A power of 1000 to show all values of an axis in.
 struct AxisUnit {

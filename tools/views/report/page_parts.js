@@ -63,6 +63,23 @@ for (const table of document.querySelectorAll('table')) {
   }
 }
 
+// What is wider than its place says so, for as long as it is: tables, pictures, charts.
+{
+  const mark = place => {
+    place.classList.toggle('wide', place.scrollWidth > place.clientWidth + 1);
+    place.classList.toggle('at-end',
+      place.scrollLeft + place.clientWidth >= place.scrollWidth - 1);
+  };
+  const places = document.querySelectorAll('.table, .canvas, .chart');
+  const watch = new ResizeObserver(() => places.forEach(mark));
+  for (const place of places) {
+    mark(place);
+    watch.observe(place);
+    if (place.firstElementChild) watch.observe(place.firstElementChild);
+    place.addEventListener('scroll', () => mark(place), {passive: true});
+  }
+}
+
 // Pictures: buttons and Ctrl with the wheel zoom, dragging and arrow keys move; "whole" shows all.
 for (const figure of document.querySelectorAll('figure.picture')) {
   const svg = figure.querySelector('svg'), canvas = figure.querySelector('.canvas');

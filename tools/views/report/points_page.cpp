@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
 #include "tools/views/report/chart_options.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
@@ -51,6 +52,18 @@ double shown_error(double error) {
   return rounded_percent(std::clamp(error, -kLargestError, kLargestError));
 }
 
+/// The unit of a point: the table's, or where that has none what the name of its figure says.
+std::string point_unit(const ValidationPoint& point, const std::string& of_table) {
+  constexpr std::string_view kMilliseconds = "_ms";
+  if (!of_table.empty()) return of_table == "us" ? "µs" : of_table;
+  for (const char* key : {"metric", "figure"}) {
+    const std::string name = identity_of(point, key);
+    if (name.ends_with(kMilliseconds)) return "ms";
+    if (!name.empty()) return std::string(unit_at(name));
+  }
+  return {};
+}
+
 json error_series(const std::vector<ValidationPoint>& points, const std::vector<std::string>& kinds,
                   json& about) {
   const std::size_t shown = std::min(kinds.size(), kPageColours + 1);
@@ -65,6 +78,7 @@ json error_series(const std::vector<ValidationPoint>& points, const std::vector<
   }
   json series = json::array();
   for (std::size_t c = 0; c < shown; ++c) {
+    if (data[c].empty()) continue;  // none of this kind has the chart's unit
     const std::string colour = c < kPageColours ? fmt::format("@colour-{}", c) : "@others";
     series.push_back({{"type", "scatter"},
                       {"name", c < kPageColours ? kinds[c] : "all other kinds"},
@@ -82,7 +96,7 @@ json error_options(const std::vector<ValidationPoint>& points,
   const double most = 100 * kLargestError;
   return {{"lockstep", {{"about", about}, {"unit", unit}}},
           {"grid", plot_grid(40, 4)},
-          {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}}},
+          {"legend", {{"top", 0}, {"left", 0}}},
           {"tooltip", {{"formatter", "@sample"}, {"confine", true}}},
           {"xAxis",
            {{"type", "log"},
@@ -97,11 +111,13 @@ json error_options(const std::vector<ValidationPoint>& points,
           {"series", series}};
 }
 
-std::map<std::string, std::vector<ValidationPoint>> by_prediction(const PointTable& table) {
-  std::map<std::string, std::vector<ValidationPoint>> groups;
+/// What shares a chart: points predicted in one way, and measured in one unit.
+using PointChart = std::pair<std::string, std::string>;
+std::map<PointChart, std::vector<ValidationPoint>> by_chart(const PointTable& table) {
+  std::map<PointChart, std::vector<ValidationPoint>> groups;
   for (const ValidationPoint& p : table.points) {
     // A logarithm needs a positive value.
-    if (p.measured > 0) groups[identity_of(p, kBy)].push_back(p);
+    if (p.measured > 0) groups[{identity_of(p, kBy), point_unit(p, table.unit)}].push_back(p);
   }
   return groups;
 }
@@ -159,17 +175,19 @@ void add_errors_by_group(Page& page, const PointTable& table) {
 void add_error_charts(Page& page, const PointTable& table) {
   page.section("Point by point");
   const std::vector<std::string> kinds = coloured_kinds(table.points);
-  for (const auto& [by, points] : by_prediction(table)) {
+  for (const auto& [chart, points] : by_chart(table)) {
+    const auto& [by, unit] = chart;
     const auto beyond = std::ranges::count_if(
         points, [](const ValidationPoint& p) { return std::abs(p.error) > kLargestError; });
-    const std::string title = by.empty() ? "Error over size" : "Error over size, by " + by;
+    std::string title = by.empty() ? "Error over size" : "Error over size, by " + by;
+    if (table.unit.empty()) title += unit.empty() ? ": counts" : ": " + unit;
     page.chart({.title = title,
                 .about = fmt::format("Each dot is a point; {} lie beyond the edge.{}", beyond,
                                      points.size() > kChartPoints ? " Every n-th is drawn." : ""),
                 .summary = fmt::format("Dots of the error of {} over what was measured.",
                                        counted(static_cast<double>(points.size()), "point")),
                 .height_px = 380},
-               error_options(points, kinds, table.unit));
+               error_options(points, kinds, unit));
   }
 }
 
@@ -190,8 +208,8 @@ void add_worst_points(Page& page, const PointTable& table) {
   for (const ValidationPoint* p : worst) {
     std::vector<PageCell> cells{
         PageCell::number(error_text(p->error), std::abs(p->error)),
-        PageCell::number(page_with(p->measured, table.unit), p->measured),
-        PageCell::number(page_with(p->predicted, table.unit), p->predicted)};
+        PageCell::number(page_with(p->measured, point_unit(*p, table.unit)), p->measured),
+        PageCell::number(page_with(p->predicted, point_unit(*p, table.unit)), p->predicted)};
     for (const auto& part : p->identity) cells.push_back(PageCell::text(part.second.text));
     rows.rows.push_back(std::move(cells));
   }

@@ -103,13 +103,12 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
   PageTable table{.columns = {{.title = "Error", .numeric = true},
                               {.title = "Measured", .numeric = true},
                               {.title = "Predicted", .numeric = true},
-                              {.title = "Run"},
+                              {.title = "Run", .about = "and where it was published"},
                               {.title = "Model"},
                               {.title = "GPUs", .numeric = true},
                               {.title = "GPU"},
                               {.title = "Software"},
-                              {.title = "Layout"},
-                              {.title = "Published"}},
+                              {.title = "Layout"}},
                   .first_rows = 50,
                   .searched = true};
   for (const RowPrediction& p : predictions) {
@@ -123,14 +122,13 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
         {std::move(error),
          time(row.measured_step_s),
          time(p.predicted_step_s),
-         PageCell::text(row.id),
+         {.content = with_detail(escaped(row.id), row.published)},
          PageCell::text(row.model.name),
          PageCell::number(grouped(row.gpus), row.gpus),
          PageCell::text(row.gpu),
          {.content = row.release.empty() ? escaped(row.stack)
                                          : with_detail(escaped(row.stack), row.release)},
-         PageCell::text(row_layout(row)),
-         PageCell::text(row.published)});
+         PageCell::text(row_layout(row))});
   }
   return table;
 }

@@ -140,8 +140,7 @@ void add_interval_curve(Page& page, const CampaignResult& result) {
   const json options{
       {"grid", plot_grid(40, 4)},
       {"legend",
-       {{"type", "scroll"},
-        {"top", 0},
+       {{"top", 0},
         {"left", 0},
         {"icon", nullptr},
         {"data", {"best simulated", "given", "Young 1974", "Daly 2006"}}}},

@@ -100,7 +100,7 @@ json power_options(const PowerChart& chart) {
   json options{
       {"lockstep", {{"unit", power.name}, {"unit_s", chart.time.size}, {"time", chart.time.name}}},
       {"grid", plot_grid(40, chart.zooms ? 44 : 4)},
-      {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", legend}}},
+      {"legend", {{"top", 0}, {"left", 0}, {"data", legend}}},
       {"tooltip", {{"trigger", "axis"}, {"formatter", "@power"}, {"confine", true}}},
       {"xAxis", time_axis(end_s / chart.time.size, chart.time.name)},
       {"yAxis",

@@ -29,7 +29,7 @@ constexpr std::array<RunBucket, kRunBuckets> kStack{
     RunBucket::lost,        RunBucket::restart,    RunBucket::detection, RunBucket::diagnosis,
     RunBucket::repair_wait, RunBucket::checkpoint, RunBucket::degraded,  RunBucket::productive};
 
-constexpr int kCauseRowPx = 36;
+constexpr int kCauseRowPx = 44;
 constexpr int kSharesPx = 210;
 
 std::size_t index_of(RunBucket bucket) { return static_cast<std::size_t>(bucket); }
@@ -137,7 +137,7 @@ json row_axis(const CauseRows& rows, std::span<const RunEvent> events) {
             {"verticalAlign", "bottom"},
             {"margin", 0},
             {"fontSize", 11},
-            {"padding", {0, 0, 6, 0}},
+            {"padding", {0, 0, 9, 0}},
             {"interval", 0}}}};
 }
 
@@ -174,30 +174,26 @@ json timeline_options(const CampaignResult& result, const RunBins& bins) {
   json causes_axis = row_axis(rows, run.events);
   json zoom = time_zoom();
   for (json& each : zoom) each.update({{"xAxisIndex", {0, 1}}, {"filterMode", "none"}});
-  return {{"lockstep",
-           {{"unit_s", unit.size},
-            {"wall_s", run_seconds(bins.wall)},
-            {"bins", bins.spent.size()},
-            {"causes", causes}}},
-          {"grid", {plain_grid(4, rows_px, "item"), plain_grid(rows_px + 60, kSharesPx, "axis")}},
-          {"legend",
-           {{"type", "scroll"},
-            {"top", rows_px + 24},
-            {"left", 0},
-            {"data", legend},
-            {"selectedMode", false}}},
-          {"tooltip", {{"confine", true}, {"formatter", "@timeline"}}},
-          {"dataZoom", zoom},
-          {"xAxis", {hidden, times}},
-          {"yAxis",
-           {causes_axis,
-            {{"type", "value"},
-             {"gridIndex", 1},
-             {"min", 0},
-             {"max", 100},
-             {"interval", 25},
-             {"axisLabel", {{"formatter", "{value} %"}}}}}},
-          {"series", series}};
+  return {
+      {"lockstep",
+       {{"unit_s", unit.size},
+        {"wall_s", run_seconds(bins.wall)},
+        {"bins", bins.spent.size()},
+        {"causes", causes}}},
+      {"grid", {plain_grid(4, rows_px, "item"), plain_grid(rows_px + 60, kSharesPx, "axis")}},
+      {"legend", {{"top", rows_px + 24}, {"left", 0}, {"data", legend}, {"selectedMode", false}}},
+      {"tooltip", {{"confine", true}, {"formatter", "@timeline"}}},
+      {"dataZoom", zoom},
+      {"xAxis", {hidden, times}},
+      {"yAxis",
+       {causes_axis,
+        {{"type", "value"},
+         {"gridIndex", 1},
+         {"min", 0},
+         {"max", 100},
+         {"interval", 25},
+         {"axisLabel", {{"formatter", "{value} %"}}}}}},
+      {"series", series}};
 }
 
 void add_progress(Page& page, const CampaignResult& result, const RunBins& bins) {
@@ -227,7 +223,7 @@ void add_progress(Page& page, const CampaignResult& result, const RunBins& bins)
   const json options{
       {"lockstep", {{"unit", size.name}}},
       {"grid", plot_grid(40, 4)},
-      {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}}},
+      {"legend", {{"top", 0}, {"left", 0}}},
       {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@amount"}, {"confine", true}}},
       {"xAxis", time_axis(wall_s / unit.size, unit.name)},
       {"yAxis", {{"type", "value"}, {"axisLabel", {{"formatter", "{value} " + size.name}}}}},
@@ -290,8 +286,10 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
         fmt::format(" ({} of {}, the costliest)", grouped(static_cast<double>(kMarkedFailures)),
                     grouped(static_cast<double>(run.events.size())));
   }
-  about += fmt::format("; below, where the time of each {} went. Drag the ends of the bar to zoom.",
-                       page_setting(width_s));
+  about += fmt::format(
+      "; below, where the time of each {} went, on a narrow screen the worst of those beside one "
+      "another. Drag the ends of the bar to zoom.",
+      page_setting(width_s));
   const int rows_px = kCauseRowPx * static_cast<int>(cause_rows(result.summary).names.size());
   page.chart({.title = "Failures by cause, and shares of wall time",
               .about = about,

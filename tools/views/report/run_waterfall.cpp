@@ -102,7 +102,7 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
                       {"formatter", text},
                       {"color", part.is_loss() ? "@soft" : "@card"},
                       {"position", !part.is_loss() ? "insideLeft"
-                                   : base > 0.2    ? "left"
+                                   : base > 0.3    ? "left"
                                                    : "right"}}}});
   }
   const json base_series{{"type", "bar"},

@@ -137,11 +137,12 @@ PageFigure wall_figure(const SampleMean& wall) {
 
 void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& result) {
   if (const std::optional<double> rent = result.rent_usd()) {
-    figures.push_back({.value = page_usd(*rent),
-                       .label = fmt::format(
-                           "to rent {} GPU-hours at ${:.2f}{}", page_count(result.held_gpu_hours()),
-                           *result.scenario.usd_per_gpu_hour, instead_of_owning(result)),
-                       .field = "price_usd"});
+    figures.push_back(
+        {.value = page_usd(*rent),
+         .label = fmt::format("to rent {} GPU-hours at {:.2f} USD{}",
+                              page_count(result.held_gpu_hours()),
+                              *result.scenario.usd_per_gpu_hour, instead_of_owning(result)),
+         .field = "price_usd"});
   }
   if (const double storage = result.storage_usd(); storage > 0) {
     figures.push_back({.value = page_usd(storage),

@@ -77,7 +77,7 @@ json hour_options(const SiteBooks& books, const HourChart& chart) {
                       {"data", std::move(points)}});
   }
   json options{{"grid", plot_grid(40, 44)},
-               {"legend", {{"type", "scroll"}, {"top", 0}, {"left", 0}, {"data", names}}},
+               {"legend", {{"top", 0}, {"left", 0}, {"data", names}}},
                {"tooltip", {{"trigger", "axis"}, {"confine", true}}},
                {"xAxis", time_axis(end_s / time.size, time.name)},
                {"yAxis",
@@ -146,7 +146,7 @@ void add_weather_charts(Page& page, const CampaignResult& result) {
   const HourChart tariff{
       .lines = {{"tariff", [](const SiteHourBook& h) { return 1e3 * h.usd_per_kwh; }, 3}},
       .scale = 1,
-      .unit = "$/MWh",
+      .unit = "USD/MWh",
       .from_zero = true};
   const bool changes = std::ranges::any_of(books.hours, [&](const SiteHourBook& h) {
     return h.usd_per_kwh != books.hours.front().usd_per_kwh;
@@ -275,7 +275,8 @@ void add_lost_table(Page& page, const CampaignResult& result) {
       .sorted_by = 1};
   for (std::size_t b = 1; b < kWords.size(); ++b) {
     const double lost = result.site->books.lost[b];
-    if (lost <= 0) continue;
+    constexpr double kRoundingOfRun = 1e-6;  // clocks of a run count nanoseconds
+    if (lost < kRoundingOfRun) continue;
     table.rows.push_back({PageCell::text(kWords[b]), PageCell::number(page_duration(lost), lost)});
   }
   if (!table.rows.empty()) page.table(table);

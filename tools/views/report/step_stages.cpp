@@ -49,7 +49,7 @@ void add_timeline(Page& page, const RunResult& result) {
   }
   page.picture({.title = "Timeline",
                 .about = "Passes of the first replica from left to right, with their micro batch; "
-                         "white is waiting.",
+                         "where a row is empty, the stage waits.",
                 .summary = fmt::format("The pipeline schedule: {} rows of passes over {}.",
                                        report.stages.size(), page_duration(report.step_s))},
                Html::markup(schedule_svg(report, schedule_title(result))), kTimelineLeast);
@@ -216,7 +216,7 @@ void add_traffic(Page& page, const StepReport& report) {
 }
 
 void add_money(Page& page, const RunResult& result) {
-  PageTable table{.columns = {{.title = "What"}, {.title = "USD", .numeric = true}}};
+  PageTable table{.columns = {{.title = "What"}, {.title = "Money", .numeric = true}}};
   std::string way = "rented";
   bool rented = false, owned = false;
   const auto add = [&](const char* what, double usd) {
@@ -227,7 +227,7 @@ void add_money(Page& page, const RunResult& result) {
   if (const auto& price = result.scenario.usd_per_gpu_hour) {
     rented = true;
     table.rows.push_back({{.content = with_detail(escaped("price of a GPU's hour"), way)},
-                          PageCell::number(fmt::format("${:.2f}", *price), *price)});
+                          PageCell::number(fmt::format("{:.2f} USD", *price), *price)});
   }
   if (const auto cost = training_cost(result); cost && cost->usd) {
     add("the whole training at that price, without failures", *cost->usd);

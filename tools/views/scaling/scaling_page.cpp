@@ -1,17 +1,17 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
-#include "tools/views/scaling/scaling_table.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/scaling/scaling_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -24,33 +24,68 @@ std::vector<const ScalingPoint*> possible(const std::vector<ScalingPoint>& point
   return out;
 }
 
+constexpr double kShownLoss = 0.0005;
+
+/// The losses that have a colour, the same in both charts: those of which there is most at any size
+/// either way, as many as there are colours beside that of what is left. All others share one.
+std::vector<std::size_t> coloured_losses(const Scaling& scaling) {
+  BucketTimes most{};
+  for (const std::vector<ScalingPoint>* points : {&scaling.strong, &scaling.weak}) {
+    for (const ScalingPoint* point : possible(*points)) {
+      for (std::size_t b = 0; b < kBuckets; ++b) most[b] = std::max(most[b], point->lost[b]);
+    }
+  }
+  std::vector<std::size_t> out;
+  for (std::size_t b = 0; b < kBuckets; ++b) {
+    if (most[b] >= kShownLoss) out.push_back(b);
+  }
+  std::ranges::stable_sort(out, std::ranges::greater{}, [&](std::size_t b) { return most[b]; });
+  out.resize(std::min(out.size(), kPageColours - 1));
+  std::ranges::sort(out);
+  return out;
+}
+
+/// "81.6 %" of the last size over the first.
+Html last_efficiency(const std::vector<const ScalingPoint*>& points) {
+  return strong(page_percent(points.back()->efficiency, 1));
+}
+
 /// Where a token's GPU time goes at each size: what is left of the first point's speed, and what
 /// took the rest.
-void add_loss_chart(Page& page, const std::vector<const ScalingPoint*>& points) {
+void add_loss_chart(Page& page, const std::vector<const ScalingPoint*>& points,
+                    const std::vector<std::size_t>& coloured) {
   std::vector<std::string> names;
-  BarPart kept{.name = "efficiency", .colour = "@accent", .values = {}};
+  BarPart kept{.name = "efficiency", .colour = chart_colour(0), .values = {}};
+  BarPart others{.name = "all other losses", .colour = "@others", .values = {}};
+  double largest = 0;
   for (const ScalingPoint* point : points) {
     names.push_back(counted(point->gpus, "GPU"));
     kept.values.push_back(rounded_percent(point->efficiency));
+    largest = std::max(largest, point->efficiency);
+    double rest = 0;
+    for (std::size_t b = 0; b < kBuckets; ++b) {
+      if (std::ranges::find(coloured, b) == coloured.end()) rest += std::max(0.0, point->lost[b]);
+    }
+    others.values.push_back(rounded_percent(rest));
   }
   std::vector<BarPart> parts{kept};
-  for (std::size_t b = 0; b < kBuckets; ++b) {
-    BarPart part{.name = std::string(buckets()[b].title),
-                 .colour = chart_colour(parts.size()),
+  for (std::size_t c = 0; c < coloured.size(); ++c) {
+    BarPart part{.name = std::string(buckets()[coloured[c]].title),
+                 .colour = chart_colour(c + 1),
                  .values = {}};
-    double most = 0;
     for (const ScalingPoint* point : points) {
-      most = std::max(most, point->lost[b]);
-      part.values.push_back(rounded_percent(std::max(0.0, point->lost[b])));
+      part.values.push_back(rounded_percent(std::max(0.0, point->lost[coloured[c]])));
     }
-    constexpr double kNoticed = 0.0005;
-    if (most >= kNoticed) parts.push_back(part);
+    parts.push_back(std::move(part));
   }
+  if (std::ranges::max(others.values) > 0) parts.push_back(std::move(others));
+  nlohmann::json options = stacked_bars(names, parts, "%");
+  if (largest <= 1) options["xAxis"]["max"] = 100;
   page.chart({.title = "What is left, and what takes the rest",
               .about = "Tokens a second and GPU, over those of the first size.",
               .summary = "Bars of efficiency by the number of GPUs.",
               .height_px = bars_height(names.size()) + 40},
-             stacked_bars(names, parts, "%"));
+             options);
 }
 
 void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
@@ -91,29 +126,52 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
   if (!problems.empty()) page.list(problems);
 }
 
+/// What each GPU still does at the largest size, both with the same batch and with a batch that
+/// grows: the two ends of what can be asked.
+Html scaling_headline(const Scaling& scaling) {
+  const std::vector<const ScalingPoint*> strongly = possible(scaling.strong);
+  const std::vector<const ScalingPoint*> weakly = possible(scaling.weak);
+  Html out;
+  const auto add = [&](const std::vector<const ScalingPoint*>& points, std::string_view batch) {
+    if (points.empty()) return;
+    if (!out.empty()) out += escaped(" ");
+    out += escaped("On ") + strong(counted(points.back()->gpus, "GPU")) + escaped(" each does ") +
+           last_efficiency(points) +
+           escaped(fmt::format(" of what it does on {} {}.", grouped(points.front()->gpus), batch));
+  };
+  add(strongly, "with the same batch (strong scaling)");
+  add(weakly, "with as many sequences a replica (weak scaling)");
+  if (out.empty()) return escaped("None of these sizes can be simulated.");
+  return out + limit_sentence(exceeded_sizes(weakly.empty() ? scaling.strong : scaling.weak));
+}
+
+/// "llama3_405b on 2,048 to 16,384 GPUs".
+std::string scaling_title(const std::string& file, const Scaling& scaling,
+                          const AnswerBasis& basis) {
+  const auto model = std::ranges::find(basis.simulated, "Model", &NamedWords::name);
+  if (model == basis.simulated.end() || scaling.weak.empty()) return file;
+  return fmt::format("{} on {} to {} GPUs", model->words, grouped(scaling.weak.front().gpus),
+                     grouped(scaling.weak.back().gpus));
+}
+
 }  // namespace
 
 std::string scaling_page(const std::string& file, const Scaling& scaling,
                          const AnswerBasis& basis) {
-  Page page("Scaling report", file);
+  Page page("Scaling report", scaling_title(file, scaling, basis));
+  const std::vector<std::size_t> coloured = coloured_losses(scaling);
   const auto add = [&](const char* title, const char* lead,
                        const std::vector<ScalingPoint>& points) {
     page.section(title, lead);
     const std::vector<const ScalingPoint*> shown = possible(points);
-    if (!shown.empty()) add_loss_chart(page, shown);
+    if (!shown.empty()) add_loss_chart(page, shown, coloured);
     add_scaling_table(page, points);
   };
-  const std::vector<const ScalingPoint*> weak = possible(scaling.weak);
-  if (!weak.empty()) {
-    page.headline(escaped("On ") + strong(counted(weak.back()->gpus, "GPU")) +
-                  escaped(" each does ") + strong(page_percent(weak.back()->efficiency, 1)) +
-                  escaped(fmt::format(" of what it does on {}, with as many sequences a replica.",
-                                      grouped(weak.front()->gpus))) +
-                  limit_sentence(exceeded_sizes(scaling.weak)));
-  }
+  page.headline(scaling_headline(scaling));
   add("Strong scaling", "The same batch on more GPUs.", scaling.strong);
   add("Weak scaling", "As many sequences a replica on more GPUs.", scaling.weak);
   add_basis(page, basis);
+  page.foot("Scenario: " + file + ".");
   page.foot(
       "What a GPU does is its tokens a second. Losses are what a token takes more of each "
       "kind of GPU time than at the first size; they add up to what is missing.");

@@ -174,18 +174,20 @@ void add_distribution(Page& page, const ServingAnswer& a) {
   if (first.empty()) return;
   const double longest = std::max(*std::ranges::max_element(whole), 1e-9);
   const AxisUnit unit = long_time_unit(longest);
-  page.chart({.title = "How many requests are done after that time",
-              .about = {},
-              .summary = "Shares of requests by their time to the first token and end to end.",
-              .height_px = 260},
-             {{"grid", plot_grid(34, 4)},
-              {"legend", {{"top", 0}}},
-              {"tooltip", {{"trigger", "axis"}}},
-              {"xAxis", time_axis(longest / unit.size, unit.name)},
-              {"yAxis", {{"type", "value"}, {"min", 0}, {"max", 100}, {"name", "%"}}},
-              {"series",
-               {cumulative_line("first token", 0, std::move(first), unit.size),
-                cumulative_line("last token", 1, std::move(whole), unit.size)}}});
+  page.chart(
+      {.title = "How many requests are done after that time",
+       .about = {},
+       .summary = "Shares of requests by their time to the first token and end to end.",
+       .height_px = 260},
+      {{"grid", plot_grid(34, 4)},
+       {"legend", {{"top", 0}, {"left", 0}}},
+       {"tooltip", {{"trigger", "axis"}}},
+       {"xAxis", time_axis(longest / unit.size, unit.name)},
+       {"yAxis",
+        {{"type", "value"}, {"min", 0}, {"max", 100}, {"axisLabel", {{"formatter", "{value} %"}}}}},
+       {"series",
+        {cumulative_line("first token", 0, std::move(first), unit.size),
+         cumulative_line("last token", 1, std::move(whole), unit.size)}}});
 }
 
 void add_serving_time(Page& page, const ServingAnswer& a) {
@@ -428,10 +430,13 @@ void add_serving_line(Page& page, const char* title, const char* unit_name,
               .about = {},
               .summary = fmt::format("{} over time, as a line.", title),
               .height_px = 220},
-             {{"grid", plot_grid(34, 4)},
+             {{"grid", plot_grid(12, 4)},
               {"tooltip", {{"trigger", "axis"}}},
               {"xAxis", time_axis(end / unit.size, unit.name)},
-              {"yAxis", {{"type", "value"}, {"min", 0}, {"name", unit_name}}},
+              {"yAxis",
+               {{"type", "value"},
+                {"min", 0},
+                {"axisLabel", {{"formatter", std::string("{value} ") + unit_name}}}}},
               {"series",
                {{{"type", "line"},
                  {"name", title},
@@ -460,8 +465,8 @@ void add_serving_over_time(Page& page, const ServingAnswer& a) {
   if (bins.bin_s <= 0) return;
   page.section("Over time", fmt::format("Means over {}, of requests that were served to the end.",
                                         page_duration(bins.bin_s)));
-  add_serving_chart(page, bins, "Requests that arrive", "a second", bins.arrivals, 0);
-  add_serving_chart(page, bins, "Requests being served or waiting", "requests", bins.in_system, 1);
+  add_serving_chart(page, bins, "Requests that arrive a second", "", bins.arrivals, 0);
+  add_serving_chart(page, bins, "Requests being served or waiting", "", bins.in_system, 1);
   add_serving_chart(page, bins, "Time to the first token, by arrival", "s", bins.first_s, 2);
 }
 

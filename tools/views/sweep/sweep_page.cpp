@@ -18,6 +18,7 @@
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/answer/fields.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "sim/search/sweep/points.hpp"
@@ -225,8 +226,8 @@ void add_parallel(Page& page, const SweepPoints& points, const std::vector<doubl
   }
   if (axes.size() < 2) return;
   std::string about =
-      "A line for each point, in deeper colours the better it is; the best stands "
-      "out.";
+      "A line for each point: the further its colour is along the scale, the better it is; the "
+      "thickest is the best.";
   if (points.size() < points.all) {
     about += fmt::format(" {} of {} points are drawn.", grouped(static_cast<double>(points.size())),
                          grouped(static_cast<double>(points.all)));
@@ -384,6 +385,24 @@ void add_best_bars(Page& page, const SweepSummary& summary) {
              interval_bars(bars, ""));
 }
 
+/// Whether a column has words: quantities as the sweep's file has them.
+bool is_written(const SweepSummary& summary, const std::string& column) {
+  const auto at = static_cast<std::size_t>(std::ranges::find(summary.columns, column) -
+                                           summary.columns.begin());
+  return std::ranges::any_of(summary.best, [at](const std::vector<SqlValue>& row) {
+    return std::holds_alternative<std::string>(row[at]);
+  });
+}
+
+/// Whether it says in numbers what the column beside it says in words: "nic_bytes_per_s" of "nic".
+bool repeats_words(const SweepSummary& summary, std::size_t column) {
+  const std::string& name = summary.columns[column];
+  return std::ranges::any_of(summary.columns, [&](const std::string& words) {
+    return name.size() > words.size() && name.starts_with(words + "_") && !unit_at(name).empty() &&
+           unit_at(words).empty() && is_written(summary, words);
+  });
+}
+
 /// The number of a point, what is sought and its interval, then all other columns.
 std::vector<std::size_t> order_of_columns(const SweepSummary& summary) {
   std::vector<std::size_t> out(summary.columns.size());
@@ -393,6 +412,7 @@ std::vector<std::size_t> order_of_columns(const SweepSummary& summary) {
            summary.columns[c] == summary.interval_words;
   };
   std::ranges::stable_partition(out, is_first);
+  std::erase_if(out, [&](std::size_t c) { return !is_first(c) && repeats_words(summary, c); });
   return out;
 }
 
@@ -420,6 +440,22 @@ PageTable best_rows(const SweepSummary& plain) {
     table.rows.push_back(std::move(cells));
   }
   return table;
+}
+
+/// "mfu over fabric, nic, tensor and 3 more".
+std::string sweep_title(const Sweep& sweep, const SweepSummary& summary) {
+  constexpr std::size_t kNamedAxes = 4;
+  std::vector<std::string> names;
+  for (const SweepAxis& axis : sweep.axes) {
+    for (const SweepVariable& variable : axis.variables) names.push_back(variable.name);
+  }
+  if (names.empty()) return summary.objective.column;
+  const std::size_t shown = names.size() > kNamedAxes ? kNamedAxes - 1 : names.size();
+  std::string out = summary.objective.column + " over ";
+  for (std::size_t i = 0; i < shown; ++i) {
+    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return shown < names.size() ? out + fmt::format(" and {} more", names.size() - shown) : out;
 }
 
 }  // namespace
@@ -463,7 +499,7 @@ std::optional<Behind> behind_best(const Sweep& sweep, const SweepSummary& summar
 
 std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const AnswerBasis& basis,
                        const Behind* behind) {
-  Page page("Sweep", sweep.file);
+  Page page("Sweep", sweep_title(sweep, summary));
   if (behind != nullptr) behind->open_figures(page);
   if (!sweep.about.empty()) page.about(sweep.about);
   const bool larger = summary.objective.larger_is_better;

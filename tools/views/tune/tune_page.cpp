@@ -66,6 +66,16 @@ std::vector<std::string> layout_lines(const TuneStudy& study, const ShownLayout&
   return lines;
 }
 
+/// By which rule the layouts stand in their order.
+std::string order_words(const TuneStudy& study) {
+  const std::vector<TunedLayout>& best = study.result.best;
+  const bool faster = std::ranges::any_of(
+      best, [&](const TunedLayout& each) { return each.step_s < best.front().step_s; });
+  return faster ? "The first is the plainest of those within 1 % of the fastest, which count as "
+                  "equally fast; the others follow by step time."
+                : "By step time, the fastest first.";
+}
+
 void add_step_bars(Page& page, const TuneStudy& study, const std::vector<ShownLayout>& shown) {
   const AxisUnit unit = time_unit(shown.front().layout->step_s);
   std::vector<IntervalBar> bars;
@@ -80,8 +90,9 @@ void add_step_bars(Page& page, const TuneStudy& study, const std::vector<ShownLa
   }
   page.chart(
       {.title = "Step time of the best layouts",
-       .about = "Whiskers: the 90 % interval of each by itself. Errors of two layouts of one "
-                "job go together, so that their order is surer than either.",
+       .about = order_words(study) +
+                " Whiskers: the 90 % interval of each by itself. Errors of two layouts of one job "
+                "go together, so that their order is surer than either.",
        .summary = fmt::format("Bars of {}; the table has the same.",
                               counted(static_cast<double>(bars.size()), "layout")),
        .height_px = bars_height(bars.size()) + 24},

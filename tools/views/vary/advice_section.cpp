@@ -1,6 +1,7 @@
 #include "tools/views/vary/advice_section.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <string>
@@ -64,14 +65,14 @@ PageTable advice_rows(const Advice& advice, const std::vector<AdvisedChange>& ga
   table.columns.push_back({.title = "As --set says it"});
   for (const AdvisedChange& each : gains) {
     std::vector<PageCell> row{
-        PageCell::text(each.change.words), PageCell::number(gain_text(each.gain), each.gain),
+        PageCell::key(each.change.words), PageCell::number(gain_text(each.gain), each.gain),
         each.gain_low ? PageCell::number(gain_range(each), *each.gain_low) : PageCell::unknown()};
     for (const ShownNumber* shown : beside) {
       const std::optional<double> number = number_named(each.numbers, shown->field);
       row.push_back(number ? PageCell::number(shown->scale.page_text(*number), *number)
                            : PageCell::unknown());
     }
-    row.push_back(PageCell::text(fmt::format("{}", fmt::join(each.change.sets, " "))));
+    row.push_back(PageCell::key(fmt::format("{}", fmt::join(each.change.sets, " "))));
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -117,13 +118,13 @@ void add_advice(Page& page, const Advice& advice) {
   page.section("What cannot be changed so");
   PageTable refused{.columns = {{.title = "Change"}, {.title = "Why not"}}, .first_rows = 12};
   for (const RefusedChange& each : advice.refused) {
-    refused.rows.push_back({PageCell::text(each.change.words), PageCell::text(each.why)});
+    refused.rows.push_back({PageCell::key(each.change.words), PageCell::key(each.why)});
   }
   page.table(refused);
 }
 
 std::string advice_page(const Advice& advice) {
-  Page page("Advice", advice.file);
+  Page page("Advice", "What would help " + std::filesystem::path(advice.file).filename().string());
   if (advice.changes.empty() || advice.changes.front().gain <= 0) {
     page.headline(escaped("None of the standard changes helps. " + as_it_is_sentence(advice)));
   } else {

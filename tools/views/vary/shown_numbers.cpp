@@ -27,7 +27,7 @@ std::string page_fine_share(double share) { return page_percent(share, 2); }
 std::string three_digits(double value) { return significant(value); }
 std::string whole_text(double count) { return grouped(count); }
 std::string dear_text(double usd) { return significant(usd) + " USD"; }
-std::string page_dear(double usd) { return "$" + significant(usd); }
+std::string page_dear(double usd) { return page_with(usd, "USD"); }
 
 constexpr NumberScale kInSeconds{duration_text, page_duration, "s"};
 constexpr NumberScale kInMilliseconds{duration_text, page_duration, "ms", 1e-3};

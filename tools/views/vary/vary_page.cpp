@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
@@ -85,7 +86,7 @@ json lines_over(const Varied& varied, const ShownNumber& number) {
         {"scale", true},
         {"axisLabel", {{"formatter", fmt::format("{{value}} {}", number.scale.unit)}}}}},
       {"series", std::move(series)}};
-  if (two) out["legend"] = {{"type", "scroll"}, {"top", 0}, {"left", 0}};
+  if (two) out["legend"] = {{"top", 0}, {"left", 0}};
   return out;
 }
 
@@ -326,7 +327,8 @@ AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
 }
 
 std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
-  Page page("What if", fmt::format("{} of {}", axes_words(varied), varied.file));
+  Page page("What if", fmt::format("{} of {}", axes_words(varied),
+                                   std::filesystem::path(varied.file).filename().string()));
   const std::vector<Compared> all = compared_in(varied);
   page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
   for (const Compared& of : all) add_compared(page, of);
