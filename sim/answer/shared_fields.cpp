@@ -42,7 +42,7 @@ std::optional<double> unless_over(double done_share) {
 
 const FieldTable<JobOfSeveral>& shared_job_power_fields() {
   using Of = JobOfSeveral;
-  const auto owned = [](double SharedJobPower::* which) {
+  const auto owned = [](double SharedJobPower::*which) {
     return [which](const Of& j) -> std::optional<double> {
       if (!prices_machines(*j.prices)) return std::nullopt;
       return j.power->*which;
@@ -69,7 +69,7 @@ const FieldTable<JobOfSeveral>& shared_job_power_fields() {
 
 const FieldTable<JobOfSeveral>& job_fields() {
   using Of = JobOfSeveral;
-  const auto of_training = [](double SharedJobResult::* which) {
+  const auto of_training = [](double SharedJobResult::*which) {
     return [which](const Of& j) {
       return j.training != nullptr ? std::optional(j.training->*which) : std::nullopt;
     };
@@ -205,6 +205,31 @@ auto of_shared_limit(Get get) {
     return get(*a.power, *a.scenario.power->site_limit).base_units();
   };
 }
+/// Of the jobs in their order.
+std::vector<double> begins_of(const StaggeredSteps& steps) {
+  std::vector<double> out;
+  for (const Seconds begins : steps.begins) out.push_back(begins.base_units());
+  return out;
+}
+const FieldTable<StaggeredSteps>& staggered_fields() {
+  using Of = StaggeredSteps;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("period_s", "Of all jobs: the longest step.", [](const Of& s) { return s.period; })
+          .add("begins_s", "Of each job's steps, within the period.", begins_of)
+          .add("longer_shares", "By which the step of each job is longer then.",
+               [](const Of& s) { return s.longer; })
+          .add("low_w", Better::more, "Lowest power of the site then.",
+               [](const Of& s) { return s.low; })
+          .add("high_w", Better::less, "Highest power of the site then.",
+               [](const Of& s) { return s.high; })
+          .add("together_low_w", Better::more, "Lowest, where all steps begin at once.",
+               [](const Of& s) { return s.low_together; })
+          .add("together_high_w", Better::less, "Highest, where all steps begin at once.",
+               [](const Of& s) { return s.high_together; });
+  return fields;
+}
+
 void add_shared_power(FieldTable<SharedAnswer>& fields) {
   using Of = SharedAnswer;
   fields
@@ -228,7 +253,11 @@ void add_shared_power(FieldTable<SharedAnswer>& fields) {
            of_shared_limit([](const SharedPower& p, Watts) { return p.peak; }))
       .add("site_excess_w", Better::less,
            "By how much that is above the limit; above 0 the limit is exceeded.",
-           of_shared_limit([](const SharedPower& p, Watts limit) { return p.above(limit); }));
+           of_shared_limit([](const SharedPower& p, Watts limit) { return p.above(limit); }))
+      .object("staggered", "Steps of the jobs in one rhythm, each begun where others draw least.",
+              staggered_fields(), [](const Of& a) -> std::optional<StaggeredSteps> {
+                return a.power ? a.power->staggered : std::nullopt;
+              });
 }
 
 double most_slowed(const SharedAnswer& a) {
@@ -255,16 +284,19 @@ const FieldTable<SharedAnswer>& shared_fields() {
         .list("transfers", "Transfers, the most slowed first.", transfer_fields(), transfers_of)
         .add("links_used", "Links that carried anything.",
              [](const Of& a) { return a.result.congestion.links_used; })
-        .list("links", "The most telling of them, fullest first.", link_fields(),
-              [](const Of& a) -> const auto& { return a.result.congestion.links; })
-        .list("events", "What happened to the fabric.", event_fields(),
-              [](const Of& a) -> const auto& { return a.result.congestion.events; })
+        .list(
+            "links", "The most telling of them, fullest first.", link_fields(),
+            [](const Of& a) -> const auto& { return a.result.congestion.links; })
+        .list(
+            "events", "What happened to the fabric.", event_fields(),
+            [](const Of& a) -> const auto& { return a.result.congestion.events; })
         .add("notes", "Approximations that were made.",
              [](const Of& a) { return a.result.congestion.notes; })
         .add("assumptions", "What was assumed where the scenario says nothing.",
              [](const Of& a) { return a.scenario.assumptions; })
-        .object("hashing", "Draws of the paths' hashes, where there are any.", draw_fields(),
-                [](const Of& a) -> const auto& { return a.hash; });
+        .object(
+            "hashing", "Draws of the paths' hashes, where there are any.", draw_fields(),
+            [](const Of& a) -> const auto& { return a.hash; });
     add_written(out, [](const Of& a) -> const WrittenScenario& { return a.written; });
     return out;
   }();

@@ -325,6 +325,51 @@ void add_site_power(FieldTable<Sited>& fields) {
            });
 }
 
+/// A way to keep a step within the grid's ramp, beside the step as it is.
+struct SmoothingAnswer {
+  const SmoothingWay* of = nullptr;
+  const SmoothingWay* now = nullptr;
+};
+std::vector<SmoothingAnswer> smoothing_answers(const Sited& r) {
+  std::vector<SmoothingAnswer> out;
+  const std::vector<SmoothingWay>& ways = r.site->plan->ramp.ways;
+  for (const SmoothingWay& way : ways) out.push_back({&way, &ways.front()});
+  return out;
+}
+const FieldTable<SmoothingAnswer>& smoothing_fields() {
+  using Of = SmoothingAnswer;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("way",
+               "none: as it is; store: in power supplies; floor: cards burn up to one; "
+               "slower_ramps: cards gain power slowly and burn as they lose it; stagger: replicas "
+               "begin one group after the other.",
+               [](const Of& a) { return a.of->name; })
+          .add("keeps", "To the ramp; else it is the least that was found.",
+               [](const Of& a) { return a.of->keeps; })
+          .add("store_per_gpu_j", Better::less, "That just suffices.",
+               [](const Of& a) { return a.of->store; })
+          .add("floor_per_gpu_w", Better::less, "That just suffices.",
+               [](const Of& a) { return a.of->floor; })
+          .add("over_s", Better::less, "From the first group's begin to the last one's.",
+               [](const Of& a) { return a.of->over; })
+          .add("groups", "Of replicas.",
+               [](const Of& a) -> std::optional<int> {
+                 if (a.of->groups == 0) return std::nullopt;
+                 return a.of->groups;
+               })
+          .add("ramp_w_per_s", Better::less, "Steepest change of power within a step.",
+               [](const Of& a) { return a.of->ramp_w_per_s; })
+          .add("step_s", Better::less, "Time of a step.", [](const Of& a) { return a.of->step; })
+          .add("step_j", Better::less, "Energy of a step, at the site's meter.",
+               [](const Of& a) { return a.of->energy; })
+          .add("longer_share", Better::less, "By which a step takes longer than as it is.",
+               [](const Of& a) -> double { return a.of->step / a.now->step - 1; })
+          .add("more_energy_share", Better::less, "By which it takes more energy.",
+               [](const Of& a) -> double { return a.of->energy / a.now->energy - 1; });
+  return fields;
+}
+
 void add_ramp(FieldTable<Sited>& fields) {
   const auto ramped = [](auto get) {
     return [get](const Sited& r) -> std::optional<double> {
@@ -341,7 +386,9 @@ void add_ramp(FieldTable<Sited>& fields) {
            "Energy that supplies have to store for a step to keep to the limit.",
            ramped([](const SitePlan& p) { return p.ramp.store.base_units(); }))
       .add("start_ramp_s", Better::less, "How long machines take from starting to training.",
-           ramped([](const SitePlan& p) { return p.ramp.start.base_units(); }));
+           ramped([](const SitePlan& p) { return p.ramp.start.base_units(); }))
+      .list_if_any("smoothing", "Ways to keep a step within the grid's ramp, and their price.",
+                   smoothing_fields(), smoothing_answers);
 }
 
 }  // namespace
@@ -372,8 +419,9 @@ const FieldTable<CampaignResult>& site_fields() {
     out.list("bounds", "What held the run back whose goodput is the median.", bound_fields(),
              bound_answers)
         .list_if_any("banks", "Units that fail.", bank_fields(), bank_answers)
-        .list("months", "The same run by months.", month_fields(),
-              [](const Sited& r) -> const auto& { return books_of(r).months; });
+        .list(
+            "months", "The same run by months.", month_fields(),
+            [](const Sited& r) -> const auto& { return books_of(r).months; });
     return out;
   }();
   return fields;

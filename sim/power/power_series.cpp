@@ -180,4 +180,70 @@ PowerSeries smoothed(const PowerSeries& series, Joules capacity) {
   return out;
 }
 
+namespace {
+
+/// Machines that work through a series at a bounded change of power.
+class RampedWork {
+ public:
+  RampedWork(double standing, double slope, double power)
+      : standing_(standing), slope_(slope), power_(power) {}
+
+  /// `length` of work that wants `wanted`.
+  void pass(double wanted, double length) {
+    if (power_ >= wanted) return fall(wanted, length);
+    const double swing = wanted - standing_;
+    const double rise = (wanted - power_) / slope_;
+    const double above = power_ - standing_;
+    // In the rise work goes on at (power - standing) / swing of its pace.
+    const double done = (above + (wanted - power_) / 2) / swing * rise;
+    if (done >= length) {
+      // above t + slope t^2 / 2 = length swing
+      const double need = length * swing;
+      const double takes = 2 * need / (above + std::sqrt(above * above + 2 * slope_ * need));
+      return spend(takes, power_ + slope_ * takes);
+    }
+    spend(rise, wanted);
+    spend(length - done, wanted);
+  }
+
+  [[nodiscard]] double power() const { return power_; }
+  [[nodiscard]] double time() const { return time_; }
+  [[nodiscard]] double joules() const { return joules_; }
+  void begin_period() { time_ = joules_ = 0; }
+
+ private:
+  void fall(double wanted, double length) {
+    const double falls = std::min(length, (power_ - wanted) / slope_);
+    spend(falls, std::max(wanted, power_ - slope_ * falls));
+    spend(length - falls, power_);
+  }
+  void spend(double time, double until) {
+    time_ += time;
+    joules_ += time * (power_ + until) / 2;
+    power_ = until;
+  }
+
+  double standing_, slope_, power_;
+  double time_ = 0, joules_ = 0;
+};
+
+}  // namespace
+
+SlowedPeriod rate_limited(const PowerSeries& series, Watts standing, double watts_per_s) {
+  assert(watts_per_s > 0 && series.size() > 0);
+  const double low = std::min(standing, trough_power(series)).base_units();
+  RampedWork work(low, watts_per_s, mean_power(series).base_units());
+  constexpr int kMostPeriods = 1000;
+  constexpr double kSame = 1e-12;
+  for (int turn = 0; turn < kMostPeriods; ++turn) {
+    const double before = work.power();
+    work.begin_period();
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      work.pass(series.power[i].base_units(), (series.until(i) - series.start[i]).base_units());
+    }
+    if (std::abs(work.power() - before) <= kSame * before) break;
+  }
+  return {Seconds{work.time()}, Joules{work.joules()}};
+}
+
 }  // namespace lockstep

@@ -51,4 +51,15 @@ double steepest_ramp(const PowerSeries& series, Seconds window);
 /// long as it is neither empty nor full. Loses nothing; begins and ends a period as full.
 PowerSeries smoothed(const PowerSeries& series, Joules capacity);
 
+/// A period of machines whose power may change by `watts_per_s` at the most, in the long run. Where
+/// they want more than they have they work as much slower as what they have above `standing` falls
+/// short; where they want less they burn what is left over. `standing`: what they draw without
+/// getting on, the trough at the most.
+struct SlowedPeriod {
+  Seconds period;
+  Joules energy;
+};
+/// Exact: power is a line and work a parabola between breakpoints. Requires watts_per_s > 0.
+SlowedPeriod rate_limited(const PowerSeries& series, Watts standing, double watts_per_s);
+
 }  // namespace lockstep

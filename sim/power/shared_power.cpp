@@ -1,6 +1,9 @@
 #include "sim/power/shared_power.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "models/power/site_power.hpp"
@@ -63,6 +66,9 @@ SharedJobPower job_power(const SharedJob& job, double step_s, double share_of_no
   out.gpu = mean(power.levels.training.gpu, power.levels.waiting.gpu);
   out.facility = mean(power.levels.training.facility, power.levels.waiting.facility);
   out.peak = power.site_peak;
+  out.drawn = power.facility;
+  out.waiting = power.levels.waiting.facility;
+  out.drawn.add(std::max(Seconds{}, out.step - out.drawn.end), out.waiting);
   const CostReport hour = hour_of(prices_for(alone.power->cost, share_of_nodes), power.holdings,
                                   out.facility, out.tokens * (kOneHour / out.step));
   out.owned_usd_per_hour = hour.total_usd();
@@ -89,7 +95,72 @@ void add_idle_nodes(const SharedScenario& scenario, double nodes, BytesPerSecond
       hour_of(prices_for(spec.cost, share), holdings, out.idle, 0).total_usd();
 }
 
+constexpr int kBeginsTried = 240;  // divides by 2, 3, 4, 5, 6, 8, 10, 12, ...
+
+/// Watts of a job over the period, from a begin in bins.
+double in_bin(const std::vector<Watts>& job, int bin, int begins) {
+  const int at = (bin - begins + kBeginsTried) % kBeginsTried;
+  return job[static_cast<std::size_t>(at)].base_units();
+}
+
+/// Lowest and highest of a site's bins.
+std::pair<Watts, Watts> reach_of(const std::vector<double>& site) {
+  const auto [low, high] = std::ranges::minmax_element(site);
+  return {Watts{*low}, Watts{*high}};
+}
+
 }  // namespace
+
+StaggeredSteps staggered_steps(const std::vector<PowerSeries>& jobs,
+                               const std::vector<Watts>& waiting) {
+  assert(!jobs.empty() && jobs.size() == waiting.size());
+  StaggeredSteps out;
+  for (const PowerSeries& job : jobs) out.period = std::max(out.period, job.end);
+  std::vector<std::vector<Watts>> profiles;
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    PowerSeries whole = jobs[j];
+    out.longer.push_back(out.period / jobs[j].end - 1);
+    whole.add(out.period - whole.end, waiting[j]);
+    // One bin's mean, which a window of no time gives.
+    profiles.push_back(metered_profile(whole, Seconds{}, kBeginsTried));
+  }
+  std::vector<double> site(kBeginsTried, 0.0);
+  for (const auto& job : profiles) {
+    for (int b = 0; b < kBeginsTried; ++b) site[static_cast<std::size_t>(b)] += in_bin(job, b, 0);
+  }
+  std::tie(out.low_together, out.high_together) = reach_of(site);
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto swing = [&](std::size_t j) {
+    const auto [low, high] = std::ranges::minmax_element(profiles[j]);
+    return *high - *low;
+  };
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return swing(a) > swing(b); });
+  std::ranges::fill(site, 0.0);
+  out.begins.resize(jobs.size());
+  for (const std::size_t j : order) {
+    const auto with = [&](int begins) {
+      std::vector<double> sum = site;
+      for (int b = 0; b < kBeginsTried; ++b) {
+        sum[static_cast<std::size_t>(b)] += in_bin(profiles[j], b, begins);
+      }
+      return sum;
+    };
+    int best = 0;
+    Watts least = reach_of(with(0)).second;
+    for (int begins = 1; begins < kBeginsTried; ++begins) {
+      const Watts high = reach_of(with(begins)).second;
+      if (high.base_units() >= least.base_units() * (1 - 1e-9)) continue;
+      best = begins;
+      least = high;
+    }
+    site = with(best);
+    out.begins[j] = static_cast<double>(best) / kBeginsTried * out.period;
+  }
+  std::tie(out.low, out.high) = reach_of(site);
+  return out;
+}
 
 SharedPower shared_power(const SharedScenario& scenario, const SharedResult& result) {
   assert(scenario.power && scenario.cluster.node.gpu.power && scenario.cluster.node.chassis);
@@ -109,6 +180,19 @@ SharedPower shared_power(const SharedScenario& scenario, const SharedResult& res
   add_idle_nodes(scenario, idle, ports, out);
   out.facility += out.idle;
   out.peak += out.idle;
+  if (out.jobs.size() > 1) {
+    std::vector<PowerSeries> drawn;
+    std::vector<Watts> waiting;
+    for (const SharedJobPower& job : out.jobs) {
+      drawn.push_back(job.drawn);
+      waiting.push_back(job.waiting);
+    }
+    StaggeredSteps& staggered = out.staggered.emplace(staggered_steps(drawn, waiting));
+    for (Watts* level :
+         {&staggered.low, &staggered.high, &staggered.low_together, &staggered.high_together}) {
+      *level += out.idle;
+    }
+  }
   return out;
 }
 

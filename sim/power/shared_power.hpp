@@ -6,6 +6,7 @@
 
 #include "models/base/units.hpp"
 #include "sim/congestion/shared_run.hpp"
+#include "sim/power/power_series.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 
 namespace lockstep {
@@ -18,10 +19,29 @@ struct SharedJobPower {
   Watts peak;           ///< the highest that a meter of its part of the site reads
   double owned_usd_per_hour = 0;
   double usd_per_trillion_tokens = 0;
+  PowerSeries drawn{};  ///< its part of the site over a step, and then as it waits for others
+  Watts waiting{};      ///< its part while it stands still
 
   /// Of a step, at the site's meter.
   [[nodiscard]] Joules energy() const { return facility * step; }
 };
+
+/// Jobs that keep one rhythm, so that what one begins another has done.
+struct StaggeredSteps {
+  Seconds period;                         ///< of all: the longest step
+  std::vector<Seconds> begins;            ///< of each job's steps, within it
+  std::vector<double> longer;             ///< by which each job's step is: the price
+  Watts low, high;                        ///< of the site then
+  Watts low_together{}, high_together{};  ///< where all begin at once
+};
+
+/// Each job's steps begin where the site's highest power becomes least, one job after the other,
+/// the one that swings most first; shorter steps wait for the longest at `waiting`. Power is a mean
+/// over 1/240 of the period. Steps that keep no rhythm drift past one another instead, through
+/// every such state. M equal jobs at even distances leave of a step's harmonics those that are
+/// multiples of M.
+StaggeredSteps staggered_steps(const std::vector<PowerSeries>& jobs,
+                               const std::vector<Watts>& waiting);
 
 struct SharedPower {
   std::vector<SharedJobPower> jobs;  ///< in the order of the scenario
@@ -29,6 +49,7 @@ struct SharedPower {
   Watts facility;                    ///< of all of it: the sum
   Watts peak;                        ///< at most: every job at its highest at once
   double owned_usd_per_hour = 0;     ///< of all of it: the sum
+  std::optional<StaggeredSteps> staggered{};  ///< of several jobs; with `idle`
 
   [[nodiscard]] Watts above(Watts site_limit) const { return peak - site_limit; }
 };

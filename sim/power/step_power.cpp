@@ -254,6 +254,25 @@ class Collector {
   std::vector<PowerChange> totals_;
 };
 
+/// When the optimiser begins: what comes before it, replicas that begin later do later.
+StepTime optimiser_begins(const StepReport& report) {
+  for (const TimelineSlice& s : report.timeline) {
+    if (slice_kinds()[s.kind].name == "optimiser") return s.start;
+  }
+  return {UINT64_MAX};
+}
+
+/// How much later than in the timeline, which is the first group's, a group that begins `begins`
+/// late does something: its own passes and messages so much, the sums of gradients as late as those
+/// of the last group, without which they are none, and what weights need before and after not at
+/// all.
+StepTime stagger_delay(const TimelineSlice& s, StepTime begins, StepTime last, StepTime optimiser) {
+  if (s.start >= optimiser) return {};
+  const std::string_view name = slice_kinds()[s.kind].name;
+  if (s.stream == 3) return name == "gather parameters" ? StepTime{} : last;
+  return begins;
+}
+
 void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
              Collector& collector, std::vector<StagePower>& stages) {
   std::vector<SliceEnergy> energies;
@@ -262,31 +281,42 @@ void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& r
   }
   std::vector<double> weight(plan.stages.size());
   stages.resize(plan.stages.size());
+  const StaggerSpec& stagger = scenario.power->smoothing.stagger;
+  const int groups = plan.stagger > StepTime{} ? stagger.groups : 1;
+  const StepTime optimiser = optimiser_begins(report);
   std::size_t slice = 0;
   for (std::uint32_t a = 0; a < report.actors.size(); ++a) {
     const ActorReport& actor = report.actors[a];
     const StagePlan& done = plan.place(actor.replica, actor.stage);
-    std::vector<RateChange> changes;
-    for (; slice < report.timeline.size() && report.timeline[slice].actor == a; ++slice) {
-      const TimelineSlice& s = report.timeline[slice];
-      if (s.end <= s.start) continue;
-      const Energies spent = energies[done.pool].of(s, done);
-      Rates rates, back;
-      for (std::size_t p = 0; p < kGpuParts; ++p) {
-        rates[p] = spent[p] / Seconds{SliceEnergy::length(s)};
-        back[p] = Watts{} - rates[p];
-      }
-      changes.push_back({s.start.ps, rates});
-      changes.push_back({s.end.ps, back});
-    }
-    const StagePower one =
-        collector.add(changes, static_cast<double>(actor.copies) * plan.placement.tensor, done.pool,
-                      scenario.node_of(done.pool).gpu);
+    const std::size_t first = slice;
+    while (slice < report.timeline.size() && report.timeline[slice].actor == a) ++slice;
+    const std::span<const TimelineSlice> slices(report.timeline.data() + first, slice - first);
     const auto stage = static_cast<std::size_t>(actor.stage);
     stages[stage].stage = actor.stage;
-    stages[stage].mean += actor.copies * one.mean;
-    stages[stage].peak = std::max(stages[stage].peak, one.peak);
-    weight[stage] += actor.copies;
+    for (int g = 0; g < groups; ++g) {
+      const StepTime begins{groups > 1 ? plan.stagger.ps * static_cast<std::uint64_t>(g) /
+                                             static_cast<std::uint64_t>(groups - 1)
+                                       : 0};
+      std::vector<RateChange> changes;
+      for (const TimelineSlice& s : slices) {
+        if (s.end <= s.start) continue;
+        const Energies spent = energies[done.pool].of(s, done);
+        Rates rates, back;
+        for (std::size_t p = 0; p < kGpuParts; ++p) {
+          rates[p] = spent[p] / Seconds{SliceEnergy::length(s)};
+          back[p] = Watts{} - rates[p];
+        }
+        const StepTime late = stagger_delay(s, begins, plan.stagger, optimiser);
+        changes.push_back({(s.start + late).ps, rates});
+        changes.push_back({(s.end + late).ps, back});
+      }
+      const double copies = static_cast<double>(actor.copies) / groups;
+      const StagePower one = collector.add(changes, copies * plan.placement.tensor, done.pool,
+                                           scenario.node_of(done.pool).gpu);
+      stages[stage].mean += copies * one.mean;
+      stages[stage].peak = std::max(stages[stage].peak, one.peak);
+      weight[stage] += copies;
+    }
   }
   for (std::size_t s = 0; s < stages.size(); ++s) {
     stages[s].mean = stages[s].mean / std::max(1.0, weight[s]);

@@ -9,10 +9,18 @@
 
 namespace lockstep {
 
-/// What evens out the swing of a step, per GPU; nothing by default.
+/// Replicas of a job that begin their step one group after the other, so that the site's power
+/// rises and falls in stairs.
+struct StaggerSpec {
+  Seconds over;    ///< from the first group's begin to the last one's; 0: all begin at once
+  int groups = 1;  ///< of replicas, as even as they can be
+};
+
+/// What evens out the swing of a step; nothing by default.
 struct SmoothingSpec {
   Watts floor;       ///< the card burns up to that much while the job runs
-  Joules capacitor;  ///< energy storage in the supply
+  Joules capacitor;  ///< energy storage in the supply, per GPU
+  StaggerSpec stagger{};
 };
 
 struct PowerSpec {

@@ -47,11 +47,25 @@ FacilitySpec read_facility_choice(const std::optional<JsonCursor>& from, const P
   return out;
 }
 
+constexpr int kMostGroups = 256;
+
+void declare_stagger(const DeclaredMembers& member, StaggerSpec& out) {
+  member.required("over", out.over, Interval{1e-6, 3600},
+                  "From the first group's begin to the last one's: a step takes as much longer, as "
+                  "its gradients need all of them");
+  member.required("groups", out.groups, 2, kMostGroups,
+                  "That replicas of data parallelism fall into, at most as many as there are");
+}
+
 void declare_smoothing(const DeclaredMembers& member, SmoothingSpec& out) {
   member.optional("floor", out.floor, Interval{0, 1e5},
                   "The card burns up to this while the job runs");
   member.optional("capacitor_joules", out.capacitor, Interval{0, 1e6},
-                  "Energy storage in the supply");
+                  "Energy storage in the supply, per GPU");
+  member.optional("stagger", out.stagger,
+                  "Replicas begin their step one group after the other: power rises and falls in "
+                  "stairs",
+                  declare_stagger);
 }
 
 }  // namespace
@@ -84,7 +98,7 @@ void declare_power(const DeclaredMembers& member, PowerSpec& out) {
                   "Averaging time of the meter whose readings are reported; default: 2 s");
   member.optional("ramp_window", out.ramp_window, Interval{1e-4, 3600},
                   "Ramp rates are differences over this time; default: 100 ms");
-  member.optional("smoothing", out.smoothing, "What evens out the swing of a step, per GPU",
+  member.optional("smoothing", out.smoothing, "What evens out the swing of a step",
                   declare_smoothing);
   member.optional("site_limit", out.site_limit, Interval{1, 1e12},
                   "How many nodes fit under it is reported; a job that draws more says so first, "
@@ -117,7 +131,9 @@ void declare_cost(const DeclaredMembers& member, const std::string& scenario, Co
       "grams_per_kwh", kHourly,
       "Carbon dioxide of the grid: a number, or a CSV file with a line per hour; without, the "
       "answer has none",
-      [&](const JsonCursor& at) { out.grams_per_kwh = read_hourly(at, scenario, {0, 1e4}); });
+      [&](const JsonCursor& at) {
+        out.grams_per_kwh = read_hourly(at, scenario, {0, 1e4});
+      });
   member.optional("people_usd_per_hour", out.people_usd_per_hour, kUsd, "All people together");
   member.optional("hosting_usd_per_kw_month", out.hosting_usd_per_kw_month, kUsd,
                   "By peak facility power");

@@ -183,6 +183,12 @@ void complete_counts(const JsonCursor& from, RlSpec& out) {
   if (out.updates > out.samples()) (void)from.at("updates").integer(1, out.samples());
 }
 
+/// Phases of an iteration follow one another; none waits for replicas that begin later.
+void refuse_stagger(const JsonCursor& root, const Scenario& training) {
+  if (!training.power || training.power->smoothing.stagger.over <= Seconds{}) return;
+  root.at("power").at("smoothing").at("stagger").fail("no stagger beside \"rl\"");
+}
+
 void check_counts(const JsonCursor& from, const Scenario& training, const RlSpec& out) {
   if (out.samples() != static_cast<std::int64_t>(out.updates) * training.job.batch.sequences) {
     from.at("prompts").fail(
@@ -403,6 +409,7 @@ RlScenario rl_scenario_of(const JsonCursor& root, std::string_view text, const P
   from.finish();
   tell_turns(rl, out.training.job.adapters.any(), assumptions);
   check_counts(from, out.training, rl);
+  refuse_stagger(root, out.training);
   root.tell_unitless_sets(assumptions);
   if (rl.prompt_tokens + rl.responses.most > out.training.job.batch.tokens) {
     from.at("responses")

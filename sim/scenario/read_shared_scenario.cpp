@@ -206,6 +206,10 @@ void take_power(const JsonCursor& root, const PresetStore& presets, SharedScenar
   if (const auto window = root.at("power").find("ramp_window")) {
     window->fail("no ramp_window beside jobs, whose answer has no ramp");
   }
+  const auto smoothing = root.at("power").find("smoothing");
+  if (const auto stagger = smoothing ? smoothing->find("stagger") : std::nullopt) {
+    stagger->fail("no stagger beside jobs, whose steps go on each by itself");
+  }
   check_cards(root.at("power"), *shared.power, shared.cluster.node.gpu);
   shared.power->gpu_nameplate = shared.cluster.node.gpu.power_limit;
   shared.power->cost.usd_per_gpu_hour = shared.usd_per_gpu_hour;

@@ -20,6 +20,7 @@
 #include "sim/scenario/names.hpp"
 #include "sim/scenario/scenario_rules.hpp"
 #include "sim/scenario/stack_choice.hpp"
+#include "sim/scenario/stagger.hpp"
 #include "sim/scenario/unequal_rules.hpp"
 #include "topologies/fabrics/placement.hpp"
 
@@ -347,6 +348,23 @@ void check_power(const ScenarioDraft& draft, const NodeSpec& node, const PowerSp
   }
 }
 
+void check_stagger(const ScenarioDraft& draft, Scenario& out) {
+  const StaggerSpec& stagger = out.power->smoothing.stagger;
+  if (stagger.over <= Seconds{}) return;
+  if (const std::optional<std::string> problem = stagger_problem(out)) {
+    refuse(draft, "/power/smoothing/stagger", "a stagger", *problem);
+  }
+  const int most = most_stagger_groups(out.job.parallelism);
+  if (stagger.groups > most) {
+    refuse(draft, "/power/smoothing/stagger/groups", std::to_string(stagger.groups),
+           "at most " + std::to_string(most) +
+               ", the groups of replicas that meet only where gradients are summed");
+  }
+  out.assumptions.emplace_back(
+      "power.smoothing.stagger: a group waits for its turn with its cards awake; sums of gradients "
+      "come with the last group, exchanges of weights and the optimiser's step at one time in all");
+}
+
 /// Holds "power" against the machines, which may be of several kinds.
 void complete_power(const ScenarioDraft& draft, Scenario& out) {
   if (!out.power) return;
@@ -359,6 +377,7 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
     limits += here * out.node_of(pool).gpu.power_limit;
   }
   SmoothingSpec& smoothing = out.power->smoothing;
+  check_stagger(draft, out);
   if (out.power->cap && smoothing.floor > *out.power->cap) {
     smoothing.floor = *out.power->cap;
     out.assumptions.emplace_back("power.smoothing.floor: that of power.cap, which is lower");

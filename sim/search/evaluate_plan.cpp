@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fmt/format.h>
 #include <mutex>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <utility>
 
+#include "models/site/finance.hpp"
 #include "sim/core/random.hpp"
 #include "sim/run/campaign_work.hpp"
 #include "sim/search/plan_choice.hpp"
@@ -59,6 +61,9 @@ class Workers {
   std::atomic<bool> stopped_{false};
 };
 
+/// Trajectories of a later phase have numbers of their own.
+constexpr std::uint32_t kPhaseNumbers = 1U << 24;
+
 PlanFactors medians(const PlanModel& model) {
   PlanFactors out;
   for (std::size_t i = 0; i < kPlanInputs; ++i) out[i] = model.inputs[i].median();
@@ -79,13 +84,30 @@ PlanFactors drawn(const PlanSpec& spec, const PlanModel& model, std::uint32_t nu
   return out;
 }
 
-std::vector<PlannedRun> runs_of(const FactoredCampaign& of, const TrajectoryWatch& watch) {
+std::vector<PlannedRun> runs_of(const FactoredCampaign& of, std::uint32_t first,
+                                const TrajectoryWatch& watch) {
   std::vector<PlannedRun> runs;
   runs.reserve(kTrajectories);
   for (std::uint32_t t = 0; t < kTrajectories; ++t) {
-    runs.push_back(planned_trajectory(of, t, watch));
+    runs.push_back(planned_trajectory(of, first + t, watch));
   }
   return runs;
+}
+
+/// Adds money of months that begin `after` the plan's start, each evenly over its month.
+void add_months(std::vector<PlanMonth>& sum, const std::vector<PlanMonth>& more, Seconds after) {
+  const double at = after.base_units() / kMonthSeconds;
+  const auto first = static_cast<std::size_t>(at);
+  const double over = at - static_cast<double>(first);  // of a month, in the one after it
+  sum.resize(std::max(sum.size(), first + more.size() + (over > 0 ? 1 : 0)));
+  for (std::size_t m = 0; m < more.size(); ++m) {
+    for (const auto part :
+         {&PlanMonth::write_off_usd, &PlanMonth::running_usd, &PlanMonth::rent_usd,
+          &PlanMonth::egress_usd, &PlanMonth::storage_usd}) {
+      sum[first + m].*part += (1 - over) * more[m].*part;
+      if (over > 0) sum[first + m + 1].*part += over * more[m].*part;
+    }
+  }
 }
 
 /// Money by month, mean over the runs: it adds up to the mean of their money.
@@ -107,6 +129,12 @@ std::vector<PlanMonth> mean_months(const PlanModel& model,
   return mean;
 }
 
+/// Runs of a phase with the factors in force.
+struct PhaseRuns {
+  FactoredCampaign of;
+  std::vector<PlannedRun> runs;
+};
+
 /// One candidate: what is expected, both ends of each bar, the samples.
 class CandidateWork {
  public:
@@ -119,12 +147,16 @@ class CandidateWork {
 
   /// Of all pieces.
   [[nodiscard]] double trajectories() const {
-    const bool sited = result_.model.site != nullptr;
-    const double bars = static_cast<double>(kRunInputs.size()) + (sited ? 1 : 0);
-    return (sited ? 2 : 1) * candidate_.run.trajectories + 2 * bars * kTrajectories + spec_.samples;
+    double sum = 0;
+    for (std::size_t p = 0; p < phases(); ++p) sum += trajectories_of(p);
+    return sum;
   }
   [[nodiscard]] Seconds estimate() const {
-    return trajectories() * trajectory_estimate(result_.model.plan.campaign);
+    Seconds sum;
+    for (std::size_t p = 0; p < phases(); ++p) {
+      sum += trajectories_of(p) * trajectory_estimate(model(p).plan.campaign);
+    }
+    return sum;
   }
 
   static std::size_t pieces(const PlanSpec& spec) { return 1 + kRunInputs.size() + spec.samples; }
@@ -136,31 +168,57 @@ class CandidateWork {
   }
 
  private:
-  [[nodiscard]] PlanOutcome outcome(const Campaign& campaign, const PlannedRun& run,
-                                    const PlanFactors& factors) const {
-    PlanOutcome out = outcome_of(candidate_, result_.model, run, factors);
+  [[nodiscard]] std::size_t phases() const { return 1 + result_.later.size(); }
+  [[nodiscard]] const PlanModel& model(std::size_t phase) const {
+    return phase == 0 ? result_.model : result_.later[phase - 1].model;
+  }
+  [[nodiscard]] const PlanCandidate& candidate(std::size_t phase) const {
+    return phase == 0 ? candidate_ : candidate_.then[phase - 1]->of;
+  }
+  [[nodiscard]] double trajectories_of(std::size_t phase) const {
+    const bool sited = model(phase).site != nullptr;
+    const double bars = static_cast<double>(kRunInputs.size()) + (sited ? 1 : 0);
+    return (sited ? 2 : 1) * candidate(phase).run.trajectories + 2 * bars * kTrajectories +
+           spec_.samples;
+  }
+  [[nodiscard]] static std::uint32_t numbers(std::size_t phase) {
+    return static_cast<std::uint32_t>(phase) * kPhaseNumbers;
+  }
+  /// What the phases come to one after the other.
+  template <class Each>
+  [[nodiscard]] PlanOutcome chain(Each each) const {
+    PlanOutcome out = each(0);
+    for (std::size_t p = 1; p < phases(); ++p) {
+      const PhaseResult& phase = result_.later[p - 1];
+      out = chained(out, phase.moves, phase.egress_usd, each(p));
+    }
+    return out;
+  }
+
+  [[nodiscard]] PlanOutcome outcome(std::size_t phase, const Campaign& campaign,
+                                    const PlannedRun& run, const PlanFactors& factors) const {
+    PlanOutcome out = outcome_of(candidate(phase), model(phase), run, factors);
     out.finished = run.sums.work >= to_run_time(campaign.work);
     return out;
   }
 
-  [[nodiscard]] std::vector<PlanOutcome> outcomes_of(const Campaign& campaign,
-                                                     const std::vector<PlannedRun>& runs,
+  [[nodiscard]] std::vector<PlanOutcome> outcomes_of(std::size_t phase, const PhaseRuns& ran,
                                                      const PlanFactors& factors) const {
     std::vector<PlanOutcome> outcomes;
-    outcomes.reserve(runs.size());
-    for (const PlannedRun& run : runs) outcomes.push_back(outcome(campaign, run, factors));
+    outcomes.reserve(ran.runs.size());
+    for (const PlannedRun& run : ran.runs) {
+      outcomes.push_back(outcome(phase, ran.of.campaign, run, factors));
+    }
     return outcomes;
-  }
-  [[nodiscard]] PlanOutcome mean_of(const Campaign& campaign, const std::vector<PlannedRun>& runs,
-                                    const PlanFactors& factors) const {
-    return mean_outcome(outcomes_of(campaign, runs, factors));
   }
 
   /// The trajectories that `lockstep run` draws, so that both give the same answer.
-  [[nodiscard]] std::vector<PlannedRun> expected_runs(const FactoredCampaign& of) const {
+  [[nodiscard]] std::vector<PlannedRun> expected_runs(std::size_t phase,
+                                                      const FactoredCampaign& of) const {
+    const RunSpec& run = candidate(phase).run;
     SampleOptions sampling;
-    sampling.trajectories = static_cast<std::uint32_t>(candidate_.run.trajectories);
-    sampling.within = candidate_.run.within;
+    sampling.trajectories = static_cast<std::uint32_t>(run.trajectories);
+    sampling.within = run.within;
     sampling.under_way = watch_;
     std::vector<PlannedRun> out;
     for (TrajectoryResult& sums : lockstep::sample(of.campaign, sampling)) {
@@ -174,52 +232,86 @@ class CandidateWork {
 
   /// The expected outcome, and the bars of inputs that leave the runs as they are.
   void expect() {
-    const PlanFactors factors = medians(result_.model);
-    const FactoredCampaign of = with_factors(result_.model, factors);
-    const std::vector<PlannedRun> runs = expected_runs(of);
-    const std::vector<PlanOutcome> outcomes = outcomes_of(of.campaign, runs, factors);
-    result_.expected = mean_outcome(outcomes);
-    if (candidate_.place || result_.model.plan.data) {
-      result_.months = mean_months(result_.model, outcomes);
+    std::vector<PhaseRuns> ran(phases());
+    std::vector<std::vector<PlanOutcome>> outcomes(phases());
+    for (std::size_t p = 0; p < phases(); ++p) {
+      const PlanFactors factors = medians(model(p));
+      ran[p].of = with_factors(model(p), factors);
+      ran[p].runs = expected_runs(p, ran[p].of);
+      outcomes[p] = outcomes_of(p, ran[p], factors);
+      (p == 0 ? result_.first : result_.later[p - 1].expected) = mean_outcome(outcomes[p]);
     }
+    result_.expected = chain([&](std::size_t p) -> const PlanOutcome& {
+      return p == 0 ? result_.first : result_.later[p - 1].expected;
+    });
+    add_money_by_month(outcomes);
     for (const PlanInputInfo& info : plan_inputs()) {
       if (changes_run(info.input)) continue;
-      if (info.input == PlanInput::power && of.site) {
+      if (info.input == PlanInput::power && sited()) {
         swing_run(info.input);  // a site holds machines that draw more to a slower pace
         continue;
       }
-      swing(info.input,
-            [&](const PlanFactors& changed) { return mean_of(of.campaign, runs, changed); });
+      swing(info.input, [&](std::size_t p, const PlanFactors& changed) {
+        return mean_outcome(outcomes_of(p, ran[p], changed));
+      });
+    }
+  }
+  [[nodiscard]] bool sited() const {
+    for (std::size_t p = 0; p < phases(); ++p) {
+      if (model(p).site) return true;
+    }
+    return false;
+  }
+  void add_money_by_month(const std::vector<std::vector<PlanOutcome>>& outcomes) {
+    if (!candidate_.place && !result_.model.plan.data && phases() == 1) return;
+    result_.months = mean_months(result_.model, outcomes[0]);
+    Seconds done{result_.first.time_s};
+    for (std::size_t p = 1; p < phases(); ++p) {
+      const PhaseResult& phase = result_.later[p - 1];
+      std::vector<PlanMonth> move(1);
+      move.front().egress_usd = phase.egress_usd;
+      add_months(result_.months, move, done);
+      done += phase.moves;
+      add_months(result_.months, mean_months(phase.model, outcomes[p]), done);
+      done += Seconds{phase.expected.time_s};
     }
   }
 
   void swing_run(PlanInput input) {
-    swing(input, [&](const PlanFactors& changed) {
-      const FactoredCampaign of = with_factors(result_.model, changed);
-      return mean_of(of.campaign, runs_of(of, watch_), changed);
+    swing(input, [&](std::size_t p, const PlanFactors& changed) {
+      const FactoredCampaign of = with_factors(model(p), changed);
+      const PhaseRuns ran{.of = of, .runs = runs_of(of, numbers(p), watch_)};
+      return mean_outcome(outcomes_of(p, ran, changed));
     });
   }
 
+  /// `mean`: of a phase with these factors.
   template <class Mean>
   void swing(PlanInput input, Mean mean) {
     const auto i = static_cast<std::size_t>(input);
     PlanSwing& out = result_.swings[i];
     out.input = input;
+    const auto at = [&](double share) {
+      return chain([&](std::size_t p) {
+        PlanFactors factors = medians(model(p));
+        factors[i] = model(p).inputs[i].quantile(share);
+        return mean(p, factors);
+      });
+    };
     out.low = result_.model.inputs[i].quantile(kLowShare);
     out.high = result_.model.inputs[i].quantile(kHighShare);
-    PlanFactors factors = medians(result_.model);
-    factors[i] = out.low;
-    out.at_low = mean(factors);
-    factors[i] = out.high;
-    out.at_high = mean(factors);
+    out.at_low = at(kLowShare);
+    out.at_high = at(kHighShare);
   }
 
   void sample(std::size_t i) {
     const auto number = static_cast<std::uint32_t>(i);
-    const PlanFactors factors = drawn(spec_, result_.model, number);
-    const FactoredCampaign of = with_factors(result_.model, factors);
     PlanOutcome& out = result_.samples[i];
-    out = outcome(of.campaign, planned_trajectory(of, number, watch_), factors);
+    out = chain([&](std::size_t p) {
+      const PlanFactors factors = drawn(spec_, model(p), number);
+      const FactoredCampaign of = with_factors(model(p), factors);
+      return outcome(p, of.campaign, planned_trajectory(of, numbers(p) + number, watch_), factors);
+    });
     out.lots = {};  // nobody asks a sample for its months
   }
 
@@ -228,6 +320,30 @@ class CandidateWork {
   PlanResult& result_;
   TrajectoryWatch watch_;
 };
+
+/// The phases after a candidate's first, and what its weights take on their way to each.
+void model_later(const PlanCandidate& candidate, PlanResult& result) {
+  const PlanModel* before = &result.model;
+  result.later.reserve(candidate.then.size());
+  for (const std::shared_ptr<const PlanPhase>& next : candidate.then) {
+    if (!result.model.impossible.empty()) return;
+    PhaseResult phase{
+        .model = model_candidate(next->of), .moves = {}, .egress_usd = 0, .expected = {}};
+    if (!phase.model.impossible.empty()) {
+      result.model.impossible =
+          fmt::format("cannot go on with {}, which {}", next->of.name, phase.model.impossible);
+      result.later.clear();
+      return;
+    }
+    if (next->way) {
+      const Bytes weights = before->plan.checkpoint.all;
+      phase.moves = transfer_time(*next->way, weights);
+      phase.egress_usd = transfer_usd(*next->way, weights);
+    }
+    result.later.push_back(std::move(phase));
+    before = &result.later.back().model;
+  }
+}
 
 /// How many trajectories there are, and how long they take.
 void tell_estimate(const std::vector<CandidateWork>& work, const PlanOptions& options) {
@@ -241,7 +357,7 @@ void tell_estimate(const std::vector<CandidateWork>& work, const PlanOptions& op
   options.estimated(trajectories, all);
 }
 
-SampleMean spread_of(const std::vector<PlanOutcome>& samples, double PlanOutcome::* number) {
+SampleMean spread_of(const std::vector<PlanOutcome>& samples, double PlanOutcome::*number) {
   std::vector<double> values;
   values.reserve(samples.size());
   for (const PlanOutcome& sample : samples) values.push_back(sample.*number);
@@ -255,6 +371,39 @@ constexpr std::array<PlanMeasure, 3> kMeasures{{{"time_s", "Time", &PlanOutcome:
 }  // namespace
 
 std::span<const PlanMeasure, 3> plan_measures() { return kMeasures; }
+
+PlanOutcome chained(const PlanOutcome& so_far, Seconds moves, double egress_usd,
+                    const PlanOutcome& next) {
+  PlanOutcome out = so_far;
+  for (const auto number :
+       {&PlanOutcome::time_s, &PlanOutcome::usd, &PlanOutcome::energy_j,
+        &PlanOutcome::interruptions, &PlanOutcome::write_off_usd, &PlanOutcome::running_usd,
+        &PlanOutcome::energy_usd, &PlanOutcome::rent_usd, &PlanOutcome::demand_usd,
+        &PlanOutcome::egress_usd, &PlanOutcome::data_usd, &PlanOutcome::storage_usd,
+        &PlanOutcome::run_s}) {
+    out.*number += next.*number;
+  }
+  out.time_s += moves.base_units();
+  out.egress_usd += egress_usd;
+  out.usd += egress_usd;
+  out.gpus = std::max(so_far.gpus, next.gpus);
+  out.peak_w = std::max(so_far.peak_w, next.peak_w);
+  out.after_s = next.after_s;
+  out.finished = so_far.finished && next.finished;
+  if (out.run_s > 0) {
+    for (const auto share : {&PlanOutcome::goodput, &PlanOutcome::waiting}) {
+      out.*share = (so_far.*share * so_far.run_s + next.*share * next.run_s) / out.run_s;
+    }
+  }
+  out.tonnes_co2 = so_far.tonnes_co2 && next.tonnes_co2
+                       ? std::optional(*so_far.tonnes_co2 + *next.tonnes_co2)
+                       : std::nullopt;
+  for (const auto part :
+       {&CapitalReport::machines_usd, &CapitalReport::network_usd, &CapitalReport::building_usd}) {
+    out.capital.*part += next.capital.*part;
+  }
+  return out;
+}
 
 std::size_t plan_pieces(const PlanSpec& spec) {
   const auto tuned = std::ranges::count(spec.candidates, true, &PlanCandidate::tuned);
@@ -275,6 +424,7 @@ PlanReport evaluate_plan(const PlanSpec& spec, const PlanOptions& options) {
   workers.run(spec.candidates.size(), [&](std::size_t c) {
     PlanModel& model = report.results[c].model;
     model = model_candidate(spec.candidates[c], std::move(model));
+    model_later(spec.candidates[c], report.results[c]);
   });
   std::vector<CandidateWork> work;
   for (std::size_t c = 0; c < spec.candidates.size(); ++c) {

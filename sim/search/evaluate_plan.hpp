@@ -21,7 +21,7 @@ namespace lockstep {
 struct PlanMeasure {
   std::string_view name;   ///< "time_s"
   std::string_view title;  ///< "Time"
-  double PlanOutcome::* number;
+  double PlanOutcome::*number;
 };
 std::span<const PlanMeasure, 3> plan_measures();  ///< time, money, energy; in this order
 
@@ -38,11 +38,21 @@ struct PlanChances {
   double all = 1;                       ///< and all of them at once
 };
 
-struct PlanResult {
+/// A further phase of a candidate, with every input at its median.
+struct PhaseResult {
   PlanModel model;
+  Seconds moves;  ///< until weights and states of the phase before are there
+  double egress_usd = 0;
+  PlanOutcome expected;
+};
+
+struct PlanResult {
+  PlanModel model;  ///< of its first phase
   /// All inputs at their medians, mean over the trajectories of the candidate's run: what `lockstep
   /// run` says about it.
   PlanOutcome expected;
+  PlanOutcome first;                         ///< of what is expected, the first phase
+  std::vector<PhaseResult> later;            ///< phases after it, in their order
   SampleMean time_s, usd, energy_j, peak_w;  ///< of the samples: 5th, 50th, 95th percentile
   PlanChances chances;
   std::vector<PlanSwing> swings;  ///< in the order of plan_inputs()
@@ -72,6 +82,11 @@ struct PlanOptions {
   /// one thread.
   std::function<void(double trajectories, Seconds all)> estimated{};
 };
+/// `so_far`, then the move that takes so long and costs so much, then `next`: times and amounts add
+/// up, goodput is that of both by their length, the highest reading is the higher.
+PlanOutcome chained(const PlanOutcome& so_far, Seconds moves, double egress_usd,
+                    const PlanOutcome& next);
+
 /// How often `progress` will be called for candidates that are possible.
 std::size_t plan_pieces(const PlanSpec& spec);
 

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, 2> kPayments{"own", "rent"};
 constexpr std::array<std::string_view, 2> kLayouts{"given", "tuned"};
 constexpr std::size_t kMostCandidates = 100;
 constexpr std::size_t kMostSizes = 32;
+constexpr std::size_t kMostPhases = 8;
 constexpr double kUsualReserve = 0.05;  // assumed: of the nodes that train
 
 /// A part of a plan that is shaped like a scenario.
@@ -287,7 +288,10 @@ void read_uncertain(const JsonCursor& from, std::array<Distribution, kPlanInputs
 
 bool is_priced(const PlanCandidate& candidate) {
   const std::optional<PowerSpec>& power = candidate.scenario.power;
-  return candidate.rented || candidate.run.purchase || (power && prices_machines(power->cost));
+  const bool own =
+      candidate.rented || candidate.run.purchase || (power && prices_machines(power->cost));
+  return own && std::ranges::all_of(candidate.then,
+                                    [](const auto& phase) { return is_priced(phase->of); });
 }
 
 namespace {
@@ -304,6 +308,79 @@ std::vector<std::size_t> read_candidate_regions(const JsonCursor& from, const Pl
   std::vector<std::size_t> out(plan.regions.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
   return out;
+}
+
+/// Where the candidate's phases are: each in a region of its own, or where the one before it is.
+std::optional<std::size_t> read_phase_region(const JsonCursor& from, const PlanSpec& plan,
+                                             std::optional<std::size_t> before) {
+  const auto named = from.find("region");
+  if (!named) return before;
+  if (plan.regions.empty()) named->fail("only beside the plan's \"regions\"");
+  std::vector<std::string_view> names;
+  for (const PlanRegion& region : plan.regions) names.push_back(region.name);
+  return named->choice(names);
+}
+
+/// What comes after a candidate's training, each phase on its own machines.
+void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets,
+                 const PlanSpec& plan, const std::shared_ptr<const StepIntervals>& intervals,
+                 PlanCandidate& candidate) {
+  const auto list = from.find("then");
+  if (!list) return;
+  if (candidate.run.purchase) {
+    list->fail("no phases beside \"purchase\", whose lots are held until one training is done");
+  }
+  std::optional<std::size_t> region;
+  if (candidate.place) region = candidate.place->region;
+  const std::vector<JsonCursor> regions =
+      plan.regions.empty() ? std::vector<JsonCursor>{} : root.at("regions").elements(kMostRegions);
+  const std::vector<JsonCursor> elements = list->elements(kMostPhases);
+  if (elements.empty()) list->fail("at least one phase, or no such key");
+  for (const JsonCursor& at : elements) {
+    auto phase = std::make_shared<PlanPhase>();
+    const std::optional<std::size_t> before = region;
+    region = read_phase_region(at, plan, before);
+    const std::string name = at.at("name").string();
+    const double tokens = at.at("tokens").quantity(Dimension::count, {1e6, 1e18});
+    const auto pays = at.find("pay");
+    const CandidateReader reader(root, at, presets,
+                                 region ? std::optional(regions[*region]) : std::nullopt);
+    PlanCandidate& of = phase->of;
+    of = reader.read(tokens, 0, false);
+    if (of.run.purchase) {
+      at.at("scenario")
+          .at("run")
+          .at("purchase")
+          .fail("no purchase in a later phase: machines of lots are there for one training");
+    }
+    if (region) place_candidate(plan, *region, of);
+    of.refused = {};  // its weights may go where its data may not
+    of.place = {};
+    of.name = name;
+    of.rented = pays ? pays->choice(kPayments) == 1 : candidate.rented;
+    if (of.rented && !of.scenario.usd_per_gpu_hour) {
+      at.fail(R"(a price of what is rented: "scenario": {"price": {"usd_per_gpu_hour": ...}})");
+    }
+    of.inputs = candidate.inputs;
+    of.intervals = candidate.intervals ? intervals : nullptr;
+    of.pointer = at.pointer();
+    of.run.seed = plan.seed;
+    reserve(of, read_spares(at, root), reader.says_spares());
+    if (region && before && *region != *before) {
+      const PlanRegion &away = plan.regions[*before], &there = plan.regions[*region];
+      for (const PlanRegion* end : {&away, &there}) {
+        if (end->bandwidth && (end == &there || end->egress_usd_per_gb)) continue;
+        throw InputError({.file = root.file(),
+                          .pointer = end->pointer,
+                          .found = fmt::format("no way for the weights of {}", candidate.name),
+                          .allowed = R"("bandwidth" and "egress_usd_per_gb")",
+                          .nearest = {}});
+      }
+      phase->way = link_between(away, there);
+    }
+    at.finish();
+    candidate.then.push_back(std::move(phase));
+  }
 }
 
 /// Adds one for each region and size of the candidate `from`.
@@ -323,6 +400,7 @@ void read_candidate(const JsonCursor& root, const JsonCursor& from, const Preset
   const std::optional<double> spares = read_spares(from, root);
   const std::vector<int> sizes = read_sizes(from);
   const std::vector<std::size_t> regions = read_candidate_regions(from, plan);
+  (void)from.find("then");  // read_phases()
   const auto add = [&](const CandidateReader& reader, int nodes,
                        std::optional<std::size_t> region) {
     PlanCandidate candidate = reader.read(plan.training.tokens, nodes, tuned);
@@ -348,6 +426,7 @@ void read_candidate(const JsonCursor& root, const JsonCursor& from, const Preset
     if (candidate.rented && !candidate.scenario.usd_per_gpu_hour) {
       from.at("pay").fail(R"(own, or a price: "scenario": {"price": {"usd_per_gpu_hour": ...}})");
     }
+    read_phases(root, from, presets, plan, intervals, candidate);
     out.push_back(std::move(candidate));
   };
   if (regions.empty()) {

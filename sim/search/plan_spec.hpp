@@ -59,7 +59,9 @@ struct PlanTraining {
   std::vector<std::string> words;
 };
 
-/// A way of doing it: one cluster of one size.
+struct PlanPhase;
+
+/// A way of doing it: one cluster of one size, or several one after the other.
 struct PlanCandidate {
   std::string name, about;
   Scenario scenario;  ///< with "power" and training_tokens
@@ -76,6 +78,15 @@ struct PlanCandidate {
   std::shared_ptr<const PlanPlace> place{};  ///< the same
   double price_factor = 1;                   ///< of its region
   std::string refused{};  ///< why it may not train there; it is told, and not evaluated
+  /// What comes after its training, in this order: refinement, elsewhere perhaps.
+  std::vector<std::shared_ptr<const PlanPhase>> then{};
+};
+
+/// A training that begins when the one before it is done and its weights are there.
+struct PlanPhase {
+  PlanCandidate of;  ///< where and on what, with its own tokens; none after it
+  /// Over which weights and states of the phase before come; none: they are there.
+  std::optional<WideAreaLink> way;
 };
 
 /// Whether there is an answer about its money: a rent, or any price of owning.

@@ -47,13 +47,14 @@ Joules store_for(const PowerSeries& facility, Seconds window, double ramp) {
   return Joules{high};
 }
 
-RampVerdict ramp_of(const Scenario& scenario, const SiteSpec& spec, const StepPower& power,
-                    const MachineLevels& levels) {
+RampVerdict ramp_of(const Scenario& scenario, const SiteSpec& spec, const StepReport& step,
+                    const StepPower& power, const MachineLevels& levels) {
   RampVerdict out{.step_w_per_s = power.ramp_w_per_s, .store = {}, .start = {}};
   if (!spec.ramp_w_per_s) return out;
   out.store = store_for(power.facility, scenario.power->ramp_window, *spec.ramp_w_per_s);
   const Watts rise = std::max(Watts{}, power.pue * (levels.training - levels.starting));
   out.start = Seconds{rise.base_units() / *spec.ramp_w_per_s};
+  out.ways = smoothing_ways(scenario, step, power, *spec.ramp_w_per_s);
   return out;
 }
 
@@ -198,7 +199,7 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
   out.spec.path = with_capacities(std::move(out.spec.path), out.node_peak);
   out.spec.seed = run.seed;
   check_path(scenario, spec, scenario.nodes + reserved, run.purchase.has_value());
-  out.ramp = ramp_of(scenario, spec, bare, out.levels);
+  out.ramp = ramp_of(scenario, spec, step, bare, out.levels);
   tell_assumptions(out, out.assumptions);
   return out;
 }

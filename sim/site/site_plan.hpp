@@ -16,6 +16,7 @@
 #include "sim/scenario/site_spec.hpp"
 #include "sim/site/fleet.hpp"
 #include "sim/site/pace_table.hpp"
+#include "sim/site/smoothing_ways.hpp"
 
 namespace lockstep {
 
@@ -40,6 +41,7 @@ struct RampVerdict {
   double step_w_per_s = 0;  ///< steepest within a step, over power.ramp_window
   Joules store;             ///< of all supplies together, that a step needs to stay within the ramp
   Seconds start;            ///< from machines that start to training, at the ramp
+  std::vector<SmoothingWay> ways{};  ///< to keep a step within the ramp; none where it is not given
 };
 
 struct SitePlan {

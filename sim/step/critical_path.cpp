@@ -23,9 +23,10 @@ class Walk {
   CriticalPath run() {
     const std::size_t last = last_actor();
     const StepTime passes_end = record(last, stage(last).items.size() - 1).end;
-    const StepTime tail = result_.end - result_.optimiser_start;
+    const StepTime tail = result_.end - result_.optimiser_start - plan_.stagger;
     const StepTime update =
         std::min(tail, plan_.synchronisation + plan_.overhead + stage(last).optimiser);
+    add(staggered, plan_.stagger);
     add(gather, tail - update);
     add(optimiser, update);
     add(reduce, result_.optimiser_start - passes_end);
@@ -44,13 +45,18 @@ class Walk {
     gather,
     reduce,
     optimiser,
+    staggered,
     kParts
   };
-  static constexpr std::array<std::string_view, kParts> kNames{
-      "forward passes",        "backward passes",
-      "input-gradient passes", "weight-gradient passes",
-      "pipeline messages",     "parameter gathers",
-      "gradient reduction",    "optimiser and synchronisation"};
+  static constexpr std::array<std::string_view, kParts> kNames{"forward passes",
+                                                               "backward passes",
+                                                               "input-gradient passes",
+                                                               "weight-gradient passes",
+                                                               "pipeline messages",
+                                                               "parameter gathers",
+                                                               "gradient reduction",
+                                                               "optimiser and synchronisation",
+                                                               "staggered begin of replicas"};
 
   [[nodiscard]] const StagePlan& stage(std::size_t actor) const {
     return result_.plan_of(plan_, actor);

@@ -321,6 +321,7 @@ StepPlan plan_step(const Scenario& s) {
             .latency);
   }
   plan.overhead = to_step_time(s.stack.step_overhead);
+  if (s.power) plan.stagger = to_step_time(s.power->smoothing.stagger.over);
   const std::vector<int> layers = layers_per_virtual_stage(s.job.model, par);
   plan.further_variants.resize(variants.list.size() - 1);
   for (std::size_t v = 0; v < variants.list.size(); ++v) {

@@ -183,6 +183,8 @@ struct StepPlan : NodeCosts {
   Connections connections;
   StepTime synchronisation;  ///< latency of the global gradient-norm all-reduce
   StepTime overhead;         ///< per step, host
+  /// For which the first group of replicas waits for the last, which begins so much later.
+  StepTime stagger;
 
   // Of jobs with several kinds of nodes, or with replicas that get unequal parts of the batch.
   std::vector<NodeCosts> further_pools;

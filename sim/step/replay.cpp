@@ -291,13 +291,14 @@ class RunningStep::State {
       if (run_.delays) bubble = std::min(bubble, last - run_.delays->came(i, a.since));
       waited_for_all(t) += bubble;
       t.message += run_.now - a.since - bubble;
-      t.data += run_.plan.synchronisation;
+      t.data += run_.plan.stagger + run_.plan.synchronisation;
       t.overhead += run_.plan.overhead;
       const StepTime optimiser = run_.plan_of(a).optimiser;
       t.optimiser += optimiser;
       a.wait = Wait::none;
-      run_.queue.push(run_.now + run_.plan.synchronisation + run_.plan.overhead + optimiser,
-                      ReplayRun::optimiser_done, i);
+      run_.queue.push(
+          run_.now + run_.plan.stagger + run_.plan.synchronisation + run_.plan.overhead + optimiser,
+          ReplayRun::optimiser_done, i);
     }
     optimised_ = true;
   }

@@ -37,7 +37,8 @@ std::vector<TimelineSlice> timeline(const StepPlan& plan, const ReplayResult& re
       slices.push_back({a, host, copy, false, static_cast<std::int32_t>(item.work.micro_batch),
                         item.work.chunk, r.start, std::min(r.end, r.start + item.copies)});
     }
-    const StepTime start = result.optimiser_start + plan.synchronisation + plan.overhead;
+    const StepTime start =
+        result.optimiser_start + plan.stagger + plan.synchronisation + plan.overhead;
     slices.push_back(
         {a, compute, optimiser, a == path.last_actor, -1, -1, start, start + stage.optimiser});
   }

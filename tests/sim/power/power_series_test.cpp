@@ -99,4 +99,37 @@ TEST_CASE("smoothed: a large store gives the mean, a small one what it holds, no
   }
 }
 
+TEST_CASE("rate_limited: a square wave loses half of each rise, and burns half of each fall") {
+  PowerSeries wave;
+  wave.add(Seconds{5}, Watts{100});
+  wave.add(Seconds{5}, Watts{200});
+  // 100 W at 50 W/s take 2 s, in which the work of one second is done. The fall burns 100 J.
+  const SlowedPeriod slow = rate_limited(wave, Watts{100}, 50);
+  CHECK(slow.period.base_units() == doctest::Approx(11).epsilon(1e-12));
+  CHECK(slow.energy.base_units() == doctest::Approx(1700).epsilon(1e-12));
+  // Machines that stand at 50 W get on at a third of their pace where the rise begins: 2/3 of a
+  // second is lost, for 50 W beside the 100 J that the fall burns.
+  const SlowedPeriod standing = rate_limited(wave, Watts{50}, 50);
+  CHECK(standing.period.base_units() == doctest::Approx(10 + 2.0 / 3).epsilon(1e-12));
+  CHECK(standing.energy.base_units() == doctest::Approx(1500 + 100 + 50 * 2 / 3.0).epsilon(1e-12));
+  // Without a limit to speak of it is the series, and what never changes has no ramp.
+  CHECK(rate_limited(wave, Watts{100}, 1e15).period.base_units() == doctest::Approx(10));
+  CHECK(rate_limited(wave, Watts{100}, 1e15).energy.base_units() == doctest::Approx(1500));
+  PowerSeries flat;
+  flat.add(Seconds{3}, Watts{70});
+  CHECK(rate_limited(flat, Watts{10}, 1).period.base_units() == doctest::Approx(3));
+}
+
+TEST_CASE("rate_limited: a peak that is shorter than the rise never gets to its power") {
+  PowerSeries peak;
+  peak.add(Seconds{9}, Watts{100});
+  peak.add(Seconds{1}, Watts{200});
+  // 100 J of work above 100 W at 10 W/s from 0: t^2 10 / 2 = 100, so t = sqrt(20); the power that
+  // is reached then falls for as long, and burns as much again.
+  const SlowedPeriod slow = rate_limited(peak, Watts{100}, 10);
+  const double takes = std::sqrt(20.0);
+  CHECK(slow.period.base_units() == doctest::Approx(9 + takes).epsilon(1e-12));
+  CHECK(slow.energy.base_units() == doctest::Approx(100 * (9 + takes) + 200).epsilon(1e-12));
+}
+
 }  // namespace lockstep

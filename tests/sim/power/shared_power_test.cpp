@@ -4,12 +4,14 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/answer/answer.hpp"
+#include "sim/power/shared_power.hpp"
 #include "sim/scenario/feature_rules.hpp"
 #include "tests/support/presets.hpp"
 
@@ -173,6 +175,65 @@ TEST_CASE("shared power: without power and price a mix has none of it, beside a 
         "no such key beside \"jobs\": power and money of a service are those of its pools, not of "
         "trainings beside it");
   }
+}
+
+namespace {
+
+PowerSeries square_wave(double low_s, double high_s) {
+  PowerSeries out;
+  out.add(Seconds{high_s}, Watts{200});
+  out.add(Seconds{low_s}, Watts{100});
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("staggered steps: two square waves half a period apart add up to a constant") {
+  const std::vector<PowerSeries> two(2, square_wave(4, 4));
+  const StaggeredSteps of = staggered_steps(two, {Watts{50}, Watts{50}});
+  CHECK(of.period == Seconds{8});
+  CHECK(of.high_together.base_units() == doctest::Approx(400));
+  CHECK(of.low_together.base_units() == doctest::Approx(200));
+  CHECK(of.high.base_units() == doctest::Approx(300));
+  CHECK(of.low.base_units() == doctest::Approx(300));
+  CHECK(of.begins[0] == Seconds{});
+  CHECK(of.begins[1].base_units() == doctest::Approx(4));
+  CHECK(of.longer == std::vector<double>{0, 0});
+}
+
+TEST_CASE("staggered steps: M even distances leave multiples of the Mth harmonic alone") {
+  // Four of duty 1/4: a square wave of that duty has no fourth harmonic, nor its multiples.
+  const std::vector<PowerSeries> four(4, square_wave(6, 2));
+  const StaggeredSteps of = staggered_steps(four, std::vector<Watts>(4, Watts{50}));
+  CHECK(of.high.base_units() == doctest::Approx(500));
+  CHECK(of.low.base_units() == doctest::Approx(500));
+  // Three of duty 1/2 keep its third harmonic: one of them swings, whatever the distances.
+  const std::vector<PowerSeries> three(3, square_wave(4, 4));
+  const StaggeredSteps odd = staggered_steps(three, std::vector<Watts>(3, Watts{50}));
+  CHECK((odd.high - odd.low).base_units() == doctest::Approx(100));
+  CHECK((odd.high_together - odd.low_together).base_units() == doctest::Approx(300));
+}
+
+TEST_CASE("staggered steps: shorter steps wait for the longest, at what waiting draws") {
+  const std::vector<PowerSeries> jobs{square_wave(5, 5), square_wave(4, 4)};
+  const StaggeredSteps of = staggered_steps(jobs, {Watts{50}, Watts{60}});
+  CHECK(of.period == Seconds{10});
+  CHECK(of.longer[0] == 0);
+  CHECK(of.longer[1] == doctest::Approx(0.25));
+  CHECK(of.low_together.base_units() == doctest::Approx(160));  // both low, one of them waiting
+  CHECK(of.high.base_units() == doctest::Approx(300));
+}
+
+TEST_CASE("shared power: jobs that are alike can be staggered at no cost, and swing less") {
+  const ScenarioAnswer two = answer_of_drawing(shared_drawing(8, {0, 1}, 2));
+  CHECK(drawn(two, "staggered.high_w") <= drawn(two, "staggered.together_high_w"));
+  CHECK(drawn(two, "staggered.low_w") >= drawn(two, "staggered.together_low_w") * (1 - 1e-9));
+  CHECK(drawn(two, "staggered.period_s") >= drawn(two, "jobs.0.step_s") * (1 - 1e-9));
+  // One job has nobody to take turns with.
+  CHECK_FALSE(answer_of_drawing(shared_drawing(8, {0}, 2)).number("staggered.high_w"));
+  Json refused = shared_drawing(8, {0, 1}, 2);
+  refused["power"] = {{"smoothing", {{"stagger", {{"over", "1 s"}, {"groups", 2}}}}}};
+  CHECK_THROWS_AS((void)answer_of_drawing(refused), InputError);
 }
 
 }  // namespace lockstep

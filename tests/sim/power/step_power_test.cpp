@@ -235,4 +235,59 @@ TEST_CASE("step_power: the GPU's part of the optimiser's step streams, the host'
   CHECK(with_gpu - with_host == doctest::Approx(streamed.base_units()).epsilon(1e-6));
 }
 
+TEST_CASE("stagger: a step takes as much longer as the last group begins later, and no more") {
+  const Scenario plain = scenario("{}");
+  const Scenario staggered =
+      scenario(R"({"smoothing": {"stagger": {"over": "200 ms", "groups": 4}}})");
+  const StepReport before = simulate_step(plain), after = simulate_step(staggered);
+  CHECK(after.step_s == doctest::Approx(before.step_s + 0.2).epsilon(1e-12));
+  double sum = 0;
+  for (const double s : after.seconds) sum += s;
+  CHECK(sum == doctest::Approx(after.step_s).epsilon(1e-9));
+  double path = 0;
+  for (const CriticalPathPart& part : after.critical_path) path += part.seconds;
+  CHECK(path == doctest::Approx(after.step_s).epsilon(1e-9));
+  const StepPower one = run(plain), four = run(staggered);
+  check_balance(staggered, four);
+  // The work is the same. Cards that wait for their turn draw what they draw between kernels.
+  const double active = plain.node.gpu.power->active.base_units();
+  CHECK(first_share(four, "gpu_fixed") ==
+        doctest::Approx(first_share(one, "gpu_fixed") + 32 * active * 0.2).epsilon(1e-9));
+  CHECK(first_share(four, "gpu_tensor") ==
+        doctest::Approx(first_share(one, "gpu_tensor")).epsilon(1e-2));
+  CHECK(peak_power(four.facility) <= peak_power(one.facility) * (1 + 1e-9));
+  // Far enough apart, a stair is a group: the rise within the window is no more than a half.
+  const Scenario far = scenario(R"({"smoothing": {"stagger": {"over": "60 s", "groups": 4}}})");
+  CHECK(run(far).ramp_w_per_s <= one.ramp_w_per_s * (1 + 1e-9));
+  CHECK(run(staggered, true).energy().base_units() ==
+        doctest::Approx(four.energy().base_units()).epsilon(1e-9));
+}
+
+TEST_CASE("stagger: who cannot begin one after the other is told why") {
+  const std::string four = R"({"smoothing": {"stagger": {"over": "1 s", "groups": 4}}})";
+  CHECK(problem(R"({"smoothing": {"stagger": {"over": "1 s", "groups": 5}}})")
+            .find("at most 4, the groups of replicas") != std::string::npos);
+  CHECK(problem(R"({"smoothing": {"stagger": {"over": "1 s", "groups": 1}}})")
+            .starts_with("small.json#/power/smoothing/stagger/groups"));
+  CHECK(problem(R"({"smoothing": {"stagger": {"groups": 2}}})").find("over") != std::string::npos);
+  CHECK(problem(R"({"smoothing": {"stagger": {"over": "0 s", "groups": 2}}})")
+            .starts_with("small.json#/power/smoothing/stagger/over"));
+  const auto of = [](const std::string& parallelism) {
+    const std::string text = R"({"model": "llama2_7b", "cluster": {"node": "dgx_h100", "nodes": 4},
+      "parallelism": )" + parallelism + R"(, "batch": {"sequences": 32, "micro": 1, "tokens": 4096},
+      "recompute": "full",
+      "power": {"smoothing": {"stagger": {"over": "1 s", "groups": 2}}}})";
+    try {
+      (void)read_scenario("s.json", text, presets());
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  CHECK(of(R"({"tensor": 8, "sharding": "zero3"})").find("zero3") != std::string::npos);
+  CHECK(of(R"({"tensor": 8, "pipeline": 4})").find("it needs several") != std::string::npos);
+  CHECK(of(R"({"tensor": 8, "sharding": "zero1"})") == "none");
+  CHECK(problem(four) == "");
+}
+
 }  // namespace lockstep

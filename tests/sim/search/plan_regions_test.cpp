@@ -1,6 +1,7 @@
 // Regions of a plan: what moving data takes, where it may go, and that money adds up by month.
 #include "sim/search/plan_regions.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -290,6 +291,97 @@ TEST_CASE("plan with regions: the example that ships is read, and refuses one") 
   for (const PlanCandidate& candidate : spec.candidates)
     refused += candidate.refused.empty() ? 0 : 1;
   CHECK(refused == 2);
+}
+
+namespace {
+
+/// Trained at home, refined in the north on half of the nodes.
+Json phased_plan() {
+  Json plan = regional_plan();
+  plan["candidates"] = Json::parse(R"([{"name": "two places", "pay": "own", "regions": ["home"],
+    "then": [{"name": "refine", "tokens": 2e10, "region": "north",
+              "scenario": {"cluster": {"nodes": 2}}}]}])");
+  return plan;
+}
+
+std::string phase_mistake(const char* pointer, const Json& value) {
+  Json plan = phased_plan();
+  plan[Json::json_pointer(pointer)] = value;
+  return region_mistake(plan);
+}
+
+}  // namespace
+
+TEST_CASE("phases: each begins when the one before is done and its weights are there") {
+  const PlanSpec spec = read_regional(phased_plan());
+  const PlanReport report = evaluate_plan(spec, {});
+  const PlanResult& result = report.results.front();
+  REQUIRE(result.later.size() == 1);
+  const PhaseResult& refine = result.later.front();
+  CHECK(refine.model.scenario.nodes == 2);
+  // 30 ms and the narrower end, 10 Gb/s; 0.05 USD a gigabyte that leaves home.
+  const double weights = result.model.plan.checkpoint.all.base_units();
+  CHECK(weights > 0);
+  CHECK(refine.moves.base_units() == doctest::Approx(0.03 + weights * 8 / 10e9));
+  CHECK(refine.egress_usd == doctest::Approx(weights / 1e9 * 0.05));
+  const PlanOutcome &all = result.expected, &first = result.first, &next = refine.expected;
+  CHECK(all.time_s == doctest::Approx(first.time_s + refine.moves.base_units() + next.time_s));
+  CHECK(all.usd == doctest::Approx(first.usd + refine.egress_usd + next.usd).epsilon(1e-12));
+  CHECK(all.energy_j == doctest::Approx(first.energy_j + next.energy_j).epsilon(1e-12));
+  CHECK(all.egress_usd == doctest::Approx(first.egress_usd + refine.egress_usd));
+  CHECK(all.goodput == doctest::Approx((first.goodput * first.run_s + next.goodput * next.run_s) /
+                                       (first.run_s + next.run_s)));
+  CHECK(all.peak_w == std::max(first.peak_w, next.peak_w));
+  check_months(result);
+  // The first phase is the plan without the second, and each has its region's tariff.
+  Json alone = phased_plan();
+  alone["candidates"][0].erase("then");
+  const PlanReport without = evaluate_plan(read_regional(alone), {});
+  CHECK(without.results.front().expected.usd == doctest::Approx(first.usd).epsilon(1e-12));
+  CHECK(first.energy_usd / first.energy_j == doctest::Approx(0.2 / 3.6e6));
+  CHECK(next.energy_usd / next.energy_j == doctest::Approx(0.05 / 3.6e6));
+  // Samples are of both, and the same on any number of threads.
+  CHECK(result.time_s.low > without.results.front().time_s.low);
+  const PlanReport on_three = evaluate_plan(spec, {.jobs = 3});
+  CHECK(on_three.results.front().usd.low == result.usd.low);
+  CHECK(on_three.results.front().expected.time_s == all.time_s);
+}
+
+TEST_CASE("phases: in the same region weights are there at once, and so without regions") {
+  Json plan = phased_plan();
+  plan["candidates"][0]["then"][0].erase("region");
+  const PlanReport here = evaluate_plan(read_regional(plan), {});
+  CHECK(here.results.front().later.front().moves == Seconds{});
+  CHECK(here.results.front().later.front().egress_usd == 0);
+  CHECK(here.results.front().later.front().expected.energy_usd > 0);
+}
+
+TEST_CASE("phases: what cannot be is one line") {
+  CHECK(phase_mistake("/candidates/0/then/0/region", "nort").find("Did you mean \"north\"?") !=
+        std::string::npos);
+  CHECK(phase_mistake("/candidates/0/then", Json::array()).find("at least one phase") !=
+        std::string::npos);
+  CHECK(phase_mistake("/candidates/0/then/0/tokens", "none").find("/then/0/tokens") !=
+        std::string::npos);
+  CHECK(phase_mistake("/candidates/0/then/0/zzz", 1).find("/candidates/0/then/0/zzz") !=
+        std::string::npos);
+  CHECK(phase_mistake("/candidates/0/then/0/scenario/cluster/nodes", 0)
+            .find("plan.json#/candidates/0/then/0/scenario/cluster/nodes") != std::string::npos);
+  const Json lots = Json::parse(R"({"lots": [{"name": "a", "terms": "buy", "nodes": 4,
+                                              "usd_per_node": 1}]})");
+  Json bought = phased_plan();
+  bought["scenario"].erase("cost");  // lots have their own prices
+  bought["candidates"][0]["then"][0]["scenario"]["run"]["purchase"] = lots;
+  CHECK(region_mistake(bought).find("no purchase in a later phase") != std::string::npos);
+  bought = phased_plan();
+  bought["scenario"].erase("cost");
+  bought["candidates"][0]["scenario"]["run"]["purchase"] = lots;
+  CHECK(region_mistake(bought).find("no phases beside \"purchase\"") != std::string::npos);
+  Json without = phased_plan();
+  without.erase("regions");
+  without.erase("data");
+  without["candidates"][0].erase("regions");
+  CHECK(region_mistake(without).find("only beside the plan's") != std::string::npos);
 }
 
 }  // namespace lockstep::test

@@ -5,6 +5,7 @@
 
 #include "models/site/plant.hpp"
 #include "sim/site/site_books.hpp"
+#include "sim/site/site_clock.hpp"
 #include "tests/sim/site/hand_made_site.hpp"
 
 namespace lockstep {
@@ -144,6 +145,28 @@ TEST_CASE("availability: a long run meets what the closed forms say") {
   // The state of the units lasts about an hour, so that 48,000 of them have some 30,000 draws of a
   // share of a twentieth: within six standard deviations of 0.0012.
   CHECK(books.unbound_share() == doctest::Approx(law.all.value()).epsilon(0.008));
+}
+
+TEST_CASE("availability: cards that draw less than their limit stand coolant above its rating") {
+  SitePlan plan = hand_made_site();
+  // The job wants four fifths of what cards may draw: chips stand 85 - 0.8 x 50 = 45 C, not 35.
+  plan.table = PaceTable({{.share = 1, .speed = 1, .it = Watts{10e6}},
+                          {.share = 0.8, .speed = 1, .it = Watts{10e6}},
+                          {.share = 0.5, .speed = 0.5, .it = Watts{6e6}}});
+  plan.spec.cooling = tower_plant(11, 0.95);
+  // 44.9 C with ten units (34.9 + 10), 46.0 with nine.
+  for (SiteHour& hour : plan.spec.hours) hour.outside_celsius = 34.9;
+  const double eleven = std::pow(0.95, 11);
+  const double ten = eleven + 11 * 0.05 * std::pow(0.95, 10);
+  CHECK(site_availability(plan, kHoursOfSite).cooling.value() == doctest::Approx(ten).epsilon(1e-9));
+  // A run there is not slowed either, and with one degree more than chips stand it is.
+  plan.spec.cooling = tower_plant(10, 1);
+  SiteClock fits(plan, 0);
+  CHECK(fits.at(at_hour(0)).speed == doctest::Approx(1).epsilon(1e-9));
+  for (SiteHour& hour : plan.spec.hours) hour.outside_celsius = 36;
+  SiteClock warm(plan, 0);
+  CHECK(warm.at(at_hour(0)).speed < 1);
+  CHECK(site_availability(plan, kHoursOfSite).cooling.value() == 0);
 }
 
 }  // namespace lockstep

@@ -206,4 +206,36 @@ TEST_CASE("site plan: machines that are not there yet draw nothing, with a site 
   CHECK(run.site_slowed == 0);
 }
 
+TEST_CASE("smoothing: each way keeps to the ramp, and costs what it has to") {
+  const ScenarioFile file = sited_file(R"("site": {"ramp_mw_per_s": 0.1})");
+  const SitedCampaign sited = plan_sited(*file.job, *file.run);
+  const std::vector<SmoothingWay>& ways = sited.site->ramp.ways;
+  REQUIRE(ways.size() == 5);
+  const SmoothingWay& now = ways[0];
+  CHECK(now.ramp_w_per_s == sited.site->ramp.step_w_per_s);
+  CHECK_FALSE(now.keeps);
+  for (const SmoothingWay& way : ways) {
+    CAPTURE(way.name);
+    CHECK(way.keeps == (way.ramp_w_per_s <= 0.1e6));
+    CHECK(way.step >= now.step * (1 - 1e-12));
+    CHECK(way.energy >= now.energy * (1 - 1e-9));
+  }
+  const auto same = [](auto a, auto b) { return a / b == doctest::Approx(1).epsilon(1e-9); };
+  CHECK(ways[1].name == "store");
+  CHECK(same(ways[1].energy, now.energy));
+  CHECK(same(ways[1].step, now.step));
+  CHECK(ways[2].name == "floor");
+  CHECK(same(ways[2].step, now.step));
+  CHECK(ways[2].energy > now.energy);
+  CHECK(ways[3].name == "slower_ramps");
+  CHECK(ways[3].step > now.step);
+  CHECK(ways[4].name == "stagger");
+  CHECK(same(ways[4].step, now.step + ways[4].over.value()));
+  // Nothing to do where the step keeps to it; nothing to tell without a limit.
+  const ScenarioFile wide = sited_file(R"("site": {"ramp_mw_per_s": 1000})");
+  CHECK(plan_sited(*wide.job, *wide.run).site->ramp.ways.size() == 1);
+  const ScenarioFile none = sited_file(R"("site": {})");
+  CHECK(plan_sited(*none.job, *none.run).site->ramp.ways.empty());
+}
+
 }  // namespace lockstep

@@ -49,10 +49,26 @@ std::vector<std::size_t> possible_candidates(const PlanAnswer& answer) {
   return out;
 }
 
-double largest_of(const PlanAnswer& answer, const SampleMean PlanResult::* spread) {
+/// How many of the samples are given up at the most, so that nine of ten cases have an end.
+constexpr double kBeyondRange = 0.05;
+
+/// The upper end of nine of ten cases as it is drawn: where runs that are given up reach into them,
+/// after ten times the time, the most of those that are done. Axes would have room for little else.
+double drawn_end(const PlanResult& result, const SampleMean& spread, double PlanOutcome::*number) {
+  if (result.unfinished <= kBeyondRange) return spread.high;
+  double most = result.expected.*number;
+  for (const PlanOutcome& sample : result.samples) {
+    if (sample.finished) most = std::max(most, sample.*number);
+  }
+  return std::min(most, spread.high);
+}
+
+double largest_of(const PlanAnswer& answer, const SampleMean PlanResult::*spread,
+                  double PlanOutcome::*number) {
   double largest = 0;
   for (const std::size_t i : possible_candidates(answer)) {
-    largest = std::max(largest, (answer.result(i).*spread).high);
+    const PlanResult& result = answer.result(i);
+    largest = std::max(largest, drawn_end(result, result.*spread, number));
   }
   return largest;
 }
@@ -123,26 +139,31 @@ json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& 
   return points;
 }
 
-/// Share of the samples up to each of these quantiles; the last few are often far away.
-json cumulative(const PlanResult& result, double PlanOutcome::* number, double unit) {
+/// Share of the samples up to each of these quantiles; the last few are often far away, and those
+/// that are given up are no end.
+json cumulative(const PlanResult& result, double PlanOutcome::*number, double unit) {
   constexpr std::size_t kPoints = 100, kShown = 97;
   std::vector<double> values;
   values.reserve(result.samples.size());
-  for (const PlanOutcome& sample : result.samples) values.push_back(sample.*number);
+  for (const PlanOutcome& sample : result.samples) {
+    values.push_back(sample.finished ? sample.*number : std::numeric_limits<double>::infinity());
+  }
   std::ranges::sort(values);
   json out = json::array();
   const std::size_t n = values.size();
   for (std::size_t k = 0; k <= kShown; ++k) {
     const std::size_t at = k * (n - 1) / kPoints;
+    if (!std::isfinite(values[at])) break;
     const double share = static_cast<double>(at + 1) / static_cast<double>(n);
     out.push_back({four_digits(values[at] / unit), four_digits(100 * share)});
   }
   return out;
 }
 
-json chance_options(const PlanAnswer& answer, std::size_t measure,
-                    const SampleMean PlanResult::* of, std::optional<double> limit) {
-  const AxisUnit unit = measure_unit(measure, largest_of(answer, of));
+json chance_options(const PlanAnswer& answer, std::size_t measure, const SampleMean PlanResult::*of,
+                    std::optional<double> limit) {
+  const AxisUnit unit =
+      measure_unit(measure, largest_of(answer, of, plan_measures()[measure].number));
   json series = json::array(), names = json::array();
   for (const std::size_t i : possible_candidates(answer)) {
     names.push_back(answer.candidate(i).name);
@@ -212,13 +233,14 @@ json bar_series(const char* name, json data) {
 }  // namespace
 
 void add_front_chart(Page& page, const PlanAnswer& answer) {
-  const double most_s = largest_of(answer, &PlanResult::time_s);
+  const double most_s = largest_of(answer, &PlanResult::time_s, &PlanOutcome::time_s);
   // The second axis is money, or energy if prices are missing.
   const bool priced = answer.spec.all_priced();
-  const SampleMean PlanResult::* const of = priced ? &PlanResult::usd : &PlanResult::energy_j;
+  const SampleMean PlanResult::*const of = priced ? &PlanResult::usd : &PlanResult::energy_j;
   const char* const words_of = priced ? "money" : "energy";
-  const double most_price = largest_of(answer, of);
-  const double most_j = largest_of(answer, &PlanResult::energy_j);
+  double PlanOutcome::*const number = priced ? &PlanOutcome::usd : &PlanOutcome::energy_j;
+  const double most_price = largest_of(answer, of, number);
+  const double most_j = largest_of(answer, &PlanResult::energy_j, &PlanOutcome::energy_j);
   const AxisUnit time = measure_unit(0, most_s), price = measure_unit(priced ? 1 : 2, most_price);
   json series = json::array(), words = json::array(), legend = json::array();
   for (const std::size_t i : possible_candidates(answer)) {
@@ -231,10 +253,10 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
     // One line along both intervals: out and back through the middle.
     series.push_back(thin_line(name, colour_name(i), "solid",
                                {{x(r.time_s.low), y(point)},
-                                {x(r.time_s.high), y(point)},
+                                {x(drawn_end(r, r.time_s, &PlanOutcome::time_s)), y(point)},
                                 {x(r.expected.time_s), y(point)},
                                 {x(r.expected.time_s), y(spread.low)},
-                                {x(r.expected.time_s), y(spread.high)}}));
+                                {x(r.expected.time_s), y(drawn_end(r, spread, number))}}));
     const double size = kLargestDot * std::sqrt(r.expected.energy_j / most_j);
     series.push_back({{"type", "scatter"},
                       {"name", name},
@@ -258,7 +280,8 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
   page.chart(
       {.title = fmt::format("Time against {}", words_of),
        .about = "Dots have every input at its median, and are larger with more energy; "
-                "lines hold nine of ten samples. "
+                "lines hold nine of ten samples, and where runs that are given up are among "
+                "them end at the longest that is done. "
                 "The line through dots is the front; dashed is the deadline, dotted the budget. A "
                 "diamond is recommended.",
        .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),

@@ -4,6 +4,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_output.hpp"
+#include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
 #include "tools/views/plan/plan_words.hpp"
 
@@ -201,6 +202,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["best_share"] = twelve_digits(result.best_share);
   out["on_front"] = result.on_front;
   out["sensitivity"] = swings_json(result, priced);
+  if (!candidate.then.empty()) out["phases"] = phases_json(answer, i);
   if (result.model.plan.data) out["data"] = data_json(result);
   if (!result.months.empty()) out["money_by_month"] = plan_months_json(result);
   if (result.model.fleet) out["months"] = months_json(result.expected.lots);

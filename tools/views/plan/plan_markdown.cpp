@@ -1,5 +1,6 @@
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_output.hpp"
+#include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
 #include "tools/views/plan/plan_words.hpp"
 
@@ -107,8 +108,8 @@ Markdown plan_markdown(const PlanAnswer& answer) {
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += Markdown::write("- {} {}.\n", answer.candidate(i).name, verdicts[i]);
   }
-  out += money_lines(answer) + region_lines(answer) + swing_lines(answer) +
-         Markdown::write("\n## Assumptions\n\n");
+  out += money_lines(answer) + region_lines(answer) + phases_markdown(answer) +
+         swing_lines(answer) + Markdown::write("\n## Assumptions\n\n");
   for (const std::string& assumed : plan_assumptions(answer)) {
     out += Markdown::write("- {}\n", assumed);
   }

@@ -8,6 +8,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_charts.hpp"
+#include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
 #include "tools/views/plan/plan_words.hpp"
 #include "tools/views/report/assets.hpp"
@@ -307,6 +308,7 @@ void add_plan(Page& page, const PlanAnswer& answer) {
                "Limits: " + plan_limits(answer) + ". Small print: nine of ten samples.");
   page.table(candidate_table(answer));
   page.list(named_verdicts(answer));
+  add_phases(page, answer);
   add_region_section(page, answer);
   if (answer.shown()) {
     const bool money = answer.spec.all_priced();

@@ -4,6 +4,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_output.hpp"
+#include "tools/views/plan/plan_phases.hpp"
 #include "tools/views/plan/plan_region_words.hpp"
 #include "tools/views/plan/plan_words.hpp"
 #include "tools/views/run/data_table.hpp"
@@ -171,8 +172,8 @@ std::string plan_table(const PlanAnswer& answer, const TextStyle& style) {
              "  with every input at its median, as `lockstep run` has it; > recommended, * no "
              "other is better in\n  time, money and energy\n") +
          ranges_table(answer, style) + expected_money(answer, style) + regions_text(answer, style) +
-         swings_table(answer, style) + months_text(answer, style) + datasets_text(answer, style) +
-         "\n";
+         phases_text(answer, style) + swings_table(answer, style) + months_text(answer, style) +
+         datasets_text(answer, style) + "\n";
   const std::vector<std::string> verdicts = plan_verdicts(answer);
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     out += wrapped(answer.candidate(i).name + " " + verdicts[i] + ".");

@@ -21,6 +21,7 @@
 #include "tools/views/report/fabric_picture.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/shared_table.hpp"
 
 namespace lockstep {
 namespace {
@@ -281,6 +282,9 @@ void add_power_of_jobs(Page& page, const PowerOfJobs& of) {
                "A job's step takes the energy that it takes alone, and what its GPUs draw while "
                "others make it wait.");
   page.table(table);
+  if (of.power != nullptr && of.power->staggered) {
+    page.paragraph(escaped(staggered_words(of.scenario, *of.power)));
+  }
 }
 
 void add_congestion_headline(Page& page, const CongestionReport& report, const Behind* behind,

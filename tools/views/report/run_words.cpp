@@ -99,6 +99,17 @@ Html interval_sentence(const CampaignResult& result) {
          escaped(writes_sentence(result, optimum.best.interval));
 }
 
+/// Of what slower steps are where machines come in lots.
+Html lots_sentence(const CampaignResult& result) {
+  if (!result.fleet) return {};
+  const int nodes = result.scenario.nodes;
+  const double there = result.fleet->mean_nodes(Seconds{result.summary.wall_s.mean});
+  if (there >= nodes) return {};
+  return escaped(" Steps are slower while machines are still to come: on average ") +
+         strong(fmt::format("{:.3g} nodes", there)) +
+         escaped(fmt::format(" are there, and the job is laid out for {}.", nodes));
+}
+
 /// What the site around the racks takes, where it takes anything.
 Html site_sentence(const CampaignResult& result) {
   const double slowed = result.summary.site_slowed_s, stopped = result.summary.site_stopped_s;
@@ -202,7 +213,8 @@ Html run_headline(const CampaignResult& result) {
     out += strong("Checkpoints: ") + escaped(unsaved + ". ");
   }
   out +=
-      goodput_sentence(result.summary) + losses_sentences(result.summary) + site_sentence(result);
+      goodput_sentence(result.summary) + losses_sentences(result.summary) + lots_sentence(result) +
+      site_sentence(result);
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *result.scenario.power);
     if (!warning.empty()) out += escaped(" Power limit ") + strong(warning) + escaped(".");

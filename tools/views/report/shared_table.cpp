@@ -17,6 +17,25 @@
 #include "tools/views/report/congestion_page.hpp"
 
 namespace lockstep {
+std::string staggered_words(const SharedScenario& scenario, const SharedPower& power) {
+  const StaggeredSteps& of = *power.staggered;
+  std::string out = fmt::format(
+      "Steps that begin at once swing the site from {} to {}. In one rhythm of {}, each begun "
+      "where "
+      "others draw least, from {} to {}",
+      power_text(of.low_together), power_text(of.high_together),
+      duration_text(of.period.base_units()), power_text(of.low), power_text(of.high));
+  std::string cost;
+  for (std::size_t j = 0; j < of.longer.size(); ++j) {
+    if (of.longer[j] < 5e-5) continue;
+    cost += fmt::format("{}{} by {:.2f} %", cost.empty() ? "" : ", ", scenario.jobs[j].name,
+                        100 * of.longer[j]);
+  }
+  out += cost.empty() ? ", at no cost, as all steps are as long."
+                      : "; steps get longer: " + cost + ".";
+  return out + " Steps that keep no rhythm drift through both.";
+}
+
 namespace {
 
 using Align = TextTable::Align;
@@ -102,7 +121,10 @@ std::string shared_power_text(const SharedScenario& scenario,
   if (owned) all.push_back(compact(power->owned_usd_per_hour));
   if (scenario.usd_per_gpu_hour) all.push_back(compact(rent_per_hour(scenario)));
   table.add(std::move(all));
-  return table.text(style) + "\n";
+  std::string out = table.text(style);
+  if (power && power->staggered)
+    out += "  " + wrap(staggered_words(scenario, *power), 98, 2, 2) + "\n";
+  return out + "\n";
 }
 
 /// Which step a failure of the fabric hit.

@@ -12,6 +12,9 @@
 
 namespace lockstep {
 
+/// What steps in one rhythm make of the site's power, and what that costs. Requires several jobs.
+std::string staggered_words(const SharedScenario& scenario, const SharedPower& power);
+
 /// The numbers that draws of the hashes change: each job's steps, then the transfers.
 std::vector<double> drawn_numbers(const SharedResult& result);
 

@@ -309,6 +309,41 @@ void add_bank_table(Page& page, const CampaignResult& result) {
   if (!table.rows.empty()) page.table(table);
 }
 
+/// What keeps a step's swing within the grid's ramp, and what each way costs.
+void add_smoothing(Page& page, const CampaignResult& result) {
+  const SitePlan& plan = *result.site->plan;
+  const std::vector<SmoothingWay>& ways = plan.ramp.ways;
+  if (ways.empty()) return;
+  const auto megawatts = [](double w_per_s) { return page_with(w_per_s * 1e-6, "MW/s"); };
+  page.section("Smoothing",
+               fmt::format("A step changes the site's power by up to {} over {}; the grid allows "
+                           "{}. As much of each way as just keeps to it, and what it costs.",
+                           megawatts(ways.front().ramp_w_per_s),
+                           page_setting(result.work().scenario.power->ramp_window.base_units()),
+                           megawatts(*plan.spec.ramp_w_per_s)));
+  PageTable table{.columns = {{.title = "Way"},
+                              {.title = "Steepest change", .numeric = true},
+                              {.title = "Step", .numeric = true},
+                              {.title = "longer by", .numeric = true},
+                              {.title = "Energy of a step", .numeric = true},
+                              {.title = "more by", .numeric = true},
+                              {.title = "Keeps to the ramp"}},
+                  .rows = {}};
+  for (const SmoothingWay& way : ways) {
+    const double longer = way.step / ways.front().step - 1;
+    const double more = way.energy / ways.front().energy - 1;
+    table.rows.push_back(
+        {PageCell::text(smoothing_words(way)),
+         PageCell::number(megawatts(way.ramp_w_per_s), way.ramp_w_per_s),
+         PageCell::number(page_duration(way.step.base_units()), way.step.base_units()),
+         PageCell::number(page_percent(longer, 2), longer),
+         PageCell::number(page_energy(way.energy.base_units()), way.energy.base_units()),
+         PageCell::number(page_percent(more, 2), more),
+         PageCell::text(way.keeps ? "yes" : "no, the least that was found")});
+  }
+  page.table(table);
+}
+
 /// What a path that brings less than all peaks saves, and what holding cards then costs.
 void add_capping(Page& page, const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
@@ -355,6 +390,7 @@ void add_site(Page& page, const CampaignResult& result) {
   add_lost_table(page, result);
   add_month_table(page, result);
   add_bank_table(page, result);
+  add_smoothing(page, result);
   add_capping(page, result);
 }
 

@@ -160,6 +160,29 @@ std::string standby_line(const CampaignResult& result) {
   return labelled_line("  standby", kCampaignLabels, text);
 }
 
+/// What keeps a step's swing within the grid's ramp, and what each way costs.
+std::string smoothing_lines(const CampaignResult& result) {
+  const SitePlan& plan = *result.site->plan;
+  if (plan.ramp.ways.empty()) return {};
+  const SmoothingWay& now = plan.ramp.ways.front();
+  const double limit = *plan.spec.ramp_w_per_s;
+  std::string out = labelled_line(
+      "  ramp", kCampaignLabels,
+      fmt::format("a step changes its power by up to {} MW/s, of {} that the grid allows{}",
+                  significant(now.ramp_w_per_s * 1e-6), significant(limit * 1e-6),
+                  plan.ramp.ways.size() > 1 ? "; to keep to it:" : ""));
+  for (std::size_t i = 1; i < plan.ramp.ways.size(); ++i) {
+    const SmoothingWay& way = plan.ramp.ways[i];
+    std::string text = smoothing_words(way);
+    if (!way.keeps) text += fmt::format(": {} MW/s at best", significant(way.ramp_w_per_s * 1e-6));
+    out += labelled_line(
+        "", kCampaignLabels,
+        fmt::format("{}: {:+.2f} % time, {:+.2f} % energy", text, 100 * (way.step / now.step - 1),
+                    100 * (way.energy / now.energy - 1)));
+  }
+  return out;
+}
+
 /// What surrounds the racks, in a few lines.
 std::string site_lines(const CampaignResult& result) {
   constexpr double kMegawattHour = 3.6e9;
@@ -208,7 +231,7 @@ std::string site_lines(const CampaignResult& result) {
   if (books.sum.litres > 0) {
     weather += fmt::format(", {} million litres of water", significant(books.sum.litres * 1e-6));
   }
-  return out + labelled_line("  weather", kCampaignLabels, weather);
+  return out + labelled_line("  weather", kCampaignLabels, weather) + smoothing_lines(result);
 }
 
 std::string projections_text(const CampaignResult& result) {

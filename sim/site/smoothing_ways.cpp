@@ -1,0 +1,128 @@
+#include "sim/site/smoothing_ways.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <string>
+
+#include "sim/scenario/stagger.hpp"
+#include "sim/step/step.hpp"
+
+namespace lockstep {
+namespace {
+
+constexpr int kHalvings = 12;
+constexpr int kMostStairs = 16;
+constexpr int kSpreads = 10;  ///< that are tried, each half of the one before
+
+SmoothingWay way_of(std::string_view name, std::string_view words, const StepPower& power,
+                    const Scenario& scenario) {
+  SmoothingWay out{.name = name, .words = words};
+  out.ramp_w_per_s = steepest_ramp(power.facility, scenario.power->ramp_window);
+  out.step = Seconds{power.step_s};
+  out.energy = power.energy();
+  return out;
+}
+
+/// The smallest store that keeps to the ramp. It loses nothing.
+SmoothingWay with_store(const Scenario& scenario, const StepPower& power, double ramp) {
+  SmoothingWay out = way_of("store", "energy stored in power supplies", power, scenario);
+  const Seconds window = scenario.power->ramp_window;
+  double low = 0, high = out.ramp_w_per_s <= ramp ? 0 : power.energy().base_units();
+  for (int i = 0; i < 40 && high > 0; ++i) {
+    const double middle = (low + high) / 2;
+    (steepest_ramp(smoothed(power.facility, Joules{middle}), window) <= ramp ? high : low) = middle;
+  }
+  const PowerSeries behind = smoothed(power.facility, Joules{high});
+  out.ramp_w_per_s = steepest_ramp(behind, window);
+  out.energy = energy(behind);
+  out.store = Joules{high / power.supply / scenario.gpus()};
+  return out;
+}
+
+/// The lowest floor.
+SmoothingWay with_floor(const Scenario& scenario, const StepReport& step, const StepPower& power,
+                        double ramp) {
+  Scenario changed = scenario;
+  Watts& floor = changed.power->smoothing.floor;
+  const auto at = [&](Watts watts) {
+    floor = watts;
+    SmoothingWay out =
+        way_of("floor", "cards burn up to a floor", step_power(changed, step), scenario);
+    out.floor = watts;
+    out.keeps = out.ramp_w_per_s <= ramp;
+    return out;
+  };
+  double low = scenario.power->smoothing.floor.base_units();
+  double high = power.gpu_peak.base_units();
+  SmoothingWay best = at(Watts{high});
+  for (int i = 0; i < kHalvings && best.keeps; ++i) {
+    const double middle = (low + high) / 2;
+    const SmoothingWay tried = at(Watts{middle});
+    (tried.keeps ? high : low) = middle;
+    if (tried.keeps) best = tried;
+  }
+  return best;
+}
+
+SmoothingWay with_slower_ramps(const Scenario& scenario, const StepPower& power, double ramp) {
+  SmoothingWay out =
+      way_of("slower_ramps", "cards gain power slowly, and burn as they lose it", power, scenario);
+  if (out.ramp_w_per_s <= ramp) return out;
+  const SlowedPeriod slowed = rate_limited(power.facility, power.levels.waiting.facility, ramp);
+  out.ramp_w_per_s = ramp;
+  out.step = slowed.period;
+  out.energy = slowed.energy;
+  return out;
+}
+
+/// The shortest of some spreads, each half of the one before.
+SmoothingWay with_stagger(const Scenario& scenario, const StepPower& power, double ramp) {
+  Scenario changed = scenario;
+  StaggerSpec& stagger = changed.power->smoothing.stagger;
+  stagger.groups = std::min(kMostStairs, most_stagger_groups(scenario.job.parallelism));
+  std::optional<SmoothingWay> best;
+  double over = power.step_s;
+  for (int i = 0; i < kSpreads; ++i, over /= 2) {
+    stagger.over = Seconds{over};
+    const StepReport step = simulate_step(changed, {.record_timeline = true, .keep_actors = true});
+    SmoothingWay tried = way_of("stagger", "replicas begin one group after the other",
+                                step_power(changed, step), scenario);
+    tried.over = stagger.over;
+    tried.groups = stagger.groups;
+    tried.keeps = tried.ramp_w_per_s <= ramp;
+    const bool better = !best || tried.keeps || tried.ramp_w_per_s < best->ramp_w_per_s;
+    if (best && best->keeps && !tried.keeps) break;
+    if (better) best = tried;
+  }
+  return *best;
+}
+
+}  // namespace
+
+std::string smoothing_words(const SmoothingWay& way) {
+  std::string out(way.words);
+  if (way.store) out += fmt::format(", {:.3g} J a GPU", way.store->base_units());
+  if (way.floor) out += fmt::format(" of {:.0f} W", way.floor->base_units());
+  if (way.over) {
+    out += fmt::format(", {} of them over {:.3g} s", way.groups, way.over->base_units());
+  }
+  return out;
+}
+
+std::vector<SmoothingWay> smoothing_ways(const Scenario& scenario, const StepReport& step,
+                                         const StepPower& power, double ramp_w_per_s) {
+  SmoothingWay now = way_of("none", "as it is", power, scenario);
+  now.keeps = now.ramp_w_per_s <= ramp_w_per_s;
+  std::vector<SmoothingWay> out{now};
+  if (now.keeps) return out;
+  out.push_back(with_store(scenario, power, ramp_w_per_s));
+  out.push_back(with_floor(scenario, step, power, ramp_w_per_s));
+  out.push_back(with_slower_ramps(scenario, power, ramp_w_per_s));
+  if (scenario.power->smoothing.stagger.over <= Seconds{} && !stagger_problem(scenario)) {
+    out.push_back(with_stagger(scenario, power, ramp_w_per_s));
+  }
+  return out;
+}
+
+}  // namespace lockstep
