@@ -104,6 +104,9 @@ const unreadable = () => {
     const says = getComputedStyle(place, '::before').content !== 'none';
     if (wide !== says) found.push(`a table that ${wide ? 'does not say' : 'says wrongly'} that it scrolls`);
   }
+  for (const figure of document.querySelectorAll('.figures dd')) {
+    if (figure.scrollWidth > figure.clientWidth) found.push(`a figure beyond its box: ${figure.textContent}`);
+  }
   const text = document.querySelector('main').innerText;
   for (const wrong of [/white is/, /deeper/, /darker/, /grey line/, /\$\d/, /0\.00\d+\sµs/]) {
     if (wrong.test(text)) found.push(`"${text.match(wrong)[0]}"`);
