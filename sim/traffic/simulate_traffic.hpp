@@ -106,6 +106,8 @@ class TrafficSimulation final : public Process {
     double into_fabric = 0;
   };
 
+  [[nodiscard]] bool only_drains() const;
+  bool run_drained();
   void tell_start(const Demand& demand);
   void start_round(std::uint32_t group, StepTime at);
   void send(std::uint32_t index, StepTime now);
@@ -128,6 +130,7 @@ class TrafficSimulation final : public Process {
   std::vector<std::uint32_t> unfinished_;  ///< ring messages of a round left, by group
   std::vector<StepTime> round_start_;      ///< of the collective, by group
   std::vector<Totals> totals_;             ///< by entry
+  std::vector<double> drained_;            ///< bytes over each link, where run_drained() ran
   std::vector<Completion> completions_;
   std::function<void(const Demand&)> flow_added_;
   std::unique_ptr<DcqcnStart> start_;  ///< where it runs by itself and the transport has it
