@@ -7,10 +7,45 @@
 namespace lockstep {
 namespace {
 
+/// Which stretch of a series a time is in. Meters ask some thousands of times: a table of equally
+/// wide parts of the period leaves few breakpoints to search.
+class Stretches {
+ public:
+  explicit Stretches(const PowerSeries& series)
+      : series_(series), last_(series.size() + 1, series.size() - 1) {
+    const double width = series.end.base_units() / static_cast<double>(series.size());
+    std::size_t i = 0;
+    for (std::size_t part = 0; part < series.size(); ++part) {
+      const Seconds edge{static_cast<double>(part) * width};
+      while (i + 1 < series.size() && series.start[i + 1] <= edge) ++i;
+      last_[part] = i;
+    }
+  }
+
+  /// The last that begins by then; 0 <= time <= the period, seconds.
+  [[nodiscard]] std::size_t operator()(double time) const {
+    const std::size_t parts = series_.size();
+    const double share = time / series_.end.base_units();
+    const auto part =
+        std::min(parts - 1, static_cast<std::size_t>(share * static_cast<double>(parts)));
+    // A part's edge may round to either side of the time.
+    const std::size_t from = part > 0 ? last_[part - 1] : 0;
+    const std::size_t to = last_[std::min(part + 2, parts)];
+    const auto begin = series_.start.begin();
+    const auto after = std::upper_bound(begin + static_cast<std::ptrdiff_t>(from) + 1,
+                                        begin + static_cast<std::ptrdiff_t>(to) + 1, Seconds{time});
+    return static_cast<std::size_t>(after - begin) - 1;
+  }
+
+ private:
+  const PowerSeries& series_;
+  std::vector<std::size_t> last_;  ///< that begins by a part's edge, and the last of all
+};
+
 /// Energy of a repeating series from 0 to any time, by a sorted list of breakpoints.
 class Integral {
  public:
-  explicit Integral(const PowerSeries& series) : series_(series) {
+  explicit Integral(const PowerSeries& series) : series_(series), stretches_(series) {
     sums_.reserve(series.size() + 1);
     sums_.push_back(0);
     for (std::size_t i = 0; i < series.size(); ++i) {
@@ -23,14 +58,14 @@ class Integral {
     const double period = series_.end.base_units();
     const double turns = std::floor(time / period);
     const double t = time - turns * period;
-    const auto after = std::ranges::upper_bound(series_.start, Seconds{t});
-    const auto i = static_cast<std::size_t>(after - series_.start.begin()) - 1;
+    const std::size_t i = stretches_(t);
     return turns * sums_.back() + sums_[i] +
            series_.power[i].base_units() * (t - series_.start[i].base_units());
   }
 
  private:
   const PowerSeries& series_;
+  Stretches stretches_;
   std::vector<double> sums_;
 };
 
@@ -137,10 +172,10 @@ double steepest_ramp(const PowerSeries& series, Seconds window) {
   if (series.size() < 2) return 0;
   const double period = series.end.base_units();
   const double w = window.base_units();
+  const Stretches stretches(series);
   const auto at = [&](double t) {
     t -= std::floor(t / period) * period;
-    const auto after = std::ranges::upper_bound(series.start, Seconds{t});
-    return series.power[static_cast<std::size_t>(after - series.start.begin()) - 1].base_units();
+    return series.power[stretches(t)].base_units();
   };
   // A reading that averages over the window changes at (P(t + w) - P(t)) / w, which changes only
   // where one of the two does.

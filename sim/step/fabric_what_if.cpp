@@ -75,8 +75,8 @@ int leaves_of(const Scenario& scenario) {
   return fabric_counts(scenario.fabric, scenario.nodes, ports.count, ports.bandwidth).leaves;
 }
 
-/// Why more NICs may be slower: below one leaf no uplink is used, so that its oversubscription costs
-/// nothing before another leaf is needed. Empty where a change does not do that.
+/// Why more NICs may be slower: below one leaf no uplink is used, so that its oversubscription
+/// costs nothing before another leaf is needed. Empty where a change does not do that.
 std::string leaves_words(const Scenario& before, const Change& change) {
   Scenario after = before;
   change(after);

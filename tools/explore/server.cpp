@@ -112,8 +112,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
-  /// The stream's own clock would close it: whoever is slow could not be told. On a busy machine the
-  /// time may be over before what has come was looked at: then once more.
+  /// The stream's own clock would close it: whoever is slow could not be told. On a busy machine
+  /// the time may be over before what has come was looked at: then once more.
   void wait_for_head(bool again) {
     patience_.expires_after(kReadTime);
     patience_.async_wait([self = shared_from_this(), again](error_code error) {

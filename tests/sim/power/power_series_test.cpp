@@ -1,5 +1,6 @@
 #include "sim/power/power_series.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 
@@ -52,6 +53,51 @@ TEST_CASE("metered: a window reads the share of the dip that it covers") {
   CHECK(low(15) == doctest::Approx((1500 - 200) / 15.0));
   CHECK(metered(dip(), Seconds{15}).high.base_units() == doctest::Approx((1500 - 100) / 15.0));
   CHECK(metered(dip(), Seconds{10}).high.base_units() == doctest::Approx(90));
+}
+
+TEST_CASE("metered: of breakpoints close together and far apart, what a sum over all says") {
+  // Nine stretches of a microsecond beside one of a second, and so on: parts of the period with
+  // many breakpoints, and parts with none.
+  PowerSeries series;
+  for (int i = 0; i < 60; ++i) {
+    series.add(Seconds{i % 10 == 9 ? 1.0 : 1e-6}, Watts{100.0 + (i * 37) % 101});
+  }
+  const double period = series.end.base_units();
+  const auto joules = [&](double from, double to) {  // 0 <= from <= to
+    double sum = 0;
+    for (double turn = 0; turn < to; turn += period) {
+      for (std::size_t i = 0; i < series.size(); ++i) {
+        const double begin = std::max(from, turn + series.start[i].base_units());
+        const double end = std::min(to, turn + series.until(i).base_units());
+        if (end > begin) sum += series.power[i].base_units() * (end - begin);
+      }
+    }
+    return sum;
+  };
+  for (const double window : {3e-6, 0.3, 2.5, 7.0}) {
+    CAPTURE(window);
+    double low = 1e300, high = 0;
+    for (const Seconds start : series.start) {
+      // Windows that begin at a breakpoint, and those that end at one.
+      const double ends = std::fmod(start.base_units() - window + 4 * period, period);
+      for (const double begin : {start.base_units(), ends}) {
+        const double reading = joules(begin, begin + window) / window;
+        low = std::min(low, reading);
+        high = std::max(high, reading);
+      }
+    }
+    const MeterReading read = metered(series, Seconds{window});
+    CHECK(read.low.base_units() == doctest::Approx(low).epsilon(1e-6));
+    CHECK(read.high.base_units() == doctest::Approx(high).epsilon(1e-6));
+  }
+  // Over a microsecond and a half the steepest change is that of two stretches a window apart.
+  double steepest = 0;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const double here = series.power[i].base_units();
+    const double next = series.power[(i + 1) % series.size()].base_units();
+    steepest = std::max(steepest, std::abs(next - here));
+  }
+  CHECK(steepest_ramp(series, Seconds{5e-7}) == doctest::Approx(steepest / 5e-7));
 }
 
 TEST_CASE("metered_profile: has the mean of the series, whatever the window") {

@@ -291,9 +291,9 @@ TEST_CASE("lockstep run --vary: CSV has a column for each number, and an empty c
 }
 
 TEST_CASE("lockstep run --vary: NICs that need more leaves meet their uplinks, which is said") {
-  // Eight nodes of two NICs are below one leaf of 16 ports, with nothing oversubscribed; of four NICs
-  // below two, of eight below four. By hand: of what a node sends to seven others 4/7 or 6/7 leave
-  // the leaf, by links for a quarter of it.
+  // Eight nodes of two NICs are below one leaf of 16 ports, with nothing oversubscribed; of four
+  // NICs below two, of eight below four. By hand: of what a node sends to seven others 4/7 or 6/7
+  // leave the leaf, by links for a quarter of it.
   const std::string name = "qwen3-30b-experts-8-nodes";
   const auto exposed = [](const Json& answer) {
     for (const Json& part : answer.at("waterfall")) {
@@ -316,9 +316,10 @@ TEST_CASE("lockstep run --vary: NICs that need more leaves meet their uplinks, w
   CHECK(here["points"][1]["answer"]["step_s"] > here["points"][0]["answer"]["step_s"]);
 
   const Ran table = lockstep_with(asked);
-  CHECK(table.out.find("\nThe fabric at some points alone, by cluster.node.nics:\n"
-                       "  2: all 8 nodes of 2 NIC ports are below one leaf of 16, so that no uplink "
-                       "is used\n") != std::string::npos);
+  CHECK(
+      table.out.find("\nThe fabric at some points alone, by cluster.node.nics:\n"
+                     "  2: all 8 nodes of 2 NIC ports are below one leaf of 16, so that no uplink "
+                     "is used\n") != std::string::npos);
   CHECK(lockstep_with({"run", name, "--vary", "cluster.node.nics=4,8"})
             .out.find("at some points alone") == std::string::npos);
   const Ran relief =

@@ -1,6 +1,6 @@
 // Reading files in a page: texts that it holds under a path, never pipes, never packed. In the
-// place of models/base/text_file.cpp and input_file.cpp. Measured runs are none of them: a number that
-// is explained has no nearest ones.
+// place of models/base/text_file.cpp and input_file.cpp. Measured runs are none of them: a number
+// that is explained has no nearest ones.
 #include <array>
 #include <fcntl.h>
 #include <string>

@@ -410,8 +410,7 @@ std::vector<std::string> fabric_of_points(const Varied& varied) {
     const std::string names =
         fmt::format("{}", fmt::join(points, varied.axes.size() == 1 ? ", " : "; "));
     constexpr std::string_view kItself = "fabric: ";
-    out.push_back(names + ": " +
-                  (text.starts_with(kItself) ? text.substr(kItself.size()) : text));
+    out.push_back(names + ": " + (text.starts_with(kItself) ? text.substr(kItself.size()) : text));
   }
   return out;
 }
