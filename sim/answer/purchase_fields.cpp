@@ -11,7 +11,7 @@ using Bought = CampaignResult;
 
 template <class Of, class Get>
 void add_money_parts(FieldTable<Of>& fields, Get money) {
-  const auto part = [money](double MonthMoney::* which) {
+  const auto part = [money](double MonthMoney::*which) {
     return [money, which](const Of& of) { return money(of).*which; };
   };
   fields.add("bought_usd", Better::less, "Paid for machines.", part(&MonthMoney::bought))
@@ -49,6 +49,12 @@ const FieldTable<FleetStep>& fleet_step_fields() {
           .add("at_s", "Since the start of the plan.", [](const Of& s) { return s.at; })
           .add("nodes", "Nodes that are there from then on.", [](const Of& s) { return s.nodes; })
           .add("used_nodes", "Of these, that the job runs on.", [](const Of& s) { return s.used; })
+          .add("other_nodes",
+               "Of another kind than those that the job runs on, where there are any.",
+               [](const Of& s) -> std::optional<int> {
+                 if (s.apart == 0) return std::nullopt;
+                 return s.apart;
+               })
           .add("speed", Better::more, "Of the job on all of its nodes.",
                [](const Of& s) { return s.speed; });
   return fields;
@@ -71,8 +77,9 @@ const FieldTable<CampaignResult>& purchase_fields() {
               const double left = sum_of(months_of(r)).terms_left;
               return left > 0 ? std::optional(left) : std::nullopt;
             });
-    out.list("steps", "Machines as they come and go.", fleet_step_fields(),
-             [](const Bought& r) -> const auto& { return r.fleet->steps; })
+    out.list(
+           "steps", "Machines as they come and go.", fleet_step_fields(),
+           [](const Bought& r) -> const auto& { return r.fleet->steps; })
         .list("months", "Money by month, of the mean run.", money_month_fields(), months_of);
     return out;
   }();

@@ -97,6 +97,22 @@ void add_idle_nodes(const SharedScenario& scenario, double nodes, BytesPerSecond
 
 constexpr int kBeginsTried = 240;  // divides by 2, 3, 4, 5, 6, 8, 10, 12, ...
 
+/// The mean of each of as many equal parts of the period.
+std::vector<Watts> bin_means(const PowerSeries& series) {
+  std::vector<Watts> out(kBeginsTried);
+  const double bin = series.end.base_units() / kBeginsTried;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const double from = series.start[i].base_units(), to = series.until(i).base_units();
+    const auto first = static_cast<std::size_t>(from / bin);
+    for (std::size_t b = first; b < out.size() && static_cast<double>(b) * bin < to; ++b) {
+      const double begins = std::max(from, static_cast<double>(b) * bin);
+      const double ends = std::min(to, static_cast<double>(b + 1) * bin);
+      if (ends > begins) out[b] += (ends - begins) / bin * series.power[i];
+    }
+  }
+  return out;
+}
+
 /// Watts of a job over the period, from a begin in bins.
 double in_bin(const std::vector<Watts>& job, int bin, int begins) {
   const int at = (bin - begins + kBeginsTried) % kBeginsTried;
@@ -121,8 +137,7 @@ StaggeredSteps staggered_steps(const std::vector<PowerSeries>& jobs,
     PowerSeries whole = jobs[j];
     out.longer.push_back(out.period / jobs[j].end - 1);
     whole.add(out.period - whole.end, waiting[j]);
-    // One bin's mean, which a window of no time gives.
-    profiles.push_back(metered_profile(whole, Seconds{}, kBeginsTried));
+    profiles.push_back(bin_means(whole));
   }
   std::vector<double> site(kBeginsTried, 0.0);
   for (const auto& job : profiles) {

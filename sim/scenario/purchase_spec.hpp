@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "models/base/units.hpp"
 
 namespace lockstep {
+
+struct NodeSpec;
 
 enum class LotTerms : std::uint8_t {
   buy,        ///< a part at the order, the rest as it is delivered
@@ -30,9 +33,13 @@ struct Lot {
   /// Reserved, on demand, spot. Of the last two it may be left out: plan_fleet() has the price of
   /// the scenario, else of its node.
   std::optional<double> usd_per_gpu_hour;
-  std::optional<Seconds> term;   ///< lease, reserved: from its last shipment
-  std::optional<Seconds> until;  ///< given back then, after the start of the plan
-  Seconds taken_away;            ///< spot: mean time until one of its nodes is; 0: never
+  std::optional<Seconds> term;             ///< lease, reserved: from its last shipment
+  std::optional<Seconds> until;            ///< given back then, after the start of the plan
+  Seconds taken_away;                      ///< spot: mean time until one of its nodes is; 0: never
+  std::string node{};                      ///< the preset of its nodes; empty: the scenario's
+  std::shared_ptr<const NodeSpec> kind{};  ///< the same; none: the scenario's
+  /// What one of its nodes draws idle, over one of the scenario's: plan_fleet() fills it in.
+  double idle_share = 1;
 };
 
 struct PurchaseSpec {

@@ -36,6 +36,10 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
   member.optional("taken_away", out.taken_away, kLotTime,
                   "Of spot: mean time until the provider takes a node away; another comes after "
                   "run.spares.repair, and is paid for while it is there; default: never");
+  member.optional(
+      "node", out.node,
+      "Preset of its nodes (lockstep list nodes), no faster than the scenario's: the job "
+      "runs on one kind at a time, the fastest; default: the scenario's");
 }
 
 /// Which members go with which terms.
@@ -57,6 +61,9 @@ void check_lot(const JsonCursor& from, const Lot& lot) {
   refuse("usd_per_gpu_hour", !priced);
   refuse("term", termed);
   refuse("taken_away", lot.terms == LotTerms::spot);
+  if (const auto away = from.find("taken_away"); away && !lot.node.empty()) {
+    away->fail("nothing beside \"node\": only nodes of the scenario's kind are taken away");
+  }
   const Seconds there = lot.ordered + lot.lead_time + lot.delivery;
   if (lot.until && *lot.until <= there) {
     from.at("until").fail(
@@ -68,7 +75,7 @@ void check_lot(const JsonCursor& from, const Lot& lot) {
 
 void declare_purchase(const DeclaredMembers& member, PurchaseSpec& out) {
   member.required(
-      "lots", kMostLots, "", "Nodes of the scenario's kind, as they come",
+      "lots", kMostLots, "", "Nodes as they come, of the scenario's kind unless they say another",
       [](const DeclaredMembers& one) {
         Lot lot;
         declare_lot(one, lot);

@@ -408,6 +408,21 @@ void declare_run(const DeclaredMembers& member, RunSpec& out) {
                   });
 }
 
+namespace {
+
+/// The nodes of lots that are of another kind than the scenario's.
+void read_lot_kinds(const JsonCursor& lots, const PresetStore& presets, PurchaseSpec& out) {
+  const std::vector<JsonCursor> list = lots.elements(out.lots.size());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto node = list[i].find("node");
+    if (!node) continue;
+    out.lots[i].kind =
+        std::make_shared<const NodeSpec>(presets.node(read_preset_name(*node, "nodes", presets)));
+  }
+}
+
+}  // namespace
+
 int reserved_nodes(const SpareSpec& spares) { return spares.hot == kAlwaysAtHand ? 0 : spares.hot; }
 
 RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const ClusterSite& site) {
@@ -440,6 +455,9 @@ RunSpec read_run_spec(const JsonCursor& from, const PresetStore& presets, const 
     spec.assumptions.emplace_back("run.spares: always one at hand, paid for by others (not given)");
   }
   check_domains(from, spec);
+  if (spec.purchase) {
+    read_lot_kinds(from.at("purchase").at("lots"), presets, *spec.purchase);
+  }
   if (spec.site) {
     spec.assumptions.insert(spec.assumptions.end(), spec.site->assumptions.begin(),
                             spec.site->assumptions.end());

@@ -350,7 +350,14 @@ void check_power(const ScenarioDraft& draft, const NodeSpec& node, const PowerSp
 
 void check_stagger(const ScenarioDraft& draft, Scenario& out) {
   const StaggerSpec& stagger = out.power->smoothing.stagger;
-  if (stagger.over <= Seconds{}) return;
+  if (stagger.over <= Seconds{} && stagger.groups < 2) return;
+  if (stagger.over <= Seconds{}) {
+    refuse(draft, "/power/smoothing/stagger/over", "nothing",
+           "a time, from the first group's begin to the last one's");
+  }
+  if (stagger.groups < 2) {
+    refuse(draft, "/power/smoothing/stagger/groups", "nothing", "2 groups or more");
+  }
   if (const std::optional<std::string> problem = stagger_problem(out)) {
     refuse(draft, "/power/smoothing/stagger", "a stagger", *problem);
   }

@@ -5,14 +5,18 @@
 #include <cassert>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "models/layer/memory.hpp"
 #include "models/site/finance.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/step/step.hpp"
+#include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,8 +35,10 @@ bool is_own(const Lot& lot) { return lot.terms == LotTerms::buy || lot.terms == 
 /// The job on fewer nodes: replicas that fit and share its batch evenly.
 class Widths {
  public:
-  explicit Widths(const Scenario& scenario)
-      : scenario_(scenario), full_(simulate_step(scenario, {}).tokens_per_s) {}
+  /// `full`: what the scenario trains on its own nodes, tokens per second.
+  /// `own`: the scenario is on its own kind of node.
+  Widths(Scenario scenario, double full, bool own)
+      : scenario_(std::move(scenario)), full_(full), own_(own) {}
 
   FleetStep on(int nodes) {
     const Parallelism& cut = scenario_.job.parallelism;
@@ -46,48 +52,174 @@ class Widths {
     while (data > 0 &&
            (passes % data != 0 || static_cast<std::int64_t>(data) * replica % node != 0))
       --data;
-    if (data == 0) return {.at = {}, .nodes = nodes, .used = 0, .speed = 0};
-    const int used = data * replica / node;
-    if (!known_.contains(data)) known_[data] = speed_on(data, used);
-    return {.at = {}, .nodes = nodes, .used = used, .speed = known_[data]};
+    FleetStep out{.at = {}, .nodes = nodes, .used = 0, .speed = 0};
+    if (data == 0) return out;
+    out.used = data * replica / node;
+    if (!known_.contains(data)) known_[data] = speed_on(data, out.used);
+    out.speed = known_[data];
+    return out;
   }
 
  private:
   [[nodiscard]] double speed_on(int data, int nodes) const {
-    if (data == scenario_.job.parallelism.data) return 1;
+    if (own_ && data == scenario_.job.parallelism.data) return 1;
     Scenario narrow = scenario_;
     narrow.nodes = nodes;
     narrow.job.parallelism.data = data;
-    return std::min(1.0, simulate_step(narrow, {}).tokens_per_s / full_);
+    const double speed = simulate_step(narrow, {}).tokens_per_s / full_;
+    return own_ ? std::min(1.0, speed) : speed;
   }
 
-  const Scenario& scenario_;
+  Scenario scenario_;
   double full_;
+  bool own_;
   std::map<int, double> known_;
 };
 
-std::vector<FleetStep> steps_of(const Scenario& scenario, const PurchaseSpec& spec) {
+/// A kind of node that lots bring, and the job on it.
+struct LotKind {
+  const NodeSpec* node;  ///< none: the scenario's
+  std::string name;
+  Widths widths;
+  /// What one of them draws over one of the scenario's, while it works and idle.
+  double work_share = 1, idle_share = 1;
+};
+
+[[noreturn]] void refuse_kind(const Scenario& scenario, std::size_t lot, std::string found,
+                              std::string allowed) {
+  throw InputError({.file = scenario.file,
+                    .pointer = fmt::format("/run/purchase/lots/{}/node", lot),
+                    .found = std::move(found),
+                    .allowed = std::move(allowed),
+                    .nearest = {}});
+}
+
+/// The scenario on nodes of that kind, as many as it has GPUs for. Throws InputError where it
+/// cannot be there.
+Scenario on_kind(const Scenario& scenario, const NodeSpec& node, std::size_t lot) {
+  Scenario out = scenario;
+  out.node = node;
+  const int gpus = scenario.gpus();
+  out.nodes = (gpus + node.gpus - 1) / node.gpus;
+  const Parallelism& cut = scenario.job.parallelism;
+  if (cut.tensor > node.gpus || node.gpus % cut.tensor != 0) {
+    refuse_kind(scenario, lot, fmt::format("{} GPUs a node", node.gpus),
+                fmt::format("a multiple of the {} GPUs of tensor parallelism", cut.tensor));
+  }
+  if (node.gpu.peak(scenario.job.precision) <= FlopsPerSecond{}) {
+    refuse_kind(scenario, lot, node.name, "a node whose GPUs have the job's precision");
+  }
+  if (!check_memory(scenario.job, scenario.stack, node.gpu).fits) {
+    refuse_kind(scenario, lot, node.name, "a node in whose GPUs' memory the job fits");
+  }
+  if (scenario.power && (!node.chassis || !node.gpu.power)) {
+    refuse_kind(scenario, lot, node.name, "a node with power data, beside \"power\"");
+  }
+  const NicPorts nics = nic_ports(node);
+  if (const auto problem = lockstep::check(out.fabric, out.nodes, nics.count, nics.bandwidth)) {
+    refuse_kind(scenario, lot, node.name, "a node that the scenario's fabric takes");
+  }
+  return out;
+}
+
+/// What a node draws while it works and idle, at its share of the site.
+std::pair<Watts, Watts> draw_of_node(const Scenario& scenario) {
+  const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+  const PowerLevels levels = step_power(scenario, step).levels;
+  return {(1.0 / scenario.nodes) * levels.training.facility,
+          (1.0 / scenario.nodes) * levels.idle.facility};
+}
+
+/// The scenario's kind first, then those of the lots.
+std::vector<LotKind> kinds_of(const Scenario& scenario, PurchaseSpec& spec) {
+  const double full = simulate_step(scenario, {}).tokens_per_s;
+  std::vector<LotKind> out;
+  out.push_back(
+      {.node = nullptr, .name = scenario.node.name, .widths = Widths(scenario, full, true)});
+  for (std::size_t i = 0; i < spec.lots.size(); ++i) {
+    Lot& lot = spec.lots[i];
+    if (!lot.kind || lot.kind->name == scenario.node.name) {
+      lot.kind = nullptr;
+      continue;
+    }
+    auto known = std::ranges::find(out, lot.kind->name, &LotKind::name);
+    if (known == out.end()) {
+      const Scenario there = on_kind(scenario, *lot.kind, i);
+      out.push_back(
+          {.node = lot.kind.get(), .name = lot.kind->name, .widths = Widths(there, full, false)});
+      known = std::prev(out.end());
+      const double speed = known->widths.on(there.nodes).speed;
+      if (speed > 1) {
+        refuse_kind(
+            scenario, i, lot.kind->name,
+            fmt::format("a node no faster than {} of the scenario: the job is {:.3g} times as "
+                        "fast on it; let cluster.node be the fastest kind, and its lots say "
+                        "no \"node\"",
+                        scenario.node.name, speed));
+      }
+      if (scenario.power) {
+        const auto [work, idle] = draw_of_node(scenario);
+        const auto [works, idles] = draw_of_node(there);
+        known->work_share = works / work;
+        known->idle_share = idles / idle;
+      }
+    }
+    lot.idle_share = known->idle_share;
+  }
+  return out;
+}
+
+/// The kind on which the job is fastest; the others stand idle.
+FleetStep fastest(std::vector<LotKind>& kinds, const std::vector<int>& nodes) {
+  FleetStep best{.at = {}, .nodes = 0, .used = 0, .speed = -1};
+  int all = 0;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    all += nodes[k];
+    FleetStep step = kinds[k].widths.on(nodes[k]);
+    step.kind = k;
+    if (step.speed > best.speed) best = step;
+  }
+  best.apart = all - best.nodes;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    const int idle = nodes[k] - (k == best.kind ? best.used : 0);
+    best.more_idle += idle * (kinds[k].idle_share - 1);
+  }
+  best.more_work = best.used * (kinds[best.kind].work_share - 1);
+  best.nodes = all;
+  return best;
+}
+
+std::vector<FleetStep> steps_of(std::vector<LotKind>& kinds, const PurchaseSpec& spec) {
   struct Change {
-    int nodes = 0, own = 0;
+    std::vector<int> nodes;
+    int own = 0;
   };
   std::map<double, Change> changes;
   for (const Shipment& each : shipments_of(spec)) {
     const int own = is_own(*each.lot) ? each.nodes : 0;
-    changes[each.from_s].nodes += each.nodes;
-    changes[each.from_s].own += own;
-    if (!std::isfinite(each.until_s)) continue;
-    changes[each.until_s].nodes -= each.nodes;
-    changes[each.until_s].own -= own;
+    const auto of = std::ranges::find_if(kinds, [&](const LotKind& kind) {
+      return each.lot->kind ? kind.name == each.lot->kind->name : kind.node == nullptr;
+    });
+    const auto kind = static_cast<std::size_t>(of - kinds.begin());
+    const auto change = [&](double at, int sign) {
+      Change& there = changes[at];
+      there.nodes.resize(kinds.size());
+      there.nodes[kind] += sign * each.nodes;
+      there.own += sign * own;
+    };
+    change(each.from_s, 1);
+    if (std::isfinite(each.until_s)) change(each.until_s, -1);
   }
-  Widths widths(scenario);
   std::vector<FleetStep> out;
-  Change there;
+  std::vector<int> there(kinds.size());
+  int own = 0;
   for (const auto& [at, more] : changes) {
-    there.nodes += more.nodes;
-    there.own += more.own;
-    FleetStep step = widths.on(there.nodes);
+    for (std::size_t k = 0; k < kinds.size(); ++k) there[k] += more.nodes[k];
+    own += more.own;
+    FleetStep step = fastest(kinds, there);
+    step.speed = std::max(0.0, step.speed);
     step.at = Seconds{at};
-    step.own = there.own;
+    step.own = own;
     out.push_back(step);
   }
   return out;
@@ -195,7 +327,7 @@ class Ledger {
   }
 
   /// Pays at a moment. What falls due after the end is paid at the end.
-  void pay(double at_s, double usd, double MonthMoney::* part) {
+  void pay(double at_s, double usd, double MonthMoney::*part) {
     const double at = std::min(at_s, end_s_);
     const std::size_t m = month_of(at);
     months_[m].*part += usd;
@@ -204,7 +336,7 @@ class Ledger {
 
   /// Pays at a steady rate between two moments. The interest until the month's end E on what is
   /// paid between a and b is the integral of exp(d (E - t)) - 1 over t.
-  void pay_evenly(double from, double until, double usd_per_s, double MonthMoney::* part) {
+  void pay_evenly(double from, double until, double usd_per_s, double MonthMoney::*part) {
     spread(from, std::min(until, end_s_), months_.size(),
            [&](std::size_t m, double begin, double length) {
              months_[m].*part += usd_per_s * length;
@@ -216,7 +348,7 @@ class Ledger {
   }
 
   /// Pays at a steady rate for a term. What is left of the term at the end falls due at the end.
-  void pay_term(double from, double until, double usd_per_s, double MonthMoney::* part) {
+  void pay_term(double from, double until, double usd_per_s, double MonthMoney::*part) {
     pay_evenly(from, until, usd_per_s, part);
     const double left = usd_per_s * std::max(0.0, until - std::max(from, end_s_));
     pay(end_s_, left, part);
@@ -251,17 +383,22 @@ class Ledger {
     return lot.taken_away / (lot.taken_away + fleet_.returns);
   }
 
+  [[nodiscard]] int gpus_of(const Lot& lot) const {
+    return lot.kind ? lot.kind->gpus : fleet_.gpus_per_node;
+  }
+
   void hold(const Shipment& each) {
     const Lot& lot = *each.lot;
     const double nodes = share_there(lot) * each.nodes;
     const double until = std::min(each.until_s, end_s_);
     const double usd_per_s =
-        factors_.price * lot.usd_per_gpu_hour.value_or(0) * fleet_.gpus_per_node * nodes / 3600;
+        factors_.price * lot.usd_per_gpu_hour.value_or(0) * gpus_of(lot) * nodes / 3600;
     spread(each.from_s, until, months_.size(), [&](std::size_t m, double, double length) {
       months_[m].nodes += nodes * length / months_[m].lasts.base_units();
     });
     if (is_own(lot)) {
-      const double kilowatts = fleet_.waiting_node.base_units() * 1e-3 * each.nodes;
+      const double kilowatts =
+          fleet_.waiting_node.base_units() * 1e-3 * lot.idle_share * each.nodes;
       pay_evenly(each.from_s, std::min(until, fleet_.begins.base_units()),
                  factors_.energy * kilowatts * fleet_.usd_per_kwh / 3600, &MonthMoney::energy);
     } else if (lot.terms != LotTerms::reserved) {
@@ -296,12 +433,14 @@ class Ledger {
 /// Lots on demand that say no price have the scenario's, else the list price of its node; spot lots
 /// what that list asks for capacity that may be taken away.
 PurchaseSpec with_list_prices(const Scenario& scenario, PurchaseSpec spec) {
-  const NodeSpec& node = scenario.node;
   for (std::size_t i = 0; i < spec.lots.size(); ++i) {
     Lot& lot = spec.lots[i];
+    const NodeSpec& node = lot.kind ? *lot.kind : scenario.node;
     const bool spot = lot.terms == LotTerms::spot;
     if ((!spot && lot.terms != LotTerms::on_demand) || lot.usd_per_gpu_hour) continue;
-    lot.usd_per_gpu_hour = spot ? node.spot_usd_per_gpu_hour : scenario.usd_per_gpu_hour;
+    lot.usd_per_gpu_hour = spot       ? node.spot_usd_per_gpu_hour
+                           : lot.kind ? node.usd_per_gpu_hour
+                                      : scenario.usd_per_gpu_hour;
     if (!lot.usd_per_gpu_hour) {
       throw InputError({.file = scenario.file,
                         .pointer = fmt::format("/run/purchase/lots/{}/usd_per_gpu_hour", i),
@@ -369,12 +508,19 @@ double Fleet::mean_nodes(Seconds run) const {
   return until > from ? node_seconds / (until - from) : 0;
 }
 
+namespace {
+
+/// Nodes of the kind that the job runs on, without a place in it.
+int in_reserve(const FleetStep& step) { return step.nodes - step.apart - step.used; }
+
+}  // namespace
+
 FleetStep Fleet::fullest() const {
   const FleetStep* out = nullptr;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const FleetStep& step = steps[i];
     if (step.speed > 0 && end_of_step(steps, i) > begins.base_units() &&
-        (out == nullptr || step.nodes - step.used < out->nodes - out->used)) {
+        (out == nullptr || in_reserve(step) < in_reserve(*out))) {
       out = &step;
     }
   }
@@ -382,7 +528,7 @@ FleetStep Fleet::fullest() const {
   return *out;
 }
 
-int Fleet::standing_by() const { return fullest().nodes - fullest().used; }
+int Fleet::standing_by() const { return in_reserve(fullest()); }
 
 std::optional<InputProblem> excess_price(const Scenario& scenario) {
   if (!scenario.power) return std::nullopt;
@@ -419,14 +565,24 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds 
   if (std::optional<InputProblem> excess = excess_price(scenario)) {
     throw InputError(*std::move(excess));
   }
-  const PurchaseSpec spec = with_list_prices(scenario, written);
+  PurchaseSpec spec = written;
+  std::vector<LotKind> kinds = kinds_of(scenario, spec);
+  spec = with_list_prices(scenario, std::move(spec));
   Fleet out{.spec = spec,
-            .steps = steps_of(scenario, spec),
+            .steps = steps_of(kinds, spec),
             .begins = {},
             .gpus_per_node = scenario.node.gpus,
             .waiting_node = {},
             .usd_per_kwh = 0,
             .assumptions = spec.assumptions};
+  for (const LotKind& kind : kinds) out.kinds.push_back(kind.name);
+  if (kinds.size() > 1) {
+    out.assumptions.emplace_back(
+        "run.purchase.lots: the job runs on one kind of node at a time, the one on which it is "
+        "fastest, and moves there without a stop; those of other kinds stand idle, and failures "
+        "are "
+        "those of the scenario's kind");
+  }
   const std::optional<Seconds> first = first_run(out.steps, Seconds{});
   if (!first) refuse_size(scenario, out.steps);
   const std::optional<Seconds> begins = first_run(out.steps, data_ready);

@@ -21,6 +21,15 @@ struct FleetStep {
   int used = 0;      ///< by the job
   int own = 0;       ///< there, bought or leased: their energy is paid for by the kWh
   double speed = 0;  ///< of the scenario's own nodes; 0: it cannot run
+  int apart = 0;     ///< there, of another kind than those that the job runs on
+  /// Which kind it runs on: index into Fleet::kinds.
+  std::size_t kind = 0;
+  /// By how many of the scenario's nodes those that work draw more than their number says, and
+  /// those that stand idle; 0 where all are of the scenario's kind.
+  double more_work = 0, more_idle = 0;
+
+  [[nodiscard]] double working() const { return used + more_work; }
+  [[nodiscard]] double standing() const { return nodes - used + more_idle; }
 };
 
 /// A part of a lot, and the time that it is there, since the plan's start; until infinity: to its
@@ -38,6 +47,7 @@ struct Fleet {
   std::vector<FleetStep> steps;  ///< rising
   Seconds begins;  ///< of the run, after the start of the plan: nodes and data are there
   int gpus_per_node = 8;
+  std::vector<std::string> kinds{};  ///< of node: the scenario's first
   Watts waiting_node;      ///< a node before the run begins; 0: the scenario has no "power"
   double usd_per_kwh = 0;  ///< mean of the tariff
   /// Mean time until there is another node for one of a spot lot that was taken away.

@@ -21,7 +21,7 @@ HighestDraw highest_of(const Fleet& fleet, Seconds run, const StepPower& held, i
     const FleetStep& step = fleet.steps[i];
     const bool over = i + 1 < fleet.steps.size() && fleet.steps[i + 1].at <= fleet.begins;
     if (over || step.at >= ends || draw.of(step) <= out.level) continue;
-    out = {.level = draw.of(step), .busy = static_cast<double>(step.used) / nodes};
+    out = {.level = draw.of(step), .busy = step.working() / nodes};
   }
   return out;
 }

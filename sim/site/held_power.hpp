@@ -17,7 +17,7 @@ struct NodeDraw {
   Watts working, idle;
   /// All that are there: those that the job runs on work, the others stand idle.
   [[nodiscard]] Watts of(const FleetStep& there) const {
-    return there.used * working + (there.nodes - there.used) * idle;
+    return there.working() * working + there.standing() * idle;
   }
 };
 /// While a job of `nodes`, with what `held` has in reserve beside it, draws `level`.

@@ -149,8 +149,8 @@ SiteMachines SitePlan::machines(RunTime now) const {
   const double all = nodes + reserved;
   const double working = static_cast<double>(at.used) / nodes;
   // Every step has at least the reserve that belongs to its working nodes.
-  const double standing = std::max(0.0, at.nodes - working * all);
-  return {.working = working, .standing = standing / all * levels.idle};
+  const double standing = std::max(0.0, at.nodes - working * all) + at.more_idle;
+  return {.working = at.working() / nodes, .standing = standing / all * levels.idle};
 }
 
 double SitePlan::usd(std::int64_t number) const {

@@ -11,9 +11,9 @@
 namespace lockstep {
 namespace {
 
-constexpr int kHalvings = 12;
-constexpr int kMostStairs = 16;
-constexpr int kSpreads = 10;  ///< that are tried, each half of the one before
+constexpr int kHalvings = 8;
+constexpr int kMostStairs = 8;
+constexpr int kSpreads = 6;  ///< that are tried, each half of the one before
 
 SmoothingWay way_of(std::string_view name, std::string_view words, const StepPower& power,
                     const Scenario& scenario) {

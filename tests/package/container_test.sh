@@ -31,19 +31,20 @@ began=$SECONDS
 # What commands of the build find in their home: `build --env` would be of the image alone.
 cache=${CCACHE_DIR:-$HOME/.cache/ccache}
 mkdir -p "$cache"
-options=(--volume "$cache:/root/.cache/ccache")
+home=/root
+options=(--volume "$cache:$home/.cache/ccache")
 # With its own bound, or what is more than the default would be thrown away.
 if command -v ccache >/dev/null; then
   for key in max_size sloppiness; do
     echo "$key = $(ccache --get-config $key)"
   done >"$scratch/ccache.conf"
-  options+=(--volume "$scratch/ccache.conf:/root/.config/ccache/ccache.conf:ro")
+  options+=(--volume "$scratch/ccache.conf:$home/.config/ccache/ccache.conf:ro")
 fi
 # Behind a proxy with a certificate of its own npm has to know that.
 certificate=${NODE_EXTRA_CA_CERTS:-}
 if [ -f "$certificate" ]; then
   echo "cafile=/ca.crt" >"$scratch/npmrc"
-  options+=(--volume "$(realpath "$certificate"):/ca.crt:ro" --volume "$scratch/npmrc:/root/.npmrc:ro")
+  options+=(--volume "$(realpath "$certificate"):/ca.crt:ro" --volume "$scratch/npmrc:$home/.npmrc:ro")
 fi
 # One that fails may leave buildah waiting for ever.
 timeout --kill-after=60 5400 "${store[@]}" build --isolation chroot --pull-never --layers=false "${options[@]}" \

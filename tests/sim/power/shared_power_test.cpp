@@ -1,5 +1,7 @@
 // Power and money of several jobs on one fabric: a job alone is the scenario by itself, and the
 // parts add up to the whole.
+#include "sim/power/shared_power.hpp"
+
 #include <doctest/doctest.h>
 #include <initializer_list>
 #include <optional>
@@ -11,7 +13,6 @@
 #include "models/base/input_error.hpp"
 #include "models/base/write_json.hpp"
 #include "sim/answer/answer.hpp"
-#include "sim/power/shared_power.hpp"
 #include "sim/scenario/feature_rules.hpp"
 #include "tests/support/presets.hpp"
 

@@ -274,7 +274,8 @@ TEST_CASE("stagger: who cannot begin one after the other is told why") {
             .starts_with("small.json#/power/smoothing/stagger/over"));
   const auto of = [](const std::string& parallelism) {
     const std::string text = R"({"model": "llama2_7b", "cluster": {"node": "dgx_h100", "nodes": 4},
-      "parallelism": )" + parallelism + R"(, "batch": {"sequences": 32, "micro": 1, "tokens": 4096},
+      "parallelism": )" + parallelism +
+                             R"(, "batch": {"sequences": 32, "micro": 1, "tokens": 4096},
       "recompute": "full",
       "power": {"smoothing": {"stagger": {"over": "1 s", "groups": 2}}}})";
     try {

@@ -59,7 +59,7 @@ const Json& full_scenario() {
       "communication": {}, "memory": {}, "offload": {}},
     "training": {"tokens": 1e12},
     "price": {"usd_per_gpu_hour": 2},
-    "power": {"facility": {"preset": "liquid"}, "smoothing": {}},
+    "power": {"facility": {"preset": "liquid"}, "smoothing": {"stagger": {}}},
     "cost": {},
     "stragglers": [{"gpu": 0, "slowdown": 2}],
     "expect": {}

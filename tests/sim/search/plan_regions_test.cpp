@@ -63,7 +63,7 @@ std::string region_mistake(const Json& plan) {
 }
 
 /// Sums over months of one part.
-double sum_over(const std::vector<PlanMonth>& months, double PlanMonth::* part) {
+double sum_over(const std::vector<PlanMonth>& months, double PlanMonth::*part) {
   double sum = 0;
   for (const PlanMonth& month : months) sum += month.*part;
   return sum;

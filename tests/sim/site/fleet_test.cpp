@@ -267,7 +267,7 @@ TEST_CASE("purchase: prices that it has no use for are named, with what stands i
   Scenario scenario = eight_nodes();
   scenario.power.emplace().cost.usd_per_kwh = {.values = {0.1}};
   CHECK_FALSE(excess_price(scenario));
-  const auto found = [&](double CostSpec::* price, const char* key, const char* instead) {
+  const auto found = [&](double CostSpec::*price, const char* key, const char* instead) {
     Scenario priced = scenario;
     priced.power->cost.*price = 5;
     CAPTURE(key);
@@ -342,6 +342,35 @@ TEST_CASE("purchase: what terms have and have not is one line") {
     "usd_per_gpu_hour": 1, "lead_time": "10 d", "until": "10 d"}])") ==
         R"(t.json#/purchase/lots/0/until: found "10 d"; allowed: later than its last shipment, at )"
         R"(10 d)");
+}
+
+TEST_CASE("money: a lot after the end of the plan costs nothing, one without lead time is there") {
+  const std::string now =
+      R"({"name": "now", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1})";
+  const auto ten_days = [](const std::string& lots) {
+    return sum_of(money_by_month(fleet_of(purchase_of("\"lots\": [" + lots + "]")), days(10)));
+  };
+  const MonthMoney alone = ten_days(now);
+  CHECK(alone.rented == doctest::Approx(64.0 * 240));
+  CHECK(alone.nodes == doctest::Approx(8));
+  const MonthMoney later = ten_days(now + R"(,
+    {"name": "bought", "terms": "buy", "nodes": 5, "usd_per_node": 1e6, "ordered": "20 d"},
+    {"name": "leased", "terms": "lease", "nodes": 5, "usd_per_node": 1e6, "ordered": "20 d",
+     "term": "90 d"},
+    {"name": "reserved", "terms": "reserved", "nodes": 5, "usd_per_gpu_hour": 9, "ordered": "20 d",
+     "term": "90 d"},
+    {"name": "rented", "terms": "on_demand", "nodes": 5, "usd_per_gpu_hour": 9, "ordered": "20 d"})");
+  CHECK(later.usd() == doctest::Approx(alone.usd()).epsilon(1e-12));
+  CHECK(later.nodes == doctest::Approx(8));
+  // Lots that are there at the same time are there together, whatever their terms.
+  const Fleet both = plan_fleet(eight_nodes(), purchase_of(R"("lots": [
+    {"name": "a", "terms": "on_demand", "nodes": 4, "usd_per_gpu_hour": 1, "until": "9 d"},
+    {"name": "b", "terms": "buy", "nodes": 4, "usd_per_node": 1, "ordered": "3 d"}])"));
+  REQUIRE(both.steps.size() == 3);
+  CHECK(both.steps[0].nodes == 4);
+  CHECK(both.steps[1].nodes == 8);
+  CHECK(both.steps[1].own == 4);
+  CHECK(both.steps[2].nodes == 4);
 }
 
 }  // namespace lockstep

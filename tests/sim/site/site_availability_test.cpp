@@ -158,7 +158,8 @@ TEST_CASE("availability: cards that draw less than their limit stand coolant abo
   for (SiteHour& hour : plan.spec.hours) hour.outside_celsius = 34.9;
   const double eleven = std::pow(0.95, 11);
   const double ten = eleven + 11 * 0.05 * std::pow(0.95, 10);
-  CHECK(site_availability(plan, kHoursOfSite).cooling.value() == doctest::Approx(ten).epsilon(1e-9));
+  CHECK(site_availability(plan, kHoursOfSite).cooling.value() ==
+        doctest::Approx(ten).epsilon(1e-9));
   // A run there is not slowed either, and with one degree more than chips stand it is.
   plan.spec.cooling = tower_plant(10, 1);
   SiteClock fits(plan, 0);

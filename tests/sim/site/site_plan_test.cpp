@@ -238,4 +238,78 @@ TEST_CASE("smoothing: each way keeps to the ramp, and costs what it has to") {
   CHECK(plan_sited(*none.job, *none.run).site->ramp.ways.empty());
 }
 
+TEST_CASE(
+    "lots of another kind: the job runs where it is fastest, and each draws what its kind does") {
+  const auto sited = [](const std::string& lots) {
+    const ScenarioFile file = sited_file(R"("purchase": {"lots": [)" + lots + "]}");
+    return plan_sited(*file.job, *file.run);
+  };
+  const std::string old =
+      R"({"name": "old", "terms": "on_demand", "node": "dgx_a100_80gb", "nodes": 8,
+          "usd_per_gpu_hour": 1, "until": "4 d"})";
+  const std::string own = R"(, {"name": "own", "terms": "buy", "nodes": 8, "usd_per_node": 1,
+                               "lead_time": "2 d"})";
+  const SitedCampaign both = sited(old + own);
+  const std::vector<FleetStep>& steps = both.fleet->steps;
+  REQUIRE(steps.size() == 3);
+  REQUIRE(both.fleet->kinds.size() == 2);
+  CHECK(both.fleet->kinds[1] == "dgx_a100_80gb");
+  // The speed on the old kind is that of the scenario on it.
+  const ScenarioFile plain = sited_file(R"("spares": {"hot": 0})");
+  Scenario on_old = *plain.job;
+  on_old.node = presets().node("dgx_a100_80gb");
+  const double ratio =
+      simulate_step(on_old, {}).tokens_per_s / simulate_step(*plain.job, {}).tokens_per_s;
+  CHECK(ratio < 1);
+  CHECK(steps[0].speed == doctest::Approx(ratio).epsilon(1e-12));
+  CHECK(steps[0].kind == 1);
+  CHECK(steps[0].apart == 0);
+  // Then the new ones work and the old ones stand idle, no spares of theirs; then they are gone.
+  CHECK(steps[1].speed == 1);
+  CHECK(steps[1].kind == 0);
+  CHECK(steps[1].nodes == 16);
+  CHECK(steps[1].used == 8);
+  CHECK(steps[1].apart == 8);
+  CHECK(steps[2].nodes == 8);
+  CHECK(steps[2].apart == 0);
+  CHECK(both.fleet->standing_by() == 0);
+  // A node that works draws what its kind does.
+  const auto node_of = [](const Scenario& scenario) {
+    const StepReport step = simulate_step(scenario, {.record_timeline = true, .keep_actors = true});
+    return step_power(scenario, step).levels.training.facility.base_units() / scenario.nodes;
+  };
+  CHECK(steps[0].working() == doctest::Approx(8 * node_of(on_old) / node_of(*plain.job)));
+  CHECK(steps[2].working() == 8);
+  CHECK(steps[2].standing() == 0);
+  // One kind, named or not, is as before.
+  const std::string same = R"({"name": "a", "terms": "buy", "node": "dgx_h100", "nodes": 8,
+                               "usd_per_node": 1})";
+  CHECK(sited(same).fleet->kinds.size() == 1);
+  CHECK(sited(same).fleet->steps.front().working() == 8);
+}
+
+TEST_CASE("lots of another kind: what cannot be is one line") {
+  const auto problem = [](const std::string& lot) {
+    try {
+      const ScenarioFile file = sited_file(
+          R"("purchase": {"lots": [{"name": "a", "terms": "buy", "nodes": 8, "usd_per_node": 1},
+             {"name": "b", "nodes": 8, )" +
+          lot + "}]}");
+      (void)plan_sited(*file.job, *file.run);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const std::string rent = R"("terms": "on_demand", "usd_per_gpu_hour": 1, )";
+  CHECK(problem(rent + R"("node": "dgx_b20")").find("Did you mean \"dgx_b200\"?") !=
+        std::string::npos);
+  CHECK(problem(rent + R"("node": "dgx_b200")").find("let cluster.node be the fastest kind") !=
+        std::string::npos);
+  CHECK(problem(R"("terms": "spot", "usd_per_gpu_hour": 1, "taken_away": "1 d",
+                   "node": "dgx_a100_80gb")")
+            .find("only nodes of the scenario's kind are taken away") != std::string::npos);
+  CHECK(problem(rent + R"("node": "dgx_a100_80gb")") == "none");
+}
+
 }  // namespace lockstep

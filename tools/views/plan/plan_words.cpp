@@ -192,7 +192,7 @@ std::string alternatives(const PlanAnswer& answer) {
     }
     const bool priced = answer.spec.all_priced();
     // A difference that disappears in the printed digits decides nothing.
-    const auto less = [&](double PlanOutcome::* measure, auto words) {
+    const auto less = [&](double PlanOutcome::*measure, auto words) {
       return other.expected.*measure < chosen.expected.*measure &&
              words(other.expected.*measure) != words(chosen.expected.*measure);
     };
@@ -385,6 +385,25 @@ std::string plan_sensitivity(const PlanAnswer& answer) {
   return fmt::format("What moves it most: {}.", joined(out));
 }
 
+namespace {
+
+/// Of a candidate, or of one of its later phases.
+std::vector<std::string> assumed_of(const PlanCandidate& candidate, const PlanModel& model) {
+  std::vector<std::string> all = model.scenario.assumptions;
+  // Lots decide which spares there are, and how the job goes on with what has come.
+  const std::vector<std::string>& of_run =
+      model.fleet ? model.plan.assumptions : candidate.run.assumptions;
+  all.insert(all.end(), of_run.begin(), of_run.end());
+  if (!model.layout.empty()) all.push_back(model.layout);
+  if (const std::string words = method_words(model.method, model.band); !words.empty()) {
+    all.push_back("step: " + words);
+  }
+  if (!model.accuracy.empty()) all.push_back(model.accuracy);
+  return all;
+}
+
+}  // namespace
+
 std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
   std::vector<std::string> out = answer.spec.training.words;
   out.insert(out.end(), answer.spec.assumptions.begin(), answer.spec.assumptions.end());
@@ -395,17 +414,15 @@ std::vector<std::string> plan_assumptions(const PlanAnswer& answer) {
   std::vector<Line> lines;
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
-    const PlanModel& model = answer.result(i).model;
-    std::vector<std::string> all = model.scenario.assumptions;
-    // Lots decide which spares there are, and how the job goes on with what has come.
-    const std::vector<std::string>& of_run =
-        model.fleet ? model.plan.assumptions : candidate.run.assumptions;
-    all.insert(all.end(), of_run.begin(), of_run.end());
-    if (!model.layout.empty()) all.push_back(model.layout);
-    if (const std::string words = method_words(model.method, model.band); !words.empty()) {
-      all.push_back("step: " + words);
+    const PlanResult& result = answer.result(i);
+    std::vector<std::string> all = assumed_of(candidate, result.model);
+    for (std::size_t p = 0; p < result.later.size(); ++p) {
+      const PlanPhase& phase = *candidate.then[p];
+      for (std::string& text : assumed_of(phase.of, result.later[p].model)) {
+        if (std::ranges::find(all, text) != all.end()) continue;
+        all.push_back(fmt::format("{}: {}", phase.of.name, text));
+      }
     }
-    if (!model.accuracy.empty()) all.push_back(model.accuracy);
     for (const std::string& text : all) {
       const auto same = std::ranges::find(lines, text, &Line::text);
       Line& line = same == lines.end() ? lines.emplace_back(Line{text, {}}) : *same;

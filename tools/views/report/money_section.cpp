@@ -20,7 +20,7 @@ using nlohmann::json;
 
 struct PagePart {
   const char *name, *title;
-  double MonthMoney::* part;
+  double MonthMoney::*part;
 };
 constexpr std::array kPageParts{
     PagePart{"machines bought", "Machines bought", &MonthMoney::bought},
@@ -88,6 +88,8 @@ PageTable machines_table(const Fleet& fleet) {
                               {.title = "Used", .numeric = true},
                               {.title = "Speed of the job", .numeric = true}},
                   .rows = {}};
+  const bool unlike = fleet.kinds.size() > 1;
+  if (unlike) table.columns.push_back({.title = "Of kind"});
   for (const FleetStep& step : fleet.steps) {
     const double day = step.at.base_units() / 86'400;
     table.rows.push_back(
@@ -95,6 +97,10 @@ PageTable machines_table(const Fleet& fleet) {
          PageCell::number(grouped(step.nodes), step.nodes),
          PageCell::number(grouped(step.used), step.used),
          {.content = with_bar(page_percent(step.speed, 1), step.speed), .sort = step.speed}});
+    if (unlike) {
+      table.rows.back().push_back(step.used > 0 ? PageCell::text(fleet.kinds[step.kind])
+                                                : PageCell::unknown());
+    }
   }
   return table;
 }

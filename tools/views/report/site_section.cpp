@@ -140,9 +140,15 @@ void add_weather_charts(Page& page, const CampaignResult& result) {
     about += fmt::format(" The coolant reaches {:.1f} °C; cards keep their limit up to {:g} °C.",
                          books.warmest_coolant, result.site->plan->spec.cooling->law.rated_celsius);
   }
+  // Nobody said the weather: one temperature all the time is no chart.
+  const bool warms = std::ranges::any_of(books.hours, [&](const SiteHourBook& h) {
+    return h.outside != books.hours.front().outside;
+  });
   page.begin_row();
-  page.chart({.title = "Temperature", .about = about, .summary = about, .height_px = 260},
-             hour_options(books, weather));
+  if (warms || result.site->plan->spec.cooling) {
+    page.chart({.title = "Temperature", .about = about, .summary = about, .height_px = 260},
+               hour_options(books, weather));
+  }
   const HourChart tariff{
       .lines = {{"tariff", [](const SiteHourBook& h) { return 1e3 * h.usd_per_kwh; }, 3}},
       .scale = 1,
@@ -266,6 +272,7 @@ void add_month_table(Page& page, const CampaignResult& result) {
 }
 
 void add_lost_table(Page& page, const CampaignResult& result) {
+  constexpr double kRoundingOfRun = 1e-6;  // s: clocks of a run count nanoseconds
   constexpr std::array<std::string_view, std::size(kSiteBounds)> kWords{
       "", "the grid gives too little", "the coolant is too warm",
       "the path of power is broken or too narrow"};
@@ -275,7 +282,6 @@ void add_lost_table(Page& page, const CampaignResult& result) {
       .sorted_by = 1};
   for (std::size_t b = 1; b < kWords.size(); ++b) {
     const double lost = result.site->books.lost[b];
-    constexpr double kRoundingOfRun = 1e-6;  // clocks of a run count nanoseconds
     if (lost < kRoundingOfRun) continue;
     table.rows.push_back({PageCell::text(kWords[b]), PageCell::number(page_duration(lost), lost)});
   }
@@ -324,9 +330,9 @@ void add_smoothing(Page& page, const CampaignResult& result) {
   PageTable table{.columns = {{.title = "Way"},
                               {.title = "Steepest change", .numeric = true},
                               {.title = "Step", .numeric = true},
-                              {.title = "longer by", .numeric = true},
+                              {.title = "Longer by", .numeric = true},
                               {.title = "Energy of a step", .numeric = true},
-                              {.title = "more by", .numeric = true},
+                              {.title = "More by", .numeric = true},
                               {.title = "Keeps to the ramp"}},
                   .rows = {}};
   for (const SmoothingWay& way : ways) {
@@ -339,9 +345,16 @@ void add_smoothing(Page& page, const CampaignResult& result) {
          PageCell::number(page_percent(longer, 2), longer),
          PageCell::number(page_energy(way.energy.base_units()), way.energy.base_units()),
          PageCell::number(page_percent(more, 2), more),
-         PageCell::text(way.keeps ? "yes" : "no, the least that was found")});
+         PageCell::text(way.keeps               ? "yes"
+                        : &way == &ways.front() ? "no"
+                                                : "no, this is the best")});
   }
   page.table(table);
+  if (!ways.back().keeps && ways.back().over) {
+    page.paragraph(escaped(
+        "Begun one after the other, replicas still sum gradients, update and exchange weights at "
+        "one time: there the power changes as steeply."));
+  }
 }
 
 /// What a path that brings less than all peaks saves, and what holding cards then costs.

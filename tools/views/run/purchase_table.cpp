@@ -25,11 +25,16 @@ std::string usd_cell(double usd) {
 
 std::string purchase_text(const Fleet& fleet, const std::vector<MonthMoney>& months,
                           const TextStyle& style) {
-  TextTable machines({{"machines, from day"}, {"nodes"}, {"used"}, {"speed"}});
+  const bool unlike = fleet.kinds.size() > 1;
+  std::vector<TextTable::Column> heads{{"machines, from day"}, {"nodes"}, {"used"}, {"speed"}};
+  if (unlike) heads.push_back({"of kind", TextTable::Align::left});
+  TextTable machines(heads);
   for (const FleetStep& step : fleet.steps) {
-    machines.add({significant(step.at.base_units() / 86'400),
-                  grouped(static_cast<double>(step.nodes)), grouped(static_cast<double>(step.used)),
-                  fmt::format("{:.1f} %", 100 * step.speed)});
+    std::vector<std::string> row{
+        significant(step.at.base_units() / 86'400), grouped(static_cast<double>(step.nodes)),
+        grouped(static_cast<double>(step.used)), fmt::format("{:.1f} %", 100 * step.speed)};
+    if (unlike) row.push_back(step.used > 0 ? fleet.kinds[step.kind] : "-");
+    machines.add(std::move(row));
   }
   std::vector<TextTable::Column> columns{{"USD in month"}, {"nodes"}};
   const MonthMoney sum = sum_of(months);
