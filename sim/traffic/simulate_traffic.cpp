@@ -15,7 +15,8 @@ namespace {
 
 enum EventKind : std::uint32_t { kStart, kArrival };
 
-/// Fewer messages end as soon where their flows are settled one by one.
+/// Where messages or those that share a link are fewer, flows are as soon settled one by one.
+constexpr std::size_t kFlowsALink = 8;
 constexpr std::size_t kWorthDraining = 4096;
 
 /// The value that a share `q` of the sorted values does not exceed (nearest rank).
@@ -82,6 +83,7 @@ void TrafficSimulation::run() {
 /// Whether many messages start together and nothing after them, and nobody watches their flows.
 bool TrafficSimulation::only_drains() const {
   return plan_.demands().size() >= kWorthDraining && !flow_added_ &&
+         plan_.demands().size() >= kFlowsALink * network_.flows().links() &&
          scenario_.cluster.transport.congestion_control == CongestionControl::none &&
          std::ranges::all_of(scenario_.entries,
                              [this](const TrafficEntry& entry) {

@@ -354,6 +354,40 @@ TEST_CASE("a coupled all-to-all loads every link as its pairs do one by one") {
   }
 }
 
+TEST_CASE("traffic: thousands of messages that start together end as flow by flow") {
+  for (const std::string& fabric : {kRails, kIdeal}) {
+    // 5,112 messages; those who watch their flows have them settled one by one.
+    const TrafficScenario of =
+        scenario(nodes_of_eight(9, fabric),
+                 R"({"kind": "all_to_all", "as": "flows", "size": {"from": "8 MiB", "to": "24 MiB"},
+            "start": "1 ms"})");
+    TrafficSimulation by_links(of), by_flows(of);
+    by_flows.when_flow_added([](const Demand&) {});
+    by_links.run();
+    by_flows.run();
+    REQUIRE(by_links.network().flows().links() * 8 <= 72 * 71);  // or it would settle flows, too
+    REQUIRE(by_links.completions().size() == 72 * 71);
+    std::map<std::uint32_t, Completion> others;
+    for (const Completion& c : by_flows.completions()) others.emplace(c.demand, c);
+    REQUIRE(others.size() == by_links.completions().size());
+    for (const Completion& c : by_links.completions()) {
+      const Completion& other = others.at(c.demand);
+      REQUIRE(c.start == other.start);
+      REQUIRE(c.bytes == other.bytes);
+      const auto [least, most] = std::minmax(c.end, other.end);
+      REQUIRE((most - least).ps <= 2);
+    }
+    const TrafficReport one = by_links.report(10), other = by_flows.report(10);
+    REQUIRE(one.links.size() == 10);
+    for (std::size_t l = 0; l < one.links.size(); ++l) {
+      CHECK(one.links[l].bytes == nearly(other.links[l].bytes));
+      CHECK(one.links[l].utilisation == nearly(other.links[l].utilisation));
+    }
+    CHECK(one.entries.front().mean_s == nearly(other.entries.front().mean_s));
+    CHECK(one.entries.front().nic_bytes == other.entries.front().nic_bytes);
+  }
+}
+
 TEST_CASE("queue pairs: a message over many of them meets fewer collisions") {
   const auto end = [](int queue_pairs) {
     return run(hosts(64, fmt::format(R"("kind": "fat_tree", "routing": "ecmp",
