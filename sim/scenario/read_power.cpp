@@ -50,10 +50,10 @@ FacilitySpec read_facility_choice(const std::optional<JsonCursor>& from, const P
 constexpr int kMostGroups = 256;
 
 void declare_stagger(const DeclaredMembers& member, StaggerSpec& out) {
-  member.required("over", out.over, Interval{1e-6, 3600},
+  member.optional("over", out.over, Interval{1e-6, 3600},
                   "From the first group's begin to the last one's: a step takes as much longer, as "
                   "its gradients need all of them");
-  member.required("groups", out.groups, 2, kMostGroups,
+  member.optional("groups", out.groups, 2, kMostGroups,
                   "That replicas of data parallelism fall into, at most as many as there are");
 }
 

@@ -118,7 +118,7 @@ void FlowDrain::drop_stale_ends(LinkDetail& link, std::uint32_t index) {
   }
 }
 
-void FlowDrain::collect_ended(StepTime now, std::vector<FlowIndex>& ended) {
+void FlowDrain::take_ended(StepTime now, std::vector<FlowIndex>& ended) {
   now_ = now;
   const std::size_t first = ended.size();
   while (!due_.empty() && due_.top().key <= now) {
@@ -161,7 +161,7 @@ void FlowDrain::change_others(std::uint32_t link, double change, double level) {
   if (other.level < kInfinity || other.others > other.full_at) disturb(link);
 }
 
-bool FlowDrain::settle(StepTime now) {
+bool FlowDrain::come_to_rest(StepTime now) {
   now_ = now;
   if (settled_++ % kAddUpEvery == 0) add_up();
   if (settled_ % kOrderEvery == 0) order_by_level();
@@ -372,11 +372,11 @@ std::optional<std::vector<FlowEnd>> drain_flows(const FlowNetwork& network,
   ends.reserve(messages.size());
   std::vector<FlowIndex> ended;
   while (true) {
-    if (!drain.settle(now)) return std::nullopt;
+    if (!drain.come_to_rest(now)) return std::nullopt;
     if (drain.idle()) break;
-    now = drain.next_end();
+    now = drain.first_end();
     ended.clear();
-    drain.collect_ended(now, ended);
+    drain.take_ended(now, ended);
     for (const FlowIndex f : ended) ends.push_back({now, messages[f].flow});
   }
   std::ranges::sort(ends);

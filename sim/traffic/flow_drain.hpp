@@ -56,11 +56,11 @@ class FlowDrain {
 
   [[nodiscard]] bool idle() const { return due_.empty(); }
   /// Requires !idle() and a settled state.
-  [[nodiscard]] StepTime next_end() const { return due_.top().key; }
+  [[nodiscard]] StepTime first_end() const { return due_.top().key; }
   /// Ends the flows that are due, in flow order.
-  void collect_ended(StepTime now, std::vector<FlowIndex>& ended);
+  void take_ended(StepTime now, std::vector<FlowIndex>& ended);
   /// Once an instant, after its ends. False: levels did not come to rest.
-  [[nodiscard]] bool settle(StepTime now);
+  [[nodiscard]] bool come_to_rest(StepTime now);
 
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();

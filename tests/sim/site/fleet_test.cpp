@@ -267,7 +267,7 @@ TEST_CASE("purchase: prices that it has no use for are named, with what stands i
   Scenario scenario = eight_nodes();
   scenario.power.emplace().cost.usd_per_kwh = {.values = {0.1}};
   CHECK_FALSE(excess_price(scenario));
-  const auto found = [&](double CostSpec::*price, const char* key, const char* instead) {
+  const auto found = [&](double CostSpec::* price, const char* key, const char* instead) {
     Scenario priced = scenario;
     priced.power->cost.*price = 5;
     CAPTURE(key);
@@ -359,7 +359,8 @@ TEST_CASE("money: a lot after the end of the plan costs nothing, one without lea
      "term": "90 d"},
     {"name": "reserved", "terms": "reserved", "nodes": 5, "usd_per_gpu_hour": 9, "ordered": "20 d",
      "term": "90 d"},
-    {"name": "rented", "terms": "on_demand", "nodes": 5, "usd_per_gpu_hour": 9, "ordered": "20 d"})");
+    {"name": "rented", "terms": "on_demand", "nodes": 5, "usd_per_gpu_hour": 9,
+     "ordered": "20 d"})");
   CHECK(later.usd() == doctest::Approx(alone.usd()).epsilon(1e-12));
   CHECK(later.nodes == doctest::Approx(8));
   // Lots that are there at the same time are there together, whatever their terms.

@@ -141,9 +141,8 @@ void add_weather_charts(Page& page, const CampaignResult& result) {
                          books.warmest_coolant, result.site->plan->spec.cooling->law.rated_celsius);
   }
   // Nobody said the weather: one temperature all the time is no chart.
-  const bool warms = std::ranges::any_of(books.hours, [&](const SiteHourBook& h) {
-    return h.outside != books.hours.front().outside;
-  });
+  const bool warms = std::ranges::any_of(
+      books.hours, [&](const SiteHourBook& h) { return h.outside != books.hours.front().outside; });
   page.begin_row();
   if (warms || result.site->plan->spec.cooling) {
     page.chart({.title = "Temperature", .about = about, .summary = about, .height_px = 260},
