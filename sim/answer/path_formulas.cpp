@@ -182,6 +182,11 @@ constexpr std::array kPathFormulas{
         "and batteries",
         "wall_s facility_mean_w"},
 
+    Formula{
+        "staggered", "j", false,
+        "power of each job over its step and then waiting for the longest one, shifted to where "
+        "the sum's highest is least, the job that swings most first; and idle_w",
+        "idle_w"},
     Formula{"jobs.*.slowdown", "j", true, "step_s / alone_s", "step_s=.step_s alone_s=.alone_s"},
     Formula{
         "jobs", "j", false,
