@@ -21,6 +21,10 @@ const check = (condition, what) => { if (!condition) failures.push(what); };
 check(written.status === 0, `explore -o: ${written.stderr}`);
 
 console.log(`the page: ${statSync(file).size} bytes`);
+// Nothing lies beside it that a link could lead to.
+const lost = [...readFileSync(file, 'utf8').matchAll(/<a [^>]*href="(?!#|https:)[^"]*"/g)]
+  .map(each => each[0]);
+check(lost.length === 0, `links to what is not there: ${lost}`);
 
 const {chromium} = createRequire(import.meta.url)(resolve(driver));
 const browser = await chromium.launch({

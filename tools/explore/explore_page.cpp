@@ -138,14 +138,15 @@ Html form_html(const Explorer& explorer) {
   return Html::markup(out + "</form>\n");
 }
 
+// Where the two links lead says explore.js: from a file there is nothing beside it.
 constexpr std::string_view kActions =
     "<p class=\"headline\" id=\"said\" role=\"status\" aria-live=\"polite\">Simulating.</p>\n"
     "<div class=\"actions\"><button type=\"button\" id=\"keep\">keep, to compare</button>"
     "<button type=\"button\" id=\"forget\" hidden>forget what was kept</button>"
     "<button type=\"button\" id=\"swap\" hidden>back to what was kept</button>"
     "<button type=\"button\" id=\"reset\">as given</button>"
-    "<a id=\"save\" href=\"explore.json\" download=\"explore.json\">save the scenario</a>"
-    "<a id=\"json\" href=\"answer\" target=\"_blank\" rel=\"noopener\">the answer as JSON</a>"
+    "<a id=\"save\" href=\"#\" download=\"explore.json\">save the scenario</a>"
+    "<a id=\"json\" href=\"#\" target=\"_blank\" rel=\"noopener\">the answer as JSON</a>"
     "</div>\n<dl class=\"figures\" id=\"figures\"></dl>\n<div id=\"moved\"></div>\n";
 
 constexpr std::string_view kDialog =
