@@ -163,7 +163,7 @@ void add_errors_by_group(Page& page, const PointTable& table) {
       .first_rows = 30};
   for (const PointSummary& of : table.summary) {
     groups.rows.push_back(
-        {PageCell::text(of.group),
+        {PageCell::key(of.group),
          PageCell::number(grouped(static_cast<double>(of.n)), static_cast<double>(of.n)),
          PageCell::number(page_percent(of.median_abs, 1), of.median_abs),
          PageCell::number(page_percent(of.p90_abs, 1), of.p90_abs),
@@ -210,7 +210,7 @@ void add_worst_points(Page& page, const PointTable& table) {
         PageCell::number(error_text(p->error), std::abs(p->error)),
         PageCell::number(page_with(p->measured, point_unit(*p, table.unit)), p->measured),
         PageCell::number(page_with(p->predicted, point_unit(*p, table.unit)), p->predicted)};
-    for (const auto& part : p->identity) cells.push_back(PageCell::text(part.second.text));
+    for (const auto& part : p->identity) cells.push_back(PageCell::key(part.second.text));
     rows.rows.push_back(std::move(cells));
   }
   page.table(rows);
