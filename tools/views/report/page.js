@@ -254,8 +254,6 @@ function fitted(options, carried, width) {
       const breaks = label.overflow === 'break';
       label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)));
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
-      const row = print.matches ? rowOnPaper(axis, options.series) : 17;
-      if (row < 14) Object.assign(label, {fontSize: row - 1, interval: 0});
     }
   }
   for (const series of options.series.filter(each => each.name === 'boxes')) nameBoxes(series, width);
@@ -328,17 +326,11 @@ function roomForRows({yAxis, grid}, width, height) {
   return Math.max(0, Math.ceil(each * yAxis.data.length - rows));
 }
 
-// How high a row is on paper. Many rows of cells are lower, so that they have room below what a sheet
-// begins with: else they move to the next one, and the first is half empty.
-function rowOnPaper(yAxis, series) {
-  return series[0]?.type === 'heatmap' ? Math.max(10, Math.min(17, Math.floor(400 / yAxis.data.length))) : 17;
-}
-
 // How high a chart is on paper. Plots that stand at places of their own keep their height.
-function lowered({yAxis, grid, series}, height) {
+function lowered({yAxis, grid}, height) {
   if (Array.isArray(grid)) return height;
-  const lower = yAxis?.type === 'category'
-    ? (grid?.top || 0) + rowOnPaper(yAxis, series) * yAxis.data.length + 40 : Math.round(0.74 * height);
+  const lower = yAxis?.type === 'category' ? (grid?.top || 0) + 17 * yAxis.data.length + 40
+    : Math.round(0.74 * height);
   return Math.min(height, Math.max(160, lower));
 }
 
