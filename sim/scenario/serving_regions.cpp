@@ -249,6 +249,13 @@ void settle_regions(const JsonCursor& serving, bool searched, ServingSpec& out) 
     check_region(one, out.regions.all[i++], out);
   }
   check_region_order(serving, out);
+  // Nothing goes by the temperature of the whole where each region has its own.
+  const auto has_own = [](const ServingRegion& of) { return of.outside_celsius.has_value(); };
+  if (std::ranges::all_of(out.regions.all, has_own)) {
+    std::erase_if(out.assumptions, [](const std::string& line) {
+      return line.starts_with("power.outside_celsius: ");
+    });
+  }
   i = 0;
   for (const JsonCursor& one : load.at("populations").elements(kMostPopulations)) {
     if (i == out.populations.size()) break;

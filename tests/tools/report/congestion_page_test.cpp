@@ -78,8 +78,8 @@ TEST_CASE("congestion headline: transfers can be slowed though their job is not"
   report.transfers[0].alone_s = 1, report.transfers[0].mean_s = 1.8;
   CHECK(
       contains(headline_of(report),
-               "The most slowed transfer is ring of left: 1.80 times as long as alone, though its "
-               "job takes no longer."));
+               "The most slowed transfer is ring of left: 1.80 times as long as with its links to "
+               "itself, though its job takes no longer."));
   for (JobCongestion& job : report.jobs) job.alone_s = 0;  // not asked for
   CHECK_FALSE(contains(headline_of(report), "No job is slowed"));
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/number_text.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/behind.hpp"
@@ -47,6 +49,18 @@ std::vector<std::string> words_of(const CollectiveRow& row) {
   return out;
 }
 
+/// Dots of an operation on a line, by rising size: where many lie on another they are told apart by
+/// where they come from.
+nlohmann::json with_lines(nlohmann::json chart) {
+  for (nlohmann::json& series : chart["series"]) {
+    series["type"] = "line";
+    series["symbol"] = "circle";
+    series["symbolSize"] = 7;
+    series["lineStyle"] = {{"width", 1.5}, {"color", series["itemStyle"]["color"]}};
+  }
+  return chart;
+}
+
 /// Adds the charts. Requires at least one row.
 void add_charts(Page& page, const CollectiveStudy& study) {
   const std::vector<std::string> ops = ops_of(study);
@@ -58,6 +72,7 @@ void add_charts(Page& page, const CollectiveStudy& study) {
       out.push_back(
           {.x = row.size.base_units(), .y = height(row), .words = words_of(row), .colour = op});
     }
+    std::ranges::stable_sort(out, {}, &ChartDot::x);
     return out;
   };
   double longest = 0;
@@ -66,15 +81,17 @@ void add_charts(Page& page, const CollectiveStudy& study) {
   const DotAxis sizes{.unit = "@bytes", .logarithmic = true};
   page.chart({.title = "Bus bandwidth over the size",
               .about = "As nccl-tests counts it: what the busiest link of a ring would carry.",
-              .summary = "Dots of bus bandwidth by size; the table has the same."},
-             dots_chart(dots([](const CollectiveRow& row) { return row.busbw_bytes_per_s / 1e9; }),
-                        ops, sizes, {.unit = "GB/s", .from_zero = true}));
+              .summary = "Lines of bus bandwidth by size; the table has the same."},
+             with_lines(dots_chart(
+                 dots([](const CollectiveRow& row) { return row.busbw_bytes_per_s / 1e9; }), ops,
+                 sizes, {.unit = "GB/s", .from_zero = true})));
   page.chart(
       {.title = "Time over the size",
        .about = {},
-       .summary = "Dots of time by size; the table has the same."},
-      dots_chart(dots([&](const CollectiveRow& row) { return row.time.base_units() / time.size; }),
-                 ops, sizes, {.unit = time.name, .logarithmic = true}));
+       .summary = "Lines of time by size; the table has the same."},
+      with_lines(dots_chart(
+          dots([&](const CollectiveRow& row) { return row.time.base_units() / time.size; }), ops,
+          sizes, {.unit = time.name, .logarithmic = true})));
 }
 
 void add_rows(Page& page, const CollectiveStudy& study) {

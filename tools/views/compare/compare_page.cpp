@@ -68,6 +68,14 @@ std::string bucket_title(const std::string& name) {
 
 std::string said_value(const nlohmann::ordered_json& value) {
   if (value.is_discarded()) return "(open)";
+  const auto is_one = [](const nlohmann::ordered_json& each) { return each.is_primitive(); };
+  if (value.is_array() && !value.empty() && std::ranges::all_of(value, is_one)) {
+    std::string list;
+    for (const nlohmann::ordered_json& each : value) {
+      list += (list.empty() ? "" : ", ") + said_value(each);
+    }
+    return list;
+  }
   const std::string text = value.is_string() ? value.get<std::string>() : write_json(value);
   return text.size() <= kLongestValue ? text : text.substr(0, kLongestValue) + "…";
 }

@@ -132,15 +132,19 @@ std::vector<PageCell> transfer_row(const CongestionReport& report,
 void add_transfers(Page& page, const CongestionReport& report) {
   const auto shown =
       std::span(report.transfers).first(std::min(kPageTransfers, report.transfers.size()));
-  std::string lead = "A run of each transfer, latency left out: alone, and with all others.";
+  std::string lead =
+      "A run of each transfer, latency left out: with its links to itself, not even beside others "
+      "of its own job, and with all that was there.";
   if (shown.size() < report.transfers_run) {
     lead += fmt::format(" The {} most slowed of {}.", shown.size(),
                         grouped(static_cast<double>(report.transfers_run)));
   }
   PageTable table{
       .columns = {{.title = "Transfer"},
-                  {.title = "Slowdown", .numeric = true, .about = "together / alone"},
-                  {.title = "Alone", .numeric = true},
+                  {.title = "Slowdown", .numeric = true, .about = "together / links to itself"},
+                  {.title = "Links to itself",
+                   .numeric = true,
+                   .about = "time if no other transfer used a link of its way"},
                   {.title = "Together", .numeric = true},
                   {.title = "Held back on", .about = "the link that held it back longest"},
                   {.title = "Held back for",
@@ -353,7 +357,7 @@ std::string congestion_page(const CongestionReport& report, const AnswerBasis& b
   if (behind != nullptr) behind->add_to(page);
   if (report.title.ends_with(".json")) page.foot("Scenario: " + report.title + ".");
   if (knows_jobs_alone(report)) {
-    page.foot("Slowdowns compare two simulations: all jobs on the fabric, and each one alone.");
+    page.foot("Slowdowns of jobs compare two simulations: all on the fabric, and each one alone.");
   }
   return page.html(chart_library());
 }

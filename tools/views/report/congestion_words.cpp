@@ -73,8 +73,8 @@ Html slowed_transfer_sentence(const CongestionReport& report, bool jobs_known) {
   return escaped(" The most slowed transfer is ") + strong(most.name) + escaped(" of ") +
          strong(most.job) + escaped(": ") +
          strong(fmt::format("{} times", significant(most.slowdown()))) +
-         escaped(jobs_known ? " as long as alone, though its job takes no longer"
-                            : " as long as alone") +
+         escaped(" as long as with its links to itself") +
+         escaped(jobs_known ? ", though its job takes no longer" : "") +
          where_and_by_whom(report, most);
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -34,11 +35,22 @@ std::string point_words(const ValidationPoint& point) {
   return out;
 }
 
-/// The values of the first key, those with most points first; all beyond kPageColours share a
-/// colour.
-std::vector<std::string> coloured_kinds(const std::vector<ValidationPoint>& points) {
+/// The first key that points share values of: a colour for each point tells nothing.
+std::string colour_key(const std::vector<ValidationPoint>& points) {
+  const auto& keys = points.front().identity;
+  for (const auto& part : keys) {
+    std::set<std::string> values;
+    for (const ValidationPoint& p : points) values.insert(identity_of(p, part.first));
+    if (2 * values.size() <= points.size()) return part.first;
+  }
+  return keys.front().first;
+}
+
+/// The values of that key, those with most points first; all beyond kPageColours share a colour.
+std::vector<std::string> coloured_kinds(const std::vector<ValidationPoint>& points,
+                                        const std::string& key) {
   std::map<std::string, std::size_t> counts;
-  for (const ValidationPoint& p : points) ++counts[p.identity.front().second.text];
+  for (const ValidationPoint& p : points) ++counts[identity_of(p, key)];
   std::vector<std::pair<std::string, std::size_t>> order(counts.begin(), counts.end());
   std::ranges::stable_sort(order, std::ranges::greater{},
                            &std::pair<std::string, std::size_t>::second);
@@ -64,14 +76,14 @@ std::string point_unit(const ValidationPoint& point, const std::string& of_table
   return {};
 }
 
-json error_series(const std::vector<ValidationPoint>& points, const std::vector<std::string>& kinds,
-                  json& about) {
+json error_series(const std::vector<ValidationPoint>& points, const std::string& key,
+                  const std::vector<std::string>& kinds, json& about) {
   const std::size_t shown = std::min(kinds.size(), kPageColours + 1);
   const std::size_t step = (points.size() + kChartPoints - 1) / kChartPoints;
   std::vector<json> data(shown, json::array());
   for (std::size_t i = 0; i < points.size(); i += step) {
     const ValidationPoint& p = points[i];
-    const auto kind = std::ranges::find(kinds, p.identity.front().second.text) - kinds.begin();
+    const auto kind = std::ranges::find(kinds, identity_of(p, key)) - kinds.begin();
     const std::size_t colour = std::min(static_cast<std::size_t>(kind), kPageColours);
     data[colour].push_back({four_digits(p.measured), shown_error(p.error), about.size()});
     about.push_back({point_words(p), four_digits(p.predicted), rounded_percent(p.error)});
@@ -90,9 +102,10 @@ json error_series(const std::vector<ValidationPoint>& points, const std::vector<
 }
 
 json error_options(const std::vector<ValidationPoint>& points,
-                   const std::vector<std::string>& kinds, const std::string& unit) {
+                   const std::string& key, const std::vector<std::string>& kinds,
+                   const std::string& unit) {
   json about = json::array();
-  const json series = error_series(points, kinds, about);
+  const json series = error_series(points, key, kinds, about);
   const double most = 100 * kLargestError;
   return {{"lockstep", {{"about", about}, {"unit", unit}}},
           {"grid", plot_grid(40, 4)},
@@ -163,7 +176,7 @@ void add_errors_by_group(Page& page, const PointTable& table) {
       .first_rows = 30};
   for (const PointSummary& of : table.summary) {
     groups.rows.push_back(
-        {PageCell::text(of.group),
+        {PageCell::key(of.group),
          PageCell::number(grouped(static_cast<double>(of.n)), static_cast<double>(of.n)),
          PageCell::number(page_percent(of.median_abs, 1), of.median_abs),
          PageCell::number(page_percent(of.p90_abs, 1), of.p90_abs),
@@ -174,7 +187,8 @@ void add_errors_by_group(Page& page, const PointTable& table) {
 
 void add_error_charts(Page& page, const PointTable& table) {
   page.section("Point by point");
-  const std::vector<std::string> kinds = coloured_kinds(table.points);
+  const std::string key = colour_key(table.points);
+  const std::vector<std::string> kinds = coloured_kinds(table.points, key);
   for (const auto& [chart, points] : by_chart(table)) {
     const auto& [by, unit] = chart;
     const auto beyond = std::ranges::count_if(
@@ -187,7 +201,7 @@ void add_error_charts(Page& page, const PointTable& table) {
                 .summary = fmt::format("Dots of the error of {} over what was measured.",
                                        counted(static_cast<double>(points.size()), "point")),
                 .height_px = 380},
-               error_options(points, kinds, unit));
+               error_options(points, key, kinds, unit));
   }
 }
 
@@ -210,7 +224,7 @@ void add_worst_points(Page& page, const PointTable& table) {
         PageCell::number(error_text(p->error), std::abs(p->error)),
         PageCell::number(page_with(p->measured, point_unit(*p, table.unit)), p->measured),
         PageCell::number(page_with(p->predicted, point_unit(*p, table.unit)), p->predicted)};
-    for (const auto& part : p->identity) cells.push_back(PageCell::text(part.second.text));
+    for (const auto& part : p->identity) cells.push_back(PageCell::key(part.second.text));
     rows.rows.push_back(std::move(cells));
   }
   page.table(rows);

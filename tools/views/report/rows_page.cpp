@@ -83,12 +83,12 @@ void add_row_groups(Page& page, const RowSummary& summary) {
   const auto add = [&](const char* by, const std::vector<GroupErrors>& groups) {
     for (const GroupErrors& g : groups) {
       table.rows.push_back(
-          {PageCell::text(by), PageCell::text(g.group),
+          {PageCell::text(by), PageCell::key(g.group),
            PageCell::number(grouped(static_cast<double>(g.errors.n)),
                             static_cast<double>(g.errors.n)),
            PageCell::number(page_percent(g.errors.median_abs, 1), g.errors.median_abs),
            PageCell::number(page_percent(g.errors.p90_abs, 1), g.errors.p90_abs),
-           PageCell::number(error_text(g.errors.bias), g.errors.bias), PageCell::text(g.worst_id)});
+           PageCell::number(error_text(g.errors.bias), g.errors.bias), PageCell::key(g.worst_id)});
     }
   };
   add("kind", summary.by_kind);
@@ -123,9 +123,9 @@ PageTable every_row(const std::vector<RowPrediction>& predictions) {
          time(row.measured_step_s),
          time(p.predicted_step_s),
          {.content = with_detail(escaped(row.id), row.published)},
-         PageCell::text(row.model.name),
+         PageCell::key(row.model.name),
          PageCell::number(grouped(row.gpus), row.gpus),
-         PageCell::text(row.gpu),
+         PageCell::key(row.gpu),
          {.content = row.release.empty() ? escaped(row.stack)
                                          : with_detail(escaped(row.stack), row.release)},
          PageCell::text(row_layout(row))});

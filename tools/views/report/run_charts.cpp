@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <optional>
@@ -119,13 +120,15 @@ PageTable interval_table(const IntervalOptimum& optimum) {
     const NamedPoint& each = points[static_cast<std::size_t>(i)];
     const double seconds = each.point.interval.base_units();
     const double gain = each.point.goodput - optimum.given.goodput;
+    // What rounds to nothing has no sign of its own.
+    const double shown = std::round(1e4 * gain) / 100 + 0.0;
     table.rows.push_back(
         {PageCell::text(each.name), PageCell::number(page_setting(seconds), seconds),
          PageCell::number(percent_with_interval(
                               {.mean = each.point.goodput, .half_width = each.point.half_width}),
                           each.point.goodput),
          PageCell::number(page_percent(1 - each.point.goodput, 2), 1 - each.point.goodput),
-         PageCell::number(fmt::format("{:+.2f}\u00a0points", 100 * gain), gain)});
+         PageCell::number(fmt::format("{:+.2f}\u00a0points", shown), gain)});
   }
   return table;
 }

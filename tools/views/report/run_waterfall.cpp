@@ -56,11 +56,13 @@ constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
     "quicker start of processes and communicators, or faster storage to read from",
     "more spare nodes, or quicker repair"};
 
-/// "−2.6 %"; what would show as nothing is "< 0.1 %".
+/// "−2.6 %"; what would show as nothing is "< 0.1 %", also where rounding so that all parts add up
+/// took the tenth that a part alone would have.
 std::string share_text(const WaterfallPart& part) {
   std::string text = page_percent(part.printed / 100, 1);
   if (!part.is_loss()) return text;
-  return part.share < kShownShare ? "<\u00a00.1\u00a0%" : "−" + text;
+  const bool small = part.share < kShownShare || part.printed < 100 * kShownShare;
+  return small ? "<\u00a00.1\u00a0%" : "−" + text;
 }
 
 /// Prints what healthy steps lose and what is left of them so that it adds up to those steps.

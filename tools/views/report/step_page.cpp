@@ -72,7 +72,7 @@ void add_relief(Page& page, const RunResult& result) {
                               {.title = "Saves", .numeric = true}}};
   const auto add = [&](const std::string& change, double step_s) {
     const double saves = 1 - step_s / here;
-    table.rows.push_back({PageCell::text(change), PageCell::number(page_duration(step_s), step_s),
+    table.rows.push_back({PageCell::key(change), PageCell::number(page_duration(step_s), step_s),
                           PageCell::number(page_percent(saves, 1), saves)});
   };
   add("switches that never limit", result.full_fabric->step_s);

@@ -119,7 +119,9 @@ void add_fronts(Page& page, const TuneStudy& study, const std::vector<ShownLayou
   const std::vector<std::string> groups{"ties with the fastest", "slower", "the scenario's own"};
   const bool money = money_of(study, *shown.front().layout).has_value();
   page.section(money ? "Time, memory and money" : "Time and memory",
-               "On the dashed front are layouts of which no other is both faster and smaller.");
+               front.size() > 1
+                   ? "On the dashed front are layouts of which no other is both faster and smaller."
+                   : "One layout is both the fastest and the smallest: there is nothing to trade.");
   if (money) page.begin_row();
   page.chart({.title = "Step time and memory",
               .about = "Right: a step. Up: what the fullest GPU needs.",
