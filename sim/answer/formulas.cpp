@@ -239,11 +239,6 @@ constexpr std::array kFormulas{
     Formula{"simulated_s", "j", false, "time of the fabric until what was asked for is over", ""},
     Formula{"slowdown_max", "j", false,
             "step beside the others over step alone, of the job that is slowed most", ""},
-    Formula{
-        "staggered", "j", false,
-        "power of each job over its step and then waiting for the longest one, shifted to where "
-        "the sum's highest is least, the job that swings most first; and idle_w",
-        "idle_w"},
     Formula{"facility_mean_w", "j", false,
             "of each job the energy of its step alone, and while others make it wait the power of "
             "GPUs that spin, over its step; of all jobs, and idle_w",
