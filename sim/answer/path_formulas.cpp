@@ -209,6 +209,14 @@ constexpr std::array kPathFormulas{
     Formula{"jobs.*.hash", "j", false,
             "the same simulation with the paths' hashes drawn again, for each draw",
             "step_s=..step_s"},
+    Formula{
+        "staggered", "j", false,
+        "power of each job over its step and then waiting for the longest one, shifted to where "
+        "the sum's highest is least, the job that swings most first; and idle_w",
+        "idle_w period=staggered.period_s"},
+    Formula{"staggered.period_s", "j", false, "the longest step of all jobs alone", ""},
+    Formula{"staggered.longer_shares", "j", false, "period_s over the job's own step, less 1",
+            "period=staggered.period_s"},
     Formula{"transfers.*.slowdown", "j", true, "mean_s / alone_s",
             "mean_s=.mean_s alone_s=.alone_s"},
     Formula{"transfers.*.cause_share", "j", false,

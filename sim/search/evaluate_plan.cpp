@@ -94,29 +94,13 @@ std::vector<PlannedRun> runs_of(const FactoredCampaign& of, std::uint32_t first,
   return runs;
 }
 
-/// Adds money of months that begin `after` the plan's start, each evenly over its month.
-void add_months(std::vector<PlanMonth>& sum, const std::vector<PlanMonth>& more, Seconds after) {
-  const double at = after.base_units() / kMonthSeconds;
-  const auto first = static_cast<std::size_t>(at);
-  const double over = at - static_cast<double>(first);  // of a month, in the one after it
-  sum.resize(std::max(sum.size(), first + more.size() + (over > 0 ? 1 : 0)));
-  for (std::size_t m = 0; m < more.size(); ++m) {
-    for (const auto part :
-         {&PlanMonth::write_off_usd, &PlanMonth::running_usd, &PlanMonth::rent_usd,
-          &PlanMonth::egress_usd, &PlanMonth::storage_usd}) {
-      sum[first + m].*part += (1 - over) * more[m].*part;
-      if (over > 0) sum[first + m + 1].*part += over * more[m].*part;
-    }
-  }
-}
-
-/// Money by month, mean over the runs: it adds up to the mean of their money.
-std::vector<PlanMonth> mean_months(const PlanModel& model,
-                                   const std::vector<PlanOutcome>& outcomes) {
-  std::vector<PlanMonth> mean;
+/// Adds money by month, mean over the runs, which begin at `start`: it adds up to the mean of their
+/// money.
+void add_mean_months(const PlanModel& model, const std::vector<PlanOutcome>& outcomes,
+                     Seconds start, std::vector<PlanMonth>& mean) {
   const auto n = static_cast<double>(outcomes.size());
   for (const PlanOutcome& outcome : outcomes) {
-    const std::vector<PlanMonth> months = plan_months(model, outcome);
+    const std::vector<PlanMonth> months = plan_months(model, outcome, start);
     mean.resize(std::max(mean.size(), months.size()));
     for (std::size_t m = 0; m < months.size(); ++m) {
       for (const auto part :
@@ -126,7 +110,6 @@ std::vector<PlanMonth> mean_months(const PlanModel& model,
       }
     }
   }
-  return mean;
 }
 
 /// Runs of a phase with the factors in force.
@@ -264,15 +247,13 @@ class CandidateWork {
   }
   void add_money_by_month(const std::vector<std::vector<PlanOutcome>>& outcomes) {
     if (!candidate_.place && !result_.model.plan.data && phases() == 1) return;
-    result_.months = mean_months(result_.model, outcomes[0]);
+    add_mean_months(result_.model, outcomes[0], Seconds{}, result_.months);
     Seconds done{result_.first.time_s};
     for (std::size_t p = 1; p < phases(); ++p) {
       const PhaseResult& phase = result_.later[p - 1];
-      std::vector<PlanMonth> move(1);
-      move.front().egress_usd = phase.egress_usd;
-      add_months(result_.months, move, done);
+      add_to_months(phase.egress_usd, done, phase.moves, &PlanMonth::egress_usd, result_.months);
       done += phase.moves;
-      add_months(result_.months, mean_months(phase.model, outcomes[p]), done);
+      add_mean_months(phase.model, outcomes[p], done, result_.months);
       done += Seconds{phase.expected.time_s};
     }
   }

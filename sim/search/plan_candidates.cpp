@@ -321,7 +321,7 @@ std::optional<std::size_t> read_phase_region(const JsonCursor& from, const PlanS
   return named->choice(names);
 }
 
-/// What comes after a candidate's training, each phase on its own machines.
+/// What comes after a candidate's training, each phase on its own machines. Its name says where.
 void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets,
                  const PlanSpec& plan, const std::shared_ptr<const StepIntervals>& intervals,
                  PlanCandidate& candidate) {
@@ -336,6 +336,7 @@ void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetSto
       plan.regions.empty() ? std::vector<JsonCursor>{} : root.at("regions").elements(kMostRegions);
   const std::vector<JsonCursor> elements = list->elements(kMostPhases);
   if (elements.empty()) list->fail("at least one phase, or no such key");
+  std::string moves;
   for (const JsonCursor& at : elements) {
     auto phase = std::make_shared<PlanPhase>();
     const std::optional<std::size_t> before = region;
@@ -366,6 +367,7 @@ void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetSto
     of.pointer = at.pointer();
     of.run.seed = plan.seed;
     reserve(of, read_spares(at, root), reader.says_spares());
+    if (region && region != before) moves += ", then in " + plan.regions[*region].name;
     if (region && before && *region != *before) {
       const PlanRegion &away = plan.regions[*before], &there = plan.regions[*region];
       for (const PlanRegion* end : {&away, &there}) {
@@ -381,6 +383,7 @@ void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetSto
     at.finish();
     candidate.then.push_back(std::move(phase));
   }
+  candidate.name += moves;
 }
 
 /// Adds one for each region and size of the candidate `from`.

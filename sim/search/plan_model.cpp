@@ -174,6 +174,10 @@ void move_data(const PlanPlace* place, const PlanModel& model, PlanOutcome& out)
   out.egress_usd = moves.data_usd + moves.copies_usd;
 }
 
+std::size_t months_until(double seconds) {
+  return static_cast<std::size_t>(std::max(1.0, std::ceil(seconds / kMonthSeconds)));
+}
+
 /// Spreads an amount evenly over [from, until) of the months; at once where that is no time.
 void spread_over_months(double usd, double from, double until, double PlanMonth::* part,
                         std::vector<PlanMonth>& months) {
@@ -194,12 +198,12 @@ void spread_over_months(double usd, double from, double until, double PlanMonth:
 
 /// Storage by month. It is held from the dataset's arrival in its first tier until the run is done;
 /// what machines that come later leave of time is before that.
-void add_storage_months(const PlanModel& model, const PlanOutcome& outcome,
+void add_storage_months(const PlanModel& model, const PlanOutcome& outcome, double start,
                         std::vector<PlanMonth>& months) {
   if (!model.plan.data) return;
   const DataPlan& data = *model.plan.data;
-  const double done = outcome.time_s - outcome.after_s;
-  const double arrives = outcome.before_s - data.begins.base_units();
+  const double done = start + outcome.time_s - outcome.after_s;
+  const double arrives = start + outcome.before_s - data.begins.base_units();
   for (const HeldTier& tier : data.tiers) {
     const double from = arrives + tier.from.base_units();
     spread_over_months(tier.usd_per_month * (done - from) / kMonthSeconds, from, done,
@@ -413,8 +417,12 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
   return out;
 }
 
-std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome) {
-  const double done = outcome.time_s - outcome.after_s;
+std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
+                                   Seconds start) {
+  assert(!model.fleet || start == Seconds{});
+  const double from = start.base_units();
+  const double begins = from + outcome.before_s;
+  const double done = from + outcome.time_s - outcome.after_s;
   std::vector<PlanMonth> out;
   if (model.fleet) {
     for (const MonthMoney& of : outcome.lots) {
@@ -425,18 +433,25 @@ std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& ou
                      .storage_usd = 0});
     }
   } else {
-    out.resize(static_cast<std::size_t>(std::max(1.0, std::ceil(outcome.time_s / kMonthSeconds))));
+    out.resize(months_until(from + outcome.time_s));
     for (const auto& [usd, part] : {std::pair{outcome.write_off_usd, &PlanMonth::write_off_usd},
                                     std::pair{outcome.running_usd, &PlanMonth::running_usd},
                                     std::pair{outcome.rent_usd, &PlanMonth::rent_usd}}) {
-      spread_over_months(usd, outcome.before_s, done, part, out);
+      spread_over_months(usd, begins, done, part, out);
     }
   }
-  add_storage_months(model, outcome, out);
-  spread_over_months(outcome.data_usd, 0, outcome.before_s, &PlanMonth::egress_usd, out);
-  spread_over_months(outcome.egress_usd - outcome.data_usd, outcome.before_s, outcome.time_s,
+  add_storage_months(model, outcome, from, out);
+  spread_over_months(outcome.data_usd, from, begins, &PlanMonth::egress_usd, out);
+  spread_over_months(outcome.egress_usd - outcome.data_usd, begins, from + outcome.time_s,
                      &PlanMonth::egress_usd, out);
   return out;
+}
+
+void add_to_months(double usd, Seconds start, Seconds takes, double PlanMonth::* part,
+                   std::vector<PlanMonth>& months) {
+  const double until = (start + takes).base_units();
+  months.resize(std::max(months.size(), months_until(until)));
+  spread_over_months(usd, start.base_units(), until, part, months);
 }
 
 namespace {

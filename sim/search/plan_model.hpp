@@ -106,8 +106,15 @@ struct PlanMonth {
 };
 /// With a fleet its money month by month, what machines are worth taken off in the last; else each
 /// part spread evenly over the run. Egress falls due while the data moves: of the dataset before
-/// the run, of checkpoints during it and after it.
-std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome);
+/// the run, of checkpoints during it and after it. Months are those of the plan, in which what
+/// `outcome` is of begins at `start`: 0 with a fleet.
+std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
+                                   Seconds start);
+
+/// Adds an amount, spread evenly from `start` for as long as it takes, and months where there are
+/// too few.
+void add_to_months(double usd, Seconds start, Seconds takes, double PlanMonth::* part,
+                   std::vector<PlanMonth>& months);
 
 /// Means of each number, of one candidate; `finished` if all are. Goodput and waiting are those of
 /// all runs together, a long one by its length, as sample_ratio() has them. Requires at least one.

@@ -87,7 +87,9 @@ class BookKeeper {
         hour.of.fuel_usd += generated_kwh * state.fuel.usd_per_kwh;
         hour.of.fuel_grams += generated_kwh * state.fuel.grams_per_kwh;
         if (state.generated > 0) out_.generators_ran += length;
-        if (!state.down && state.speed >= kFullSpeed) out_.unbound += length;
+        // A rise after a limit makes an hour slower on average, but nothing binds in it.
+        const bool held = state.speed < kFullSpeed && state.bound != SiteBound::none;
+        if (!state.down && !held) out_.unbound += length;
         meet_highest(bucket, state, machines);
         if (trains(bucket) && !state.down) meet_capping(state, length);
         if (trains(bucket) || state.down) {

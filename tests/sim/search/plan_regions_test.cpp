@@ -2,6 +2,7 @@
 #include "sim/search/plan_regions.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/text_file.hpp"
+#include "models/site/finance.hpp"
 #include "sim/search/evaluate_plan.hpp"
 #include "sim/search/read_plan.hpp"
 #include "tests/support/presets.hpp"
@@ -345,6 +347,38 @@ TEST_CASE("phases: each begins when the one before is done and its weights are t
   const PlanReport on_three = evaluate_plan(spec, {.jobs = 3});
   CHECK(on_three.results.front().usd.low == result.usd.low);
   CHECK(on_three.results.front().expected.time_s == all.time_s);
+}
+
+TEST_CASE("phases: money falls due in the months in which a phase trains") {
+  Json plan = phased_plan();
+  plan["candidates"][0]["then"][0]["tokens"] = 2e11;
+  plan["candidates"][0]["then"][0].erase("scenario");
+  plan["scenario"]["run"]["trajectories"] = 1;
+  const PlanSpec spec = read_regional(plan);
+  CHECK(spec.candidates.front().name == "two places in home, then in north");
+  const PlanReport report = evaluate_plan(spec, {});
+  const PlanResult& result = report.results.front();
+  check_months(result);
+  // All of it is owned: written off evenly over the first phase, and then over the second.
+  const PhaseResult& refine = result.later.front();
+  const double first = result.first.time_s, done = result.expected.time_s;
+  const double begins = first + refine.moves.base_units();
+  CHECK(first > 0.3 * kMonthSeconds);
+  CHECK(done > kMonthSeconds);
+  REQUIRE(result.months.size() == static_cast<std::size_t>(std::ceil(done / kMonthSeconds)));
+  for (std::size_t m = 0; m < result.months.size(); ++m) {
+    const double from = static_cast<double>(m) * kMonthSeconds, until = from + kMonthSeconds;
+    const auto share = [&](double begin, double end) {
+      return std::max(0.0, std::min(end, until) - std::max(begin, from)) / (end - begin);
+    };
+    CAPTURE(m);
+    CHECK(result.months[m].write_off_usd ==
+          doctest::Approx(result.first.write_off_usd * share(0, first) +
+                          refine.expected.write_off_usd * share(begins, done))
+              .epsilon(1e-9));
+    CHECK(result.months[m].egress_usd ==
+          doctest::Approx(refine.egress_usd * share(first, begins)).epsilon(1e-9));
+  }
 }
 
 TEST_CASE("phases: in the same region weights are there at once, and so without regions") {

@@ -110,6 +110,38 @@ TEST_CASE("books: energy balances in every hour and month and in sum, and money 
   CHECK(books.months[0].peak.base_units() == doctest::Approx(12.5e6));
 }
 
+TEST_CASE("books: a demand charge is the price of the highest hour that each month takes") {
+  SitePlan plan = hand_made_site();
+  plan.spec.priced = true;
+  plan.spec.solar = Watts{5e6};
+  plan.spec.demand_usd_per_kw_month = 10;
+  // The site draws 12.5 MW: 7.5 from the grid while the sun shines, which it does but for the
+  // fourth hour of the first month and half of an hour's strength in one of the second.
+  for (std::size_t h = 0; h < plan.spec.hours.size(); ++h) {
+    SiteHour& hour = plan.spec.hours[h];
+    hour.solar = h == 3 ? 0 : h == 20 ? 0.5 : 1;
+    hour.month = h < 12 ? 1 : 2;
+  }
+  const SiteBooks books = site_books(plan, training_for(24), 0);
+  REQUIRE(books.months.size() == 2);
+  CHECK(books.months[0].demand_usd == doctest::Approx(12'500 * 10).epsilon(1e-9));
+  CHECK(books.months[1].demand_usd == doctest::Approx(10'000 * 10).epsilon(1e-9));
+  CHECK(books.demand_usd == doctest::Approx(225'000).epsilon(1e-9));
+  CHECK(mwh(books.sum.imported) == doctest::Approx(24 * 7.5 + 5 + 2.5).epsilon(1e-9));
+  CHECK(books.usd() == doctest::Approx(books.sum.energy_usd + 225'000).epsilon(1e-9));
+}
+
+TEST_CASE("books: the rise after a limit is lost, but does not hold back the hour that it is in") {
+  SitePlan plan = hand_made_site();
+  plan.spec.hours[1].limit = Watts{7.5e6};
+  plan.spec.ramp_w_per_s = 1e4;  // 5 MW of the facility take 500 s, of which half is lost
+  const SiteBooks books = site_books(plan, training_for(4), 0);
+  CHECK(books.unbound_share() == doctest::Approx(3.0 / 4).epsilon(1e-12));
+  double lost = 0;
+  for (const double seconds : books.hours[2].lost) lost += seconds;
+  CHECK(lost == doctest::Approx(0.5 * 250).epsilon(1e-9));
+}
+
 TEST_CASE("books: carbon is unknown where nobody says the grid's intensity") {
   SitePlan plan = hand_made_site();
   plan.grams_per_kwh.reset();

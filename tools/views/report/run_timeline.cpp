@@ -217,8 +217,10 @@ void add_progress(Page& page, const CampaignResult& result, const RunBins& bins)
                 {"itemStyle", {{"color", colour}}},
                 {"data", std::move(data)}};
   };
-  json ideal = line("if nothing ever failed", "@others",
-                    {{0, 0}, {at_unit(bins.wall, unit), shown_digits(most / size.size, 5)}});
+  json ideal =
+      line(result.fleet ? "with all machines at once, and if nothing ever failed"
+                        : "if nothing ever failed",
+           "@others", {{0, 0}, {at_unit(bins.wall, unit), shown_digits(most / size.size, 5)}});
   ideal["lineStyle"]["type"] = "dashed";
   const json options{
       {"lockstep", {{"unit", size.name}}},

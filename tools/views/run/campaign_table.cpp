@@ -174,11 +174,12 @@ std::string smoothing_lines(const CampaignResult& result) {
   for (std::size_t i = 1; i < plan.ramp.ways.size(); ++i) {
     const SmoothingWay& way = plan.ramp.ways[i];
     std::string text = smoothing_words(way);
-    if (!way.keeps) text += fmt::format(": {} MW/s at best", significant(way.ramp_w_per_s * 1e-6));
-    out += labelled_line(
-        "", kCampaignLabels,
-        fmt::format("{}: {:+.2f} % time, {:+.2f} % energy", text, 100 * (way.step / now.step - 1),
-                    100 * (way.energy / now.energy - 1)));
+    text +=
+        way.keeps
+            ? fmt::format(": {:+.2f} % time, {:+.2f} % energy", 100 * (way.step / now.step - 1),
+                          100 * (way.energy / now.energy - 1))
+            : fmt::format(": not enough, {} MW/s at best", significant(way.ramp_w_per_s * 1e-6));
+    out += labelled_line("", kCampaignLabels, text);
   }
   return out;
 }
