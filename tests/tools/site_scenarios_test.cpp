@@ -183,9 +183,13 @@ TEST_CASE("sites that ship: energy and money of every hour of the CSV balance") 
           row["grid_w"] + row["renewable_w"] + row["battery_out_w"] + row["generated_w"];
       const double out = row["facility_w"] + row["battery_in_w"] + row["given_away_w"];
       if (std::abs(in - out) > 1e-9 * out) ++wrong;
-      // What is bought at the hour's tariff, less what is sold at the scenario's price.
-      const double sold = std::string_view(name) == "curtailment-two-hours.json" ? 0.02 : 0;
-      const double paid = (row["grid_w"] * row["usd_per_kwh"] - row["given_away_w"] * sold) / 1e3;
+      // What is bought at the hour's tariff, less what is sold, and generators' fuel, at the
+      // prices of the scenarios.
+      const bool curtailed = std::string_view(name) == "curtailment-two-hours.json";
+      const double sold = curtailed ? 0.02 : 0, fuel = curtailed ? 0 : 0.35;
+      const double paid = (row["grid_w"] * row["usd_per_kwh"] - row["given_away_w"] * sold +
+                           row["generated_w"] * fuel) /
+                          1e3;
       if (std::abs(paid - row["energy_usd"]) > 1e-9 * std::abs(paid)) ++wrong;
       generated += row["generated_w"] * 3600;
       usd += row["energy_usd"];

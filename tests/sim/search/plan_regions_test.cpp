@@ -351,7 +351,7 @@ TEST_CASE("phases: each begins when the one before is done and its weights are t
 
 TEST_CASE("phases: money falls due in the months in which a phase trains") {
   Json plan = phased_plan();
-  plan["candidates"][0]["then"][0]["tokens"] = 2e11;
+  plan["candidates"][0]["then"][0]["tokens"] = 6e11;
   plan["candidates"][0]["then"][0].erase("scenario");
   plan["scenario"]["run"]["trajectories"] = 1;
   const PlanSpec spec = read_regional(plan);
@@ -363,7 +363,7 @@ TEST_CASE("phases: money falls due in the months in which a phase trains") {
   const PhaseResult& refine = result.later.front();
   const double first = result.first.time_s, done = result.expected.time_s;
   const double begins = first + refine.moves.base_units();
-  CHECK(first > 0.3 * kMonthSeconds);
+  CHECK(first > 0.25 * kMonthSeconds);
   CHECK(done > kMonthSeconds);
   REQUIRE(result.months.size() == static_cast<std::size_t>(std::ceil(done / kMonthSeconds)));
   for (std::size_t m = 0; m < result.months.size(); ++m) {
