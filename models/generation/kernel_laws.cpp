@@ -10,14 +10,6 @@ constexpr double kSixteenBit = 2;  // bytes
 
 /// Of a format that the card lacks, the next wider one: weights are widened on their way. Shares of
 /// it were measured without a cap, under which products slow as the clock does.
-FlopsPerSecond peak_of(const GpuSpec& gpu, WeightFormat format) {
-  const FlopsPerSecond half = std::max(gpu.peak_bf16, gpu.peak_fp16);
-  const FlopsPerSecond byte = gpu.peak_fp8 > FlopsPerSecond{} ? gpu.peak_fp8 : half;
-  FlopsPerSecond peak = half;
-  if (format == WeightFormat::fp8) peak = byte;
-  if (format == WeightFormat::fp4 && gpu.peak_fp4 > FlopsPerSecond{}) peak = gpu.peak_fp4;
-  return gpu.capped_clock * peak;
-}
 
 /// Of attention, which a cap slows by the third root only, as under every sustained load
 /// (models/kernels).
@@ -53,6 +45,15 @@ WeightFormat weight_format(Precision precision) {
   }
 }
 
+FlopsPerSecond peak_of(const GpuSpec& gpu, WeightFormat format) {
+  const FlopsPerSecond half = std::max(gpu.peak_bf16, gpu.peak_fp16);
+  const FlopsPerSecond byte = gpu.peak_fp8 > FlopsPerSecond{} ? gpu.peak_fp8 : half;
+  FlopsPerSecond peak = half;
+  if (format == WeightFormat::fp8) peak = byte;
+  if (format == WeightFormat::fp4 && gpu.peak_fp4 > FlopsPerSecond{}) peak = gpu.peak_fp4;
+  return gpu.capped_clock * peak;
+}
+
 KernelWork product_work(WeightFormat format, double rows, double in, double out) {
   const auto f = static_cast<std::size_t>(format);
   return {.flops = Flops{2 * rows * in * out},
@@ -74,9 +75,9 @@ Seconds experts_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat fo
                      const ExpertsCall& call) {
   const auto f = static_cast<std::size_t>(format);
   const ExpertsLaw& law = laws.experts[f];
-  constexpr double kActivations = 0.8;  // share of HBM's rate at which rows come and go
-  const double reading = Bytes{kWeightBytes[f] * call.met * call.weights} /
-                         (law.bandwidth * gpu.hbm_bandwidth) / Seconds{1};
+  const Seconds weights =
+      Bytes{kWeightBytes[f] * call.met * call.weights} / (law.bandwidth * gpu.hbm_bandwidth);
+  const double reading = (weights + call.met * law.expert) / Seconds{1};
   const double computed = call.copies + law.rows * call.met;
   const double arithmetic =
       Flops{2 * computed * call.weights} / (law.efficiency * peak_of(gpu, format)) / Seconds{1};
@@ -84,7 +85,7 @@ Seconds experts_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat fo
                                   2 * kSixteenBit * call.ffn)};
   return law.launch +
          Seconds{std::cbrt(reading * square(reading) + arithmetic * square(arithmetic))} +
-         rows / (kActivations * gpu.hbm_bandwidth);
+         rows / (law.activations * gpu.hbm_bandwidth);
 }
 
 KernelWork experts_work(WeightFormat format, const ExpertsCall& call) {

@@ -5,11 +5,13 @@
 ///
 /// A product and a group of products, of bytes b and FLOP f:
 ///
-///     T = t0 + ((b / (e_b HBM))^n + (f / (e_f peak))^n)^(1/n), n = 4 and 3
+///     T = t0 + ((b / (e_b HBM) + m x)^n + (f / (e_f peak))^n)^(1/n) + a / (e_a HBM)
 ///
-/// where an expert computes at least `rows` rows more than it has (tiles). Attention of a decoding
-/// step: the same of its bytes (n = 2) and of `block` for every sequence and key head that an SM
-/// gets; latent attention also of its FLOP. A sum of S bytes over n ranks is the faster of
+/// with n = 4 and 3. The group alone has m experts with a token, each of which computes `rows` rows
+/// more than it has (tiles) and takes x to begin, and a bytes of tokens' rows, read and written
+/// once, where kernels go over them several times (quantise, permute, activate, sum). Attention of
+/// a decoding step: the same of its bytes (n = 2) and of `block` for every sequence and key head
+/// that an SM gets; latent attention also of its FLOP. A sum of S bytes over n ranks is the faster of
 ///
 ///     one shot   a + c n + (n - 1) S / (e B)         every rank reads all others
 ///     two shots  a + c n + 2 (n - 1) / n S / (e B)   scattered, then gathered
@@ -51,6 +53,8 @@ struct ExpertsLaw {
   double bandwidth = 0.8;
   double efficiency = 0.4;
   double rows = 16;  ///< that tiles cost beyond those that an expert has
+  double activations = 0.8;  ///< e_a
+  Seconds expert{};          ///< x
 };
 struct CacheLaw {
   Seconds launch;
@@ -115,6 +119,8 @@ struct KernelWork {
 
 /// y = x W of `rows` rows, `in` by `out` weights of the format.
 KernelWork product_work(WeightFormat format, double rows, double in, double out);
+/// The peak that products with such weights are multiplied at.
+FlopsPerSecond peak_of(const GpuSpec& gpu, WeightFormat format);
 Seconds product_time(const KernelLaws& laws, const GpuSpec& gpu, WeightFormat format, double rows,
                      double in, double out);
 

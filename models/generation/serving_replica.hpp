@@ -56,6 +56,7 @@ class ServingReplica final : public PassClock {
   explicit ServingReplica(ServingReplicaSpec spec);
 
   [[nodiscard]] const ServingReplicaSpec& spec() const { return spec_; }
+  [[nodiscard]] const KernelLaws& laws() const { return laws_; }
   /// From a request to its place in a queue.
   [[nodiscard]] const HostLaw& host() const { return laws_.host; }
   [[nodiscard]] Seconds request_host() const { return laws_.host.request; }

@@ -227,6 +227,26 @@ const FieldTable<ServingTierReport>& serving_tiers_fields() {
   return fields;
 }
 
+const FieldTable<ServingAdapterReport>& serving_adapter_fields() {
+  using Of = ServingAdapterReport;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("requests", "Those that have an adapter.", [](const Of& a) { return a.requests; })
+          .add("room_bytes", Better::less,
+               "Kept for adapters on a GPU of the pool that works on prompts.",
+               [](const Of& a) { return a.room_bytes; })
+          .add("loads", Better::less, "Adapters that came to the GPUs of a replica.",
+               [](const Of& a) { return a.loads; })
+          .add("storage_loads", Better::less,
+               "Of these, from storage, as no host memory held them.",
+               [](const Of& a) { return a.from_storage; })
+          .add("load_s", Better::less, "That replicas waited for loads, all together.",
+               [](const Of& a) { return a.load_s; })
+          .add("kernel_s", Better::less, "That passes took longer, of all replicas together.",
+               [](const Of& a) { return a.kernel_s; });
+  return fields;
+}
+
 const FieldTable<BesideJob>& beside_job_fields() {
   using Of = BesideJob;
   static const FieldTable<Of> fields =
@@ -458,10 +478,16 @@ void add_serving_lives(FieldTable<Serving>& out) {
             return a.report.failures;
           })
       .add("retried_requests", Better::less,
-           "Requests that a failure sent to another replica, each time; with failures only.",
+           "Requests that a failure or a restart sent to another replica, each time; where the "
+           "scenario has any.",
            [](const Serving& a) -> std::optional<double> {
-             if (!a.spec.failures) return std::nullopt;
+             if (!a.spec.failures && !a.spec.restarts) return std::nullopt;
              return a.report.retried;
+           })
+      .add("replica_restarts", "Replicas that were restarted as planned; with \"restarts\" only.",
+           [](const Serving& a) -> std::optional<double> {
+             if (!a.spec.restarts) return std::nullopt;
+             return a.report.restarts;
            });
 }
 
@@ -515,6 +541,18 @@ const FieldTable<ServingAnswer>& serving_fields() {
              [](const Serving& a) { return static_cast<double>(a.report.figures.served); })
         .add("refused", Better::less, "Those that do not fit in an empty cache.",
              [](const Serving& a) { return a.report.refused; })
+        .add("shed", Better::less,
+             "Those that found every replica busy; where \"admission\" says when one is.",
+             [](const Serving& a) -> std::optional<double> {
+               if (!a.spec.admission || !a.spec.admission->limits()) return std::nullopt;
+               return a.report.shed;
+             })
+        .add("gave_up", Better::less,
+             "Those whose user hung up while they waited; with \"admission.patience\" only.",
+             [](const Serving& a) -> std::optional<double> {
+               if (!a.spec.admission || !a.spec.admission->patience) return std::nullopt;
+               return a.report.gave_up;
+             })
         .add("load_course",
              "Of requests that are drawn at a rate: steady, growing (they come faster than they "
              "are served, also where the load is short) or short (over before 40 times what a "
@@ -536,6 +574,9 @@ const FieldTable<ServingAnswer>& serving_fields() {
     out.object(
         "cache_tiers", "Memory behind the GPUs' caches, where the scenario has \"cache_tiers\".",
         serving_tiers_fields(), [](const Serving& a) -> const auto& { return a.report.tiers; });
+    out.object("adapters", "What adapters took, where the scenario has \"adapters\".",
+               serving_adapter_fields(),
+               [](const Serving& a) -> const auto& { return a.report.adapters; });
     add_serving_lives(out);
     add_serving_times(out);
     out.object("interval", "By how far predictions of such engines and models were off.",

@@ -117,8 +117,11 @@ void hold_flops(LawSubject& subject, LawBook& book) {
 }
 
 void hold_tokens_of_serving(const Json& answer, LawBook& book) {
-  book.at_most("served and refused", number_of(answer, "served") + number_of(answer, "refused"),
-               number_of(answer, "requests"), 0);
+  double ended = number_of(answer, "served") + number_of(answer, "refused");
+  for (const char* turned_away : {"shed", "gave_up"}) {
+    if (answer.contains(turned_away)) ended += number_of(answer, turned_away);
+  }
+  book.at_most("requests that have ended", ended, number_of(answer, "requests"), 0);
   // Answers of one token have no time between tokens.
   if (answer.at("tpot_mean_s").is_number()) {
     book.same("1 / TPOT", number_of(answer, "tokens_per_s_per_user"),

@@ -200,7 +200,7 @@ void declare_parallelism(const DeclaredMembers& member, ScenarioDraft& draft) {
       [&] { return list_or_balanced(draft.layers_per_stage, draft.balanced_layers); });
 }
 
-void declare_lora(const DeclaredMembers& member, Adapters& out) {
+void declare_adapters(const DeclaredMembers& member, Adapters& out) {
   constexpr int kMostRank = 4096;
   constexpr ValueType kModule = choice_type(kAdapterModuleNames);
   member.required("rank", out.rank, 1, kMostRank,
@@ -225,6 +225,10 @@ void declare_lora(const DeclaredMembers& member, Adapters& out) {
         }
         return names;
       });
+}
+
+void declare_lora(const DeclaredMembers& member, Adapters& out) {
+  declare_adapters(member, out);
   member.optional("base", out.base, kBaseFormatNames,
                   "How the frozen weights of layers are stored; nf4 (QLoRA): 4 bits, made 16 bit "
                   "before each use; default: bf16");

@@ -13,6 +13,8 @@ namespace lockstep {
 // As those of specs (spec_readers.hpp).
 void declare_parallelism(const DeclaredMembers& member, ScenarioDraft& draft);
 /// Adapters beside frozen weights; on all products of a layer unless it says on which.
+/// Rank and products of adapters.
+void declare_adapters(const DeclaredMembers& member, Adapters& out);
 void declare_lora(const DeclaredMembers& member, Adapters& out);
 void declare_offload(const DeclaredMembers& member, HostOffload& out);
 void declare_frozen(const DeclaredMembers& member, FrozenParts& out);

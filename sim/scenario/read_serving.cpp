@@ -18,6 +18,7 @@
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/scenario_draft.hpp"
+#include "sim/scenario/served_adapters.hpp"
 #include "sim/scenario/serving_lives.hpp"
 #include "sim/scenario/serving_load.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
@@ -128,7 +129,8 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
   member.optional(
       "router", out.router, kServingRouterNames,
       "Which replica a request goes to; session: turns of a conversation stay where its "
-      "first one went; cost: fewest tokens to compute and held; default: least_loaded");
+      "first one went; cost: fewest tokens to compute and held; adapter_aware: where its adapter "
+      "is on the GPUs; default: least_loaded");
   member.optional("batching", written.batching, "What differs from the engine's own",
                   declare_batching);
   member.optional("cache_tiers", out.tiers,
@@ -140,7 +142,7 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
   member.optional("speculation", out.speculation,
                   "Tokens drafted ahead by a layer of the model (MTP); default: none",
                   declare_speculation);
-  member.optional("start", out.start, "Of a replica that is switched on or was repaired",
+  member.optional("start", out.start, "Of a replica that is switched on, restarted or was repaired",
                   declare_replica_start);
   member.optional("nodes", written_type(std::string(kServingNodes)),
                   "Of the cluster, which the pools fill in this order; default: all",
@@ -153,6 +155,17 @@ void declare_serving(const DeclaredMembers& member, WrittenServing& written, Ser
                   });
   member.optional("failures", out.failures, "Of replicas; default: none fails",
                   declare_serving_failures);
+  member.optional("adapters", out.adapters,
+                  "Adapters (LoRA), one of which each request is answered with; default: none",
+                  declare_served_adapters);
+  member.optional("admission", out.admission,
+                  "Which requests are turned away, and how long users wait; default: all that fit "
+                  "are taken, and users wait",
+                  declare_admission);
+  member.optional("restarts", out.restarts,
+                  "Replicas that are restarted one after the other, as for a new release; default: "
+                  "none",
+                  declare_restarts);
   member.optional("objectives", out.objectives, "What each request should keep",
                   declare_objectives);
   declare_regions(member, out.regions);
@@ -423,6 +436,8 @@ ServingSpec serving_of(const JsonCursor& root, const PresetStore& presets, Servi
   }
   settle_regions(serving, layouts == ServingLayouts::searched, out);
   settle_serving_lives(serving, layouts == ServingLayouts::searched, out);
+  settle_admission(serving, out);
+  settle_served_adapters(serving, layouts == ServingLayouts::searched, out);
   root.tell_unitless_sets(out.assumptions);
   return out;
 }

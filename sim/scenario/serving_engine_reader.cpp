@@ -28,6 +28,10 @@ void declare_expert_law(const DeclaredMembers& member, ExpertsLaw& out) {
                   "Share of the format's peak");
   member.required("rows", out.rows, Interval{0, 1000},
                   "That tiles compute of an expert beyond those that it has");
+  member.optional("activations", out.activations, Dimension::share, Interval{0, 1, true},
+                  "Share of HBM's rate at which tokens' rows come and go; default: 0.8");
+  member.optional("expert", out.expert, kKernelTime,
+                  "Of each expert that has a token, beside its weights; default: 0");
 }
 
 void declare_cache(const DeclaredMembers& member, CacheLaw& out) {

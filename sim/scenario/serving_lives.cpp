@@ -97,9 +97,11 @@ void settle_serving_lives(const JsonCursor& serving, bool searched, ServingSpec&
     assume_time(failures, "failures", "repair", out.failures->repair, out);
     assume_time(failures, "failures", "detect", out.failures->detect, out);
   }
-  if (!scaled && !out.failures) {
+  const bool loads_adapters = out.adapters && out.adapters->held() < out.adapters->count;
+  if (!scaled && !out.failures && !out.restarts && !loads_adapters) {
     if (const auto start = serving.find("start")) {
-      start->fail(R"(no such key without "failures" or "autoscale")");
+      start->fail(
+          R"(no such key without "failures", "autoscale", "restarts" or "adapters.in_host")");
     }
     return;
   }

@@ -43,24 +43,14 @@ int drawn_length(const ServingLengths& of, RandomStream& random) {
 class PrefixDraw {
  public:
   PrefixDraw(const SharedPrefix& of, std::uint64_t seed, PrefixTree& tree)
-      : random_(stream_of(seed, LoadDraw::prefix)) {
-    double sum = 0;
-    for (int k = 1; k <= of.count; ++k) {
-      sum += portable_exp(-of.zipf * portable_log(k));
-      weights_.push_back(sum);
-      nodes_.push_back(tree.own(-1, of.tokens));
-    }
+      : random_(stream_of(seed, LoadDraw::prefix)), law_(of.count, of.zipf) {
+    for (int k = 0; k < of.count; ++k) nodes_.push_back(tree.own(-1, of.tokens));
   }
-  std::int32_t next() {
-    const double at = random_.uniform() * weights_.back();
-    const auto found = std::ranges::upper_bound(weights_, at);
-    return nodes_[static_cast<std::size_t>(
-        std::min(found - weights_.begin(), static_cast<std::ptrdiff_t>(nodes_.size()) - 1))];
-  }
+  std::int32_t next() { return nodes_[law_.next(random_)]; }
 
  private:
   RandomStream random_;
-  std::vector<double> weights_;  ///< summed up
+  ZipfDraw law_;
   std::vector<std::int32_t> nodes_;
 };
 
@@ -297,6 +287,20 @@ void check_populations(const JsonCursor& at, const WrittenLoad& load) {
 
 }  // namespace
 
+ZipfDraw::ZipfDraw(int count, double exponent) {
+  double sum = 0;
+  for (int k = 1; k <= count; ++k) {
+    sum += portable_exp(-exponent * portable_log(k));
+    sums_.push_back(sum);
+  }
+}
+
+std::size_t ZipfDraw::next(RandomStream& random) const {
+  const auto found = std::ranges::upper_bound(sums_, random.uniform() * sums_.back());
+  return static_cast<std::size_t>(
+      std::min(found - sums_.begin(), static_cast<std::ptrdiff_t>(sums_.size()) - 1));
+}
+
 double arrival_gap(double variation, RandomStream& random) {
   if (variation == 1) return random.exponential();
   if (variation == 0) return 1;
@@ -406,12 +410,17 @@ void make_requests(const JsonCursor& at, const WrittenLoad& load, ServingSpec& o
     out.load += populations_text(load) + shared_text(load);
   }
   if (load.clients > 0) out.load += fmt::format("; {}", counted(load.clients, "client"));
+  draw_adapters(out);
+  if (!out.adapters) return;
+  out.load += fmt::format("; with {} of rank {}", counted(out.adapters->count, "adapter"),
+                          out.adapters->shape.rank);
 }
 
 void redraw_requests(ServingSpec& spec, std::size_t count) {
   assert(spec.drawn != nullptr && count >= 1 && count <= kMostRequests);
   spec.requests.clear();
   draw_requests(*spec.drawn, static_cast<int>(count), spec);
+  draw_adapters(spec);
 }
 
 bool comes_at_a_rate(const ServingSpec& spec) { return spec.drawn && spec.drawn->rate > 0; }

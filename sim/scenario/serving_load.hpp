@@ -39,6 +39,16 @@ struct WrittenLoad {
   double start_hour = 0;  ///< of the day, when the first requests come
 };
 
+/// Numbers below `count`, the k-th as often as 1 / (k + 1) to the power `exponent`.
+class ZipfDraw {
+ public:
+  ZipfDraw(int count, double exponent);
+  std::size_t next(RandomStream& random) const;
+
+ private:
+  std::vector<double> sums_;  ///< of weights
+};
+
 /// Times between arrivals of mean 1: exponential, or a gamma law by its coefficient of variation
 /// (Marsaglia and Tsang 2000, ACM Trans. Math. Softw. 26(3), 363-372).
 double arrival_gap(double variation, RandomStream& random);

@@ -18,7 +18,9 @@
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/prefix_tree.hpp"
 #include "sim/scenario/read_cluster.hpp"
+#include "sim/scenario/served_adapters.hpp"
 #include "sim/scenario/served_request.hpp"
+#include "sim/scenario/serving_admission.hpp"
 #include "sim/scenario/serving_objectives.hpp"
 #include "sim/scenario/serving_regions.hpp"
 
@@ -33,9 +35,11 @@ enum class ServingRouter : std::uint8_t {
   prefix_aware,
   session,  ///< turns of a conversation where its first one went
   cost,     ///< tokens to compute and tokens held
+  adapter_aware,
 };
-constexpr std::array<std::string_view, 7> kServingRouterNames{
-    "round_robin", "least_loaded", "power_of_two", "random", "prefix_aware", "session", "cost"};
+constexpr std::array<std::string_view, 8> kServingRouterNames{
+    "round_robin", "least_loaded", "power_of_two", "random", "prefix_aware", "session", "cost",
+    "adapter_aware"};
 
 /// How a pool follows its load; its replicas are the most it has.
 struct ServingAutoscale {
@@ -140,6 +144,9 @@ struct ServingSpec {
   ServingRegions regions{};
   ReplicaStart start;
   std::optional<ServingFailureSpec> failures;
+  std::optional<ServingAdmission> admission{};  ///< none: all that fits is taken, and users wait
+  std::optional<ServingRestarts> restarts{};
+  std::optional<ServedAdapters> adapters{};  ///< none: the model alone answers
   std::optional<PowerSpec> power;                  ///< asked for; its site and its prices
   std::optional<double> usd_per_gpu_hour;          ///< scenario's, else the only kind's
   std::shared_ptr<const SharedScenario> beside{};  ///< trainings on other nodes; null: none

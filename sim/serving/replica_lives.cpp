@@ -7,8 +7,9 @@
 namespace lockstep {
 
 ReplicaLives::ReplicaLives(const std::array<const ReplicaLife*, 2>& of,
-                           std::array<std::uint32_t, 2> counts, std::uint64_t seed, Push push)
-    : of_(of), counts_(counts), push_(std::move(push)) {
+                           std::array<std::uint32_t, 2> counts,
+                           const std::vector<std::uint32_t>& loads, std::uint64_t seed, Push push)
+    : of_(of), counts_(counts), loads_(loads), push_(std::move(push)) {
   std::uint32_t index = 0;
   for (std::uint32_t pool = 0; pool < 2; ++pool) {
     const ReplicaLife& life = *of_[pool];
@@ -28,7 +29,9 @@ ReplicaLives::ReplicaLives(const std::array<const ReplicaLife*, 2>& of,
       push_(each.at, LifeEvent::planned_failure, first + static_cast<std::uint32_t>(each.replica));
     }
     if (life.least > 0) push_(life.check, LifeEvent::check, pool);
-    anything_ = anything_ || life.least > 0 || life.mean_time > Seconds{} || !life.planned.empty();
+    if (life.restart_at >= 0) push_(life.restart_at, LifeEvent::restarts, pool);
+    anything_ = anything_ || life.least > 0 || life.mean_time > Seconds{} ||
+                !life.planned.empty() || life.restart_at >= 0;
   }
 }
 
@@ -59,6 +62,8 @@ bool ReplicaLives::fail(std::uint32_t r, bool by_chance, RunTime now) {
   if (replica.state == State::down || replica.state == State::off) return false;
   const bool had_requests = replica.state != State::starting;
   ++failures_;
+  // What is repaired is as good as restarted.
+  if (replica.restarts) end_restart(r, now);
   enter(r, State::down, now);
   push_(now + of_[pool_of(r)]->down, LifeEvent::back, r);
   return had_requests;
@@ -69,16 +74,67 @@ bool ReplicaLives::back(std::uint32_t r, RunTime now) {
   if (replica.state != State::down && replica.state != State::starting) return false;
   // The event is stale if the replica failed during its start: a later event restarts it.
   const ReplicaLife& life = *of_[pool_of(r)];
-  const RunTime takes = replica.state == State::down ? life.down : life.start;
-  if (now < replica.since + takes) return false;
+  const bool repaired = replica.state == State::down && !replica.restarts;
+  if (now < replica.since + (repaired ? life.down : life.start)) return false;
   enter(r, State::up, now);
   draw_failure(r, now);
+  if (replica.restarts) end_restart(r, now);
   return true;
+}
+
+void ReplicaLives::begin_restarts(std::uint32_t pool, RunTime now) {
+  const ReplicaLife& life = *of_[pool];
+  if (life.restart_every > 0) push_(now + life.restart_every, LifeEvent::restarts, pool);
+  if (!to_restart_[pool].empty() || restarting_[pool] > 0) return;  // the last round goes on
+  to_restart_[pool].assign(up_[pool].rbegin(), up_[pool].rend());
+  restart_next(pool, now);
+}
+
+/// Drains as many replicas as may be away together.
+void ReplicaLives::restart_next(std::uint32_t pool, RunTime now) {
+  while (!to_restart_[pool].empty() && restarting_[pool] < of_[pool]->restart_at_once) {
+    const std::uint32_t r = to_restart_[pool].back();
+    to_restart_[pool].pop_back();
+    if (replicas_[r].state != State::up) continue;  // it failed, or was switched off
+    ++restarting_[pool];
+    replicas_[r].restarts = true;
+    enter(r, State::draining, now);
+    if (loads_[r] == 0) {
+      restart(r, now);
+    } else {
+      push_(now + of_[pool]->grace, LifeEvent::grace, r);
+    }
+  }
+}
+
+void ReplicaLives::restart(std::uint32_t r, RunTime now) {
+  ++restarts_;
+  enter(r, State::down, now);
+  push_(now + of_[pool_of(r)]->start, LifeEvent::back, r);
+}
+
+bool ReplicaLives::grace_over(std::uint32_t r, RunTime now) {
+  const Replica& replica = replicas_[r];
+  const bool waits = replica.restarts && replica.state == State::draining;
+  if (!waits || now < replica.since + of_[pool_of(r)]->grace) return false;
+  restart(r, now);
+  return true;
+}
+
+void ReplicaLives::end_restart(std::uint32_t r, RunTime now) {
+  const auto pool = static_cast<std::uint32_t>(pool_of(r));
+  replicas_[r].restarts = false;
+  --restarting_[pool];
+  restart_next(pool, now);
 }
 
 bool ReplicaLives::emptied(std::uint32_t r, RunTime now) {
   if (replicas_[r].state != State::draining) return false;
-  enter(r, State::off, now);
+  if (replicas_[r].restarts) {
+    restart(r, now);
+  } else {
+    enter(r, State::off, now);
+  }
   return true;
 }
 
@@ -87,7 +143,7 @@ void ReplicaLives::grow(std::uint32_t pool, std::uint32_t more, RunTime now) {
   // Draining replicas still work and return without a start.
   for (const State from : {State::draining, State::off}) {
     for (std::uint32_t r = first; r < first + counts_[pool] && more > 0; ++r) {
-      if (replicas_[r].state != from) continue;
+      if (replicas_[r].state != from || replicas_[r].restarts) continue;
       --more;
       if (from == State::draining) {
         enter(r, State::up, now);
@@ -100,16 +156,15 @@ void ReplicaLives::grow(std::uint32_t pool, std::uint32_t more, RunTime now) {
 }
 
 /// Drains the least loaded replica: it takes no new requests.
-void ReplicaLives::shrink(std::uint32_t pool, std::span<const std::uint32_t> loads, RunTime now) {
+void ReplicaLives::shrink(std::uint32_t pool, RunTime now) {
   const std::vector<std::uint32_t>& up = up_[pool];
   const std::uint32_t least = *std::ranges::min_element(
-      up, [&](std::uint32_t a, std::uint32_t b) { return loads[a] < loads[b]; });
+      up, [&](std::uint32_t a, std::uint32_t b) { return loads_[a] < loads_[b]; });
   enter(least, State::draining, now);
-  if (loads[least] == 0) emptied(least, now);
+  if (loads_[least] == 0) emptied(least, now);
 }
 
-void ReplicaLives::check(std::uint32_t pool, double requests, std::span<const std::uint32_t> loads,
-                         RunTime now) {
+void ReplicaLives::check(std::uint32_t pool, double requests, RunTime now) {
   const ReplicaLife& life = *of_[pool];
   push_(now + life.check, LifeEvent::check, pool);
   const auto wanted = static_cast<std::uint32_t>(
@@ -127,7 +182,7 @@ void ReplicaLives::check(std::uint32_t pool, double requests, std::span<const st
   }
   if (low_since_[pool] < 0) low_since_[pool] = now;
   if (now - low_since_[pool] < life.calm) return;
-  shrink(pool, loads, now);
+  shrink(pool, now);
 }
 
 void ReplicaLives::close(RunTime now) {

@@ -31,18 +31,23 @@ struct ReplicaLife {
   RunTime start = 0;  ///< of a replica that is switched on
   RunTime check = 0;  ///< between looks at the load
   RunTime calm = 0;   ///< for how long fewer must do before one is switched off
+
+  RunTime restart_at = -1;    ///< first round of planned restarts; below 0: none
+  RunTime restart_every = 0;  ///< between the beginnings of two rounds; 0: one round
+  int restart_at_once = 1;    ///< replicas that are away together
+  RunTime grace = 0;          ///< to end what a replica has
 };
 
-enum class LifeEvent : std::uint8_t { failure, planned_failure, back, check };
+enum class LifeEvent : std::uint8_t { failure, planned_failure, back, check, restarts, grace };
 
 class ReplicaLives {
  public:
   using Push = std::function<void(RunTime at, LifeEvent kind, std::uint32_t index)>;
 
-  /// Replicas of both pools in one row; `push` has events told back at their time: of a replica, or
-  /// of a pool (check).
+  /// Replicas of both pools in one row, with the requests of each; `push` has events told back at
+  /// their time: of a replica, or of a pool (check, restarts).
   ReplicaLives(const std::array<const ReplicaLife*, 2>& of, std::array<std::uint32_t, 2> counts,
-               std::uint64_t seed, Push push);
+               const std::vector<std::uint32_t>& loads, std::uint64_t seed, Push push);
 
   /// Those that take requests, in their order.
   [[nodiscard]] std::span<const std::uint32_t> up(bool decoding) const { return up_[decoding]; }
@@ -53,14 +58,18 @@ class ReplicaLives {
   bool back(std::uint32_t replica, RunTime now);
   /// It has nothing to do: switched off where that is awaited. Whether it was.
   bool emptied(std::uint32_t replica, RunTime now);
-  /// Looks at the load: requests of the pool, and of each replica.
-  void check(std::uint32_t pool, double requests, std::span<const std::uint32_t> loads,
-             RunTime now);
+  /// A round of planned restarts begins: the replicas that are up, in their order.
+  void begin_restarts(std::uint32_t pool, RunTime now);
+  /// Whether a replica that is to be restarted has not ended what it had: it loses that now.
+  bool grace_over(std::uint32_t replica, RunTime now);
+  /// Looks at the load: requests of the pool.
+  void check(std::uint32_t pool, double requests, RunTime now);
   /// Ends the books.
   void close(RunTime now);
 
   [[nodiscard]] bool anything() const { return anything_; }
   [[nodiscard]] std::int64_t failures() const { return failures_; }
+  [[nodiscard]] std::int64_t restarts() const { return restarts_; }
   /// Of all replicas of a pool, after close().
   [[nodiscard]] RunTime down(std::size_t pool) const { return down_[pool]; }
   [[nodiscard]] RunTime off(std::size_t pool) const { return off_[pool]; }
@@ -70,6 +79,7 @@ class ReplicaLives {
   enum class State : std::uint8_t { up, starting, draining, down, off };
   struct Replica {
     State state = State::up;
+    bool restarts = false;  ///< draining for that, or down
     RunTime since = 0;
     RandomStream failures;
     RunTime drawn = -1;  ///< its next failure by chance; an older one is void
@@ -78,17 +88,24 @@ class ReplicaLives {
   [[nodiscard]] std::size_t pool_of(std::uint32_t r) const { return r < counts_[0] ? 0 : 1; }
   void enter(std::uint32_t replica, State state, RunTime now);
   void draw_failure(std::uint32_t replica, RunTime now);
+  void restart(std::uint32_t replica, RunTime now);
+  void restart_next(std::uint32_t pool, RunTime now);
+  void end_restart(std::uint32_t replica, RunTime now);
   void grow(std::uint32_t pool, std::uint32_t more, RunTime now);
-  void shrink(std::uint32_t pool, std::span<const std::uint32_t> loads, RunTime now);
+  void shrink(std::uint32_t pool, RunTime now);
 
   std::array<const ReplicaLife*, 2> of_;
   std::array<std::uint32_t, 2> counts_;
+  const std::vector<std::uint32_t>& loads_;
   Push push_;
   std::vector<Replica> replicas_;
   std::array<std::vector<std::uint32_t>, 2> up_;
   std::array<RunTime, 2> down_{}, off_{}, low_since_{-1, -1};
   std::array<std::uint32_t, 2> most_up_{};
-  std::int64_t failures_ = 0;
+  /// Of each pool: those that are to be restarted yet, the last one first, and those under way.
+  std::array<std::vector<std::uint32_t>, 2> to_restart_;
+  std::array<int, 2> restarting_{};
+  std::int64_t failures_ = 0, restarts_ = 0;
   bool anything_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 
 namespace lockstep {
 
@@ -12,6 +13,7 @@ ReplicaQueue::ReplicaQueue(const ReplicaRules& rules, PassClock& clock,
       clock_(clock),
       requests_(requests),
       states_(states),
+      waiting_(requests, states, rules.adapters != nullptr ? 1 : 0),
       remainders_(static_cast<std::size_t>(rules.block), 0),
       prefixes_(rules.prefixes, rules.block),
       capacity_(static_cast<std::int64_t>(std::min(rules.cache_tokens / rules.block, 1e15))) {
@@ -19,6 +21,7 @@ ReplicaQueue::ReplicaQueue(const ReplicaRules& rules, PassClock& clock,
   if (rules.balance_wait > 0 && rules.attention_ranks > 1) {
     ranks_.resize(static_cast<std::size_t>(rules.attention_ranks));
   }
+  if (rules.adapters != nullptr) adapters_.emplace(*rules.adapters);
   if (rules.tiers == nullptr) return;
   tiers_.emplace(*rules.tiers, rules.replica, rules.block, *rules.remote);
 }
@@ -190,9 +193,18 @@ void ReplicaQueue::give_back(std::uint32_t request) {
   s.shared = 0;
 }
 
-/// Admits the first waiting request if its prompt and what it may ask for later fit.
-bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
-  const std::uint32_t id = waiting_.front();
+void ReplicaQueue::abandon(std::uint32_t request) {
+  waiting_.leave(request);
+  waiting_tokens_ -= tokens_of(request);
+  leave_rank(request, true);
+}
+
+void ReplicaQueue::leave_adapter(std::uint32_t request) {
+  if (adapters_) adapters_->leave(requests_[request].adapter);
+}
+
+/// Admits a waiting request if its prompt and what it may ask for later fit.
+bool ReplicaQueue::admit(std::uint32_t id, std::int64_t& budget, RunTime now) {
   RequestState& s = states_[id];
   const ServedRequest& r = requests_[id];
   const std::int32_t target = r.input + s.generated;
@@ -206,9 +218,9 @@ bool ReplicaQueue::admit_one(std::int64_t& budget, RunTime now) {
       asked + prefixes_.unused_of(held.node) + held.behind() + prefixes_.used();
   const bool alone = running_ == 0 && partial_.empty() && loading_.empty();
   if (!alone && std::max(used_, promised_) + taken > capacity_) return false;
-  waiting_.pop_front();
+  waiting_.leave(id);
   waiting_tokens_ -= target;
-  --seen_;
+  if (adapters_) adapter_wait_ += adapters_->join(r.adapter);
   RunTime there = take_held(held, now);
   if (swapped) there = std::max(there, swap_in(id, shared, now));
   s.held = held.node;
@@ -243,6 +255,7 @@ void ReplicaQueue::join(std::uint32_t request, std::int32_t context, RunTime now
   s.joined = step_;
   s.context = context;
   ++running_;
+  if (requests_[request].adapter >= 0) ++adapted_;
   context_ += context;
   ++remainders_[remainder(s)];
   const End end{.step = step_ + requests_[request].output - s.generated,
@@ -269,6 +282,7 @@ void ReplicaQueue::release(std::uint32_t request) {
   context_ -= length;
   --remainders_[remainder(s)];
   --running_;
+  if (requests_[request].adapter >= 0) --adapted_;
   s.running = false;
 }
 
@@ -282,9 +296,9 @@ void ReplicaQueue::preempt_last(RunTime now) {
   s.generated += static_cast<std::int32_t>(step_ - s.joined);
   ++requests_[id].preempted;
   ++preempted_;
+  leave_adapter(id);
   waiting_.push_front(id);
   waiting_tokens_ += tokens_of(id);
-  ++seen_;
   if (s.rank >= 0) ++ranks_[static_cast<std::size_t>(s.rank)].prompts;
   if (tiers_) swap_out(id, length, shared, now);
 }
@@ -327,8 +341,9 @@ void ReplicaQueue::look() {
   const bool idle = running_ == 0 && partial_.empty();
   if (++unseen_ < rules_.poll && !idle) return;
   unseen_ = 0;
-  for (std::size_t w = seen_; w < waiting_.size() && !ranks_.empty(); ++w) assign(waiting_[w]);
-  seen_ = waiting_.size();
+  waiting_.look([&](std::uint32_t request) {
+    if (!ranks_.empty()) assign(request);
+  });
 }
 
 /// Assigns a request to the attention rank with the fewest requests.
@@ -352,7 +367,7 @@ void ReplicaQueue::leave_rank(std::uint32_t request, bool with_prompt) {
 /// meanwhile, or the prompts have waited for long.
 bool ReplicaQueue::balanced() {
   if (ranks_.empty()) return true;
-  if (!waiting_.empty() && states_[waiting_.front()].cached) return true;  // its prompt is cached
+  if (const auto first = waiting_.front(); first && states_[*first].cached) return true;
   const auto has_prompt = [](const RankLoad& rank) { return rank.prompts > 0; };
   const auto decodes = [](const RankLoad& rank) { return rank.requests > rank.prompts; };
   if (std::ranges::all_of(ranks_, has_prompt) || !std::ranges::all_of(ranks_, decodes) ||
@@ -366,19 +381,19 @@ bool ReplicaQueue::balanced() {
 /// Whether a pass may work on prompts: they and the running sequences fill enough of it, or nothing
 /// runs meanwhile, or they have waited for long.
 bool ReplicaQueue::gathered() {
-  const bool waits = seen_ > 0 || !partial_.empty();
+  const bool waits = waiting_.seen() > 0 || !partial_.empty();
   if (rules_.batch_wait == 0 || rules_.attention_ranks > 1 || !waits) return true;
-  const bool cached = !waiting_.empty() && states_[waiting_.front()].cached;
+  const std::optional<std::uint32_t> first = waiting_.front();
+  const bool cached = first && states_[*first].cached;
   if (running_ == 0 || cached) {
     ungathered_ = 0;
     return true;
   }
   std::int64_t tokens = running_;
   for (const Piece& piece : partial_) tokens += piece.target - piece.done;
-  for (std::size_t w = 0; w < seen_ && tokens < rules_.enough; ++w) {
-    tokens += requests_[waiting_[w]].input + states_[waiting_[w]].generated;
-  }
-  if (tokens < rules_.enough && ungathered_ < rules_.batch_wait) {
+  const bool enough = waiting_.reaches(rules_.enough - tokens,
+                                       [&](std::uint32_t request) { return tokens_of(request); });
+  if (!enough && ungathered_ < rules_.batch_wait) {
     ++ungathered_;
     return false;
   }
@@ -386,9 +401,32 @@ bool ReplicaQueue::gathered() {
   return true;
 }
 
+/// What adapters add to a pass: kernels of their own beside the products, and loads that it waits
+/// for. The GPU draws what it does on average beside them.
+void ReplicaQueue::add_adapters() {
+  std::set<std::int32_t> of_prompts;
+  double tokens = 0;
+  for (const Piece& piece : partial_) {
+    const std::int32_t adapter = requests_[piece.request].adapter;
+    if (piece.now == 0 || adapter < 0) continue;
+    of_prompts.insert(adapter);
+    tokens += piece.now;
+  }
+  const Seconds before = pass_.total();
+  const bool decodes = decoding_ && adapted_ > 0;
+  const std::size_t different = decodes ? adapters_->in_use().size() : of_prompts.size();
+  const double rows = decodes ? static_cast<double>(adapted_) : 0;
+  if (decodes) pass_.products += adapters_->longer(different, rows);
+  const Seconds all = adapters_->longer(different, rows + tokens);
+  pass_.prompts += decodes ? all - adapters_->longer(different, rows) : all;
+  adapters_->spent(all);
+  pass_.drawn *= pass_.total() / before;
+  pass_.host += to_seconds(adapter_wait_);
+}
+
 RunTime ReplicaQueue::start(RunTime now) {
   assert(!busy_);
-  awaited_ = stall_ = first_stall_ = 0;
+  awaited_ = stall_ = first_stall_ = adapter_wait_ = 0;
   const bool roomy = make_room(now);
   if (!loading_.empty()) take_loaded(now);
   const bool mixed = rules_.order == PassOrder::mixed;
@@ -396,10 +434,11 @@ RunTime ReplicaQueue::start(RunTime now) {
   look();
   if (!balanced() || !gathered()) budget = 0;
   for (Piece& piece : partial_) work_on(piece, budget);
-  while (roomy && budget > 0 && seen_ > 0 &&
+  while (roomy && budget > 0 && waiting_.seen() > 0 &&
          running_ + static_cast<std::int64_t>(partial_.size() + loading_.size()) <
              rules_.most_sequences) {
-    if (!admit_one(budget, now)) break;
+    const std::optional<std::uint32_t> next = waiting_.next(adapters());
+    if (!next || !admit(*next, budget, now)) break;
   }
   PassLoad load;
   for (const Piece& piece : partial_) {
@@ -416,6 +455,7 @@ RunTime ReplicaQueue::start(RunTime now) {
   if (load.sequences == 0 && load.prompts == 0) return -1;
   if (load.prompts > 0) unseen_ = rules_.poll;
   pass_ = clock_.pass(load);
+  if (adapters_) add_adapters();
   if (awaited_ > 0) wait_for_loads();
   account_ += pass_;
   ++passes_;
@@ -442,6 +482,7 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
     if (!alive(end)) continue;
     RequestState& s = states_[end.request];
     release(end.request);
+    leave_adapter(end.request);
     s.generated += static_cast<std::int32_t>(step_ - s.joined);
     out.push_back(end.request);
   }
@@ -449,11 +490,13 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
     used_ -= blocks(piece.target + next) - states_[piece.request].shared;
     promised_ -= states_[piece.request].promised;
     give_back(piece.request);
+    leave_adapter(piece.request);
     out.push_back(piece.request);
   };
   for (const Piece& piece : partial_) lose(piece, 1);
   for (const Loading& each : loading_) lose(each.piece, each.whole ? 0 : 1);
-  out.insert(out.end(), waiting_.begin(), waiting_.end());
+  const std::vector<std::uint32_t> waited = waiting_.clear();
+  out.insert(out.end(), waited.begin(), waited.end());
   for (const std::uint32_t id : out) {
     states_[id].cached = false;
     states_[id].swapped = false;
@@ -463,9 +506,7 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
   order_.clear();
   partial_.clear();
   loading_.clear();
-  waiting_.clear();
   waiting_tokens_ = 0;
-  seen_ = 0;
   unseen_ = unbalanced_ = ungathered_ = 0;
   fresh_.clear();
   ends_ = {};
@@ -478,6 +519,7 @@ std::vector<std::uint32_t> ReplicaQueue::fail() {
 
 void ReplicaQueue::forget() {
   prefixes_.clear();
+  if (adapters_) adapters_->clear();
   if (tiers_) tiers_->lose();
 }
 
@@ -497,6 +539,7 @@ void ReplicaQueue::end_decode(RunTime now, std::vector<std::uint32_t>& ended) {
     ends_.pop();
     if (!alive(end)) continue;
     release(end.request);
+    leave_adapter(end.request);
     leave_rank(end.request, false);
     keep_whole(requests_[end.request]);
     requests_[end.request].last = now;
@@ -528,6 +571,7 @@ void ReplicaQueue::end_prompts(RunTime now, std::vector<std::uint32_t>& ended,
     used_ -= blocks(piece.target + 1.0) - s.shared;
     promised_ -= s.promised;
     give_back(id);
+    leave_adapter(id);
     leave_rank(id, true);
     if (over) {
       keep_whole(r);

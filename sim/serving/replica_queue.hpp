@@ -25,6 +25,7 @@
 #include "sim/serving/cache_tiers.hpp"
 #include "sim/serving/interval_histogram.hpp"
 #include "sim/serving/prefix_cache.hpp"
+#include "sim/serving/waiting_line.hpp"
 
 namespace lockstep {
 
@@ -48,22 +49,7 @@ struct ReplicaRules {
   const TierPlan* tiers = nullptr;
   RemotePool* remote = nullptr;
   std::size_t replica = 0;  ///< of its pool: whose NICs it loads through
-};
-
-/// What a request has behind it on its replica.
-struct RequestState {
-  std::int32_t generated = 0;  ///< tokens of the answer
-  std::int32_t visit = 0;      ///< how often it joined or left: an older end is void
-  std::int64_t joined = 0;     ///< step at which it began to run
-  std::int32_t context = 0;    ///< tokens in its cache then
-  std::int32_t promised = 0;   ///< blocks that it was let in with, without shared ones
-  std::int32_t shared = 0;     ///< blocks of its prompt that are held for others too
-  std::int32_t held = -1;      ///< the beginning that these are of
-  std::int16_t rank = -1;      ///< of attention; told apart only where prompts wait for each other
-  bool running = false;
-  bool swapped = false;       ///< host memory keeps its keys and values
-  bool cached = false;        ///< its prompt came from another pool, with its first token
-  std::int32_t sending = -1;  ///< of its keys and values to another pool; below 0: none
+  const AdapterRules* adapters = nullptr;  ///< of its requests; null: the model alone answers
 };
 
 class ReplicaQueue {
@@ -80,9 +66,11 @@ class ReplicaQueue {
                std::vector<RequestState>& states);
 
   void submit(std::uint32_t request) {
-    waiting_.push_back(request);
+    waiting_.push(request);
     waiting_tokens_ += tokens_of(request);
   }
+  /// Takes a request that waits out of the line.
+  void abandon(std::uint32_t request);
   [[nodiscard]] bool busy() const { return busy_; }
   /// Whether a request of that length can be served at all.
   [[nodiscard]] bool fits(const ServedRequest& request) const;
@@ -110,6 +98,12 @@ class ReplicaQueue {
   [[nodiscard]] TierAccount tiers() const { return tiers_ ? tiers_->account() : TierAccount{}; }
   [[nodiscard]] const ServingPass& account() const { return account_; }
   [[nodiscard]] const IntervalHistogram& intervals() const { return intervals_; }
+  /// Whether its GPUs hold the adapter.
+  [[nodiscard]] bool has_adapter(std::int32_t adapter) const {
+    return adapters_ && adapters_->on_gpu(adapter);
+  }
+  /// What its adapters came to; null: its requests have none.
+  [[nodiscard]] const AdapterSlots* adapters() const { return adapters_ ? &*adapters_ : nullptr; }
   [[nodiscard]] std::int64_t passes() const { return passes_; }
   [[nodiscard]] std::int64_t preempted() const { return preempted_; }
   [[nodiscard]] double fullest() const { return fullest_; }  ///< share of the cache
@@ -119,6 +113,12 @@ class ReplicaQueue {
   [[nodiscard]] std::int64_t found_of(const ServedRequest& request) const;
   /// Of requests that are not let in yet: prompts, and what of answers is computed again.
   [[nodiscard]] std::int64_t waiting_tokens() const { return waiting_tokens_; }
+  /// Requests that are not let in yet.
+  [[nodiscard]] std::int64_t waiting() const { return waiting_.size(); }
+  /// Share of the cache that requests use.
+  [[nodiscard]] double cache_share() const {
+    return static_cast<double>(used_ + prefixes_.used()) / static_cast<double>(capacity_);
+  }
   /// Of those that are: what their blocks hold, shared ones once.
   [[nodiscard]] std::int64_t held_tokens() const {
     return (used_ + prefixes_.used()) * rules_.block;
@@ -161,7 +161,9 @@ class ReplicaQueue {
   void leave_rank(std::uint32_t request, bool with_prompt);
   [[nodiscard]] bool balanced();
   [[nodiscard]] bool gathered();
-  bool admit_one(std::int64_t& budget, RunTime now);
+  bool admit(std::uint32_t request, std::int64_t& budget, RunTime now);
+  void leave_adapter(std::uint32_t request);
+  void add_adapters();
   void work_on(Piece& piece, std::int64_t& budget);
   bool make_room(RunTime now);
   void preempt_last(RunTime now);
@@ -182,7 +184,8 @@ class ReplicaQueue {
   PassClock& clock_;
   std::vector<ServedRequest>& requests_;
   std::vector<RequestState>& states_;
-  std::deque<std::uint32_t> waiting_;
+  WaitingLine waiting_;
+  std::optional<AdapterSlots> adapters_;
   std::deque<Piece> partial_;     ///< prompts that are worked on
   std::vector<Loading> loading_;  ///< in the order in which they were let in
   std::vector<End> order_;        ///< of joining; those that left too
@@ -195,12 +198,12 @@ class ReplicaQueue {
   std::int64_t capacity_ = 0, used_ = 0, promised_ = 0;  ///< blocks, but for shared ones
   std::int64_t waiting_tokens_ = 0;
   std::int64_t running_ = 0, step_ = 0, context_ = 0;
+  std::int64_t adapted_ = 0;  ///< of the running ones: with an adapter
   std::int64_t passes_ = 0, preempted_ = 0;
   double ahead_ = 0;      ///< tokens that drafts have brought, not yet counted
   int unseen_ = 0;        ///< passes since the last look
   int ungathered_ = 0;    ///< passes that prompts have waited for more of them
   int unbalanced_ = 0;    ///< passes since prompts came in
-  std::size_t seen_ = 0;  ///< of those that wait, the first ones: the engine knows of them
   /// Of an attention rank: requests, and those of them whose prompt is not done.
   struct RankLoad {
     std::int64_t requests = 0, prompts = 0;
@@ -209,6 +212,7 @@ class ReplicaQueue {
   RunTime moved_ = 0;            ///< end of the last decoding pass
   // Of a pass: for what it waits, how long in all, and how long before its first layer.
   RunTime awaited_ = 0, stall_ = 0, first_stall_ = 0;
+  RunTime adapter_wait_ = 0;  ///< of a pass: for adapters
   bool busy_ = false, decoding_ = false;
   double fullest_ = 0;
   ServingPass pass_, account_;

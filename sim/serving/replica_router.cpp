@@ -43,6 +43,23 @@ std::uint32_t ReplicaRouter::longest_held(const ServedRequest& request,
   return best;
 }
 
+/// The least loaded replica whose GPUs hold the request's adapter, unless others have far less to
+/// do.
+std::uint32_t ReplicaRouter::with_adapter(const ServedRequest& request, bool decoding,
+                                          std::span<const std::uint32_t> up,
+                                          std::span<const std::uint32_t> loads,
+                                          const std::vector<ReplicaQueue>& replicas) {
+  const std::uint32_t least = least_loaded(decoding, up, loads);
+  if (request.adapter < 0 || replicas[least].has_adapter(request.adapter)) return least;
+  const double most = kUneven * loads[least] + kUnevenRequests;
+  std::uint32_t best = least;
+  for (const std::uint32_t r : up) {
+    if (loads[r] > most || !replicas[r].has_adapter(request.adapter)) continue;
+    if (best == least || loads[r] < loads[best]) best = r;
+  }
+  return best;
+}
+
 /// The replica that had the turn before, while it is up.
 std::uint32_t ReplicaRouter::where_it_was(const ServedRequest& request,
                                           std::span<const std::uint32_t> up,
@@ -98,6 +115,8 @@ std::uint32_t ReplicaRouter::choose(const ServedRequest& request, bool decoding,
       return decoding ? least_loaded(decoding, up, loads) : where_it_was(request, up, loads);
     case ServingRouter::cost:
       return least_cost(request, decoding, up, loads, replicas);
+    case ServingRouter::adapter_aware:
+      return with_adapter(request, decoding, up, loads, replicas);
     case ServingRouter::round_robin:
       break;
   }

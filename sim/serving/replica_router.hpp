@@ -28,6 +28,10 @@ class ReplicaRouter {
   std::uint32_t longest_held(const ServedRequest& request, std::span<const std::uint32_t> up,
                              std::span<const std::uint32_t> loads,
                              const std::vector<ReplicaQueue>& replicas);
+  std::uint32_t with_adapter(const ServedRequest& request, bool decoding,
+                             std::span<const std::uint32_t> up,
+                             std::span<const std::uint32_t> loads,
+                             const std::vector<ReplicaQueue>& replicas);
   std::uint32_t where_it_was(const ServedRequest& request, std::span<const std::uint32_t> up,
                              std::span<const std::uint32_t> loads);
   std::uint32_t least_cost(const ServedRequest& request, bool decoding,

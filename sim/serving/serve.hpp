@@ -25,6 +25,8 @@ struct PoolPlan {
   PassClock* clock = nullptr;
   int replicas = 1;
   ReplicaLife life{};
+  std::optional<AdapterRules> adapters{};
+  Bytes room{};  ///< for adapters, on a GPU
 };
 
 /// Keys and values of a prompt on their way to the pool that decodes. Where no flows are given, a
@@ -38,6 +40,20 @@ struct TransferPlan {
   int layers = 0;       ///< that go one by one while later ones are worked on; 0: all afterwards
 };
 
+/// Which requests are turned away (sim/scenario/serving_admission.hpp).
+struct AdmissionPlan {
+  std::int64_t most_waiting = 0;  ///< a replica with so many waiting is busy; 0: none is
+  double most_cache = 0;          ///< one with more of its cache in use is; 0: none is
+  std::vector<bool> may_shed{};   ///< by population; empty: all
+  RunTime patience = 0;           ///< of users whose requests wait; 0: they wait
+  RunTime retry_after = 0;        ///< of a closed-loop client that was turned away
+
+  [[nodiscard]] bool limits() const { return most_waiting > 0 || most_cache > 0; }
+  [[nodiscard]] bool sheds(const ServedRequest& request) const {
+    return may_shed.empty() || may_shed[static_cast<std::size_t>(request.population)];
+  }
+};
+
 struct ServePlan {
   PoolPlan serving;  ///< or the pool for prompts, where `decoding` has replicas
   PoolPlan decoding{{}, nullptr, 0};
@@ -46,6 +62,7 @@ struct ServePlan {
   /// Of the pool that decodes: where sequences go that leave a full cache.
   std::optional<TierPlan> decoding_tiers{};
   ServingRouter router = ServingRouter::round_robin;
+  AdmissionPlan admission{};
   RegionPlan regions{};  ///< of the replicas; none: the service is in one place
   int clients = 0;       ///< closed loop: each sends its next request when its last one has ended;
                          ///< 0: requests arrive when they say
@@ -64,6 +81,7 @@ struct PoolAccount {
   PassBins over_time;
   RunTime down = 0, off = 0;  ///< of all replicas: broken; switched off
   TierAccount tiers;
+  AdapterAccount adapters;
 };
 
 struct ServeResult {
@@ -71,12 +89,15 @@ struct ServeResult {
   PoolAccount serving, decoding;
   std::vector<PoolAccount> regions{};  ///< the replicas of each, where there are regions
   std::int64_t refused = 0;            ///< would not fit in an empty cache
+  std::int64_t shed = 0;               ///< found every replica busy
+  std::int64_t gave_up = 0;            ///< left by their users while they waited
   RunTime transferring = 0;            ///< of all requests, what they waited for keys and values,
   RunTime transferring_alone = 0;      ///< and what each would with the links to itself
   Bytes transferred;
   TierFlow remote;            ///< of the pool behind all replicas
   std::int64_t failures = 0;  ///< of replicas
-  std::int64_t retried = 0;   ///< requests that a replica's death sent to another
+  std::int64_t restarts = 0;  ///< of replicas, that were planned
+  std::int64_t retried = 0;   ///< requests that a replica's death or restart sent to another
   bool stopped = false;       ///< go_on said so
 };
 

@@ -39,7 +39,7 @@ ServingRun::ServingRun(const ServePlan& plan, std::vector<ServedRequest>& reques
   lives_.emplace(
       std::array{&plan.serving.life, &plan.decoding.life},
       std::array{count(plan.serving.replicas), rules.decodes ? 0 : count(plan.decoding.replicas)},
-      plan.seed,
+      loads_, plan.seed,
       [this](RunTime at, LifeEvent kind, std::uint32_t index) { push(at, event_of(kind), index); });
   open();
 }
@@ -53,15 +53,20 @@ ServingRun::EventKind ServingRun::event_of(LifeEvent kind) {
     case LifeEvent::back:
       return EventKind::back;
     case LifeEvent::check:
+      return EventKind::check;
+    case LifeEvent::restarts:
+      return EventKind::restarts;
+    case LifeEvent::grace:
       break;
   }
-  return EventKind::check;
+  return EventKind::grace;
 }
 
 void ServingRun::add_pool(const PoolPlan& pool, ReplicaRules rules) {
   assert(pool.replicas >= 1 && pool.clock != nullptr);
   for (int r = 0; r < pool.replicas; ++r) {
     rules.replica = static_cast<std::size_t>(r);
+    rules.adapters = pool.adapters ? &*pool.adapters : nullptr;
     replicas_.emplace_back(rules, *pool.clock, requests_, states_);
   }
 }
@@ -73,6 +78,7 @@ void ServingRun::add(const ReplicaQueue& replica, PoolAccount& out) {
   out.fullest = std::max(out.fullest, replica.fullest());
   out.intervals.add(replica.intervals());
   out.tiers += replica.tiers();
+  if (replica.adapters() != nullptr) out.adapters += replica.adapters()->account();
 }
 
 ServeResult ServingRun::close(bool stopped) {
@@ -84,6 +90,7 @@ ServeResult ServingRun::close(bool stopped) {
   }
   lives_->close(std::max(result_.end, now_));
   result_.failures = lives_->failures();
+  result_.restarts = lives_->restarts();
   result_.stopped = stopped;
   if (remote_) result_.remote = remote_->store.flow();
   for (const std::size_t pool : {0UL, 1UL}) {
@@ -113,6 +120,9 @@ void ServingRun::send_next(RunTime at) {
 
 void ServingRun::arrive(std::uint32_t request, RunTime at) {
   push(at + plan_.request_host, EventKind::arrival, request);
+  if (plan_.admission.patience > 0) {
+    push(at + plan_.admission.patience, EventKind::patience, request);
+  }
 }
 
 void ServingRun::handle(RunTime now) {
@@ -174,23 +184,39 @@ void ServingRun::handle_event(const Event& event, RunTime now) {
     case EventKind::check:
       check_load(event.index, now);
       return take_stranded(now);
+    case EventKind::restarts:
+      return lives_->begin_restarts(event.index, now);
+    case EventKind::grace:
+      if (lives_->grace_over(event.index, now)) lose_all(event.index, now, now);
+      return;
     case EventKind::retry:
+      if (requests_[event.index].became != ServedEnd::served) return;
+      return route(event.index, false);
     case EventKind::arrival:
+      if (requests_[event.index].became != ServedEnd::served) return;
+      if (sheds(event.index)) return turn_away(event.index, ServedEnd::shed, now);
       return route(event.index, false);
     case EventKind::landing:
       return land(event.index, event.epoch);
+    case EventKind::patience:
+      return hang_up(event.index, now);
   }
 }
 
 /// Fails a replica. Its requests are sent anew once the failure is noticed.
 void ServingRun::fail(std::uint32_t replica, bool by_chance, RunTime now) {
-  if (!lives_->fail(replica, by_chance, now)) return;
+  if (lives_->fail(replica, by_chance, now)) lose_all(replica, now + plan_.detect, now);
+}
+
+/// All that a replica had is sent again at `again`.
+void ServingRun::lose_all(std::uint32_t replica, RunTime again, RunTime now) {
   ++epochs_[replica];
   if (flows_ != nullptr) lose_sendings(replica, now);
   loads_[replica] = 0;
   for (const std::uint32_t id : replicas_[replica].fail()) {
     ++result_.retried;
-    push(now + plan_.detect, EventKind::retry, id);
+    states_[id].sent = false;
+    push(again, EventKind::retry, id);
   }
 }
 
@@ -199,13 +225,14 @@ void ServingRun::check_load(std::uint32_t pool, RunTime now) {
   const std::size_t end = pool == 0 ? prompt_replicas() : replicas_.size();
   auto requests = static_cast<double>(stranded_.size());
   for (std::size_t r = first; r < end; ++r) requests += loads_[r];
-  lives_->check(pool, requests, loads_, now);
+  lives_->check(pool, requests, now);
 }
 
 void ServingRun::take_stranded(RunTime now) {
   std::vector<std::uint32_t> waiting;
   waiting.swap(stranded_);
   for (const std::uint32_t id : waiting) {
+    if (requests_[id].became != ServedEnd::served) continue;
     const bool cached = states_[id].cached;
     cached&& flows_ != nullptr ? send_rest(id, now) : route(id, cached);
   }
@@ -251,24 +278,85 @@ void ServingRun::route(std::uint32_t request, bool decoding) {
   const std::size_t count = decoding ? replicas_.size() - first : prompt_replicas();
   if (!replicas_[first].fits(requests_[request]) ||
       (!decoding && count < replicas_.size() && !replicas_.back().fits(requests_[request]))) {
-    ++result_.refused;
-    requests_[request].replica = -1;
-    follow_up(request, requests_[request].arrival + plan_.request_host);
-    if (plan_.clients > 0) send_next(requests_[request].arrival + plan_.request_host);
-    return;
+    return turn_away(request, ServedEnd::refused, now_);
   }
-  std::span<const std::uint32_t> up = lives_->up(decoding);
-  if (plan_.regions.any()) up = plan_.regions.choose(requests_[request], up, loads_);
+  // Replicas that are not busy go before the others.
+  std::span<const std::uint32_t> up;
+  if (plan_.admission.limits()) up = in_reach(request, not_busy(decoding));
+  if (up.empty()) up = in_reach(request, lives_->up(decoding));
   if (up.empty()) {
     stranded_.push_back(request);
     return;
   }
   const std::uint32_t chosen = router_.choose(requests_[request], decoding, up, loads_, replicas_);
   if (!decoding) requests_[request].replica = static_cast<std::int32_t>(chosen);
+  states_[request].sent = true;
   ++loads_[chosen];
   const RunTime there = plan_.regions.one_way(requests_[request]);
   if (there > 0) return push(now_ + there, EventKind::landing, request, epochs_[chosen]);
   submit(request, chosen);
+}
+
+/// Those of `up` that a request may go to: of the region that takes it.
+std::span<const std::uint32_t> ServingRun::in_reach(std::uint32_t request,
+                                                    std::span<const std::uint32_t> up) const {
+  return plan_.regions.any() ? plan_.regions.choose(requests_[request], up, loads_) : up;
+}
+
+/// Whether so much waits on a replica, or so much of its cache is in use, that it takes nothing
+/// that may be shed.
+bool ServingRun::busy(std::uint32_t replica) const {
+  const AdmissionPlan& a = plan_.admission;
+  const ReplicaQueue& queue = replicas_[replica];
+  return (a.most_waiting > 0 && queue.waiting() >= a.most_waiting) ||
+         (a.most_cache > 0 && queue.cache_share() > a.most_cache);
+}
+
+std::span<const std::uint32_t> ServingRun::not_busy(bool decoding) {
+  free_.clear();
+  for (const std::uint32_t r : lives_->up(decoding)) {
+    if (!busy(r)) free_.push_back(r);
+  }
+  return free_;
+}
+
+/// Whether a request that arrives is turned away: all replicas of a pool that it needs, of the
+/// regions that it may go to, are busy.
+bool ServingRun::sheds(std::uint32_t request) {
+  if (!plan_.admission.limits() || !plan_.admission.sheds(requests_[request])) return false;
+  if (in_reach(request, not_busy(false)).empty()) return true;
+  return prompt_replicas() < replicas_.size() && not_busy(true).empty();
+}
+
+/// A request ends without an answer. A closed-loop client sends its next one.
+void ServingRun::turn_away(std::uint32_t request, ServedEnd became, RunTime now) {
+  ServedRequest& r = requests_[request];
+  r.became = became;
+  r.replica = -1;
+  states_[request].sent = false;
+  ++(became == ServedEnd::refused  ? result_.refused
+     : became == ServedEnd::shed ? result_.shed
+                                 : result_.gave_up);
+  follow_up(request, now);
+  if (plan_.clients == 0) return;
+  send_next(became == ServedEnd::refused ? now : now + plan_.admission.retry_after);
+}
+
+/// A user's patience is over: a request that still waits is taken back.
+void ServingRun::hang_up(std::uint32_t request, RunTime now) {
+  const ServedRequest& r = requests_[request];
+  if (r.became != ServedEnd::served || r.scheduled >= 0 || r.last >= 0) return;
+  if (states_[request].waits) {
+    const auto replica = static_cast<std::uint32_t>(r.replica);
+    replicas_[replica].abandon(request);
+    if (--loads_[replica] == 0) (void)lives_->emptied(replica, now);
+  } else if (states_[request].sent) {
+    // On its way to the replica; or let in, and its keys and values are being loaded.
+    const RunTime way = plan_.regions.one_way(r);
+    if (way > 0) push(now + way, EventKind::patience, request);
+    return;
+  }
+  turn_away(request, ServedEnd::gave_up, now);
 }
 
 /// Puts a request in its replica's queue, or sends it on where that died meanwhile.
@@ -276,6 +364,7 @@ void ServingRun::land(std::uint32_t request, std::uint32_t epoch) {
   const auto replica = static_cast<std::uint32_t>(requests_[request].replica);
   if (epoch == epochs_[replica]) return submit(request, replica);
   ++result_.retried;
+  states_[request].sent = false;
   push(now_ + plan_.detect, EventKind::retry, request);
 }
 

@@ -28,7 +28,7 @@ class ServingRun {
   /// All of that instant.
   void handle(RunTime now);
   /// Whether all requests have ended. What befalls replicas afterwards is nobody's concern.
-  [[nodiscard]] bool over() const { return ended_count_ + refused() == requests_.size(); }
+  [[nodiscard]] bool over() const { return ended_count_ + turned_away() == requests_.size(); }
   [[nodiscard]] std::size_t ended() const { return ended_count_; }
   /// These are there, but for what a transfer takes beside its bytes.
   void arrived(std::span<const std::int32_t> sendings, RunTime at);
@@ -45,9 +45,12 @@ class ServingRun {
     planned_failure,
     back,
     check,
+    restarts,
+    grace,
     retry,
     arrival,
-    landing  ///< at the replica, from users who are away
+    landing,   ///< at the replica, from users who are away
+    patience,  ///< of a user, is over
   };
   struct Event {
     RunTime at;
@@ -63,7 +66,9 @@ class ServingRun {
 
   static EventKind event_of(LifeEvent kind);
   static void add(const ReplicaQueue& replica, PoolAccount& out);
-  [[nodiscard]] std::size_t refused() const { return static_cast<std::size_t>(result_.refused); }
+  [[nodiscard]] std::size_t turned_away() const {
+    return static_cast<std::size_t>(result_.refused + result_.shed + result_.gave_up);
+  }
   [[nodiscard]] std::uint32_t prompt_replicas() const {
     return static_cast<std::uint32_t>(plan_.serving.replicas);
   }
@@ -82,11 +87,19 @@ class ServingRun {
   void begin_pass(std::uint32_t replica, RunTime now);
   void end_pass(std::uint32_t replica, RunTime now);
   void fail(std::uint32_t replica, bool by_chance, RunTime now);
+  void lose_all(std::uint32_t replica, RunTime again, RunTime now);
   void check_load(std::uint32_t pool, RunTime now);
   void take_stranded(RunTime now);
   void close_request(std::uint32_t request, RunTime now);
   void follow_up(std::uint32_t request, RunTime now);
   void route(std::uint32_t request, bool decoding);
+  [[nodiscard]] std::span<const std::uint32_t> in_reach(std::uint32_t request,
+                                                        std::span<const std::uint32_t> up) const;
+  [[nodiscard]] bool busy(std::uint32_t replica) const;
+  [[nodiscard]] std::span<const std::uint32_t> not_busy(bool decoding);
+  [[nodiscard]] bool sheds(std::uint32_t request);
+  void turn_away(std::uint32_t request, ServedEnd became, RunTime now);
+  void hang_up(std::uint32_t request, RunTime now);
   void submit(std::uint32_t request, std::uint32_t replica);
   void land(std::uint32_t request, std::uint32_t epoch);
 
@@ -110,7 +123,7 @@ class ServingRun {
   RemotePool nothing_remote_{.store = TierStore(0)};  ///< behind those that only decode
   std::vector<ReplicaQueue> replicas_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<std::uint32_t> touched_, ended_, leaving_;
+  std::vector<std::uint32_t> touched_, ended_, leaving_, free_;
   std::vector<RunTime> sent_until_;
   std::vector<std::uint32_t> loads_;     ///< requests of each replica: coming, waiting, worked on
   std::vector<std::uint32_t> epochs_;    ///< of each replica: how often it died

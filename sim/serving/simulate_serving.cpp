@@ -4,7 +4,9 @@
 #include <deque>
 #include <fmt/format.h>
 
+#include "models/generation/served_adapters.hpp"
 #include "models/generation/serving_replica.hpp"
+#include "models/layer/offload.hpp"
 #include "sim/scenario/serving_replica_spec.hpp"
 #include "sim/serving/beside_training.hpp"
 #include "sim/serving/kv_flows.hpp"
@@ -31,11 +33,11 @@ TransferPlan transfer_of(const ServingSpec& spec, const ServingReplica& from) {
 }
 
 ServingPoolReport report_of(const ServingPool& pool, const ServingReplica& replica,
-                            const PoolAccount& account, double span_s) {
+                            const PoolPlan& plan, const PoolAccount& account, double span_s) {
   ServingPoolReport out{.name = pool.name,
                         .replicas = pool.replicas,
                         .gpus = pool.replicas * pool.gpus(),
-                        .cache_tokens = replica.cache_tokens(),
+                        .cache_tokens = plan.rules.cache_tokens,
                         .fullest = account.fullest,
                         .weights_bytes = replica.weights().base_units(),
                         .passes = static_cast<double>(account.passes),
@@ -127,16 +129,81 @@ ReplicaLife life_of(const ServingSpec& spec, std::size_t p, const ServingReplica
     out.check = to_run_time(pool.autoscale->check);
     out.calm = to_run_time(pool.autoscale->calm);
   }
+  if (spec.restarts) {
+    const ServingRestarts& r = *spec.restarts;
+    out.restart_at = to_run_time(r.at);
+    if (r.every) out.restart_every = to_run_time(*r.every);
+    out.restart_at_once = r.at_once;
+    out.grace = to_run_time(r.grace);
+  }
   return out;
+}
+
+/// Memory that adapters take on a GPU.
+Bytes adapter_room(const ServingSpec& spec, const ServingReplica& replica) {
+  if (!spec.adapters) return {};
+  return spec.adapters->on_gpu * served_adapter_cost(replica, spec.adapters->shape).bytes;
+}
+
+std::optional<AdapterRules> adapters_of_pool(const ServingSpec& spec,
+                                             const ServingReplica& replica) {
+  if (!spec.adapters) return std::nullopt;
+  const ServedAdapters& a = *spec.adapters;
+  const ServedAdapterCost cost = served_adapter_cost(replica, a.shape);
+  const NodeSpec& node = replica.spec().node;
+  const BytesPerSecond copy = node.host ? host_copy_rate(node) : node.gpu.pcie_bandwidth;
+  return AdapterRules{.count = a.count,
+                      .on_gpu = a.on_gpu,
+                      .in_host = a.held(),
+                      .from_host = to_run_time(cost.bytes / copy),
+                      .from_storage = to_run_time(cost.all_bytes / spec.start.rate),
+                      .pass = cost.pass,
+                      .adapter = cost.adapter,
+                      .row = cost.row};
+}
+
+/// Replicas of a pool, and what befalls them.
+PoolPlan pool_plan(const ServingSpec& spec, std::size_t p, ServingReplica& replica) {
+  PoolPlan out{.rules = rules_of(replica),
+               .clock = &replica,
+               .replicas = spec.pools[p].replicas,
+               .life = life_of(spec, p, replica),
+               .adapters = adapters_of_pool(spec, replica)};
+  out.room = adapter_room(spec, replica);
+  out.rules.cache_tokens = replica.cache_tokens(out.room);
+  return out;
+}
+
+AdmissionPlan admission_of(const ServingSpec& spec) {
+  if (!spec.admission) return {};
+  const ServingAdmission& a = *spec.admission;
+  return {.most_waiting = a.most_waiting.value_or(0),
+          .most_cache = a.most_cache.value_or(0),
+          .may_shed = a.may_shed,
+          .patience = a.patience ? to_run_time(*a.patience) : 0,
+          .retry_after = to_run_time(a.retry_after)};
+}
+
+std::optional<ServingAdapterReport> adapter_report(const ServingSpec& spec, const ServePlan& plan,
+                                                   const ServeResult& result) {
+  if (!spec.adapters) return std::nullopt;
+  AdapterAccount all = result.serving.adapters;
+  all += result.decoding.adapters;
+  const auto with = [](const ServedRequest& r) { return r.adapter >= 0; };
+  return ServingAdapterReport{
+      .requests = static_cast<double>(std::ranges::count_if(spec.requests, with)),
+      .room_bytes = plan.serving.room.base_units(),
+      .loads = static_cast<double>(all.loads),
+      .from_storage = static_cast<double>(all.from_storage),
+      .load_s = in_s(all.loading),
+      .kernel_s = in_s(all.kernels)};
 }
 
 ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas) {
   ServePlan plan;
-  plan.serving = {rules_of(replicas[0]), &replicas[0], spec.pools[0].replicas,
-                  life_of(spec, 0, replicas[0])};
+  plan.serving = pool_plan(spec, 0, replicas[0]);
   if (spec.pools.size() > 1) {
-    plan.decoding = {rules_of(replicas[1]), &replicas[1], spec.pools[1].replicas,
-                     life_of(spec, 1, replicas[1])};
+    plan.decoding = pool_plan(spec, 1, replicas[1]);
     plan.transfer = transfer_of(spec, replicas[0]);
     plan.decoding_tiers = decoding_tier_plan(spec, replicas[1]);
   }
@@ -144,6 +211,7 @@ ServePlan plan_of(const ServingSpec& spec, std::deque<ServingReplica>& replicas)
   plan.tiers = tier_plan(spec, replicas[0]);
   plan.coming = spec.coming;
   plan.router = spec.router;
+  plan.admission = admission_of(spec);
   plan.regions = region_plan(spec);
   plan.clients = spec.clients;
   plan.think = spec.think;
@@ -207,9 +275,10 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   ServingReport out;
   out.figures = serving_figures(spec.requests, result);
   const double span = out.figures.span_s;
-  out.pools.push_back(report_of(spec.pools[0], replicas[0], result.serving, span));
+  out.pools.push_back(report_of(spec.pools[0], replicas[0], plan.serving, result.serving, span));
   if (spec.pools.size() > 1) {
-    out.pools.push_back(report_of(spec.pools[1], replicas[1], result.decoding, span));
+    out.pools.push_back(
+        report_of(spec.pools[1], replicas[1], plan.decoding, result.decoding, span));
   }
   add_kinds(spec, result, out);
   add_shares(out);
@@ -217,7 +286,11 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   out.retried = static_cast<double>(result.retried);
   out.found_share = found_share(spec);
   out.tiers = tier_report(spec, replicas[0], result);
+  out.adapters = adapter_report(spec, plan, result);
   out.refused = static_cast<double>(result.refused);
+  out.shed = static_cast<double>(result.shed);
+  out.gave_up = static_cast<double>(result.gave_up);
+  out.restarts = static_cast<double>(result.restarts);
   out.transfer_s = mean_wait(result.transferring, out.figures);
   out.transfer_alone_s = mean_wait(result.transferring_alone, out.figures);
   out.beside = std::move(played.beside);

@@ -82,6 +82,16 @@ struct ServingTierReport {
   double swapped_bytes = 0;  ///< of them, out and back, each copied once
 };
 
+/// What requests' adapters took, of all replicas.
+struct ServingAdapterReport {
+  double requests = 0;    ///< that have one
+  double room_bytes = 0;  ///< kept for them on a GPU of the pool that works on prompts
+  double loads = 0;       ///< to the GPUs
+  double from_storage = 0;
+  double load_s = 0;    ///< that replicas waited for loads
+  double kernel_s = 0;  ///< that passes took longer
+};
+
 /// A training beside the service.
 struct BesideJob {
   std::string name, about;
@@ -141,9 +151,12 @@ struct ServingReport {
   std::vector<ServingPopulationReport> populations{};  ///< where the load has several
   std::vector<ServingRegionReport> regions{};          ///< where the service has several
   std::array<double, kServingBuckets> shares{};        ///< of all GPU time; they add up to 1
-  double refused = 0;
+  double refused = 0;           ///< would not fit in an empty cache
+  double shed = 0;              ///< found every replica busy
+  double gave_up = 0;           ///< left by their users while they waited
   double failures = 0;          ///< of replicas
-  double retried = 0;           ///< requests that a failure sent to another replica
+  double restarts = 0;          ///< of replicas, that were planned
+  double retried = 0;           ///< requests that a failure or restart sent to another replica
   double found_share = 0;       ///< of the tokens of prompts: those that a replica held already
   double transfer_s = 0;        ///< that a request waited for its keys and values, on average
   double transfer_alone_s = 0;  ///< that it would with the way to itself
@@ -159,6 +172,7 @@ struct ServingReport {
   std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
   std::optional<ServingPower> power;        ///< where the scenario asks for it
   std::optional<ServingBeside> beside;      ///< where trainings share the fabric
+  std::optional<ServingAdapterReport> adapters;  ///< where requests have any
   std::optional<ServingTierReport> tiers;   ///< where memory stands behind the caches
   std::optional<TokenPrice> rent;           ///< where a GPU-hour has a price
 };

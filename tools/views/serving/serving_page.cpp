@@ -80,6 +80,21 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
                                             counted(a.report.failures, "replica")),
                        .field = "retried_requests"});
   }
+  if (a.spec.admission && a.spec.admission->limits()) {
+    figures.push_back({.value = grouped(a.report.shed),
+                       .label = "requests shed, as all replicas were busy",
+                       .field = "shed"});
+  }
+  if (a.spec.admission && a.spec.admission->patience) {
+    figures.push_back({.value = grouped(a.report.gave_up),
+                       .label = "requests given up by users who waited",
+                       .field = "gave_up"});
+  }
+  if (a.spec.restarts) {
+    figures.push_back({.value = grouped(a.report.restarts),
+                       .label = "replicas restarted as planned",
+                       .field = "replica_restarts"});
+  }
   if (!a.spec.prefixes.empty()) {
     figures.push_back({.value = page_percent(a.report.found_share, 1),
                        .label = "of the tokens of prompts were held already",
@@ -344,6 +359,10 @@ void add_cache_tiers(Page& page, const ServingAnswer& a) {
   page.table(table);
 }
 
+void add_adapters(Page& page, const ServingAnswer& a) {
+  if (a.report.adapters) page.section("Adapters", adapter_words(a) + ".");
+}
+
 /// Adds the effects of the service and the trainings on each other.
 void add_serving_beside(Page& page, const ServingAnswer& a) {
   if (!a.report.beside) return;
@@ -530,6 +549,7 @@ std::string serving_page(const ServingAnswer& a, const Behind* behind, const Cla
   add_populations(page, a);
   add_regions(page, a);
   add_cache_tiers(page, a);
+  add_adapters(page, a);
   add_serving_beside(page, a);
   add_serving_over_time(page, a);
   add_power_over_time(page, a);

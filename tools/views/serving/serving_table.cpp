@@ -48,6 +48,12 @@ std::string served_text(const ServingAnswer& a) {
   if (a.report.refused > 0) {
     out += fmt::format("; {} would not fit in an empty cache", grouped(a.report.refused));
   }
+  if (a.report.shed > 0) {
+    out += fmt::format("; {} shed, as all replicas were busy", grouped(a.report.shed));
+  }
+  if (a.report.gave_up > 0) {
+    out += fmt::format("; {} given up by users who waited", grouped(a.report.gave_up));
+  }
   return out;
 }
 
@@ -115,6 +121,14 @@ std::string serving_lives_lines(const ServingAnswer& a) {
         fmt::format("{} failed; {} computed again elsewhere", counted(a.report.failures, "replica"),
                     counted(a.report.retried, "request")));
   }
+  if (a.spec.restarts) {
+    const std::string sent =
+        a.spec.failures
+            ? std::string()
+            : fmt::format("; {} computed again elsewhere", counted(a.report.retried, "request"));
+    out += labelled_line("Restarts", kServingLabels,
+                         counted(a.report.restarts, "replica") + " restarted as planned" + sent);
+  }
   for (std::size_t p = 0; p < a.spec.pools.size(); ++p) {
     if (!a.spec.pools[p].autoscale) continue;
     out += labelled_line("Scaling", kServingLabels,
@@ -163,6 +177,7 @@ std::string serving_headline(const ServingAnswer& a) {
                                             percent_text(a.report.found_share)));
   }
   if (a.report.tiers) out += line("Cache tiers", cache_tiers_words(*a.report.tiers));
+  if (a.report.adapters) out += line("Adapters", adapter_words(a));
   out += line("End to end", served_times_text(f.e2e_s));
   out +=
       line("Throughput",
@@ -336,6 +351,8 @@ CsvText serving_csv(const ServingAnswer& a) {
   std::vector<std::string> heading{
       "arrival_s",    "input_tokens", "output_tokens", "scheduled_s",  "first_token_s",
       "last_token_s", "replica",      "preempted",     "found_tokens", "external_computed_tokens"};
+  if (a.spec.admission) heading.emplace_back("became");
+  if (a.spec.adapters) heading.emplace_back("adapter");
   if (users) heading.emplace_back("users");
   if (away) heading.emplace_back("region");
   CsvText out = line(heading);
@@ -351,6 +368,12 @@ CsvText serving_csv(const ServingAnswer& a) {
                                    std::to_string(r.preempted),
                                    std::to_string(r.found),
                                    std::to_string(r.loaded)};
+    if (a.spec.admission) {
+      cells.emplace_back(kServedEndNames[static_cast<std::size_t>(r.became)]);
+    }
+    if (a.spec.adapters) {
+      cells.push_back(r.adapter < 0 ? std::string() : std::to_string(r.adapter));
+    }
     if (users) cells.push_back(a.spec.populations[static_cast<std::size_t>(r.population)].name);
     if (away) {
       const auto replica = static_cast<std::uint32_t>(r.replica);

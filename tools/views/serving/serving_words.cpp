@@ -58,6 +58,20 @@ std::string replicas_words(const ServingPool& pool, const ServingSpec& spec) {
   return spec.cluster.pools.empty() ? out : out + " on " + spec.node_of(pool).name;
 }
 
+std::string adapter_words(const ServingAnswer& a) {
+  const ServingAdapterReport& r = *a.report.adapters;
+  double passes_s = 0;
+  for (const ServingPoolReport& pool : a.report.pools) passes_s += pool.busy_s;
+  std::string out = fmt::format(
+      "{} with one of {}; {} a GPU for {} of them; {} came to GPUs", counted(r.requests, "request"),
+      grouped(a.spec.adapters->count), fmt::format("{} MB", significant(r.room_bytes / 1e6)),
+      a.spec.adapters->on_gpu, grouped(r.loads));
+  if (r.from_storage > 0) out += fmt::format(", {} from storage", grouped(r.from_storage));
+  if (passes_s <= 0) return out;
+  return out + fmt::format("; their kernels took {} of passes, waiting for them {}",
+                           percent_text(r.kernel_s / passes_s), percent_text(r.load_s / passes_s));
+}
+
 std::string formats_words(const ServingSpec& spec) {
   const auto format = [](WeightFormat f) {
     return kWeightFormatNames[static_cast<std::size_t>(f)];

@@ -30,5 +30,7 @@ std::string load_course_words(const ServingAnswer& answer);
 /// "host memory": a tier by its name in the answer.
 std::string_view tier_words(std::string_view tier);
 std::string cache_tiers_words(const ServingTierReport& tiers);
+/// What adapters took of memory and time. Requires an answer with any.
+std::string adapter_words(const ServingAnswer& answer);
 
 }  // namespace lockstep
