@@ -11,7 +11,8 @@
 /// more than it has (tiles) and takes x to begin, and a bytes of tokens' rows, read and written
 /// once, where kernels go over them several times (quantise, permute, activate, sum). Attention of
 /// a decoding step: the same of its bytes (n = 2) and of `block` for every sequence and key head
-/// that an SM gets; latent attention also of its FLOP. A sum of S bytes over n ranks is the faster of
+/// that an SM gets; latent attention also of its FLOP. A sum of S bytes over n ranks is the faster
+/// of
 ///
 ///     one shot   a + c n + (n - 1) S / (e B)         every rank reads all others
 ///     two shots  a + c n + 2 (n - 1) / n S / (e B)   scattered, then gathered
@@ -19,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,10 +54,11 @@ struct ExpertsLaw {
   Seconds launch;
   double bandwidth = 0.8;
   double efficiency = 0.4;
-  double rows = 16;  ///< that tiles cost beyond those that an expert has
+  double rows = 16;          ///< that tiles cost beyond those that an expert has
   double activations = 0.8;  ///< e_a
   Seconds expert{};          ///< x
 };
+using ExpertsLaws = std::array<ExpertsLaw, kWeightFormats>;
 struct CacheLaw {
   Seconds launch;
   double bandwidth = 0.8;
@@ -98,13 +101,14 @@ struct HostLaw {
 struct KernelLaws {
   std::string architecture;
   std::array<ProductLaw, kWeightFormats> products;
-  std::array<ExpertsLaw, kWeightFormats> experts;
+  ExpertsLaws experts;
+  std::optional<ExpertsLaws> wide_experts{};  ///< where attention is data-parallel; none: as these
   CacheLaw attention;
   LatentLaw latent;
   PromptLaw prompt, latent_prompt;
   SumLaw one_shot, two_shot;
   HostLaw host;
-  double skew = 0;      ///< what the fullest expert-parallel rank has beyond the mean
+  double skew = 0;      ///< what the fullest rank, of 32 experts each, has beyond the mean
   double launch = 1;    ///< share of a kernel's launch time that shows inside a CUDA graph
   Seconds layer_gap;    ///< small kernels of a layer: norms, positions, quantisation
   Seconds experts_gap;  ///< more where it has experts: router, top k, permutation

@@ -7,10 +7,10 @@
 namespace lockstep {
 namespace {
 
-constexpr double kAdapterBytes = 2;       // of a weight and of an activation
-constexpr double kThinBytes = 8;          // of x A, written and read in 32 bits
-constexpr double kAdapterKernels = 2;     // of a product: down to the rank, and up from it
-constexpr double kAdapterRowRate = 0.8;   // share of HBM's rate at which rows come and go (assumed)
+constexpr double kAdapterBytes = 2;      // of a weight and of an activation
+constexpr double kThinBytes = 8;         // of x A, written and read in 32 bits
+constexpr double kAdapterKernels = 2;    // of a product: down to the rank, and up from it
+constexpr double kAdapterRowRate = 0.8;  // share of HBM's rate at which rows come and go (assumed)
 
 /// What adapters of all layers have and do, on a GPU.
 struct AdapterSum {

@@ -1,5 +1,5 @@
-/// Adapters (LoRA) of a model that serves: what one takes on a GPU, and how much longer a pass takes
-/// whose requests have several.
+/// Adapters (LoRA) of a model that serves: what one takes on a GPU, and how much longer a pass
+/// takes whose requests have several.
 ///
 /// Beside a product x W run two thin ones, (x A) B, each row with the A and B of its own adapter
 /// (Punica, arXiv:2310.18547; S-LoRA, arXiv:2311.03285): two kernels, whose launch shows as that of

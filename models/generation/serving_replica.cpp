@@ -8,9 +8,10 @@
 namespace lockstep {
 namespace {
 
-constexpr double kHalfBytes = 2;    // bytes of a 16-bit number
-constexpr double kSmallRate = 0.8;  // share of HBM's rate that small kernels reach (assumed)
-constexpr double kNormBytes = 16;   // of a hidden element: two norms, each with the residual
+constexpr double kHalfBytes = 2;       // bytes of a 16-bit number
+constexpr double kSkewedExperts = 32;  // that KernelLaws::skew is of
+constexpr double kSmallRate = 0.8;     // share of HBM's rate that small kernels reach (assumed)
+constexpr double kNormBytes = 16;      // of a hidden element: two norms, each with the residual
 constexpr double kActivationBytes = 6;
 // DeepEP's low-latency kernels on eight H100, 1 to 128 tokens of 7,168 elements to 8 of 256
 // experts: 13 to 37 us there, 14 to 67 us back (read from `wideep_deepep_ll`).
@@ -67,6 +68,7 @@ const KernelLaws& laws_for(const ServingEngine& engine, const std::string& archi
 ServingReplica::ServingReplica(ServingReplicaSpec spec)
     : spec_(std::move(spec)), laws_(laws_for(spec_.engine, spec_.node.gpu.architecture)) {
   laws_.host.slow(spec_.node.host_slowed());
+  if (spec_.attention_data > 1 && laws_.wide_experts) laws_.experts = *laws_.wide_experts;
   // Decoding keeps its rate under a cap of half the limit (Splitwise, arXiv:2311.18677, and its 58
   // rows): clocks fall, and memory is read as fast.
   spec_.node.gpu.hbm_bandwidth *= 1 / spec_.node.gpu.capped_streaming;
@@ -188,7 +190,10 @@ ExpertsCall ServingReplica::experts_call(double all_rows, double fullest) const 
 }
 
 Seconds ServingReplica::experts_of(double all_rows) const {
-  const double fullest = spec_.expert > 1 ? 1 + laws_.skew : 1;
+  // Experts are liked independently: what a rank has beyond the mean goes with one over the root of
+  // how many it has.
+  const double held = static_cast<double>(spec_.model.experts.count) / spec_.expert;
+  const double fullest = spec_.expert > 1 ? 1 + laws_.skew * std::sqrt(kSkewedExperts / held) : 1;
   const Seconds time =
       experts_time(laws_, spec_.node.gpu, spec_.experts, experts_call(all_rows, fullest));
   return time - (1 - laws_.launch) * laws_.experts[static_cast<std::size_t>(spec_.experts)].launch;

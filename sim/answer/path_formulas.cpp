@@ -317,10 +317,11 @@ constexpr std::array kPathFormulas{
         "counted while the pool's replicas ran the load, pass by pass; weights and cache are its "
         "layout's share of the card's memory",
         "replicas=.replicas gpus=.gpus"},
-    Formula{"adapters", "v", false,
-            "sums over replicas of what was counted pass by pass: room of on_gpu adapters, loads at "
-            "the rates of host and storage, and kernels by adapters and tokens of each pass",
-            "requests=adapters.requests loads=adapters.loads"},
+    Formula{
+        "adapters", "v", false,
+        "sums over replicas of what was counted pass by pass: room of on_gpu adapters, loads at "
+        "the rates of host and storage, and kernels by adapters and tokens of each pass",
+        "requests=adapters.requests loads=adapters.loads"},
     Formula{"cache_tiers", "v", false,
             "keys and values that went to and came from memory behind the GPU's, over their links",
             "input_tokens served"},

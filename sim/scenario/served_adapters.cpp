@@ -34,8 +34,9 @@ void check_adapter_memory(const JsonCursor& at, const ServingPool& pool, const S
 void declare_served_adapters(const DeclaredMembers& member, ServedAdapters& out) {
   member.required("count", out.count, 1, kMostAdapters, "Of different adapters");
   declare_adapters(member, out.shape);
-  member.optional("zipf", out.zipf, Interval{0, 4},
-                  "The k-th is asked for as often as 1 / k to this power; 0: all alike. Default: 1");
+  member.optional(
+      "zipf", out.zipf, Interval{0, 4},
+      "The k-th is asked for as often as 1 / k to this power; 0: all alike. Default: 1");
   member.optional("without", out.without, Dimension::share, Interval{0, 1},
                   "Share of the requests that the model answers by itself. Default: 0");
   member.optional("on_gpu", out.on_gpu, 1, kMostAdapters,

@@ -11,12 +11,12 @@ namespace lockstep {
 struct ServingSpec;
 
 struct ServedAdapters {
-  int count = 1;              ///< of different ones
-  double zipf = 1;            ///< the k-th is asked for as often as 1 / k to this power
-  double without = 0;         ///< share of requests that the model alone answers
-  int on_gpu = 8;             ///< different ones in a pass, at most, and held on the GPUs
+  int count = 1;                 ///< of different ones
+  double zipf = 1;               ///< the k-th is asked for as often as 1 / k to this power
+  double without = 0;            ///< share of requests that the model alone answers
+  int on_gpu = 8;                ///< different ones in a pass, at most, and held on the GPUs
   std::optional<int> in_host{};  ///< held by the host; none: all
-  Adapters shape;             ///< rank and products
+  Adapters shape;                ///< rank and products
 
   [[nodiscard]] int held() const { return in_host.value_or(count); }
 };

@@ -32,10 +32,10 @@ struct ServedRequest {
   std::int32_t population = 0;  ///< whose it is, where there are several
   std::int32_t adapter = -1;    ///< that it is answered with; below 0: the model alone
   ServedEnd became = ServedEnd::served;
-  RunTime think = 0;            ///< of the user before this one, where it follows another
-  RunTime scheduled = -1;       ///< first pass that worked on it began
-  RunTime first = -1;           ///< its first token was there
-  RunTime last = -1;            ///< its last one
+  RunTime think = 0;       ///< of the user before this one, where it follows another
+  RunTime scheduled = -1;  ///< first pass that worked on it began
+  RunTime first = -1;      ///< its first token was there
+  RunTime last = -1;       ///< its last one
 
   [[nodiscard]] bool served() const { return last >= 0; }
   [[nodiscard]] RunTime time_to_first() const { return first - arrival; }

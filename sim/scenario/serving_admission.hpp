@@ -29,10 +29,10 @@ struct ServingAdmission {
 
 /// Replicas of each pool that are restarted in turn: drained, started, and back before the next.
 struct ServingRestarts {
-  Seconds at{};                     ///< when the first of them is drained
-  std::optional<Seconds> every{};   ///< between the beginnings of two rounds; none: one round
-  int at_once = 1;                  ///< replicas of a pool that are away together
-  Seconds grace{600};               ///< to end what a replica has; the rest is sent to others then
+  Seconds at{};                    ///< when the first of them is drained
+  std::optional<Seconds> every{};  ///< between the beginnings of two rounds; none: one round
+  int at_once = 1;                 ///< replicas of a pool that are away together
+  Seconds grace{600};              ///< to end what a replica has; the rest is sent to others then
 };
 
 void declare_admission(const DeclaredMembers& member, ServingAdmission& out);

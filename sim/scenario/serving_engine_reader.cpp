@@ -95,10 +95,14 @@ void declare_kernels(const DeclaredMembers& member, KernelLaws& out) {
                   [](const DeclaredMembers& of, std::array<ProductLaw, kWeightFormats>& laws) {
                     declare_formats(of, laws, declare_product_law);
                   });
-  member.required("experts", out.experts, "Grouped products of experts",
-                  [](const DeclaredMembers& of, std::array<ExpertsLaw, kWeightFormats>& laws) {
-                    declare_formats(of, laws, declare_expert_law);
-                  });
+  const auto expert_laws = [](const DeclaredMembers& of, ExpertsLaws& laws) {
+    declare_formats(of, laws, declare_expert_law);
+  };
+  member.required("experts", out.experts, "Grouped products of experts", expert_laws);
+  member.optional("wide_experts", out.wide_experts,
+                  "The same where attention is data-parallel, if these are other kernels; default: "
+                  "as experts",
+                  expert_laws);
   member.required("attention", out.attention, "Attention of a decoding step", declare_cache);
   member.required("latent", out.latent, "The same over compressed keys", declare_latent);
   member.required("prompt", out.prompt, "Attention of prompts", declare_prompt);
@@ -108,8 +112,10 @@ void declare_kernels(const DeclaredMembers& member, KernelLaws& out) {
                   declare_sum);
   member.required("two_shot", out.two_shot, "A sum that is scattered, then gathered", declare_sum);
   member.required("host", out.host, "What the host takes", declare_host_law);
-  member.required("skew", out.skew, Interval{0, 10},
-                  "What the fullest expert-parallel rank has beyond the mean, as a share");
+  member.required(
+      "skew", out.skew, Interval{0, 10},
+      "What the fullest expert-parallel rank has beyond the mean, as a share, where each has 32 "
+      "experts; of n, sqrt(32 / n) as much");
   member.required("launch", out.launch, Interval{0, 2},
                   "Share of a kernel's shortest time that shows among others");
   member.required("layer_gap", out.layer_gap, kKernelTime, "Small kernels of a layer");

@@ -38,8 +38,8 @@ enum class ServingRouter : std::uint8_t {
   adapter_aware,
 };
 constexpr std::array<std::string_view, 8> kServingRouterNames{
-    "round_robin", "least_loaded", "power_of_two", "random", "prefix_aware", "session", "cost",
-    "adapter_aware"};
+    "round_robin",  "least_loaded", "power_of_two", "random",
+    "prefix_aware", "session",      "cost",         "adapter_aware"};
 
 /// How a pool follows its load; its replicas are the most it has.
 struct ServingAutoscale {
@@ -146,7 +146,7 @@ struct ServingSpec {
   std::optional<ServingFailureSpec> failures;
   std::optional<ServingAdmission> admission{};  ///< none: all that fits is taken, and users wait
   std::optional<ServingRestarts> restarts{};
-  std::optional<ServedAdapters> adapters{};  ///< none: the model alone answers
+  std::optional<ServedAdapters> adapters{};        ///< none: the model alone answers
   std::optional<PowerSpec> power;                  ///< asked for; its site and its prices
   std::optional<double> usd_per_gpu_hour;          ///< scenario's, else the only kind's
   std::shared_ptr<const SharedScenario> beside{};  ///< trainings on other nodes; null: none

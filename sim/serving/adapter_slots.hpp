@@ -19,9 +19,9 @@ namespace lockstep {
 
 /// What adapters take, of a replica.
 struct AdapterRules {
-  int count = 0;       ///< of different ones; 0: the service has none
-  int on_gpu = 1;      ///< of them in a pass
-  int in_host = 1;     ///< of them in host memory
+  int count = 0;             ///< of different ones; 0: the service has none
+  int on_gpu = 1;            ///< of them in a pass
+  int in_host = 1;           ///< of them in host memory
   RunTime from_host = 0;     ///< to the GPUs
   RunTime from_storage = 0;  ///< to host memory
   // What a pass takes longer (models/generation/served_adapters.hpp): once, of each different

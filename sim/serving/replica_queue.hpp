@@ -48,7 +48,7 @@ struct ReplicaRules {
   /// Where they stay when the cache has let go of them; null: nowhere. Both or none.
   const TierPlan* tiers = nullptr;
   RemotePool* remote = nullptr;
-  std::size_t replica = 0;  ///< of its pool: whose NICs it loads through
+  std::size_t replica = 0;                 ///< of its pool: whose NICs it loads through
   const AdapterRules* adapters = nullptr;  ///< of its requests; null: the model alone answers
 };
 
@@ -200,10 +200,10 @@ class ReplicaQueue {
   std::int64_t running_ = 0, step_ = 0, context_ = 0;
   std::int64_t adapted_ = 0;  ///< of the running ones: with an adapter
   std::int64_t passes_ = 0, preempted_ = 0;
-  double ahead_ = 0;      ///< tokens that drafts have brought, not yet counted
-  int unseen_ = 0;        ///< passes since the last look
-  int ungathered_ = 0;    ///< passes that prompts have waited for more of them
-  int unbalanced_ = 0;    ///< passes since prompts came in
+  double ahead_ = 0;    ///< tokens that drafts have brought, not yet counted
+  int unseen_ = 0;      ///< passes since the last look
+  int ungathered_ = 0;  ///< passes that prompts have waited for more of them
+  int unbalanced_ = 0;  ///< passes since prompts came in
   /// Of an attention rank: requests, and those of them whose prompt is not done.
   struct RankLoad {
     std::int64_t requests = 0, prompts = 0;

@@ -334,9 +334,9 @@ void ServingRun::turn_away(std::uint32_t request, ServedEnd became, RunTime now)
   r.became = became;
   r.replica = -1;
   states_[request].sent = false;
-  ++(became == ServedEnd::refused  ? result_.refused
-     : became == ServedEnd::shed ? result_.shed
-                                 : result_.gave_up);
+  ++(became == ServedEnd::refused ? result_.refused
+     : became == ServedEnd::shed  ? result_.shed
+                                  : result_.gave_up);
   follow_up(request, now);
   if (plan_.clients == 0) return;
   send_next(became == ServedEnd::refused ? now : now + plan_.admission.retry_after);

@@ -151,11 +151,11 @@ struct ServingReport {
   std::vector<ServingPopulationReport> populations{};  ///< where the load has several
   std::vector<ServingRegionReport> regions{};          ///< where the service has several
   std::array<double, kServingBuckets> shares{};        ///< of all GPU time; they add up to 1
-  double refused = 0;           ///< would not fit in an empty cache
-  double shed = 0;              ///< found every replica busy
-  double gave_up = 0;           ///< left by their users while they waited
-  double failures = 0;          ///< of replicas
-  double restarts = 0;          ///< of replicas, that were planned
+  double refused = 0;                                  ///< would not fit in an empty cache
+  double shed = 0;                                     ///< found every replica busy
+  double gave_up = 0;                                  ///< left by their users while they waited
+  double failures = 0;                                 ///< of replicas
+  double restarts = 0;                                 ///< of replicas, that were planned
   double retried = 0;           ///< requests that a failure or restart sent to another replica
   double found_share = 0;       ///< of the tokens of prompts: those that a replica held already
   double transfer_s = 0;        ///< that a request waited for its keys and values, on average
@@ -169,12 +169,12 @@ struct ServingReport {
   /// own.
   LoadCourse course;
   bool stopped = false;
-  std::optional<ServingInterval> interval;  ///< of mean TPOT and TTFT
-  std::optional<ServingPower> power;        ///< where the scenario asks for it
-  std::optional<ServingBeside> beside;      ///< where trainings share the fabric
+  std::optional<ServingInterval> interval;       ///< of mean TPOT and TTFT
+  std::optional<ServingPower> power;             ///< where the scenario asks for it
+  std::optional<ServingBeside> beside;           ///< where trainings share the fabric
   std::optional<ServingAdapterReport> adapters;  ///< where requests have any
-  std::optional<ServingTierReport> tiers;   ///< where memory stands behind the caches
-  std::optional<TokenPrice> rent;           ///< where a GPU-hour has a price
+  std::optional<ServingTierReport> tiers;        ///< where memory stands behind the caches
+  std::optional<TokenPrice> rent;                ///< where a GPU-hour has a price
 };
 
 /// The money of a service, and what it is of.

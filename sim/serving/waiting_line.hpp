@@ -84,14 +84,14 @@ class WaitingLine {
 
   const std::vector<ServedRequest>& requests_;
   std::vector<RequestState>& states_;
-  std::deque<std::uint32_t> fresh_;       ///< not seen, with some that have left
-  std::deque<Entry> without_;             ///< seen, the same: with no adapter
+  std::deque<std::uint32_t> fresh_;  ///< not seen, with some that have left
+  std::deque<Entry> without_;        ///< seen, the same: with no adapter
   std::unordered_map<std::int32_t, std::deque<Entry>> lines_;  ///< and by adapter; none is empty
   /// Place and adapter of every line's first entry, of several lines.
   std::set<std::pair<std::int64_t, std::int32_t>> heads_;
   bool several_;
-  std::int64_t first_ = 0, next_ = 0;      ///< places: one past is free on either side
-  std::int64_t size_ = 0, seen_ = 0;       ///< that wait
+  std::int64_t first_ = 0, next_ = 0;  ///< places: one past is free on either side
+  std::int64_t size_ = 0, seen_ = 0;   ///< that wait
 };
 
 }  // namespace lockstep

@@ -311,4 +311,59 @@ TEST_CASE("serving replica: under a cap prompts slow as the clock does, and deco
   CHECK(slower < 1 / clock);
 }
 
+TEST_CASE("kernel laws: experts take their weights, their beginnings, tiles and tokens' rows") {
+  KernelLaws laws;
+  laws.experts[0] = {.launch = Seconds{1e-6},
+                     .bandwidth = 0.5,
+                     .efficiency = 0.25,
+                     .rows = 0,
+                     .activations = 0.1,
+                     .expert = {}};
+  GpuSpec gpu;
+  gpu.hbm_bandwidth = BytesPerSecond{1e12};
+  gpu.peak_bf16 = gpu.peak_fp16 = FlopsPerSecond{1e15};
+  const auto time = [&](const ExpertsCall& call) {
+    return experts_time(laws, gpu, WeightFormat::bf16, call).base_units();
+  };
+  // Hardly any token: 2 bytes a weight at half of HBM's rate, and a row of 8 x 2 + 8 x 2 + 2 x 2
+  // x 4.
+  const ExpertsCall few{.met = 10, .copies = 1e-6, .weights = 1e6, .hidden = 8, .ffn = 4};
+  CHECK(time(few) == test::near(1e-6 + 2e7 / 0.5e12));
+  laws.experts[0].expert = Seconds{1e-7};
+  CHECK(time(few) == test::near(1e-6 + 2e7 / 0.5e12 + 10 * 1e-7));
+  // So many that only FLOP and rows count; 1,000 rows more of every expert are as many more tokens.
+  const ExpertsCall many{.met = 10, .copies = 1e6, .weights = 1e6, .hidden = 8, .ffn = 4};
+  const double flop = 2 * 1e6 * 1e6 / 0.25e15, rows = 1e6 * (8 * 4 + 4 * 4) / 0.1e12;
+  CHECK(time(many) == test::near(1e-6 + flop + rows).epsilon(1e-4));
+  laws.experts[0].rows = 1000;
+  CHECK(time(many) == test::near(1e-6 + 1.01 * flop + rows).epsilon(1e-4));
+}
+
+TEST_CASE(
+    "serving replica: wide_experts are of data-parallel attention, skew of experts on a rank") {
+  const auto products = [](int data, int expert, double skew, bool wide) {
+    ServingReplicaSpec spec = bare("qwen3_30b_a3b");
+    spec.attention_data = data;
+    spec.tensor = 8 / data;
+    spec.expert = expert;
+    for (KernelLaws& laws : spec.engine.kernels) {
+      laws.skew = skew;
+      laws.wide_experts.reset();
+      if (!wide) continue;
+      laws.wide_experts = laws.experts;
+      for (ExpertsLaw& law : *laws.wide_experts) law.bandwidth *= 0.5, law.efficiency *= 0.5;
+    }
+    ServingReplica replica(spec);
+    return decode(replica, 4096, 1).products.base_units();
+  };
+  CHECK(products(8, 8, 0.2, true) > 1.3 * products(8, 8, 0.2, false));
+  CHECK(products(1, 8, 0.2, true) == products(1, 8, 0.2, false));
+  // 128 experts: 16 on each of 8 ranks, 32 on each of 4, where the skew is as it is written.
+  const auto longer = [&](int expert) {
+    return products(8, expert, 0.4, false) - products(8, expert, 0, false);
+  };
+  CHECK(longer(8) > 1.2 * longer(4));
+  CHECK(products(8, 1, 0.4, false) == products(8, 1, 0, false));
+}
+
 }  // namespace lockstep

@@ -41,21 +41,20 @@ ServePlan adapted_plan(PassClock& clock, const AdapterRules& rules, int replicas
 }
 
 ServingSpec adapted_spec(const std::string& adapters, const std::string& pools = "{}") {
-  return read_serving(
-      JsonCursor::parse("s.json", R"({"model": "llama3_8b",
+  return read_serving(JsonCursor::parse("s.json", R"({"model": "llama3_8b",
     "cluster": {"node": "dgx_h100", "nodes": 1}, "serving": {
       "load": {"rate": 20, "requests": 2000, "input": {"mean": 500}, "output": {"mean": 100}},
       "pools": {"both": )" + pools + R"(}, "adapters": )" +
-                                      adapters + "}}"),
-      test::presets());
+                                                      adapters + "}}"),
+                      test::presets());
 }
 
 }  // namespace
 
 TEST_CASE("adapters: of two that may not run together the first one's requests go first") {
   AdapterClock clock;
-  ServePlan plan = adapted_plan(
-      clock, {.count = 2, .on_gpu = 1, .in_host = 2, .from_host = adapter_time(0.25)});
+  ServePlan plan =
+      adapted_plan(clock, {.count = 2, .on_gpu = 1, .in_host = 2, .from_host = adapter_time(0.25)});
   std::vector<ServedRequest> requests(5, {.input = 10, .output = 1});
   for (std::size_t i = 0; i < 4; ++i) requests[i].adapter = static_cast<std::int32_t>(i % 2);
   const ServeResult result = serve(plan, requests);
@@ -175,7 +174,8 @@ TEST_CASE("adapters: a failure or restart loses what the replica held") {
   plan.serving.life.planned = {{.at = adapter_time(15), .replica = 0}};
   plan.serving.life.down = adapter_time(1);
   std::vector<ServedRequest> requests(4, {.input = 10, .output = 1, .adapter = 0});
-  for (std::size_t i = 0; i < 4; ++i) requests[i].arrival = adapter_time(10.0 * static_cast<double>(i));
+  for (std::size_t i = 0; i < 4; ++i)
+    requests[i].arrival = adapter_time(10.0 * static_cast<double>(i));
   CHECK(serve(plan, requests).serving.adapters.loads == 2);
 }
 
@@ -183,7 +183,8 @@ TEST_CASE("adapters: a GPU holds its part of both thin matrices") {
   const ServingSpec spec = adapted_spec(R"({"count": 10, "rank": 16})", R"({"tensor": 8})");
   const ServingReplica eight(replica_spec(spec.pools[0], spec));
   // Llama 3 8B, 32 layers: of 4,096 into 4,096 + 2 x 1,024; back; into 2 x 14,336; back.
-  const double cut = 4096 + 6144 / 8.0 + 4096 / 8.0 + 4096 + 4096 + 28672 / 8.0 + 14336 / 8.0 + 4096;
+  const double cut =
+      4096 + 6144 / 8.0 + 4096 / 8.0 + 4096 + 4096 + 28672 / 8.0 + 14336 / 8.0 + 4096;
   const ServedAdapterCost of_eight = served_adapter_cost(eight, spec.adapters->shape);
   CHECK(of_eight.bytes.base_units() == test::near(2 * 16 * 32 * cut));
   CHECK(of_eight.all_bytes.base_units() == test::near(8 * 2 * 16 * 32 * cut));

@@ -68,8 +68,7 @@ TEST_CASE("admission: M/D/1 with one waiting place sheds 1 - 1 / (exp(-rho) + rh
     plan.admission.most_waiting = 1;
     std::vector<ServedRequest> requests = poisson_load(200'000, rho, 1000, false);
     const ServeResult result = serve(plan, requests);
-    CHECK(share(result.shed, requests) ==
-          test::near(1 - 1 / (std::exp(-rho) + rho)).epsilon(0.02));
+    CHECK(share(result.shed, requests) == test::near(1 - 1 / (std::exp(-rho) + rho)).epsilon(0.02));
     for (const ServedRequest& r : requests) {
       CHECK(r.served() == (r.became == ServedEnd::served));
       if (r.served()) CHECK(door_seconds(r.last - r.arrival) <= 2 + 1e-9);
@@ -137,8 +136,8 @@ TEST_CASE("admission: a closed-loop client that was shed asks again after retry_
   plan.admission.retry_after = door_time(4);
   std::vector<ServedRequest> requests(5, {.input = 3000, .output = 1});
   const ServeResult result = serve(plan, requests);
-  // All come at once: the first waits for the next pass, the others are shed, and come again at 4 s,
-  // where one is taken.
+  // All come at once: the first waits for the next pass, the others are shed, and come again at 4
+  // s, where one is taken.
   CHECK(result.shed == 3);
   CHECK(requests[2].became == ServedEnd::shed);
   CHECK(door_seconds(requests[3].arrival) == test::near(4.0));

@@ -122,10 +122,9 @@ std::string serving_lives_lines(const ServingAnswer& a) {
                     counted(a.report.retried, "request")));
   }
   if (a.spec.restarts) {
-    const std::string sent =
-        a.spec.failures
-            ? std::string()
-            : fmt::format("; {} computed again elsewhere", counted(a.report.retried, "request"));
+    const std::string sent = a.spec.failures ? std::string()
+                                             : fmt::format("; {} computed again elsewhere",
+                                                           counted(a.report.retried, "request"));
     out += labelled_line("Restarts", kServingLabels,
                          counted(a.report.restarts, "replica") + " restarted as planned" + sent);
   }
