@@ -111,19 +111,35 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
  private:
-  /// Part by part: what came as the time was over is not cancelled, and the next part would be
-  /// waited for as long as bytes drip.
+  /// Part by part, not by Beast, which waits for a whole line: bytes that have come as the time is
+  /// over are not cancelled, and the next would be waited for as long as they drip.
   void read_head() {
-    const auto read = [self = shared_from_this()](error_code error, std::size_t) {
-      on_connection([&] {
-        if (!error && self->is_late_ && !self->head_.is_header_done()) {
-          error = asio::error::operation_aborted;
-        }
-        if (error || self->head_.is_header_done()) return self->answer(error);
-        self->read_head();
-      });
-    };
-    http::async_read_some(stream_, received_, head_, read);
+    constexpr std::size_t kPart = 4096;
+    stream_.async_read_some(received_.prepare(kPart),
+                            [self = shared_from_this()](error_code error, std::size_t size) {
+                              on_connection([&] {
+                                self->received_.commit(size);
+                                self->parse(error);
+                                const bool done = self->head_.is_header_done();
+                                if (!error && !done && self->is_late_)
+                                  error = asio::error::operation_aborted;
+                                if (error || done) return self->answer(error);
+                                self->read_head();
+                              });
+                            });
+  }
+
+  /// `error`: of reading, then of what was read.
+  void parse(error_code& error) {
+    if (error == asio::error::eof) {
+      error = {};
+      if (head_.got_some()) head_.put_eof(error);
+      if (!error) error = http::error::end_of_stream;
+    }
+    while (!error && !head_.is_header_done() && received_.size() > 0) {
+      received_.consume(head_.put(received_.data(), error));
+    }
+    if (error == http::error::need_more) error = {};
   }
 
   /// The stream's own clock would close it: whoever is slow could not be told. On a busy machine

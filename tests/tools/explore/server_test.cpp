@@ -123,7 +123,7 @@ TEST_CASE("explore: who is slow or silent holds up nobody else") {
   CHECK(slow.front().said().starts_with("HTTP/1.1 200 "));
 }
 
-TEST_CASE("explore: who is slow is told, however often a byte comes; who says nothing is left") {
+TEST_CASE("explore: who is slow is told, however often a byte comes, who says nothing is left") {
   CHECK(ServerPatience{}.head == 2s);
   Served served({.head = 50ms, .reply = 24h, .after = 24h});
   const std::vector<SlowClient> slow = served.clients(served.head()), silent = served.clients("");
