@@ -83,6 +83,10 @@ for (const name of pages) {
   const wide = await page.evaluate('document.documentElement.scrollWidth');
   check(wide <= kPhone, `${where}: ${wide} px wide`);
   for (const each of await page.evaluate(cut, false)) failures.push(`${where}: ${each}`);
+  // Commands go on in the next line: their ends and comments would be out of sight.
+  for (const each of await page.evaluate(() => [...document.querySelectorAll('.rst-content .language-sh')]
+    .map(code => code.parentElement).filter(box => box.scrollWidth > box.clientWidth + 1)
+    .map(box => box.textContent.slice(0, 40)))) failures.push(`${where}: commands have to be scrolled: ${each}`);
   const shot = failures.length > before || (process.env.LOCKSTEP_SCREENSHOTS && kSeen.includes(name));
   const file = `${folder}/${name.replaceAll('/', '-').replace('.html', '')}`;
   if (shot) await page.screenshot({path: `${file}-phone.png`});

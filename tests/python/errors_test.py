@@ -79,7 +79,13 @@ class Errors(InFolder):
             (lambda: lockstep.tune(JOB, objective="cost"), "--objective"),
             (lambda: lockstep.run(JOB, fold=True, unfold=True), "--unfold"),
             (lambda: lockstep.run(JOB, fold="yes"), "--fold"),
-            (lambda: lockstep.run(), "scenario file"),
+            (lambda: lockstep.run(), "lockstep.run(): found no scenario; allowed: a path"),
+            (lambda: lockstep.plan(), "found no plan; allowed: a path"),
+            (lambda: lockstep.comm(), "a dictionary, or op=..., node=..."),
+            (lambda: lockstep.run(5), "scenario: found 5; allowed: a path, the name of one"),
+            (lambda: lockstep.learn(5), "steps: found 5; allowed: a path, or a list"),
+            (lambda: lockstep.sweep("llama3-405b-16k", batch__sequences=[1, 2]),
+             'allowed: axes: sweep(scenario, {"batch.sequences": [...]})'),
             (lambda: lockstep.run(node="dgx_h100"), "--model"),
             (lambda: lockstep.replay(), "no trace"),
             (lambda: lockstep.validate(sorce="bloom"), "--source"),
@@ -139,7 +145,7 @@ class Errors(InFolder):
         with self.assertRaises(lockstep.ScenarioError):
             lockstep.run(JOB, batch__tokens=float("nan"))
         with self.assertRaises(TypeError):
-            lockstep.run(3.5, nodes={1})
+            lockstep.run(JOB, nodes={1})
 
     def test_a_claim_that_is_missed_is_a_warning(self):
         expected = {"expect": {"claim": "It is fast.", "that": ["mfu>=0.99"], "source": "made up"}}

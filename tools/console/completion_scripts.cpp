@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace lockstep {
@@ -16,16 +17,36 @@ struct NamedOption {
   std::string_view option, kind;
 };
 constexpr std::array kNamedOptions{
-    NamedOption{"node", "nodes"},       NamedOption{"fabric", "fabrics"},
-    NamedOption{"gpu", "gpus"},         NamedOption{"recorded-on", "gpus"},
-    NamedOption{"profile", "profiles"}, NamedOption{"schedule", "schedules"},
+    NamedOption{"model", "models"},
+    NamedOption{"node", "nodes"},
+    NamedOption{"cluster", "clusters"},
+    NamedOption{"fabric", "fabrics"},
+    NamedOption{"stack", "stacks"},
+    NamedOption{"like", "stacks"},
+    NamedOption{"gpu", "gpus"},
+    NamedOption{"recorded-on", "gpus"},
+    NamedOption{"profile", "profiles"},
+    NamedOption{"measured", "profiles"},
+    NamedOption{"schedule", "schedules"},
     NamedOption{"op", "collectives"},
+    NamedOption{"algorithm", "algorithms"},
+    NamedOption{"transport", "transports"},
+    NamedOption{"metric", "fields"},
+    NamedOption{"objective", "fields"},
 };
+/// Commands whose scenarios are of a kind of their own: `lockstep list scenarios` says of each
+/// which command takes it.
+constexpr std::array<std::string_view, 3> kOfTheirOwn{"comm", "plan", "sweep"};
+constexpr std::string_view kList = ",...";
+bool is_list(std::string_view argument) { return argument.ends_with(kList) || argument == "NAMES"; }
+
 constexpr OptionSpec kHelpOption{"help", 'h', "", false, "Print this text.", ""};
 
-/// "table|json|csv" -> "table json csv"; what ends in "..." is not a word.
+/// "table|json|csv" -> "table json csv"; what is "..." is not a word, and "none|full,..." is a list
+/// of such.
 std::string alternatives(std::string_view text) {
   std::string out;
+  if (is_list(text)) text.remove_suffix(kList.size());
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('|'), text.size());
     const std::string_view word = text.substr(0, end);
@@ -56,20 +77,21 @@ std::string pattern(const CommandSpec& command, const OptionSpec& option) {
 }
 
 std::string bash_action(const CompletedValues& values) {
+  const std::string_view words = values.list ? "_lockstep_list" : "_lockstep_words";
   const auto names = [&] { return fmt::format("$(_lockstep_names {})", values.words); };
   switch (values.kind) {
     case Kind::nothing:
       return "return";
     case Kind::words:
-      return fmt::format("_lockstep_words \"{}\"", values.words);
+      return fmt::format("{} \"{}\"", words, values.words);
     case Kind::files:
       return "_lockstep_files";
     case Kind::folders:
       return "_lockstep_files -d";
     case Kind::names:
-      return fmt::format("_lockstep_words \"{}\"", names());
+      return fmt::format("{} \"{}\"", words, names());
     case Kind::names_or_files:
-      return fmt::format("_lockstep_files; _lockstep_words \"{}\"", names());
+      return fmt::format("_lockstep_files; {} \"{}\"", words, names());
     case Kind::keys:
       return fmt::format("_lockstep_keys \"{}\"", values.words);
   }
@@ -82,25 +104,50 @@ constexpr std::string_view kBashHead =
 _lockstep_words() {
   COMPREPLY+=($(compgen -W "$1" -- "$cur"))
 }
+_lockstep_list() {
+  local before=
+  [[ $cur != *,* ]] || before=${cur%,*},
+  COMPREPLY+=($(compgen -P "$before" -W "$1" -- "${cur##*,}"))
+}
 _lockstep_files() {
   compopt -o filenames 2>/dev/null
   local line
   while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen "${1:--f}" -- "$cur")
 }
 _lockstep_names() {
-  "${COMP_WORDS[0]}" list "$1" --format csv 2>/dev/null | tail -n +2 | cut -d, -f1
+  "${COMP_WORDS[0]}" list "$1" --format csv 2>/dev/null |
+    awk -F, -v of="lockstep $2" 'NAMES_OF'
 }
 _lockstep_keys() {
   compopt -o nospace 2>/dev/null
   _lockstep_words "$("${COMP_WORDS[0]}" list keys "$cur" --format csv 2>/dev/null |
     awk -F, -v typed="$cur" -v last="$1" 'NEXT_KEY_PARTS')"
 }
+# Which of the words that are no options the cursor is in, from 1; bash makes "=" a word of its own.
+_lockstep_place() {
+  local i place=1 word
+  for ((i = 2; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ $word != -* ]]; then ((place++))
+    elif [[ ${COMP_WORDS[i+1]} != = ]] && _lockstep_takes "$command:$word"; then ((i++))
+    fi
+    while [[ ${COMP_WORDS[i+1]} == = ]]; do ((i += 2)); done
+  done
+  echo $place
+}
 
 _lockstep() {
   local cur=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
   local command=${COMP_WORDS[1]}
   COMPREPLY=()
+  if [[ $cur == = ]]; then cur=
+  elif [[ $previous == = ]]; then previous=${COMP_WORDS[COMP_CWORD-2]}
+  fi
 )sh";
+
+/// awk: the names in the CSV of `lockstep list`; of scenarios, those for the command `of`.
+constexpr std::string_view kNamesOf =
+    R"awk(NR > 1 && (of == "lockstep " || $2 == of) {print $1})awk";
 
 constexpr std::string_view kNextKeyParts =
     R"awk(NR > 1 {
@@ -118,21 +165,25 @@ constexpr std::string_view kNextKeyParts =
 
 }  // namespace
 
-std::string with_next_key_parts(std::string_view script) {
-  constexpr std::string_view kPlace = "NEXT_KEY_PARTS";
-  const std::size_t at = script.find(kPlace);
-  if (at == script.npos) return std::string(script);
-  return fmt::format("{}{}{}", script.substr(0, at), kNextKeyParts,
-                     script.substr(at + kPlace.size()));
+std::string with_awk_programs(std::string_view script) {
+  std::string out(script);
+  for (const auto& [place, program] :
+       {std::pair<std::string_view, std::string_view>{"NEXT_KEY_PARTS", kNextKeyParts},
+        {"NAMES_OF", kNamesOf}}) {
+    const std::size_t at = out.find(place);
+    if (at != out.npos) out.replace(at, place.size(), program);
+  }
+  return out;
 }
 
 CompletedValues values_of(const OptionSpec& option) {
   const std::string_view argument = option.argument;
-  if (is_choice(argument)) return {Kind::words, alternatives(argument)};
+  if (is_choice(argument)) return {Kind::words, alternatives(argument), is_list(argument)};
   for (const NamedOption& named : kNamedOptions) {
     if (named.option != option.name || argument.empty()) continue;
-    const bool file_too = argument.starts_with("FILE");
-    return {file_too ? Kind::names_or_files : Kind::names, std::string(named.kind)};
+    const bool file_too = argument.find("FILE") != argument.npos;
+    return {file_too ? Kind::names_or_files : Kind::names, std::string(named.kind),
+            is_list(argument)};
   }
   if (argument.starts_with("PATH")) {
     return {Kind::keys, argument.find('=') == argument.npos ? "" : "="};
@@ -141,17 +192,55 @@ CompletedValues values_of(const OptionSpec& option) {
   return {argument == "DIR" ? Kind::folders : Kind::files, {}};
 }
 
-CompletedValues first_word_of(const CommandSpec& command) {
-  if (command.positionals == 0) return {};
+namespace {
+
+/// A word of a usage, without its brackets.
+CompletedValues values_of_place(std::string_view command, std::string_view word) {
+  if (std::ranges::none_of(word, [](char c) { return c >= 'A' && c <= 'Z'; })) {
+    return {Kind::words, alternatives(word)};
+  }
+  if (word == "FIELD") return {Kind::names, "fields"};
+  if (word == "SCENARIO" || word.starts_with("FILE|NAME")) {
+    const bool own = std::ranges::find(kOfTheirOwn, command) != kOfTheirOwn.end();
+    return {Kind::names_or_files, fmt::format("scenarios {}", own ? command : "run")};
+  }
+  if (word.starts_with("FILE") || word.starts_with("TRACE")) return {Kind::files, {}};
+  return {};
+}
+
+}  // namespace
+
+std::vector<CompletedValues> places_of(const CommandSpec& command) {
+  std::vector<CompletedValues> places;
   std::string_view usage = command.usage;
-  usage.remove_prefix(std::min(usage.find(' ') + 1, usage.size()));
-  const std::string_view word = usage.substr(0, usage.find(' '));
-  if (is_choice(word)) return {Kind::words, alternatives(word)};
-  return {Kind::files, {}};
+  while (!usage.empty()) {
+    std::size_t end = usage.size(), next = usage.size();
+    for (const std::string_view between : {" | ", ", or "}) {
+      const std::size_t found = usage.find(between);
+      if (found < end) end = found, next = found + between.size();
+    }
+    std::string_view way = usage.substr(0, end);
+    usage.remove_prefix(next);
+    for (std::size_t place = 0; !way.empty(); ++place) {
+      std::string_view word = way.substr(0, way.find(' '));
+      way.remove_prefix(std::min(word.size() + 1, way.size()));
+      if (word.starts_with('[')) word.remove_prefix(1);
+      if (word.ends_with(']')) word.remove_suffix(1);
+      if (word.starts_with('-') || word.starts_with('(') || word == "options") break;
+      if (place == 0) continue;  // the command's own name
+      const CompletedValues values = values_of_place(command.name, word);
+      if (places.size() < place) places.push_back(values);
+      CompletedValues& here = places[place - 1];
+      if (here.kind == Kind::words && values.kind == Kind::words && here.words != values.words) {
+        here.words += " " + values.words;
+      }
+    }
+  }
+  return places;
 }
 
 std::string bash_completion(std::span<const Command* const> commands) {
-  std::string names, options, values, places;
+  std::string names, options, values, places, taking;
   for (const Command* command : commands) {
     const CommandSpec& spec = *command->spec;
     names += fmt::format("{} ", spec.name);
@@ -161,16 +250,18 @@ std::string bash_completion(std::span<const Command* const> commands) {
       if (option.argument.empty()) continue;
       values += fmt::format("    {}) {}; return ;;\n", pattern(spec, option),
                             bash_action(values_of(option)));
+      taking += fmt::format("{}{}", taking.empty() ? "" : "|", pattern(spec, option));
     }
     options += fmt::format("      {}) _lockstep_words \"{}\" ;;\n", spec.name, all);
-    const CompletedValues first = first_word_of(spec);
-    if (first.kind == Kind::words) {
-      places += fmt::format("    {}:2) {}; return ;;\n", spec.name, bash_action(first));
-    } else if (first.kind == Kind::nothing) {
-      places += fmt::format("    {}:*) return ;;\n", spec.name);
+    const std::vector<CompletedValues> all_places = places_of(spec);
+    for (std::size_t place = 0; place < all_places.size(); ++place) {
+      if (spec.name == "show" && place == 1) continue;
+      places += fmt::format("    {}:{}) {}; return ;;\n", spec.name, place + 1,
+                            bash_action(all_places[place]));
     }
+    if (all_places.empty()) places += fmt::format("    {}:*) return ;;\n", spec.name);
   }
-  return with_next_key_parts(kBashHead) +
+  return with_awk_programs(kBashHead) +
          fmt::format(
              "  if ((COMP_CWORD == 1)); then\n"
              "    _lockstep_words \"{}--help --version\"\n    return\n  fi\n",
@@ -180,10 +271,12 @@ std::string bash_completion(std::span<const Command* const> commands) {
          "  if [[ $cur == -* ]]; then\n    case \"$command\" in\n" +
          options +
          "    esac\n    return\n  fi\n"
-         "  case \"$command:$COMP_CWORD\" in\n" +
+         "  case \"$command:$(_lockstep_place)\" in\n" +
          places +
-         "    show:3) _lockstep_words \"$(_lockstep_names \"$previous\")\"; return ;;\n"
-         "  esac\n  _lockstep_files\n}\n\ncomplete -F _lockstep lockstep\n";
+         "    show:2) _lockstep_words \"$(_lockstep_names \"${COMP_WORDS[2]}\")\"; return ;;\n"
+         "  esac\n  _lockstep_files\n}\n"
+         "_lockstep_takes() {\n  case $1 in\n    " +
+         taking + ") ;;\n    *) return 1 ;;\n  esac\n}\n\ncomplete -F _lockstep lockstep\n";
 }
 
 // --- zsh ----------------------------------------------------------------------------------------
@@ -196,8 +289,13 @@ constexpr std::string_view kZshHead =
 
 _lockstep_names() {
   local -a names
-  names=(${(f)"$(lockstep list $1 --format csv 2>/dev/null | tail -n +2 | cut -d, -f1)"})
+  names=(${(f)"$(lockstep list $1 --format csv 2>/dev/null |
+    awk -F, -v of="lockstep $2" 'NAMES_OF')"})
   compadd -a names
+}
+_lockstep_list() {
+  compset -P '*,'
+  "$@"
 }
 _lockstep_keys() {
   local -a keys
@@ -227,19 +325,21 @@ std::string zsh_words(std::string_view text) {
 }
 
 std::string zsh_action(const CompletedValues& values) {
+  const std::string_view list = values.list ? "_lockstep_list " : "";
   switch (values.kind) {
     case Kind::nothing:
       return " ";
     case Kind::words:
-      return fmt::format("({})", values.words);
+      return values.list ? fmt::format("{{_lockstep_list compadd {}}}", values.words)
+                         : fmt::format("({})", values.words);
     case Kind::files:
       return "_files";
     case Kind::folders:
       return "_files -/";
     case Kind::names:
-      return fmt::format("{{_lockstep_names {}}}", values.words);
+      return fmt::format("{{{}_lockstep_names {}}}", list, values.words);
     case Kind::names_or_files:
-      return fmt::format("{{_lockstep_names {}; _files}}", values.words);
+      return fmt::format("{{{}_lockstep_names {}; _files}}", list, values.words);
     case Kind::keys:
       return fmt::format("{{_lockstep_keys \"{}\"}}", values.words);
   }
@@ -270,17 +370,16 @@ std::string zsh_completion(std::span<const Command* const> commands) {
     for (const OptionSpec& option : options_of(spec)) {
       cases += fmt::format("        {} \\\n", zsh_option(option));
     }
-    const CompletedValues first = first_word_of(spec);
-    if (first.kind == Kind::words) {
-      cases += fmt::format("        '1:what:{}' \\\n", zsh_action(first));
+    const std::vector<CompletedValues> all_places = places_of(spec);
+    for (std::size_t place = 0; place < all_places.size(); ++place) {
+      const std::string action = spec.name == "show" && place == 1 ? "{_lockstep_names $words[2]}"
+                                                                   : zsh_action(all_places[place]);
+      cases += fmt::format("        '{}:what:{}' \\\n", place + 1, action);
     }
-    if (spec.name == "show") {
-      cases += "        '2:name:{_lockstep_names $words[2]}' \\\n";
-    }
-    cases += first.kind == Kind::nothing ? "        && return\n" : "        '*:file:_files'\n";
+    cases += all_places.empty() ? "        && return\n" : "        '*:file:_files'\n";
     cases += "      ;;\n";
   }
-  return with_next_key_parts(kZshHead) + "_lockstep() {\n  local -a commands\n  commands=(\n" +
+  return with_awk_programs(kZshHead) + "_lockstep() {\n  local -a commands\n  commands=(\n" +
          names +
          "  )\n  if (( CURRENT == 2 )); then\n    _describe command commands\n    return\n  fi\n"
          "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n" +

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/console/console.hpp"
 
@@ -17,23 +18,28 @@ struct CompletedValues {
     words,    ///< `words`
     files,
     folders,
-    names,  ///< what `lockstep list WORDS` prints
+    names,  ///< what `lockstep list WORDS` prints: "gpus"; "scenarios plan" are those of that
+            ///< command
     names_or_files,
     keys,  ///< of scenarios, by `lockstep list keys`, with `words` behind them: "=" or nothing
   };
   Kind kind = Kind::nothing;
   std::string words;  ///< with spaces between
+  bool list = false;  ///< several of them, with commas between
 };
 /// By the argument that the option says it takes: "table|json|csv", "FILE", "DIR", "PATH=VALUE",
 /// and by its own name where it names presets.
 CompletedValues values_of(const OptionSpec& option);
-/// The words that may come first, from the usage: "list gpus|nodes [options]"; else files.
-CompletedValues first_word_of(const CommandSpec& command);
+/// What stands at each place beside the options, from the usage: "export job FILE|NAME [options]"
+/// has a word and a scenario, which ships or is a file. Ways that " | " or ", or " separates are
+/// joined.
+std::vector<CompletedValues> places_of(const CommandSpec& command);
 
-/// A script with an awk program in place of its NEXT_KEY_PARTS. It reads the CSV of `lockstep list
-/// keys` and prints each key up to the part that `typed` ends in. A "." follows where the key has
-/// more parts, else what `last` says. A list's "*" is the number that was typed, or 0.
-std::string with_next_key_parts(std::string_view script);
+/// A script with awk programs in place of its NEXT_KEY_PARTS and NAMES_OF. The former reads the CSV
+/// of `lockstep list keys` and prints each key up to the part that `typed` ends in. A "." follows
+/// where the key has more parts, else what `last` says. A list's "*" is the number that was typed,
+/// or 0. The latter prints names, of scenarios those that the command `of` takes.
+std::string with_awk_programs(std::string_view script);
 
 std::string bash_completion(std::span<const Command* const> commands);
 std::string zsh_completion(std::span<const Command* const> commands);

@@ -26,25 +26,32 @@ std::string_view fish_sentence(std::string_view text) {
   return text;
 }
 
-/// What follows an option, as words of `complete`.
-std::string fish_values(const CompletedValues& values) {
+/// What may be typed, as a word of `complete -a`; empty where the shell knows.
+std::string fish_words(const CompletedValues& values) {
   switch (values.kind) {
     case Kind::nothing:
-      return " -x";
-    case Kind::words:
-      return fmt::format(" -x -a {}", fish_quoted(values.words));
     case Kind::files:
-      return " -r -F";
+      return {};
+    case Kind::words:
+      return fish_quoted(values.list ? fmt::format("(__lockstep_list echo {})", values.words)
+                                     : values.words);
     case Kind::folders:
-      return " -x -a '(__fish_complete_directories)'";
+      return "'(__fish_complete_directories)'";
     case Kind::names:
-      return fmt::format(" -x -a '(__lockstep_names {})'", values.words);
     case Kind::names_or_files:
-      return fmt::format(" -r -F -a '(__lockstep_names {})'", values.words);
+      return fmt::format("'({}__lockstep_names {})'", values.list ? "__lockstep_list " : "",
+                         values.words);
     case Kind::keys:
-      return fmt::format(" -x -a '(__lockstep_keys \"{}\")'", values.words);
+      return fmt::format("'(__lockstep_keys \"{}\")'", values.words);
   }
-  return "";
+  return {};
+}
+
+/// What follows an option, as words of `complete`.
+std::string fish_values(const CompletedValues& values) {
+  const bool files = values.kind == Kind::files || values.kind == Kind::names_or_files;
+  const std::string words = fish_words(values);
+  return fmt::format("{}{}{}", files ? " -r -F" : " -x", words.empty() ? "" : " -a ", words);
 }
 
 std::string fish_option(std::string_view command, const OptionSpec& option) {
@@ -59,16 +66,39 @@ std::string fish_option(std::string_view command, const OptionSpec& option) {
 constexpr std::string_view kFishHead =
     R"sh(# Completion of lockstep for fish. Made by `lockstep completion fish`.
 function __lockstep_names
-  lockstep list $argv[1] --format csv 2>/dev/null | tail -n +2 | cut -d, -f1
+  lockstep list $argv[1] --format csv 2>/dev/null |
+    awk -F, -v of="lockstep $argv[2]" 'NAMES_OF'
+end
+function __lockstep_typed
+  string replace -r -- '^--[a-z-]+=' '' (commandline -ct)
+end
+# The words of a function, or of `echo`, behind what is typed up to the last comma.
+function __lockstep_list
+  set -l before (__lockstep_typed | string match -r '.*,')
+  for word in ($argv | string split -n ' '); echo "$before$word"; end
 end
 function __lockstep_keys
-  set -l typed (string replace -r -- '^--[a-z-]+=' '' (commandline -ct))
+  set -l typed (__lockstep_typed)
   lockstep list keys "$typed" --format csv 2>/dev/null |
     awk -F, -v typed="$typed" -v last="$argv[1]" 'NEXT_KEY_PARTS'
 end
+# The words of the command line that are no options, from the command on.
+function __lockstep_words
+  set -l words (commandline -opc)[2..]
+  set -l taken no
+  for word in $words
+    if test $taken = yes; set taken no; continue; end
+    if not string match -q -- '-*' $word; echo $word; continue; end
+    contains -- "$words[1]:$word" $__lockstep_takes; and set taken yes
+  end
+end
+# Whether the cursor is in the word at a place of a command.
+function __lockstep_at
+  set -l words (__lockstep_words)
+  test "$words[1]" = $argv[1]; and test (count $words) -eq $argv[2]
+end
 function __lockstep_kind
-  set -l words (commandline -opc)
-  test (count $words) -eq 3; and __lockstep_names $words[3]
+  __lockstep_names (__lockstep_words)[2]
 end
 complete -c lockstep -n __fish_use_subcommand -f
 complete -c lockstep -n __fish_use_subcommand -l version -d 'Print the version'
@@ -77,26 +107,36 @@ complete -c lockstep -n __fish_use_subcommand -l version -d 'Print the version'
 }  // namespace
 
 std::string fish_completion(std::span<const Command* const> commands) {
-  std::string out = with_next_key_parts(kFishHead);
+  std::string out = with_awk_programs(kFishHead), taking;
   for (const Command* command : commands) {
     const CommandSpec& spec = *command->spec;
     out += fmt::format("complete -c lockstep -n __fish_use_subcommand -f -a {} -d {}\n", spec.name,
                        fish_quoted(fish_sentence(spec.summary)));
-    const CompletedValues first = first_word_of(spec);
-    if (first.kind == Kind::words) {
-      out += fmt::format(
-          "complete -c lockstep -n '__fish_seen_subcommand_from {}; and test (count (commandline "
-          "-opc)) -eq 2' -f -a {}\n",
-          spec.name, fish_quoted(first.words));
+    const std::vector<CompletedValues> places = places_of(spec);
+    for (std::size_t place = 0; place < places.size(); ++place) {
+      const bool of_kind = spec.name == "show" && place == 1;
+      const std::string words = of_kind ? "'(__lockstep_kind)'" : fish_words(places[place]);
+      if (words.empty()) continue;
+      // Files are offered beside what has no -f.
+      out += fmt::format("complete -c lockstep -n '__lockstep_at {} {}'{} -a {}\n", spec.name,
+                         place + 1, places[place].kind == Kind::names_or_files ? "" : " -f", words);
     }
-    for (const OptionSpec& option : spec.options) out += fish_option(spec.name, option);
+    if (places.empty()) {
+      out +=
+          fmt::format("complete -c lockstep -n '__fish_seen_subcommand_from {}' -f\n", spec.name);
+    }
+    for (const OptionSpec& option : spec.options) {
+      out += fish_option(spec.name, option);
+      if (option.argument.empty()) continue;
+      taking += fmt::format(" {}:--{}", spec.name, option.name);
+      if (option.letter != 0) taking += fmt::format(" {}:-{}", spec.name, option.letter);
+    }
     out += fmt::format(
         "complete -c lockstep -n '__fish_seen_subcommand_from {}' -s h -l help -d 'Print this "
         "text'\n",
         spec.name);
   }
-  return out +
-         "complete -c lockstep -n '__fish_seen_subcommand_from show' -f -a '(__lockstep_kind)'\n";
+  return out + fmt::format("set -g __lockstep_takes{}\n", taking);
 }
 
 }  // namespace lockstep

@@ -35,8 +35,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kThreads = 8;
 constexpr std::uint32_t kMostHead = 8192;  // bytes
-constexpr auto kReadTime = 2s, kWriteTime = 30s, kLinger = 1s;
-constexpr auto kPause = 50ms;  // before what could not be had is asked for again
+constexpr auto kPause = 50ms;              // before what could not be had is asked for again
 
 std::string text_of(boost::beast::string_view view) { return {view.data(), view.size()}; }
 
@@ -96,8 +95,11 @@ void on_connection(const Do& act) {
 /// One connection: a request, of which the head alone is read, and its reply.
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  Exchange(tcp::socket socket, const Door& door)
-      : stream_(std::move(socket)), patience_(stream_.get_executor()), door_(door) {
+  Exchange(tcp::socket socket, const Door& door, const ServerPatience& patience)
+      : stream_(std::move(socket)),
+        clock_(stream_.get_executor()),
+        door_(door),
+        patience_(patience) {
     head_.header_limit(kMostHead);
     // The door turns away whoever announces a body: none is ever read.
     head_.body_limit(std::numeric_limits<std::uint64_t>::max());
@@ -105,23 +107,52 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   void start() {
     wait_for_head(false);
-    http::async_read_header(stream_, received_, head_,
-                            [self = shared_from_this()](error_code error, std::size_t) {
-                              on_connection([&] { self->answer(error); });
-                            });
+    read_head();
   }
 
  private:
+  /// Part by part, not by Beast, which waits for a whole line: bytes that have come as the time is
+  /// over are not cancelled, and the next would be waited for as long as they drip.
+  void read_head() {
+    constexpr std::size_t kPart = 4096;
+    stream_.async_read_some(received_.prepare(kPart),
+                            [self = shared_from_this()](error_code error, std::size_t size) {
+                              on_connection([&] {
+                                self->received_.commit(size);
+                                self->parse(error);
+                                const bool done = self->head_.is_header_done();
+                                if (!error && !done && self->is_late_)
+                                  error = asio::error::operation_aborted;
+                                if (error || done) return self->answer(error);
+                                self->read_head();
+                              });
+                            });
+  }
+
+  /// `error`: of reading, then of what was read.
+  void parse(error_code& error) {
+    if (error == asio::error::eof) {
+      error = {};
+      if (head_.got_some()) head_.put_eof(error);
+      if (!error) error = http::error::end_of_stream;
+    }
+    while (!error && !head_.is_header_done() && received_.size() > 0) {
+      received_.consume(head_.put(received_.data(), error));
+    }
+    if (error == http::error::need_more) error = {};
+  }
+
   /// The stream's own clock would close it: whoever is slow could not be told. On a busy machine
   /// the time may be over before what has come was looked at: then once more.
   void wait_for_head(bool again) {
-    patience_.expires_after(kReadTime);
-    patience_.async_wait([self = shared_from_this(), again](error_code error) {
+    clock_.expires_after(patience_.head);
+    clock_.async_wait([self = shared_from_this(), again](error_code error) {
       if (error || self->has_head_) return;
       on_connection([&] {
         error_code ignored;
         const bool has_come = self->stream_.socket().available(ignored) > 0;
         if (has_come && !again && !self->head_.got_some()) return self->wait_for_head(true);
+        self->is_late_ = true;
         self->stream_.cancel();
       });
     });
@@ -129,7 +160,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 
   void answer(error_code error) {
     has_head_ = true;
-    patience_.cancel();
+    clock_.cancel();
     // A browser may open a connection ahead of what it will ask.
     const bool slow = error == asio::error::operation_aborted && head_.got_some();
     const bool no_request = error.category() == make_error_code(http::error::bad_method).category();
@@ -143,7 +174,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
     } catch (const std::exception&) {
       reply_ = reply_of({.status = 500});
     }
-    stream_.expires_after(kWriteTime);
+    stream_.expires_after(patience_.reply);
     http::async_write(stream_, reply_, [self = shared_from_this()](error_code failed, std::size_t) {
       on_connection([&] { self->end(failed); });
     });
@@ -152,7 +183,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   /// Whoever still writes when a connection is closed may never read the reply.
   void end(error_code error) {
     if (!error) error = stream_.socket().shutdown(tcp::socket::shutdown_send, error);
-    stream_.expires_after(kLinger);
+    stream_.expires_after(patience_.after);
     if (!error) discard();
   }
   void discard() {
@@ -163,9 +194,11 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   }
 
   boost::beast::tcp_stream stream_;
-  asio::steady_timer patience_;  ///< with whoever asks, until the head is there
-  bool has_head_ = false;        ///< or will not come any more
+  asio::steady_timer clock_;  ///< until the head is there
+  bool has_head_ = false;     ///< or will not come any more
+  bool is_late_ = false;      ///< the time for the head is over
   const Door& door_;
+  const ServerPatience patience_;
   boost::beast::flat_buffer received_;
   http::request_parser<http::empty_body> head_;
   Reply reply_;
@@ -177,6 +210,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
 struct ExploreServer::Sockets {
   asio::thread_pool threads{kThreads};
   tcp::acceptor acceptor{threads};
+  ServerPatience patience;
   std::atomic<bool> ends = false;
 
   /// Takes one connection after the other. Memory or a descriptor that is lacking for one may be
@@ -199,16 +233,18 @@ struct ExploreServer::Sockets {
   }
 
  private:
-  static void begin(tcp::socket socket, const Door& door) {
+  void begin(tcp::socket socket, const Door& door) {
     on_connection([&] {
       error_code ignored;
       ignored = socket.set_option(tcp::no_delay(true), ignored);
-      std::make_shared<Exchange>(std::move(socket), door)->start();
+      std::make_shared<Exchange>(std::move(socket), door, patience)->start();
     });
   }
 };
 
-ExploreServer::ExploreServer(int port) : sockets_(std::make_unique<Sockets>()) {
+ExploreServer::ExploreServer(int port, ServerPatience patience)
+    : sockets_(std::make_unique<Sockets>()) {
+  sockets_->patience = patience;
   tcp::acceptor& acceptor = sockets_->acceptor;
   error_code error;
   error = acceptor.open(tcp::v4(), error);

@@ -18,7 +18,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::array kExportJobOptions{
-    OptionSpec{"format", 0, "NAME", false,
+    OptionSpec{"format", 0, "megatron|nemo|bridge|torchtitan|deepspeed|accelerate", false,
                "Whose launch file: megatron (a script with Megatron-LM's arguments), nemo, bridge, "
                "torchtitan, deepspeed, accelerate.",
                "--format megatron"},

@@ -229,7 +229,7 @@ constexpr std::array kRunHints{
 
 constexpr CommandSpec kRunSpec{
     .name = "run",
-    .usage = "run FILE [options], or run --model NAME --node NAME [options]",
+    .usage = "run FILE|NAME [options], or run --model NAME --node NAME [options]",
     .summary = "Predict one training step of a scenario: a table and the loss waterfall.",
     .about =
         "Reads a scenario (a JSON file; scenarios/README.md describes the format), simulates one\n"

@@ -31,7 +31,7 @@ namespace {
 constexpr OptionSpec kTopologyFormat{
     "format",
     0,
-    "NAME",
+    "ibsim|slurm|graphml|dot|fabric|table|json",
     false,
     "export: ibsim, slurm, graphml, dot or fabric. show: table (the default) or json. import: the "
     "same as --from.",
@@ -39,7 +39,7 @@ constexpr OptionSpec kTopologyFormat{
 constexpr OptionSpec kFrom{
     "from",
     0,
-    "NAME",
+    "fabric|graphml|nccl|slurm|nvidia-smi|rocm-smi|dot|netq|ufm|netbox|ibnetdiscover",
     false,
     "What the file is, where its content does not tell: fabric, graphml, nccl, slurm, nvidia-smi, "
     "rocm-smi, dot, netq, ufm, netbox or ibnetdiscover (net files of ibsim too).",

@@ -161,7 +161,8 @@ TEST_CASE("compare: mistakes are one line") {
     return ran.err;
   };
   CHECK(error({"compare", bloom}) ==
-        "lockstep compare: found 1 scenario files; usage: lockstep compare A B [options]\n");
+        "lockstep compare: found 1 scenario files; usage: lockstep compare FILE|NAME FILE|NAME "
+        "[options]\n");
   CHECK(error({"compare", bloom, bloom, "--metric", "step"}).find("Did you mean step_s?") !=
         std::string::npos);
   CHECK(error({"compare", bloom, kFolder + "congestion/spine-dies.json"}).find("#/jobs") !=

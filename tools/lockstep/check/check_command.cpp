@@ -46,7 +46,7 @@ constexpr std::array kCheckOptions{
                "share the work.",
                "--first 137"},
     OptionSpec{
-        "kind", 0, "KIND", false,
+        "kind", 0, "step|run|jobs|rl|queue|serving|comm|traffic|collectives", false,
         "With --random: only of this kind: step, run, jobs, rl, queue or serving; or comm, traffic "
         "and collectives, which are drawn by this word alone.",
         "--kind serving"},

@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 3> kCompareExamples{
 
 constexpr CommandSpec kCompareSpec{
     .name = "compare",
-    .usage = "compare A B [options]",
+    .usage = "compare FILE|NAME FILE|NAME [options]",
     .summary = "What changed between two scenarios, and how far each change moves the answer.",
     .about =
         "Lists the values in which two scenarios differ and makes the differences one after "

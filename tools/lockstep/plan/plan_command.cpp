@@ -93,7 +93,7 @@ constexpr std::array<std::string_view, 6> kPlanExamples{
 
 constexpr CommandSpec kPlanSpec{
     .name = "plan",
-    .usage = "plan [FILE] [options]",
+    .usage = "plan [FILE|NAME] [options]",
     .summary = "Choose a cluster: time, power, money and how sure, for each candidate.",
     .about =
         "Reads a plan (a JSON file; scenarios/plans/README.md describes the format): what to "

@@ -79,7 +79,7 @@ constexpr std::array kReplayOptions{
                "Choose collectives' algorithms among these only (NCCL_ALGO), or all but those "
                "after '^'.",
                "--algorithm ring,tree"},
-    OptionSpec{"protocol", 0, "NAMES", false, "The same of protocols (NCCL_PROTO).",
+    OptionSpec{"protocol", 0, "simple|ll|ll128,...", false, "The same of protocols (NCCL_PROTO).",
                "--protocol simple"},
     kFormatOption,
     OptionSpec{

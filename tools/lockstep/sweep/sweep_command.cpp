@@ -110,7 +110,7 @@ constexpr std::array<std::string_view, 2> kEngines{"local", "slurm"};
 
 constexpr CommandSpec kSweepSpec{
     .name = "sweep",
-    .usage = "sweep FILE -o DB [options]",
+    .usage = "sweep FILE|NAME -o DB [options]",
     .summary = "Simulate many variants of a scenario into a database.",
     .about =
         "Reads a sweep file (scenarios/sweeps/README.md describes the format): a scenario, and "

@@ -20,10 +20,10 @@
 #include "sim/search/search_base.hpp"
 #include "sim/search/tuned_scenario.hpp"
 #include "sim/step/step.hpp"
+#include "tools/console/ask_options.hpp"
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
-#include "tools/console/ask_options.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/lockstep/tune/serving_tune.hpp"
 #include "tools/lockstep/tune/tune_options.hpp"
@@ -101,11 +101,11 @@ constexpr std::array kTuneOptions{
                "Only these micro batches, in sequences. Left out: those that divide a replica's "
                "sequences.",
                "--micro-batch 1,2"},
-    OptionSpec{"recompute", 0, "MODE,...", false,
+    OptionSpec{"recompute", 0, "none|selective|full,...", false,
                "Only these of none, selective, full. Left out: none, full, and selective where it "
                "saves memory.",
                "--recompute none,selective"},
-    OptionSpec{"sharding", 0, "MODE,...", false,
+    OptionSpec{"sharding", 0, "none|zero1|zero2|zero3,...", false,
                "Only these of none, zero1, zero2, zero3. Left out: all that the software can.",
                "--sharding none,zero1"},
     OptionSpec{"schedule", 0, "NAME,...", false,

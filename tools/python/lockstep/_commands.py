@@ -1,11 +1,13 @@
 """The commands as functions: the same code answers, in this process and without Python's lock."""
 
+import collections.abc
 import inspect
 import os
+import re
 import tempfile
 import warnings
 
-from lockstep._errors import LockstepWarning, error_of
+from lockstep._errors import LockstepWarning, error_of, not_allowed
 from lockstep._words import COMMANDS, json_text, offered_options, words_of
 from lockstep.answers import result_of
 from lockstep.native import _lockstep
@@ -17,6 +19,9 @@ def input_of(value, name="scenario"):
     """What the extension module takes for a path, a shipped name, or an object to be read."""
     if isinstance(value, (str, os.PathLike)):
         return os.fsencode(value)
+    if not isinstance(value, (collections.abc.Mapping, list, tuple)):
+        rule = "a path, the name of one that ships, or a dictionary"
+        raise not_allowed(name, repr(value), "a path, or a list" if name == "steps" else rule)
     return name, json_text(value)
 
 
@@ -69,20 +74,33 @@ def ask(command, given, keywords, first_words=()):
     return Question(command, words, given).answer()
 
 
+def _given(command, text, keywords, needed, name="scenario"):
+    """The text for a command, None where keywords ask without one; `needed` names those."""
+    if text is not None:
+        return input_of(text, name)
+    options = offered_options(command, has_input=False)
+    if not any(key in options and options[key]["asks"] for key in keywords):
+        several = ", ".join(f"{each}=..." for each in needed)
+        rule = f"a path, the name of one that ships, a dictionary, or {several}"
+        raise not_allowed(f"lockstep.{command}()", f"no {name}", rule)
+    return None
+
+
 def run(scenario=None, /, **keywords):
-    return ask("run", None if scenario is None else input_of(scenario), keywords)
+    return ask("run", _given("run", scenario, keywords, ["model", "node"]), keywords)
 
 
 def comm(scenario=None, /, **keywords):
-    return ask("comm", None if scenario is None else input_of(scenario), keywords)
+    return ask("comm", _given("comm", scenario, keywords, ["op", "node"]), keywords)
 
 
 def tune(scenario=None, /, **keywords):
-    return ask("tune", None if scenario is None else input_of(scenario), keywords)
+    return ask("tune", _given("tune", scenario, keywords, ["model", "node"]), keywords)
 
 
 def plan(plan=None, /, **keywords):
-    return ask("plan", None if plan is None else input_of(plan, "plan"), keywords)
+    needed = ["model", "training", "node"]
+    return ask("plan", _given("plan", plan, keywords, needed, "plan"), keywords)
 
 
 def learn(steps, /, **keywords):
@@ -118,6 +136,22 @@ _CHANGES = (
 )
 
 
+def _in_python(text, options):
+    """What the program's help says, with its options as the keywords that they are here."""
+    keywords = {option["name"]: key for key, option in options.items()}
+
+    def as_keyword(found):
+        key = keywords.get(found[1])
+        return f"`{key}`" if key else found[0]
+
+    # Commands in backticks are of the command line, and stay as they are typed.
+    parts = re.split("(`[^`]*`)", text)
+    return "".join(
+        part if part.startswith("`") else re.sub(r"--([a-z][a-z-]*)\b(?!-)", as_keyword, part)
+        for part in parts
+    )
+
+
 def _document(function):
     """Signature and docstring, from what the command declares."""
     name = function.__name__
@@ -129,11 +163,12 @@ def _document(function):
     ]
     rest = [inspect.Parameter("changes", inspect.Parameter.VAR_KEYWORD)] if "set" in options else []
     function.__signature__ = inspect.Signature([*own, *named, *rest])
-    lines = [COMMANDS[name]["summary"], "", COMMANDS[name]["about"], "", _TAKES[function]]
+    about = _in_python(COMMANDS[name]["about"], options)
+    lines = [COMMANDS[name]["summary"], "", about, "", _TAKES[function]]
     if rest:
         lines += ["", _CHANGES]
     lines += ["", "Keywords:"]
-    lines += [f"  {key}: {option['text']}" for key, option in options.items()]
+    lines += [f"  {key}: {_in_python(option['text'], options)}" for key, option in options.items()]
     function.__doc__ = "\n".join(lines)
     function.__module__ = "lockstep"
 

@@ -95,6 +95,12 @@ def _columns(axes, rows):
 def _sweep_file(path, threads, keywords):
     if not isinstance(path, (str, os.PathLike)):
         raise not_allowed("sweep", "no axes", "a dictionary of them, or the path of a sweep file")
+    changes = [key for key in keywords if "__" in key]
+    if changes:
+        path = changes[0].replace("__", ".")
+        raise not_allowed(
+            "sweep", f"the keyword {changes[0]} and no axes", f'axes: sweep(scenario, {{"{path}": [...]}})'
+        )
     keywords = {"jobs": threads} | keywords
     with contextlib.ExitStack() as stack:
         if not keywords.get("output"):
