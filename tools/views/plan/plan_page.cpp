@@ -325,6 +325,9 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     page.table(input_table(answer));
     const PlanResult& shown = answer.result(*answer.shown());
     if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
+    for (const LotPhase& phase : later_lots(answer, *answer.shown())) {
+      add_money_by_month(page, *phase.fleet, *phase.months, phase.title);
+    }
     if (answer.spec.any_priced()) {
       page.section("Where the money goes",
                    "With every input at its median. Capital comes first and is not in the sum: of "
