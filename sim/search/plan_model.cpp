@@ -85,9 +85,17 @@ Pricing pricing_of(const PlanModel& model, const PlannedRun& run, const PlanFact
   out.prices.usd_per_100g_port *= price;
   out.prices.usd_per_facility_w *= price;
   if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
-  const PeakDraw peak = run.bill ? peak_draw(run.bill->highest, model.power, draw)
-                                 : PeakDraw{.metered = draw * model.power.site_peak,
-                                            .instant = draw * model.power.holdings.facility_peak};
+  PeakDraw peak{.metered = draw * model.power.site_peak,
+                .instant = draw * model.power.holdings.facility_peak};
+  if (run.bill) {
+    peak = peak_draw(run.bill->highest, model.power, draw);
+  } else if (run.fleet) {
+    // Lots that come before the run is done, however long it takes.
+    HighestDraw highest =
+        highest_draw(*run.fleet, to_seconds(run.sums.wall), model.power, model.scenario.nodes);
+    highest.level = draw * highest.level;
+    peak = peak_draw(highest, model.power, draw);
+  }
   out.holdings.facility_peak = peak.instant;
   out.metered_peak = peak.metered;
   return out;
@@ -231,6 +239,13 @@ void add_accuracy(const StepIntervals& intervals, PlanModel& out) {
       efficiency.low, efficiency.high, words_of(*interval));
 }
 
+/// Without a failure: on lots it takes as long as these let it.
+Seconds longest_run(const PlanModel& model, Seconds work) {
+  if (!model.fleet) return work;
+  const Seconds run = model.fleet->soonest(work);
+  return std::isfinite(run.base_units()) ? run : kMostStretch * work;
+}
+
 /// plan_sited() of a candidate, from when its data has come; `impossible` where its lots go before.
 void site_candidate(const PlanCandidate& candidate, Seconds ready, PlanModel& out) {
   const Seconds data_comes = candidate.place ? candidate.place->data_takes : ready;
@@ -344,7 +359,7 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found, Secon
     return out;
   }
   out.power = held_power(scenario, step, reserved_nodes(out.plan.campaign.spares),
-                         {.fleet = out.fleet.get(), .run = Seconds{work}});
+                         {.fleet = out.fleet.get(), .run = longest_run(out, Seconds{work})});
   return out;
 }
 
@@ -365,6 +380,17 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
   return out;
 }
 
+namespace {
+
+/// When a run on lots is given up: after so many times what these let it take without a failure.
+RunTime latest_end(const Fleet& fleet, Seconds work) {
+  const Seconds soonest = fleet.soonest(work);
+  const Seconds run = std::isfinite(soonest.base_units()) ? soonest : work;
+  return to_run_time(kMostStretch * std::min(run, Seconds{kLongestWork}));
+}
+
+}  // namespace
+
 FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors,
                               const std::optional<PhaseBegins>& begins) {
   FactoredCampaign out{.campaign = with_factors(model.plan.campaign, factors),
@@ -372,11 +398,13 @@ FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors
                        .fleet = model.fleet};
   const double draw = factor(factors, PlanInput::power);
   const bool draws = model.site && draw != 1, moves = model.fleet && begins;
+  if (model.fleet && !moves) out.campaign.horizon = latest_end(*model.fleet, out.campaign.work);
   if (!draws && !moves) return out;
   if (moves) {
     const Seconds staged = model.plan.data ? model.plan.data->begins : Seconds{};
     out.fleet = std::make_shared<const Fleet>(begun_at(*model.fleet, begins->ready + staged));
     begin_with(*out.fleet, out.campaign);
+    out.campaign.horizon = latest_end(*out.fleet, out.campaign.work);
   }
   if (model.site) {
     SitePlan site = draws ? with_draw(*model.site, draw) : *model.site;

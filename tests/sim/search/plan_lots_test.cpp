@@ -147,6 +147,40 @@ TEST_CASE("phases on lots: after lots a cloud pays its own, and the lots end wit
   CHECK(both.expected.usd == doctest::Approx(both.first.usd + cloud.usd).epsilon(1e-12));
 }
 
+TEST_CASE("plan on lots: its peak is that of the lots that come before it is done") {
+  const auto peak = [](const char* lots) {
+    Json plan = lots_plan();
+    purchase_in(plan["candidates"][0]) = lots_of(lots);
+    const PlanResult result = planned(plan);
+    CHECK(result.model.power.site_peak.base_units() == doctest::Approx(result.expected.peak_w));
+    CHECK(result.peak_w.high == doctest::Approx(result.expected.peak_w));
+    return result.expected.peak_w;
+  };
+  const double all = peak(R"([{"name": "a", "terms": "buy", "nodes": 4, "usd_per_node": 1}])");
+  const double one = peak(R"([{"name": "a", "terms": "buy", "nodes": 1, "usd_per_node": 1}])");
+  CHECK(one < all / 3);
+  // On four nodes it would be done before day 25, on one of them it is not.
+  CHECK(peak(R"([{"name": "a", "terms": "buy", "nodes": 1, "usd_per_node": 1},
+                 {"name": "b", "terms": "buy", "nodes": 3, "usd_per_node": 1,
+                  "lead_time": "25 d"}])") == doctest::Approx(all));
+}
+
+TEST_CASE("plan on lots: a run on few of the job's nodes takes long, and is done") {
+  Json plan = lots_plan();
+  plan["scenario"]["cluster"]["nodes"] = 64;
+  plan["scenario"]["batch"]["sequences"] = 256;
+  plan["training"]["tokens"] = 1e10;
+  purchase_in(plan["candidates"][0]) =
+      lots_of(R"([{"name": "a", "terms": "buy", "nodes": 2, "usd_per_node": 1}])");
+  const PlanResult result = planned(plan);
+  CHECK(result.unfinished == 0);
+  CHECK(result.expected.finished);
+  const double work = result.model.plan.campaign.work.base_units();
+  CHECK(result.expected.run_s > 10 * work);
+  CHECK(result.expected.run_s ==
+        doctest::Approx(work / result.model.fleet->steps.front().speed).epsilon(1e-3));
+}
+
 TEST_CASE("phases on lots: what cannot be is one line") {
   Json plan = kept_plan();
   plan["candidates"][0]["scenario"]["run"].erase("purchase");
