@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/input_error.hpp"
+#include "models/base/text_file.hpp"
 #include "sim/search/evaluate_plan.hpp"
 #include "sim/search/read_plan.hpp"
 #include "tests/support/presets.hpp"
@@ -179,6 +180,22 @@ TEST_CASE("plan on lots: a run on few of the job's nodes takes long, and is done
   CHECK(result.expected.run_s > 10 * work);
   CHECK(result.expected.run_s ==
         doctest::Approx(work / result.model.fleet->steps.front().speed).epsilon(1e-3));
+}
+
+TEST_CASE("phases on lots: the example that ships has the three ways") {
+  const std::string path = LOCKSTEP_SOURCE_DIR "/scenarios/plans/own-lots-then-refine.json";
+  const PlanSpec spec = read_plan(path, read_text_file(path), presets());
+  REQUIRE(spec.candidates.size() == 3);
+  std::vector<std::string> ways;
+  for (const PlanCandidate& candidate : spec.candidates) {
+    const PlanPhase& next = *candidate.then.front();
+    const bool bought = candidate.run.purchase.has_value();
+    ways.push_back(next.kept                  ? "kept"
+                   : next.of.run.purchase     ? "bought later"
+                   : bought && next.of.rented ? "rented later"
+                                              : "");
+  }
+  CHECK(ways == std::vector<std::string>{"kept", "rented later", "bought later"});
 }
 
 TEST_CASE("phases on lots: what cannot be is one line") {
