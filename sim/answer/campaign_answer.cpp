@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::array<RunBucketName, kRunBuckets> kRunBucketNames{
     {{"productive", "Training at full speed"},
-     {"degraded", "Slower steps (stragglers, missing replicas)"},
+     {"degraded", "Slower steps (stragglers, fewer machines)"},
      {"checkpoint", "Waiting for checkpoints"},
      {"lost", "Work done again"},
      {"detection", "Detecting failures"},

@@ -70,6 +70,11 @@ const FieldTable<CampaignResult>& purchase_fields() {
         .add("done_s", Better::less, "From the start of the plan until the mean run is done.",
              [](const Bought& r) { return r.fleet->begins + Seconds{r.summary.wall_s.mean}; });
     add_money_parts(out, [](const Bought& r) { return sum_of(months_of(r)); });
+    out.add("usd_per_trillion_tokens", Better::less,
+            "All of it together over the tokens trained on, for each 1e12 of them.",
+            [](const Bought& r) {
+              return 1e12 * sum_of(months_of(r)).usd() / (r.steps() * r.tokens_per_step());
+            });
     out.add("terms_left_usd", Better::less,
             "Of leases and reservations, in leased_usd and rented_usd: what is left of their terms "
             "when the run is done, and falls due then.",

@@ -39,7 +39,8 @@ void declare_lot(const DeclaredMembers& member, Lot& out) {
   member.optional(
       "node", out.node,
       "Preset of its nodes (lockstep list nodes), no faster than the scenario's: the job "
-      "runs on one kind at a time, the fastest; default: the scenario's");
+      "runs on the fastest kind, or on several at once where that is faster; default: the "
+      "scenario's");
 }
 
 /// Which members go with which terms.

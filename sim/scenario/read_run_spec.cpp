@@ -416,6 +416,12 @@ void read_lot_kinds(const JsonCursor& lots, const PresetStore& presets, Purchase
   for (std::size_t i = 0; i < list.size(); ++i) {
     const auto node = list[i].find("node");
     if (!node) continue;
+    const std::string& name = out.lots[i].node;
+    if (name.ends_with(".json") || name.find('/') != std::string::npos) {
+      node->fail(
+          "a name that `lockstep list nodes` has: lots are of presets, and --presets adds a folder "
+          "of one's own");
+    }
     out.lots[i].kind =
         std::make_shared<const NodeSpec>(presets.node(read_preset_name(*node, "nodes", presets)));
   }

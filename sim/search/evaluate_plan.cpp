@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <fmt/format.h>
 #include <mutex>
 #include <tbb/parallel_for.h>
@@ -151,6 +152,8 @@ class CandidateWork {
   }
 
  private:
+  using Begins = std::optional<PhaseBegins>;
+
   [[nodiscard]] std::size_t phases() const { return 1 + result_.later.size(); }
   [[nodiscard]] const PlanModel& model(std::size_t phase) const {
     return phase == 0 ? result_.model : result_.later[phase - 1].model;
@@ -170,27 +173,32 @@ class CandidateWork {
   /// What the phases come to one after the other.
   template <class Each>
   [[nodiscard]] PlanOutcome chain(Each each) const {
-    PlanOutcome out = each(0);
+    PlanOutcome out = each(std::size_t{0}, Begins{});
     for (std::size_t p = 1; p < phases(); ++p) {
       const PhaseResult& phase = result_.later[p - 1];
-      out = chained(out, phase.moves, phase.egress_usd, each(p));
+      const PhaseBegins begins{.ready = Seconds{out.time_s} + phase.moves,
+                               .kept = candidate_.then[p - 1]->kept,
+                               .lots_spent = out.lots_spent};
+      out = chained(out, phase.moves, phase.egress_usd, each(p, Begins{begins}));
     }
     return out;
   }
 
   [[nodiscard]] PlanOutcome outcome(std::size_t phase, const Campaign& campaign,
-                                    const PlannedRun& run, const PlanFactors& factors) const {
-    PlanOutcome out = outcome_of(candidate(phase), model(phase), run, factors);
+                                    const PlannedRun& run, const PlanFactors& factors,
+                                    const Begins& begins) const {
+    PlanOutcome out = outcome_of(candidate(phase), model(phase), run, factors, begins);
     out.finished = run.sums.work >= to_run_time(campaign.work);
     return out;
   }
 
   [[nodiscard]] std::vector<PlanOutcome> outcomes_of(std::size_t phase, const PhaseRuns& ran,
-                                                     const PlanFactors& factors) const {
+                                                     const PlanFactors& factors,
+                                                     const Begins& begins) const {
     std::vector<PlanOutcome> outcomes;
     outcomes.reserve(ran.runs.size());
     for (const PlannedRun& run : ran.runs) {
-      outcomes.push_back(outcome(phase, ran.of.campaign, run, factors));
+      outcomes.push_back(outcome(phase, ran.of.campaign, run, factors, begins));
     }
     return outcomes;
   }
@@ -208,7 +216,7 @@ class CandidateWork {
       const auto number = static_cast<std::uint32_t>(out.size());
       // Books need phases, which are too many to keep for all.
       out.push_back(of.site ? planned_trajectory(of, number, watch_)
-                            : PlannedRun{.sums = std::move(sums), .bill = {}});
+                            : PlannedRun{.sums = std::move(sums), .bill = {}, .fleet = of.fleet});
     }
     return out;
   }
@@ -217,15 +225,15 @@ class CandidateWork {
   void expect() {
     std::vector<PhaseRuns> ran(phases());
     std::vector<std::vector<PlanOutcome>> outcomes(phases());
-    for (std::size_t p = 0; p < phases(); ++p) {
+    result_.expected = chain([&](std::size_t p, const Begins& begins) {
       const PlanFactors factors = medians(model(p));
-      ran[p].of = with_factors(model(p), factors);
+      ran[p].of = with_factors(model(p), factors, begins);
       ran[p].runs = expected_runs(p, ran[p].of);
-      outcomes[p] = outcomes_of(p, ran[p], factors);
-      (p == 0 ? result_.first : result_.later[p - 1].expected) = mean_outcome(outcomes[p]);
-    }
-    result_.expected = chain([&](std::size_t p) -> const PlanOutcome& {
-      return p == 0 ? result_.first : result_.later[p - 1].expected;
+      outcomes[p] = outcomes_of(p, ran[p], factors, begins);
+      PlanOutcome& mean = p == 0 ? result_.first : result_.later[p - 1].expected;
+      mean = mean_outcome(outcomes[p]);
+      if (p > 0) result_.later[p - 1].fleet = ran[p].of.fleet;
+      return mean;
     });
     add_money_by_month(outcomes);
     for (const PlanInputInfo& info : plan_inputs()) {
@@ -234,8 +242,8 @@ class CandidateWork {
         swing_run(info.input);  // a site holds machines that draw more to a slower pace
         continue;
       }
-      swing(info.input, [&](std::size_t p, const PlanFactors& changed) {
-        return mean_outcome(outcomes_of(p, ran[p], changed));
+      swing(info.input, [&](std::size_t p, const PlanFactors& changed, const Begins& begins) {
+        return mean_outcome(outcomes_of(p, ran[p], changed, begins));
       });
     }
   }
@@ -259,10 +267,10 @@ class CandidateWork {
   }
 
   void swing_run(PlanInput input) {
-    swing(input, [&](std::size_t p, const PlanFactors& changed) {
-      const FactoredCampaign of = with_factors(model(p), changed);
+    swing(input, [&](std::size_t p, const PlanFactors& changed, const Begins& begins) {
+      const FactoredCampaign of = with_factors(model(p), changed, begins);
       const PhaseRuns ran{.of = of, .runs = runs_of(of, numbers(p), watch_)};
-      return mean_outcome(outcomes_of(p, ran, changed));
+      return mean_outcome(outcomes_of(p, ran, changed, begins));
     });
   }
 
@@ -273,10 +281,10 @@ class CandidateWork {
     PlanSwing& out = result_.swings[i];
     out.input = input;
     const auto at = [&](double share) {
-      return chain([&](std::size_t p) {
+      return chain([&](std::size_t p, const Begins& begins) {
         PlanFactors factors = medians(model(p));
         factors[i] = model(p).inputs[i].quantile(share);
-        return mean(p, factors);
+        return mean(p, factors, begins);
       });
     };
     out.low = result_.model.inputs[i].quantile(kLowShare);
@@ -288,10 +296,11 @@ class CandidateWork {
   void sample(std::size_t i) {
     const auto number = static_cast<std::uint32_t>(i);
     PlanOutcome& out = result_.samples[i];
-    out = chain([&](std::size_t p) {
+    out = chain([&](std::size_t p, const Begins& begins) {
       const PlanFactors factors = drawn(spec_, model(p), number);
-      const FactoredCampaign of = with_factors(model(p), factors);
-      return outcome(p, of.campaign, planned_trajectory(of, numbers(p) + number, watch_), factors);
+      const FactoredCampaign of = with_factors(model(p), factors, begins);
+      return outcome(p, of.campaign, planned_trajectory(of, numbers(p) + number, watch_), factors,
+                     begins);
     });
     out.lots = {};  // nobody asks a sample for its months
   }
@@ -302,25 +311,46 @@ class CandidateWork {
   TrajectoryWatch watch_;
 };
 
+/// When a phase that can begin at `ready` is done at the soonest: nothing fails, and nothing but
+/// the lots holds it back.
+Seconds soonest_end(const PlanModel& model, Seconds ready) {
+  if (!model.impossible.empty()) return ready;
+  if (!model.fleet) {
+    const Seconds staged = model.plan.data ? model.plan.data->begins : Seconds{};
+    return ready + staged + model.plan.campaign.work;
+  }
+  const Seconds run = model.fleet->soonest(model.plan.campaign.work);
+  const bool ends = std::isfinite(run.base_units());  // else no run of it is finished
+  return model.fleet->begins + (ends ? run : Seconds{});
+}
+
 /// The phases after a candidate's first, and what its weights take on their way to each.
 void model_later(const PlanCandidate& candidate, PlanResult& result) {
   const PlanModel* before = &result.model;
+  // Without a failure: lots are there at least as long as a run needs them.
+  Seconds ready = soonest_end(result.model, Seconds{});
   result.later.reserve(candidate.then.size());
   for (const std::shared_ptr<const PlanPhase>& next : candidate.then) {
     if (!result.model.impossible.empty()) return;
-    PhaseResult phase{
-        .model = model_candidate(next->of), .moves = {}, .egress_usd = 0, .expected = {}};
+    PhaseResult phase;
+    if (next->way) {
+      const Bytes weights = before->plan.checkpoint.all;
+      phase.moves = transfer_time(*next->way, weights);
+      phase.egress_usd = transfer_usd(*next->way, weights);
+    }
+    ready += phase.moves;
+    phase.model = model_candidate(next->of, {}, ready);
+    // That is told of a run that begins as it was planned.
+    std::erase_if(phase.model.plan.assumptions, [](const std::string& text) {
+      return text.starts_with("run.purchase: there are nodes for the job on day ");
+    });
     if (!phase.model.impossible.empty()) {
       result.model.impossible =
           fmt::format("cannot go on with {}, which {}", next->of.name, phase.model.impossible);
       result.later.clear();
       return;
     }
-    if (next->way) {
-      const Bytes weights = before->plan.checkpoint.all;
-      phase.moves = transfer_time(*next->way, weights);
-      phase.egress_usd = transfer_usd(*next->way, weights);
-    }
+    ready = soonest_end(phase.model, ready);
     result.later.push_back(std::move(phase));
     before = &result.later.back().model;
   }
@@ -338,7 +368,7 @@ void tell_estimate(const std::vector<CandidateWork>& work, const PlanOptions& op
   options.estimated(trajectories, all);
 }
 
-SampleMean spread_of(const std::vector<PlanOutcome>& samples, double PlanOutcome::*number) {
+SampleMean spread_of(const std::vector<PlanOutcome>& samples, double PlanOutcome::* number) {
   std::vector<double> values;
   values.reserve(samples.size());
   for (const PlanOutcome& sample : samples) values.push_back(sample.*number);
@@ -370,6 +400,7 @@ PlanOutcome chained(const PlanOutcome& so_far, Seconds moves, double egress_usd,
   out.gpus = std::max(so_far.gpus, next.gpus);
   out.peak_w = std::max(so_far.peak_w, next.peak_w);
   out.after_s = next.after_s;
+  out.lots_spent = next.lots_spent;
   out.finished = so_far.finished && next.finished;
   if (out.run_s > 0) {
     for (const auto share : {&PlanOutcome::goodput, &PlanOutcome::waiting}) {

@@ -21,7 +21,7 @@ namespace lockstep {
 struct PlanMeasure {
   std::string_view name;   ///< "time_s"
   std::string_view title;  ///< "Time"
-  double PlanOutcome::*number;
+  double PlanOutcome::* number;
 };
 std::span<const PlanMeasure, 3> plan_measures();  ///< time, money, energy; in this order
 
@@ -44,6 +44,7 @@ struct PhaseResult {
   Seconds moves;  ///< until weights and states of the phase before are there
   double egress_usd = 0;
   PlanOutcome expected;
+  std::shared_ptr<const Fleet> fleet{};  ///< as it is then; none: no lots
 };
 
 struct PlanResult {

@@ -26,6 +26,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kPayments{"own", "rent"};
 constexpr std::array<std::string_view, 2> kLayouts{"given", "tuned"};
+constexpr std::array<std::string_view, 1> kMachines{"kept"};
 constexpr std::size_t kMostCandidates = 100;
 constexpr std::size_t kMostSizes = 32;
 constexpr std::size_t kMostPhases = 8;
@@ -321,15 +322,37 @@ std::optional<std::size_t> read_phase_region(const JsonCursor& from, const PlanS
   return named->choice(names);
 }
 
+/// Machines of lots are those of one phase, unless the next one says that it keeps them.
+void check_machines(const JsonCursor& at, const std::optional<JsonCursor>& kept,
+                    const PlanCandidate& last, bool same_region, const PlanCandidate& of) {
+  if (!kept) {
+    const auto scenario = at.find("scenario");
+    const auto run = scenario ? scenario->find("run") : std::nullopt;
+    if (of.run.purchase && last.run.purchase && !(run && run->find("purchase"))) {
+      at.fail(
+          R"("machines": "kept", or a "purchase" of its own: the plan's was the phase before's)");
+    }
+    return;
+  }
+  if (!last.run.purchase)
+    kept->fail("no such key, unless machines of the phase before come in lots");
+  if (!same_region) kept->fail("no such key in another region: machines stay where they are");
+  if (of.scenario.node.name != last.scenario.node.name) {
+    kept->fail(fmt::format("the phase before's kind of node, {}, beside it: this phase has {}",
+                           last.scenario.node.name, of.scenario.node.name));
+  }
+  const auto scenario = at.find("scenario");
+  const auto run = scenario ? scenario->find("run") : std::nullopt;
+  const auto purchase = run ? run->find("purchase") : std::nullopt;
+  if (purchase) purchase->fail(R"(no purchase beside "machines": "kept")");
+}
+
 /// What comes after a candidate's training, each phase on its own machines. Its name says where.
 void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetStore& presets,
                  const PlanSpec& plan, const std::shared_ptr<const StepIntervals>& intervals,
                  PlanCandidate& candidate) {
   const auto list = from.find("then");
   if (!list) return;
-  if (candidate.run.purchase) {
-    list->fail("no phases beside \"purchase\", whose lots are held until one training is done");
-  }
   std::optional<std::size_t> region;
   if (candidate.place) region = candidate.place->region;
   const std::vector<JsonCursor> regions =
@@ -344,21 +367,24 @@ void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetSto
     const std::string name = at.at("name").string();
     const double tokens = at.at("tokens").quantity(Dimension::count, {1e6, 1e18});
     const auto pays = at.find("pay");
+    const auto machines = at.find("machines");
+    if (machines) (void)machines->choice(kMachines);
+    phase->kept = machines.has_value();
     const CandidateReader reader(root, at, presets,
                                  region ? std::optional(regions[*region]) : std::nullopt);
     PlanCandidate& of = phase->of;
     of = reader.read(tokens, 0, false);
-    if (of.run.purchase) {
-      at.at("scenario")
-          .at("run")
-          .at("purchase")
-          .fail("no purchase in a later phase: machines of lots are there for one training");
-    }
+    const PlanCandidate& last = candidate.then.empty() ? candidate : candidate.then.back()->of;
+    check_machines(at, machines, last, region == before, of);
+    if (phase->kept) of.run.purchase = last.run.purchase;
     if (region) place_candidate(plan, *region, of);
     of.refused = {};  // its weights may go where its data may not
     of.place = {};
     of.name = name;
-    of.rented = pays ? pays->choice(kPayments) == 1 : candidate.rented;
+    of.rented = pays ? pays->choice(kPayments) == 1 : candidate.rented && !of.run.purchase;
+    if (of.rented && of.run.purchase) {
+      pays->fail(R"("own" beside "purchase", whose lots say what is rented, at what price)");
+    }
     if (of.rented && !of.scenario.usd_per_gpu_hour) {
       at.fail(R"(a price of what is rented: "scenario": {"price": {"usd_per_gpu_hour": ...}})");
     }

@@ -85,9 +85,17 @@ Pricing pricing_of(const PlanModel& model, const PlannedRun& run, const PlanFact
   out.prices.usd_per_100g_port *= price;
   out.prices.usd_per_facility_w *= price;
   if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
-  const PeakDraw peak = run.bill ? peak_draw(run.bill->highest, model.power, draw)
-                                 : PeakDraw{.metered = draw * model.power.site_peak,
-                                            .instant = draw * model.power.holdings.facility_peak};
+  PeakDraw peak{.metered = draw * model.power.site_peak,
+                .instant = draw * model.power.holdings.facility_peak};
+  if (run.bill) {
+    peak = peak_draw(run.bill->highest, model.power, draw);
+  } else if (run.fleet) {
+    // Lots that come before the run is done, however long it takes.
+    HighestDraw highest =
+        highest_draw(*run.fleet, to_seconds(run.sums.wall), model.power, model.scenario.nodes);
+    highest.level = draw * highest.level;
+    peak = peak_draw(highest, model.power, draw);
+  }
   out.holdings.facility_peak = peak.instant;
   out.metered_peak = peak.metered;
   return out;
@@ -109,9 +117,9 @@ DrawnUsage drawn_usage(const PlanModel& model, const PlannedRun& ran, const Cost
     out.usage = usage_of(*ran.bill, to_seconds(run.wall), tokens, flops);
   } else {
     Usage usage = run_usage(run, model.power.levels, prices, tokens, flops);
-    if (model.fleet && usage.time > Seconds{}) {
+    if (ran.fleet && usage.time > Seconds{}) {
       const NodeDraw node = node_draw(usage.energy / usage.time, model.power, model.scenario.nodes);
-      const FleetEnergy lots = fleet_energy(*model.fleet, node, usage.time, prices);
+      const FleetEnergy lots = fleet_energy(*ran.fleet, node, usage.time, prices);
       out.working_node = node.working * usage.time;
       usage.energy = lots.energy;
       usage.energy_usd = lots.usd();
@@ -125,30 +133,33 @@ DrawnUsage drawn_usage(const PlanModel& model, const PlannedRun& ran, const Cost
 
 /// What the nodes of the lots pay for energy, at the mean power of the run: a node that works all
 /// of it takes `working_node`.
-std::vector<EnergyPayment> lot_payments(const PlanModel& model, Joules working_node, Seconds run) {
+std::vector<EnergyPayment> lot_payments(const PlanModel& model, const Fleet& fleet,
+                                        Joules working_node, Seconds run) {
   if (run <= Seconds{}) return {};
   NodeDraw node = node_draw(Watts{}, model.power, model.scenario.nodes);
   node.working = working_node / run;
-  return fleet_energy(*model.fleet, node, run, model.scenario.power->cost).paid;
+  return fleet_energy(fleet, node, run, model.scenario.power->cost).paid;
 }
 
 /// What the candidate's purchase makes of its time and money; interest is part of running it.
 /// The books of a site have the factor of power in them.
 void pay_by_month(const PlanModel& model, const PlannedRun& ran, Joules working_node,
-                  const PlanFactors& factors, PlanOutcome& out) {
-  const Seconds run{out.time_s};
-  out.time_s += model.fleet->begins.base_units();
+                  const PlanFactors& factors, const std::optional<PhaseBegins>& begins,
+                  PlanOutcome& out) {
+  const Fleet& fleet = *ran.fleet;
+  const Seconds run{out.run_s + out.after_s};  // until its last checkpoint is where it belongs
   const double tariff = factor(factors, PlanInput::tariff);
   const double price = model.price_factor * factor(factors, PlanInput::price);
-  if (ran.bill) {
-    out.lots =
-        money_by_month(*model.fleet, run, {.price = price, .energy = tariff}, ran.bill->paid);
-  } else {
-    out.lots = money_by_month(
-        *model.fleet, run, {.price = price, .energy = factor(factors, PlanInput::power) * tariff},
-        lot_payments(model, working_node, run));
-  }
+  const MoneyFactors money{.price = price,
+                           .energy = (ran.bill ? 1 : factor(factors, PlanInput::power)) * tariff};
+  const std::vector<EnergyPayment> paid =
+      ran.bill ? ran.bill->paid : lot_payments(model, fleet, working_node, run);
+  const bool kept = begins && begins->kept;
+  out.lots = kept ? further_money(fleet, run, money, paid,
+                                  {.from = begins->ready, .spent = begins->lots_spent})
+                  : money_by_month(fleet, run, money, paid);
   const MonthMoney sum = sum_of(out.lots);
+  out.lots_spent = (kept ? begins->lots_spent : 0) + sum.spent() + sum.interest;
   out.capital = {.machines_usd = sum.bought, .network_usd = 0, .building_usd = 0};
   out.write_off_usd = sum.bought + sum.residual;
   out.energy_usd = sum.energy;
@@ -166,10 +177,8 @@ void move_data(const PlanPlace* place, const PlanModel& model, PlanOutcome& out)
   }
   const Seconds ready = moves.before + (data ? data->begins : Seconds{});
   if (data) out.storage_usd = storage_usd(*data, data->begins + Seconds{out.time_s});
-  out.before_s = (model.fleet ? model.fleet->begins : ready).base_units();
+  out.before_s = ready.base_units();
   out.after_s = moves.after.base_units();
-  out.time_s += out.after_s;
-  if (!model.fleet) out.time_s += out.before_s;
   out.data_usd = moves.data_usd;
   out.egress_usd = moves.data_usd + moves.copies_usd;
 }
@@ -230,9 +239,16 @@ void add_accuracy(const StepIntervals& intervals, PlanModel& out) {
       efficiency.low, efficiency.high, words_of(*interval));
 }
 
+/// Without a failure: on lots it takes as long as these let it.
+Seconds longest_run(const PlanModel& model, Seconds work) {
+  if (!model.fleet) return work;
+  const Seconds run = model.fleet->soonest(work);
+  return std::isfinite(run.base_units()) ? run : kMostStretch * work;
+}
+
 /// plan_sited() of a candidate, from when its data has come; `impossible` where its lots go before.
-void site_candidate(const PlanCandidate& candidate, PlanModel& out) {
-  const Seconds data_comes = candidate.place ? candidate.place->data_takes : Seconds{};
+void site_candidate(const PlanCandidate& candidate, Seconds ready, PlanModel& out) {
+  const Seconds data_comes = candidate.place ? candidate.place->data_takes : ready;
   const LotSpares spares = candidate.spares_by_share ? LotSpares::up_to : LotSpares::exactly;
   try {
     SitedCampaign sited = plan_sited(out.scenario, candidate.run, spares, data_comes);
@@ -288,7 +304,7 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
   return out;
 }
 
-PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
+PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found, Seconds ready) {
   if (!candidate.refused.empty()) return refused_candidate(candidate);
   PlanModel out = std::move(found);
   if (!out.impossible.empty()) return out;
@@ -333,7 +349,7 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
       assumptions.push_back(std::move(limit));
     }
   }
-  site_candidate(candidate, out);
+  site_candidate(candidate, ready, out);
   if (!out.impossible.empty()) return out;
   if (const auto problem = excessive_work(
           out.plan.campaign, candidate.run,
@@ -343,7 +359,7 @@ PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found) {
     return out;
   }
   out.power = held_power(scenario, step, reserved_nodes(out.plan.campaign.spares),
-                         {.fleet = out.fleet.get(), .run = Seconds{work}});
+                         {.fleet = out.fleet.get(), .run = longest_run(out, Seconds{work})});
   return out;
 }
 
@@ -364,19 +380,46 @@ Campaign with_factors(const Campaign& campaign, const PlanFactors& factors) {
   return out;
 }
 
-FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors) {
-  FactoredCampaign out{.campaign = with_factors(model.plan.campaign, factors), .site = model.site};
+namespace {
+
+/// When a run on lots is given up: after so many times what these let it take without a failure.
+RunTime latest_end(const Fleet& fleet, Seconds work) {
+  const Seconds soonest = fleet.soonest(work);
+  const Seconds run = std::isfinite(soonest.base_units()) ? soonest : work;
+  return to_run_time(kMostStretch * std::min(run, Seconds{kLongestWork}));
+}
+
+}  // namespace
+
+FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors,
+                              const std::optional<PhaseBegins>& begins) {
+  FactoredCampaign out{.campaign = with_factors(model.plan.campaign, factors),
+                       .site = model.site,
+                       .fleet = model.fleet};
   const double draw = factor(factors, PlanInput::power);
-  if (!model.site || draw == 1) return out;
-  out.site = std::make_shared<const SitePlan>(with_draw(*model.site, draw));
-  out.campaign.pace = site_pace(out.site, model.fleet);
+  const bool draws = model.site && draw != 1, moves = model.fleet && begins;
+  if (model.fleet && !moves) out.campaign.horizon = latest_end(*model.fleet, out.campaign.work);
+  if (!draws && !moves) return out;
+  if (moves) {
+    const Seconds staged = model.plan.data ? model.plan.data->begins : Seconds{};
+    out.fleet = std::make_shared<const Fleet>(begun_at(*model.fleet, begins->ready + staged));
+    begin_with(*out.fleet, out.campaign);
+    out.campaign.horizon = latest_end(*out.fleet, out.campaign.work);
+  }
+  if (model.site) {
+    SitePlan site = draws ? with_draw(*model.site, draw) : *model.site;
+    site.fleet = out.fleet;
+    out.site = std::make_shared<const SitePlan>(std::move(site));
+  }
+  out.campaign.pace = site_pace(out.site, out.fleet);
   return out;
 }
 
 PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
                               const TrajectoryWatch& watch) {
   const RunDetail detail = of.site ? RunDetail::timeline : RunDetail::sums;
-  PlannedRun out{.sums = run_trajectory(of.campaign, number, detail, watch), .bill = {}};
+  PlannedRun out{
+      .sums = run_trajectory(of.campaign, number, detail, watch), .bill = {}, .fleet = of.fleet};
   if (!of.site || out.sums.wall <= 0) return out;
   out.bill = site_bill(*of.site, site_books(*of.site, out.sums, number));
   out.sums.events = {};
@@ -385,7 +428,8 @@ PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
 }
 
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
-                       const PlannedRun& ran, const PlanFactors& factors) {
+                       const PlannedRun& ran, const PlanFactors& factors,
+                       const std::optional<PhaseBegins>& begins) {
   const TrajectoryResult& run = ran.sums;
   const Pricing pricing = pricing_of(model, ran, factors);
   const DrawnUsage drawn = drawn_usage(model, ran, pricing.prices, factors);
@@ -412,14 +456,18 @@ PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
     out.running_usd = cost.running_usd();
   }
   if (candidate.place || model.plan.data) move_data(candidate.place.get(), model, out);
-  if (model.fleet) pay_by_month(model, ran, drawn.working_node, factors, out);
+  if (ran.fleet) {
+    const Seconds ready = begins ? begins->ready : Seconds{};
+    out.before_s = (ran.fleet->begins - ready).base_units();
+    pay_by_month(model, ran, drawn.working_node, factors, begins, out);
+  }
+  out.time_s = out.before_s + out.run_s + out.after_s;
   out.usd = out.write_off_usd + out.running_usd + out.rent_usd + out.egress_usd + out.storage_usd;
   return out;
 }
 
 std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
                                    Seconds start) {
-  assert(!model.fleet || start == Seconds{});
   const double from = start.base_units();
   const double begins = from + outcome.before_s;
   const double done = from + outcome.time_s - outcome.after_s;
@@ -432,6 +480,7 @@ std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& ou
                      .egress_usd = 0,
                      .storage_usd = 0});
     }
+    out.resize(std::max(out.size(), months_until(from + outcome.time_s)));
   } else {
     out.resize(months_until(from + outcome.time_s));
     for (const auto& [usd, part] : {std::pair{outcome.write_off_usd, &PlanMonth::write_off_usd},
@@ -489,7 +538,7 @@ PlanOutcome mean_outcome(const std::vector<PlanOutcome>& outcomes) {
       &PlanOutcome::energy_usd, &PlanOutcome::running_usd,   &PlanOutcome::rent_usd,
       &PlanOutcome::egress_usd, &PlanOutcome::data_usd,      &PlanOutcome::before_s,
       &PlanOutcome::after_s,    &PlanOutcome::storage_usd,   &PlanOutcome::demand_usd,
-      &PlanOutcome::run_s};
+      &PlanOutcome::run_s,      &PlanOutcome::lots_spent};
   constexpr std::array kCapital{&CapitalReport::machines_usd, &CapitalReport::network_usd,
                                 &CapitalReport::building_usd};
   mean.gpus = outcomes.front().gpus;

@@ -39,7 +39,8 @@ struct PlanModel {
 
 /// Simulates the steps that the candidate needs, and their power. Throws InputError where the run
 /// does not fit together. Impossible: it does not fit in memory, or would take over twenty years.
-PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found = {});
+/// `ready`: of a later phase, when it can begin at the earliest, after the plan's start.
+PlanModel model_candidate(const PlanCandidate& candidate, PlanModel found = {}, Seconds ready = {});
 
 /// The fastest layout for a candidate that asks for one, for model_candidate() to go on with.
 /// Sharding and recomputation are searched too. Impossible: nothing fits.
@@ -66,25 +67,40 @@ struct PlanOutcome {
   CapitalReport capital;  ///< to be spent before it begins; none of it where machines are rented
   bool finished = true;   ///< within ten times the time without failures
   double run_s = 0;       ///< of time_s, the run itself: what goodput and waiting are shares of
-  std::vector<MonthMoney> lots;  ///< of a purchase, its money by month
+  std::vector<MonthMoney> lots;  ///< of a purchase, its money by month of the plan
+  /// Of a purchase, until its end: what is spent on it with interest, before anything is sold. Of
+  /// machines that are kept from one phase to the next, since they came.
+  double lots_spent = 0;
 };
 
 /// The campaign with the factors in force: work for the efficiency, mean times between failures,
 /// times of a recovery. The others do not touch time.
 Campaign with_factors(const Campaign& campaign, const PlanFactors& factors);
 
+/// A phase after the first, as the one before it leaves it.
+struct PhaseBegins {
+  Seconds ready;  ///< it can begin then, after the plan's start: its weights are there
+  /// Whether it goes on with the lots of the phase before, and what they have cost so far.
+  bool kept = false;
+  double lots_spent = 0;
+};
+
 /// The candidate's campaign with the factors in force. At a site more power is a slower pace
 /// wherever the site binds.
 struct FactoredCampaign {
   Campaign campaign;
   std::shared_ptr<const SitePlan> site;  ///< its machines draw as the factors say; none: no site
+  std::shared_ptr<const Fleet> fleet;    ///< as it is when the run begins; none: no lots
 };
-FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors);
+/// `begins`: of a later phase; none: it is the first, and begins as it was planned.
+FactoredCampaign with_factors(const PlanModel& model, const PlanFactors& factors,
+                              const std::optional<PhaseBegins>& begins = {});
 
 /// A run of it, with its sums alone.
 struct PlannedRun {
   TrajectoryResult sums;
-  std::optional<SiteBill> bill;  ///< at a site
+  std::optional<SiteBill> bill;        ///< at a site
+  std::shared_ptr<const Fleet> fleet;  ///< that it ran on; none: no lots
 };
 PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
                               const TrajectoryWatch& watch);
@@ -93,8 +109,10 @@ PlannedRun planned_trajectory(const FactoredCampaign& of, std::uint32_t number,
 /// predicted it draws the same, so that energy goes with time. Machines in reserve are paid for.
 /// At a site each hour is paid by its tariff, and each month by its highest hour, as the run's
 /// books have them; the run has the factor of power then.
+/// A later phase's time is that since it could begin.
 PlanOutcome outcome_of(const PlanCandidate& candidate, const PlanModel& model,
-                       const PlannedRun& ran, const PlanFactors& factors);
+                       const PlannedRun& ran, const PlanFactors& factors,
+                       const std::optional<PhaseBegins>& begins = {});
 
 /// What a month of 1/12 of 365.25 days takes; sums over the months are those of the outcome.
 struct PlanMonth {
@@ -107,7 +125,7 @@ struct PlanMonth {
 /// With a fleet its money month by month, what machines are worth taken off in the last; else each
 /// part spread evenly over the run. Egress falls due while the data moves: of the dataset before
 /// the run, of checkpoints during it and after it. Months are those of the plan, in which what
-/// `outcome` is of begins at `start`: 0 with a fleet.
+/// `outcome` is of begins at `start`.
 std::vector<PlanMonth> plan_months(const PlanModel& model, const PlanOutcome& outcome,
                                    Seconds start);
 

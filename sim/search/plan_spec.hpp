@@ -87,6 +87,7 @@ struct PlanPhase {
   PlanCandidate of;  ///< where and on what, with its own tokens; none after it
   /// Over which weights and states of the phase before come; none: they are there.
   std::optional<WideAreaLink> way;
+  bool kept = false;  ///< it goes on with the machines of the phase before, which come in lots
 };
 
 /// Whether there is an answer about its money: a rent, or any price of owning.

@@ -12,8 +12,13 @@
 
 #include "models/base/input_error.hpp"
 #include "models/layer/memory.hpp"
+#include "models/pipeline/schedule_extension.hpp"
+#include "models/power/gpu_power.hpp"
 #include "models/site/finance.hpp"
 #include "sim/power/step_power.hpp"
+#include "sim/scenario/balance.hpp"
+#include "sim/scenario/read_profile.hpp"
+#include "sim/step/pool_memory.hpp"
 #include "sim/step/step.hpp"
 #include "topologies/fabrics/fabric.hpp"
 #include "topologies/fabrics/placement.hpp"
@@ -76,9 +81,108 @@ class Widths {
   std::map<int, double> known_;
 };
 
+int nodes_that_nvlink_joins(const NodeSpec& node) {
+  return std::max(1, node.nvlink_domain / node.gpus);
+}
+
+/// Replicas on nodes of several kinds at once, each on nodes of one kind.
+struct MixedNodes {
+  std::vector<int> used;  ///< nodes of each kind
+  double speed = 0;
+};
+
+/// The job on several kinds of node at once: as many replicas on the first kind as it has nodes
+/// for, then on the next, with micro batches in proportion to their speed, or alike where the job
+/// can have no unequal ones. The last replica sets the pace.
+class Mixes {
+ public:
+  Mixes(const Scenario& scenario, double full) : scenario_(scenario), full_(full) {
+    const Parallelism& cut = scenario.job.parallelism;
+    unequal_ = !cut.order && !is_extension(cut.schedule) && cut.sharding != Sharding::zero3 &&
+               !cut.reduces_each_micro_batch();
+  }
+
+  /// `nodes`: that are there of each kind. None: fewer than two kinds have a place in it, or they
+  /// cannot work together.
+  std::optional<MixedNodes> on(const std::vector<const NodeSpec*>& kinds,
+                               const std::vector<int>& nodes) {
+    const Parallelism& cut = scenario_.job.parallelism;
+    const int span = std::max(1, cut.expert * cut.expert_tensor / (cut.tensor * cut.context));
+    std::vector<int> replicas(kinds.size());
+    int left = cut.data;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      if (nodes[k] == 0 || !alike(*kinds[k])) continue;
+      replicas[k] = std::min(left, room(*kinds[k], nodes[k])) / span * span;
+      while (replicas[k] > 0 && !whole(*kinds[k], replicas[k])) replicas[k] -= span;
+      left -= replicas[k];
+    }
+    if (std::ranges::count_if(replicas, [](int n) { return n > 0; }) < 2) return std::nullopt;
+    if (!known_.contains(replicas)) known_[replicas] = speed_of(kinds, replicas);
+    MixedNodes out{.used = {}, .speed = known_[replicas]};
+    for (const int n : replicas) out.used.push_back(n * replica_gpus() / scenario_.node.gpus);
+    return out;
+  }
+
+ private:
+  [[nodiscard]] int replica_gpus() const {
+    const Parallelism& cut = scenario_.job.parallelism;
+    return cut.tensor * cut.context * cut.pipeline;
+  }
+  /// What nodes of one job have to have in common: sim/scenario/read_pools.cpp.
+  [[nodiscard]] bool alike(const NodeSpec& node) const {
+    const NodeSpec& own = scenario_.node;
+    const bool same_way = !scenario_.fabric.transport.empty() || scenario_.fabric.own_transport ||
+                          node.transport == own.transport;
+    return node.gpus == own.gpus && node.nvlink_domain == own.nvlink_domain &&
+           nic_ports(node).count == nic_ports(own).count && same_way;
+  }
+  [[nodiscard]] int room(const NodeSpec& node, int nodes) const {
+    return static_cast<int>(static_cast<std::int64_t>(nodes) * node.gpus / replica_gpus());
+  }
+  /// Whether so many replicas fill whole nodes, and whole domains of NVLink.
+  [[nodiscard]] bool whole(const NodeSpec& node, int replicas) const {
+    const std::int64_t gpus = static_cast<std::int64_t>(replicas) * replica_gpus();
+    return gpus % (static_cast<std::int64_t>(node.gpus) * nodes_that_nvlink_joins(node)) == 0;
+  }
+
+  /// 0: it cannot be.
+  [[nodiscard]] double speed_of(const std::vector<const NodeSpec*>& kinds,
+                                const std::vector<int>& replicas) const {
+    Scenario mixed = scenario_;
+    mixed.stack.placement = "tp-pp-dp";  // a replica after the other
+    mixed.job.parallelism.data = 0;
+    mixed.nodes = 0;
+    for (std::size_t k = 0; k < kinds.size(); ++k) {
+      if (replicas[k] == 0) continue;
+      mixed.job.parallelism.data += replicas[k];
+      const int nodes = replicas[k] * replica_gpus() / kinds[k]->gpus;
+      mixed.pools.push_back({*kinds[k], nodes});
+      mixed.nodes += nodes;
+    }
+    mixed.node = mixed.pools.front().node;
+    const NicPorts ports = fabric_ports(mixed.node, mixed.pools);
+    if (lockstep::check(mixed.fabric, mixed.nodes, ports.count, ports.bandwidth)) return 0;
+    const Batch& batch = mixed.job.batch;
+    if (unequal_) {
+      mixed.micro_batches = balanced_micro_batches(mixed);
+      if (mixed.micro_batches.empty()) return 0;
+    } else if (batch.sequences / batch.micro_sequences % mixed.job.parallelism.data != 0) {
+      return 0;
+    }
+    if (!check_memory(mixed).fits) return 0;
+    return std::min(1.0, simulate_step(mixed, {}).tokens_per_s / full_);
+  }
+
+  Scenario scenario_;
+  double full_;
+  bool unequal_;
+  std::map<std::vector<int>, double> known_;
+};
+
 /// A kind of node that lots bring, and the job on it.
 struct LotKind {
   const NodeSpec* node;  ///< none: the scenario's
+  NodeSpec card;         ///< the same, as the job has it
   std::string name;
   Widths widths;
   /// What one of them draws over one of the scenario's, while it works and idle.
@@ -99,6 +203,16 @@ struct LotKind {
 Scenario on_kind(const Scenario& scenario, const NodeSpec& node, std::size_t lot) {
   Scenario out = scenario;
   out.node = node;
+  if (scenario.power && scenario.power->cap && node.gpu.power) {
+    const Watts cap = *scenario.power->cap, lowest = lowest_cap(node.gpu);
+    if (cap < lowest) {
+      refuse_kind(scenario, lot, node.name,
+                  fmt::format("a node whose GPUs keep power.cap, {:g} W; these draw {:g} W at "
+                              "their lowest clock",
+                              cap.base_units(), lowest.base_units()));
+    }
+    if (cap < node.gpu.power_limit) lay_card(out.node, out.transport, {}, cap);
+  }
   const int gpus = scenario.gpus();
   out.nodes = (gpus + node.gpus - 1) / node.gpus;
   const Parallelism& cut = scenario.job.parallelism;
@@ -131,11 +245,12 @@ std::pair<Watts, Watts> draw_of_node(const Scenario& scenario) {
 }
 
 /// The scenario's kind first, then those of the lots.
-std::vector<LotKind> kinds_of(const Scenario& scenario, PurchaseSpec& spec) {
-  const double full = simulate_step(scenario, {}).tokens_per_s;
+std::vector<LotKind> kinds_of(const Scenario& scenario, PurchaseSpec& spec, double full) {
   std::vector<LotKind> out;
-  out.push_back(
-      {.node = nullptr, .name = scenario.node.name, .widths = Widths(scenario, full, true)});
+  out.push_back({.node = nullptr,
+                 .card = scenario.node,
+                 .name = scenario.node.name,
+                 .widths = Widths(scenario, full, true)});
   for (std::size_t i = 0; i < spec.lots.size(); ++i) {
     Lot& lot = spec.lots[i];
     if (!lot.kind || lot.kind->name == scenario.node.name) {
@@ -145,8 +260,10 @@ std::vector<LotKind> kinds_of(const Scenario& scenario, PurchaseSpec& spec) {
     auto known = std::ranges::find(out, lot.kind->name, &LotKind::name);
     if (known == out.end()) {
       const Scenario there = on_kind(scenario, *lot.kind, i);
-      out.push_back(
-          {.node = lot.kind.get(), .name = lot.kind->name, .widths = Widths(there, full, false)});
+      out.push_back({.node = lot.kind.get(),
+                     .card = there.node,
+                     .name = lot.kind->name,
+                     .widths = Widths(there, full, false)});
       known = std::prev(out.end());
       const double speed = known->widths.on(there.nodes).speed;
       if (speed > 1) {
@@ -165,6 +282,34 @@ std::vector<LotKind> kinds_of(const Scenario& scenario, PurchaseSpec& spec) {
       }
     }
     lot.idle_share = known->idle_share;
+  }
+  return out;
+}
+
+/// The kinds of a job on several at once: their names, as Fleet::kinds has them after the others.
+std::size_t mixed_kind(const std::vector<LotKind>& kinds, const MixedNodes& mixed,
+                       std::vector<std::string>& names) {
+  std::string name;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    if (mixed.used[k] == 0) continue;
+    name += fmt::format("{}{} {}", name.empty() ? "" : " + ", mixed.used[k], kinds[k].name);
+  }
+  const auto known = std::ranges::find(names, name);
+  if (known != names.end()) return static_cast<std::size_t>(known - names.begin());
+  names.push_back(std::move(name));
+  return names.size() - 1;
+}
+
+/// On several kinds at once.
+FleetStep step_on(const std::vector<LotKind>& kinds, const std::vector<int>& nodes,
+                  const MixedNodes& mixed) {
+  FleetStep out{.at = {}, .nodes = 0, .used = 0, .speed = mixed.speed};
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    out.nodes += nodes[k];
+    out.used += mixed.used[k];
+    if (mixed.used[k] == 0) out.apart += nodes[k];
+    out.more_work += mixed.used[k] * (kinds[k].work_share - 1);
+    out.more_idle += (nodes[k] - mixed.used[k]) * (kinds[k].idle_share - 1);
   }
   return out;
 }
@@ -189,7 +334,11 @@ FleetStep fastest(std::vector<LotKind>& kinds, const std::vector<int>& nodes) {
   return best;
 }
 
-std::vector<FleetStep> steps_of(std::vector<LotKind>& kinds, const PurchaseSpec& spec) {
+/// `names`: of kinds; those of jobs on several at once are added.
+std::vector<FleetStep> steps_of(std::vector<LotKind>& kinds, const PurchaseSpec& spec, Mixes& mixes,
+                                std::vector<std::string>& names) {
+  std::vector<const NodeSpec*> cards;
+  for (const LotKind& kind : kinds) cards.push_back(&kind.card);
   struct Change {
     std::vector<int> nodes;
     int own = 0;
@@ -217,6 +366,12 @@ std::vector<FleetStep> steps_of(std::vector<LotKind>& kinds, const PurchaseSpec&
     for (std::size_t k = 0; k < kinds.size(); ++k) there[k] += more.nodes[k];
     own += more.own;
     FleetStep step = fastest(kinds, there);
+    constexpr double kFaster = 1 + 1e-9;
+    const std::optional<MixedNodes> mixed = mixes.on(cards, there);
+    if (mixed && mixed->speed > kFaster * step.speed) {
+      step = step_on(kinds, there, *mixed);
+      step.kind = mixed_kind(kinds, *mixed, names);
+    }
     step.speed = std::max(0.0, step.speed);
     step.at = Seconds{at};
     step.own = own;
@@ -327,7 +482,7 @@ class Ledger {
   }
 
   /// Pays at a moment. What falls due after the end is paid at the end.
-  void pay(double at_s, double usd, double MonthMoney::*part) {
+  void pay(double at_s, double usd, double MonthMoney::* part) {
     const double at = std::min(at_s, end_s_);
     const std::size_t m = month_of(at);
     months_[m].*part += usd;
@@ -336,7 +491,7 @@ class Ledger {
 
   /// Pays at a steady rate between two moments. The interest until the month's end E on what is
   /// paid between a and b is the integral of exp(d (E - t)) - 1 over t.
-  void pay_evenly(double from, double until, double usd_per_s, double MonthMoney::*part) {
+  void pay_evenly(double from, double until, double usd_per_s, double MonthMoney::* part) {
     spread(from, std::min(until, end_s_), months_.size(),
            [&](std::size_t m, double begin, double length) {
              months_[m].*part += usd_per_s * length;
@@ -348,7 +503,7 @@ class Ledger {
   }
 
   /// Pays at a steady rate for a term. What is left of the term at the end falls due at the end.
-  void pay_term(double from, double until, double usd_per_s, double MonthMoney::*part) {
+  void pay_term(double from, double until, double usd_per_s, double MonthMoney::* part) {
     pay_evenly(from, until, usd_per_s, part);
     const double left = usd_per_s * std::max(0.0, until - std::max(from, end_s_));
     pay(end_s_, left, part);
@@ -399,7 +554,8 @@ class Ledger {
     if (is_own(lot)) {
       const double kilowatts =
           fleet_.waiting_node.base_units() * 1e-3 * lot.idle_share * each.nodes;
-      pay_evenly(each.from_s, std::min(until, fleet_.begins.base_units()),
+      pay_evenly(std::max(each.from_s, factors_.waits_from.base_units()),
+                 std::min(until, fleet_.begins.base_units()),
                  factors_.energy * kilowatts * fleet_.usd_per_kwh / 3600, &MonthMoney::energy);
     } else if (lot.terms != LotTerms::reserved) {
       pay_evenly(each.from_s, until, usd_per_s, &MonthMoney::rented);
@@ -496,6 +652,27 @@ SitePace Fleet::pace(RunTime now) const {
   return out;
 }
 
+Seconds Fleet::soonest(Seconds work) const {
+  double left = work.base_units();
+  const double from = begins.base_units();
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const double at = std::max(from, steps[i].at.base_units());
+    const double length = std::max(0.0, end_of_step(steps, i) - at);
+    const double done = steps[i].speed > 0 ? steps[i].speed * length : 0;
+    if (done >= left) return Seconds{at - from + left / steps[i].speed};
+    left -= done;
+  }
+  return Seconds{INFINITY};
+}
+
+int Fleet::most_nodes() const {
+  int most = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (end_of_step(steps, i) > begins.base_units()) most = std::max(most, steps[i].nodes);
+  }
+  return most;
+}
+
 double Fleet::mean_nodes(Seconds run) const {
   const double from = begins.base_units();
   const double until = from + run.base_units();
@@ -554,6 +731,11 @@ std::optional<InputProblem> excess_price(const Scenario& scenario) {
                       .nearest = {}};
 }
 
+Fleet begun_at(Fleet fleet, Seconds ready) {
+  fleet.begins = first_run(fleet.steps, ready).value_or(ready);
+  return fleet;
+}
+
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds data_ready) {
   if (scenario.unequal()) {
     throw InputError({.file = scenario.file,
@@ -566,22 +748,26 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds 
     throw InputError(*std::move(excess));
   }
   PurchaseSpec spec = written;
-  std::vector<LotKind> kinds = kinds_of(scenario, spec);
+  const double full = simulate_step(scenario, {}).tokens_per_s;
+  std::vector<LotKind> kinds = kinds_of(scenario, spec, full);
   spec = with_list_prices(scenario, std::move(spec));
+  std::vector<std::string> names;
+  for (const LotKind& kind : kinds) names.push_back(kind.name);
+  Mixes mixes(scenario, full);
   Fleet out{.spec = spec,
-            .steps = steps_of(kinds, spec),
+            .steps = steps_of(kinds, spec, mixes, names),
             .begins = {},
             .gpus_per_node = scenario.node.gpus,
             .waiting_node = {},
             .usd_per_kwh = 0,
             .assumptions = spec.assumptions};
-  for (const LotKind& kind : kinds) out.kinds.push_back(kind.name);
+  out.kinds = std::move(names);
   if (kinds.size() > 1) {
     out.assumptions.emplace_back(
-        "run.purchase.lots: the job runs on one kind of node at a time, the one on which it is "
-        "fastest, and moves there without a stop; those of other kinds stand idle, and failures "
-        "are "
-        "those of the scenario's kind");
+        "run.purchase.lots: the job runs on the kind of node on which it is fastest, or on several "
+        "at once where that is faster: each replica on nodes of one kind, with micro batches in "
+        "proportion to its speed; it moves there without a stop, nodes without a place stand idle, "
+        "and failures are those of the scenario's kind");
   }
   const std::optional<Seconds> first = first_run(out.steps, Seconds{});
   if (!first) refuse_size(scenario, out.steps);
@@ -618,6 +804,41 @@ Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& written, Seconds 
 std::vector<MonthMoney> money_by_month(const Fleet& fleet, Seconds run, const MoneyFactors& factors,
                                        std::span<const EnergyPayment> energy) {
   return Ledger(fleet, (fleet.begins + run).base_units(), factors, energy).book();
+}
+
+std::vector<MonthMoney> further_money(const Fleet& fleet, Seconds run, const MoneyFactors& factors,
+                                      std::span<const EnergyPayment> energy,
+                                      const KeptFleet& kept) {
+  MoneyFactors changed = factors;
+  changed.waits_from = kept.from;
+  std::vector<MonthMoney> out = money_by_month(fleet, run, changed, energy);
+  Fleet until = fleet;
+  until.begins = kept.from;
+  const std::vector<MonthMoney> before = money_by_month(until, Seconds{}, changed);
+  const double growth_per_s = std::log1p(fleet.spec.interest) / kYearSpan;
+  double known = 0;
+  for (std::size_t m = 0; m < before.size(); ++m) {
+    known += before[m].spent() + before[m].interest;
+    MonthMoney& month = out[m];
+    for (const auto part : {&MonthMoney::bought, &MonthMoney::leased, &MonthMoney::rented,
+                            &MonthMoney::energy, &MonthMoney::staff, &MonthMoney::interest,
+                            &MonthMoney::residual, &MonthMoney::terms_left}) {
+      month.*part -= before[m].*part;
+    }
+    const Seconds lasts = month.lasts - before[m].lasts;
+    const double nodes =
+        month.nodes * month.lasts.base_units() - before[m].nodes * before[m].lasts.base_units();
+    month.lasts = lasts;
+    month.nodes = lasts > Seconds{} ? nodes / lasts.base_units() : 0;
+  }
+  // What `before` does not know of, above all the energy of the trainings before.
+  const double owed = kept.spent - known;
+  const double begin = kept.from.base_units(), end = (fleet.begins + run).base_units();
+  spread(begin, end, out.size(), [&](std::size_t m, double at, double length) {
+    out[m].interest += owed * (std::expm1(growth_per_s * (at + length - begin)) -
+                               std::expm1(growth_per_s * (at - begin)));
+  });
+  return out;
 }
 
 MonthMoney sum_of(const std::vector<MonthMoney>& months) {

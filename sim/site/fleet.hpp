@@ -58,8 +58,13 @@ struct Fleet {
   [[nodiscard]] FleetStep at(RunTime now) const;
   /// Of the run at that moment.
   [[nodiscard]] SitePace pace(RunTime now) const;
+  /// What work, as long as the run would take on all its nodes, takes on those that are there;
+  /// infinity: it is never done.
+  [[nodiscard]] Seconds soonest(Seconds work) const;
   /// Nodes that are there, averaged over `run` from the moment that it begins.
   [[nodiscard]] double mean_nodes(Seconds run) const;
+  /// At once, from the moment that it begins.
+  [[nodiscard]] int most_nodes() const;
   /// While the job runs, when the fewest nodes have no place in it; and how many those are.
   [[nodiscard]] FleetStep fullest() const;
   [[nodiscard]] int standing_by() const;
@@ -81,6 +86,10 @@ class LotsGone : public InputError {
 /// LotsGone.
 Fleet plan_fleet(const Scenario& scenario, const PurchaseSpec& spec, Seconds data_ready = {});
 
+/// The same machines for a run that can begin at `ready`, a moment since the plan's start: with the
+/// first nodes for it from then on. Where there are none any more it begins then, and stands still.
+Fleet begun_at(Fleet fleet, Seconds ready);
+
 /// A month of 1/12 of 365.25 days; below 0: money that comes back.
 struct MonthMoney {
   double bought = 0, leased = 0, rented = 0, energy = 0, staff = 0;
@@ -97,6 +106,8 @@ struct MonthMoney {
 /// Factors on what prices and tariffs turn out to be.
 struct MoneyFactors {
   double price = 1, energy = 1;
+  /// Nodes that wait for the run take energy from then on: what they took before is paid elsewhere.
+  Seconds waits_from{};
 };
 
 /// Energy that is paid for at a moment of the plan.
@@ -115,5 +126,16 @@ std::vector<MonthMoney> money_by_month(const Fleet& fleet, Seconds run,
                                        const MoneyFactors& factors = {},
                                        std::span<const EnergyPayment> energy = {});
 MonthMoney sum_of(const std::vector<MonthMoney>& months);
+
+/// What a purchase has cost until a training on its machines is done, and what for the next on the
+/// same ones is more.
+struct KeptFleet {
+  Seconds from;      ///< the end of the training before, after the plan's start
+  double spent = 0;  ///< until then, interest included and residual value left out
+};
+/// By month, from `kept.from` until the run is done: money_by_month() until then, less that until
+/// `kept.from`, and interest on what the trainings before have spent, their energy included.
+std::vector<MonthMoney> further_money(const Fleet& fleet, Seconds run, const MoneyFactors& factors,
+                                      std::span<const EnergyPayment> energy, const KeptFleet& kept);
 
 }  // namespace lockstep

@@ -12,20 +12,6 @@ namespace {
 constexpr double kHourSpan = 3600;
 constexpr double kJoulesPerKilowattHour = 3.6e6;
 
-/// The highest draw of the lots while the run lasts, at the power of training.
-HighestDraw highest_of(const Fleet& fleet, Seconds run, const StepPower& held, int nodes) {
-  const NodeDraw draw = node_draw(held.levels.training.facility, held, nodes);
-  const Seconds ends = fleet.begins + run;
-  HighestDraw out{.level = {}, .busy = 0};
-  for (std::size_t i = 0; i < fleet.steps.size(); ++i) {
-    const FleetStep& step = fleet.steps[i];
-    const bool over = i + 1 < fleet.steps.size() && fleet.steps[i + 1].at <= fleet.begins;
-    if (over || step.at >= ends || draw.of(step) <= out.level) continue;
-    out = {.level = draw.of(step), .busy = step.working() / nodes};
-  }
-  return out;
-}
-
 }  // namespace
 
 NodeDraw node_draw(Watts level, const StepPower& held, int nodes) {
@@ -68,7 +54,7 @@ FleetEnergy fleet_energy(const Fleet& fleet, const NodeDraw& draw, Seconds run,
 StepPower held_power(StepPower step, int nodes, int reserved, const HeldAt& at) {
   const double share = reserved / static_cast<double>(nodes);
   StepPower out = with_reserve(std::move(step), share);
-  if (at.fleet != nullptr) take_peak(highest_of(*at.fleet, at.run, out, nodes), out);
+  if (at.fleet != nullptr) take_peak(highest_draw(*at.fleet, at.run, out, nodes), out);
   return out;
 }
 
@@ -82,6 +68,19 @@ PeakDraw peak_draw(const HighestDraw& highest, const StepPower& held, double dra
   const double swings = draw * highest.busy;
   return {.metered = highest.level + swings * (held.facility_meter.high - mean),
           .instant = highest.level + swings * (peak_power(held.facility) - mean)};
+}
+
+HighestDraw highest_draw(const Fleet& fleet, Seconds run, const StepPower& held, int nodes) {
+  const NodeDraw draw = node_draw(held.levels.training.facility, held, nodes);
+  const Seconds ends = fleet.begins + run;
+  HighestDraw out{.level = {}, .busy = 0};
+  for (std::size_t i = 0; i < fleet.steps.size(); ++i) {
+    const FleetStep& step = fleet.steps[i];
+    const bool over = i + 1 < fleet.steps.size() && fleet.steps[i + 1].at <= fleet.begins;
+    if (over || step.at >= ends || draw.of(step) <= out.level) continue;
+    out = {.level = draw.of(step), .busy = step.working() / nodes};
+  }
+  return out;
 }
 
 void take_peak(const HighestDraw& highest, StepPower& held) {

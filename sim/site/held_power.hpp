@@ -59,6 +59,8 @@ struct PeakDraw {
 };
 /// `draw`: how many times as much as in `held` the machines draw, in `highest` already.
 PeakDraw peak_draw(const HighestDraw& highest, const StepPower& held, double draw = 1);
+/// Of a run on lots, at the power of training: while it lasts, by the lots that draw most then.
+HighestDraw highest_draw(const Fleet& fleet, Seconds run, const StepPower& held, int nodes);
 /// Makes that the peak that the site is held to and built for.
 void take_peak(const HighestDraw& highest, StepPower& held);
 

@@ -62,6 +62,16 @@ PathClock::PathClock(std::span<const PowerPart> path, Watts per_node, std::uint6
   nominal_ = got_ = delivered(path, without_generators(path, none), per_node);
 }
 
+void PathClock::load(RunTime now, Watts per_node) {
+  if (path_.empty() || per_node == per_node_) return;
+  spend(now);
+  per_node_ = per_node;
+  const std::vector<int> none(path_.size(), 0);
+  nominal_ = delivered(path_, without_generators(path_, none), per_node);
+  next_ = INT64_MAX;
+  update(now);
+}
+
 RunTime PathClock::next_at() const {
   RunTime next = next_;
   for (const BankProcess& bank : banks_) next = std::min(next, bank.next_at());

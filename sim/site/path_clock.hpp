@@ -32,6 +32,8 @@ class PathClock {
 
   /// Goes through what happens up to `now`, `now` included. Times of calls rise.
   void advance(RunTime now);
+  /// From `now` on nodes want that much each. Requires that advance(now) was called.
+  void load(RunTime now, Watts per_node);
   [[nodiscard]] RunTime next_at() const;
   [[nodiscard]] const PathDelivery& got() const { return got_; }
   /// Of what nodes get, the share that comes from generators.

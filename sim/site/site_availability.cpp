@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -21,8 +22,7 @@ constexpr RunTime kTicksOfHour = 3'600'000'000'000;
 /// Goes through the states of a path, one bank after the other.
 class PathStates {
  public:
-  explicit PathStates(const SitePlan& plan)
-      : plan_(plan), per_node_(plan.levels.training / (plan.nodes + plan.reserved)) {
+  PathStates(const SitePlan& plan, const PathDemand& demand) : plan_(plan), demand_(demand) {
     for (const PowerPart& part : plan.spec.path) {
       laws_.push_back(part.generator ? std::vector<double>{} : units_down(part.bank));
       down_.push_back(part.generator ? part.bank.units : 0);
@@ -41,7 +41,7 @@ class PathStates {
     if (tried_ > kMostStates) return;
     if (part == laws_.size()) {
       ++tried_;
-      if (brings_all(plan_.spec.path, down_, per_node_, plan_.nodes)) sum_ += p;
+      if (brings_all(plan_.spec.path, down_, demand_.per_place, demand_.needed)) sum_ += p;
       return;
     }
     if (laws_[part].empty()) {
@@ -58,11 +58,31 @@ class PathStates {
   }
 
   const SitePlan& plan_;
-  Watts per_node_;
+  PathDemand demand_;
   std::vector<std::vector<double>> laws_;  ///< of units that are down, by part; empty: a generator
   std::vector<int> down_;
   std::size_t tried_ = 0;
   double sum_ = 0;
+};
+
+/// Share of the time in which the path brings what nodes want, from moment to moment: each demand
+/// is looked at once.
+class PathShares {
+ public:
+  explicit PathShares(const SitePlan& plan) : plan_(plan) {}
+
+  /// None: there are too many states.
+  std::optional<double> at(RunTime now) {
+    const PathDemand demand = plan_.path_demand(now);
+    const std::pair key{demand.per_place.base_units(), demand.needed};
+    const auto known = known_.find(key);
+    if (known != known_.end()) return known->second;
+    return known_[key] = PathStates(plan_, demand).share();
+  }
+
+ private:
+  const SitePlan& plan_;
+  std::map<std::pair<double, int>, std::optional<double>> known_;
 };
 
 /// A rise of coolant for each watt of heat, and how likely it is.
@@ -140,7 +160,10 @@ class CoolEnough {
 SiteAvailability site_availability(const SitePlan& plan, std::size_t hours) {
   const SiteSpec& spec = plan.spec;
   SiteAvailability out;
-  if (!spec.path.empty()) out.path = PathStates(plan).share();
+  PathShares paths(plan);
+  double path_sum = 0;
+  bool counted = !spec.path.empty();
+  if (hours == 0 && counted) out.path = paths.at(0);
   std::optional<CoolEnough> cool;
   if (spec.cooling) cool.emplace(*spec.cooling, warmest_at_full_speed(plan));
   const bool wet = spec.cooling && spec.cooling->sink == HeatSink::wet;
@@ -162,15 +185,22 @@ SiteAvailability site_availability(const SitePlan& plan, std::size_t hours) {
     const double grid = supply >= (1 - 1e-12) * wanted ? 1 : 0;
     const double cooling =
         cool ? cool->at(wet ? wet_bulb_celsius(outside, hour.humidity) : outside, machines) : 1;
+    double path = 1;
+    if (counted) {
+      const std::optional<double> brings = paths.at(number * kTicksOfHour);
+      counted = brings.has_value();
+      path = brings.value_or(1);
+    }
+    path_sum += path;
     cooled += cooling;
     supplied += grid;
-    both += cooling * grid;
+    both += path * cooling * grid;
   }
   const double all_hours = std::max(1.0, static_cast<double>(hours));
   if (cool && hours > 0) out.cooling = cooled / all_hours;
   if (limited) out.grid = supplied / all_hours;
-  if (hours > 0 && (spec.path.empty() || out.path))
-    out.all = out.path.value_or(1) * both / all_hours;
+  if (hours > 0 && counted) out.path = path_sum / all_hours;
+  if (hours > 0 && (spec.path.empty() || out.path)) out.all = both / all_hours;
   return out;
 }
 

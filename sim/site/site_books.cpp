@@ -215,8 +215,7 @@ class BookKeeper {
 
 std::optional<PathProvision> path_provision(const SitePlan& plan, const Megawatts& power) {
   if (!power.path || plan.node_peak <= Watts{}) return std::nullopt;
-  return PathProvision{.peaks = (plan.nodes + plan.reserved) * plan.node_peak,
-                       .brings = *power.path};
+  return PathProvision{.peaks = plan.most_nodes() * plan.node_peak, .brings = *power.path};
 }
 
 std::optional<Provision> Megawatts::tightest() const {

@@ -50,8 +50,7 @@ BatteryFlow dispatched(const SitePlan& plan, std::int64_t hour, Watts demand, Jo
 
 SiteClock::SiteClock(const SitePlan& plan, std::uint32_t trajectory)
     : plan_(plan),
-      path_(plan.spec.path, plan.levels.training / (plan.nodes + plan.reserved), plan.spec.seed,
-            trajectory) {
+      path_(plan.spec.path, plan.path_demand(RunTime{0}).per_place, plan.spec.seed, trajectory) {
   const SiteSpec& spec = plan.spec;
   if (spec.cooling) {
     cooling_.emplace_back(spec.cooling->bank, spec.seed, trajectory, kCoolingNumber);
@@ -126,7 +125,7 @@ void SiteClock::meet_path(SiteState& state) {
   state.generated = path_.generated();
   state.fuel = path_.fuel();
   const int fed = fed_nodes(plan_.spec.path) - nodes_down_;
-  if (fed < plan_.nodes) {
+  if (fed < needed_) {
     state.down = state.abrupt = true;
   } else if (state.down) {
     state.until = 0;  // a moment only
@@ -134,9 +133,9 @@ void SiteClock::meet_path(SiteState& state) {
   if (state.down) state.bound = SiteBound::path;
 }
 
-/// What the whole job could draw if its machines that are there got the supply of the grid.
-Watts SiteClock::supplied() const {
-  const Watts left = supply_ / pue_ - machines_.standing;
+/// What the whole job could draw if its machines that are there got so much together.
+Watts SiteClock::left_of(Watts supply) const {
+  const Watts left = supply - machines_.standing;
   if (machines_.working > 0) return left / machines_.working;
   return left < Watts{} ? left : Watts{INFINITY};
 }
@@ -152,9 +151,11 @@ void SiteClock::bind(SiteState& state) {
     most = it;
     state.bound = by;
   };
-  const Watts brought = path_.got().share * plan_.levels.training;
+  const bool fed = !plan_.spec.path.empty();
+  const Watts brought = fed ? left_of(path_.got().share * machines_.draw(plan_.levels.training))
+                            : plan_.levels.training;
   limit(brought, SiteBound::path);
-  const Watts supply = supplied();
+  const Watts supply = left_of(supply_ / pue_);
   limit(supply, SiteBound::grid);
   const std::optional<PacePoint> pace = table.under(most);
   state.speed = pace ? pace->speed : 0;
@@ -196,6 +197,12 @@ SiteState SiteClock::at(RunTime now) {
   if (plan_.fleet) {
     machines_ = plan_.machines(now);
     state.until = std::min(state.until, plan_.fleet->pace(now).until);
+  }
+  if (!plan_.spec.path.empty()) {
+    const PathDemand demand = plan_.path_demand(now);
+    needed_ = demand.needed;
+    path_.load(now, demand.per_place);
+    state.until = std::min(state.until, path_.next_at());
   }
   state.machines = machines_;
   state.pue = pue_;

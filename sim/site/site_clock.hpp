@@ -62,7 +62,7 @@ class SiteClock {
   [[nodiscard]] double coolest_share()
       const;  ///< of the cards' limit; below 0: not even the lowest
   [[nodiscard]] double coolant_at(Watts it) const;
-  [[nodiscard]] Watts supplied() const;
+  [[nodiscard]] Watts left_of(Watts supply) const;
   [[nodiscard]] bool too_hot_to_wait() const;
   void meet_path(SiteState& state);
   void bind(SiteState& state);
@@ -77,6 +77,7 @@ class SiteClock {
   Watts supply_;  ///< grid, renewables and battery together, this hour
   Joules stored_;
   int nodes_down_ = 0;
+  int needed_ = 0;  ///< of the nodes that the path feeds
   Watts last_training_;
   double last_speed_ = 1;
 };

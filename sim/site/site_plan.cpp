@@ -23,17 +23,14 @@ namespace {
                     .nearest = {}});
 }
 
+/// `bought`: nodes come in lots, of which so many are there at the most.
 void check_path(const Scenario& scenario, const SiteSpec& spec, int needed, bool bought) {
   if (spec.path.empty()) return;
-  if (bought) {
-    fail(scenario, "/run/site/path", counted(static_cast<double>(spec.path.size()), "bank"),
-         "no path beside run.purchase: lots do not say which bank feeds their nodes; \"limit\" and "
-         "\"cooling\" hold for all nodes that are there");
-  }
   const int fed = fed_nodes(spec.path);
   if (fed >= needed) return;
   fail(scenario, "/run/site/path", fmt::format("parts that feed {}", counted(fed, "node")),
-       fmt::format("at least the {} of the job and its hot spares", needed));
+       bought ? fmt::format("at least the {} of run.purchase.lots that are there at once", needed)
+              : fmt::format("at least the {} of the job and its hot spares", needed));
 }
 
 /// The smallest store that keeps a step within the ramp.
@@ -70,6 +67,10 @@ void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
     out.emplace_back(
         "run.site.path: units of a bank share what goes through it; the job starts again from its "
         "checkpoint when nodes lose power, and waits while fewer are fed than it needs");
+    if (plan.fleet) {
+      out.emplace_back(
+          "run.site.path: nodes of lots that are there are spread evenly over what the path feeds");
+    }
   }
 }
 
@@ -87,25 +88,32 @@ RunTime run_moment(double plan_s, Seconds begins) {
   return s < kLongest ? to_run_time(Seconds{s}) : std::numeric_limits<RunTime>::max();
 }
 
+std::string mode_name(const Lot& lot) { return "taken away: " + lot.name; }
+
+/// While which of a lot's nodes are there, since the run's start.
+std::vector<Presence> times_there(const PurchaseSpec& spec, const Lot& lot, Seconds begins) {
+  std::vector<Presence> out;
+  for (const Shipment& each : shipments_of(spec)) {
+    const RunTime from = run_moment(each.from_s, begins), until = run_moment(each.until_s, begins);
+    if (each.lot != &lot || until <= from) continue;
+    out.push_back({static_cast<std::uint32_t>(each.nodes), from, until});
+  }
+  return out;
+}
+
 /// Adds a mode of failure for nodes that their provider takes away, each only while its lot is
 /// there. A replacement arrives after the time of a repair.
 void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan) {
   const Seconds returns = plan.campaign.spares.repair;
-  const std::vector<Shipment> shipments = shipments_of(spec);
   for (const Lot& lot : spec.lots) {
     if (lot.terms != LotTerms::spot || lot.taken_away <= Seconds{}) continue;
     FailureMode mode;
-    mode.name = "taken away: " + lot.name;
+    mode.name = mode_name(lot);
     mode.components = static_cast<std::uint32_t>(lot.nodes);
     mode.mean_time = lot.taken_away;
     mode.away = returns;
     mode.replaced = 0;  // the node is gone and is not repaired
-    for (const Shipment& each : shipments) {
-      const RunTime from = run_moment(each.from_s, begins),
-                    until = run_moment(each.until_s, begins);
-      if (each.lot != &lot || until <= from) continue;
-      mode.there.push_back({static_cast<std::uint32_t>(each.nodes), from, until});
-    }
+    mode.there = times_there(spec, lot, begins);
     if (mode.there.empty()) continue;  // the lot has left before the run begins
     plan.campaign.modes.push_back(mode);
     const double there = lot.taken_away / (lot.taken_away + returns);
@@ -144,14 +152,45 @@ void take_spares_from_lots(const Scenario& scenario, const Fleet& fleet, LotSpar
 }  // namespace
 
 SiteMachines SitePlan::machines(RunTime now) const {
-  if (!fleet) return {};
-  const FleetStep at = fleet->at(now);
+  return fleet ? machines(fleet->at(now)) : SiteMachines{};
+}
+
+SiteMachines SitePlan::machines(const FleetStep& at) const {
   const double all = nodes + reserved;
   const double working = static_cast<double>(at.used) / nodes;
   // Every step has at least the reserve that belongs to its working nodes.
   const double standing = std::max(0.0, at.nodes - working * all) + at.more_idle;
   return {.working = at.working() / nodes, .standing = standing / all * levels.idle};
 }
+
+PathDemand SitePlan::path_demand(RunTime now) const {
+  if (fleet) return path_demand(fleet->at(now));
+  return {.per_place = levels.training / (nodes + reserved), .needed = nodes};
+}
+
+PathDemand SitePlan::path_demand(const FleetStep& there) const {
+  const double places = std::max(1, fed_nodes(spec.path));
+  PathDemand out{.per_place = (1 / places) * machines(there).draw(levels.training), .needed = 0};
+  const int of_kind = there.nodes - there.apart;
+  if (of_kind > 0) {
+    constexpr double kRounding = 1e-9;
+    out.needed = static_cast<int>(std::ceil(there.used * places / of_kind - kRounding));
+  }
+  return out;
+}
+
+PathDemand SitePlan::highest_path_demand() const {
+  if (!fleet) return path_demand(RunTime{0});
+  PathDemand out;
+  for (std::size_t i = 0; i < fleet->steps.size(); ++i) {
+    if (i + 1 < fleet->steps.size() && fleet->steps[i + 1].at <= fleet->begins) continue;
+    const PathDemand demand = path_demand(fleet->steps[i]);
+    if (demand.per_place > out.per_place) out = demand;
+  }
+  return out;
+}
+
+int SitePlan::most_nodes() const { return fleet ? fleet->most_nodes() : nodes + reserved; }
 
 double SitePlan::usd(std::int64_t number) const {
   if (spec.priced) return hour(number).usd_per_kwh;
@@ -164,7 +203,8 @@ std::optional<double> SitePlan::grams(std::int64_t number) const {
   return grams_per_kwh->at(Seconds{3600.0 * static_cast<double>(number)});
 }
 
-SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
+SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
+                   std::shared_ptr<const Fleet> fleet) {
   const SiteSpec& spec = *run.site;
   if (!scenario.power) fail(scenario, "/run/site", "a site", "one beside \"power\"");
   const PowerSpec& of = *scenario.power;
@@ -198,7 +238,8 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved) {
                   scenario.nodes;
   out.spec.path = with_capacities(std::move(out.spec.path), out.node_peak);
   out.spec.seed = run.seed;
-  check_path(scenario, spec, scenario.nodes + reserved, run.purchase.has_value());
+  out.fleet = std::move(fleet);
+  check_path(scenario, spec, out.most_nodes(), out.fleet != nullptr);
   out.ramp = ramp_of(scenario, spec, step, bare, out.levels);
   tell_assumptions(out, out.assumptions);
   return out;
@@ -233,6 +274,15 @@ std::function<PaceLaw(std::uint32_t)> site_pace(std::shared_ptr<const SitePlan> 
   };
 }
 
+void begin_with(const Fleet& fleet, Campaign& campaign) {
+  for (const Lot& lot : fleet.spec.lots) {
+    const auto mode = std::ranges::find(campaign.modes, mode_name(lot), &FailureMode::name);
+    if (lot.terms != LotTerms::spot || mode == campaign.modes.end()) continue;
+    mode->there = times_there(fleet.spec, lot, fleet.begins);
+    if (mode->there.empty()) campaign.modes.erase(mode);
+  }
+}
+
 SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spares,
                          Seconds data_comes) {
   const Scenario& scenario = work.scenario;
@@ -250,8 +300,7 @@ SitedCampaign plan_sited(const RunWork& work, const RunSpec& run, LotSpares spar
     out.fleet = fleet;
   }
   if (run.site) {
-    SitePlan site = plan_site(scenario, run, reserved_nodes(campaign.spares));
-    site.fleet = out.fleet;
+    SitePlan site = plan_site(scenario, run, reserved_nodes(campaign.spares), out.fleet);
     // Machines that start together take as long as the ramp, of which half is lost.
     campaign.recovery.restarts += site.ramp.start / 2;
     assumptions.insert(assumptions.end(), site.assumptions.begin(), site.assumptions.end());

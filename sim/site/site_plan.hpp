@@ -44,6 +44,12 @@ struct RampVerdict {
   std::vector<SmoothingWay> ways{};  ///< to keep a step within the ramp; none where it is not given
 };
 
+/// What nodes ask of the path of power.
+struct PathDemand {
+  Watts per_place;  ///< of each node that the path can feed, while the job trains
+  int needed = 0;   ///< nodes that have to be fed, or the job stops
+};
+
 struct SitePlan {
   SiteSpec spec;
   FacilitySpec facility;
@@ -62,6 +68,15 @@ struct SitePlan {
 
   /// Those of the lots that are there; without a fleet all.
   [[nodiscard]] SiteMachines machines(RunTime now) const;
+  [[nodiscard]] SiteMachines machines(const FleetStep& there) const;
+  /// Nodes of lots are spread evenly over what the path feeds; of kinds that the job does not run
+  /// on, too. Without a fleet all nodes are there.
+  [[nodiscard]] PathDemand path_demand(RunTime now) const;
+  [[nodiscard]] PathDemand path_demand(const FleetStep& there) const;
+  /// The highest of the run.
+  [[nodiscard]] PathDemand highest_path_demand() const;
+  /// Most nodes that are there at once, the job's reserve included.
+  [[nodiscard]] int most_nodes() const;
   [[nodiscard]] const SiteHour& hour(std::int64_t number) const {
     return spec.hours[static_cast<std::size_t>(number) % spec.hours.size()];
   }
@@ -75,9 +90,9 @@ struct SitePlan {
 };
 
 /// Simulates the steps that the site needs, with so many nodes in reserve. Throws InputError where
-/// the scenario has no "power", the path feeds fewer nodes than the job has, or there is a path
-/// beside a purchase.
-SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved);
+/// the scenario has no "power", or the path feeds fewer nodes than the job has.
+SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
+                   std::shared_ptr<const Fleet> fleet = {});
 
 /// The plan for machines whose draw is multiplied by `factor` at every pace. Their datasheet values
 /// and the ramp stay.
@@ -101,5 +116,10 @@ enum class LotSpares : std::uint8_t { exactly, up_to };
 /// not before it is staged. Throws InputError also where lots leave fewer spares than they have to.
 SitedCampaign plan_sited(const RunWork& work, const RunSpec& run,
                          LotSpares spares = LotSpares::exactly, Seconds data_comes = {});
+
+/// The campaign for a fleet that begins at another moment: its pace, and nodes of spot lots, which
+/// are taken away while they are there. The moment is no earlier than that of the fleet for which
+/// the campaign was planned.
+void begin_with(const Fleet& fleet, Campaign& campaign);
 
 }  // namespace lockstep

@@ -119,7 +119,7 @@ std::optional<StandbyFigures> standby_figures(const SitePlan& plan) {
     out.generators += part.bank.units * part.capacity;
   }
   if (!generators && out.stored <= Joules{}) return std::nullopt;
-  const Watts per_node = plan.levels.training / (plan.nodes + plan.reserved);
+  const Watts per_node = plan.highest_path_demand().per_place;
   const std::vector<int> none(path.size(), 0);
   const PathDelivery nominal = delivered(path, without_generators(path, none), per_node);
   out.bridge = bridge_of(path, per_node, nominal);

@@ -203,7 +203,10 @@ TEST_CASE("sites that ship: energy and money of every hour of the CSV balance") 
 }
 
 TEST_CASE("machines that come in lots: months add up to what the answer says in all") {
-  const Json purchase = answer_to_site("cloud-then-own.json").at("purchase");
+  const Json answer = answer_to_site("cloud-then-own.json");
+  const Json& purchase = answer.at("purchase");
+  CHECK(of(purchase, "usd_per_trillion_tokens") ==
+        doctest::Approx(1e12 * of(purchase, "usd") / of(answer, "tokens_done")).epsilon(1e-9));
   double usd = 0;
   for (const Json& month : purchase.at("months")) usd += of(month, "usd");
   CHECK(usd == doctest::Approx(of(purchase, "usd")).epsilon(1e-9));

@@ -1,14 +1,19 @@
 #include "sim/site/site_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "models/base/input_error.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/site/site_availability.hpp"
 #include "sim/site/site_books.hpp"
+#include "sim/site/site_clock.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 
@@ -140,11 +145,83 @@ TEST_CASE("site plan: a site without power, and a path that feeds too few nodes,
         "t.json#/run/site/path: found parts that feed 7 nodes; allowed: at least the 8 of the job "
         "and its hot spares");
   CHECK(problem(R"("site": {"path": [{"name": "row", "nodes": 8}]}, "purchase": {"lots": [
-        {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1}]})",
+        {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1},
+        {"name": "b", "terms": "on_demand", "nodes": 2, "usd_per_gpu_hour": 1,
+         "lead_time": "1 d"}]})",
                 R"("power": {},)") ==
-        "t.json#/run/site/path: found 1 bank; allowed: no path beside run.purchase: lots do not "
-        "say which bank feeds their nodes; \"limit\" and \"cooling\" hold for all nodes that are "
-        "there");
+        "t.json#/run/site/path: found parts that feed 8 nodes; allowed: at least the 10 of "
+        "run.purchase.lots that are there at once");
+}
+
+TEST_CASE("site plan: a path feeds the lots that are there, spread evenly over its rows") {
+  const auto sited = [](const std::string& run) {
+    const ScenarioFile file = sited_file(run);
+    return plan_sited(*file.job, *file.run);
+  };
+  const std::string lots = R"(, "purchase": {"lots": [
+      {"name": "a", "terms": "on_demand", "nodes": 4, "usd_per_gpu_hour": 1},
+      {"name": "b", "terms": "on_demand", "nodes": 4, "usd_per_gpu_hour": 1,
+       "lead_time": "2 d"}]})";
+  const auto pace_at = [](const SitedCampaign& of, double days) {
+    SiteClock clock(*of.site, 0);
+    return clock.at(to_run_time(Seconds{days * 86'400}));
+  };
+  // All lots at once, and none: the same demand.
+  const std::string whole = R"(, "purchase": {"lots": [
+      {"name": "a", "terms": "on_demand", "nodes": 8, "usd_per_gpu_hour": 1}]})";
+  const std::string rows = R"("site": {"path": [{"name": "row", "units": 4, "nodes": 2}]})";
+  const SitedCampaign all = sited(rows + whole);
+  const SitedCampaign none = sited(rows + R"(, "spares": {"hot": 0})");
+  const PathDemand there = all.site->path_demand(RunTime{0}),
+                   alone = none.site->path_demand(RunTime{0});
+  CHECK(there.per_place / alone.per_place == doctest::Approx(1));
+  CHECK(there.needed == 8);
+  CHECK(alone.needed == 8);
+  // Half of the nodes: each place takes half, and the job still needs every one of them.
+  const SitedCampaign half = sited(rows + lots);
+  CHECK(half.site->path_demand(RunTime{0}).per_place / alone.per_place == doctest::Approx(0.5));
+  CHECK(half.site->path_demand(RunTime{0}).needed == 8);
+  CHECK(half.site->path_demand(to_run_time(Seconds{3 * 86'400.0})).per_place / alone.per_place ==
+        doctest::Approx(1));
+  CHECK(half.site->highest_path_demand().per_place / alone.per_place == doctest::Approx(1));
+  // A feed for six tenths of all machines holds only those that come later.
+  const double watts = 0.6 * none.site->levels.training.base_units();
+  const std::string narrow = fmt::format(
+      R"("site": {{"path": [{{"name": "UPS", "capacity": "{} W"}},
+                            {{"name": "row", "units": 4, "nodes": 2, "from": ["UPS"]}}]}})",
+      watts);
+  const SitedCampaign held = sited(narrow + lots);
+  CHECK(pace_at(held, 1).bound == SiteBound::none);
+  CHECK(pace_at(held, 1).speed == doctest::Approx(1));
+  CHECK(pace_at(held, 3).bound == SiteBound::path);
+  CHECK(pace_at(held, 3).speed < 1);
+  // Shares of what nodes want are found within a watt.
+  CHECK(pace_at(held, 3).training.base_units() <= watts + 2);
+  // As often as a row of four fails, whatever stands on it: closed forms of both halves are alike.
+  const std::string failing =
+      R"("site": {"path": [{"name": "row", "units": 4, "nodes": 2, "mean_time": "10 d",
+                            "repair": "1 d"}]})";
+  const SiteAvailability of = site_availability(*sited(failing + lots).site, 120);
+  REQUIRE(of.path);
+  CHECK(*of.path == doctest::Approx(std::pow(10.0 / 11.0, 4)).epsilon(1e-9));
+}
+
+TEST_CASE("site plan: with more nodes than the job has a place for, a row may fail") {
+  // Six nodes of which the job runs on four, over six rows: two may be without power.
+  const ScenarioFile file = sited_file(
+      R"("site": {"path": [{"name": "row", "units": 6, "nodes": 2, "mean_time": "10 d",
+                            "repair": "1 d"}]},
+         "purchase": {"lots": [{"name": "a", "terms": "on_demand", "nodes": 6,
+                                "usd_per_gpu_hour": 1}]})");
+  const SitedCampaign of = plan_sited(*file.job, *file.run);
+  REQUIRE(of.fleet->steps.front().used == 4);
+  const PathDemand demand = of.site->path_demand(RunTime{0});
+  CHECK(demand.needed == 8);  // of twelve places
+  const double p = 10.0 / 11.0, q = 1 - p;
+  const double enough = std::pow(p, 6) + 6 * std::pow(p, 5) * q + 15 * std::pow(p, 4) * q * q;
+  const SiteAvailability shares = site_availability(*of.site, 24);
+  REQUIRE(shares.path);
+  CHECK(*shares.path == doctest::Approx(enough).epsilon(1e-9));
 }
 
 TEST_CASE(
@@ -288,6 +365,76 @@ TEST_CASE(
   CHECK(sited(same).fleet->steps.front().working() == 8);
 }
 
+TEST_CASE("lots of another kind: the job runs on both at once where that is faster") {
+  const auto text = [](const std::string& cluster, const std::string& batch,
+                       const std::string& run) {
+    return R"({"cluster": {)" + cluster + R"(}, "model": "llama3_8b",
+      "parallelism": {"data": 64, "sharding": "zero1"},
+      "batch": {"sequences": 256, "micro": 1, "tokens": 2048)" +
+           batch + R"(}, "recompute": "full", "stack": "megatron_core", "power": {}, "run":
+      {"duration": "5 d", "reliability": {"modes": []}, "spares": {"hot": 0})" +
+           run + "}}";
+  };
+  const auto read = [](const std::string& written) {
+    return read_scenario_file(parse_scenario("t.json", written), presets(), {});
+  };
+  const std::string own = R"("node": "dgx_h100", "nodes": 8, "fabric": "rail_optimised")";
+  const auto sited = [&](int h100, int a100) {
+    const ScenarioFile file = read(text(own, "",
+                                        fmt::format(R"(, "purchase": {{"lots": [
+            {{"name": "new", "terms": "on_demand", "nodes": {}, "usd_per_gpu_hour": 1}},
+            {{"name": "old", "terms": "on_demand", "node": "dgx_a100_80gb", "nodes": {},
+              "usd_per_gpu_hour": 1}}]}})",
+                                                    h100, a100)));
+    return plan_sited(*file.job, *file.run).fleet;
+  };
+  const std::shared_ptr<const Fleet> both = sited(4, 5);
+  const FleetStep& step = both->steps.front();
+  CHECK(step.nodes == 9);
+  CHECK(step.used == 8);
+  CHECK(step.apart == 0);
+  CHECK(both->kinds[step.kind] == "4 dgx_h100 + 4 dgx_a100_80gb");
+  // It is what the same cluster says in "pools", with a balanced batch.
+  const ScenarioFile pools = read(text(R"("pools": [{"node": "dgx_h100", "nodes": 4},
+      {"node": "dgx_a100_80gb", "nodes": 4}], "across": "data", "fabric": "rail_optimised")",
+                                       R"(, "micro_batches": "balanced")", ""));
+  const ScenarioFile plain = read(text(own, "", ""));
+  const double ratio =
+      simulate_step(*pools.job, {}).tokens_per_s / simulate_step(*plain.job, {}).tokens_per_s;
+  CHECK(step.speed == doctest::Approx(ratio).epsilon(1e-12));
+  // Faster than the new ones alone, and no other answer where the old ones have no place.
+  CHECK(step.speed > sited(4, 1)->steps.front().speed - 1e-12);
+  CHECK(sited(8, 4)->steps.front().speed == 1);
+  CHECK(sited(8, 4)->steps.front().apart == 4);
+  // Four of the old ones draw less than four of the new.
+  CHECK(step.working() < 8);
+  CHECK(step.working() > 4);
+}
+
+TEST_CASE("lots of another kind: a power cap is theirs, too, where it is below their limit") {
+  // Tokens a second on eight old nodes.
+  const auto speed = [](const std::string& power) {
+    const ScenarioFile file = sited_file(
+        R"("purchase": {"lots": [{"name": "old", "terms": "on_demand", "node": "dgx_a100_80gb",
+            "nodes": 8, "usd_per_gpu_hour": 1}]})",
+        power);
+    const SitedCampaign of = plan_sited(*file.job, *file.run);
+    return of.fleet->steps.front().speed * simulate_step(*file.job, {}).tokens_per_s;
+  };
+  const double free = speed(R"("power": {},)"), capped = speed(R"("power": {"cap": "300 W"},)");
+  CHECK(capped < 0.95 * free);
+  // Above the 400 W of theirs it holds only the scenario's.
+  CHECK(speed(R"("power": {"cap": "500 W"},)") == doctest::Approx(free).epsilon(1e-12));
+  // As the same cards in a scenario of their own.
+  const std::string text =
+      R"({"cluster": {"node": "dgx_a100_80gb", "nodes": 8}, "model": "llama3_8b",
+          "parallelism": {"data": 64, "sharding": "zero1"},
+          "batch": {"sequences": 64, "micro": 1, "tokens": 2048}, "recompute": "full",
+          "stack": "megatron_core", "power": {"cap": "300 W"}})";
+  const ScenarioFile own = read_scenario_file(parse_scenario("t.json", text), presets(), {});
+  CHECK(capped == doctest::Approx(simulate_step(*own.job, {}).tokens_per_s).epsilon(1e-12));
+}
+
 TEST_CASE("lots of another kind: what cannot be is one line") {
   const auto problem = [](const std::string& lot) {
     try {
@@ -310,6 +457,8 @@ TEST_CASE("lots of another kind: what cannot be is one line") {
                    "node": "dgx_a100_80gb")")
             .find("only nodes of the scenario's kind are taken away") != std::string::npos);
   CHECK(problem(rent + R"("node": "dgx_a100_80gb")") == "none");
+  CHECK(problem(rent + R"("node": "my/node.json")").find("--presets adds a folder") !=
+        std::string::npos);
 }
 
 }  // namespace lockstep

@@ -26,22 +26,6 @@ Json spread_json(double point, const SampleMean& spread) {
           {"p95", twelve_digits(spread.high)}};
 }
 
-Json months_json(const std::vector<MonthMoney>& months) {
-  Json out = Json::array();
-  for (const MonthMoney& month : months) {
-    out.push_back({{"nodes", twelve_digits(month.nodes)},
-                   {"bought_usd", twelve_digits(month.bought)},
-                   {"leased_usd", twelve_digits(month.leased)},
-                   {"rented_usd", twelve_digits(month.rented)},
-                   {"energy_usd", twelve_digits(month.energy)},
-                   {"staff_usd", twelve_digits(month.staff)},
-                   {"interest_usd", twelve_digits(month.interest)},
-                   {"residual_usd", twelve_digits(month.residual)},
-                   {"usd", twelve_digits(month.usd())}});
-  }
-  return out;
-}
-
 Json plan_months_json(const PlanResult& result) {
   Json out = Json::array();
   for (const PlanMonth& month : result.months) {
@@ -205,7 +189,7 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   if (!candidate.then.empty()) out["phases"] = phases_json(answer, i);
   if (result.model.plan.data) out["data"] = data_json(result);
   if (!result.months.empty()) out["money_by_month"] = plan_months_json(result);
-  if (result.model.fleet) out["months"] = months_json(result.expected.lots);
+  if (result.model.fleet) out["months"] = lot_months_json(result.expected.lots);
   return out;
 }
 

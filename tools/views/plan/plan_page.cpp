@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <fmt/format.h>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -272,18 +273,24 @@ std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
   return verdicts;
 }
 
-/// The machine of each candidate, by its name.
+/// The machine of each candidate and of its later phases, by their names.
 AnswerBasis plan_basis(const PlanAnswer& answer, const WrittenScenario& written,
                        const PresetStore* presets) {
   AnswerBasis basis{
       .written = written, .assumptions = plan_assumptions(answer), .presets = presets};
-  for (const PlanCandidate& candidate : answer.spec.candidates) {
-    for (const NamedWords& line : job_words(candidate.scenario)) {
-      basis.simulated.push_back({candidate.name + ": " + line.name, line.words});
+  const auto add = [&](const std::string& name, const Scenario& scenario) {
+    for (const NamedWords& line : job_words(scenario)) {
+      basis.simulated.push_back({name + ": " + line.name, line.words});
     }
-    if (presets == nullptr) continue;
-    const std::vector<NamedPreset> named = presets_of(candidate.scenario, *presets);
+    if (presets == nullptr) return;
+    const std::vector<NamedPreset> named = presets_of(scenario, *presets);
     basis.named.insert(basis.named.end(), named.begin(), named.end());
+  };
+  for (const PlanCandidate& candidate : answer.spec.candidates) {
+    add(candidate.name, candidate.scenario);
+    for (const std::shared_ptr<const PlanPhase>& phase : candidate.then) {
+      add(fmt::format("{}, {}", candidate.name, phase->of.name), phase->of.scenario);
+    }
   }
   return basis;
 }
@@ -325,6 +332,9 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     page.table(input_table(answer));
     const PlanResult& shown = answer.result(*answer.shown());
     if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
+    for (const LotPhase& phase : later_lots(answer, *answer.shown())) {
+      add_money_by_month(page, *phase.fleet, *phase.months, phase.title);
+    }
     if (answer.spec.any_priced()) {
       page.section("Where the money goes",
                    "With every input at its median. Capital comes first and is not in the sum: of "

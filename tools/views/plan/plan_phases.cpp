@@ -142,6 +142,39 @@ void add_phases(Page& page, const PlanAnswer& answer) {
   }
 }
 
+nlohmann::ordered_json lot_months_json(const std::vector<MonthMoney>& months) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const MonthMoney& month : months) {
+    out.push_back({{"nodes", twelve_digits(month.nodes)},
+                   {"bought_usd", twelve_digits(month.bought)},
+                   {"leased_usd", twelve_digits(month.leased)},
+                   {"rented_usd", twelve_digits(month.rented)},
+                   {"energy_usd", twelve_digits(month.energy)},
+                   {"staff_usd", twelve_digits(month.staff)},
+                   {"interest_usd", twelve_digits(month.interest)},
+                   {"residual_usd", twelve_digits(month.residual)},
+                   {"usd", twelve_digits(month.usd())}});
+  }
+  return out;
+}
+
+std::vector<LotPhase> later_lots(const PlanAnswer& answer, std::size_t candidate) {
+  std::vector<LotPhase> out;
+  if (!has_phases(answer, candidate)) return out;
+  const PlanResult& result = answer.result(candidate);
+  for (std::size_t p = 0; p < result.later.size(); ++p) {
+    const PhaseResult& phase = result.later[p];
+    if (!phase.fleet) continue;
+    const PlanPhase& of = *answer.candidate(candidate).then[p];
+    out.push_back(
+        {.title = fmt::format("Machines and money: {}, {}{}", answer.candidate(candidate).name,
+                              of.of.name, of.kept ? ", more for the same machines" : ""),
+         .fleet = phase.fleet.get(),
+         .months = &phase.expected.lots});
+  }
+  return out;
+}
+
 nlohmann::ordered_json phases_json(const PlanAnswer& answer, std::size_t candidate) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   const bool priced = is_priced(answer.candidate(candidate));
@@ -159,6 +192,10 @@ nlohmann::ordered_json phases_json(const PlanAnswer& answer, std::size_t candida
                    {"time_s", twelve_digits(o.time_s)},
                    {"energy_j", twelve_digits(o.energy_j)}});
     if (priced) out.back()["usd"] = twelve_digits(o.usd);
+    if (!o.lots.empty()) {
+      out.back()["waits_s"] = twelve_digits(o.before_s);
+      out.back()["months"] = lot_months_json(o.lots);
+    }
   }
   return out;
 }

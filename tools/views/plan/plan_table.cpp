@@ -144,6 +144,12 @@ std::string months_text(const PlanAnswer& answer, const TextStyle& style) {
     out += "\n" + style.bold("Machines and money: " + answer.candidate(i).name) + "\n" +
            purchase_text(*result.model.fleet, result.expected.lots, style);
   }
+  for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
+    for (const LotPhase& phase : later_lots(answer, i)) {
+      out +=
+          "\n" + style.bold(phase.title) + "\n" + purchase_text(*phase.fleet, *phase.months, style);
+    }
+  }
   return out;
 }
 

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 struct PagePart {
   const char *name, *title;
-  double MonthMoney::*part;
+  double MonthMoney::* part;
 };
 constexpr std::array kPageParts{
     PagePart{"machines bought", "Machines bought", &MonthMoney::bought},
@@ -134,9 +134,10 @@ PageTable months_table(const std::vector<MonthMoney>& months) {
 
 }  // namespace
 
-void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months) {
+void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months,
+                        const std::string& title) {
   const MonthMoney sum = sum_of(months);
-  page.section("Machines and money by month",
+  page.section(title,
                "From the start of the plan until the training is done. Months are twelfths of a "
                "year; what machines are worth at the end comes back in the last one.");
   std::vector<PageFigure> figures{

@@ -1,6 +1,7 @@
 /// Machines as they come, and the money by month, on a page.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "sim/site/fleet.hpp"
@@ -10,6 +11,7 @@ namespace lockstep {
 class Page;
 
 /// Adds a section.
-void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months);
+void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months,
+                        const std::string& title = "Machines and money by month");
 
 }  // namespace lockstep

@@ -46,13 +46,21 @@ Html goodput_sentence(const RunSummary& summary) {
                                    page_percent(summary.goodput.half_width, 2), runs));
 }
 
+/// A bucket's share as the table below has it, whose shares add up to 100 %; with more decimals
+/// where the table's one would be 0.
+std::string as_in_table(const RunSummary& summary, std::size_t bucket) {
+  const double shown = percentages_that_add_up(summary.shares)[bucket];
+  if (summary.shares[bucket] < 0.01 || shown >= 100) return telling_percent(summary.shares[bucket]);
+  return page_percent(shown / 100, 1);
+}
+
 /// The bucket, and the cause, that take most.
 Html losses_sentences(const RunSummary& summary) {
   const auto most = std::ranges::max_element(summary.shares.begin() + 1, summary.shares.end());
   if (*most <= 0) return escaped(" Nothing is lost.");
   const auto bucket = static_cast<std::size_t>(most - summary.shares.begin());
   Html out = escaped(" Of the rest, ") + strong(in_sentence(run_bucket_names()[bucket].words)) +
-             escaped(fmt::format(" takes most, {}.", telling_percent(*most)));
+             escaped(fmt::format(" takes most, {}.", as_in_table(summary, bucket)));
   if (summary.modes.empty()) return out;
   const ModeSummary& mode = *std::ranges::max_element(summary.modes, {}, &ModeSummary::cost_s);
   if (mode.cost_s <= 0) return out;
@@ -212,9 +220,8 @@ Html run_headline(const CampaignResult& result) {
   if (const std::string unsaved = unsaved_text(result); !unsaved.empty()) {
     out += strong("Checkpoints: ") + escaped(unsaved + ". ");
   }
-  out +=
-      goodput_sentence(result.summary) + losses_sentences(result.summary) + lots_sentence(result) +
-      site_sentence(result);
+  out += goodput_sentence(result.summary) + losses_sentences(result.summary) +
+         lots_sentence(result) + site_sentence(result);
   if (result.power) {
     const std::string warning = limit_warning(*result.power, *result.scenario.power);
     if (!warning.empty()) out += escaped(" Power limit ") + strong(warning) + escaped(".");

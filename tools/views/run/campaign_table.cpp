@@ -134,6 +134,11 @@ std::string availability_line(const CampaignResult& result) {
   add("path", of.path);
   add("cooling", of.cooling);
   add("grid", of.grid);
+  if (of.path && *of.path <= 0) {
+    return labelled_line("  available", kCampaignLabels,
+                         "never in full: the path brings less than all machines draw, even where "
+                         "nothing is broken");
+  }
   if (of.all) parts = run_percent(*of.all, 3) + " of the time by closed forms (" + parts + ")";
   return labelled_line(
       "  available", kCampaignLabels,
