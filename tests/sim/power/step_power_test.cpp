@@ -86,9 +86,12 @@ TEST_CASE("step_power: the series' integral is the sum by component") {
 }
 
 TEST_CASE("step_power: a GPU is on from the first moment, and each stage has a peak of its own") {
-  const Scenario s = scenario("{}");
+  // Later stages wait for their first message, with nothing but what is always drawn: no weights are
+  // gathered before it.
+  std::string text = small_job("{}");
+  text.replace(text.find("zero1"), 5, "none");
+  const Scenario s = read_scenario("small.json", text, presets());
   const StepPower power = run(s);
-  // Later stages wait for their first message, with nothing but what is always drawn.
   CHECK(first_share(power, "gpu_fixed") ==
         doctest::Approx(s.node.gpu.power->active.base_units() * s.gpus() * power.step_s)
             .epsilon(1e-9));
