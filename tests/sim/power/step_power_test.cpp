@@ -86,8 +86,8 @@ TEST_CASE("step_power: the series' integral is the sum by component") {
 }
 
 TEST_CASE("step_power: a GPU is on from the first moment, and each stage has a peak of its own") {
-  // Later stages wait for their first message, with nothing but what is always drawn: no weights are
-  // gathered before it.
+  // Later stages wait for their first message, with nothing but what is always drawn: without
+  // sharding no weights are gathered before it.
   std::string text = small_job("{}");
   text.replace(text.find("zero1"), 5, "none");
   const Scenario s = read_scenario("small.json", text, presets());
