@@ -39,6 +39,14 @@ bool lies_evenly(const DataGroup& group) {
   });
 }
 
+/// Whether DataGroup::next() is in the next domain for each group that crosses any: where they lie
+/// in several ways, it goes by those that have most members in one, and leaves no domain of theirs.
+bool next_leaves_domain(const DataGroup& group) {
+  return std::ranges::all_of(group.spreads.ways(), [&group](const DomainSpread& spread) {
+    return std::max(spread.per_domain, spread.per_domain_max) == group.per_domain;
+  });
+}
+
 std::vector<FabricMember> members_of_group(std::span<const int> ranks, const Lanes& lanes) {
   std::vector<FabricMember> members;
   members.reserve(ranks.size());
@@ -138,7 +146,8 @@ std::vector<DataWay> data_ways(const StagePlan& stage) {
     DataWay& way = ways[{channel.group, !ring, ring ? kRing : channel.cost.algorithm,
                          ring ? CollectiveOp::all_reduce : channel.op}];
     if (way.first == nullptr) way.first = &channel;
-    way.is_ring = ring && !group.lanes_cross_domains && lies_evenly(group) &&
+    way.by_replica = next_leaves_domain(group);
+    way.is_ring = ring && way.by_replica && !group.lanes_cross_domains && lies_evenly(group) &&
                   rings_on_every_rail(group, channel.cost);
     way.channels.push_back(c);
   }
@@ -162,7 +171,7 @@ void DataRoutes::add(const StagePlan& stage, const DataWay& way, int which,
   // as a ring does; more replicas are then folded into one.
   const DataGroupKind kind = way.first->group;
   const DataGroup& group = stage.groups[static_cast<std::size_t>(kind)];
-  if (!way.is_ring && (limits_ || group.replicas == 1)) {
+  if (!way.is_ring && (limits_ || group.replicas == 1 || !way.by_replica)) {
     const Uses& of_shape = shape_uses(stage, *way.first, which);
     uses.insert(uses.end(), of_shape.begin(), of_shape.end());
     return;

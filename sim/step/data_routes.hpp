@@ -24,6 +24,7 @@ namespace lockstep {
 struct DataWay {
   const DataChannel* first = nullptr;
   std::vector<std::size_t> channels;  ///< of the stage
+  bool by_replica = true;  ///< the like of each member in the next domain is in DataGroup::next()
   bool is_ring = false;  ///< each member sends to its like in the next NVLink domain, in a replica
 };
 /// In the order of the kinds of groups, rings first.
@@ -80,8 +81,9 @@ class DataRoutes {
   /// DataGroup::group_of()), for each byte that a member sends over its NIC on average. Rings go
   /// from each member to its like in the next NVLink domain; the edges of any other algorithm are
   /// those of collective_shape(), where switches can limit, and so are those of rings with members
-  /// on several domains of one replica: they go on to the next domain before the next replica. The
-  /// stage's channels outlive this.
+  /// on several domains of one replica: they go on to the next domain before the next replica; so
+  /// are those of groups of which some cross other domains than others. The stage's channels
+  /// outlive this.
   void add(const StagePlan& stage, const DataWay& way, int which, std::vector<RouteHop>& uses);
 
   /// The messages into which a NIC divides what a member sends, of the groups of replica `replica`.

@@ -106,6 +106,16 @@ constexpr std::array kFailed{
                 "parallelism": {"pipeline": 3, "data": 8},
                 "batch": {"sequences": 24, "tokens": 2048}, "recompute": "full",
                 "stack": {"preset": "megatron_core", "placement": "tp-pp-dp"}})"},
+    FailedScenario{
+        .law = "replays",
+        .why = "where some shards lie in one node and others across two, the step put their rings "
+               "on no link at all",
+        .text =
+            R"({"model": {"layers": 1, "hidden": 512, "heads": 1, "ffn": 1, "vocabulary": 16000},
+                "cluster": {"node": "dgx_h100", "fabric": {"kind": "torus"}},
+                "parallelism": {"pipeline": 3, "data": 4, "sharding": "zero3", "shard_group": 2},
+                "batch": {"sequences": 12, "tokens": 1},
+                "stack": {"placement": "tp-pp-dp"}})"},
 };
 
 }  // namespace

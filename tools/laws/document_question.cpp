@@ -13,6 +13,7 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/laws/comm_laws.hpp"
+#include "tools/laws/filling_laws.hpp"
 #include "tools/laws/plan_laws.hpp"
 #include "tools/laws/random_comm.hpp"
 
@@ -24,13 +25,21 @@ std::string other_kind(const JsonCursor& root) {
   const ScenarioKind kind = scenario_kind(root);
   const bool comm = kind == ScenarioKind::traffic || kind == ScenarioKind::collective;
   if (comm) return std::string(name_of(kind));
-  return root.is_object() && root.json().contains("candidates") ? "plan" : "";
+  if (!root.is_object()) return "";
+  if (root.json().contains("filling")) return std::string(kFillingKind);
+  return root.json().contains("candidates") ? "plan" : "";
 }
 
 DocumentQuestion document_question(const std::string& about, const PresetStore& presets) {
   DocumentQuestion out;
   out.go_on = not_interrupted;
   out.about = about;
+  if (about == kFillingKind) {
+    out.answer = [](const std::string& file, const std::string& text) {
+      return filling_answer(file, text, not_interrupted);
+    };
+    return out;
+  }
   out.answer = [&presets, plan = about == "plan"](const std::string& file,
                                                   const std::string& text) {
     return plan ? plan_answer(file, text, presets, not_interrupted)

@@ -1,4 +1,4 @@
-/// Questions about what `lockstep comm` and `lockstep plan` answer, for laws between commands.
+/// Questions about what `lockstep comm`, `plan` and `queue fill` answer, for laws between commands.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,11 @@ namespace lockstep {
 /// For what goes on until Ctrl-C.
 bool not_interrupted();
 
-/// "traffic", "collective" or "plan" of a document that another command answers; else empty. Throws
-/// InputError for text that is no JSON.
+/// A cluster that pods fill, which `lockstep queue fill` answers.
+inline constexpr std::string_view kFillingKind = "filling";
+
+/// "traffic", "collective", "plan" or "filling" of a document that another command answers; else
+/// empty. Throws InputError for text that is no JSON.
 std::string other_kind(const JsonCursor& root);
 
 /// How such a document is answered.

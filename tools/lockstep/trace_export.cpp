@@ -1,39 +1,24 @@
 #include "tools/lockstep/trace_export.hpp"
 
-#include <filesystem>
 #include <fmt/format.h>
 #include <string>
-#include <system_error>
 
-#include "models/base/input_error.hpp"
 #include "models/base/output_file.hpp"
 #include "sim/trace/formats/goal.hpp"
 #include "sim/trace/formats/write_chakra.hpp"
 #include "sim/trace/trace_of_step.hpp"
+#include "tools/console/output_folder.hpp"
 
 namespace lockstep {
 namespace {
 
-void write_whole(const std::string& path, std::string_view bytes) {
-  OutputFile file(path);
-  file.write(bytes);
-  file.commit();
-}
-
 void write_folder(const std::string& folder, const Trace& trace) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    throw InputError({.file = folder,
-                      .pointer = {},
-                      .found = error.message(),
-                      .allowed = "a folder that can be made and written",
-                      .nearest = {}});
-  }
+  OutputFolder out(folder);
   for (int rank = 0; rank < trace.ranks; ++rank) {
-    write_whole(fmt::format("{}/step.{}.et", folder, rank), write_chakra(trace, rank));
+    out.write(fmt::format("step.{}.et", rank), write_chakra(trace, rank));
   }
-  write_whole(folder + "/comm_groups.json", write_trace_groups(trace));
+  out.write("comm_groups.json", write_trace_groups(trace));
+  out.commit();
 }
 
 }  // namespace

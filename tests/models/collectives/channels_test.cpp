@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -206,6 +207,11 @@ TEST_CASE("collective_shape: in the network each node sends and gets the payload
     for (std::size_t i = 0; i < members.size(); ++i) {
       CHECK(out[i] == doctest::Approx(1.0 / 8));
       CHECK(in[i] == doctest::Approx(1.0 / 8));
+    }
+    // A reduce-scatter and an all-gather of eight inside, or (g + 1) / g with NVLink's switch.
+    CHECK(shape.nvlink_coefficient <= 2.0 * 7 / 8 + 1e-12);
+    if (std::string_view(algorithm) != "nvls") {
+      CHECK(shape.nvlink_coefficient == doctest::Approx(2.0 * 7 / 8));
     }
   }
 }

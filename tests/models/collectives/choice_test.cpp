@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <string>
 #include <string_view>
 
@@ -143,6 +144,21 @@ TEST_CASE("choose_collective: a forced algorithm runs, an excluded one does not"
   CHECK(choose(kTwoNodes, forced("Tree", "LL128")).cost->protocol == "ll128");
   CHECK(choose(kTwoNodes, forced("hierarchical")).cost->algorithm == "hierarchical");
   CHECK(choose(kTwoNodes, forced("ring")).time > choose(kTwoNodes).time);
+}
+
+TEST_CASE(
+    "choose_collective: a reason has the times in their unit, and the next of one algorithm") {
+  // Where no other algorithm may run, the same one's next protocol is what it won against.
+  const std::string reason = choose(kTwoNodes, forced("ring", "LL,Simple")).reason;
+  CHECK(reason.starts_with("ring/simple: "));
+  CHECK(reason.find(" of ring/ll") != std::string::npos);
+  // From a millisecond on, in milliseconds.
+  double bytes = 1e6;
+  while (choose({CollectiveOp::all_reduce, Bytes{bytes}, 16, 8}).time < Seconds{1e-3}) bytes *= 1.2;
+  const CollectiveChoice choice = choose({CollectiveOp::all_reduce, Bytes{bytes}, 16, 8});
+  REQUIRE(choice.time < Seconds{2e-3});
+  CHECK(choice.reason.find(fmt::format(": {:.3g} ms", choice.time.base_units() * 1e3)) !=
+        std::string::npos);
 }
 
 TEST_CASE("choose_collective: forcing what cannot run gives the reason and no cost") {

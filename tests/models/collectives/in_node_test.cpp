@@ -58,6 +58,12 @@ TEST_CASE("ring_bus_bandwidth: rings without NVLS, two equal ones blend as regim
   IntraNodeCollectives twins = two_regimes();
   twins.all_reduce.push_back(twins.all_reduce.front());
   CHECK(ring_bus_bandwidth(twins).base_units() == test::near(350e9 * std::pow(2, 1.0 / 8)));
+  // However slow a ring is, the switch is none.
+  IntraNodeCollectives slow = two_regimes();
+  for (CollectiveRegime& regime : slow.all_reduce) {
+    if (regime.name != "nvls") regime.bus_bandwidth = gigabytes_per_second(0.5);
+  }
+  CHECK(ring_bus_bandwidth(slow).base_units() == test::near(0.5e9));
 }
 
 }  // namespace

@@ -81,6 +81,18 @@ TEST_CASE("ring law: a node more is two hops of the network, and two over NVLink
   CHECK(more(8, "simple") < 1e-3);
 }
 
+TEST_CASE("ring law: GPUs that are alone on their nodes start, and have no hop inside") {
+  const GpuSpec gpu = ring_gpu();
+  const TransportSpec transport = slow_hops();
+  const CollectiveOptions options;
+  const CollectiveCall call{
+      .op = CollectiveOp::all_reduce, .payload = {}, .ranks = 4, .ranks_per_node = 1};
+  const CollectiveContext context = unpack(call, gpu, transport, gigabytes_per_second(10), options);
+  // To a microsecond: the start takes 20, a hop over NVLink 0.6.
+  CHECK(by_law(ring_law, call, "ll").latency.base_units() - context.start.base_units() ==
+        doctest::Approx(2 * 3 * 1e-3).epsilon(1e-6));
+}
+
 TEST_CASE("ring law: of an uneven group the fullest node starts, and every other member is a hop") {
   // Eight and two: a hop into the second node and one to its other GPU, twice around.
   const CollectiveCall uneven{.op = CollectiveOp::all_reduce,

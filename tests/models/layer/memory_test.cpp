@@ -208,6 +208,24 @@ TEST_CASE("peak_memory: zero2 keeps a share of the gradients, and the buckets un
   CHECK(beyond_share() == doctest::Approx(7.0 / 8 * zero1.gradients.base_units()));
 }
 
+TEST_CASE("peak_memory: frozen weights are 2 bytes each, once or once over all shards") {
+  TrainingJob job = job_of(gpt(), 1, 1, 8);
+  const StackSpec stack;
+  const Bytes trained = peak_memory(job, stack, 0).weights;
+  // What adapters take goes with their rank: without them all is frozen, embeddings too.
+  const auto frozen = [&](Sharding sharding) {
+    job.parallelism.sharding = sharding;
+    job.adapters.modules.fill(true);
+    job.adapters.rank = 16;
+    const Bytes once = peak_memory(job, stack, 0).weights;
+    job.adapters.rank = 32;
+    return 2 * once - peak_memory(job, stack, 0).weights;
+  };
+  CHECK(frozen(Sharding::none) / trained == doctest::Approx(1));
+  CHECK(frozen(Sharding::zero1) / trained == doctest::Approx(1));
+  CHECK(8 * frozen(Sharding::zero3) / trained == doctest::Approx(1));
+}
+
 TEST_CASE("peak_memory: zero3 splits all that is kept, and gathers a few layers") {
   TrainingJob job = job_of(gpt(), 1, 1, 64);
   const StackSpec stack;

@@ -118,6 +118,18 @@ TEST_CASE("rl power: decoding waits for memory and draws less than training, a w
   CHECK(it.phase("offload").gpu_mean() < c.active);
 }
 
+TEST_CASE("rl power: new weights leave a GPU once, are read once and written once") {
+  // Whoever trains also generates: each gets the whole engine's weights.
+  const Iteration it(drawing_scenario(drawing_rl()));
+  REQUIRE(it.report.generation_gpus == 0);
+  REQUIRE(it.report.weight_sync > Seconds{});
+  const GpuPowerConstants& gpu = *it.scenario.training.node.gpu.power;
+  const Bytes sent = it.report.engine_weights;
+  const Watts drawn = gpu.active + (gpu.link * sent + gpu.hbm * (2 * sent)) / it.report.weight_sync;
+  CHECK(it.phase("weight_sync").gpu_mean().base_units() ==
+        doctest::Approx(drawn.base_units()).epsilon(1e-9));
+}
+
 TEST_CASE("rl power: an iteration that only trains draws what its updates draw") {
   Json simpo = drawing_rl();
   simpo["rl"] = {{"algorithm", "simpo"},

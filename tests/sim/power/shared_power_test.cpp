@@ -143,6 +143,25 @@ TEST_CASE("shared power: jobs and idle nodes add up, and who waits draws less fo
   CHECK(drawn(one, "idle_w") == doctest::Approx(2 * drawn(both, "idle_w")));
 }
 
+TEST_CASE("shared power: people and switch ports are paid once, over jobs and idle nodes") {
+  // Two jobs of four nodes each, four of nobody.
+  Json scenario = shared_drawing(12, {0, 1}, 2);
+  const auto of = [&](const char* price, double usd) {
+    scenario["cost"][price] = usd;
+    return answer_of_drawing(scenario);
+  };
+  const ScenarioAnswer without = of("people_usd_per_hour", 0), with = of("people_usd_per_hour", 60);
+  const auto more = [](const ScenarioAnswer& to, const ScenarioAnswer& from, const char* name) {
+    return drawn(to, name) - drawn(from, name);
+  };
+  CHECK(more(with, without, "owned_usd_per_hour") == doctest::Approx(60));
+  CHECK(more(with, without, "jobs.job0.power.owned_usd_per_hour") == doctest::Approx(20));
+  const ScenarioAnswer ports = of("usd_per_100g_port", 5000);
+  const double job = more(ports, with, "jobs.job0.power.owned_usd_per_hour");
+  REQUIRE(job > 0);
+  CHECK(more(ports, with, "owned_usd_per_hour") == doctest::Approx(3 * job).epsilon(1e-6));
+}
+
 TEST_CASE("shared power: a site's limit is held against all jobs at once") {
   Json scenario = shared_drawing(12, {0, 1}, 2);
   scenario["power"] = {{"site_limit", "10 kW"}};

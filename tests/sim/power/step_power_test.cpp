@@ -1,6 +1,7 @@
 // The power of simulated steps: books that balance, limits, caps, smoothing.
 #include "sim/power/step_power.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <doctest/doctest.h>
 #include <string>
@@ -82,6 +83,26 @@ TEST_CASE("step_power: the series' integral is the sum by component") {
   test::hold("power of a step", test::test_seed(), 30, {.power = true, .most_nodes = 16}, check);
   test::hold("power of a step", test::test_seed(), 30,
              {.straggler = true, .power = true, .most_nodes = 16}, check);
+}
+
+TEST_CASE("step_power: a GPU is on from the first moment, and each stage has a peak of its own") {
+  // Later stages wait for their first message, with nothing but what is always drawn: without
+  // sharding no weights are gathered before it.
+  std::string text = small_job("{}");
+  text.replace(text.find("zero1"), 5, "none");
+  const Scenario s = read_scenario("small.json", text, presets());
+  const StepPower power = run(s);
+  CHECK(first_share(power, "gpu_fixed") ==
+        doctest::Approx(s.node.gpu.power->active.base_units() * s.gpus() * power.step_s)
+            .epsilon(1e-9));
+  REQUIRE(power.stages.size() == 4);
+  Watts most;
+  for (const StagePower& stage : power.stages) {
+    CHECK(stage.peak >= stage.mean);
+    CHECK(stage.mean > s.node.gpu.power->active);
+    most = std::max(most, stage.peak);
+  }
+  CHECK(most == power.gpu_peak);
 }
 
 TEST_CASE("step_power: folded and unfolded say the same") {

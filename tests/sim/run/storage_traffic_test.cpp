@@ -175,6 +175,14 @@ TEST_CASE("storage traffic: reading data slows a step as every flow by itself do
     const StorageTraffic traffic(scenario, data, simulate_step(scenario).step_s);
     const FlowLevel flows{job, kIdeal, 4, true};
     CHECK(1 - traffic.data_speed() == test::near(flows.drag()).epsilon(0.001));
+    CHECK(traffic.first_epoch().limit == DataLimit::network);
+    // A tenth of that on a network of its own slows nothing.
+    StorageSpec apart = storage_nodes(4);
+    apart.network = StorageNetwork::own;
+    const StorageTraffic beside(scenario, data_of(scenario, 0.4 * kNodePayload, apart),
+                                simulate_step(scenario).step_s);
+    CHECK(beside.data_speed() == 1);
+    CHECK(beside.first_epoch().limit != DataLimit::network);
   }
 }
 

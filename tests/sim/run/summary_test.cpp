@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <doctest/doctest.h>
 #include <vector>
 
@@ -38,6 +39,19 @@ TEST_CASE("student_quantile: the printed tables") {
   for (const auto& [freedom, value] : table) {
     CAPTURE(freedom);
     CHECK(student_quantile(freedom) == test::near(value).epsilon(0.008));
+  }
+}
+
+TEST_CASE("student_quantile: the terms of Abramowitz and Stegun 1964, 26.7.5") {
+  // x = 1.959963984540054, of a normal distribution: g3 = (3 x^7 + 19 x^5 + 17 x^3 - 15 x) / 384.
+  const double x = 1.959963984540054;
+  const double g1 = (std::pow(x, 3) + x) / 4;
+  const double g2 = (5 * std::pow(x, 5) + 16 * std::pow(x, 3) + 3 * x) / 96;
+  const double g3 = (3 * std::pow(x, 7) + 19 * std::pow(x, 5) + 17 * std::pow(x, 3) - 15 * x) / 384;
+  for (const double n : {10.0, 100.0}) {
+    CAPTURE(n);
+    const double rest = student_quantile(static_cast<std::size_t>(n)) - x - g1 / n - g2 / (n * n);
+    CHECK(rest * n * n * n == doctest::Approx(g3).epsilon(1e-4));
   }
 }
 

@@ -59,6 +59,11 @@ TEST_CASE(
   const std::vector<FailureMode> failing = failing_modes(run, node, 42, 336, FabricSpec{});
   const std::uint32_t counts[] = {336, 336, 84, 42, 11, 6, 3, 1};
   for (std::size_t i = 0; i < failing.size(); ++i) CHECK(failing[i].components == counts[i]);
+  // Two spare nodes fail with the others, with all that is in them.
+  node.gpus = 8;
+  const std::vector<FailureMode> more = failing_modes(run, node, 42, 336, FabricSpec{}, 2);
+  const std::uint32_t more_counts[] = {352, 352, 88, 44, 11, 6, 3, 1};
+  for (std::size_t i = 0; i < more.size(); ++i) CHECK(more[i].components == more_counts[i]);
 }
 
 TEST_CASE("reliability: failures of cables are divided by the cables that were observed") {

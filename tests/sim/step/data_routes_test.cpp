@@ -126,6 +126,44 @@ TEST_CASE("data routes: a collective loads the links that the shape of its algor
   }
 }
 
+TEST_CASE("data routes: of groups of which some lie in one node, the others load its links") {
+  // Replicas of three stages one after the other: of stage 0 the ranks 0 and 3 share a node, 6 and
+  // 9 do not.
+  const auto scenario = [](const char* fabric) {
+    return read_scenario("shards.json",
+                         fmt::format(R"({{"model": "llama3_8b",
+        "cluster": {{"node": "dgx_h100", "fabric": {{"kind": "{}"}}}},
+        "parallelism": {{"pipeline": 3, "data": 4, "sharding": "zero3", "shard_group": 2,
+          "layers_per_stage": [11, 11, 10]}},
+        "batch": {{"sequences": 12, "tokens": 512}}, "stack": {{"placement": "tp-pp-dp"}}}})",
+                                     fabric),
+                         test::presets());
+  };
+  for (const char* const kind : {"torus", "ideal", "rail_optimised"}) {
+    CAPTURE(kind);
+    const Scenario s = scenario(kind);
+    const StepPlan plan = plan_step(s);
+    const Fabric fabric = own_fabric(s, plan);
+    DataRoutes routes{plan, fabric};
+    int ways = 0;
+    for (const DataWay& way : data_ways(plan.stages.front())) {
+      if (way.first->group != DataGroupKind::shard) continue;
+      ++ways;
+      const auto sent = [&](int group) {
+        std::vector<RouteHop> uses;
+        routes.add(plan.stages.front(), way, group, uses);
+        double sum = 0;
+        for (const RouteHop& use : uses) sum += fabric.joins_nic(use.link) ? use.share : 0;
+        return sum;
+      };
+      CHECK(sent(0) == 0);
+      // Out of the NIC of either and into that of the other.
+      CHECK(sent(1) == test::near(4));
+    }
+    CHECK(ways > 0);
+  }
+}
+
 TEST_CASE("data routes: between racks gradients leave on the NICs that NCCL's channels take") {
   // Two racks of 72 run rings on 36 channels, each on a NIC of its own, three racks on 18, so that
   // the uplinks of the first leaf, of two trays, carry half of what a rack sends.

@@ -17,6 +17,7 @@
 #include "tools/laws/comm_laws.hpp"
 #include "tools/laws/command_laws.hpp"
 #include "tools/laws/document_question.hpp"
+#include "tools/laws/filling_laws.hpp"
 #include "tools/laws/plan_laws.hpp"
 #include "tools/lockstep/cli.hpp"
 #include "tools/views/check/check_table.hpp"
@@ -75,15 +76,12 @@ constexpr CommandSpec kCheckSpec{
         "Asks a scenario again and again, with changes whose effect is known, and says which laws\n"
         "held and how closely: what goes in comes out (time, bytes, FLOP, tokens, memory, energy,\n"
         "money), the same question in other words has the same answer, better hardware slows\n"
-        "nothing, what closed forms say, and that commands agree. Takes whatever lockstep run\n"
-        "and lockstep comm answer, and plans of trainings (with 10 samples; all with --deep). A "
-        "law\n"
-        "with nothing to compare is not counted as held. Max-min fairness and list scheduling may\n"
-        "make better hardware slower by a little: such an anomaly is named with its size. "
-        "--random\n"
-        "tries all laws on scenarios that are drawn. Exit status 1 where a law is broken; the "
-        "laws\n"
-        "tried so far after Ctrl-C.",
+        "nothing, what closed forms say, and that commands agree. Takes whatever lockstep run,\n"
+        "lockstep comm and lockstep queue fill answer, and plans of trainings (with 10 samples;\n"
+        "all with --deep). A law with nothing to compare is not counted as held. Max-min fairness\n"
+        "and list scheduling may make better hardware slower by a little: such an anomaly is\n"
+        "named with its size. --random tries all laws on scenarios that are drawn. Exit status 1\n"
+        "where a law is broken; the laws tried so far after Ctrl-C.",
     .positionals = 1,
     .options = kCheckOptions,
     .examples = kCheckExamples,
@@ -108,7 +106,7 @@ std::vector<LawOf<Subject>> laws_asked(std::vector<LawOf<Subject>> all,
   return all;
 }
 
-/// Of what `lockstep run` answers, and of what `lockstep comm` and `lockstep plan` do.
+/// Of what `lockstep run` answers, and of what `lockstep comm`, `plan` and `queue fill` do.
 std::vector<Law> run_laws_asked(const ParsedOptions& options) {
   std::vector<Law> all = product_laws();
   std::ranges::move(command_laws(options.all("presets")), std::back_inserter(all));
@@ -116,6 +114,7 @@ std::vector<Law> run_laws_asked(const ParsedOptions& options) {
 }
 std::vector<DocumentLaw> document_laws_asked(std::string_view about, const ParsedOptions& options) {
   const std::vector<std::string> presets = options.all("presets");
+  if (about == kFillingKind) return laws_asked(filling_laws(presets), options);
   return laws_asked(about == "plan" ? plan_laws(presets) : comm_laws(presets), options);
 }
 
