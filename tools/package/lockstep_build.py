@@ -101,7 +101,7 @@ class Wheel:
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    """What pip asks first. Without it, pip compiles a wheel to read its metadata, then a second one."""
+    """What pip asks first: else it compiles a wheel to read its metadata, then another one."""
     info = pathlib.Path(metadata_directory) / f"lockstep-{version()}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(metadata(), encoding="utf-8")
