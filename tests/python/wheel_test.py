@@ -62,6 +62,14 @@ class Wheel(unittest.TestCase):
         self.assertTrue(any(name.endswith("/PKG-INFO") for name in self.names))
         self.assertFalse(any("/build" in name and "/build/" in name for name in self.names))
 
+    def test_metadata_is_said_without_a_compiler(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = lockstep_build.prepare_metadata_for_build_wheel(folder)
+            self.assertEqual(os.listdir(folder), [name])
+            said = (pathlib.Path(folder) / name / "METADATA").read_text(encoding="utf-8")
+        self.assertTrue(said.startswith("Metadata-Version: 2.1\nName: lockstep\n"), said[:80])
+        self.assertIn(f"\nVersion: {lockstep_build.version()}\n", said)
+
     def test_pip_installs_it_and_it_answers_without_the_source(self):
         python = self.folder / "venv" / "bin" / "python"
         run(sys.executable, "-m", "venv", "--system-site-packages", self.folder / "venv")

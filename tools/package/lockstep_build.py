@@ -100,6 +100,14 @@ class Wheel:
         self.zip.close()
 
 
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    """What pip asks first: else it compiles a wheel to read its metadata, then another one."""
+    info = pathlib.Path(metadata_directory) / f"lockstep-{version()}.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(metadata(), encoding="utf-8")
+    return info.name
+
+
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = f"lockstep-{version()}.dist-info"
     name = f"lockstep-{version()}-{tag()}.whl"
