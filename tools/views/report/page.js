@@ -315,14 +315,16 @@ function wholeLegend(options, lines, width) {
 }
 
 // Names of rows that are broken need rows as high as they are: how much higher the chart is.
-function roomForRows({yAxis, grid}, width, height) {
+function roomForRows(options, width, height) {
+  const {yAxis, grid} = options;
   if (Array.isArray(yAxis) || Array.isArray(grid) || yAxis?.type !== 'category') return 0;
   const label = yAxis.axisLabel || {};
   if (label.overflow !== 'break') return 0;
   const narrow = width < 560, size = narrow ? 10 : label.fontSize || 12;
   const within = Math.min(label.width || 200, Math.round(width * 0.38));
   const lines = Math.max(...yAxis.data.map(name => brokenText(name, within, size).length));
-  const each = lines * (narrow ? 11 : label.lineHeight || 13) + 3;
+  const each = lines * (narrow ? 11 : label.lineHeight || 13) +
+    (print.matches && isHeatMap(options) ? 0 : 3);
   const rows = height - (grid?.top || 0) - (grid?.bottom || 0) - 24;
   return Math.max(0, Math.ceil(each * yAxis.data.length - rows));
 }
@@ -393,7 +395,8 @@ function drawChart(chart) {
   chart.lines = linesOfLegend(chart.options, place.clientWidth);
   // Paper is half as wide as a window: what is as high as there leaves pages half empty.
   const height = print.matches ? lowered(chart.options, chart.height) : chart.height;
-  const higher = roomForRows(chart.options, place.clientWidth, height) +
+  const shown = print.matches ? onPaper(chart.options) : chart.options;
+  const higher = roomForRows(shown, place.clientWidth, height) +
     Math.round(kLegendLine * (chart.lines - 1));
   chart.element.style.height = `${height + higher}px`;
   chart.instance = echarts.init(place, theme(), {renderer});
