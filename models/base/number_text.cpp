@@ -98,7 +98,13 @@ std::string error_text(double error) {
   const std::string text = fmt::format("{:+.1f} %", 100 * error);
   return text == "-0.0 %" ? "+0.0 %" : text;
 }
-std::string percent_text(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string percent_text(double share) {
+  const std::string text = fmt::format("{:.1f} %", 100 * share);
+  if (std::strtod(text.c_str(), nullptr) != 0) return text;
+  // What is there is not nothing; nor is a sum's rounding something.
+  constexpr double kNothing = 1e-9;
+  return share > kNothing ? "<0.1 %" : "0.0 %";
+}
 
 std::vector<double> percentages_that_add_up(std::span<const double> shares, double sum) {
   std::vector<double> tenths(shares.size());

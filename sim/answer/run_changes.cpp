@@ -6,6 +6,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/advice.hpp"
+#include "sim/answer/exact_rate.hpp"
 #include "sim/scenario/run_spec.hpp"
 
 namespace lockstep {
@@ -23,8 +24,7 @@ void add_time(RunChanges& out, std::string_view words, const std::string& path, 
 }
 
 void add_rate(std::vector<std::string>& sets, const std::string& path, BytesPerSecond now) {
-  if (now > BytesPerSecond{})
-    sets.push_back(fmt::format("{}={} B/s", path, number_text(2 * now.base_units())));
+  if (now > BytesPerSecond{}) sets.push_back(path + "=" + exact_rate(2 * now.base_units()));
 }
 
 /// Servers, or all of them together, and the clients' share, at twice their rate.

@@ -8,6 +8,7 @@
 #include "models/base/number_text.hpp"
 #include "models/generation/serving_engine.hpp"
 #include "sim/answer/advice.hpp"
+#include "sim/answer/exact_rate.hpp"
 #include "sim/scenario/rl_spec.hpp"
 #include "sim/scenario/serving_spec.hpp"
 
@@ -126,8 +127,8 @@ void add_machines(ServingChanges& out, const ServingSpec& serving, const PresetS
   // Keys and values between two pools go over them.
   if (serving.pools.size() > 1 && cluster.node.nics > 0) {
     out.push_back({.words = "NICs of twice the bandwidth",
-                   .sets = {fmt::format("cluster.node.nic_bandwidth={} B/s",
-                                        2 * cluster.node.nic_bandwidth.base_units())}});
+                   .sets = {"cluster.node.nic_bandwidth=" +
+                            exact_rate(2 * cluster.node.nic_bandwidth.base_units())}});
   }
   if (serving.power && serving.power->cap) {
     out.push_back(

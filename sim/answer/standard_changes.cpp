@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/answer/advice.hpp"
+#include "sim/answer/exact_rate.hpp"
 #include "sim/scenario/names.hpp"
 
 namespace lockstep {
@@ -171,11 +172,11 @@ void add_software(const Scenario& s, Changes& out) {
 
 void add_network(const Scenario& s, Changes& out) {
   if (s.nodes > 1 && s.node.nics > 0) {
-    std::vector<std::string> sets{fmt::format("cluster.node.nic_bandwidth={} B/s",
-                                              2.0 * (s.node.nic_bandwidth / BytesPerSecond{1}))};
+    std::vector<std::string> sets{"cluster.node.nic_bandwidth=" +
+                                  exact_rate(2 * s.node.nic_bandwidth.base_units())};
     if (s.fabric.link_bandwidth > BytesPerSecond{}) {
-      sets.push_back(fmt::format("cluster.fabric.link_bandwidth={} B/s",
-                                 2.0 * (s.fabric.link_bandwidth / BytesPerSecond{1})));
+      sets.push_back("cluster.fabric.link_bandwidth=" +
+                     exact_rate(2 * s.fabric.link_bandwidth.base_units()));
     }
     add(out, "NICs of twice the bandwidth", std::move(sets));
   }

@@ -477,11 +477,29 @@ JobFile read_job_file(const std::string& file, std::string_view text, const Pres
   return read_job_file(JsonCursor::parse(file, text, JsonStyle::plain, set), presets);
 }
 
+namespace {
+
+/// Where each hour has its temperature, the one of "power" is of a step's own power alone.
+void tell_whose_weather(const SiteSpec& site, std::vector<std::string>& assumptions) {
+  const bool every_hour = std::ranges::all_of(
+      site.hours, [](const SiteHour& hour) { return hour.outside_celsius.has_value(); });
+  if (!every_hour) return;
+  constexpr std::string_view kLine = "power.outside_celsius: ", kEnd = " (not given)";
+  for (std::string& line : assumptions) {
+    if (!line.starts_with(kLine) || !line.ends_with(kEnd)) continue;
+    line.insert(line.size() - kEnd.size(),
+                " for a step's own power; the run has the site's, hour by hour");
+  }
+}
+
+}  // namespace
+
 JobFile read_job_file(const JsonCursor& root, const PresetStore& presets) {
   return root.read_whole([&] {
     JobFile out{.draft = read_draft(root, presets), .run = {}};
     if (const auto run = root.find("run")) {
       out.run = read_run_spec(*run, presets, out.draft.site);
+      if (out.run->site) tell_whose_weather(*out.run->site, out.draft.assumptions);
     }
     root.tell_unitless_sets(out.draft.assumptions);
     return out;

@@ -191,7 +191,7 @@ void fill_batch(const Ask& ask, const PresetStore& presets, Json& scenario) {
   std::int64_t gpus = std::int64_t{cluster.nodes} * cluster.node.gpus;
   if (cluster.nodes == 1 && part != scenario.end() && part->contains("data"))
     gpus = part->at("data").get<std::int64_t>();
-  batch["sequences"] = asked_sequences(gpus, cluster.nodes, length);
+  batch["sequences"] = asked_sequences(gpus, cluster.nodes, length, scenario.contains("lora"));
 }
 
 /// A run of weeks saves as one of `plan` without a file does, unless `sets`, which were applied to

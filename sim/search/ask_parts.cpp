@@ -15,6 +15,7 @@ namespace lockstep {
 namespace {
 
 constexpr std::int64_t kAskedTokensPerStep = 4 << 20;  // of a step
+constexpr std::int64_t kAskedTokensPerRefiningStep = 512 << 10;  // where only adapters are trained
 
 /// Which option gave the value at a pointer of the scenario.
 struct OptionPlace {
@@ -77,8 +78,9 @@ std::vector<std::string> words_between_commas(const std::string& text) {
   return out;
 }
 
-int asked_sequences(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens) {
-  const std::int64_t wanted = std::max(kAskedTokensPerStep / tokens, nodes);
+int asked_sequences(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens, bool refines) {
+  const std::int64_t in_step = refines ? kAskedTokensPerRefiningStep : kAskedTokensPerStep;
+  const std::int64_t wanted = std::max(in_step / tokens, nodes);
   const std::int64_t of = gpus <= wanted ? gpus : nodes;
   return static_cast<int>((wanted + of - 1) / of * of);
 }

@@ -28,9 +28,11 @@ void check_whole_nodes(const std::string& text, int gpus, int gpus_of_node);
 /// What stands between commas.
 std::vector<std::string> words_between_commas(const std::string& text);
 
-/// Sequences of a step where nobody says: as many as make 4 Mi tokens, or one for each node of a
-/// larger machine, rounded up to what the GPUs divide.
-int asked_sequences(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens);
+/// Sequences of a step where nobody says: as many as make 4 Mi tokens, of a job that trains
+/// adapters alone (`refines`) half a Mi, or one for each node of a larger machine, rounded up to
+/// what the GPUs divide.
+int asked_sequences(std::int64_t gpus, std::int64_t nodes, std::int64_t tokens,
+                    bool refines = false);
 
 /// Checkpoints of a run where nobody says: every 30 min, to storage.
 nlohmann::ordered_json asked_checkpoint();

@@ -165,7 +165,7 @@ Json candidate_json(const AskedCandidate& candidate, bool own_batch) {
           {"scenario", std::move(scenario)}};
 }
 
-std::string about_plan(const PlanAsk& ask, int sequences) {
+std::string about_plan(const PlanAsk& ask, int sequences, bool all_rented) {
   std::string out = fmt::format(
       "Asked on the command line. Assumed: steps of {} sequences of {} tokens, or one that the "
       "GPUs "
@@ -177,6 +177,7 @@ std::string about_plan(const PlanAsk& ask, int sequences) {
         "twice that.",
         100 * kAskedUse);
   }
+  if (!all_rented) out += " Not every server has a list price: --price adds money.";
   return out;
 }
 
@@ -203,7 +204,9 @@ std::string ask_plan(const PlanAsk& ask, const std::vector<std::string>& sets,
     scenario["price"] = {{"usd_per_gpu_hour", usd_option("--price", ask.price)}};
   }
   scenario["run"] = {{"reliability", "llama3_54_days"}, {"checkpoint", asked_checkpoint()}};
-  Json plan{{"about", about_plan(ask, sequences)}, {"training", {{"tokens", ask.training}}}};
+  const bool all_rented = std::ranges::all_of(candidates, &AskedCandidate::rented);
+  Json plan{{"about", about_plan(ask, sequences, all_rented)},
+            {"training", {{"tokens", ask.training}}}};
   if (!limits.empty()) plan["limits"] = std::move(limits);
   plan["scenario"] = std::move(scenario);
   plan["candidates"] = Json::array();

@@ -91,6 +91,26 @@ const unreadable = () => {
   for (const cell of section('Inputs')?.querySelectorAll('td') ?? []) {
     if (/^[[{]/.test(cell.textContent)) found.push(`JSON among the inputs: ${cell.textContent}`);
   }
+  // No line may end between a number and its unit; what is to be copied stays as it is.
+  const texts = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const {textContent: words, parentElement: around} = texts.currentNode;
+    if (around.closest('code, script, svg, .chart')) continue;
+    const torn = words.match(/\d (%|[kMG]W|[kMGT]B(\/s)?|GiB|[mµ]?s|min|h|days|[kMB] USD|USD)(?![\w/])/);
+    if (torn) found.push(`a unit that a line may begin with: ${torn[0]}`);
+  }
+  // Of what takes time no share is nothing.
+  const shareHeads = ['of the step', 'Mean of all runs', 'of all'];
+  for (const table of document.querySelectorAll('table')) {
+    const heads = [...table.tHead.rows[0].cells].map(each => each.textContent.trim());
+    const share = heads.findIndex(each => shareHeads.includes(each));
+    const time = heads.findIndex(each => /^(Time|Time a run|GPU hours)$/.test(each));
+    if (share < 0 || time < 0) continue;
+    for (const row of table.tBodies[0].rows) {
+      const [of, took] = [share, time].map(i => row.cells[i].textContent.trim());
+      if (/^0(\.0+)?\s%$/.test(of) && /[1-9]/.test(took)) found.push(`${of} of what takes ${took}`);
+    }
+  }
   const words = document.createRange();
   for (const cell of section('Inputs')?.querySelectorAll('tbody tr:not([hidden]) td:first-child') ?? []) {
     for (const part of cell.childNodes) {
@@ -190,10 +210,10 @@ const kAskedInWindow = {
       const tip = await tipOf(page, chart, action);
       check(pattern.test(tip), `${where}: chart ${chart}: tooltip: ${tip}`);
     };
-    await expect(0, {seriesIndex: 0, dataIndex: 0}, /^.+\nday \d+, \d\d:\d\d\ncost [\d.]+ \w+$/);
+    await expect(0, {seriesIndex: 0, dataIndex: 0}, /^.+\nday \d+, \d\d:\d\d\ncost [\d.]+\s\w+$/);
     await expect(0, {x: 600, y: 440}, /^day \d+, \d\d:00 to day \d+, \d\d:00\nTraining at full speed: /);
-    await expect(2, {seriesIndex: 1, dataIndex: 1}, /^.+\n[\d.]+ % of the peak\n/);
-    await expect(3, {seriesIndex: 3, dataIndex: 0}, /^Young 1974\nevery [\d.]+ \w+\n[\d.]+ % ± /);
+    await expect(2, {seriesIndex: 1, dataIndex: 1}, /^.+\n[\d.]+\s% of the peak\n/);
+    await expect(3, {seriesIndex: 3, dataIndex: 0}, /^Young 1974\nevery [\d.]+\s\w+\n[\d.]+\s% ± /);
     await expect(4, {x: 600, y: 150}, /^day \d+, \d\d:\d\d\nmean [\d.]+ MW\nfrom [\d.]+ to [\d.]+ MW$/);
     await expect(5, {x: 300, y: 150}, /^[\d.]+ s\nmean .*\nfrom .*\na meter reads [\d.]+ MW$/);
     const causes = page.locator('table').nth(2);
@@ -236,10 +256,36 @@ const kAskedInWindow = {
     const cut = await page.evaluate(() => [...document.querySelectorAll('.chart svg text')]
       .map(each => each.textContent).filter(each => /…|\.\.\.$/.test(each)));
     check(cut.length === 0, `${where}: names cut off on paper: ${cut}`);
+    // Heads of tables are no larger than rows; nothing on paper is there to be dragged, and the rows
+    // of the heat map are close together.
+    const paper = await page.evaluate(() => {
+      const size = each => parseFloat(getComputedStyle(each).fontSize);
+      const heat = [...document.querySelectorAll('.chart > div')]
+        .map(each => ({each, options: echarts.getInstanceByDom(each).getOption()}))
+        .find(({options}) => options.series[0].type === 'heatmap');
+      return {
+        large: [...document.querySelectorAll('table')].filter(table => table.querySelector('td') &&
+          size(table.querySelector('th button')) > size(table.querySelector('td'))).length,
+        bars: [...document.querySelectorAll('.chart > div')]
+          .filter(each => echarts.getInstanceByDom(each).getOption().dataZoom?.length > 0).length,
+        hints: [...document.querySelectorAll('.hint')].filter(each => each.offsetParent).length,
+        row: (heat.each.clientHeight - 100) / heat.options.yAxis[0].data.length,
+      };
+    });
+    check(paper.large === 0, `${where}: ${paper.large} tables have heads larger than their rows`);
+    check(paper.bars === 0 && paper.hints === 0, `${where}: bars that zoom, on paper`);
+    check(paper.row < 9, `${where}: rows of the heat map are ${paper.row} px high on paper`);
     await page.emulateMedia({media: null});
     await page.pdf({path: `${folder}/busy.pdf`, format: 'A4'});
   },
   sweep: async (page, where) => {
+    // Axes have their units.
+    const units = await page.evaluate(() => [...document.querySelectorAll('.chart > div')]
+      .map(each => echarts.getInstanceByDom(each).getOption())
+      .filter(each => each.series.some(series => series.type === 'scatter' && series.name === 'points'))
+      .map(each => each.yAxis[0].axisLabel.formatter));
+    check(units.length > 0 && units.every(each => /\{value\} \S/.test(each)),
+      `${where}: axes without a unit: ${units}`);
     // A table of many columns on paper: no number goes on in the next line.
     await page.emulateMedia({media: 'print'});
     await page.setViewportSize({width: 688, height: 900});

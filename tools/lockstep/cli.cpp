@@ -68,6 +68,8 @@ constexpr std::array kFirstQuestions{
                   "lockstep run scenarios/llama3-405b-54days.json"},
     FirstQuestion{"Which cluster, how long, for how much money?",
                   "lockstep plan scenarios/plans/train-70b-15t-tokens.json"},
+    FirstQuestion{"How many megawatts does it draw?",
+                  "lockstep run --model llama3_70b --node dgx_h100 --nodes 64 --set power={}"},
 };
 
 std::string general_help() {

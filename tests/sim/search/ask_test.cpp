@@ -110,6 +110,7 @@ TEST_CASE("ask: --set says the rest of a scenario") {
         std::string::npos);
   const Json lora = asked({.model = "llama2_70b", .node = "dgx_h100"}, {"lora.rank=16"});
   CHECK(lora["lora"]["rank"] == 16);
+  CHECK(lora["batch"]["sequences"] == 128);  // half a Mi of tokens: adapters alone are trained
   const Json priced = asked(kSmall, {"training.tokens=15 T tokens"});
   CHECK(answer_text("asked.json", priced.dump(), presets()).number("time_to_train_s").value() > 0);
 }

@@ -219,8 +219,8 @@ TEST_CASE("lockstep diagnose: the page says what the table says, and lists the i
     CHECK_MESSAGE(page.find(part) != std::string::npos, part);
   };
   has("<h1>llama2_7b on 8 GPUs</h1>");
-  has("The recorded step takes 150 ms, ");
-  has("Rank 2 works longest: 140 ms without its waits, 40.0 ms more");
+  has("The recorded step takes 150\u00a0ms, ");
+  has("Rank 2 works longest: 140\u00a0ms without its waits, 40.0\u00a0ms more");
   has("kernels of no known operator");
   has(">+110\u00a0ms<");  // of kernels that nothing tells, a mean over the ranks
   has("all-reduce of 200");

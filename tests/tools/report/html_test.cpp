@@ -29,10 +29,19 @@ TEST_CASE("prose shows what backticks mark as code, and a backtick alone as it i
 }
 
 TEST_CASE("prose has the sign for microseconds, where a number stands before them") {
-  CHECK(prose("223 us against 510 us").str() == "223 µs against 510 µs");
-  CHECK(prose("5 us, 6 us/MB (7 us)").str() == "5 µs, 6 µs/MB (7 µs)");
+  CHECK(prose("223 us against 510 us").str() == "223\u00a0µs against 510\u00a0µs");
+  CHECK(prose("5 us, 6 us/MB (7 us)").str() == "5\u00a0µs, 6 µs/MB (7\u00a0µs)");
   CHECK(prose("let us see: 5 uses, us, 5 us2").str() == "let us see: 5 uses, us, 5 us2");
-  CHECK(prose("`--jitter 5 us`: 5 us").str() == "<code>--jitter 5 us</code>: 5 µs");
+  CHECK(prose("`--jitter 5 us`: 5 us").str() == "<code>--jitter 5 us</code>: 5\u00a0µs");
+}
+
+TEST_CASE("no line ends between a number and its unit, but in what is to be copied") {
+  CHECK(escaped("90 % of 118 M USD (30 min), 2 of 5 nodes").str() ==
+        "90\u00a0% of 118\u00a0M\u00a0USD (30\u00a0min), 2 of 5 nodes");
+  CHECK(escaped("8 H100, TP 8 s4, 3 Tb").str() == "8 H100, TP 8 s4, 3 Tb");
+  CHECK(strong("1.42 GB/s").str() == "<strong>1.42\u00a0GB/s</strong>");
+  CHECK(code("--set a=\"30 min\"").str() == "<code>--set a=&quot;30 min&quot;</code>");
+  CHECK(prose("5 t of CO2, `CO2`").str() == "5\u00a0t of CO₂, <code>CO2</code>");
 }
 
 TEST_CASE("lines of a name end between its parts, and never within a number") {

@@ -47,7 +47,7 @@ TEST_CASE("points page: errors, the worst first, and what was left out") {
   CHECK(test::contains(page, "&lt;b&gt;product"));
   // One chart by the law, with a point beyond its edge, and one by the others.
   CHECK(test::contains(page, "data-chart=\"chart-2\""));
-  CHECK(test::contains(page, "1 lie beyond the edge"));
+  CHECK(test::contains(page, "1 beyond the edge"));
   CHECK(page == text_of(two_kinds()));
 }
 

@@ -206,7 +206,7 @@ TEST_CASE("run page: its figures are the result's") {
   CHECK(contains(html, "MFU 42.0\u00a0% × goodput</dt><dd>37.8\u00a0%</dd>"));
   // 777,600 s of productive time: 77,760 steps of 100,000 tokens.
   CHECK(contains(html, "steps of 10.0\u00a0s</dt><dd>7.78\u00a0B</dd>"));
-  CHECK(contains(html, "<dt>to rent 3,840 GPU-hours at 2.00 USD</dt><dd>7,680\u00a0USD</dd>"));
+  CHECK(contains(html, "<dt>to rent 3,840 GPU-hours at 2.00\u00a0USD</dt><dd>7,680\u00a0USD</dd>"));
   CHECK(rows_of(html, "Cause") == std::vector<std::string>{"GPU|4.00 %|36.0|16.0 min|9.60 h|",
                                                            "power|0.25 %|4.00|9.00 min|36.0 min|"});
   CHECK(rows_of(html, "Of a run").front() == "Goodput|90.00 %|± 0.50 %|85.00 %|90.00 %|95.00 %|");

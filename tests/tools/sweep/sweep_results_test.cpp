@@ -257,7 +257,7 @@ TEST_CASE("lockstep sweep: the best have the interval of what they are best by, 
   const std::string page = files.folder.path() + "/sweep.html";
   if (files.run("a", {"--objective", "mfu", "--report", page}).exit != Exit::ok) return;
   const std::string html = read_text_file(page);
-  CHECK(html.find("(90 % interval ") != std::string::npos);
+  CHECK(html.find("(90\u00a0% interval ") != std::string::npos);
   CHECK(html.find("mfu of the best") != std::string::npos);
 }
 

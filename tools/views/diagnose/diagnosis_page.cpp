@@ -107,7 +107,7 @@ void add_recorded_operators(Page& page, const Diagnosis& d) {
     }
     table.rows.push_back({PageCell::text(each->title),
                           each->kernels > 0
-                              ? PageCell::number(significant(each->kernels), each->kernels)
+                              ? PageCell::number(plain_number(each->kernels, 4), each->kernels)
                               : PageCell::unknown(),
                           recorded_time(each->predicted_s), recorded_time(each->recorded_s),
                           difference_cell(each->difference_s()),

@@ -91,6 +91,24 @@ json thin_line(const std::string& name, const std::string& colour, const char* k
           {"data", std::move(data)}};
 }
 
+/// How far an axis goes: well past the limit and what is expected of all candidates. Where runs
+/// fail for long nine of ten cases reach much further, and axes would have room for little else.
+double axis_end(const PlanAnswer& answer, double most, std::optional<double> limit,
+                double PlanOutcome::* number) {
+  constexpr double kPastExpected = 2, kPastLimit = 1.2;
+  double expected = 0;
+  for (const std::size_t i : possible_candidates(answer)) {
+    expected = std::max(expected, answer.result(i).expected.*number);
+  }
+  const double least = std::max(kPastExpected * expected, kPastLimit * limit.value_or(0));
+  return std::min(most, shown_digits(least, 2));
+}
+
+/// Ends the axis where less is drawn than there is.
+void end_axis(json& axis, double end, double most, const AxisUnit& unit) {
+  if (end < most) axis["max"] = shown_digits(end / unit.size, 3);
+}
+
 /// Text of a candidate under the pointer.
 json candidate_words(const PlanAnswer& answer, std::size_t i) {
   const PlanResult& r = answer.result(i);
@@ -162,18 +180,21 @@ json cumulative(const PlanResult& result, double PlanOutcome::*number, double un
 
 json chance_options(const PlanAnswer& answer, std::size_t measure, const SampleMean PlanResult::*of,
                     std::optional<double> limit) {
-  const AxisUnit unit =
-      measure_unit(measure, largest_of(answer, of, plan_measures()[measure].number));
+  const auto number = plan_measures()[measure].number;
+  const double most = largest_of(answer, of, number);
+  const double end = axis_end(answer, most, limit, number);
+  const AxisUnit unit = measure_unit(measure, end);
+  json axis = value_axis(unit, false);
+  end_axis(axis, end, most, unit);
   json series = json::array(), names = json::array();
   for (const std::size_t i : possible_candidates(answer)) {
     names.push_back(answer.candidate(i).name);
-    series.push_back(
-        {{"type", "line"},
-         {"name", answer.candidate(i).name},
-         {"showSymbol", false},
-         {"lineStyle", {{"width", 2}, {"color", colour_name(i)}}},
-         {"itemStyle", {{"color", colour_name(i)}}},
-         {"data", cumulative(answer.result(i), plan_measures()[measure].number, unit.size)}});
+    series.push_back({{"type", "line"},
+                      {"name", answer.candidate(i).name},
+                      {"showSymbol", false},
+                      {"lineStyle", {{"width", 2}, {"color", colour_name(i)}}},
+                      {"itemStyle", {{"color", colour_name(i)}}},
+                      {"data", cumulative(answer.result(i), number, unit.size)}});
   }
   if (limit) {
     const double at = four_digits(*limit / unit.size);
@@ -182,7 +203,7 @@ json chance_options(const PlanAnswer& answer, std::size_t measure, const SampleM
   return {
       {"grid", plot_grid(12, 4)},
       {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}, {"confine", true}}},
-      {"xAxis", value_axis(unit, false)},
+      {"xAxis", axis},
       {"yAxis",
        {{"type", "value"}, {"min", 0}, {"max", 100}, {"axisLabel", {{"formatter", "{value} %"}}}}},
       {"series", series}};
@@ -232,6 +253,21 @@ json bar_series(const char* name, json data) {
 
 }  // namespace
 
+namespace {
+
+/// What lines that have no end say; empty where there are none.
+std::string open_ended(const PlanAnswer& answer) {
+  std::string names;
+  for (const std::size_t i : possible_candidates(answer)) {
+    if (answer.result(i).unfinished <= kBeyondRange) continue;
+    names += (names.empty() ? "" : ", ") + answer.candidate(i).name;
+  }
+  if (names.empty()) return names;
+  return " (those of " + names + " have no end: of more than one in twenty runs there is none)";
+}
+
+}  // namespace
+
 void add_front_chart(Page& page, const PlanAnswer& answer) {
   const double most_s = largest_of(answer, &PlanResult::time_s, &PlanOutcome::time_s);
   // The second axis is money, or energy if prices are missing.
@@ -241,7 +277,16 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
   double PlanOutcome::*const number = priced ? &PlanOutcome::usd : &PlanOutcome::energy_j;
   const double most_price = largest_of(answer, of, number);
   const double most_j = largest_of(answer, &PlanResult::energy_j, &PlanOutcome::energy_j);
-  const AxisUnit time = measure_unit(0, most_s), price = measure_unit(priced ? 1 : 2, most_price);
+  const PlanLimits& limits = answer.spec.limits;
+  const double end_s = axis_end(
+      answer, most_s, limits.time ? std::optional(limits.time->base_units()) : std::nullopt,
+      &PlanOutcome::time_s);
+  const double end_price =
+      axis_end(answer, most_price, priced ? limits.usd : std::optional<double>(), number);
+  const AxisUnit time = measure_unit(0, end_s), price = measure_unit(priced ? 1 : 2, end_price);
+  json across = value_axis(time, false), up = value_axis(price, true);
+  end_axis(across, end_s, most_s, time);
+  end_axis(up, end_price, most_price, price);
   json series = json::array(), words = json::array(), legend = json::array();
   for (const std::size_t i : possible_candidates(answer)) {
     const PlanResult& r = answer.result(i);
@@ -269,21 +314,21 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
     legend.push_back(name);
   }
   series.push_back(thin_line("front", "@soft", "solid", front_line(answer, time, price)));
-  add_limit_lines(answer, time, price, most_s, most_price, series);
+  add_limit_lines(answer, time, price, end_s, end_price, series);
   const json options{{"lockstep", {{"words", words}}},
                      {"grid", plot_grid(40, 4)},
                      {"legend", {{"top", 0}, {"left", 0}, {"data", legend}}},
                      {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
-                     {"xAxis", value_axis(time, false)},
-                     {"yAxis", value_axis(price, true)},
+                     {"xAxis", across},
+                     {"yAxis", up},
                      {"series", series}};
   page.chart(
       {.title = fmt::format("Time against {}", words_of),
-       .about = "Dots have every input at its median, and are larger with more energy; "
-                "lines hold nine of ten samples, and where runs that are given up are among "
-                "them end at the longest that is done. "
-                "The line through dots is the front; dashed is the deadline, dotted the budget. A "
-                "diamond is recommended.",
+       .about = fmt::format(
+           "Dots have every input at its median, and are larger with more energy; lines hold nine "
+           "of ten samples{}. The line through dots is the front; dashed is the deadline, dotted "
+           "the budget. A diamond is recommended.",
+           open_ended(answer)),
        .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),
        .height_px = 420},
       options);

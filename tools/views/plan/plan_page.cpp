@@ -1,9 +1,12 @@
 #include "tools/views/plan/plan_page.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -273,24 +276,56 @@ std::vector<std::string> named_verdicts(const PlanAnswer& answer) {
   return verdicts;
 }
 
-/// The machine of each candidate and of its later phases, by their names.
+/// What is simulated, and of which candidates.
+struct OwnedWords {
+  std::string name, words;
+  std::vector<std::string> whose;
+};
+
+/// Adds what is simulated of a candidate or of a phase of it, whose name stands in front.
+void add_owned(std::vector<OwnedWords>& lines, const std::string& whose, const std::string& phase,
+               const PlanCandidate& of) {
+  const auto add = [&](const std::string& name, const std::string& words) {
+    const auto same = std::ranges::find_if(
+        lines, [&](const OwnedWords& line) { return line.name == name && line.words == words; });
+    OwnedWords& line =
+        same == lines.end() ? lines.emplace_back(OwnedWords{name, words, {}}) : *same;
+    line.whose.push_back(whose);
+  };
+  for (const NamedWords& line : job_words(of.scenario)) add(phase + line.name, line.words);
+  if (!phase.empty()) {
+    add(phase + "Tokens", page_count(of.scenario.training_tokens.value_or(0)));
+  }
+}
+
+/// The machine of each candidate, by its name.
 AnswerBasis plan_basis(const PlanAnswer& answer, const WrittenScenario& written,
                        const PresetStore* presets) {
   AnswerBasis basis{
       .written = written, .assumptions = plan_assumptions(answer), .presets = presets};
-  const auto add = [&](const std::string& name, const Scenario& scenario) {
-    for (const NamedWords& line : job_words(scenario)) {
-      basis.simulated.push_back({name + ": " + line.name, line.words});
-    }
-    if (presets == nullptr) return;
-    const std::vector<NamedPreset> named = presets_of(scenario, *presets);
-    basis.named.insert(basis.named.end(), named.begin(), named.end());
-  };
+  std::vector<OwnedWords> lines;
   for (const PlanCandidate& candidate : answer.spec.candidates) {
-    add(candidate.name, candidate.scenario);
+    add_owned(lines, candidate.name, "", candidate);
     for (const std::shared_ptr<const PlanPhase>& phase : candidate.then) {
-      add(fmt::format("{}, {}", candidate.name, phase->of.name), phase->of.scenario);
+      add_owned(lines, candidate.name, phase->of.name + ": ", phase->of);
     }
+    if (presets == nullptr) continue;
+    const auto add_named = [&](const Scenario& scenario) {
+      const std::vector<NamedPreset> named = presets_of(scenario, *presets);
+      basis.named.insert(basis.named.end(), named.begin(), named.end());
+    };
+    add_named(candidate.scenario);
+    for (const auto& phase : candidate.then) add_named(phase->of.scenario);
+  }
+  // What is the same in every candidate is said once.
+  std::ranges::stable_sort(lines, {}, [&](const OwnedWords& line) {
+    return line.whose.size() != answer.spec.candidates.size();
+  });
+  for (const OwnedWords& line : lines) {
+    const bool everybody = line.whose.size() == answer.spec.candidates.size();
+    basis.simulated.push_back(
+        {everybody ? line.name : fmt::format("{}: {}", fmt::join(line.whose, "; "), line.name),
+         line.words});
   }
   return basis;
 }
@@ -332,9 +367,6 @@ void add_plan(Page& page, const PlanAnswer& answer) {
     page.table(input_table(answer));
     const PlanResult& shown = answer.result(*answer.shown());
     if (shown.model.fleet) add_money_by_month(page, *shown.model.fleet, shown.expected.lots);
-    for (const LotPhase& phase : later_lots(answer, *answer.shown())) {
-      add_money_by_month(page, *phase.fleet, *phase.months, phase.title);
-    }
     if (answer.spec.any_priced()) {
       page.section("Where the money goes",
                    "With every input at its median. Capital comes first and is not in the sum: of "

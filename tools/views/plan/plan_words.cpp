@@ -288,10 +288,15 @@ std::string plan_recommendation(const PlanAnswer& answer) {
         chance(answer.spec.limits.confidence), name, chance(best.chances.all), outcome);
   }
   const char* superlative = kSuperlatives[static_cast<std::size_t>(answer.spec.goal)];
+  const std::string one_by_one =
+      best.best_share < 1
+          ? fmt::format("; drawn case by case, it is that in {}", chance(best.best_share))
+          : std::string();
   return fmt::format(
-      "Take {}: {}. It keeps the limits in {} of all cases, and is the {} that does in {}.{}", name,
-      outcome, chance(best.chances.all), superlative, chance(best.best_share),
-      alternatives(answer));
+      "Take {}: {}. It keeps the limits in {} of all cases, where {} are asked for, and is the {} "
+      "that does{}.{}",
+      name, outcome, chance(best.chances.all), chance(answer.spec.limits.confidence), superlative,
+      one_by_one, alternatives(answer));
 }
 
 namespace {

@@ -202,7 +202,9 @@ std::string serving_plan_page(const ServingPlanAnswer& a, const WrittenScenario&
   Page page("Plan", first.model.name + " to be served");
   if (behind != nullptr) behind->open_figures(page);
   if (!a.spec.about.empty()) page.about(a.spec.about);
-  page.headline(escaped(serving_recommendation(a)));
+  const std::string words = serving_recommendation(a);
+  const std::size_t told = std::min(words.find(": "), words.size());
+  page.headline(strong(words.substr(0, told)) + escaped(words.substr(told)));
   if (a.report.choice) page.figures(chosen_service_figures(a, *a.report.choice));
   const std::string judged = serving_judged_words(a);
   page.section("Machines", "Load: " + first.load + "." + (judged.empty() ? "" : " " + judged));

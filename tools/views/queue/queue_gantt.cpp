@@ -140,7 +140,7 @@ class Gantt {
       fmt::format_to(std::back_inserter(out),
                      R"(<text x="{:.1f}" y="{}" text-anchor="{}" opacity="0.75">{} {}</text>)",
                      kGanttLeft + (kGanttWidth - kGanttLeft) * share, height() - 6, anchor,
-                     significant(at), unit.name);
+                     plain_number(at), unit.name);
     }
   }
 

@@ -12,6 +12,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "tools/views/queue/queue_gantt.hpp"
+#include "tools/views/queue/queue_table.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/behind.hpp"
 #include "tools/views/report/chart_kit.hpp"
@@ -20,6 +21,7 @@
 #include "tools/views/report/input_tables.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_words.hpp"
 
 namespace lockstep {
 namespace {
@@ -59,6 +61,9 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
   if (s.power) {
     const std::string warning = limit_warning(s.power->peak, *a.spec.power);
     if (!warning.empty()) words = strong(warning) + escaped(". ") + words;
+  }
+  if (const std::string stands = stand_in_words(a.spec); !stands.empty()) {
+    words += escaped(" ") + strong(stands) + escaped(".");
   }
   if (a.result.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   page.headline(words);
@@ -135,7 +140,7 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
     const double hours = a.result.books[b].gpu_hours();
     table.rows.push_back(
         {PageCell::text(kQueueBucketNames[b]),
-         {.content = with_bar(page_percent(printed[b] / 100, 1), shares[b] / longest),
+         {.content = with_bar(page_part(printed[b], shares[b]), shares[b] / longest),
           .sort = shares[b]},
          PageCell::number(grouped(hours), hours),
          PageCell::text(kWords[b])});
@@ -287,7 +292,7 @@ void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup
     if (paid) row.push_back(PageCell::number(page_usd(*g.usd), *g.usd));
     table.rows.push_back(std::move(row));
   }
-  page.section(fmt::format("By {}", title));
+  page.section("By " + in_sentence(title));
   page.table(table);
 }
 
@@ -434,10 +439,10 @@ std::string queue_page(const QueueAnswer& a, const Behind* behind, const ClaimCh
   add_campaigns(page, a);
   add_trainings(page, a);
   add_groups(page, "GPUs", a.summary.by_gpus);
-  add_groups(page, "account", a.summary.by_account);
-  add_groups(page, "user", a.summary.by_user);
-  add_groups(page, "partition", a.summary.by_partition);
-  add_groups(page, "quality of service", a.summary.by_qos);
+  add_groups(page, "Account", a.summary.by_account);
+  add_groups(page, "User", a.summary.by_user);
+  add_groups(page, "Partition", a.summary.by_partition);
+  add_groups(page, "Quality of service", a.summary.by_qos);
   add_recorded(page, a);
   add_longest_waits(page, a);
   add_basis(page, {.simulated = cluster_words(a.spec.cluster),

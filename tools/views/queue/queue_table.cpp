@@ -15,6 +15,7 @@
 #include "sim/scenario/host_list.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
 #include "sim/scenario/queue_policy_extension.hpp"
+#include "tools/console/percent.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/report/behind.hpp"
@@ -59,7 +60,11 @@ std::string queue_title(const QueueAnswer& a, const TextStyle& style) {
                     fmt::format(" ({} x {}, {})\n", grouped(cluster.nodes), cluster.node.name,
                                 cluster.node.gpu.name);
   if (!a.spec.about.empty()) out += wrap(a.spec.about, kTextColumns, 0) + "\n";
-  return out + "\n" + labelled_line("Rules", kQueueLabels, rules_text(a.spec));
+  out += "\n" + labelled_line("Rules", kQueueLabels, rules_text(a.spec));
+  if (const std::string stands = stand_in_words(a.spec); !stands.empty()) {
+    out += labelled_line("Jobs", kQueueLabels, stands);
+  }
+  return out;
 }
 
 std::string spread_text(const QueueSpread& spread, std::string (*text)(double)) {
@@ -220,9 +225,10 @@ std::string queue_waterfall(const QueueAnswer& a, const TextStyle& style) {
   std::string out = "\n" + style.bold("Where the cluster's GPU time goes") + "\n";
   for (std::size_t b = 0; b < kQueueBuckets; ++b) {
     if (shares[b] < kShown) continue;
-    out += fmt::format("  {:<{}}{:>7.1f} % {:>12} GPU h  {}", kQueueBucketNames[b],
-                       kQueueLabels - 2, percentages[b], grouped(a.result.books[b].gpu_hours()),
-                       bar(shares[b] / longest, kQueueBar, style));
+    out +=
+        fmt::format("  {:<{}}{:>9} {:>12} GPU h  {}", kQueueBucketNames[b], kQueueLabels - 2,
+                    part_percent(percentages[b], shares[b]), grouped(a.result.books[b].gpu_hours()),
+                    bar(shares[b] / longest, kQueueBar, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }
@@ -394,6 +400,17 @@ CsvText queue_csv(const QueueAnswer& a) {
     out += line(cells);
   }
   return out;
+}
+
+std::string stand_in_words(const QueueSpec& spec) {
+  constexpr std::string_view kJobs = "jobs: ", kStand = " drawn ones stand in for the trace ";
+  for (const std::string& line : spec.assumptions) {
+    const std::size_t at = line.find(kStand);
+    if (!line.starts_with(kJobs) || at == std::string::npos) continue;
+    return fmt::format("{} drawn jobs stand in for a trace that is not here: made up, not recorded",
+                       line.substr(kJobs.size(), at - kJobs.size()));
+  }
+  return {};
 }
 
 }  // namespace lockstep

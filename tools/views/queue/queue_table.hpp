@@ -17,4 +17,7 @@ std::string queue_table(const QueueAnswer& a, const TextStyle& style);
 /// A header line, then a line for each group of jobs.
 CsvText queue_csv(const QueueAnswer& a);
 
+/// "992 drawn jobs stand in for a trace that is not here"; empty where all are as the file says.
+std::string stand_in_words(const QueueSpec& spec);
+
 }  // namespace lockstep

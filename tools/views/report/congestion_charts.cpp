@@ -219,12 +219,12 @@ void add_heat_map(Page& page, const CongestionReport& report) {
                "Each row is a link, fullest first; each cell the share of its capacity in use.");
   page.chart(
       {.title = fmt::format("Use of {} over time", which_links(report, links.size())),
-       .about = fmt::format("A cell is the mean of {}.{}",
-                            page_duration(report.bin_s * static_cast<double>(merged)),
-                            zooms ? " Drag the ends of the bar below to zoom." : ""),
+       .about = fmt::format("A cell is the mean of {}.",
+                            page_duration(report.bin_s * static_cast<double>(merged))),
        .summary = fmt::format("Heat map of the use of {} over {}.",
                               which_links(report, links.size()), page_duration(report.end_s)),
-       .height_px = (zooms ? 120 : 80) + 17 * static_cast<int>(links.size())},
+       .height_px = (zooms ? 120 : 80) + 17 * static_cast<int>(links.size()),
+       .hint = zooms ? kZoomHint : std::string_view()},
       options);
 }
 

@@ -1,5 +1,8 @@
 #include "tools/views/report/html.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "models/base/printable.hpp"
 
 namespace lockstep {
@@ -24,19 +27,51 @@ std::string with_micro_sign(std::string_view text) {
   }
 }
 
-/// "8 -> 4" with the sign that terminals do not have, which no line ends within.
-std::string with_arrows(std::string_view text) {
-  constexpr std::string_view kAscii = " -> ";
-  std::string out(text);
-  for (std::size_t at = out.find(kAscii); at != std::string::npos; at = out.find(kAscii, at)) {
-    out.replace(at, kAscii.size(), " →\u00a0");
+/// "CO2" with its 2 below the line.
+std::string with_subscripts(std::string text) {
+  constexpr std::string_view kAscii = "CO2", kSign = "CO₂";
+  for (std::size_t at = text.find(kAscii); at != std::string::npos; at = text.find(kAscii, at)) {
+    text.replace(at, kAscii.size(), kSign);
   }
-  return out;
+  return text;
 }
 
-}  // namespace
+/// What stands behind a number, sorted: units, and letters for thousands and more of them.
+constexpr std::array<std::string_view, 49> kUnits{
+    "%",    "B",  "CO2",  "EB",      "GB",     "GB/s", "GW",  "GWh", "Gb/s", "GiB",
+    "K",    "M",  "MB",   "MB/s",    "MW",     "MWh",  "MiB", "Ml",  "PB",   "PFLOP/s",
+    "T",    "TB", "TB/s", "TFLOP/s", "TFLOPS", "TWh",  "TiB", "USD", "W",    "d",
+    "days", "g",  "h",    "k",       "kB",     "kB/s", "kJ",  "kW",  "kWh",  "m",
+    "min",  "ms", "ns",   "s",       "t",      "us",   "°C",  "µs",  "×"};
+static_assert(std::ranges::is_sorted(kUnits));
 
-Html escaped(std::string_view text) {
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// No line ends between a number and its unit: "90 %", "118 M USD".
+std::string with_whole_numbers(std::string text) {
+  constexpr std::string_view kNoBreak = "\u00a0";
+  bool behind_number = false;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    std::size_t end = std::min(text.find(' ', begin), text.size());
+    std::string_view word = std::string_view(text).substr(begin, end - begin);
+    while (!word.empty() && std::string_view(",.;:)").find(word.back()) != std::string_view::npos) {
+      word.remove_suffix(1);
+    }
+    const bool is_unit = behind_number && std::ranges::binary_search(kUnits, word);
+    if (is_unit) {
+      text.replace(begin - 1, 1, kNoBreak);
+      end += kNoBreak.size() - 1;
+      begin += kNoBreak.size() - 1;
+    }
+    const char last = end > begin ? text[end - 1] : ' ';
+    behind_number = is_digit(last) || (is_unit && end - begin == word.size());
+    begin = end + 1;
+  }
+  return text;
+}
+
+Html with_references(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (const char c : printable_lines(text)) {
@@ -63,14 +98,34 @@ Html escaped(std::string_view text) {
   return Html::markup(out);
 }
 
+}  // namespace
+
+std::string with_arrows(std::string_view text) {
+  constexpr std::string_view kAscii = " -> ";
+  std::string out(text);
+  for (std::size_t at = out.find(kAscii); at != std::string::npos; at = out.find(kAscii, at)) {
+    out.replace(at, kAscii.size(), " →\u00a0");
+  }
+  return out;
+}
+
+Html escaped(std::string_view text) {
+  return with_references(with_whole_numbers(std::string(text)));
+}
+
+Html code(std::string_view text) {
+  return Html::markup("<code>") + with_references(text) + Html::markup("</code>");
+}
+
 Html prose(std::string_view text) {
   Html out;
   while (true) {
     const std::size_t opens = text.find('`');
     const std::size_t closes = opens == std::string_view::npos ? opens : text.find('`', opens + 1);
-    if (closes == std::string_view::npos) return out += escaped(with_micro_sign(text));
-    out += escaped(with_micro_sign(text.substr(0, opens))) + Html::markup("<code>") +
-           escaped(text.substr(opens + 1, closes - opens - 1)) + Html::markup("</code>");
+    if (closes == std::string_view::npos)
+      return out += escaped(with_subscripts(with_micro_sign(text)));
+    out += escaped(with_subscripts(with_micro_sign(text.substr(0, opens)))) +
+           code(text.substr(opens + 1, closes - opens - 1));
     text.remove_prefix(closes + 1);
   }
 }

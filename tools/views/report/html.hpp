@@ -27,12 +27,17 @@ class Html {
 };
 
 /// The text with & < > " ' escaped: fits between tags and in a quoted attribute. Control characters
-/// but line breaks and tabs are visible, as printable() says.
+/// but line breaks and tabs are visible, as printable() says. No line ends between a number and
+/// its unit.
 Html escaped(std::string_view text);
+/// The text as it is, to be copied: escaped, in a <code>.
+Html code(std::string_view text);
 /// A sentence, escaped: what it has between two backticks, as help and presets mark a command or a
 /// name, is <code>. A backtick without a second one stays. Terminals have the sentence too, and
-/// plain ASCII: "12 us" is 12 µs here, as all numbers of pages are.
+/// plain ASCII: "12 us" is 12 µs here, CO2 has its 2 below the line, as all numbers of pages are.
 Html prose(std::string_view text);
+/// "8 -> 4" with the sign that terminals do not have, which no line ends within.
+std::string with_arrows(std::string_view text);
 /// A path or a name of the house ("cluster.fabric.leaf_oversubscription"), escaped: a line may end
 /// after its dots, slashes and underscores, and nowhere else.
 Html key_words(std::string_view text);

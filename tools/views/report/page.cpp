@@ -119,7 +119,13 @@ void Page::table(const PageTable& table) {
 void Page::chart(const PageChart& chart, const nlohmann::json& options) {
   const std::size_t number = ++charts_;
   append(body_, "<figure>\n<figcaption><h3>{}</h3>", escaped(chart.title).str());
-  if (!chart.about.empty()) append(body_, "<p>{}</p>", prose(chart.about).str());
+  if (!chart.about.empty() || !chart.hint.empty()) {
+    append(body_, "<p>{}", prose(chart.about).str());
+    if (!chart.hint.empty()) {
+      append(body_, "<span class=\"hint\">{}{}</span>", chart.about.empty() ? "" : " ", chart.hint);
+    }
+    append(body_, "</p>");
+  }
   append(body_,
          "</figcaption>\n<div class=\"chart\" data-chart=\"chart-{}\" style=\"height:{}px\" "
          "role=\"img\" aria-label=\"{}\"></div>\n",

@@ -75,7 +75,11 @@ struct PageChart {
   std::string about;    ///< a sentence below the title; empty: none
   std::string summary;  ///< what a screen reader says in its place
   int height_px = 320;
+  std::string_view hint{};  ///< how it is used, a sentence: left out on paper
 };
+
+/// How a chart with a bar for its stretch of time is used.
+inline constexpr std::string_view kZoomHint = "Drag the ends of the bar to zoom.";
 
 /// What a page has that asks while it is looked at, where others only show.
 struct LivePart {

@@ -2,7 +2,8 @@
 // Draws the charts in the page's colours, and draws them again when these change.
 
 const escapeHtml = text => String(text).replace(/[&<>"']/g, c => `&#${c.charCodeAt(0)};`);
-const percent = value => `${Number(value).toFixed(1)} %`;
+// No line ends between a number and its unit.
+const percent = value => `${Number(value).toFixed(1)}\u00a0%`;
 const tip = (title, lines) =>
   `<div class="tip"><b>${title}</b>${lines.map(line => `<br>${line}`).join('')}</div>`;
 
@@ -10,7 +11,7 @@ const tip = (title, lines) =>
 function duration(seconds) {
   const [size, name] = seconds < 120 ? [1, 's'] : seconds < 7200 ? [60, 'min']
     : seconds < 172800 ? [3600, 'h'] : [86400, 'days'];
-  return `${Number((seconds / size).toPrecision(3))} ${name}`;
+  return `${Number((seconds / size).toPrecision(3))}\u00a0${name}`;
 }
 // An instant of a run: "day 12, 08:10"; days count from 0, as axes do.
 function instant(seconds) {
@@ -51,17 +52,17 @@ const named = {
   // A bar of the waterfall, and what would attack it.
   part: options => ({dataIndex, value}) => {
     const {rows, about} = options.lockstep;
-    return tip(escapeHtml(rows[dataIndex]), [`<b>${Number(value).toFixed(2)} %</b> of the peak`,
+    return tip(escapeHtml(rows[dataIndex]), [`<b>${Number(value).toFixed(2)}\u00a0%</b> of the peak`,
       ...(about[dataIndex] ? [`<span>${escapeHtml(about[dataIndex])}</span>`] : [])]);
   },
   // A checkpoint interval and its goodput.
   point: () => ({seriesName, value: [interval, goodput, around]}) =>
     tip(escapeHtml(seriesName), [`every ${duration(interval)}`,
-      `<b>${goodput.toFixed(2)} %</b> ± ${around.toFixed(2)} %`]),
+      `<b>${goodput.toFixed(2)}\u00a0%</b> ± ${around.toFixed(2)}\u00a0%`]),
   interval: () => duration,
   bytes: () => value => {
     const power = Math.max(0, Math.min(5, Math.floor(Math.log10(value) / 3 + 1e-9)));
-    return `${Number((value / 1000 ** power).toPrecision(3))} ${['', 'k', 'M', 'G', 'T', 'P'][power]}B`;
+    return `${Number((value / 1000 ** power).toPrecision(3))}\u00a0${['', 'k', 'M', 'G', 'T', 'P'][power]}B`;
   },
   // A measured point and its prediction.
   sample: options => ({seriesName, value: [measured, , place]}) => {
@@ -89,7 +90,7 @@ const named = {
     if (meter) lines.push(`a meter reads <b>${meter.value[0]} ${unit}</b>`);
     return tip(size < 60 ? `${at} ${time}` : instant(at * size), lines);
   },
-  amount: options => value => `${value} ${options.lockstep.unit}`,
+  amount: options => value => `${value}\u00a0${options.lockstep.unit}`,
   ...Object.fromEntries(Array.from({length: 9}, (_, i) => [`colour-${i}`,
     () => colours.palette[i]])),
   // A link of which that many tenths are used; one that nothing crosses is a line like others.
@@ -314,24 +315,42 @@ function wholeLegend(options, lines, width) {
 }
 
 // Names of rows that are broken need rows as high as they are: how much higher the chart is.
-function roomForRows({yAxis, grid}, width, height) {
+function roomForRows(options, width, height) {
+  const {yAxis, grid} = options;
   if (Array.isArray(yAxis) || Array.isArray(grid) || yAxis?.type !== 'category') return 0;
   const label = yAxis.axisLabel || {};
   if (label.overflow !== 'break') return 0;
   const narrow = width < 560, size = narrow ? 10 : label.fontSize || 12;
   const within = Math.min(label.width || 200, Math.round(width * 0.38));
   const lines = Math.max(...yAxis.data.map(name => brokenText(name, within, size).length));
-  const each = lines * (narrow ? 11 : label.lineHeight || 13) + 3;
+  const each = lines * (narrow ? 11 : label.lineHeight || 13) +
+    (print.matches && isHeatMap(options) ? 0 : 3);
   const rows = height - (grid?.top || 0) - (grid?.bottom || 0) - 24;
   return Math.max(0, Math.ceil(each * yAxis.data.length - rows));
 }
 
+// What a chart is on paper: without the bar that zooms it, the rows of a heat map close together.
+const kPaperCell = 8.6;  // height of a row of cells in pixels
+function onPaper(options) {
+  const {dataZoom, ...rest} = options;
+  const heat = isHeatMap(options);
+  if (dataZoom && !Array.isArray(rest.grid)) rest.grid = {...rest.grid, bottom: 4};
+  if (heat) {
+    rest.yAxis = {...rest.yAxis,
+      axisLabel: {...rest.yAxis.axisLabel, fontSize: 8, lineHeight: 8, interval: 0}};
+  }
+  return rest;
+}
+const isHeatMap = options => options.series[0]?.type === 'heatmap';
+
 // How high a chart is on paper. Plots that stand at places of their own keep their height.
-function lowered({yAxis, grid}, height) {
+function lowered(options, height) {
+  const {yAxis, grid} = options;
   if (Array.isArray(grid)) return height;
-  const lower = yAxis?.type === 'category' ? (grid?.top || 0) + 17 * yAxis.data.length + 40
+  const row = isHeatMap(options) ? kPaperCell : 17;
+  const lower = yAxis?.type === 'category' ? (grid?.top || 0) + row * yAxis.data.length + 40
     : Math.round(0.74 * height);
-  return Math.min(height, Math.max(160, lower));
+  return Math.min(height, Math.max(isHeatMap(options) ? 0 : 160, Math.round(lower)));
 }
 
 // Cells whose edges lie between pixels show hairlines: the plot shrinks to whole pixels for each,
@@ -376,17 +395,19 @@ function drawChart(chart) {
   chart.lines = linesOfLegend(chart.options, place.clientWidth);
   // Paper is half as wide as a window: what is as high as there leaves pages half empty.
   const height = print.matches ? lowered(chart.options, chart.height) : chart.height;
-  const higher = roomForRows(chart.options, place.clientWidth, height) +
+  const shown = print.matches ? onPaper(chart.options) : chart.options;
+  const higher = roomForRows(shown, place.clientWidth, height) +
     Math.round(kLegendLine * (chart.lines - 1));
   chart.element.style.height = `${height + higher}px`;
   chart.instance = echarts.init(place, theme(), {renderer});
   showOptions(chart, place.clientWidth);
 }
 function showOptions(chart, width) {
+  const options = print.matches ? onPaper(chart.options) : chart.options;
   chart.instance.setOption({animation: false,
-    ...wholeLegend(fitted(resolved(chart.options, chart.options), chart.options.lockstep, width),
+    ...wholeLegend(fitted(resolved(options, chart.options), chart.options.lockstep, width),
       chart.lines, width)}, true);
-  snapCells(chart.instance, chart.options);
+  if (!print.matches) snapCells(chart.instance, chart.options);
 }
 function draw() {
   readColours();

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <span>
+#include <utility>
 
 #include "models/base/number_text.hpp"
+#include "tools/console/percent.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,6 +21,12 @@ std::string unbroken(std::string text) {
     text.replace(at, 1, "\u00a0");
   }
   return text;
+}
+
+/// "< 1 %" of "<1 %".
+std::string spaced_percent(std::string text) {
+  if (text.starts_with('<')) text.insert(1, " ");
+  return unbroken(std::move(text));
 }
 
 AxisUnit unit_of(double largest, std::span<const AxisUnit> units, double least = 1) {
@@ -88,7 +96,10 @@ std::string page_energy(double joules) {
 std::string page_usd(double usd) { return unbroken(compact(usd) + " USD"); }
 std::string page_count(double count) { return unbroken(compact(count)); }
 std::string page_percent(double share, int decimals) {
-  return unbroken(fmt::format("{:.{}f} %", 100 * share, decimals));
+  return spaced_percent(few_percent(share, decimals));
+}
+std::string page_part(double printed, double share) {
+  return spaced_percent(part_percent(printed, share));
 }
 std::string page_times(double ratio) { return significant(ratio) + "×"; }
 

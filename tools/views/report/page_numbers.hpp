@@ -11,7 +11,10 @@ namespace lockstep {
 std::string page_duration(double seconds);                   ///< "12.3 µs", "2.00 ns"
 std::string page_setting(double seconds);                    ///< as somebody would set it: "30 min"
 std::string page_bytes(double bytes);                        ///< "1.20 GB", powers of 1000
-std::string page_percent(double share, int decimals = 0);    ///< "61 %"
+std::string page_percent(double share, int decimals = 0);    ///< "61 %"; "< 1 %" of little
+/// A part of a whole with one decimal, `printed` in per cent so that all parts add up: what is
+/// there but got no tenth is "< 0.1 %".
+std::string page_part(double printed, double share);
 std::string page_times(double ratio);                        ///< "1.42×"
 std::string page_watts(double watts);                        ///< "24.3 MW"
 std::string page_energy(double joules);                      ///< "31.2 GWh", kJ below a kWh

@@ -196,13 +196,27 @@ void add_error_charts(Page& page, const PointTable& table) {
     std::string title = by.empty() ? "Error over size" : "Error over size, by " + by;
     if (table.unit.empty()) title += unit.empty() ? ": counts" : ": " + unit;
     page.chart({.title = title,
-                .about = fmt::format("Each dot is a point; {} lie beyond the edge.{}", beyond,
-                                     points.size() > kChartPoints ? " Every n-th is drawn." : ""),
+                .about = fmt::format(
+                    "Each dot is a point{}.{}",
+                    beyond > 0 ? fmt::format("; {} beyond the edge", beyond) : std::string(),
+                    points.size() > kChartPoints ? " Every n-th is drawn." : ""),
                 .summary = fmt::format("Dots of the error of {} over what was measured.",
                                        counted(static_cast<double>(points.size()), "point")),
                 .height_px = 380},
                error_options(points, key, kinds, unit));
   }
+}
+
+/// "GPUs" of "gpus", "Model" of "model": what tells points apart, as a head of a column.
+std::string column_title(std::string_view key) {
+  if (key == "id") return "Row";
+  if (key.starts_with("gpu")) return "GPU" + std::string(key.substr(3));
+  std::string out(key);
+  std::ranges::replace(out, '_', ' ');
+  if (!out.empty() && out[0] >= 'a' && out[0] <= 'z') {
+    out[0] = static_cast<char>(out[0] - 'a' + 'A');
+  }
+  return out;
 }
 
 void add_worst_points(Page& page, const PointTable& table) {
@@ -218,13 +232,17 @@ void add_worst_points(Page& page, const PointTable& table) {
   for (const char* title : {"Error", "Measured", "Predicted"}) {
     rows.columns.push_back({.title = title, .numeric = true});
   }
-  for (const auto& part : worst.front()->identity) rows.columns.push_back({.title = part.first});
+  for (const auto& part : worst.front()->identity)
+    rows.columns.push_back({.title = column_title(part.first)});
   for (const ValidationPoint* p : worst) {
     std::vector<PageCell> cells{
         PageCell::number(error_text(p->error), std::abs(p->error)),
         PageCell::number(page_with(p->measured, point_unit(*p, table.unit)), p->measured),
         PageCell::number(page_with(p->predicted, point_unit(*p, table.unit)), p->predicted)};
-    for (const auto& part : p->identity) cells.push_back(PageCell::key(part.second.text));
+    for (const auto& part : p->identity) {
+      const std::string& text = part.second.text;
+      cells.push_back(text == "-" ? PageCell::unknown() : PageCell::key(text));
+    }
     rows.rows.push_back(std::move(cells));
   }
   page.table(rows);

@@ -16,6 +16,7 @@
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/report/run_power_charts.hpp"
+#include "tools/views/report/run_words.hpp"
 #include "tools/views/run/run_facts.hpp"
 
 namespace lockstep {
@@ -85,7 +86,7 @@ void add_rl_buckets(Page& page, const RlReport& r) {
     const double seconds = shares[i] * base(r.step);
     table.rows.push_back(
         {PageCell::text(rl_buckets()[i].title),
-         {.content = with_bar(page_percent(printed[i] / 100, 1), shares[i] / longest),
+         {.content = with_bar(page_part(printed[i], shares[i]), shares[i] / longest),
           .sort = shares[i]},
          PageCell::number(page_duration(seconds), seconds)});
   }
@@ -146,7 +147,7 @@ void add_rl_power(Page& page, const RlScenario& s, const RlReport& r, const RlPo
     const double joules = phase.site.base_units(), watts = phase.gpu_mean().base_units();
     phases.rows.push_back(
         {PageCell::text(phase.title),
-         {.content = with_bar(page_percent(printed[i] / 100, 1), shares[i] / longest),
+         {.content = with_bar(page_part(printed[i], shares[i]), shares[i] / longest),
           .sort = shares[i]},
          PageCell::number(page_energy(joules), joules),
          PageCell::number(page_watts(watts), watts)});
@@ -177,7 +178,8 @@ std::string rl_page(const RlScenario& s, const RlResult& result, const WrittenSc
     if (!words.empty()) warning = escaped("Power limit ") + strong(words) + escaped(". ");
   }
   page.headline(warning + escaped("A step takes ") + strong(page_duration(base(r.step))) +
-                escaped(". Most GPU time goes into ") + strong(rl_buckets()[largest].title) +
+                escaped(". Most GPU time goes into ") +
+                strong(in_sentence(rl_buckets()[largest].title)) +
                 escaped(fmt::format(
                     ": {}.", page_percent(percentages_that_add_up(shares)[largest] / 100, 1))));
   page.figures(rl_figures(s, r));

@@ -264,10 +264,10 @@ void add_run_power(Page& page, const CampaignResult& result) {
         {.title = "The site over the run shown above",
          .about =
              range_text(series) +
-             fmt::format(" In stretches of {}: their mean and their extremes. Drag the ends of "
-                         "the bar to zoom.",
+             fmt::format(" In stretches of {}: their mean and their extremes.",
                          page_setting(series.end.base_units() / static_cast<double>(kPowerBins))),
-         .summary = "The site's power over the run: " + range_text(series)},
+         .summary = "The site's power over the run: " + range_text(series),
+         .hint = kZoomHint},
         power_options(
             {.series = series, .time = long_time_unit(series.end.base_units()), .zooms = true}));
   }

@@ -262,9 +262,9 @@ void add_buckets_table(Page& page, const CampaignResult& result) {
     if (share(b) <= 0 && run.buckets[b] == 0) continue;
     const double seconds = share(b) * result.summary.wall_s.mean;
     table.rows.push_back({{.content = coloured_name(run_bucket_names()[b].words, b)},
-                          PageCell::number(page_percent(mean[b] / 100, 1), share(b)),
+                          PageCell::number(page_part(mean[b], share(b)), share(b)),
                           PageCell::number(page_duration(seconds), seconds),
-                          PageCell::number(page_percent(typical[b] / 100, 1), of_run[b])});
+                          PageCell::number(page_part(typical[b], of_run[b]), of_run[b])});
   }
   page.table(table);
 }
@@ -274,7 +274,7 @@ void add_buckets_table(Page& page, const CampaignResult& result) {
 void add_run_timeline(Page& page, const CampaignResult& result) {
   const TrajectoryResult& run = *result.typical;
   const RunBins bins = bin_phases(run, kTimelineBins);
-  const std::string goodput = page_percent(run_seconds(run.buckets[0]) / run_seconds(run.wall), 1);
+  const std::string goodput = telling_percent(run_seconds(run.buckets[0]) / run_seconds(run.wall));
   const auto others = static_cast<double>(result.summary.trajectories) - 1;
   page.section("One run, from its first step to its last",
                others < 1
@@ -290,7 +290,7 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
   }
   about += fmt::format(
       "; below, where the time of each {} went, on a narrow screen the worst of those beside one "
-      "another. Drag the ends of the bar to zoom.",
+      "another.",
       page_setting(width_s));
   const int rows_px = kCauseRowPx * static_cast<int>(cause_rows(result.summary).names.size());
   page.chart({.title = "Failures by cause, and shares of wall time",
@@ -298,7 +298,8 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
               .summary = fmt::format("{} failures by cause over {}, and shares of wall time.",
                                      grouped(static_cast<double>(run.events.size())),
                                      page_duration(run_seconds(run.wall))),
-              .height_px = rows_px + 60 + kSharesPx + 64},
+              .height_px = rows_px + 60 + kSharesPx + 64,
+              .hint = kZoomHint},
              timeline_options(result, bins));
   add_buckets_table(page, result);
   if (result.plan.step_s > 0) add_progress(page, result, bins);

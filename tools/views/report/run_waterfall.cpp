@@ -24,6 +24,7 @@ using Kind = WaterfallPart::Kind;
 
 constexpr int kWaterfallRowPx = 26;
 constexpr double kShownShare = 5e-4;  // is printed as 0.1 %
+constexpr double kRoomForText = 0.2;  // of the axis, also on a phone
 
 /// Largest first; those too small to be seen become one, where there are several.
 void add_losses(std::vector<WaterfallPart>& parts, std::vector<WaterfallPart> losses,
@@ -92,6 +93,7 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
     if (part.is_loss()) left -= part.share;
     const double base = part.is_loss() ? std::max(0.0, left) : 0;
     const std::string text = share_text(part);
+    const bool inside = !part.is_loss() && part.share > kRoomForText;
     names.push_back(part.name);
     about.push_back(part.about);
     bases.push_back(four_digits(100 * base));
@@ -102,10 +104,10 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
                      {{"show", true},
                       {"fontSize", 11},
                       {"formatter", text},
-                      {"color", part.is_loss() ? "@soft" : "@card"},
-                      {"position", !part.is_loss() ? "insideLeft"
-                                   : base > 0.3    ? "left"
-                                                   : "right"}}}});
+                      {"color", inside ? "@card" : "@soft"},
+                      {"position", inside       ? "insideLeft"
+                                   : base > 0.3 ? "left"
+                                                : "right"}}}});
   }
   const json base_series{{"type", "bar"},
                          {"stack", "bars"},

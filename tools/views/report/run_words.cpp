@@ -1,7 +1,6 @@
 #include "tools/views/report/run_words.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -14,25 +13,6 @@
 
 namespace lockstep {
 namespace {
-
-/// "Work done again" -> "work done again": within a sentence.
-std::string in_sentence(std::string_view words) {
-  std::string text(words);
-  if (!text.empty()) {
-    text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
-  }
-  return text;
-}
-
-/// With one decimal, or with as many more as tell it from nothing and from all: "99.95 %".
-std::string telling_percent(double share) {
-  constexpr int kMostDecimals = 4;
-  const double from_end = 100 * std::min(share, 1 - share);
-  for (int decimals = 1; decimals <= kMostDecimals; ++decimals) {
-    if (from_end >= 0.5 * std::pow(10.0, -decimals)) return page_percent(share, decimals);
-  }
-  return page_percent(share, 1);
-}
 
 Html goodput_sentence(const RunSummary& summary) {
   const std::string runs =
@@ -205,6 +185,24 @@ void add_money_figures(std::vector<PageFigure>& figures, const CampaignResult& r
 }
 
 }  // namespace
+
+std::string telling_percent(double share) {
+  constexpr int kMostDecimals = 4;
+  const double from_end = 100 * std::min(share, 1 - share);
+  for (int decimals = 1; decimals <= kMostDecimals; ++decimals) {
+    if (from_end >= 0.5 * std::pow(10.0, -decimals)) return page_percent(share, decimals);
+  }
+  return page_percent(share, 1);
+}
+
+std::string in_sentence(std::string_view title) {
+  std::string out(title);
+  const auto is_upper = [&](std::size_t at) {
+    return at < out.size() && out[at] >= 'A' && out[at] <= 'Z';
+  };
+  if (is_upper(0) && !is_upper(1)) out[0] = static_cast<char>(out[0] - 'A' + 'a');
+  return out;
+}
 
 std::string run_title(const CampaignResult& result) {
   return fmt::format("{} on {} for {}", result.scenario.job.model.name,

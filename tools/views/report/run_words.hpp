@@ -22,6 +22,11 @@ std::string run_title(const CampaignResult& result);
 Html run_headline(const CampaignResult& result);
 std::vector<PageFigure> run_figures(const CampaignResult& result);
 
+/// With one decimal, or with as many more as tell it from nothing and from all: "99.95 %".
+std::string telling_percent(double share);
+/// A title as it stands within a sentence: "work done again"; abbreviations stay.
+std::string in_sentence(std::string_view title);
+
 /// "90.27 % ± 0.05 %"; without the interval where it is not known.
 std::string percent_with_interval(const SampleMean& of);
 

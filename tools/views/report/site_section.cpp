@@ -120,10 +120,11 @@ void add_power_chart(Page& page, const CampaignResult& result) {
   const std::string grouping =
       group == 1 ? "Hour by hour." : fmt::format("The highest hour of each {}.", group);
   page.chart({.title = "Power of the site",
-              .about = grouping + " Drag the ends of the bar to zoom.",
+              .about = grouping,
               .summary = fmt::format("Power of the site by the hour, at most {}.",
                                      page_watts(books.power.drawn.base_units())),
-              .height_px = 300},
+              .height_px = 300,
+              .hint = kZoomHint},
              hour_options(books, chart));
 }
 

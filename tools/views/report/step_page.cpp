@@ -17,6 +17,7 @@
 #include "tools/views/report/input_tables.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_words.hpp"
 #include "tools/views/report/step_stages.hpp"
 #include "tools/views/run/run_facts.hpp"
 
@@ -38,7 +39,7 @@ void add_step_buckets(Page& page, const StepReport& report) {
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
     table.rows.push_back(
         {PageCell::text(info.title),
-         {.content = with_bar(page_percent(printed[i] / 100, 1), shares[i] / longest),
+         {.content = with_bar(page_part(printed[i], shares[i]), shares[i] / longest),
           .sort = shares[i]},
          PageCell::number(page_duration(seconds), seconds),
          info.remedy.empty() ? PageCell::unknown() : PageCell::text(info.remedy)});
@@ -118,7 +119,7 @@ void add_step_headline(Page& page, const RunResult& result) {
   }
   words += escaped("A step takes ") + strong(page_duration(report.step_s));
   if (loss.bucket != nullptr) {
-    words += escaped(". Most is lost to ") + strong(loss.bucket->title) +
+    words += escaped(". Most is lost to ") + strong(in_sentence(loss.bucket->title)) +
              escaped(fmt::format(": {} of it",
                                  page_percent(bucket_percentage(report, *loss.bucket) / 100, 1)));
   }
@@ -134,7 +135,7 @@ void add_step_headline(Page& page, const RunResult& result) {
       {.value = page_count(report.tokens_per_s),
        .label = "tokens per second",
        .field = "tokens_per_s"},
-      {.value = fmt::format("{:.0f}", report.tflops_per_gpu_full),
+      {.value = significant(report.tflops_per_gpu_full),
        .label = "TFLOP/s per GPU",
        .field = "tflops_per_gpu"}};
   if (result.full_fabric) {

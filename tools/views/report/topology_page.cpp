@@ -29,9 +29,9 @@ std::string layer_words(int level) {
 }
 
 std::string spread_words(const Spread& s) {
-  if (s.least == s.most) return page_count(s.least);
-  return fmt::format("{} to {}, {} in the median", page_count(s.least), page_count(s.most),
-                     page_count(s.median));
+  const auto text = [](double count) { return plain_number(count, 4); };
+  if (s.least == s.most) return text(s.least);
+  return fmt::format("{} to {}, {} in the median", text(s.least), text(s.most), text(s.median));
 }
 
 std::string count_words(int count) { return grouped(count); }

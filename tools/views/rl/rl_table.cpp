@@ -15,6 +15,7 @@
 #include "sim/answer/site_limit.hpp"
 #include "sim/rl/rl_account.hpp"
 #include "sim/rl/rl_step.hpp"
+#include "tools/console/percent.hpp"
 #include "tools/console/shared_options.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/report/behind.hpp"
@@ -167,7 +168,8 @@ std::string waterfall(const RlReport& r, const TextStyle& style) {
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
   for (std::size_t i = 0; i < shares.size(); ++i) {
     if (shares[i] <= 0) continue;
-    out += fmt::format("  {:<{}}{:>7.1f} % {:>9}  {}", rl_buckets()[i].title, width, percentages[i],
+    out += fmt::format("  {:<{}}{:>9} {:>9}  {}", rl_buckets()[i].title, width,
+                       part_percent(percentages[i], shares[i]),
                        duration_text(shares[i] * r.step.base_units()),
                        bar(shares[i] / longest, kBarColumns, style));
     out.erase(out.find_last_not_of(' ') + 1);
@@ -195,9 +197,9 @@ std::string power_text_of(const RlScenario& s, const RlReport& r, const RlPower&
   out += "\n" + style.bold("Where the energy goes") + " (and what a GPU draws)\n";
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const RlPhasePower& phase = power.phases[i];
-    out += fmt::format("  {:<{}}{:>7.1f} % {:>9} {:>9}  {}", phase.title, width, percentages[i],
-                       energy_text(phase.site), power_text(phase.gpu_mean()),
-                       bar(shares[i] / longest, kBarColumns, style));
+    out += fmt::format("  {:<{}}{:>9} {:>9} {:>9}  {}", phase.title, width,
+                       part_percent(percentages[i], shares[i]), energy_text(phase.site),
+                       power_text(phase.gpu_mean()), bar(shares[i] / longest, kBarColumns, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

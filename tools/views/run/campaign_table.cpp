@@ -7,6 +7,7 @@
 #include "sim/answer/hash_answer.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "sim/site/site_availability.hpp"
+#include "tools/console/percent.hpp"
 #include "tools/views/run/campaign_result.hpp"
 #include "tools/views/run/data_table.hpp"
 #include "tools/views/run/purchase_table.hpp"
@@ -21,9 +22,7 @@ using Align = TextTable::Align;
 constexpr int kCampaignLabels = 18;
 constexpr double kCampaignDay = 86'400;
 
-std::string run_percent(double share, int digits = 1) {
-  return fmt::format("{:.{}f} %", 100 * share, digits);
-}
+std::string run_percent(double share, int digits = 1) { return few_percent(share, digits); }
 std::string with_interval(const SampleMean& of, double unit, const char* text) {
   return fmt::format("{} {} (+- {})", significant(of.mean / unit), text,
                      significant(of.half_width / unit, 2));
@@ -138,6 +137,11 @@ std::string availability_line(const CampaignResult& result) {
     return labelled_line("  available", kCampaignLabels,
                          "never in full: the path brings less than all machines draw, even where "
                          "nothing is broken");
+  }
+  if (of.all && *of.all == 0 && books.unbound_share() == 0) {
+    return labelled_line("  available", kCampaignLabels,
+                         "never without limits: they hold machines back all of the time, by closed "
+                         "forms and in this run");
   }
   if (of.all) parts = run_percent(*of.all, 3) + " of the time by closed forms (" + parts + ")";
   return labelled_line(
@@ -373,6 +377,12 @@ std::string headline(const CampaignResult& result) {
             reserved_nodes(result.plan.campaign.spares) > 0 ? ", with those of hot spares" : "",
             instead_of_owning(result), and_storage(result, *rent)));
   }
+  if (const std::optional<double> rent = result.rent_usd()) {
+    const double used = *scenario.usd_per_gpu_hour * result.gpu_hours();
+    out += labelled_line("  lost", kCampaignLabels,
+                         fmt::format("{} USD of it buys no training",
+                                     compact(*rent - used * result.summary.shares[0])));
+  }
   if (result.bill) out += bill_lines(result);
   if (result.site) out += site_lines(result);
   return out;
@@ -382,7 +392,8 @@ std::string books(const RunSummary& summary, const TextStyle& style) {
   const std::vector<double> shares = percentages_that_add_up(summary.shares);
   std::string out = style.bold("Where the wall time goes") + "\n";
   for (std::size_t b = 0; b < run_bucket_names().size(); ++b) {
-    out += fmt::format("  {:<44}{:>6.1f} %  {:>9}  {}\n", run_bucket_names()[b].words, shares[b],
+    out += fmt::format("  {:<44}{:>8}  {:>9}  {}\n", run_bucket_names()[b].words,
+                       part_percent(shares[b], summary.shares[b]),
                        duration_text(summary.shares[b] * summary.wall_s.mean),
                        bar(summary.shares[b], 34, style));
     out.erase(out.find_last_not_of(" \n") + 1);

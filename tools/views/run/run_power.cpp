@@ -20,6 +20,8 @@ std::string words(std::string_view name) {
   std::string text(name);
   std::ranges::replace(text, '_', ' ');
   if (text.starts_with("gpu ")) text.replace(0, 4, "GPU ");
+  if (text == "cpus") text = "CPUs";
+  if (text == "nics") text = "NICs";
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "models/base/number_text.hpp"
+#include "tools/console/percent.hpp"
 #include "tools/views/run/run_facts.hpp"
 #include "tools/views/run/run_pools.hpp"
 #include "tools/views/run/run_result.hpp"
@@ -49,8 +50,9 @@ std::string waterfall(const StepReport& report, const TextStyle& style) {
     if (shares[i] < kRounding) continue;
     const BucketInfo& info = buckets()[i];
     const double seconds = report.seconds[static_cast<std::size_t>(info.bucket)];
-    out += fmt::format("  {:<{}}{:>7.1f} % {:>9}  {}", info.title, width, percentages[i],
-                       duration_text(seconds), bar(shares[i] / longest, kWaterfallColumns, style));
+    out += fmt::format("  {:<{}}{:>9} {:>9}  {}", info.title, width,
+                       part_percent(percentages[i], shares[i]), duration_text(seconds),
+                       bar(shares[i] / longest, kWaterfallColumns, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";
   }

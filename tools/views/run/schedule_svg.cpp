@@ -32,7 +32,7 @@ struct Paint {
 };
 constexpr std::array kPaints{
     Paint{"forward", "#2f6db5", "#a9c8ea"},         Paint{"backward", "#c2541b", "#f0b792"},
-    Paint{"input gradients", "#0f8a7e", "#97d6cd"}, Paint{"weight gradients", "#7a4ea3", "#cdb6e2"},
+    Paint{"input gradients", "#0d8075", "#97d6cd"}, Paint{"weight gradients", "#7a4ea3", "#cdb6e2"},
     Paint{"optimiser", "#8a8f98", "#8a8f98"},
 };
 

@@ -110,7 +110,7 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
     const double trillion_j = p.joules_per_token.value_or(0) * 1e12;
     table.rows.push_back(
         {PageCell::number(grouped(p.gpus), p.gpus),
-         PageCell::number(page_count(p.h100_equivalents), p.h100_equivalents),
+         PageCell::number(grouped(p.h100_equivalents), p.h100_equivalents),
          PageCell::number(grouped(p.sequences), p.sequences),
          PageCell::number(page_duration(p.step_s), p.step_s),
          PageCell::number(page_count(p.tokens_per_s), p.tokens_per_s),
@@ -121,6 +121,12 @@ void add_scaling_table(Page& page, const std::vector<ScalingPoint>& points) {
              : PageCell::unknown(),
          p.joules_per_token ? PageCell::number(page_energy(trillion_j), trillion_j)
                             : PageCell::unknown()});
+  }
+  const bool counts_energy = std::ranges::any_of(
+      points, [](const ScalingPoint& p) { return p.joules_per_token.has_value(); });
+  if (!counts_energy) {
+    table.columns.pop_back();
+    for (std::vector<PageCell>& row : table.rows) row.pop_back();
   }
   if (!table.rows.empty()) page.table(table);
   if (!problems.empty()) page.list(problems);

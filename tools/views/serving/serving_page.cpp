@@ -225,7 +225,7 @@ void add_serving_time(Page& page, const ServingAnswer& a) {
     if (shares[b] <= 0) continue;
     table.rows.push_back(
         {PageCell::text(kServingBucketNames[b]),
-         {.content = with_bar(page_percent(printed[b] / 100, 1), shares[b] / longest),
+         {.content = with_bar(page_part(printed[b], shares[b]), shares[b] / longest),
           .sort = shares[b]},
          PageCell::text(kWords[b])});
   }
@@ -377,7 +377,7 @@ void add_serving_beside(Page& page, const ServingAnswer& a) {
     table.rows.push_back(
         {PageCell::text(who), PageCell::text(what), PageCell::number(page_duration(alone), alone),
          PageCell::number(page_duration(beside), beside),
-         PageCell::number(fmt::format("{:.2f} ×", beside / alone), beside / alone)});
+         PageCell::number(fmt::format("{:.2f}×", beside / alone), beside / alone)});
   };
   const ServingFigures& f = a.report.figures;
   add("service", "first token, mean", b.alone.ttft_s.mean, f.ttft_s.mean);
@@ -486,7 +486,14 @@ void add_serving_over_time(Page& page, const ServingAnswer& a) {
                                         page_duration(bins.bin_s)));
   add_serving_chart(page, bins, "Requests that arrive a second", "", bins.arrivals, 0);
   add_serving_chart(page, bins, "Requests being served or waiting", "", bins.in_system, 1);
-  add_serving_chart(page, bins, "Time to the first token, by arrival", "s", bins.first_s, 2);
+  double longest = 0;
+  for (const double first : bins.first_s) {
+    if (!std::isnan(first)) longest = std::max(longest, first);
+  }
+  const AxisUnit unit = time_unit(longest);
+  std::vector<double> first = bins.first_s;
+  for (double& each : first) each /= unit.size;
+  add_serving_chart(page, bins, "Time to the first token, by arrival", unit.name.c_str(), first, 2);
 }
 
 void add_power_over_time(Page& page, const ServingAnswer& a) {

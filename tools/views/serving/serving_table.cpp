@@ -10,6 +10,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "sim/serving/region_router.hpp"
+#include "tools/console/percent.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/serving/serving_words.hpp"
@@ -280,7 +281,7 @@ std::string serving_waterfall(const ServingAnswer& a, const TextStyle& style) {
   std::string out = "\n" + style.bold("Where the GPU time goes") + "\n";
   for (std::size_t b = 0; b < kServingBuckets; ++b) {
     if (shares[b] < kServingShown) continue;
-    out += fmt::format("  {:<20}{:>7.1f} %  {}", kNames[b], percentages[b],
+    out += fmt::format("  {:<20}{:>9}  {}", kNames[b], part_percent(percentages[b], shares[b]),
                        bar(shares[b] / longest, kServingBar, style));
     out.erase(out.find_last_not_of(' ') + 1);
     out += "\n";

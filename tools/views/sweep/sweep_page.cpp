@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
@@ -27,6 +28,8 @@
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
+#include "tools/views/report/run_words.hpp"
+#include "tools/views/vary/shown_numbers.hpp"
 
 namespace lockstep {
 namespace {
@@ -140,26 +143,94 @@ std::string short_number(double value) {
   return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
 }
 
-bool is_rate_of_bytes(std::string_view column) { return column.ends_with("_bytes_per_s"); }
+/// What the end of a column's name says of its numbers.
+enum class ColumnKind : std::uint8_t { plain, time, bytes, rate, memory, money, power, share };
+
+ColumnKind kind_of(std::string_view column) {
+  struct Ending {
+    std::string_view ending;
+    ColumnKind kind;
+  };
+  // The longest come first: "_bytes_per_s" ends with "_s".
+  static constexpr std::array kEndings{
+      Ending{"_bytes_per_s", ColumnKind::rate}, Ending{"_per_s", ColumnKind::plain},
+      Ending{"_s", ColumnKind::time},           Ending{"_bytes", ColumnKind::bytes},
+      Ending{"_gib", ColumnKind::memory},       Ending{"_usd", ColumnKind::money},
+      Ending{"_w", ColumnKind::power},          Ending{"_share", ColumnKind::share}};
+  static constexpr std::array<std::string_view, 5> kShares{"goodput", "mfu", "mfu_causal", "hfu",
+                                                           "utilisation"};
+  if (std::ranges::find(kShares, column) != kShares.end()) return ColumnKind::share;
+  for (const Ending& each : kEndings) {
+    if (column.ends_with(each.ending)) return each.kind;
+  }
+  return ColumnKind::plain;
+}
 
 /// "2.62 s" of a column of seconds, "50.0 GB/s" of one of bytes per second.
 std::string number_of_column(std::string_view column, double value) {
-  if (is_rate_of_bytes(column)) return page_bytes(value) + "/s";
-  const bool time = column.ends_with("_s") && !column.ends_with("_per_s");
-  return time ? page_duration(value) : short_number(value);
+  switch (kind_of(column)) {
+    case ColumnKind::time:
+      return page_duration(value);
+    case ColumnKind::bytes:
+      return page_bytes(value);
+    case ColumnKind::rate:
+      return page_bytes(value) + "/s";
+    case ColumnKind::memory:
+      return page_with(value, "GiB");
+    case ColumnKind::money:
+      return page_usd(value);
+    case ColumnKind::power:
+      return page_watts(value);
+    case ColumnKind::share:
+      return page_percent(value, 2);
+    case ColumnKind::plain:
+      break;
+  }
+  return short_number(value);
 }
 
-/// The unit of an axis: large numbers in thousands, millions, ...
+/// The unit of an axis, in which its largest number is read.
 AxisUnit axis_unit(const SweepColumn& column) {
-  constexpr double kLarge = 1e5;
+  constexpr double kLarge = 1e5, kLongTime = 180;
   double most = 0;
   for (const auto& number : column.numbers) most = std::max(most, std::abs(number.value_or(0)));
-  if (most < kLarge) return {1, ""};
-  return is_rate_of_bytes(column.name) ? AxisUnit{1e9, "GB/s"} : count_unit(most);
+  switch (kind_of(column.name)) {
+    case ColumnKind::time:
+      return most < kLongTime ? time_unit(most) : long_time_unit(most);
+    case ColumnKind::bytes:
+      return bytes_unit(most);
+    case ColumnKind::rate: {
+      const AxisUnit unit = bytes_unit(most);
+      return {unit.size, unit.name + "/s"};
+    }
+    case ColumnKind::memory:
+      return {1, "GiB"};
+    case ColumnKind::money: {
+      const AxisUnit unit = count_unit(most);
+      return {unit.size, unit.name + (unit.name.empty() ? "USD" : " USD")};
+    }
+    case ColumnKind::power:
+      return power_unit(most);
+    case ColumnKind::share:
+      return {0.01, "%"};
+    case ColumnKind::plain:
+      break;
+  }
+  return most < kLarge ? AxisUnit{1, ""} : count_unit(most);
+}
+
+/// What a column is called where it is drawn: as other pages call it, or its name without the unit
+/// that numbers have.
+std::string title_of(const SweepColumn& column) {
+  if (const ShownNumber* const shown = shown_number(column.name)) return std::string(shown->title);
+  if (kind_of(column.name) == ColumnKind::plain) return column.name;
+  const std::string_view unit = unit_at(column.name);
+  const std::string_view name = column.name;
+  return std::string(unit.empty() ? name : name.substr(0, name.size() - unit.size() - 1));
 }
 
 ChartAxis axis_of(const SweepColumn& column) {
-  ChartAxis axis{.name = column.name, .low = {}, .high = {}, .marks = {}, .places = {}};
+  ChartAxis axis{.name = title_of(column), .low = {}, .high = {}, .marks = {}, .places = {}};
   if (!column.numeric()) {
     if (column.names.size() <= kMostNames) axis.marks = column.names;
     const double last = std::max<double>(1, static_cast<double>(column.names.size()) - 1);
@@ -198,15 +269,15 @@ std::vector<std::string> point_lines(const SweepPoints& points, std::size_t i) {
   std::vector<std::string> lines{fmt::format("point {:.0f}", points.numbers[i])};
   const auto number = [&](const SweepColumn& column) {
     if (column.numbers[i]) {
-      lines.push_back(
-          fmt::format("{}: {}", column.name, number_of_column(column.name, *column.numbers[i])));
+      lines.push_back(fmt::format("{}: {}", title_of(column),
+                                  number_of_column(column.name, *column.numbers[i])));
     }
   };
   for (const SweepColumn& column : points.settings) {
     if (column.numeric()) {
       number(column);
     } else {
-      lines.push_back(fmt::format("{}: {}", column.name, text_of(column.values[i])));
+      lines.push_back(fmt::format("{}: {}", title_of(column), text_of(column.values[i])));
     }
   }
   number(points.objective);
@@ -251,20 +322,23 @@ void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
     if (shown++ == 4) break;
     std::vector<ChartDot> dots, line;
     std::vector<double> x, y;
-    const AxisUnit unit = axis_unit(cost);
+    const AxisUnit unit = axis_unit(cost), up = axis_unit(points.objective);
     for (std::size_t i = 0; i < points.size(); ++i) {
       const double objective = *points.objective.numbers[i];
-      dots.push_back(
-          {.x = *cost.numbers[i] / unit.size, .y = objective, .words = point_lines(points, i)});
+      dots.push_back({.x = *cost.numbers[i] / unit.size,
+                      .y = objective / up.size,
+                      .words = point_lines(points, i)});
       x.push_back(*cost.numbers[i]);
       y.push_back(larger ? -objective : objective);
     }
     for (const std::size_t i : front_of(x, y)) line.push_back(dots[i]);
-    page.chart({.title = fmt::format("{} over {}", points.objective.name, cost.name),
+    page.chart({.title = fmt::format("{} over {}", title_of(points.objective),
+                                     in_sentence(title_of(cost))),
                 .about = {},
                 .summary = "A dot for each point, and the front.",
                 .height_px = 300},
-               dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line));
+               dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name},
+                          {.unit = up.name}, line));
   }
   page.end_row();
 }
@@ -273,30 +347,31 @@ void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
 void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& setting, bool larger) {
   std::vector<ChartDot> dots, line;
   std::map<double, ChartDot> best;
-  const AxisUnit unit = axis_unit(setting);
+  const AxisUnit unit = axis_unit(setting), up = axis_unit(points.objective);
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto named = std::ranges::find(setting.names, text_of(setting.values[i]));
     const std::optional<double> x =
         setting.numeric() ? setting.numbers[i]
                           : std::optional(static_cast<double>(named - setting.names.begin()));
     if (!x) continue;
-    dots.push_back(
-        {.x = *x / unit.size, .y = *points.objective.numbers[i], .words = point_lines(points, i)});
+    dots.push_back({.x = *x / unit.size,
+                    .y = *points.objective.numbers[i] / up.size,
+                    .words = point_lines(points, i)});
     const auto [at, is_new] = best.try_emplace(*x, dots.back());
     if (larger ? dots.back().y > at->second.y : dots.back().y < at->second.y) {
       at->second = dots.back();
     }
   }
   for (const auto& [x, dot] : best) line.push_back(dot);
-  nlohmann::json options =
-      dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name}, {}, line);
+  nlohmann::json options = dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name},
+                                      {.unit = up.name}, line);
   if (!setting.numeric()) {
     options["xAxis"] = {
         {"type", "category"}, {"data", setting.names}, {"axisLabel", {{"hideOverlap", true}}}};
   }
-  page.chart({.title = setting.name,
+  page.chart({.title = title_of(setting),
               .about = {},
-              .summary = fmt::format("{} over {}.", points.objective.name, setting.name),
+              .summary = fmt::format("{} over {}.", title_of(points.objective), title_of(setting)),
               .height_px = 240},
              options);
 }
@@ -337,12 +412,17 @@ std::string best_text(const SweepSummary& summary) {
       std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
   const SqlValue& value = summary.best.front()[at];
   const std::optional<double> number = as_number(value);
-  return number ? short_number(*number) : text_of(value);
+  return number ? number_of_column(summary.objective.column, *number) : text_of(value);
+}
+
+/// What is sought, as pages call it: "Goodput".
+std::string objective_title(const SweepSummary& summary) {
+  return title_of({.name = summary.objective.column, .values = {}});
 }
 
 PageFigure best_figure(const SweepSummary& summary) {
   return {.value = best_text(summary),
-          .label = fmt::format("{}, of point {}", summary.objective.column,
+          .label = fmt::format("{}, of point {}", objective_title(summary),
                                text_of(summary.best.front()[0])),
           .field = summary.objective.column};
 }
@@ -358,6 +438,11 @@ void add_best_bars(Page& page, const SweepSummary& summary) {
   if (!summary.has_intervals()) return;
   const auto at = static_cast<std::size_t>(
       std::ranges::find(summary.columns, summary.objective.column) - summary.columns.begin());
+  SweepColumn column{.name = summary.objective.column, .values = {}};
+  for (const std::vector<SqlValue>& row : summary.best)
+    column.numbers.push_back(as_number(row[at]));
+  const AxisUnit unit = axis_unit(column);
+  const std::string title = title_of(column);
   std::vector<IntervalBar> bars;
   for (std::size_t i = 0; i < std::min(summary.best.size(), kMostBestBars); ++i) {
     const std::optional<double> value = as_number(summary.best[i][at]);
@@ -365,24 +450,25 @@ void add_best_bars(Page& page, const SweepSummary& summary) {
     const std::string name = fmt::format("point {}", text_of(summary.best[i][0]));
     IntervalBar bar{
         .name = name,
-        .value = *value,
-        .words = {name, fmt::format("{}: {}", summary.objective.column, short_number(*value))},
+        .value = *value / unit.size,
+        .words = {name, fmt::format("{}: {}", title, number_of_column(column.name, *value))},
         .marked = i == 0};
     if (const std::optional<NumberInterval>& interval = summary.intervals[i]) {
-      bar.low = interval->low;
-      bar.high = interval->high;
+      bar.low = interval->low / unit.size;
+      bar.high = interval->high / unit.size;
       bar.words.push_back(fmt::format("{}: {} to {}", summary.interval_words,
-                                      short_number(interval->low), short_number(interval->high)));
+                                      number_of_column(column.name, interval->low),
+                                      number_of_column(column.name, interval->high)));
     }
     bars.push_back(std::move(bar));
   }
-  page.chart({.title = fmt::format("{} of the best", summary.objective.column),
+  page.chart({.title = fmt::format("{} of the best", title),
               .about = fmt::format("Whiskers: the {}; it is about all points together more than "
                                    "about which is better.",
                                    summary.interval_words),
               .summary = "Bars of the best points; the table has the same.",
               .height_px = bars_height(bars.size())},
-             interval_bars(bars, ""));
+             interval_bars(bars, unit.name));
 }
 
 /// Whether a column has words: quantities as the sweep's file has them.
@@ -403,6 +489,16 @@ bool repeats_words(const SweepSummary& summary, std::size_t column) {
   });
 }
 
+/// The column that says in seconds what this one says in words: "interval_s" of "interval".
+std::optional<std::size_t> seconds_of(const SweepSummary& summary, std::size_t words) {
+  if (!unit_at(summary.columns[words]).empty() || !is_written(summary, summary.columns[words])) {
+    return std::nullopt;
+  }
+  const auto found = std::ranges::find(summary.columns, summary.columns[words] + "_s");
+  if (found == summary.columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - summary.columns.begin());
+}
+
 /// The number of a point, what is sought and its interval, then all other columns.
 std::vector<std::size_t> order_of_columns(const SweepSummary& summary) {
   std::vector<std::size_t> out(summary.columns.size());
@@ -421,15 +517,30 @@ PageTable best_rows(const SweepSummary& plain) {
   PageTable table{.first_rows = 20};
   const std::vector<std::size_t> order = order_of_columns(summary);
   for (const std::size_t c : order) {
-    const bool numeric = std::ranges::none_of(
-        summary.best, [c](const auto& row) { return std::holds_alternative<std::string>(row[c]); });
+    const bool numeric =
+        seconds_of(summary, c) || std::ranges::none_of(summary.best, [c](const auto& row) {
+          return std::holds_alternative<std::string>(row[c]);
+        });
     table.columns.push_back({.title = summary.columns[c], .numeric = numeric});
   }
-  for (const std::vector<SqlValue>& row : summary.best) {
+  for (std::size_t r = 0; r < summary.best.size(); ++r) {
+    const std::vector<SqlValue>& row = summary.best[r];
     std::vector<PageCell> cells;
     for (const std::size_t c : order) {
       const std::optional<double> number = as_number(row[c]);
       const std::string& column = summary.columns[c];
+      if (column == summary.interval_words && plain.intervals[r]) {
+        const NumberInterval& interval = *plain.intervals[r];
+        cells.push_back(PageCell::text(number_of_column(summary.objective.column, interval.low) +
+                                       "\u00a0to\u00a0" +
+                                       number_of_column(summary.objective.column, interval.high)));
+        continue;
+      }
+      if (const auto seconds = seconds_of(summary, c)) {
+        const std::optional<double> time = as_number(row[*seconds]);
+        cells.push_back(time ? PageCell::number(page_setting(*time), *time) : PageCell::unknown());
+        continue;
+      }
       // A seed is a name: every digit of it is needed to have the point again.
       const auto words = [&] {
         return column == "seed" ? text_of(row[c]) : number_of_column(column, *number);
@@ -449,9 +560,9 @@ std::string sweep_title(const Sweep& sweep, const SweepSummary& summary) {
   for (const SweepAxis& axis : sweep.axes) {
     for (const SweepVariable& variable : axis.variables) names.push_back(variable.name);
   }
-  if (names.empty()) return summary.objective.column;
+  if (names.empty()) return objective_title(summary);
   const std::size_t shown = names.size() > kNamedAxes ? kNamedAxes - 1 : names.size();
-  std::string out = summary.objective.column + " over ";
+  std::string out = objective_title(summary) + " over ";
   for (std::size_t i = 0; i < shown; ++i) {
     out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
   }
@@ -509,10 +620,11 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
     const std::optional<NumberInterval>& interval = summary.intervals.front();
     page.headline(
         escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
-                            summary.objective.column)) +
+                            in_sentence(objective_title(summary)))) +
         strong(best_text(summary)) +
         escaped(interval ? fmt::format(" ({} {} to {})", summary.interval_words,
-                                       short_number(interval->low), short_number(interval->high))
+                                       number_of_column(summary.objective.column, interval->low),
+                                       number_of_column(summary.objective.column, interval->high))
                          : std::string()) +
         escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
         limit_sentence(summary.limit_warning));
@@ -535,7 +647,7 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
     page.table(best_rows(summary));
     add_sweep_fronts(page, points, larger);
     if (!points.settings.empty()) {
-      page.section(points.objective.name + " over each axis",
+      page.section(title_of(points.objective) + " over each axis",
                    "A dot for each point; the dashed line joins the best at each value.");
       page.begin_row();
       for (std::size_t s = 0; s < std::min(points.settings.size(), kMostMultiples); ++s) {

@@ -34,9 +34,9 @@ std::vector<IntervalBar> gain_bars(const Advice& advice) {
   std::vector<IntervalBar> bars;
   for (const AdvisedChange& each : advice.changes) {
     if (bars.size() == kAdvisedBars) break;
-    IntervalBar bar{.name = each.change.words,
+    IntervalBar bar{.name = with_arrows(each.change.words),
                     .value = 100 * each.gain,
-                    .words = {each.change.words,
+                    .words = {with_arrows(each.change.words),
                               fmt::format("{} {}", gain_text(each.gain), advice.goal->words)},
                     .marked = bars.empty() && each.gain > 0};
     if (each.gain_low) {

@@ -12,6 +12,7 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/assertion.hpp"
 #include "sim/answer/site_limit.hpp"
+#include "sim/search/ask.hpp"
 #include "tools/views/vary/shown_numbers.hpp"
 
 namespace lockstep {
@@ -415,6 +416,13 @@ std::vector<std::string> fabric_of_points(const Varied& varied) {
   return out;
 }
 
+std::string varied_subject(const Varied& varied) {
+  if (varied.file != kAskedFile) return varied.file;
+  std::vector<std::string> paths;
+  for (const VaryAxis& axis : varied.axes) paths.push_back(axis.path);
+  return fmt::format("What was asked, with other values of {}", fmt::join(paths, " and "));
+}
+
 std::string varied_table(const Varied& by_point, const TextStyle& style) {
   const Varied varied = by_operation(by_point);
   std::string errors;
@@ -423,7 +431,7 @@ std::string varied_table(const Varied& by_point, const TextStyle& style) {
       errors += wrap(point_name(point) + ": " + point.error, kTextColumns, 2) + "\n";
     }
   }
-  std::string out = style.bold(varied.file) + "\n";
+  std::string out = style.bold(varied_subject(varied)) + "\n";
   if (const std::string about = about_of(varied); !about.empty())
     out += wrap(about, kTextColumns, 0) + "\n";
   if (const std::string over = exceeded_rows(varied); !over.empty()) out += over + ".\n";

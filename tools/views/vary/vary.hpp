@@ -63,6 +63,9 @@ std::string exceeded_rows(const Varied& varied);
 /// NICs may be slower there. No more than eight.
 std::vector<std::string> fabric_of_points(const Varied& varied);
 
+/// What is varied: the scenario's file, or of a question without one its values.
+std::string varied_subject(const Varied& varied);
+
 /// A row for each point, of collectives for each operation, with a bar for the number that the kind
 /// of answer is about.
 std::string varied_table(const Varied& by_point, const TextStyle& style);

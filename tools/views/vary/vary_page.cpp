@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "sim/search/ask.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/chart_options.hpp"
@@ -161,14 +162,18 @@ void add_main_bars(Page& page, const Varied& varied, const ShownNumber& main,
     }
     bars.push_back(std::move(bar));
   }
-  page.chart({.title = fmt::format("{} at each value", main.title),
-              .about = fmt::format("Whiskers: the {}, where there is one; it is about all points "
-                                   "together more than about which is better.",
-                                   main.interval.words),
-              .summary = fmt::format("Bars of {}; the table has the same.",
-                                     counted(static_cast<double>(bars.size()), "point")),
-              .height_px = bars_height(bars.size())},
-             interval_bars(bars, std::string(main.scale.unit)));
+  const bool has_whiskers =
+      std::ranges::any_of(bars, [](const IntervalBar& bar) { return bar.low.has_value(); });
+  page.chart(
+      {.title = fmt::format("{} at each value", main.title),
+       .about = has_whiskers ? fmt::format("Whiskers: the {}, where there is one; it is about all "
+                                           "points together more than about which is better.",
+                                           main.interval.words)
+                             : std::string(),
+       .summary = fmt::format("Bars of {}; the table has the same.",
+                              counted(static_cast<double>(bars.size()), "point")),
+       .height_px = bars_height(bars.size())},
+      interval_bars(bars, std::string(main.scale.unit)));
 }
 
 /// The title of a section about these points.
@@ -327,8 +332,10 @@ AnswerBasis varied_basis(const Varied& varied, const WrittenScenario& written,
 }
 
 std::string vary_page(const Varied& varied, const AnswerBasis& basis) {
-  Page page("What if", fmt::format("{} of {}", axes_words(varied),
-                                   std::filesystem::path(varied.file).filename().string()));
+  Page page("What if", varied.file == kAskedFile
+                           ? varied_subject(varied)
+                           : fmt::format("{} of {}", axes_words(varied),
+                                         std::filesystem::path(varied.file).filename().string()));
   const std::vector<Compared> all = compared_in(varied);
   page.headline(headline_of(all) + limit_sentence(exceeded_rows(varied)));
   for (const Compared& of : all) add_compared(page, of);

@@ -1,0 +1,34 @@
+#include "tools/console/percent.hpp"
+
+#include <doctest/doctest.h>
+
+#include "models/base/number_text.hpp"
+#include "tools/views/report/page_numbers.hpp"
+
+using namespace lockstep;
+
+TEST_CASE("a share that is there is never printed as nothing") {
+  CHECK(few_percent(0.61, 0) == "61 %");
+  CHECK(few_percent(0.0004, 1) == "<0.1 %");
+  CHECK(few_percent(0.00004, 2) == "<0.01 %");
+  CHECK(few_percent(0.004, 0) == "<1 %");
+  CHECK(few_percent(0, 1) == "0.0 %");
+  CHECK(percent_text(0.0004) == "<0.1 %");
+  CHECK(percent_text(0) == "0.0 %");
+  CHECK(page_percent(0.0004, 1) == "<\u00a00.1\u00a0%");
+  CHECK(page_percent(0.0006, 1) == "0.1\u00a0%");
+}
+
+TEST_CASE("what a sum leaves in its last digits is nothing") {
+  CHECK(few_percent(1e-12, 1) == "0.0 %");
+  CHECK(few_percent(-1e-12, 1) == "0.0 %");
+  CHECK(percent_text(1e-12) == "0.0 %");
+  CHECK(percent_text(-1e-12) == "0.0 %");
+}
+
+TEST_CASE("a part that got no tenth, so that all add up, is less than one") {
+  CHECK(part_percent(12.3, 0.1234) == "12.3 %");
+  CHECK(part_percent(0, 0.0006) == "<0.1 %");
+  CHECK(part_percent(0, 0) == "0.0 %");
+  CHECK(page_part(0, 0.0006) == "<\u00a00.1\u00a0%");
+}

@@ -1,0 +1,23 @@
+#include "tools/console/percent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fmt/format.h>
+
+namespace lockstep {
+
+std::string few_percent(double share, int decimals) {
+  constexpr double kNothing = 1e-9;  // what sums leave where nothing is
+  const std::string text = fmt::format("{:.{}f} %", 100 * share, decimals);
+  if (std::strtod(text.c_str(), nullptr) != 0) return text;
+  if (share <= kNothing) return fmt::format("{:.{}f} %", 0.0, decimals);
+  return fmt::format("<{:.{}f} %", std::pow(0.1, decimals), decimals);
+}
+
+std::string part_percent(double printed, double share) {
+  constexpr double kNoTenth = 5e-4;
+  return few_percent(printed > 0 ? printed / 100 : std::min(share, kNoTenth / 2), 1);
+}
+
+}  // namespace lockstep
