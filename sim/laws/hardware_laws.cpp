@@ -346,6 +346,38 @@ bool asked_of_many(LawSubject& subject, std::vector<std::string> sets, Costs& be
   return true;
 }
 
+/// Where paths are hashed, messages that come earlier may meet others on full links: of one draw of
+/// the hashes a step went up and down by 2 % as hops got faster, of five by 0.6 %. Puts the mean of
+/// five draws in place of these costs; false where nothing is hashed.
+bool asked_of_draws(LawSubject& subject, const std::vector<std::string>& sets, Costs& before,
+                    Costs& after) {
+  const Scenario* const job = subject.job();
+  if (subject.kind() != AnswerKind::step || job == nullptr) return false;
+  if (job->fabric.routing != Routing::ecmp) return false;
+  constexpr int kDraws = 5;
+  const auto mean = [&](const std::vector<std::string>& of) {
+    Costs sum;
+    for (int draw = 1; draw <= kDraws; ++draw) {
+      std::vector<std::string> drawn = of;
+      drawn.push_back(fmt::format("cluster.fabric.hash_draw={}", draw));
+      const Json* const answer = subject.changed(drawn);
+      if (answer == nullptr) return Costs{};
+      const Costs costs = costs_of(subject.kind(), *answer);
+      if (sum.empty()) sum = Costs(costs.size());
+      for (std::size_t i = 0; i < costs.size(); ++i) {
+        sum[i].first = costs[i].first;
+        sum[i].second += costs[i].second / kDraws;
+      }
+    }
+    return sum;
+  };
+  const Costs own = mean({}), better = mean(sets);
+  if (own.empty() || better.empty()) return false;
+  before = own;
+  after = better;
+  return true;
+}
+
 void hold_value(const HardwareValue& value, LawSubject& subject, LawBook& book) {
   if (subject.kind() == AnswerKind::queue) {
     return book.does_not_apply("a scheduler may order jobs worse on better hardware");
@@ -364,10 +396,15 @@ void hold_value(const HardwareValue& value, LawSubject& subject, LawBook& book) 
     Costs after = costs_of(subject.kind(), *answer);
     std::string_view why;
     if (any_worse(before, after)) {
-      why = asked_of_many(subject, sets, before, after) ? ", of many requests"
-                                                        : choice_moved(subject, sets);
+      why = choice_moved(subject, sets);
     }
-    const bool by_choice = !why.empty() && subject.kind() != AnswerKind::serving;
+    const bool by_choice = !why.empty();
+    if (!by_choice && any_worse(before, after)) {
+      if (asked_of_many(subject, sets, before, after))
+        why = ", of many requests";
+      else if (asked_of_draws(subject, sets, before, after))
+        why = ", mean of five hash draws";
+    }
     for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
       moves = moves || after[i].second != before[i].second;
       tried.no_worse(fmt::format("{} with {:g} times better {}{}", before[i].first, factor,
