@@ -106,7 +106,7 @@ TEST_CASE("learn: the page has what the table says, and what was not learnt") {
     CHECK_MESSAGE(page.find(words) != std::string::npos, words);
   };
   has("<h1>huggingface_fsdp2, from 1 measured step</h1>");
-  has(fmt::format("{:+.1f} %</td>", 100 * (level - 1)));
+  has(fmt::format("{:+.1f}\u00a0%</td>", 100 * (level - 1)));
   // Before, nine of ten levels lie within 1.645 prior deviations of the description's.
   const double prior = kind["half_width_before"].get<double>();
   CHECK(prior > kind["half_width_after"].get<double>());

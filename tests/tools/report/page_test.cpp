@@ -99,7 +99,7 @@ TEST_CASE("a table sorts by its numbers, not by how they are written") {
                  "title=\"of &quot;one&quot; run\"><button type=\"button\">Time"));
   CHECK(contains(html,
                  "<tr><td>&lt;a&gt;</td>"
-                 "<td class=\"number\" data-sort=\"0.0015\">1.50 ms</td></tr>\n"));
+                 "<td class=\"number\" data-sort=\"0.0015\">1.50\u00a0ms</td></tr>\n"));
   CHECK(contains(html,
                  "<tr><td><span class=\"key\" style=\"--key:var(--colour-8)\"></span>b</td>"
                  "<td class=\"number\">–</td></tr>\n</tbody></table></div>\n"));

@@ -164,7 +164,7 @@ TEST_CASE("lockstep run: a service's page has what the memory behind its caches 
   CHECK(text.find(" in host memory, ") != std::string::npos);
   CHECK(text.find("host memory</td>") != std::string::npos);
   CHECK(text.find("remote pool</td>") != std::string::npos);
-  CHECK(text.find("40,000 GB") != std::string::npos);
+  CHECK(text.find("40,000\u00a0GB") != std::string::npos);
 }
 
 TEST_CASE("lockstep run: more load on the same replicas, later tokens") {
@@ -246,7 +246,7 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
   const std::string powered = read_text_file(page);
   for (const char* part :
        {"Power and energy", "Power of the site", "A million tokens of answers",
-        "weights fp8, cache fp8", "TTFT 1.00 s, TPOT 50.0 ms, for 99.0 % of them"}) {
+        "weights fp8, cache fp8", "TTFT 1.00\u00a0s, TPOT 50.0\u00a0ms, for 99.0\u00a0% of them"}) {
     CHECK_MESSAGE(powered.find(part) != std::string::npos, part);
   }
   // Answers of a token each have no time per token.

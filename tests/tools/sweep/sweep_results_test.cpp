@@ -258,7 +258,7 @@ TEST_CASE("lockstep sweep: the best have the interval of what they are best by, 
   if (files.run("a", {"--objective", "mfu", "--report", page}).exit != Exit::ok) return;
   const std::string html = read_text_file(page);
   CHECK(html.find("(90\u00a0% interval ") != std::string::npos);
-  CHECK(html.find("mfu of the best") != std::string::npos);
+  CHECK(html.find("MFU of the best") != std::string::npos);
 }
 
 TEST_CASE("lockstep sweep: the README's queries find something in its example's results") {
