@@ -1,6 +1,7 @@
 #include "sim/measured/measured_steps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fmt/format.h>
 #include <optional>
@@ -95,6 +96,10 @@ void take_stack(const Json& stack, const std::string& file, const std::string& p
 
 void read_step(const JsonCursor& at, const std::string& file, const PresetStore& presets,
                MeasuredSteps& out) {
+  // A key that is none is named before what is missing for it.
+  const std::optional<JsonCursor> time = at.find("step");
+  (void)at.find("scenario");
+  at.finish();
   const JsonCursor from = at.at("scenario");
   const ScenarioText text = scenario_text(from, file);
   MeasuredStep step{.name = from.is_object() ? at.pointer() : from.string(),
@@ -102,13 +107,11 @@ void read_step(const JsonCursor& at, const std::string& file, const PresetStore&
                     .scenario = scenario_of(from, text, presets),
                     .measured_s = 0};
   step.job = job_key(text.text);
-  const std::optional<JsonCursor> time = at.find("step");
   const auto& expect = step.scenario.expect;
   if (!time && (!expect || !expect->step_time)) {
     at.fail(R"("step", the measured time of a step, or a scenario with expect.step_time)");
   }
   step.measured_s = time ? time->seconds(kStepTime).base_units() : expect->step_time->base_units();
-  at.finish();
   take_stack(stack_of(text.text), file, at.pointer(), out);
   out.steps.push_back(std::move(step));
 }
@@ -133,10 +136,17 @@ void read_rows(const std::string& file, std::string_view text, const PresetStore
   }
 }
 
+/// Keys of which every row of measurements has one: its name, its machine, its job.
+constexpr std::array<const char*, 6> kRowKeys{"row", "id", "gpu", "model", "parallel", "tp"};
+
+/// What has a scenario, unless it is a row around one, and what nothing shows to be a row: the keys
+/// of that one may be misspelt.
 bool is_list_of_steps(const JsonCursor& root) {
   const Json& json = root.json();
-  return json.is_array() && !json.empty() && json.front().is_object() &&
-         json.front().contains("scenario") && !json.front().contains("row");
+  if (!json.is_array() || json.empty() || !json.front().is_object()) return false;
+  const Json& first = json.front();
+  if (first.contains("scenario")) return !first.contains("row");
+  return std::ranges::none_of(kRowKeys, [&](const char* key) { return first.contains(key); });
 }
 
 constexpr const char* kStepsOrRows =

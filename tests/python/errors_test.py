@@ -65,6 +65,11 @@ class Errors(InFolder):
             lockstep.run(JOB, cluster__nodes=0)
         self.assertIsNone(caught.exception.suggestion)
         self.assertIn("(--set cluster.nodes=0)", str(caught.exception))
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.learn([{"steps": "3 s"}])
+        error = caught.exception
+        self.assertEqual((error.file, error.pointer), ("steps", "/0/steps"))
+        self.assertEqual(error.suggestion, "step")
 
     def test_files_that_are_none(self):
         for path in ["absent.json", ".", "", "absent-name"]:

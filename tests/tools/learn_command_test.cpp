@@ -133,6 +133,13 @@ TEST_CASE("learn: what is neither a step nor a row is named, with what was found
   CHECK(error_of("[1, 2]").find("l.json#/0: found 1; allowed: a step ({\"scenario\", \"step\"}), "
                                 "or a row of measurements\n") != std::string::npos);
   CHECK(error_of("").find("found an empty text; allowed: a list of steps") != std::string::npos);
+  // Keys that neither has are of a step that is misspelt, in the first as in any other.
+  CHECK(error_of(R"([{"steps": "3 s"}])").find("l.json#/0/steps: found the unknown key") !=
+        std::string::npos);
+  CHECK(error_of(R"([{"scenarios": "a.json", "step": "3 s"}])").find("mean \"scenario\"?") !=
+        std::string::npos);
+  CHECK(error_of("[{}]").find("l.json#/0: found an object without \"scenario\"") !=
+        std::string::npos);
   const std::string lacking = error_of(R"([{"id": "mine"}, {"id": "other"}])");
   CHECK(lacking.find("found no step that can be predicted: mine: ") != std::string::npos);
   CHECK(lacking.find("(and 1 more); allowed: at least one") != std::string::npos);
