@@ -63,6 +63,11 @@ for (const table of document.querySelectorAll('table')) {
   }
 }
 
+// Sentences in a last column have the width to be read in on a narrow screen; a word needs none.
+for (const cell of document.querySelectorAll('td:last-child:not(.number)')) {
+  cell.classList.toggle('words', cell.textContent.length > 24);
+}
+
 // What is wider than its place says so, for as long as it is: tables, pictures, charts.
 {
   const mark = place => {

@@ -62,13 +62,15 @@ std::string adapter_words(const ServingAnswer& a) {
   const ServingAdapterReport& r = *a.report.adapters;
   double passes_s = 0;
   for (const ServingPoolReport& pool : a.report.pools) passes_s += pool.busy_s;
-  std::string out = fmt::format("{} with one of {}; {} a GPU for {} of them; {} came to GPUs",
-                                counted(r.requests, "request"), grouped(a.spec.adapters->count),
-                                fmt::format("{} MB", significant(r.room_bytes / 1e6)),
-                                a.spec.adapters->on_gpu, grouped(r.loads));
-  if (r.from_storage > 0) out += fmt::format(", {} from storage", grouped(r.from_storage));
+  std::string out = fmt::format(
+      "{} with one of {} adapters; {} have room on a GPU, {} MB together; {} times one was brought "
+      "to a GPU",
+      counted(r.requests, "request"), grouped(a.spec.adapters->count), a.spec.adapters->on_gpu,
+      significant(r.room_bytes / 1e6), grouped(r.loads));
+  if (r.from_storage > 0) out += fmt::format(", {} of them from storage", grouped(r.from_storage));
   if (passes_s <= 0) return out;
-  return out + fmt::format("; their kernels took {} of passes, waiting for them {}",
+  return out + fmt::format("; passes spend {} of their time in kernels of adapters, and {} waiting "
+                           "for adapters",
                            percent_text(r.kernel_s / passes_s), percent_text(r.load_s / passes_s));
 }
 
