@@ -186,7 +186,10 @@ void add_site_figures(Page& page, const CampaignResult& result) {
                                             page_watts(books.power.path->base_units()))});
   }
   if (const std::optional<Provision> tightest = books.power.tightest()) {
-    figures.push_back({.value = page_watts(tightest->left().base_units()),
+    // Where cards are held to what is brought, the last millionth is rounding.
+    const double left_w = tightest->left().base_units();
+    const bool all = std::abs(left_w) < 1e-6 * tightest->brings.base_units();
+    figures.push_back({.value = page_watts(all ? 0.0 : left_w),
                        .label = "stranded: provided for, and never used"});
   }
   if (books.power.firm) {

@@ -459,7 +459,7 @@ void add_serving_line(Page& page, const char* title, const char* unit_name,
               {"series",
                {{{"type", "line"},
                  {"name", title},
-                 {"showSymbol", false},
+                 {"symbol", "none"},
                  {"lineStyle", {{"width", 1.5}, {"color", chart_colour(colour)}}},
                  {"itemStyle", {{"color", chart_colour(colour)}}},
                  {"data", points}}}}});
@@ -470,11 +470,16 @@ void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
                        std::size_t colour) {
   const double end = bins.bin_s * static_cast<double>(kServingBins);
   const AxisUnit unit = long_time_unit(end);
+  const auto there = [&](std::size_t b) { return b < values.size() && !std::isnan(values[b]); };
   nlohmann::json points = nlohmann::json::array();
   for (std::size_t b = 0; b < values.size(); ++b) {
     const double at = four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size);
-    points.push_back(
-        {at, std::isnan(values[b]) ? nlohmann::json() : nlohmann::json(four_digits(values[b]))});
+    nlohmann::json point = {
+        at, there(b) ? nlohmann::json(four_digits(values[b])) : nlohmann::json()};
+    // A line has two ends: a bin between empty ones is a dot, or nobody sees it.
+    const bool alone = there(b) && !there(b + 1) && (b == 0 || !there(b - 1));
+    if (alone) point = {{"value", point}, {"symbol", "circle"}, {"symbolSize", 4}};
+    points.push_back(std::move(point));
   }
   add_serving_line(page, title, unit_name, points, end, colour);
 }
