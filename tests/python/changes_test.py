@@ -346,6 +346,118 @@ class Policies(unittest.TestCase):
         self.assertIn("found None; allowed: a number of seconds", caught.exception.found)
 
 
+def halving(call):
+    nodes, each = call["nodes"], call["members_per_node"]
+    if call["op"] != "all_reduce" or nodes == 1:
+        return None
+    if each != call["most_members_per_node"] or nodes & (nodes - 1):
+        return "needs a power of two of nodes with as many members each"
+    across, inside = 2 * (nodes - 1) / nodes, 2 * (each - 1) / each
+    return {"latency_s": call["start_s"] + 2 * (nodes.bit_length() - 1) * call["hop_latency_s"],
+            "s_per_byte": across / call["node_bytes_per_s"] + inside / call["nvlink_bytes_per_s"],
+            "nic_bytes": across / each, "nvlink_bytes": inside}
+
+
+class Collectives(unittest.TestCase):
+    # Two nodes of eight GPUs on each leaf, which has as much of a way up as one GPU has.
+    TRAFFIC = {"cluster": {"node": "dgx_h100", "nodes": 4,
+                           "fabric": {"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16,
+                                      "leaf_oversubscription": 16, "routing": "spray"}},
+               "collective": {"op": "all_reduce", "sizes": ["1 GB"]}}
+
+    def asked(self, op="all_reduce", nodes=4, size="64MB", **options):
+        return lockstep.comm(op=op, node="dgx_h100", nodes=nodes, sizes=[size], **options).rows[0]
+
+    def test_a_collective_of_python_is_taken_where_it_is_the_fastest(self):
+        calls = []
+
+        def counted(call):
+            calls.append((call["op"], call["nodes"]))
+            return halving(call) if call["op"] == "all_reduce" else None
+
+        before = [self.asked(nodes=nodes) for nodes in (4, 5)]
+        lockstep.add_collective("halving_of_python", counted, summary="Halves.", source="Thakur")
+        four, five = [self.asked(nodes=nodes) for nodes in (4, 5)]
+        self.assertEqual(four.algorithm, "halving_of_python")
+        self.assertLess(four.time_s, before[0].time_s)
+        self.assertEqual((five.algorithm, five.time_s), (before[1].algorithm, before[1].time_s))
+        self.assertIn("halving_of_python: needs a power of two of nodes", five.reason)
+        self.assertEqual(self.asked(op="all_gather").algorithm != "halving_of_python", True)
+        # Each call once: what a function says of it is kept.
+        self.asked(size="65MB")
+        self.assertEqual(len(calls), len(set(calls)))
+        # By hand: 3/2 of the payload over the NICs of a node, 7/4 over a GPU's links.
+        heard = {}
+        lockstep.add_collective("hears_of_python", lambda call: heard.update(call))
+        self.asked(nodes=4)
+        line = next(each for each in self.asked(nodes=4).candidates
+                    if each.algorithm == "halving_of_python")
+        self.assertAlmostEqual(
+            line.time_s,
+            heard["start_s"] + 4 * heard["hop_latency_s"]
+            + 64e6 * (1.5 / heard["node_bytes_per_s"] + 1.75 / heard["nvlink_bytes_per_s"]))
+
+    def test_a_shape_of_python_says_which_links_it_loads(self):
+        def pairs(call):
+            nodes = sorted({node for node, _ in call["members"]})
+            place = {member: at for at, member in enumerate(call["members"])}
+            each = len(place) // len(nodes)
+            edges = []
+            for distance in (1, 2):
+                for node, rail in call["members"]:
+                    other = nodes[nodes.index(node) ^ distance]
+                    sent = 2 * distance / len(nodes) / each
+                    edges.append((place[node, rail], place[other, rail], sent))
+            return {"nvlink_bytes": 1.75, "edges": edges}
+
+        def eager(call):  # beyond doubt the fastest, yet no faster than the links
+            if call["op"] != "all_reduce" or call["nodes"] != 4:
+                return None
+            sent = 0.1875
+            return {"latency_s": 1e-9, "nic_bytes": sent, "nvlink_bytes": 0,
+                    "s_per_byte": sent / (call["efficiency"] * call["nic_bytes_per_s"])}
+
+        lockstep.add_collective("pairs_of_python", eager, pairs)
+        shaped = lockstep.comm(self.TRAFFIC).rows[0]
+        self.assertEqual(shaped.algorithm, "pairs_of_python")
+        # To the other node of the leaf goes a third of what is sent. The rest, 1/8 of the payload
+        # from each of the leaf's 16 GPUs, takes its one way up, in the time of two payloads on a
+        # NIC, where a GPU's own NIC sends 3/16 of one.
+        self.assertAlmostEqual(shaped.network_bytes_per_byte, 0.1875)
+        self.assertAlmostEqual(shaped.time_s / shaped.full_fabric_time_s, 2 / 0.1875, places=3)
+        lockstep.add_collective("far_of_python", lambda call: eager(call) and {
+            **eager(call), "latency_s": 1e-10}, lambda call: {"edges": [(0, 1, 0.5)]})
+        with self.assertRaises(lockstep.LockstepError) as caught:
+            lockstep.comm(self.TRAFFIC)
+        self.assertIn("found an edge of 0.5 bytes from 0 to 1", str(caught.exception))
+
+    def test_what_a_collective_does_wrong_names_it(self):
+        wrong = {
+            "reduce": ({"latency_s": 0, "s_per_byte": 1e-15, "nic_bytes": 1},
+                       "in which links carry it"),
+            "broadcast": ({"latency_s": 1e-6, "per_byte": 1, "nic_bytes": 1},
+                          'found the key "per_byte"; allowed: protocol, latency_s'),
+            "reduce_scatter": ({"latency_s": "soon", "s_per_byte": 1},
+                               "found 'soon'; allowed: of latency_s, seconds"),
+            "all_to_all": (7, "found 7; allowed: candidates"),
+            "send_receive": ({"s_per_byte": 1}, 'a dictionary with "latency_s"'),
+        }
+        for op, (answer, found) in wrong.items():
+            name = f"wrong_{op}_of_python"
+            # Only while it is tested: it stays in the table for the tests that follow.
+            state = {"answer": answer}
+            lockstep.add_collective(
+                name, lambda call, op=op, state=state: state["answer"] if call["op"] == op
+                and call["nodes"] == 3 else None)
+            with self.assertRaises(lockstep.UsageError) as caught:
+                self.asked(op=op, nodes=3)
+            self.assertIn(f'collective "{name}" (an extension), {op}', str(caught.exception))
+            self.assertIn(found, str(caught.exception))
+        with self.assertRaises(lockstep.UsageError) as caught:
+            lockstep.add_collective("ring", halving)
+        self.assertIn("found twice", str(caught.exception))
+
+
 class Processes(unittest.TestCase):
     FABRIC = {"kind": "fat_tree", "levels": 2, "leaf_ports_down": 16, "leaf_oversubscription": 4,
               "routing": "adaptive"}

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/extension.hpp"
 #include "sim/answer/answer_fields.hpp"
 #include "sim/core/clock.hpp"
 
@@ -65,6 +66,8 @@ Failure current_failure() {
         .status = Exit::bad_input,
         .line = fmt::format("lockstep: {}; allowed: a smaller batch, or faster links", e.what()),
         .place = "lockstep"};
+  } catch (const ExtensionError& e) {
+    return {.status = Exit::bad_input, .line = e.what(), .place = "extension"};
   } catch (const std::exception& e) {
     return {.status = Exit::internal_error,
             .line = fmt::format("lockstep: an error of the program itself, please report it: {}",

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <pybind11/stl.h>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,54 +18,14 @@
 #include "sim/scenario/queue_policy_extension.hpp"
 #include "sim/scenario/read_schedule.hpp"
 #include "sim/scenario/traffic_process_extension.hpp"
+#include "tools/python/collective_door.hpp"
+#include "tools/python/in_python.hpp"
+#include "tools/python/kept_answers.hpp"
 
 namespace lockstep {
 namespace {
 
 namespace py = pybind11;
-
-/// "KeyError: 'wide' (orders.py, line 7)".
-std::string line_of(const py::error_already_set& error) {
-  std::string line = py::str(error.type().attr("__name__"));
-  const std::string said = py::str(error.value());
-  if (!said.empty()) line += ": " + said;
-  py::object place = error.trace();
-  if (!place || place.is_none()) return line;
-  while (!place.attr("tb_next").is_none()) place = place.attr("tb_next");
-  const std::string file = py::str(place.attr("tb_frame").attr("f_code").attr("co_filename"));
-  return line + " (" + file + ", line " + std::string(py::str(place.attr("tb_lineno"))) + ")";
-}
-
-/// What `ask` gives, under Python's lock; what it throws has a text that needs no lock to be read.
-template <class Ask>
-auto in_python(Ask&& ask) {
-  const py::gil_scoped_acquire held;
-  try {
-    return ask();
-  } catch (const py::error_already_set& error) {
-    throw std::runtime_error(line_of(error));
-  } catch (const std::exception& error) {
-    throw std::runtime_error(error.what());
-  }
-}
-
-/// The value as this type. Throws std::runtime_error that says what is there and what may be.
-template <class Type>
-Type given(const py::object& value, const std::string& allowed) {
-  constexpr std::size_t kMostShown = 80;
-  try {
-    return value.cast<Type>();
-  } catch (const py::cast_error&) {
-    std::string shown = py::repr(value);
-    if (shown.size() > kMostShown) shown = shown.substr(0, kMostShown) + " ...";
-    throw std::runtime_error("found " + shown + "; allowed: " + allowed);
-  }
-}
-
-/// Kept for ever: Python may end before the library's tables.
-const py::function* kept(const py::function& function) {
-  return new py::function(function);  // NOLINT(cppcoreguidelines-owning-memory)
-}
 
 py::dict job_dict(const SubmittedJob& job) {
   py::dict row;
@@ -174,28 +131,17 @@ class PythonSchedule {
     return rules_[std::min(static_cast<std::size_t>(ranks), rules_.size()) - 1];
   }
   std::vector<WorkItem> order(const ScheduleCall& call) {
-    const Key key{call.ranks, call.chunks, call.micro_batches, call.rank};
-    {
-      const std::scoped_lock lock(mutex_);
-      const auto known = known_.find(key);
-      if (known != known_.end()) return known->second;
-    }
-    // Unlocked: Python's lock may be with somebody who waits for this one.
-    std::vector<WorkItem> order = in_python([&] { return ask(call); });
-    const std::scoped_lock lock(mutex_);
-    passes_known_ += order.size();
-    if (passes_known_ > kMostPassesKnown) {
-      known_.clear();
-      passes_known_ = order.size();
-    }
-    known_.insert_or_assign(key, order);
-    return order;
+    return known_.of({call.ranks, call.chunks, call.micro_batches, call.rank}, [&] {
+      return in_python([&] {
+        std::vector<WorkItem> order = ask(call);
+        const std::size_t passes = order.size();
+        return std::pair(std::move(order), passes);
+      });
+    });
   }
 
  private:
   using Key = std::tuple<int, int, int, int>;
-  /// 16 MB of them: a search over layouts asks for many orders, each for a short while.
-  static constexpr std::size_t kMostPassesKnown = 1'000'000;
 
   [[nodiscard]] std::vector<WorkItem> ask(const ScheduleCall& call) const {
     py::dict asked;
@@ -210,9 +156,7 @@ class PythonSchedule {
 
   const py::function* order_;
   std::vector<MicroBatchRule> rules_;  ///< of 1, 2, ... ranks; empty: any number
-  std::mutex mutex_;
-  std::map<Key, std::vector<WorkItem>> known_;
-  std::size_t passes_known_ = 0;
+  KeptAnswers<Key, std::vector<WorkItem>> known_;
 };
 
 /// In the order in which they were added. Rows of the library's table are plain functions, so that
@@ -322,6 +266,7 @@ void add_python_process(const std::string& name, const py::function& next,
 
 void define_doors(py::module_& module) {
   module.def("add_checkpoint_rule", &add_python_checkpoint_rule);
+  module.def("add_collective", &add_python_collective);
   module.def("add_queue_admission", &add_python_admission);
   module.def("add_queue_order", &add_python_order);
   module.def("add_schedule", &add_python_schedule);

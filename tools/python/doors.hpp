@@ -8,7 +8,7 @@
 
 namespace lockstep {
 
-/// Defines add_checkpoint_rule, add_queue_admission, add_queue_order, add_schedule,
+/// Defines add_checkpoint_rule, add_collective, add_queue_admission, add_queue_order, add_schedule,
 /// add_traffic_process and add_victim_rule. They raise RuntimeError for what the library's
 /// functions of these names throw.
 void define_doors(pybind11::module_& module);

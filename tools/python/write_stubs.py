@@ -210,6 +210,15 @@ def add_schedule(
     even_ranks: bool = ...,
 ) -> None:
 {docstring("Adds a pipeline schedule: an order of passes for each rank.", 4)}
+def add_collective(
+    name: str,
+    law: Callable[[dict[str, Any]], dict[str, Any] | Sequence[dict[str, Any]] | str | None],
+    shape: Callable[[dict[str, Any]], dict[str, Any]] | None = ...,
+    *,
+    summary: str = ...,
+    source: str = ...,
+) -> None:
+{docstring("Adds a way to run a collective: what it costs, and which links it loads.", 4)}
 def add_traffic_process(
     name: str,
     next_round: Callable[[dict[str, float]], float | tuple[float, Sequence[float]] | None],

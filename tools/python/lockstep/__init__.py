@@ -35,6 +35,7 @@ __all__ = [
     "ScenarioError",
     "UsageError",
     "add_checkpoint_rule",
+    "add_collective",
     "add_queue_admission",
     "add_queue_order",
     "add_schedule",
@@ -137,6 +138,30 @@ def add_schedule(
         _lockstep.add_schedule, name, order, summary, source, layout, virtual_stages,
         splits_backward, blocking_sends, even_ranks, micro_batches,
     )  # fmt: skip
+
+
+def add_collective(name, law, shape=None, *, summary="", source=""):
+    """Adds a way to run a collective, which is taken wherever it is the fastest.
+
+    `law` gets a dictionary for each call: op ("all_reduce", ...), members, nodes, members_per_node
+    and most_members_per_node (of the nodes with fewest and with most), nic_bytes_per_s (line rate),
+    members_per_nic, node_bytes_per_s and nvlink_bytes_per_s (of payload: the NICs of a node, a
+    GPU's links), efficiency (payload over line rate), start_s, hop_latency_s, ring_hop_latency_s.
+    It answers what the call costs, a dictionary or a list of them, one for each protocol:
+    latency_s, s_per_byte and, for each byte of payload, nic_bytes and nvlink_bytes that leave a
+    member (0), with protocol ("simple", "ll128", "ll"); None where the call is none of its own; or
+    a text: why it cannot run there.
+
+    `shape` says which links it loads. It gets op, channels and members, a (node, rail) each, where
+    a rail is a place among the members of a node, from 0; and answers {"nvlink_bytes": ...,
+    "edges": [(from, to, bytes), ...]}, with numbers of members (-1: the switches), bytes for each
+    of payload and, as a fourth, the channels that share them. Without it, the links of a ring.
+
+    Pure functions: each is asked once for each call, from any thread, and its answer is kept. They
+    are held to rules: no byte sooner than the links carry it. Exchanges of unequal parts are left
+    to those built in. Add it before any thread simulates; it stays until Python ends.
+    """
+    _added(_lockstep.add_collective, name, law, shape, summary, source)
 
 
 def add_traffic_process(name, next_round, summary=""):
