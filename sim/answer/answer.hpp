@@ -20,6 +20,7 @@
 
 #include "sim/answer/assertion.hpp"
 #include "sim/answer/fields.hpp"
+#include "sim/answer/member_names.hpp"
 #include "sim/scenario/preset_store.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -51,6 +52,9 @@ struct Question {
   int jobs = 1;                       ///< threads for these; the answer is the same for any number
   bool full_fabric = true;            ///< simulate a step on switches that never limit too
   std::string shown_file{};           ///< how a job's answer calls the file; else by its name
+  /// Of the first level of a step's or a run's answer the members that are wanted, which has no
+  /// claims judged then; null: all.
+  const MemberNames* only = nullptr;
   /// Asked after each trajectory, and now and then in a queue or a service; false stops.
   std::function<bool()> go_on{};
   /// Told now and then which share of a run's trajectories, of a queue's jobs or of a service's

@@ -15,6 +15,7 @@
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/power/cost.hpp"
 #include "sim/answer/hash_answer.hpp"
+#include "sim/answer/member_names.hpp"
 #include "sim/answer/step_answer.hpp"
 #include "sim/answer/value.hpp"
 #include "sim/power/rl_power.hpp"
@@ -121,6 +122,8 @@ void add_step(CampaignResult& result, const RunSpec& run);
 /// that are bought their money as "purchase.usd".
 NamedNumbers campaign_numbers(const CampaignResult& result);
 
-/// With units in the names, at most 12 significant digits, in a fixed order.
-nlohmann::ordered_json campaign_json(const CampaignResult& result);
+/// With units in the names, at most 12 significant digits, in a fixed order; of the first level
+/// `only` these members, where they are given.
+nlohmann::ordered_json campaign_json(const CampaignResult& result,
+                                     const MemberNames* only = nullptr);
 }  // namespace lockstep

@@ -447,8 +447,8 @@ NamedNumbers campaign_numbers(const CampaignResult& result) {
   return out;
 }
 
-nlohmann::ordered_json campaign_json(const CampaignResult& result) {
-  return Value(campaign_fields().values(result)).json();
+nlohmann::ordered_json campaign_json(const CampaignResult& result, const MemberNames* only) {
+  return Value(campaign_fields().values(result, only)).json();
 }
 
 }  // namespace lockstep

@@ -18,6 +18,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "sim/answer/member_names.hpp"
 #include "sim/answer/value.hpp"
 
 namespace lockstep {
@@ -195,10 +196,11 @@ class FieldTable {
     for (const Row& of : rows_) out.push_back(of.info);
     return out;
   }
-  /// In the order of the rows, without those that do not apply.
-  [[nodiscard]] Value::Object values(const Of& of) const {
+  /// In the order of the rows, without those that do not apply; of these `only`, where it is given.
+  [[nodiscard]] Value::Object values(const Of& of, const MemberNames* only = nullptr) const {
     Value::Object out;
     for (const Row& each : rows_) {
+      if (only != nullptr && !only->contains(each.info.name)) continue;
       if (Value value = each.get(of); !value.absent()) {
         out.emplace_back(each.info.name, std::move(value));
       }

@@ -11,6 +11,7 @@
 #include "models/accuracy/prediction_interval.hpp"
 #include "models/layer/memory.hpp"
 #include "sim/answer/hash_answer.hpp"
+#include "sim/answer/member_names.hpp"
 #include "sim/power/step_power.hpp"
 #include "sim/scenario/read_residuals.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -132,7 +133,7 @@ LargestLoss largest_loss(const StepReport& report);
 std::vector<double> bucket_shares(const BucketTimes& seconds);
 
 /// The result with units in the names, at most 12 significant digits, in a fixed order.
-/// Every member is a row of step_fields().
-nlohmann::ordered_json result_json(const RunResult& result);
+/// Every member is a row of step_fields(); of these `only`, where they are given.
+nlohmann::ordered_json result_json(const RunResult& result, const MemberNames* only = nullptr);
 
 }  // namespace lockstep

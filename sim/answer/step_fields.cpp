@@ -441,8 +441,8 @@ const FieldTable<RunResult>& step_fields() {
   return fields;
 }
 
-nlohmann::ordered_json result_json(const RunResult& result) {
-  return Value(step_fields().values(result)).json();
+nlohmann::ordered_json result_json(const RunResult& result, const MemberNames* only) {
+  return Value(step_fields().values(result, only)).json();
 }
 
 }  // namespace lockstep

@@ -46,7 +46,8 @@ SweepEngine::SweepEngine(const Sweep& sweep, const PresetStore& presets, int job
       presets_(presets),
       intervals_(presets),
       jobs_(jobs),
-      metrics_(metrics_of(sweep)) {
+      metrics_(metrics_of(sweep)),
+      members_(members_of(metrics_)) {
   const std::string digest = presets_digest(presets);
   manifest_ = manifest_of(sweep, digest);
   std::string made_by =
@@ -90,10 +91,18 @@ std::vector<std::uint32_t> SweepEngine::missing(const std::vector<std::uint32_t>
   return out;
 }
 
-std::optional<StoredAnswer> SweepEngine::known(const std::string& hash, ResultsDb& results) const {
-  if (auto answer = results.find(hash)) return answer;
+std::optional<StoredPoint> SweepEngine::known(const std::string& hash, ResultsDb& results) const {
+  // One without its answer is of no use to a sweep that keeps answers.
+  const auto is_whole = [&](const std::optional<StoredPoint>& point) {
+    return point &&
+           (!sweep_.keeps_answers || !point->answer.error.empty() || !point->answer.json.empty());
+  };
+  if (auto point = results.find(hash); is_whole(point)) return point;
+  if (reused_.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const SweepMetric& metric : metrics_) names.push_back(metric.name);
   for (const auto& reader : reused_) {
-    if (auto answer = reader->find(hash)) return answer;
+    if (auto point = reader->find(hash, names); is_whole(point)) return point;
   }
   return std::nullopt;
 }
@@ -109,18 +118,19 @@ void SweepEngine::simulate(const std::vector<std::uint32_t>& numbers, ResultsDb&
                   .metrics = {},
                   .hash = hash_of(point),
                   .answer = {}};
-    nlohmann::ordered_json json;
-    if (auto answer = known(row.hash, results)) {
-      row.answer = *std::move(answer);
-      if (row.answer.error.empty()) json = nlohmann::ordered_json::parse(row.answer.json);
+    if (auto stored = known(row.hash, results)) {
+      row.metrics = std::move(stored->metrics);
+      row.answer = std::move(stored->answer);
+      if (!sweep_.keeps_answers) row.answer.json.clear();
     } else {
       std::optional<PointAnswer> made =
-          simulate_point(sweep_, point.scenario, presets_, intervals_, go_on);
+          simulate_point(sweep_, point.scenario, presets_, intervals_, go_on,
+                         sweep_.keeps_answers ? nullptr : &members_);
       if (!made) return;
-      json = std::move(made->json);
-      row.answer = {.error = std::move(made->error), .json = write_json(json)};
+      row.metrics = metric_values(metrics_, made->json);
+      row.answer.error = std::move(made->error);
+      if (sweep_.keeps_answers) row.answer.json = write_json(made->json);
     }
-    row.metrics = metric_values(metrics_, json);
     results.add(row);
     one_done();
   });

@@ -44,8 +44,8 @@ class SweepEngine {
 
  private:
   [[nodiscard]] std::string hash_of(const SweepPoint& point) const;
-  [[nodiscard]] std::optional<StoredAnswer> known(const std::string& hash,
-                                                  ResultsDb& results) const;
+  [[nodiscard]] std::optional<StoredPoint> known(const std::string& hash,
+                                                 ResultsDb& results) const;
 
   const Sweep& sweep_;
   const PresetStore& presets_;
@@ -54,6 +54,7 @@ class SweepEngine {
   Manifest manifest_;
   std::unique_ptr<PointHasher> hasher_;
   std::vector<SweepMetric> metrics_;
+  MemberNames members_;  ///< of answers that metrics_ are in
   std::vector<std::unique_ptr<ResultsReader>> reused_;
 };
 

@@ -54,6 +54,15 @@ const std::vector<SweepMetric>& sweep_metrics(bool of_run) {
   return of_run ? of_runs : of_steps;
 }
 
+MemberNames members_of(const std::vector<SweepMetric>& metrics) {
+  MemberNames names;
+  for (SweepMetric metric : metrics) {
+    while (!metric.place.parent_pointer().empty()) metric.place.pop_back();
+    names.insert(metric.place.back());
+  }
+  return names;
+}
+
 std::vector<SqlValue> metric_values(const std::vector<SweepMetric>& metrics, const Json& answer) {
   std::vector<SqlValue> values;
   values.reserve(metrics.size());

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/answer/member_names.hpp"
 #include "sim/search/sweep/sql_value.hpp"
 
 namespace lockstep {
@@ -19,6 +20,9 @@ struct SweepMetric {
 /// Of scenarios with "run", or of single steps. The same for all scenarios of a kind; what does not
 /// apply to one stays empty.
 const std::vector<SweepMetric>& sweep_metrics(bool of_run);
+
+/// The members of an answer's first level that these are in.
+MemberNames members_of(const std::vector<SweepMetric>& metrics);
 
 /// A value for each metric.
 std::vector<SqlValue> metric_values(const std::vector<SweepMetric>& metrics,

@@ -381,10 +381,13 @@ Sweep sweep_of(const JsonCursor& root, const std::string& stack) {
   }
   if (const auto oom = root.find("allow_oom")) sweep.allow_oom = oom->boolean();
   if (const auto objective = root.find("objective")) sweep.objective = objective->string();
+  const auto answers = root.find("answers");
+  if (answers) sweep.keeps_answers = answers->boolean();
   root.finish();
   if (sweep.candidates() > kMostCandidates) {
     axes.fail("axes with at most " + std::to_string(kMostCandidates) + " combinations");
   }
+  if (!answers) sweep.keeps_answers = sweep.candidates() <= kMostKept;
   check_formulas(sweep);
   check_pointers(sweep);
   if (!stack.empty()) check_stack_stays(sweep, stack);

@@ -82,14 +82,28 @@ std::string manifest_value(SQLite::Database& database, const std::string& key) {
   return query.executeStep() ? query.getColumn(0).getString() : std::string{};
 }
 
-std::optional<StoredAnswer> answer_of(SQLite::Statement& query, const std::string& hash) {
+std::optional<StoredPoint> point_of(SQLite::Statement& query, const std::string& hash) {
+  constexpr int kAnswer = 2;  // columns before the metrics
   query.reset();
   query.bind(1, hash);
   if (!query.executeStep()) return std::nullopt;
-  return StoredAnswer{.error = query.getColumn(0).getText(""),
-                      .json = query.getColumn(1).getText("")};
+  StoredPoint point;
+  point.answer = {.error = query.getColumn(0).getText(""), .json = query.getColumn(1).getText("")};
+  for (int i = kAnswer; i < query.getColumnCount(); ++i) {
+    point.metrics.push_back(value_of(query.getColumn(i)));
+  }
+  return point;
 }
-constexpr const char* kFind = "SELECT error, json FROM points WHERE hash = ? LIMIT 1";
+std::string find_query(const std::vector<std::string>& metrics) {
+  std::string columns = "error, json";
+  for (const std::string& metric : metrics) columns += ", " + quoted_name(metric);
+  return "SELECT " + columns + " FROM points WHERE hash = ? LIMIT 1";
+}
+std::vector<std::string> names_of(const std::vector<SweepMetric>& metrics) {
+  std::vector<std::string> names;
+  for (const SweepMetric& metric : metrics) names.push_back(metric.name);
+  return names;
+}
 
 }  // namespace
 
@@ -150,7 +164,7 @@ ResultsDb::ResultsDb(std::string path, const Sweep& sweep, const Manifest& manif
     insert_ = std::make_unique<SQLite::Statement>(
         *database_, fmt::format("INSERT OR REPLACE INTO points ({}) VALUES ({})",
                                 fmt::join(quoted, ", "), fmt::join(marks, ", ")));
-    find_ = std::make_unique<SQLite::Statement>(*database_, kFind);
+    find_ = std::make_unique<SQLite::Statement>(*database_, find_query(names_of(metrics_of(sweep))));
   } catch (const SQLite::Exception& error) {
     fail(error);
   }
@@ -242,12 +256,12 @@ std::vector<FinishedPoint> ResultsDb::finished() {
   }
 }
 
-std::optional<StoredAnswer> ResultsDb::find(const std::string& hash) {
+std::optional<StoredPoint> ResultsDb::find(const std::string& hash) {
   const std::lock_guard lock(mutex_);
   try {
-    std::optional<StoredAnswer> answer = answer_of(*find_, hash);
+    std::optional<StoredPoint> point = point_of(*find_, hash);
     find_->reset();
-    return answer;
+    return point;
   } catch (const SQLite::Exception& error) {
     fail(error);
   }
@@ -272,7 +286,8 @@ void ResultsDb::add(const ResultRow& row) {
     bind_value(*insert_, ++index, failed ? SqlValue{row.answer.error} : SqlValue{});
     for (const SqlValue& value : row.metrics) bind_value(*insert_, ++index, value);
     insert_->bind(++index, row.hash);
-    bind_value(*insert_, ++index, failed ? SqlValue{} : SqlValue{row.answer.json});
+    const bool has_json = !failed && !row.answer.json.empty();
+    bind_value(*insert_, ++index, has_json ? SqlValue{row.answer.json} : SqlValue{});
     insert_->exec();
     insert_->reset();
   } catch (const SQLite::Exception& error) {
@@ -347,6 +362,8 @@ ResultsReader::ResultsReader(std::string path) : path_(std::move(path)) {
           {path_, {}, "a database that is no sweep's", "a results database of lockstep sweep", {}});
     }
     columns_ = table_columns(*database_);
+    const auto behind = std::ranges::find(columns_, "error");
+    if (behind != columns_.end()) metrics_.assign(behind + 1, columns_.end());
     std::erase_if(columns_,
                   [](const std::string& name) { return name == "json" || name == "hash"; });
   } catch (const SQLite::Exception& error) {
@@ -365,11 +382,17 @@ std::string ResultsReader::manifest(const std::string& key) const {
   }
 }
 
-std::optional<StoredAnswer> ResultsReader::find(const std::string& hash) const {
+std::optional<StoredPoint> ResultsReader::find(const std::string& hash,
+                                               const std::vector<std::string>& metrics) const {
+  if (!std::ranges::all_of(metrics, [&](const std::string& metric) {
+        return std::ranges::find(metrics_, metric) != metrics_.end();
+      })) {
+    return std::nullopt;
+  }
   const std::lock_guard lock(mutex_);
   try {
-    SQLite::Statement query(*database_, kFind);
-    return answer_of(query, hash);
+    SQLite::Statement query(*database_, find_query(metrics));
+    return point_of(query, hash);
   } catch (const SQLite::Exception& error) {
     fail(error);
   }

@@ -2,7 +2,7 @@
 ///
 /// Table `points`: `point` (its number), a column per axis and derived value, `status` ("ok" or
 /// "failed"), `error`, a column per metric, `hash` (of what the answer was made of) and `json` (all
-/// that `lockstep run` says). Table `manifest`: what the results belong to, as keys and values.
+/// that `lockstep run` says; null where the sweep keeps no answers). Table `manifest`: what the results belong to, as keys and values.
 /// Nothing in it depends on when, where or by how many threads it was made.
 #pragma once
 
@@ -31,7 +31,13 @@ namespace lockstep {
 /// What is kept of an answer.
 struct StoredAnswer {
   std::string error;  ///< of a point that failed; else empty
-  std::string json;   ///< of one that did not
+  std::string json;   ///< of one that did not; empty where answers are not kept
+};
+
+/// What is known of a point that was simulated before.
+struct StoredPoint {
+  std::vector<SqlValue> metrics;
+  StoredAnswer answer;
 };
 
 struct ResultRow {
@@ -75,8 +81,8 @@ class ResultsDb {
 
   /// Points in the database, in order.
   [[nodiscard]] std::vector<FinishedPoint> finished();
-  /// An answer made of the same things.
-  [[nodiscard]] std::optional<StoredAnswer> find(const std::string& hash);
+  /// A point made of the same things: its metrics and its answer.
+  [[nodiscard]] std::optional<StoredPoint> find(const std::string& hash);
   /// Adds or replaces a point; commits now and then. From any thread.
   void add(const ResultRow& row);
   void remove(std::uint32_t number);
@@ -113,7 +119,10 @@ class ResultsReader {
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   /// A value of the manifest; empty if it has none.
   [[nodiscard]] std::string manifest(const std::string& key) const;
-  [[nodiscard]] std::optional<StoredAnswer> find(const std::string& hash) const;
+  /// As ResultsDb::find(), with the metrics of these names. Nothing where one of them has no
+  /// column, or is that of an axis.
+  [[nodiscard]] std::optional<StoredPoint> find(const std::string& hash,
+                                                const std::vector<std::string>& metrics) const;
   /// Rows of a query over `points`, one call each.
   void each(const std::string& query,
             const std::function<void(const std::vector<SqlValue>&)>& take) const;
@@ -125,6 +134,7 @@ class ResultsReader {
   mutable std::mutex mutex_;
   std::unique_ptr<SQLite::Database> database_;
   std::vector<std::string> columns_;
+  std::vector<std::string> metrics_;  ///< columns behind "error"
 };
 
 }  // namespace lockstep

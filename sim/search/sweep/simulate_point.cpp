@@ -59,11 +59,13 @@ void require_known_keys(const Sweep& sweep, Json scenario, const PresetStore& pr
 std::optional<PointAnswer> simulate_point(const Sweep& sweep, const Json& scenario,
                                           const PresetStore& presets,
                                           const StepIntervals& intervals,
-                                          const std::function<bool()>& go_on) {
+                                          const std::function<bool()>& go_on,
+                                          const MemberNames* only) {
   const Question question{.folding = sweep.folding,
                           .allow_oom = sweep.allow_oom,
                           .full_fabric = false,
                           .shown_file = file_name(sweep),
+                          .only = only,
                           .go_on = go_on};
   try {
     const std::optional<ScenarioAnswer> answer =
