@@ -92,10 +92,10 @@ std::vector<std::uint32_t> SweepEngine::missing(const std::vector<std::uint32_t>
 }
 
 std::optional<StoredPoint> SweepEngine::known(const std::string& hash, ResultsDb& results) const {
-  // One without its answer is of no use to a sweep that keeps answers.
+  // One without its answer is of no use to a sweep that keeps answers, nor where a metric lacks.
   const auto is_whole = [&](const std::optional<StoredPoint>& point) {
-    return point &&
-           (!sweep_.keeps_answers || !point->answer.error.empty() || !point->answer.json.empty());
+    if (!point || !point->answer.error.empty() || !point->answer.json.empty()) return bool(point);
+    return !sweep_.keeps_answers && !point->metrics.empty();
   };
   if (auto point = results.find(hash); is_whole(point)) return point;
   if (reused_.empty()) return std::nullopt;
@@ -121,6 +121,11 @@ void SweepEngine::simulate(const std::vector<std::uint32_t>& numbers, ResultsDb&
     if (auto stored = known(row.hash, results)) {
       row.metrics = std::move(stored->metrics);
       row.answer = std::move(stored->answer);
+      if (row.metrics.empty()) {
+        nlohmann::ordered_json json;
+        if (!row.answer.json.empty()) json = nlohmann::ordered_json::parse(row.answer.json);
+        row.metrics = metric_values(metrics_, json);
+      }
       if (!sweep_.keeps_answers) row.answer.json.clear();
     } else {
       std::optional<PointAnswer> made =

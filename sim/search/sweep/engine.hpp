@@ -44,8 +44,7 @@ class SweepEngine {
 
  private:
   [[nodiscard]] std::string hash_of(const SweepPoint& point) const;
-  [[nodiscard]] std::optional<StoredPoint> known(const std::string& hash,
-                                                 ResultsDb& results) const;
+  [[nodiscard]] std::optional<StoredPoint> known(const std::string& hash, ResultsDb& results) const;
 
   const Sweep& sweep_;
   const PresetStore& presets_;

@@ -164,7 +164,8 @@ ResultsDb::ResultsDb(std::string path, const Sweep& sweep, const Manifest& manif
     insert_ = std::make_unique<SQLite::Statement>(
         *database_, fmt::format("INSERT OR REPLACE INTO points ({}) VALUES ({})",
                                 fmt::join(quoted, ", "), fmt::join(marks, ", ")));
-    find_ = std::make_unique<SQLite::Statement>(*database_, find_query(names_of(metrics_of(sweep))));
+    find_ =
+        std::make_unique<SQLite::Statement>(*database_, find_query(names_of(metrics_of(sweep))));
   } catch (const SQLite::Exception& error) {
     fail(error);
   }
@@ -384,14 +385,12 @@ std::string ResultsReader::manifest(const std::string& key) const {
 
 std::optional<StoredPoint> ResultsReader::find(const std::string& hash,
                                                const std::vector<std::string>& metrics) const {
-  if (!std::ranges::all_of(metrics, [&](const std::string& metric) {
-        return std::ranges::find(metrics_, metric) != metrics_.end();
-      })) {
-    return std::nullopt;
-  }
+  const bool has_all = std::ranges::all_of(metrics, [&](const std::string& metric) {
+    return std::ranges::find(metrics_, metric) != metrics_.end();
+  });
   const std::lock_guard lock(mutex_);
   try {
-    SQLite::Statement query(*database_, find_query(metrics));
+    SQLite::Statement query(*database_, find_query(has_all ? metrics : std::vector<std::string>{}));
     return point_of(query, hash);
   } catch (const SQLite::Exception& error) {
     fail(error);

@@ -2,8 +2,9 @@
 ///
 /// Table `points`: `point` (its number), a column per axis and derived value, `status` ("ok" or
 /// "failed"), `error`, a column per metric, `hash` (of what the answer was made of) and `json` (all
-/// that `lockstep run` says; null where the sweep keeps no answers). Table `manifest`: what the results belong to, as keys and values.
-/// Nothing in it depends on when, where or by how many threads it was made.
+/// that `lockstep run` says; null where the sweep keeps no answers). Table `manifest`: what the
+/// results belong to, as keys and values. Nothing in it depends on when, where or by how many
+/// threads it was made.
 #pragma once
 
 #include <chrono>
@@ -36,7 +37,7 @@ struct StoredAnswer {
 
 /// What is known of a point that was simulated before.
 struct StoredPoint {
-  std::vector<SqlValue> metrics;
+  std::vector<SqlValue> metrics;  ///< all or none
   StoredAnswer answer;
 };
 
@@ -119,8 +120,8 @@ class ResultsReader {
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   /// A value of the manifest; empty if it has none.
   [[nodiscard]] std::string manifest(const std::string& key) const;
-  /// As ResultsDb::find(), with the metrics of these names. Nothing where one of them has no
-  /// column, or is that of an axis.
+  /// As ResultsDb::find(), with the metrics of these names; with none where an axis stands in the
+  /// place of one of them.
   [[nodiscard]] std::optional<StoredPoint> find(const std::string& hash,
                                                 const std::vector<std::string>& metrics) const;
   /// Rows of a query over `points`, one call each.

@@ -75,7 +75,7 @@ struct Sweep {
   std::vector<Expression> constraints;
   int repeats = 0;  ///< with a seed each; 0: one, with the scenario's own
   bool allow_oom = false;
-  bool keeps_answers = true;  ///< all of them beside their columns: "answers"
+  bool keeps_answers = true;             ///< all of them beside their columns: "answers"
   Folding folding = Folding::automatic;  ///< --fold, --unfold
   std::string objective;                 ///< a metric; empty: the kind's own
 
@@ -90,7 +90,7 @@ struct Sweep {
 };
 
 /// The most candidates whose answers are kept where the file does not say: 12 kB each.
-constexpr std::uint64_t kMostKept = 20'000;
+constexpr std::uint64_t kMostKept = 5'000;
 
 /// The most candidates that a sweep may have.
 constexpr std::uint64_t kMostCandidates = 10'000'000;

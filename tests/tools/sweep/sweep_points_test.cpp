@@ -194,6 +194,7 @@ TEST_CASE("sweep files: mistakes are named with their place") {
            "none.json: found no such file; allowed: a readable text file of at most 16 MiB"},
       Case{"/scenario", R"("jobs.json")",
            "jobs.json#/jobs: found an array; allowed: a scenario of one step, or one with \"run\""},
+      Case{"/answers", R"("few")", "sweep.json#/answers: found \"few\"; allowed: true or false"},
       Case{"/axes", "[]", "sweep.json#/axes: found an array; allowed: at least one axis"},
       Case{"/axes/0/at", R"("batch..micro")",
            "sweep.json#/axes/0/at: found \"batch..micro\"; allowed: a path into the scenario, such "

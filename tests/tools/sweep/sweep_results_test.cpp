@@ -164,6 +164,64 @@ TEST_CASE("lockstep sweep: finished points are not computed again, unless their 
   CHECK(files.contents("a") == all);
 }
 
+TEST_CASE("lockstep sweep: without answers the columns are the same, and go where answers may go") {
+  const SweepFolder files;
+  REQUIRE(files.run("whole").exit == Exit::ok);
+  Json written = Json::parse(kSweep);
+  written["answers"] = false;
+  const std::string bare = files.folder.write("bare.json", written.dump());
+  const auto ran = [&](const std::string& sweep, const std::string& name, const std::string& from) {
+    return lockstep_with({"sweep", sweep, "-o", files.db(name), "--reuse", files.db(from)});
+  };
+  REQUIRE(lockstep_with({"sweep", bare, "-o", files.db("bare")}).exit == Exit::ok);
+  CHECK(files.value("bare", "SELECT count(*) FROM points WHERE json IS NULL") == "12;");
+  const auto columns = [&](const std::string& name) {
+    std::string text;
+    const ResultsReader results(files.db(name));
+    std::string names;
+    for (const std::string& column : results.columns()) names += "\"" + column + "\", ";
+    results.each("SELECT " + names + "hash FROM points ORDER BY point",
+                 [&](const std::vector<SqlValue>& row) {
+                   for (const SqlValue& value : row) text += text_of(value) + "|";
+                 });
+    return text;
+  };
+  CHECK(columns("bare") == columns("whole"));
+
+  // What is stored without answers is taken over by a sweep that keeps none...
+  files.change("bare", "UPDATE points SET mfu = 0.125 WHERE point = 1");
+  REQUIRE(ran(bare, "again", "bare").exit == Exit::ok);
+  CHECK(files.value("again", "SELECT mfu FROM points WHERE point = 1") == "0.125;");
+  // ... and simulated anew for one that does; the other way it is of use to both.
+  REQUIRE(ran(files.sweep, "kept", "bare").exit == Exit::ok);
+  CHECK(files.contents("kept") == files.contents("whole"));
+  files.change("whole", "UPDATE points SET mfu = 0.25 WHERE point = 1");
+  REQUIRE(ran(bare, "third", "whole").exit == Exit::ok);
+  CHECK(files.value("third", "SELECT mfu FROM points WHERE point = 1") == "0.25;");
+  CHECK(files.value("third", "SELECT count(*) FROM points WHERE json IS NULL") == "12;");
+
+  // An axis in the place of a metric: other sweeps take that from the answer, if there is one.
+  const auto named = [&](bool answers) {
+    return files.folder.write("named.json",
+                              Json{{"scenario", "step.json"},
+                                   {"answers", answers},
+                                   {"axes", Json::parse(R"([{"at": "/batch/micro", "name": "gpus",
+                                     "values": [1]}])")}}
+                                  .dump());
+  };
+  const std::string plain = files.folder.write("plain.json", R"({"scenario": "step.json",
+    "axes": [{"at": "/batch/micro", "values": [1]}]})");
+  for (const bool answers : {true, false}) {
+    const std::string name = answers ? "axis" : "bare_axis";
+    REQUIRE(lockstep_with({"sweep", named(answers), "-o", files.db(name)}).exit == Exit::ok);
+    files.change(name, answers ? "UPDATE points SET json = json_set(json, '$.mfu', 0.5)"
+                               : "UPDATE points SET mfu = 0.5");
+    REQUIRE(ran(plain, name + "_on", name).exit == Exit::ok);
+    CHECK(files.value(name + "_on", "SELECT gpus, mfu = 0.5 FROM points") == "32;");
+    CHECK((files.value(name + "_on", "SELECT mfu FROM points") == "0.5;") == answers);
+  }
+}
+
 TEST_CASE("lockstep sweep: every number of an answer has a column, and the file holds all of it") {
   const SweepFolder files;
   REQUIRE(files.run("steps").exit == Exit::ok);
