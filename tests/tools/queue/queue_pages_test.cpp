@@ -86,7 +86,7 @@ TEST_CASE("queue explain: the stretches of the page's table add up to the wait")
   CHECK(sum == doctest::Approx(page.answer["wait_s"].get<double>()));
   // A row for each stretch, whose last column names the first of the jobs before it.
   for (const nlohmann::json& wait : page.answer["waits"]) {
-    CHECK(page.says(fmt::format("<td>{}, of ", wait["first_before"].get<std::string>())));
+    CHECK(page.says(fmt::format("<td>{},\u00a0of\u00a0", wait["first_before"].get<std::string>())));
   }
   CHECK(page.says("<h2>Its wait, stretch by stretch</h2>"));
   CHECK(page.says("<h2>Sources</h2>"));

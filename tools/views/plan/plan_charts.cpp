@@ -193,18 +193,17 @@ json chance_options(const PlanAnswer& answer, std::size_t measure,
   for (const std::size_t i : possible_candidates(answer)) {
     const std::string& name = answer.candidate(i).name;
     json data = cumulative(answer.result(i), number, unit.size);
-    // Lines that lie on one another are one: only the last would be seen.
+    // Of lines that lie on one another only the last is seen: they have one colour, that of the
+    // first.
     const auto same =
         std::ranges::find_if(series, [&](const json& line) { return line["data"] == data; });
-    if (same != series.end()) {
-      (*same)["name"] = (*same)["name"].get<std::string>() + " and " + name;
-      continue;
-    }
+    const std::string colour =
+        same == series.end() ? colour_name(i) : (*same)["itemStyle"]["color"].get<std::string>();
     series.push_back({{"type", "line"},
                       {"name", name},
                       {"showSymbol", false},
-                      {"lineStyle", {{"width", 2}, {"color", colour_name(i)}}},
-                      {"itemStyle", {{"color", colour_name(i)}}},
+                      {"lineStyle", {{"width", 2}, {"color", colour}}},
+                      {"itemStyle", {{"color", colour}}},
                       {"data", std::move(data)}});
   }
   json names = json::array();
@@ -360,16 +359,22 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
 void add_chance_charts(Page& page, const PlanAnswer& answer) {
   const PlanLimits& limits = answer.spec.limits;
   page.begin_row();
-  page.chart({.title = "How likely it is done by then",
-              .about = "Share of samples, without the last few; the dashed line is the deadline.",
-              .summary = "A rising line for each candidate over time."},
-             chance_options(answer, 0, &PlanResult::time_s,
-                            limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
+  page.chart(
+      {.title = "How likely it is done by then",
+       .about =
+           "Share of samples, without the last few; the dashed line is the deadline. Names of one "
+           "colour have the same line.",
+       .summary = "A rising line for each candidate over time."},
+      chance_options(answer, 0, &PlanResult::time_s,
+                     limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
   if (answer.spec.all_priced()) {
-    page.chart({.title = "How likely it costs no more",
-                .about = "Share of samples, without the last few; the dashed line is the budget.",
-                .summary = "A rising line for each candidate over money."},
-               chance_options(answer, 1, &PlanResult::usd, limits.usd));
+    page.chart(
+        {.title = "How likely it costs no more",
+         .about =
+             "Share of samples, without the last few; the dashed line is the budget. Names of one "
+             "colour have the same line.",
+         .summary = "A rising line for each candidate over money."},
+        chance_options(answer, 1, &PlanResult::usd, limits.usd));
   }
   page.end_row();
 }

@@ -144,11 +144,11 @@ void add_allocated_lines(Page& page, const FillingSpec& spec,
   }
   // Where all policies still place every pod, lines tell nothing: the plot begins behind that.
   double from = 0;
-  constexpr double kPlaced = 0.99;
+  constexpr double kLittle = 0.01;  // of the GPUs
   for (std::size_t step = 0; step < policies.front()->mean.series.size(); ++step) {
     const double asked = static_cast<double>(step + 1) * kFillingStep;
     const auto placed = [&](const PolicyFilling* of) {
-      return of->mean.series[step] >= kPlaced * asked;
+      return asked - of->mean.series[step] <= kLittle;
     };
     if (!std::ranges::all_of(policies, placed)) break;
     from = std::floor(rounded_percent(asked) / 10) * 10;
@@ -167,8 +167,9 @@ void add_allocated_lines(Page& page, const FillingSpec& spec,
   };
   page.chart(
       {.title = "Allocated GPUs over those asked for",
-       .about = "Both of all GPUs. Pods come one by one and none leaves; where a line leaves the "
-                "dashed one, pods are refused. Below what is drawn nearly all of them are placed.",
+       .about = fmt::format("Both of all GPUs. Pods come one by one and none leaves; where a line "
+                            "leaves the dashed one, pods are refused.{}",
+                            from > 0 ? " Below what is drawn nearly all of them are placed." : ""),
        .summary = "A line for each policy: GPUs allocated over GPUs asked for, in per cent.",
        .height_px = 380},
       {{"grid", plot_grid(40, 4)},

@@ -116,9 +116,10 @@ void add_wait_spans(Page& page, const Followed& f) {
         {wait_cell(span.begin), wait_cell(span.end - span.begin),
          PageCell::text(reason_name(span.reason)), PageCell::number(grouped(free), free),
          PageCell::number(grouped(before), before),
-         span.first ? PageCell::text(fmt::format("{}, of {}", f.spec.job_name(*span.first),
-                                                 counted(f.spec.jobs[*span.first].gpus, "GPU")))
-                    : PageCell::unknown()});
+         span.first
+             ? PageCell::text(fmt::format("{},\u00a0of\u00a0{}", f.spec.job_name(*span.first),
+                                          counted(f.spec.jobs[*span.first].gpus, "GPU")))
+             : PageCell::unknown()});
   }
   page.section("Its wait, stretch by stretch", "Times count from the first submission.");
   page.table(table);

@@ -253,9 +253,13 @@ function spacedTicks(axis, room, zooms) {
   const most = Math.max(2, Math.floor(room / (textWidth(label, 12) + 14)));
   if (most > 5) return;
   const span = axis.max - axis.min;
-  if (zooms || axis.interval || !(span > 0)) {
-    axis.splitNumber = Math.min(axis.splitNumber ?? 5, most);
-    if (!zooms && axis.interval) axis.interval *= Math.ceil(span / axis.interval / most);
+  if (axis.interval && !zooms) {
+    axis.interval *= Math.ceil(span / axis.interval / most);
+    return;
+  }
+  // What ECharts makes of it may be a third more. A distance of our own counts from the least value.
+  if (zooms || axis.min !== 0 || !(span > 0)) {
+    axis.splitNumber = Math.max(1, Math.min(axis.splitNumber ?? 5, Math.floor(0.75 * most)));
     return;
   }
   const power = 10 ** Math.floor(Math.log10(span / most));
