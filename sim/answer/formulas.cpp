@@ -424,6 +424,9 @@ constexpr std::array kFormulas{
             "of each pool at_once replicas at a time, each when it has ended what it had, or grace "
             "is over",
             "gpus span_s"},
+    Formula{"replica_restarts_left", "v", false,
+            "replicas whose turn to be restarted had not come when the last request ended",
+            "replica_restarts span_s"},
     Formula{"prefix_found_share", "v", false,
             "tokens of prompts that a replica held, over all of prompts that were worked on",
             "input_tokens"},

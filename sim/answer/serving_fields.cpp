@@ -488,6 +488,13 @@ void add_serving_lives(FieldTable<Serving>& out) {
            [](const Serving& a) -> std::optional<double> {
              if (!a.spec.restarts) return std::nullopt;
              return a.report.restarts;
+           })
+      .add("replica_restarts_left",
+           "Replicas whose planned restart was still to come when the load was over; with "
+           "\"restarts\" only.",
+           [](const Serving& a) -> std::optional<double> {
+             if (!a.spec.restarts) return std::nullopt;
+             return a.report.restarts_left;
            });
 }
 

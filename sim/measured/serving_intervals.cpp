@@ -66,7 +66,8 @@ ServedResidual residual_of(const ValidationPoint& p, double ratio) {
 
 std::string left_out_words(const char* time, const char* what, const LeftOut& l) {
   return fmt::format(
-      "{}, each {} left out ({} rows, {}): 90 % intervals hold {:.1f} %, half-width {:.0f} %; "
+      "{}, each {} left out ({} rows, {} in turn): 90 % intervals hold {:.1f} %, half-width {:.0f} "
+      "%; "
       "error {:.1f} % median, {:.0f} % at p90",
       time, what, l.rows, l.groups, 100 * l.coverage, 100 * l.half_width, 100 * l.median_abs,
       100 * l.p90_abs);

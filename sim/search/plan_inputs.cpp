@@ -11,8 +11,8 @@ constexpr std::array<PlanInputInfo, kPlanInputs> kInputs{{
     {PlanInput::efficiency, "efficiency", "Training speed", "steps a second over the prediction",
      Distribution{}, "models/accuracy/prediction_interval.hpp, for each candidate"},
     {PlanInput::power, "power", "Power draw", "watts over the prediction", between(0.893, 1.12),
-     "nine in ten of the nodes that were measured draw within 12 % of their prediction (lockstep "
-     "validate --power)"},
+     "nine in ten of the nodes that were measured draw within 12 % of their prediction "
+     "(`lockstep validate --power`)"},
     {PlanInput::failure_rate, "failure_rate", "Failure rate", "failures over the rates given",
      between(0.5, 2),
      "two clusters of one operator differ 2.8 times (Kokolis et al. 2025, arXiv:2410.21680)"},

@@ -296,7 +296,8 @@ PlanModel tune_candidate(const PlanCandidate& candidate, int threads,
   }
   out.scenario = found.best.front().scenario;
   std::erase_if(out.scenario.assumptions, is_of_layout);
-  out.layout = fmt::format("layout: the fastest of {} that were looked at{}", found.considered,
+  out.layout = fmt::format("layout: the fastest of {} that were looked at{}",
+                           grouped(static_cast<double>(found.considered)),
                            found.ties > 1 ? ", or the plainest within 1 % of it" : "");
   if (found.best.front().step_s > (1 + kTie) * found.fastest_s) {
     out.layout += ", or within 5 % of it one that surely fits in memory";

@@ -86,6 +86,7 @@ void ReplicaLives::begin_restarts(std::uint32_t pool, RunTime now) {
   const ReplicaLife& life = *of_[pool];
   if (life.restart_every > 0) push_(now + life.restart_every, LifeEvent::restarts, pool);
   if (!to_restart_[pool].empty() || restarting_[pool] > 0) return;  // the last round goes on
+  had_round_[pool] = true;
   to_restart_[pool].assign(up_[pool].rbegin(), up_[pool].rend());
   restart_next(pool, now);
 }
@@ -105,6 +106,19 @@ void ReplicaLives::restart_next(std::uint32_t pool, RunTime now) {
       push_(now + of_[pool]->grace, LifeEvent::grace, r);
     }
   }
+}
+
+std::int64_t ReplicaLives::restarts_left() const {
+  const auto is_up = [this](std::uint32_t r) { return replicas_[r].state == State::up; };
+  std::int64_t out = std::ranges::count_if(replicas_, [](const Replica& replica) {
+    return replica.restarts && replica.state == State::draining;
+  });
+  for (std::size_t pool = 0; pool < of_.size(); ++pool) {
+    if (counts_[pool] == 0 || of_[pool]->restart_at < 0) continue;
+    out += had_round_[pool] ? std::ranges::count_if(to_restart_[pool], is_up)
+                            : static_cast<std::int64_t>(up_[pool].size());
+  }
+  return out;
 }
 
 void ReplicaLives::restart(std::uint32_t r, RunTime now) {

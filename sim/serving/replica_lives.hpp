@@ -70,6 +70,9 @@ class ReplicaLives {
   [[nodiscard]] bool anything() const { return anything_; }
   [[nodiscard]] std::int64_t failures() const { return failures_; }
   [[nodiscard]] std::int64_t restarts() const { return restarts_; }
+  /// Replicas whose turn in a round of planned restarts has not come, or that still end what they
+  /// have; of a pool whose first round is still to come all that are up.
+  [[nodiscard]] std::int64_t restarts_left() const;
   /// Of all replicas of a pool, after close().
   [[nodiscard]] RunTime down(std::size_t pool) const { return down_[pool]; }
   [[nodiscard]] RunTime off(std::size_t pool) const { return off_[pool]; }
@@ -105,6 +108,7 @@ class ReplicaLives {
   /// Of each pool: those that are to be restarted yet, the last one first, and those under way.
   std::array<std::vector<std::uint32_t>, 2> to_restart_;
   std::array<int, 2> restarting_{};
+  std::array<bool, 2> had_round_{};
   std::int64_t failures_ = 0, restarts_ = 0;
   bool anything_ = false;
 };

@@ -94,11 +94,12 @@ struct ServeResult {
   RunTime transferring = 0;            ///< of all requests, what they waited for keys and values,
   RunTime transferring_alone = 0;      ///< and what each would with the links to itself
   Bytes transferred;
-  TierFlow remote;            ///< of the pool behind all replicas
-  std::int64_t failures = 0;  ///< of replicas
-  std::int64_t restarts = 0;  ///< of replicas, that were planned
-  std::int64_t retried = 0;   ///< requests that a replica's death or restart sent to another
-  bool stopped = false;       ///< go_on said so
+  TierFlow remote;                 ///< of the pool behind all replicas
+  std::int64_t failures = 0;       ///< of replicas
+  std::int64_t restarts = 0;       ///< of replicas, that were planned
+  std::int64_t restarts_left = 0;  ///< planned too, and still to come when all requests had ended
+  std::int64_t retried = 0;        ///< requests that a replica's death or restart sent to another
+  bool stopped = false;            ///< go_on said so
 };
 
 /// Serves `requests` to the end; their times are written into them. Open arrivals must be in order.

@@ -88,6 +88,7 @@ ServeResult ServingRun::close(bool stopped) {
       add(replicas_[r], result_.regions[plan_.regions.region_of(static_cast<std::uint32_t>(r))]);
     }
   }
+  result_.restarts_left = lives_->restarts_left();
   lives_->close(std::max(result_.end, now_));
   result_.failures = lives_->failures();
   result_.restarts = lives_->restarts();

@@ -4,6 +4,7 @@
 #include <deque>
 #include <fmt/format.h>
 
+#include "models/base/number_text.hpp"
 #include "models/generation/served_adapters.hpp"
 #include "models/generation/serving_replica.hpp"
 #include "models/layer/offload.hpp"
@@ -94,7 +95,7 @@ std::optional<ServingInterval> interval_of(const ServingSpec& spec, const Servin
       .ttft_low_s = at->ttft_low * f.ttft_s.mean,
       .ttft_high_s = at->ttft_high * f.ttft_s.mean,
       .basis = fmt::format("models of kind {}, sources that nobody has seen: {} measured rows",
-                           kind, at->rows)};
+                           kind, grouped(static_cast<double>(at->rows)))};
 }
 
 /// Share of the tokens of computed prompts that the replica held before.
@@ -291,6 +292,7 @@ ServingReport simulate_serving(ServingSpec& spec, const std::function<bool(std::
   out.shed = static_cast<double>(result.shed);
   out.gave_up = static_cast<double>(result.gave_up);
   out.restarts = static_cast<double>(result.restarts);
+  out.restarts_left = static_cast<double>(result.restarts_left);
   out.transfer_s = mean_wait(result.transferring, out.figures);
   out.transfer_alone_s = mean_wait(result.transferring_alone, out.figures);
   out.beside = std::move(played.beside);

@@ -156,6 +156,7 @@ struct ServingReport {
   double gave_up = 0;                                  ///< left by their users while they waited
   double failures = 0;                                 ///< of replicas
   double restarts = 0;                                 ///< of replicas, that were planned
+  double restarts_left = 0;     ///< planned too, and still to come when the load was over
   double retried = 0;           ///< requests that a failure or restart sent to another replica
   double found_share = 0;       ///< of the tokens of prompts: those that a replica held already
   double transfer_s = 0;        ///< that a request waited for its keys and values, on average

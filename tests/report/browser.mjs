@@ -163,9 +163,9 @@ const namelessControls = () => [...document.querySelectorAll('button, input, [ta
 const kCharts = {busy: 9, calm: 4, large: 8, 'one-link': 3, empty: 0, run: 7, 'bare-run': 1,
   points: 2, plan: 5, step: 5, 'what-if': 3, fabric: 1,
   collectives: 2, comparison: 1, sweep: 7, serving: 4, site: 9,
-  scaling: 2, diagnosis: 4, replay: 2, learnt: 2, rows: 1};
+  scaling: 2, diagnosis: 4, replay: 2, learnt: 2, rows: 1, filling: 2};
 
-const kEachTime = ['busy', 'empty', 'run', 'plan', 'step', 'sweep', 'serving', 'diagnosis', 'learnt'];
+const kEachTime = ['busy', 'empty', 'run', 'plan', 'step', 'sweep', 'serving', 'diagnosis', 'learnt', 'filling'];
 const kPages = process.env.LOCKSTEP_THOROUGH ? Object.keys(kCharts) : kEachTime;
 
 const tipOf = (page, chart, action) => page.evaluate(([number, what]) => {
@@ -233,6 +233,15 @@ const kAskedInWindow = {
     check(/^own H100, 2048 GPUs\n[\d.]+ to [\d.]+ days\n/.test(dot), `${where}: tooltip: ${dot}`);
     const bar = await tipOf(page, 3, {seriesIndex: 2, dataIndex: 0});
     check(/^\w+( \w+)?\n.+\n[\d.]+ times: [\d.]+ M USD\n/.test(bar), `${where}: tooltip: ${bar}`);
+    // Every chart of several lines or colours has its legend, and the line of the front falls.
+    const seen = await page.evaluate(() => [...document.querySelectorAll('.chart > div')]
+      .map(each => echarts.getInstanceByDom(each).getOption())
+      .map(each => ({legend: (each.legend?.[0]?.data ?? []).length,
+        front: each.series.find(series => series.name === 'front')?.data})));
+    check(seen.every(each => each.legend >= 2), `${where}: legends of ${seen.map(each => each.legend)}`);
+    const front = seen[0].front;
+    check(front.every((dot, i) => i === 0 || (dot[0] > front[i - 1][0] && dot[1] < front[i - 1][1])),
+      `${where}: the front bends back: ${JSON.stringify(front)}`);
   },
   busy: async (page, where) => {
     // The mark of the dead cable, and the box of the first leaf.
@@ -355,7 +364,33 @@ const kAskedInWindow = {
     await leave(page, 'step');
   },
 };
+// Ticks across a chart that stand at uneven distances: ECharts left out labels that touch.
+const unevenTicks = () => [...document.querySelectorAll('.chart > div')].flatMap(element => {
+  const chart = echarts.getInstanceByDom(element);
+  return (chart.getModel().getComponent('xAxis')?.axis ? [chart.getModel().getComponent('xAxis')] : [])
+    .filter(model => model.get('type') === 'value' && model.get(['axisLabel', 'show']))
+    .flatMap(({axis}) => {
+      const labels = axis.getViewLabels();
+      const wide = label => element.querySelector('canvas').getContext('2d')
+        .measureText(label.formattedLabel).width;
+      const room = Math.abs(axis.getExtent()[1] - axis.getExtent()[0]) / Math.max(1, labels.length - 1);
+      return labels.length > 3 && Math.max(...labels.map(wide)) > room
+        ? [labels.map(each => each.formattedLabel).join(' ')] : [];
+    });
+});
 const kAskedOnPhone = {
+  filling: async (page, where) => {
+    // A table that is sorted by a column out of sight leaves the page as wide as it is.
+    await page.evaluate(() => {
+      for (const table of document.querySelectorAll('table')) {
+        table.tHead.rows[0].lastElementChild.querySelector('button').click();
+      }
+    });
+    const wide = await page.evaluate('document.documentElement.scrollWidth');
+    check(wide <= kPhone.width, `${where}: ${wide} px wide, sorted by last columns`);
+    const uneven = await page.evaluate(unevenTicks);
+    check(uneven.length === 0, `${where}: ticks without room: ${uneven.join('; ')}`);
+  },
   run: async (page, where) => {
     // The shares of lost time have the same peak in few wide bins as in many narrow ones.
     const peaks = await page.evaluate(() => {

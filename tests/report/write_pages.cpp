@@ -293,6 +293,8 @@ int main(int count, char** words) {
         {"validate", "--rows", LOCKSTEP_SOURCE_DIR "/tests/reference/formats/published-rows.json"});
     write_answer(folder, "serving", "serving/deepseek-r1-b200-pools.json",
                  {"--set", "serving.load.requests=400"});
+    write_by(folder, "filling",
+             {"queue", "fill", LOCKSTEP_SOURCE_DIR "/scenarios/queue/fill-mixed-gpus.json"});
     write_answer(folder, "site", "site/curtailment-two-hours.json", {"--trajectories", "2"});
     write_answer(folder, "scaling", "llama3-405b-16k.json", {"--scaling", "2048,4096,16384"});
   } catch (const UsageError& problem) {  // built without the chart library

@@ -20,6 +20,8 @@
 #include "tools/lockstep/queue/import_queue.hpp"
 #include "tools/lockstep/queue/queue_input.hpp"
 #include "tools/views/queue/followed_job.hpp"
+#include "tools/views/queue/waiting_page.hpp"
+#include "tools/views/report/assets.hpp"
 
 namespace lockstep {
 namespace {
@@ -45,6 +47,10 @@ constexpr std::array kQueueOptions{
                "--set queue.admission=easy"},
     OptionSpec{"format", 0, "table|json", false,
                "How to print: a table for people (the default), or JSON.", "--format json"},
+    OptionSpec{"report", 0, "FILE", false,
+               "explain, forecast, fill: write one self-contained HTML page: the answer with its "
+               "charts, what was simulated, inputs and assumptions with sources.",
+               "--report queue.html", PathUse::writes},
     OptionSpec{"allow-oom", 0, "", false, "Also with trainings that do not fit in memory.",
                "--allow-oom"},
     OptionSpec{"slurm", 0, "FILE", false, "import: the site's slurm.conf.", "--slurm slurm.conf",
@@ -88,13 +94,14 @@ constexpr std::array kQueueOptions{
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 7> kQueueExamples{
+constexpr std::array<std::string_view, 8> kQueueExamples{
     "lockstep queue forecast scenarios/queue/research-cluster-easy.json --at '60 h'",
     "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
     "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json",
     "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json",
     "lockstep queue import --kueue queues.yaml --nodes 16 -o site.json",
     "lockstep queue fill scenarios/queue/fill-mixed-gpus.json",
+    "lockstep queue fill scenarios/queue/fill-mixed-gpus.json --report filling.html",
     "lockstep queue import --openb-nodes openb_node_list_gpu_node.csv --openb-pods "
     "openb_pod_list_default.csv -o filling.json"};
 
@@ -166,7 +173,10 @@ std::uint32_t job_of(const QueueSpec& spec, const std::string& name) {
 
 Exit explain_job(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kQueueFormats);
-  QueueSpec spec = timed_queue(options);
+  const bool reports = wants_report(options);
+  const PresetStore presets(options.all("presets"));
+  QueueInput input = timed_queue(options, presets);
+  QueueSpec& spec = input.spec;
   std::uint32_t job = job_of(spec, options.get("job"));
   QueueResult result;
   {
@@ -188,6 +198,7 @@ Exit explain_job(const ParsedOptions& options, Console& console) {
     job = job_of(spec, options.get("job"));
   }
   const Followed followed{spec, result, job};
+  if (reports) write_report(options, followed_page(followed, input.written, presets));
   write_output(format == "json"
                    ? Answer(JsonText(followed_json(followed)))
                    : Answer::terminal(followed_table(followed, output_style(options, console))),
@@ -205,6 +216,7 @@ Exit run_queue_command(const ParsedOptions& options, Console& console) {
   const std::vector<std::string> actions{"explain", "forecast", "fill", "import"};
   if (action == "import") {
     if (options.positionals.size() > 1) throw usage("files to import are given by options");
+    if (options.has("report")) throw usage("--report is not of import");
     return import_queue(options, console);
   }
   const bool forecasts = action == "forecast";

@@ -196,6 +196,18 @@ TEST_CASE("restarts: one replica at a time, when it has ended what it had") {
     plan.serving.life.restart_every = door_time(100);
     CHECK(serve(plan, requests).restarts == 4);
   }
+  SUBCASE("those whose turn has not come when the load is over are counted apart") {
+    CHECK(serve(plan, requests).restarts_left == 0);
+    // The first replica is away from 10 s on until 40 at least, and then there is nothing to do.
+    std::vector<ServedRequest> few(requests.begin(), requests.begin() + 15);
+    const ServeResult result = serve(plan, few);
+    CHECK(result.restarts == 1);
+    CHECK(result.restarts_left == 1);
+    plan.serving.life.restart_at = door_time(1000);
+    const ServeResult before = serve(plan, few);
+    CHECK(before.restarts == 0);
+    CHECK(before.restarts_left == 2);
+  }
 }
 
 TEST_CASE("admission: with failures, restarts and patience every request ends in one way") {

@@ -18,7 +18,10 @@
 #include "tools/console/interrupt.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
+#include "tools/views/queue/filling_page.hpp"
 #include "tools/views/queue/filling_table.hpp"
+#include "tools/views/report/assets.hpp"
+#include "tools/views/report/input_tables.hpp"
 
 namespace lockstep {
 namespace {
@@ -31,6 +34,7 @@ constexpr std::array<std::string_view, 2> kFillFormats{"table", "json"};
 
 Exit fill_queue(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kFillFormats);
+  const bool reports = wants_report(options);
   const PresetStore presets(options.all("presets"));
   const std::string path = scenario_path(options.positionals[1], presets);
   const JsonCursor root =
@@ -48,6 +52,7 @@ Exit fill_queue(const ParsedOptions& options, Console& console) {
     });
   }
   if (result.stopped) console.err << "lockstep queue: interrupted\n";
+  if (reports) write_report(options, filling_page(spec, result, written_in(root)));
   write_output(format == "json"
                    ? Answer(JsonText(filling_json(spec, result)))
                    : Answer::terminal(filling_table(spec, result, output_style(options, console))),

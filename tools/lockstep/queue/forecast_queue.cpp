@@ -13,6 +13,8 @@
 #include "tools/console/table.hpp"
 #include "tools/lockstep/queue/queue_input.hpp"
 #include "tools/views/queue/forecast_table.hpp"
+#include "tools/views/queue/waiting_page.hpp"
+#include "tools/views/report/assets.hpp"
 
 namespace lockstep {
 namespace {
@@ -37,7 +39,10 @@ RunTime moment_of(const ParsedOptions& options, const QueueSpec& spec) {
 
 Exit forecast_starts(const ParsedOptions& options, Console& console) {
   const std::string format = options.choice("format", kForecastFormats);
-  const QueueSpec spec = timed_queue(options);
+  const bool reports = wants_report(options);
+  const PresetStore presets(options.all("presets"));
+  const QueueInput input = timed_queue(options, presets);
+  const QueueSpec& spec = input.spec;
   if (!spec.campaigns.empty()) {
     throw UsageError(fmt::format(
         "lockstep queue forecast: {} has \"campaigns\", of which nobody recorded who goes on",
@@ -57,6 +62,7 @@ Exit forecast_starts(const ParsedOptions& options, Console& console) {
   }
   const bool stopped = InterruptGuard::interrupted();
   if (stopped) console.err << "lockstep queue: interrupted\n";
+  if (reports) write_report(options, forecast_page(spec, forecast, input.written, presets));
   write_output(format == "json" ? Answer(JsonText(forecast_json(spec, forecast)))
                                 : Answer::terminal(forecast_table(spec, forecast,
                                                                   output_style(options, console))),

@@ -11,6 +11,7 @@
 
 #include "models/base/number_text.hpp"
 #include "tools/views/plan/plan_words.hpp"
+#include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/chart_options.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
@@ -54,7 +55,7 @@ constexpr double kBeyondRange = 0.05;
 
 /// The upper end of nine of ten cases as it is drawn: where runs that are given up reach into them,
 /// after ten times the time, the most of those that are done. Axes would have room for little else.
-double drawn_end(const PlanResult& result, const SampleMean& spread, double PlanOutcome::*number) {
+double drawn_end(const PlanResult& result, const SampleMean& spread, double PlanOutcome::* number) {
   if (result.unfinished <= kBeyondRange) return spread.high;
   double most = result.expected.*number;
   for (const PlanOutcome& sample : result.samples) {
@@ -63,8 +64,8 @@ double drawn_end(const PlanResult& result, const SampleMean& spread, double Plan
   return std::min(most, spread.high);
 }
 
-double largest_of(const PlanAnswer& answer, const SampleMean PlanResult::*spread,
-                  double PlanOutcome::*number) {
+double largest_of(const PlanAnswer& answer, const SampleMean PlanResult::* spread,
+                  double PlanOutcome::* number) {
   double largest = 0;
   for (const std::size_t i : possible_candidates(answer)) {
     const PlanResult& result = answer.result(i);
@@ -106,7 +107,9 @@ double axis_end(const PlanAnswer& answer, double most, std::optional<double> lim
 
 /// Ends the axis where less is drawn than there is.
 void end_axis(json& axis, double end, double most, const AxisUnit& unit) {
-  if (end < most) axis["max"] = shown_digits(end / unit.size, 3);
+  if (end >= most) return;
+  axis["max"] = shown_digits(end / unit.size, 3);
+  axis["axisLabel"]["showMaxLabel"] = false;  // it is no round number
 }
 
 /// Text of a candidate under the pointer.
@@ -142,24 +145,24 @@ double price_point(const PlanAnswer& answer, const PlanResult& result) {
   return answer.spec.all_priced() ? result.expected.usd : result.expected.energy_j;
 }
 
-/// The candidates of the front, from the fastest to the slowest.
+/// The candidates that no other one beats in both measures of the chart, from the fastest to the
+/// slowest. Those that are on the plan's front for a third measure alone would bend the line back.
 json front_line(const PlanAnswer& answer, const AxisUnit& time, const AxisUnit& price) {
-  std::vector<const PlanResult*> front;
+  std::vector<double> times, prices;
   for (const std::size_t i : possible_candidates(answer)) {
-    if (answer.result(i).on_front) front.push_back(&answer.result(i));
+    times.push_back(answer.result(i).expected.time_s);
+    prices.push_back(price_point(answer, answer.result(i)));
   }
-  std::ranges::stable_sort(front, {}, [](const PlanResult* r) { return r->expected.time_s; });
   json points = json::array();
-  for (const PlanResult* r : front) {
-    points.push_back({four_digits(r->expected.time_s / time.size),
-                      four_digits(price_point(answer, *r) / price.size)});
+  for (const std::size_t i : front_of(times, prices)) {
+    points.push_back({four_digits(times[i] / time.size), four_digits(prices[i] / price.size)});
   }
   return points;
 }
 
 /// Share of the samples up to each of these quantiles; the last few are often far away, and those
 /// that are given up are no end.
-json cumulative(const PlanResult& result, double PlanOutcome::*number, double unit) {
+json cumulative(const PlanResult& result, double PlanOutcome::* number, double unit) {
   constexpr std::size_t kPoints = 100, kShown = 97;
   std::vector<double> values;
   values.reserve(result.samples.size());
@@ -178,30 +181,40 @@ json cumulative(const PlanResult& result, double PlanOutcome::*number, double un
   return out;
 }
 
-json chance_options(const PlanAnswer& answer, std::size_t measure, const SampleMean PlanResult::*of,
-                    std::optional<double> limit) {
+json chance_options(const PlanAnswer& answer, std::size_t measure,
+                    const SampleMean PlanResult::* of, std::optional<double> limit) {
   const auto number = plan_measures()[measure].number;
   const double most = largest_of(answer, of, number);
   const double end = axis_end(answer, most, limit, number);
   const AxisUnit unit = measure_unit(measure, end);
   json axis = value_axis(unit, false);
   end_axis(axis, end, most, unit);
-  json series = json::array(), names = json::array();
+  json series = json::array();
   for (const std::size_t i : possible_candidates(answer)) {
-    names.push_back(answer.candidate(i).name);
+    const std::string& name = answer.candidate(i).name;
+    json data = cumulative(answer.result(i), number, unit.size);
+    // Of lines that lie on one another only the last is seen: they have one colour, that of the
+    // first.
+    const auto same =
+        std::ranges::find_if(series, [&](const json& line) { return line["data"] == data; });
+    const std::string colour =
+        same == series.end() ? colour_name(i) : (*same)["itemStyle"]["color"].get<std::string>();
     series.push_back({{"type", "line"},
-                      {"name", answer.candidate(i).name},
+                      {"name", name},
                       {"showSymbol", false},
-                      {"lineStyle", {{"width", 2}, {"color", colour_name(i)}}},
-                      {"itemStyle", {{"color", colour_name(i)}}},
-                      {"data", cumulative(answer.result(i), number, unit.size)}});
+                      {"lineStyle", {{"width", 2}, {"color", colour}}},
+                      {"itemStyle", {{"color", colour}}},
+                      {"data", std::move(data)}});
   }
+  json names = json::array();
+  for (const json& line : series) names.push_back(line["name"]);
   if (limit) {
     const double at = four_digits(*limit / unit.size);
     series.push_back(thin_line("limit", "@soft", "dashed", {{at, 0}, {at, 100}}));
   }
   return {
-      {"grid", plot_grid(12, 4)},
+      {"grid", plot_grid(40, 4)},
+      {"legend", {{"top", 0}, {"left", 0}, {"data", names}}},
       {"tooltip", {{"trigger", "axis"}, {"valueFormatter", "@percent"}, {"confine", true}}},
       {"xAxis", axis},
       {"yAxis",
@@ -243,6 +256,15 @@ TornadoBars tornado_bars(const PlanAnswer& answer, std::size_t measure, double u
   return out;
 }
 
+/// A series without bars, for its name and colour in the legend: each bar has a colour of its own.
+json legend_entry(const char* name, const char* colour) {
+  return {{"type", "bar"},
+          {"stack", "bars"},
+          {"name", name},
+          {"itemStyle", {{"color", colour}}},
+          {"data", json::array()}};
+}
+
 json bar_series(const char* name, json data) {
   return {{"type", "bar"},
           {"stack", "bars"},
@@ -272,9 +294,9 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
   const double most_s = largest_of(answer, &PlanResult::time_s, &PlanOutcome::time_s);
   // The second axis is money, or energy if prices are missing.
   const bool priced = answer.spec.all_priced();
-  const SampleMean PlanResult::*const of = priced ? &PlanResult::usd : &PlanResult::energy_j;
+  const SampleMean PlanResult::* const of = priced ? &PlanResult::usd : &PlanResult::energy_j;
   const char* const words_of = priced ? "money" : "energy";
-  double PlanOutcome::*const number = priced ? &PlanOutcome::usd : &PlanOutcome::energy_j;
+  double PlanOutcome::* const number = priced ? &PlanOutcome::usd : &PlanOutcome::energy_j;
   const double most_price = largest_of(answer, of, number);
   const double most_j = largest_of(answer, &PlanResult::energy_j, &PlanOutcome::energy_j);
   const PlanLimits& limits = answer.spec.limits;
@@ -326,8 +348,8 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
       {.title = fmt::format("Time against {}", words_of),
        .about = fmt::format(
            "Dots have every input at its median, and are larger with more energy; lines hold nine "
-           "of ten samples{}. The line through dots is the front; dashed is the deadline, dotted "
-           "the budget. A diamond is recommended.",
+           "of ten samples{}. The line joins those that no other beats in both; dashed is the "
+           "deadline, dotted the budget. A diamond is recommended.",
            open_ended(answer)),
        .summary = fmt::format("{} candidates by time and {}.", legend.size(), words_of),
        .height_px = 420},
@@ -337,16 +359,22 @@ void add_front_chart(Page& page, const PlanAnswer& answer) {
 void add_chance_charts(Page& page, const PlanAnswer& answer) {
   const PlanLimits& limits = answer.spec.limits;
   page.begin_row();
-  page.chart({.title = "How likely it is done by then",
-              .about = "Share of samples, without the last few; the dashed line is the deadline.",
-              .summary = "A rising line for each candidate over time."},
-             chance_options(answer, 0, &PlanResult::time_s,
-                            limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
+  page.chart(
+      {.title = "How likely it is done by then",
+       .about =
+           "Share of samples, without the last few; the dashed line is the deadline. Names of one "
+           "colour have the same line.",
+       .summary = "A rising line for each candidate over time."},
+      chance_options(answer, 0, &PlanResult::time_s,
+                     limits.time ? std::optional(limits.time->base_units()) : std::nullopt));
   if (answer.spec.all_priced()) {
-    page.chart({.title = "How likely it costs no more",
-                .about = "Share of samples, without the last few; the dashed line is the budget.",
-                .summary = "A rising line for each candidate over money."},
-               chance_options(answer, 1, &PlanResult::usd, limits.usd));
+    page.chart(
+        {.title = "How likely it costs no more",
+         .about =
+             "Share of samples, without the last few; the dashed line is the budget. Names of one "
+             "colour have the same line.",
+         .summary = "A rising line for each candidate over money."},
+        chance_options(answer, 1, &PlanResult::usd, limits.usd));
   }
   page.end_row();
 }
@@ -367,25 +395,29 @@ void add_tornado_chart(Page& page, const PlanAnswer& answer, std::size_t measure
                {"max", shown_digits(bars.most + room, 3)}});
   axis["axisLabel"]["showMinLabel"] = false;
   axis["axisLabel"]["showMaxLabel"] = false;
-  const json options{
-      {"lockstep", {{"words", bars.words}}},
-      {"grid", plot_grid(4, 4)},
-      {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
-      {"xAxis", axis},
-      {"yAxis",
-       {{"type", "category"},
-        {"inverse", true},
-        {"data", bars.names},
-        {"axisLine", {{"show", false}}},
-        {"axisLabel", {{"interval", 0}, {"width", 140}, {"overflow", "break"}}}}},
-      {"series", {base, bar_series("lower", bars.near), bar_series("higher", bars.far)}}};
+  constexpr const char* kAtLow = "factor at its 5th percentile";
+  constexpr const char* kAtHigh = "at its 95th";
+  const json options{{"lockstep", {{"words", bars.words}}},
+                     {"grid", plot_grid(40, 4)},
+                     {"legend", {{"top", 0}, {"left", 0}, {"data", {kAtLow, kAtHigh}}}},
+                     {"tooltip", {{"formatter", "@words"}, {"confine", true}}},
+                     {"xAxis", axis},
+                     {"yAxis",
+                      {{"type", "category"},
+                       {"inverse", true},
+                       {"data", bars.names},
+                       {"axisLine", {{"show", false}}},
+                       {"axisLabel", {{"interval", 0}, {"width", 140}, {"overflow", "break"}}}}},
+                     {"series",
+                      {base, bar_series("lower", bars.near), bar_series("higher", bars.far),
+                       legend_entry(kAtLow, "@colour-0"), legend_entry(kAtHigh, "@colour-1")}}};
   const std::string title(plan_measures()[measure].title);
   page.chart({.title = title,
               .about = "From the 5th to the 95th percentile of one input, the others at their "
-                       "medians. The first colour is where the factor is small.",
+                       "medians.",
               .summary = fmt::format("Bars of {} by uncertain input, widest first: {}.", title,
                                      rows.front().info->title),
-              .height_px = 60 + 38 * static_cast<int>(rows.size())},
+              .height_px = 96 + 38 * static_cast<int>(rows.size())},
              options);
 }
 

@@ -175,6 +175,7 @@ PageTable region_table(const PlanAnswer& answer) {
   for (std::size_t c = 0; c < kRegionColumns.size(); ++c) {
     std::string title(kRegionColumns[c]);
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+    if (title == "CO2") title = "CO₂";
     table.columns.push_back({.title = std::move(title), .numeric = c > 1});
   }
   for (const RegionRow& row : region_rows(answer)) {

@@ -192,20 +192,20 @@ std::string alternatives(const PlanAnswer& answer) {
     }
     const bool priced = answer.spec.all_priced();
     // A difference that disappears in the printed digits decides nothing.
-    const auto less = [&](double PlanOutcome::*measure, auto words) {
+    const auto less = [&](double PlanOutcome::* measure, auto words) {
       return other.expected.*measure < chosen.expected.*measure &&
              words(other.expected.*measure) != words(chosen.expected.*measure);
     };
     const bool faster = less(&PlanOutcome::time_s, plan_time);
     const bool cheaper = priced && less(&PlanOutcome::usd, plan_money);
     if (!faster && !cheaper && !less(&PlanOutcome::energy_j, plan_energy)) continue;
-    out.push_back(fmt::format(
-        "{}: {}, with {} for {}",
-        faster    ? "faster"
-        : cheaper ? "cheaper"
-                  : "with less energy",
-        answer.candidate(i).name, plan_time(other.expected.time_s),
-        priced ? plan_money(other.expected.usd) : plan_energy(other.expected.energy_j)));
+    const std::string energy = plan_energy(other.expected.energy_j);
+    out.push_back(fmt::format("{}: {}, with {} for {}",
+                              faster    ? "faster"
+                              : cheaper ? "cheaper"
+                                        : "with less energy",
+                              answer.candidate(i).name, plan_time(other.expected.time_s),
+                              priced ? plan_money(other.expected.usd) + " and " + energy : energy));
   }
   return out.empty() ? "" : " Also on the front: " + fmt::format("{}", fmt::join(out, "; ")) + ".";
 }

@@ -77,21 +77,6 @@ std::string map_table(const ServingPlanAnswer& a, const TextStyle& style) {
   return "\n" + style.bold("One pool or two: least GPUs") + "\n" + table.text(style);
 }
 
-/// Sorted, each once.
-std::vector<std::string> assumptions_of(const ServingPlanAnswer& a) {
-  std::set<std::string> out(a.spec.assumptions.begin(), a.spec.assumptions.end());
-  for (const ServingCandidate& candidate : a.spec.candidates) {
-    for (const std::string& assumed : candidate.base.assumptions) out.insert(assumed);
-  }
-  const auto going_on = [](const ServingOption& o) { return o.sized.best.coming_share < 1; };
-  if (std::ranges::any_of(a.report.options, going_on)) {
-    out.insert(
-        "tokens a second and USD per million tokens are of a service that goes on: the end of a "
-        "simulated load, when only its last answers are left, is not counted");
-  }
-  return {out.begin(), out.end()};
-}
-
 constexpr std::ptrdiff_t kBeforeWay = 2;  // columns
 
 /// The way that a machine serves is a column, or where that is too wide a line below its numbers.
@@ -200,6 +185,24 @@ std::string serving_billed_words(const ServingPlanAnswer& a, const ServingOption
   return words_of(*o.billed, power ? &power->cost : nullptr);
 }
 
+std::vector<std::string> serving_plan_assumptions(const ServingPlanAnswer& a) {
+  std::set<std::string> out(a.spec.assumptions.begin(), a.spec.assumptions.end());
+  for (const ServingCandidate& candidate : a.spec.candidates) {
+    for (const std::string& assumed : candidate.base.assumptions) out.insert(assumed);
+  }
+  const auto going_on = [](const ServingOption& o) { return o.sized.best.coming_share < 1; };
+  if (std::ranges::any_of(a.report.options, going_on)) {
+    out.insert(
+        "tokens a second and USD per million tokens are of a service that goes on: the end of a "
+        "simulated load, when only its last answers are left, is not counted");
+  }
+  return {out.begin(), out.end()};
+}
+
+std::string serving_objectives_words(const ServingPlanAnswer& a) {
+  return objectives_asked(a.spec.candidates.front().base);
+}
+
 std::string serving_recommendation(const ServingPlanAnswer& a) {
   if (!a.report.choice) {
     return "No machine keeps the objectives with the GPUs that it has, whatever the layout.";
@@ -230,7 +233,7 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   if (!a.spec.about.empty()) out += "  " + wrap(a.spec.about, kTextColumns, 2, 2) + "\n";
   out += "\n" + labelled_service("Recommendation", serving_recommendation(a));
   out += labelled_service("Load", first.load);
-  out += labelled_service("Objectives", objectives_asked(first)) + "\n";
+  out += labelled_service("Objectives", serving_objectives_words(a)) + "\n";
   out += options_table(a, style);
   out +=
       "  > recommended; spares: GPUs of whole replicas; busy: of each pool; USD of a million "
@@ -241,7 +244,7 @@ std::string serving_plan_table(const ServingPlanAnswer& a, const TextStyle& styl
   out += "\n" + labelled_service("Searched", fmt::format("{} simulations of the load{}{}",
                                                          grouped(a.report.trials),
                                                          judged.empty() ? "" : ". ", judged));
-  return out + assumed_lines(assumptions_of(a), style);
+  return out + assumed_lines(serving_plan_assumptions(a), style);
 }
 
 namespace {
@@ -297,7 +300,7 @@ Json serving_plan_json(const ServingPlanAnswer& a) {
            {"options", std::move(options)},
            {"curve", std::move(curve)},
            {"map", std::move(map)},
-           {"assumptions", assumptions_of(a)}};
+           {"assumptions", serving_plan_assumptions(a)}};
   if (a.report.choice) out["choice"] = *a.report.choice;
   out.update(choice_json(a));
   return out;

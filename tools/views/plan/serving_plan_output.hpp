@@ -30,6 +30,10 @@ std::string serving_recommendation(const ServingPlanAnswer& answer);
 std::string serving_judged_words(const ServingPlanAnswer& answer);
 /// What its money is of: "owned", "rented", "energy only"; empty: nothing has a price.
 std::string serving_billed_words(const ServingPlanAnswer& answer, const ServingOption& option);
+/// "ttft_p99 1.00 s, tpot_p99 40.0 ms".
+std::string serving_objectives_words(const ServingPlanAnswer& answer);
+/// Of the plan and of all its machines; sorted, each once.
+std::vector<std::string> serving_plan_assumptions(const ServingPlanAnswer& answer);
 /// "H100, two pools".
 std::string option_name(const ServingPlanAnswer& answer, const ServingOption& option);
 

@@ -62,7 +62,7 @@ PageTable options_page_table(const ServingPlanAnswer& a) {
     std::string busy;
     for (const ServingPoolReport& pool : r.pools) {
       busy += (busy.empty() ? "" : " / ") +
-              page_percent(pool.busy_s / (r.figures.span_s * pool.replicas), 0);
+              page_percent(pool.busy_s / (r.figures.span_s * pool.replicas), 1);
     }
     table.rows.push_back(
         {{.content = with_detail(escaped(option_name(a, o)), serving_way_words(best.pools))},
@@ -100,28 +100,47 @@ void add_capacity_curve(Page& page, const ServingPlanAnswer& a) {
                    fmt::format("{} {} the objectives.", counted(o.sized.best.gpus(), "GPU"),
                                o.sized.best.gpus() == 1 ? "is the least that keeps"
                                                         : "are the least that keep"));
+  const ServingObjectives& asked = a.candidate_of(o).base.objectives;
+  // What is asked for is a line, where the plan asks for this quantile.
   const auto add = [&](const char* title, const char* unit, const nlohmann::json& points,
-                       std::size_t colour) {
+                       std::size_t colour, ServedTime time, double unit_s) {
+    constexpr std::size_t kNinetyNinth = kLimitedPercents.size() - 1;
+    const std::optional<Seconds>& limit =
+        asked.quantiles[static_cast<std::size_t>(time) * kLimitedPercents.size() + kNinetyNinth];
+    nlohmann::json series =
+        nlohmann::json::array({{{"type", "line"},
+                                {"name", title},
+                                {"lineStyle", {{"color", chart_colour(colour)}}},
+                                {"itemStyle", {{"color", chart_colour(colour)}}},
+                                {"data", points}}});
+    if (limit) {
+      const double at = four_digits(limit->base_units() / unit_s);
+      series.push_back({{"type", "line"},
+                        {"name", "objective"},
+                        {"showSymbol", false},
+                        {"lineStyle", {{"width", 1.5}, {"type", "dashed"}, {"color", "@soft"}}},
+                        {"itemStyle", {{"color", "@soft"}}},
+                        {"data", {{0, at}, {points.back()[0], at}}}});
+    }
     page.chart(
         {.title = title,
          .about = {},
          .summary = fmt::format("{} over the number of GPUs.", title),
          .height_px = 240},
-        {{"grid", plot_grid(34, 24)},
+        {{"grid", plot_grid(40, 24)},
+         {"legend", {{"top", 0}, {"left", 0}}},
          {"tooltip", {{"trigger", "axis"}}},
          {"xAxis",
           {{"type", "value"}, {"name", "GPUs"}, {"nameLocation", "middle"}, {"nameGap", 26}}},
-         {"yAxis", {{"type", "value"}, {"min", 0}, {"name", unit}}},
-         {"series",
-          {{{"type", "line"},
-            {"name", title},
-            {"lineStyle", {{"color", chart_colour(colour)}}},
-            {"itemStyle", {{"color", chart_colour(colour)}}},
-            {"data", points}}}}});
+         {"yAxis",
+          {{"type", "value"},
+           {"min", 0},
+           {"axisLabel", {{"formatter", fmt::format("{{value}} {}", unit)}}}}},
+         {"series", std::move(series)}});
   };
   page.begin_row();
-  add("Time to the first token, 99 %", "s", ttft, 0);
-  add("Time per token, 99 %", "ms", tpot, 1);
+  add("Time to the first token, 99 %", "s", ttft, 0, ServedTime::ttft, 1);
+  add("Time per token, 99 %", "ms", tpot, 1, ServedTime::tpot, 1e-3);
   page.end_row();
 }
 
@@ -177,12 +196,9 @@ std::vector<PageFigure> chosen_service_figures(const ServingPlanAnswer& a, std::
 
 AnswerBasis serving_plan_basis(const ServingPlanAnswer& a, const WrittenScenario& written,
                                const PresetStore* presets) {
-  AnswerBasis basis{.written = written, .assumptions = a.spec.assumptions, .presets = presets};
+  AnswerBasis basis{
+      .written = written, .assumptions = serving_plan_assumptions(a), .presets = presets};
   for (const ServingCandidate& candidate : a.spec.candidates) {
-    for (const std::string& assumed : candidate.base.assumptions) {
-      if (std::ranges::find(basis.assumptions, assumed) == basis.assumptions.end())
-        basis.assumptions.push_back(assumed);
-    }
     const Cluster& cluster = candidate.base.cluster;
     for (const NamedWords& line : cluster_words(cluster)) {
       basis.simulated.push_back({candidate.name + ": " + line.name, line.words});
@@ -207,7 +223,9 @@ std::string serving_plan_page(const ServingPlanAnswer& a, const WrittenScenario&
   page.headline(strong(words.substr(0, told)) + escaped(words.substr(told)));
   if (a.report.choice) page.figures(chosen_service_figures(a, *a.report.choice));
   const std::string judged = serving_judged_words(a);
-  page.section("Machines", "Load: " + first.load + "." + (judged.empty() ? "" : " " + judged));
+  page.section("Machines",
+               fmt::format("Load: {}. Objectives: {}.{}{}", first.load, serving_objectives_words(a),
+                           judged.empty() ? "" : " ", judged));
   add_service_bars(page, a);
   page.table(options_page_table(a));
   add_capacity_curve(page, a);

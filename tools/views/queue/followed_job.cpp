@@ -22,27 +22,6 @@ using Align = TextTable::Align;
 
 constexpr std::size_t kShownSpans = 24;
 
-/// What each reason says of a job.
-std::string_view words_of(WaitReason reason) {
-  constexpr std::array<std::string_view, kWaitReasonNames.size()> kWords{
-      "its user or an administrator holds it",
-      "a job that it depends on has not come so far",
-      "it is not to start before, or was requeued a moment ago",
-      "as many tasks of its array run as may at a time",
-      "it would exceed a limit of its quality of service or association",
-      "its own reservation is not open, or others keep the nodes that it would fit on",
-      "a quota of its user, account or ClusterQueue would be exceeded",
-      "it fits, but a job before it in the order does not",
-      "it fits, but would be in the way of a job that has been promised its GPUs",
-      "it fits, but the scheduler has not looked since, or not as far",
-      "enough GPUs are free, but not on the nodes that it needs",
-      "it lacks no more GPUs than are in repair",
-      "others hold the GPUs",
-      "it has started, and a job that preempted it holds its GPUs",
-      "others hold the licences that it asks for"};
-  return kWords[static_cast<std::size_t>(reason)];
-}
-
 double in_seconds(RunTime time) { return to_seconds(time).base_units(); }
 
 std::string when_text(RunTime time) { return time == 0 ? "0 s" : duration_text(in_seconds(time)); }
@@ -70,7 +49,8 @@ std::string reasons_table(const Followed& f, const TextStyle& style) {
   const double all = in_seconds(f.outcome().waited + f.outcome().suspended);
   for (const auto& [reason, time] : f.by_reason()) {
     table.add({std::string(kWaitReasonNames[static_cast<std::size_t>(reason)]), when_text(time),
-               percent_text(all > 0 ? in_seconds(time) / all : 0), std::string(words_of(reason))});
+               percent_text(all > 0 ? in_seconds(time) / all : 0),
+               std::string(wait_reason_words(reason))});
   }
   return table.text(style);
 }
@@ -100,6 +80,26 @@ std::string spans_table(const Followed& f, const TextStyle& style) {
 }
 
 }  // namespace
+
+std::string_view wait_reason_words(WaitReason reason) {
+  constexpr std::array<std::string_view, kWaitReasonNames.size()> kWords{
+      "its user or an administrator holds it",
+      "a job that it depends on has not come so far",
+      "it is not to start before, or was requeued a moment ago",
+      "as many tasks of its array run as may at a time",
+      "it would exceed a limit of its quality of service or association",
+      "its own reservation is not open, or others keep the nodes that it would fit on",
+      "a quota of its user, account or ClusterQueue would be exceeded",
+      "it fits, but a job before it in the order does not",
+      "it fits, but would be in the way of a job that has been promised its GPUs",
+      "it fits, but the scheduler has not looked since, or not as far",
+      "enough GPUs are free, but not on the nodes that it needs",
+      "it lacks no more GPUs than are in repair",
+      "others hold the GPUs",
+      "it has started, and a job that preempted it holds its GPUs",
+      "others hold the licences that it asks for"};
+  return kWords[static_cast<std::size_t>(reason)];
+}
 
 std::string followed_table(const Followed& f, const TextStyle& style) {
   const RunTime waited = f.outcome().waited;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct Followed {
     return out;
   }
 };
+
+/// What a reason says of a job: "others hold the GPUs".
+std::string_view wait_reason_words(WaitReason reason);
 
 /// For people: how long it waited, for what, and when.
 std::string followed_table(const Followed& f, const TextStyle& style);

@@ -163,6 +163,14 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
         grouped(static_cast<double>(spans)), grouped(a.spec.cluster.nodes))));
     return;
   }
+  // As many jobs as there are colours each have their own.
+  if (a.spec.jobs.size() <= kPageColours) {
+    Html names;
+    for (std::size_t job = 0; job < a.spec.jobs.size(); ++job) {
+      names += escaped(job > 0 ? ", " : "") + coloured_name(a.spec.job_name(job), job);
+    }
+    page.paragraph(names);
+  }
   const Gantt gantt(a);
   page.picture(
       {.title = "Jobs by node",

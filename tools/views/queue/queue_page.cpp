@@ -41,6 +41,15 @@ std::string spread_figure(const std::optional<QueueSpread>& spread, double Queue
   return spread ? page_duration((*spread).*which) : "-";
 }
 
+/// "of 100 jobs ended", and what became of the others.
+std::string ended_words(const QueueSummary& s) {
+  std::string out = fmt::format("of {} jobs ended", count_text(s.all.jobs));
+  const std::size_t running = s.all.jobs - s.all.ended - s.never_started;
+  if (running > 0) out += fmt::format("; {} had started and not ended", count_text(running));
+  if (s.never_started > 0) out += fmt::format("; {} never started", count_text(s.never_started));
+  return out;
+}
+
 void add_queue_headline(Page& page, const QueueAnswer& a) {
   const QueueSummary& s = a.summary;
   Html words = escaped("No job waits.");
@@ -67,21 +76,30 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
   }
   if (a.result.stopped) words += escaped(" The simulation was interrupted: all is of before.");
   page.headline(words);
-  std::vector<PageFigure> figures{{.value = spread_figure(s.all.wait_s, &QueueSpread::mean),
-                                   .label = "mean wait",
-                                   .field = "wait_mean_s"},
-                                  {.value = spread_figure(s.all.wait_s, &QueueSpread::p50),
-                                   .label = "median wait",
-                                   .field = "wait_p50_s"},
-                                  {.value = spread_figure(s.all.completion_s, &QueueSpread::mean),
-                                   .label = "mean completion time",
-                                   .field = "completion_mean_s"},
-                                  {.value = page_percent(s.utilisation, 1),
-                                   .label = "of the GPU time held",
-                                   .field = "utilisation"},
-                                  {.value = count_text(s.all.ended),
-                                   .label = fmt::format("of {} jobs ended", count_text(s.all.jobs)),
-                                   .field = "ended"}};
+  std::vector<PageFigure> figures{
+      {.value = spread_figure(s.all.wait_s, &QueueSpread::mean),
+       .label = "mean wait",
+       .field = "wait_mean_s"},
+      {.value = spread_figure(s.all.wait_s, &QueueSpread::p50),
+       .label = "median wait",
+       .field = "wait_p50_s"},
+      {.value = spread_figure(s.all.completion_s, &QueueSpread::mean),
+       .label = "mean completion time",
+       .field = "completion_mean_s"},
+      {.value = page_percent(s.utilisation, 1),
+       .label = "of the GPU time held",
+       .field = "utilisation"},
+      {.value = count_text(s.all.ended), .label = ended_words(s), .field = "ended"}};
+  if (s.cut > 0) {
+    figures.push_back({.value = count_text(s.cut),
+                       .label = "jobs cut by their time limit or their reservation's end",
+                       .field = "cut"});
+  }
+  if (s.cancelled > 0) {
+    figures.push_back({.value = count_text(s.cancelled),
+                       .label = "jobs cancelled: refused, preempted for good, or by a dependency "
+                                "that cannot be met"});
+  }
   if (a.result.suspensions > 0) {
     figures.push_back({.value = grouped(static_cast<double>(a.result.suspensions)),
                        .label = "suspensions",
@@ -204,9 +222,10 @@ void add_series(Page& page, const QueueAnswer& a, const SeriesChart& chart) {
 void add_power_series(Page& page, const QueueAnswer& a) {
   if (!a.summary.power) return;
   const QueuePower& p = *a.summary.power;
-  std::vector<double> megawatts;
-  megawatts.reserve(a.result.series.facility_w.size());
-  for (const double watts : a.result.series.facility_w) megawatts.push_back(watts * 1e-6);
+  const AxisUnit unit = power_unit(p.peak.base_units());
+  std::vector<double> power;
+  power.reserve(a.result.series.facility_w.size());
+  for (const double watts : a.result.series.facility_w) power.push_back(watts / unit.size);
   std::string about =
       fmt::format("At the site's meter; at most {} at any time.", page_watts(p.peak.base_units()));
   if (p.least < p.most) {
@@ -217,9 +236,11 @@ void add_power_series(Page& page, const QueueAnswer& a) {
         page_watts(p.given_gpu.base_units()), page_energy(p.least.base_units()),
         page_energy(p.most.base_units()));
   }
-  add_series(
-      page, a,
-      {.title = "Power of the site", .about = about, .unit = "MW", .lines = {{"MW", &megawatts}}});
+  add_series(page, a,
+             {.title = "Power of the site",
+              .about = about,
+              .unit = unit.name,
+              .lines = {{unit.name, &power}}});
 }
 
 void add_over_time(Page& page, const QueueAnswer& a) {

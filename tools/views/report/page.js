@@ -245,6 +245,31 @@ function nameBoxes(series, width) {
   });
 }
 
+// Numbers across the plot stand as far apart as their labels are wide: of labels that touch ECharts
+// leaves some out, at uneven distances.
+function spacedTicks(axis, room, zooms) {
+  const written = axis.axisLabel?.formatter;
+  const label = typeof written === 'string' ? written.replace('{value}', '000') : '000 min';
+  const most = Math.max(2, Math.floor(room / (textWidth(label, 12) + 14)));
+  if (most > 5) return;
+  const span = axis.max - axis.min;
+  if (axis.interval && !zooms) {
+    axis.interval *= Math.ceil(span / axis.interval / most);
+    return;
+  }
+  // What ECharts makes of it may be a third more. A distance of our own counts from the least value.
+  if (zooms || axis.min !== 0 || !(span > 0)) {
+    axis.splitNumber = Math.max(1, Math.min(axis.splitNumber ?? 5, Math.floor(0.75 * most)));
+    return;
+  }
+  const power = 10 ** Math.floor(Math.log10(span / most));
+  const steps = [1, 2, 2.5, 5, 10, 20, 25].map(each => each * power)
+    .filter(step => span / step <= most + 1e-9);
+  const isWhole = step => Math.abs(span / step - Math.round(span / step)) < 1e-9;
+  axis.interval = steps.slice(0, 3).find(isWhole) ?? steps[0];
+  if (!isWhole(axis.interval)) axis.axisLabel.showMaxLabel = false;
+}
+
 // Long names of rows leave room for the plot where there is little, and bins become fewer: of less
 // than two pixels each, steps are drawn as what they are not.
 function fitted(options, carried, width) {
@@ -256,6 +281,10 @@ function fitted(options, carried, width) {
       label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)));
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
     }
+  }
+  for (const axis of [options.xAxis].flat().filter(each => each?.type === 'value' && each.axisLabel)) {
+    const beside = axes[0]?.type === 'category' ? (axes[0].axisLabel?.width ?? 60) : 44;
+    spacedTicks(axis, width - beside - 20, options.dataZoom);
   }
   for (const series of options.series.filter(each => each.name === 'boxes')) nameBoxes(series, width);
   // Labels on the lines between boxes: a row of them that has no room is left to the tooltip.

@@ -188,6 +188,11 @@ void add_shares_table(Page& page, const StepPower& power) {
                               {.title = "Energy", .numeric = true}},
                   .sorted_by = 1};
   const double largest = shares.front().energy.base_units();
+  // All in the unit of the largest, or they are not to be compared.
+  constexpr double kKilojoule = 1e3, kKilowattHour = 3.6e6, kMegawattHour = 3.6e9;
+  const AxisUnit unit = largest >= kMegawattHour   ? AxisUnit{kMegawattHour, "MWh"}
+                        : largest >= kKilowattHour ? AxisUnit{kKilowattHour, "kWh"}
+                                                   : AxisUnit{kKilojoule, "kJ"};
   for (const PowerShare& share : shares) {
     const double joules = share.energy.base_units();
     table.rows.push_back(
@@ -195,7 +200,7 @@ void add_shares_table(Page& page, const StepPower& power) {
          {.content = with_bar(page_percent(joules / all, 1), joules / largest),
           .sort = joules / all},
          PageCell::number(page_watts(joules / power.step_s), joules / power.step_s),
-         PageCell::number(page_energy(joules), joules)});
+         PageCell::number(page_with(joules / unit.size, unit.name), joules)});
   }
   page.table(table);
 }

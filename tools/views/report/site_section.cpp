@@ -207,8 +207,9 @@ void add_site_figures(Page& page, const CampaignResult& result) {
   figures.push_back({.value = page_duration(s.site_slowed_s),
                      .label = "of full speed lost to limits of the site, mean of runs"});
   figures.push_back({.value = significant(s.site_stops),
-                     .label = fmt::format("stops without power, which cost {}",
-                                          page_duration(s.site_stopped_s))});
+                     .label = s.site_stops > 0 ? fmt::format("stops without power, which cost {}",
+                                                             page_duration(s.site_stopped_s))
+                                               : "stops without power"});
   figures.push_back({.value = fmt::format("{:.3f}", books.sum.facility / books.sum.machines),
                      .label = "PUE over the run, by its hours"});
   if (books.standby.outages > 0) {
@@ -222,7 +223,7 @@ void add_site_figures(Page& page, const CampaignResult& result) {
     std::string label = "given by generators";
     if (books.sum.fuel_usd > 0) label += fmt::format(", for {}", page_usd(books.sum.fuel_usd));
     if (books.sum.fuel_grams > 0) {
-      label += fmt::format(", with {} of CO2", page_with(books.sum.fuel_grams * 1e-6, "t"));
+      label += fmt::format(", with {} of CO₂", page_with(books.sum.fuel_grams * 1e-6, "t"));
     }
     figures.push_back({.value = page_energy(books.sum.generated.base_units()), .label = label});
   }

@@ -212,9 +212,9 @@ std::string site_lines(const CampaignResult& result) {
   }
   std::string out = labelled_line("Site", kCampaignLabels, power);
   out += labelled_line("  limits", kCampaignLabels,
-                       fmt::format("{} of full speed lost a run; {} stops without power, {}",
+                       fmt::format("{} of full speed lost a run; {} stops without power{}",
                                    duration_text(s.site_slowed_s), significant(s.site_stops),
-                                   duration_text(s.site_stopped_s)));
+                                   s.site_stops > 0 ? ", " + duration_text(s.site_stopped_s) : ""));
   out += availability_line(result);
   out += capping_line(result);
   out += standby_line(result);

@@ -92,7 +92,7 @@ void add_serving_headline(Page& page, const ServingAnswer& a) {
   }
   if (a.spec.restarts) {
     figures.push_back({.value = grouped(a.report.restarts),
-                       .label = "replicas restarted as planned",
+                       .label = restart_words(a),
                        .field = "replica_restarts"});
   }
   if (!a.spec.prefixes.empty()) {
@@ -239,9 +239,9 @@ void add_serving_pools(Page& page, const ServingAnswer& a) {
                               {.title = "Replicas", .numeric = true},
                               {.title = "GPUs", .numeric = true},
                               {.title = "Weights per GPU", .numeric = true},
-                              {.title = "Cache of a replica",
+                              {.title = "Cache of a replica, tokens",
                                .numeric = true,
-                               .about = "tokens whose keys and values fit"},
+                               .about = "whose keys and values fit"},
                               {.title = "Filled at most", .numeric = true},
                               {.title = "Preempted", .numeric = true},
                               {.title = "On", .numeric = true, .about = "replicas, on average"},
@@ -474,8 +474,8 @@ void add_serving_chart(Page& page, const ServingBins& bins, const char* title,
   nlohmann::json points = nlohmann::json::array();
   for (std::size_t b = 0; b < values.size(); ++b) {
     const double at = four_digits((static_cast<double>(b) + 0.5) * bins.bin_s / unit.size);
-    nlohmann::json point = {
-        at, there(b) ? nlohmann::json(four_digits(values[b])) : nlohmann::json()};
+    nlohmann::json point = {at,
+                            there(b) ? nlohmann::json(four_digits(values[b])) : nlohmann::json()};
     // A line has two ends: a bin between empty ones is a dot, or nobody sees it.
     const bool alone = there(b) && !there(b + 1) && (b == 0 || !there(b - 1));
     if (alone) point = {{"value", point}, {"symbol", "circle"}, {"symbolSize", 4}};

@@ -126,8 +126,9 @@ std::string serving_lives_lines(const ServingAnswer& a) {
     const std::string sent = a.spec.failures ? std::string()
                                              : fmt::format("; {} computed again elsewhere",
                                                            counted(a.report.retried, "request"));
-    out += labelled_line("Restarts", kServingLabels,
-                         counted(a.report.restarts, "replica") + " restarted as planned" + sent);
+    out +=
+        labelled_line("Restarts", kServingLabels,
+                      fmt::format("{} {}{}", grouped(a.report.restarts), restart_words(a), sent));
   }
   for (std::size_t p = 0; p < a.spec.pools.size(); ++p) {
     if (!a.spec.pools[p].autoscale) continue;

@@ -58,20 +58,33 @@ std::string replicas_words(const ServingPool& pool, const ServingSpec& spec) {
   return spec.cluster.pools.empty() ? out : out + " on " + spec.node_of(pool).name;
 }
 
+std::string restart_words(const ServingAnswer& a) {
+  const double left = a.report.restarts_left;
+  const std::string did =
+      a.report.restarts == 1 ? "replica restarted as planned" : "replicas restarted as planned";
+  if (left == 0) return did;
+  return fmt::format("{}; the load was over before {} turn", did,
+                     left == 1 ? "one more had its" : grouped(left) + " more had their");
+}
+
 std::string adapter_words(const ServingAnswer& a) {
   const ServingAdapterReport& r = *a.report.adapters;
   double passes_s = 0;
   for (const ServingPoolReport& pool : a.report.pools) passes_s += pool.busy_s;
+  constexpr double kMega = 1e6, kGiga = 1e9;
+  const std::string room = r.room_bytes < kGiga ? significant(r.room_bytes / kMega) + " MB"
+                                                : significant(r.room_bytes / kGiga) + " GB";
   std::string out = fmt::format(
-      "{} with one of {} adapters; {} have room on a GPU, {} MB together; {} times one was brought "
-      "to a GPU",
+      "{} with one of {} adapters; {} have room on a GPU, {} together; {} times one was brought to "
+      "a GPU",
       counted(r.requests, "request"), grouped(a.spec.adapters->count), a.spec.adapters->on_gpu,
-      significant(r.room_bytes / 1e6), grouped(r.loads));
+      room, grouped(r.loads));
   if (r.from_storage > 0) out += fmt::format(", {} of them from storage", grouped(r.from_storage));
   if (passes_s <= 0) return out;
-  return out + fmt::format("; passes spend {} of their time in kernels of adapters, and {} waiting "
-                           "for adapters",
-                           percent_text(r.kernel_s / passes_s), percent_text(r.load_s / passes_s));
+  return out + fmt::format(
+                   "; passes spend {} of their time in kernels of adapters, and {} waiting "
+                   "for adapters",
+                   percent_text(r.kernel_s / passes_s), percent_text(r.load_s / passes_s));
 }
 
 std::string formats_words(const ServingSpec& spec) {
@@ -117,8 +130,8 @@ std::string load_course_words(const ServingAnswer& a) {
         significant(arrival_rate(a.spec)), significant(static_cast<double>(f.served) / f.span_s));
   }
   return fmt::format(
-      "The load is short: its start and its end weigh in these times. {} would come for 40 times "
-      "as long as one stays.",
+      "The load is short: its start and its end weigh in these times. With {} it would last 40 "
+      "times as long as one stays.",
       counted(static_cast<double>(course.enough), "request"));
 }
 

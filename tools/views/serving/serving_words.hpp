@@ -30,6 +30,8 @@ std::string load_course_words(const ServingAnswer& answer);
 /// "host memory": a tier by its name in the answer.
 std::string_view tier_words(std::string_view tier);
 std::string cache_tiers_words(const ServingTierReport& tiers);
+/// "replicas restarted as planned", and why the others were not. The number stands in front.
+std::string restart_words(const ServingAnswer& answer);
 /// What adapters took of memory and time. Requires an answer with any.
 std::string adapter_words(const ServingAnswer& answer);
 

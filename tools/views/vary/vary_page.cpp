@@ -7,6 +7,8 @@
 #include <fmt/ranges.h>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -185,12 +187,22 @@ void add_small_lines(Page& page, const Compared& of,
                      const std::vector<const ShownNumber*>& numbers) {
   const Varied& varied = of.varied;
   if (varied.axes[0].values.size() < 2) return;
+  // Of a number that is the same at all points, as it is printed, the line says nothing.
+  std::vector<const ShownNumber*> drawn;
+  for (const ShownNumber* number : numbers) {
+    std::set<std::string> printed;
+    for (const VariedPoint& point : varied.points) {
+      const std::optional<double> value = number_at_point(point, number->field);
+      printed.insert(value ? number->scale.page_text(*value) : std::string());
+    }
+    if (number->better != Better::neither && printed.size() > 1) drawn.push_back(number);
+  }
+  if (drawn.empty()) return;
   page.section(titled_for(fmt::format("Over {}", varied.axes[0].path), of),
                varied.axes.size() > 1 ? fmt::format("A line for each {}.", varied.axes[1].path)
                                       : std::string());
   page.begin_row();
-  for (const ShownNumber* number : numbers) {
-    if (number->better == Better::neither) continue;
+  for (const ShownNumber* number : drawn) {
     page.chart({.title = std::string(number->title),
                 .about = {},
                 .summary = fmt::format("{} over {}.", number->title, varied.axes[0].path),
