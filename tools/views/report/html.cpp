@@ -140,8 +140,9 @@ Html key_words(std::string_view text) {
   std::size_t begin = 0;
   for (std::size_t at = 0; at + 1 < arrows.size(); ++at) {
     const char c = arrows[at];
-    // A point of a number is none.
-    if (c != '_' && !((c == '.' || c == '/') && is_letter(at + 1))) continue;
+    // A point of a number is none, and neither is what a unit is per: "tokens/s".
+    const bool is_per = c == '/' && (at + 2 == arrows.size() || arrows[at + 2] == ' ');
+    if (c != '_' && (is_per || !((c == '.' || c == '/') && is_letter(at + 1)))) continue;
     out += escaped(std::string_view(arrows).substr(begin, at + 1 - begin)) + Html::markup("<wbr>");
     begin = at + 1;
   }

@@ -133,6 +133,35 @@ void add_all_named(const std::string& key, const nlohmann::ordered_json& value,
   }
 }
 
+/// What stands on paper in place of a row for each value, which takes sheets: a source once, behind
+/// all values that are from it.
+Html rows_by_source(const std::string& kind, const std::string& name,
+                    const std::vector<PresetRow>& rows) {
+  struct Source {
+    const PresetRow* first;
+    Html values;
+  };
+  std::vector<Source> sources;
+  for (const PresetRow& row : rows) {
+    const auto is_same = [&](const Source& each) {
+      return each.first->source == row.source && each.first->note == row.note;
+    };
+    auto at = std::ranges::find_if(sources, is_same);
+    if (at == sources.end()) at = sources.insert(at, {&row, {}});
+    if (at->first != &row) at->values += escaped(", ");
+    at->values += key_words(row.path) + escaped(" ") + strong(preset_words(row.value));
+  }
+  Html out =
+      Html::markup("<h3>") + key_words(name) + escaped(", " + kind) + Html::markup("</h3>\n");
+  for (const Source& each : sources) {
+    const std::string& note = each.first->note;
+    out += Html::markup("<p>") +
+           with_detail(each.values, each.first->source + (note.empty() ? "" : "; " + note)) +
+           Html::markup("</p>\n");
+  }
+  return out;
+}
+
 }  // namespace
 
 WrittenScenario written_in(const JsonCursor& root) {
@@ -243,9 +272,13 @@ void add_sources(Page& page, const std::vector<NamedPreset>& named, const Preset
   PageTable table{
       .columns = {{.title = "Preset"}, {.title = "Value"}, {.title = "Here"}, {.title = "Source"}},
       .first_rows = 15,
-      .searched = true};
+      .searched = true,
+      .on_paper = false};
+  Html on_paper;
   for (const auto& [kind, name] : named) {
-    for (const PresetRow& row : presets.show(kind, name)) {
+    const std::vector<PresetRow> rows = presets.show(kind, name);
+    on_paper += rows_by_source(kind, name, rows);
+    for (const PresetRow& row : rows) {
       table.rows.push_back(
           {{.content = with_detail(key_words(name), kind)},
            PageCell::key(row.path),
@@ -257,6 +290,7 @@ void add_sources(Page& page, const std::vector<NamedPreset>& named, const Preset
   if (table.rows.empty()) return;
   page.section("Sources", "Every value of the presets that it names, and where it is from.");
   page.table(table);
+  page.markup(Html::markup("<div class=\"paper\">\n") + on_paper + Html::markup("</div>\n"));
 }
 
 }  // namespace lockstep

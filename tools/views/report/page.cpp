@@ -100,9 +100,10 @@ void Page::table(const PageTable& table) {
            table.rows.size());
   }
   append(body_,
-         "<div class=\"table\" role=\"region\" aria-label=\"{}\" "
+         "<div class=\"table{}\" role=\"region\" aria-label=\"{}\" "
          "tabindex=\"0\"><table{}>\n<thead><tr>\n",
-         name, table.first_rows == 0 ? "" : fmt::format(" data-first=\"{}\"", table.first_rows));
+         table.on_paper ? "" : " screen", name,
+         table.first_rows == 0 ? "" : fmt::format(" data-first=\"{}\"", table.first_rows));
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     append_head_cell(body_, table.columns[i], i == table.sorted_by);
   }

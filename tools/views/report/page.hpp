@@ -66,6 +66,7 @@ struct PageTable {
   std::size_t first_rows = 0;                 ///< shown before "Show all"; 0: all
   std::size_t sorted_by = std::string::npos;  ///< column that the rows are sorted by, largest first
   bool searched = false;                      ///< with a field that leaves rows with certain words
+  bool on_paper = true;                       ///< else something beside it says the same there
 };
 
 /// A chart. `options` are ECharts' own; where a string under "formatter", "valueFormatter",

@@ -344,7 +344,7 @@ function wholeLegend(options, lines, width) {
 }
 
 // Names of rows that are broken need rows as high as they are: how much higher the chart is.
-function roomForRows(options, width, height) {
+function roomForRows(options, width, height, paper) {
   const {yAxis, grid} = options;
   if (Array.isArray(yAxis) || Array.isArray(grid) || yAxis?.type !== 'category') return 0;
   const label = yAxis.axisLabel || {};
@@ -353,33 +353,36 @@ function roomForRows(options, width, height) {
   const within = Math.min(label.width || 200, Math.round(width * 0.38));
   const lines = Math.max(...yAxis.data.map(name => brokenText(name, within, size).length));
   const each = lines * (narrow ? 11 : label.lineHeight || 13) +
-    (print.matches && isHeatMap(options) ? 0 : 3);
+    (paper && isHeatMap(options) ? 0 : 3);
   const rows = height - (grid?.top || 0) - (grid?.bottom || 0) - 24;
   return Math.max(0, Math.ceil(each * yAxis.data.length - rows));
 }
 
-// What a chart is on paper: without the bar that zooms it, the rows of a heat map close together.
-const kPaperCell = 8.6;  // height of a row of cells in pixels
+// What a chart is on paper: without the bar that zooms it, the rows of a heat map close together, and
+// all of it smaller, as the text around it is.
+const kPaperScale = 0.75;
+const kPaperCell = 11.4;  // height of a row of cells in pixels, before that
 function onPaper(options) {
   const {dataZoom, ...rest} = options;
   const heat = isHeatMap(options);
   if (dataZoom && !Array.isArray(rest.grid)) rest.grid = {...rest.grid, bottom: 4};
   if (heat) {
     rest.yAxis = {...rest.yAxis,
-      axisLabel: {...rest.yAxis.axisLabel, fontSize: 8, lineHeight: 8, interval: 0}};
+      axisLabel: {...rest.yAxis.axisLabel, fontSize: 10.5, lineHeight: 10.5, interval: 0}};
   }
   return rest;
 }
 const isHeatMap = options => options.series[0]?.type === 'heatmap';
 
-// How high a chart is on paper. Plots that stand at places of their own keep their height.
+// How high a chart is on paper, which is half as wide as a window: what is as high as there leaves
+// sheets half empty. Plots that stand at places of their own keep their height.
 function lowered(options, height) {
   const {yAxis, grid} = options;
   if (Array.isArray(grid)) return height;
-  const row = isHeatMap(options) ? kPaperCell : 17;
+  const row = isHeatMap(options) ? kPaperCell : 21;
   const lower = yAxis?.type === 'category' ? (grid?.top || 0) + row * yAxis.data.length + 40
-    : Math.round(0.74 * height);
-  return Math.min(height, Math.max(isHeatMap(options) ? 0 : 160, Math.round(lower)));
+    : Math.round(0.9 * height);
+  return Math.min(height, Math.max(isHeatMap(options) ? 0 : 190, Math.round(lower)));
 }
 
 // Cells whose edges lie between pixels show hairlines: the plot shrinks to whole pixels for each,
@@ -401,6 +404,24 @@ function snapCells(instance, options) {
     outerBoundsMode: 'none'}});
 }
 
+// How high a chart is where it is that wide: `higher` than `height` by more lines of its legend and
+// by names of rows that are broken.
+function heightAt(options, width, height, paper) {
+  const lines = linesOfLegend(options, width);
+  return height + roomForRows(options, width, height, paper) +
+    Math.round(kLegendLine * (lines - 1));
+}
+
+// The sheets are counted before charts are drawn for them: how high these will be has to be known
+// by then, or the last sheets stay blank. It is what A4 within the margins of page.css asks for.
+const kPaper = {full: 660, half: 310};  // widths of charts in pixels
+function paperHeight(chart) {
+  const row = chart.element.closest('.row');
+  const width = (row && row.children.length > 1 ? kPaper.half : kPaper.full) / kPaperScale;
+  return kPaperScale *
+    heightAt(onPaper(chart.options), width, lowered(chart.options, chart.height), true);
+}
+
 const charts = [];
 const print = matchMedia('print');
 function drawChart(chart) {
@@ -411,6 +432,11 @@ function drawChart(chart) {
   if (chart.instance) chart.instance.clear();
   const place = document.createElement('div');
   place.style.height = '100%';
+  if (print.matches) {
+    const size = `${100 / kPaperScale}%`;
+    Object.assign(place.style, {width: size, height: size, transform: `scale(${kPaperScale})`,
+      transformOrigin: '0 0'});
+  }
   // What would be unreadable where it is narrow scrolls instead; paper cannot.
   const {least_px: least} = chart.options.lockstep || {};
   if (least && !print.matches) {
@@ -420,14 +446,10 @@ function drawChart(chart) {
   }
   chart.element.replaceChildren(place);
   chart.width = chart.element.clientWidth;
-  chart.height ??= chart.element.offsetHeight;
+  chart.height ??= parseFloat(chart.element.style.height);
   chart.lines = linesOfLegend(chart.options, place.clientWidth);
-  // Paper is half as wide as a window: what is as high as there leaves pages half empty.
-  const height = print.matches ? lowered(chart.options, chart.height) : chart.height;
-  const shown = print.matches ? onPaper(chart.options) : chart.options;
-  const higher = roomForRows(shown, place.clientWidth, height) +
-    Math.round(kLegendLine * (chart.lines - 1));
-  chart.element.style.height = `${height + higher}px`;
+  chart.element.style.height = `${heightAt(chart.options, place.clientWidth, chart.height)}px`;
+  chart.element.style.setProperty('--paper-height', `${paperHeight(chart).toFixed(1)}px`);
   chart.instance = echarts.init(place, theme(), {renderer});
   showOptions(chart, place.clientWidth);
 }
