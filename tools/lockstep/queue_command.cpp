@@ -26,8 +26,6 @@
 namespace lockstep {
 namespace {
 
-using Align = TextTable::Align;
-
 constexpr std::array<std::string_view, 2> kQueueFormats{"table", "json"};
 constexpr std::size_t kComparedNames = 10'000;
 
@@ -94,13 +92,12 @@ constexpr std::array kQueueOptions{
     kPresetsOption,
     kOutputOption};
 
-constexpr std::array<std::string_view, 8> kQueueExamples{
+constexpr std::array<std::string_view, 7> kQueueExamples{
     "lockstep queue forecast scenarios/queue/research-cluster-easy.json --at '60 h'",
     "lockstep queue explain scenarios/queue/slurm-recorded.json --job 10",
     "lockstep queue explain scenarios/queue/research-cluster-easy.json --job 19000 --format json",
     "lockstep queue import --slurm slurm.conf --accounting sacct.txt -o site.json",
     "lockstep queue import --kueue queues.yaml --nodes 16 -o site.json",
-    "lockstep queue fill scenarios/queue/fill-mixed-gpus.json",
     "lockstep queue fill scenarios/queue/fill-mixed-gpus.json --report filling.html",
     "lockstep queue import --openb-nodes openb_node_list_gpu_node.csv --openb-pods "
     "openb_pod_list_default.csv -o filling.json"};
@@ -115,39 +112,25 @@ constexpr CommandSpec kQueueSpec{
         "Explain why a job of a queue waited, forecast when those that wait will start; "
         "fill a cluster with pods that share GPUs; import a site's Slurm or Kueue as a scenario.",
     .about =
-        "explain: simulates a scenario with \"queue\" as lockstep run does, and follows one of its "
-        "jobs. "
-        "Each\n"
-        "stretch of its waiting has the first of these reasons that holds: it is held; it depends "
-        "on a\n"
-        "job; its time has not come; its array is full; a limit of its quality of service or\n"
-        "association, a quota or the licences would be exceeded; an advance reservation is in the "
-        "way;\n"
-        "it fits, but the order, a reservation or the scheduler's cycle holds it back; enough "
-        "GPUs\n"
-        "are free, but not on the nodes that it needs; it lacks no more than is in repair; others\n"
-        "hold the GPUs. The stretches add up to its wait. While it is suspended, a job that\n"
-        "preempted it holds its GPUs.\n"
-        "forecast: takes the queue as it is at a moment, up to then as it was recorded (where "
-        "nothing was:\n"
-        "as the rules have it), and says when each job that waits will start, and with what "
-        "spread: nobody\n"
-        "knows how long jobs run, so that this is drawn from how much of their limits ended ones "
-        "ran,\n"
-        "those of the same user where there are ten. With --set, what a change would do. Where a "
-        "job was\n"
-        "evicted, suspended or stopped by a failure, the order may not go by durations.\n"
-        "fill: puts pods that ask for CPUs, memory and GPUs, or a share of one, on nodes of any "
-        "kinds,\n"
-        "as each of six policies does it, until so many of the GPUs have been asked for, and says "
-        "how\n"
-        "many are allocated, and how many are free in fragments. It takes a document with "
-        "\"filling\".\n"
-        "import: writes a scenario with \"queue\" of a site's files, and its jobs beside it; "
-        "lockstep\n"
-        "run then says what they waited and what the rules make of them. Settings that the "
-        "scenario\n"
-        "lacks are said on standard error, a line each: harmless, or matters.",
+        R"(explain: simulates a scenario with "queue" as lockstep run does, and follows one of its
+jobs. Each stretch of its waiting has the first of these reasons that holds: it is held; it
+depends on a job; its time has not come; its array is full; a limit of its quality of service
+or association, a quota or the licences would be exceeded; an advance reservation is in the way;
+it fits, but the order, a reservation or the scheduler's cycle holds it back; enough GPUs
+are free, but not on the nodes that it needs; it lacks no more than is in repair; others
+hold the GPUs. The stretches add up to its wait. While it is suspended, a job that
+preempted it holds its GPUs.
+forecast: takes the queue as it is at a moment, up to then as it was recorded (where nothing was:
+as the rules have it), and says when each job that waits will start, and with what spread: nobody
+knows how long jobs run, so that this is drawn from how much of their limits ended ones ran,
+those of the same user where there are ten. With --set, what a change would do. Where a job was
+evicted, suspended or stopped by a failure, the order may not go by durations.
+fill: puts pods that ask for CPUs, memory and GPUs, or a share of one, on nodes of any kinds,
+as each of six policies does it, until so many of the GPUs have been asked for, and says how
+many are allocated, and how many are free in fragments. It takes a document with "filling".
+import: writes a scenario with "queue" of a site's files, and its jobs beside it; lockstep
+run then says what they waited and what the rules make of them. Settings that the scenario
+lacks are said on standard error, a line each: harmless, or matters.)",
     .positionals = 2,
     .options = kQueueOptions,
     .examples = kQueueExamples,

@@ -26,8 +26,6 @@
 namespace lockstep {
 namespace {
 
-using Align = TextTable::Align;
-
 constexpr std::array<std::string_view, 2> kFillFormats{"table", "json"};
 
 }  // namespace

@@ -19,8 +19,6 @@
 namespace lockstep {
 namespace {
 
-using Align = TextTable::Align;
-
 constexpr std::array<std::string_view, 2> kForecastFormats{"table", "json"};
 constexpr int kMostDraws = 10'000;
 

@@ -54,8 +54,9 @@ Html run_behind(const NearbyRun& run) {
 Html part_behind(const FieldExplanation& e) {
   Html out = Html::markup(fmt::format(R"(<details class="behind" id="{}"><summary>)",
                                       escaped(place_behind(e.field)).str())) +
-             strong(e.field) + escaped(" = " + amount_behind(e.value, e.unit)) +
-             Html::markup("</summary>\n<p>") + escaped(e.sentence) + Html::markup("</p>\n<p>") +
+             Html::markup("<strong>") + key_words(e.field) + Html::markup("</strong>") +
+             escaped(" = " + amount_behind(e.value, e.unit)) + Html::markup("</summary>\n<p>") +
+             escaped(e.sentence) + Html::markup("</p>\n<p>") +
              code((e.arithmetic ? e.field + " = " : std::string()) + e.formula) +
              Html::markup("</p>\n<ul>\n");
   for (const ExplainedInput& input : e.inputs) out += input_behind(input);

@@ -259,7 +259,7 @@ function spacedTicks(axis, room, zooms) {
   }
   // What ECharts makes of it may be a third more. A distance of our own counts from the least value.
   if (zooms || axis.min !== 0 || !(span > 0)) {
-    axis.splitNumber = Math.max(1, Math.min(axis.splitNumber ?? 5, Math.floor(0.75 * most)));
+    axis.splitNumber = Math.max(2, Math.min(axis.splitNumber ?? 5, Math.floor(0.75 * most)));
     return;
   }
   const power = 10 ** Math.floor(Math.log10(span / most));
