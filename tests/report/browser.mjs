@@ -278,7 +278,7 @@ const kAskedInWindow = {
         bars: [...document.querySelectorAll('.chart > div')]
           .filter(each => echarts.getInstanceByDom(each).getOption().dataZoom?.length > 0).length,
         hints: [...document.querySelectorAll('.hint')].filter(each => each.offsetParent).length,
-        row: (heat.each.clientHeight - 100) / heat.options.yAxis[0].data.length,
+        row: (heat.each.getBoundingClientRect().height - 75) / heat.options.yAxis[0].data.length,
       };
     });
     check(paper.large === 0, `${where}: ${paper.large} tables have heads larger than their rows`);

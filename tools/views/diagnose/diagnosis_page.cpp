@@ -239,11 +239,12 @@ std::string diagnosis_page(const Diagnosis& d, const RunResult& predicted,
   Page page("Diagnosis",
             fmt::format("{} on {}", scenario.job.model.name, counted(scenario.gpus(), "GPU")));
   if (!scenario.about.empty()) page.about(scenario.about);
+  const Html slow = strong(d.telemetry ? slow_gpu_verdict(*d.telemetry) : std::string());
   if (d.ranks.empty()) {
     page.headline(escaped("The step is predicted to take ") + strong(page_duration(d.predicted_s)) +
-                  escaped("."));
+                  escaped(".") + slow);
   } else {
-    page.headline(prose(diagnosis_verdict(d)));
+    page.headline(prose(diagnosis_verdict(d)) + slow);
     page.figures(std::vector<PageFigure>{
         {.value = page_duration(d.recorded_s), .label = "recorded step"},
         {.value = page_duration(d.predicted_s),

@@ -105,6 +105,22 @@ std::string clock_text(const Telemetry& t) {
 
 }  // namespace
 
+std::string slow_gpu_verdict(const Telemetry& t) {
+  if (!t.slowest) return {};
+  const TelemetryOfGpu& gpu = t.gpus[*t.slowest];
+  std::string out = fmt::format(" {} is slow", gpu.name);
+  if (gpu.clock_of_median && *gpu.clock_of_median < 1) {
+    out += fmt::format(": its clock is {} below the median GPU's",
+                       percent_text(1 - *gpu.clock_of_median));
+  }
+  if (gpu.costs_s > 0) {
+    out += fmt::format(", which costs every step {}", duration_text(gpu.costs_s));
+  }
+  const auto others = std::ranges::count(t.gpus, true, &TelemetryOfGpu::slow) - 1;
+  if (others > 0) out += fmt::format("; so {} {} more", others == 1 ? "is" : "are", others);
+  return out + ".";
+}
+
 std::vector<std::string> telemetry_words(const Telemetry& t) {
   std::vector<std::string> out;
   if (const std::string clock = clock_words(t); !clock.empty()) out.push_back(clock);

@@ -115,20 +115,22 @@ void add_stage_memory(Page& page, const RunResult& result,
   }
   const double usable = result.memory.usable / gibibytes(1);
   nlohmann::json options = stacked_bars(stage_names(stages), parts, "GiB");
+  // A line through the middles of the bars; through one there is none.
+  const bool one = stages.size() == 1;
   options["series"].push_back(
-      {{"type", "line"},
+      {{"type", one ? "scatter" : "line"},
        {"name", "usable"},
        {"silent", true},
-       {"symbol", "none"},
+       {"symbol", one ? "rect" : "none"},
+       {"symbolSize", {2, 36}},
        {"lineStyle", {{"width", 1.5}, {"type", "dashed"}, {"color", "@ink"}}},
        {"itemStyle", {{"color", "@ink"}}},
        {"tooltip", {{"show", false}}},
        {"data", {{four_digits(usable), 0}, {four_digits(usable), stages.size() - 1}}}});
   page.chart(
       {.title = "Memory of each stage",
-       .about = fmt::format("Peak within the step of one GPU; dashed: the {:.1f} GiB that are "
-                            "usable.",
-                            usable),
+       .about = fmt::format("Peak within the step of one GPU; {}: the {:.1f} GiB that are usable.",
+                            one ? "line" : "dashed", usable),
        .summary = "Stacked bars of the parts of memory, one for each stage.",
        .height_px = bars_height(stages.size()) + 40},
       options);
