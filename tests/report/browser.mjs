@@ -259,6 +259,13 @@ const kAskedInWindow = {
     // On paper, from the dark.
     await page.emulateMedia({media: 'print'});
     await page.waitForTimeout(1500); // longer than page.js keeps an old drawing
+    // A busy machine takes longer to draw all of them anew.
+    await page.waitForFunction(count => document.querySelectorAll('.chart svg').length === count &&
+        [...document.querySelectorAll('.chart > div')].every(each => {
+          const svg = each.querySelector('svg');
+          return svg && Math.abs(svg.getBoundingClientRect().height -
+                                 each.getBoundingClientRect().height) < 1;
+        }), kCharts.busy, {timeout: 15000}).catch(() => {});
     const vectors = await page.locator('.chart svg').count();
     check(vectors === kCharts.busy, `${where}: ${vectors} charts are vectors on paper`);
     // Names in vectors are whole.

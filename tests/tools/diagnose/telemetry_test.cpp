@@ -351,8 +351,9 @@ TEST_CASE("lockstep diagnose --telemetry: power beside the prediction, and the t
   CHECK(found["predicted_power"]["mean_w"] == predicted["power"]["gpu"]["mean_w"]);
   const Ran table = lockstep_with({"diagnose", job, "--telemetry", log});
   // The verdict names it, before all tables.
-  CHECK(table.out.substr(0, table.out.find("power of a GPU")).find(". GPU 5 is slow: its clock is") !=
-        std::string::npos);
+  CHECK(
+      table.out.substr(0, table.out.find("power of a GPU")).find(". GPU 5 is slow: its clock is") !=
+      std::string::npos);
   CHECK(table.out.find("GPU 5 is slow: its clock is 20.0 % below the median GPU's; power cap in") !=
         std::string::npos);
   CHECK(table.out.find("1500 MHz in the mean, 75.8 % of the highest") != std::string::npos);

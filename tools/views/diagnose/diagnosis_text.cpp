@@ -127,8 +127,9 @@ std::string diagnosis_text(const Diagnosis& d, const TextStyle& style) {
   const std::string slow = d.telemetry ? slow_gpu_verdict(*d.telemetry) : std::string();
   std::string out;
   if (!d.ranks.empty()) {
-    out = own_lines(diagnosis_verdict(d) + slow) + parts_table(d, style) + operators_table(d, style) +
-          "\n" + own_lines(slowest_rank_words(d)) + ranks_table(d, style) + calls_table(d, style);
+    out = own_lines(diagnosis_verdict(d) + slow) + parts_table(d, style) +
+          operators_table(d, style) + "\n" + own_lines(slowest_rank_words(d)) +
+          ranks_table(d, style) + calls_table(d, style);
   } else {
     out = own_lines(
         fmt::format("The step is predicted to take {}.{}", duration_text(d.predicted_s), slow));

@@ -12,8 +12,8 @@ namespace lockstep {
 /// Power, clock, the slow GPUs and notes.
 std::string telemetry_text(const Telemetry& telemetry, const TextStyle& style);
 
-/// " GPU 5 is slow: its clock is 20 % below the median GPU's, which costs every step 312 ms." for the
-/// verdict; empty where none is.
+/// " GPU 5 is slow: its clock is 20 % below the median GPU's, which costs every step 312 ms." for
+/// the verdict; empty where none is.
 std::string slow_gpu_verdict(const Telemetry& t);
 
 /// What they say of clocks, slow GPUs and what was left out, a sentence each.
