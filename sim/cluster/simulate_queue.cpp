@@ -274,19 +274,25 @@ class QueueRun {
 void check_cap(const QueueSpec& spec) {
   if (!spec.power_cap) return;
   const QueueDraws draws(spec);
+  Watts most;
+  std::size_t widest = 0;
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     const QueueJob& job = spec.jobs[j];
     const Watts draw =
         draws.facility(job.gpus * draws.microwatts(job), spec.cluster.gpus() - job.gpus);
-    if (draw <= *spec.power_cap) continue;
-    throw InputError({.file = spec.file,
-                      .pointer = "/queue/power_cap",
-                      .found = format_quantity(spec.power_cap->base_units(), Dimension::power),
-                      .allowed = fmt::format(
-                          "at least {}, which the site draws while job {} runs alone",
-                          format_quantity(draw.base_units(), Dimension::power), spec.job_name(j)),
-                      .nearest = {}});
+    if (draw <= most) continue;
+    most = draw;
+    widest = j;
   }
+  if (most <= *spec.power_cap) return;
+  throw InputError(
+      {.file = spec.file,
+       .pointer = "/queue/power_cap",
+       .found = format_quantity(spec.power_cap->base_units(), Dimension::power),
+       .allowed = fmt::format("at least {}, which the site draws while job {} runs alone",
+                              format_quantity(most.base_units(), Dimension::power),
+                              spec.job_name(widest)),
+       .nearest = {}});
 }
 
 }  // namespace
