@@ -24,6 +24,10 @@ Value queue_bucket_values(const Queue& a) {
   for (std::size_t b = 0; b < kQueueBuckets; ++b) {
     const bool of_suspension = b == static_cast<std::size_t>(QueueBucket::suspended);
     if (of_suspension && !a.spec.preemption.suspends) continue;
+    const bool of_upkeep = b == static_cast<std::size_t>(QueueBucket::drained);
+    if (of_upkeep && !a.spec.health.any()) continue;
+    const bool of_cap = b == static_cast<std::size_t>(QueueBucket::capped);
+    if (of_cap && !a.spec.power_cap) continue;
     out.emplace_back(
         std::string(kQueueBucketNames[b]),
         Value::Object{{"gpu_hours", a.result.books[b].gpu_hours()}, {"share", shares[b]}});
@@ -115,6 +119,30 @@ const FieldTable<RecordedQueue>& recorded_fields() {
   return fields;
 }
 
+const FieldTable<NodeHealthCounts>& health_fields() {
+  using Of = NodeHealthCounts;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("drained", "How often a drain took a node out, when its last job had ended.",
+               [](const Of& h) { return h.drained; })
+          .add("emptying_mean_s", Better::less, "From a drain to that end, on average.",
+               [](const Of& h) -> std::optional<double> {
+                 if (h.drained == 0) return std::nullopt;
+                 return in_seconds(h.emptying) / static_cast<double>(h.drained);
+               })
+          .add("stopped_jobs", Better::less, "How often a drain's deadline stopped a job.",
+               [](const Of& h) { return h.stopped_jobs; })
+          .add("lemons", "Nodes that fail more often than others, when the queue begins.",
+               [](const Of& h) { return h.lemons; })
+          .add("lemon_failures", Better::less, "How often one of them broke, of node_failures.",
+               [](const Of& h) { return h.lemon_failures; })
+          .add("taken_out", "How often a node broke as often as detection says.",
+               [](const Of& h) { return h.taken_out; })
+          .add("lemons_found", Better::more, "Of these, lemons.",
+               [](const Of& h) { return h.lemons_found; });
+  return fields;
+}
+
 const FieldTable<TrainingSummary>& training_fields() {
   using Of = TrainingSummary;
   static const FieldTable<Of> fields =
@@ -159,6 +187,11 @@ const FieldTable<Queue>& queue_power_fields() {
         .add("tonnes_co2", Better::less,
              "Carbon dioxide that the grid emits for it; where its intensity is given.",
              [power](const Queue& a) { return power(a).owned.tonnes_co2; })
+        .add("cap_w", "What the queue's jobs may make it draw; where it has a power_cap.",
+             [](const Queue& a) -> std::optional<double> {
+               if (!a.spec.power_cap) return std::nullopt;
+               return a.spec.power_cap->base_units();
+             })
         .add("site_limit_w", "Power limit of the site; where it has one.",
              [](const Queue& a) { return a.spec.power->site_limit; })
         .add("site_excess_w", Better::less,
@@ -244,7 +277,7 @@ void add_counts(FieldTable<Queue>& fields) {
            [](const Queue& a) { return a.summary.utilisation; })
       .add("useful_share", Better::more, "Share of it that went into work that lasts.",
            [](const Queue& a) { return queue_shares(a)[0]; })
-      .add("evictions", Better::less, "How often a job had to go for another.",
+      .add("evictions", Better::less, "How often a job had to go for another, or for a drain.",
            [](const Queue& a) { return a.result.evictions; })
       .add("resizes", "How often a job's width changed; where elastic.policy changes widths only.",
            [](const Queue& a) -> std::optional<std::int64_t> {
@@ -336,6 +369,8 @@ const FieldTable<QueueAnswer>& queue_fields() {
                      [](const Queue& a) -> const auto& { return a.summary.trainings; })
         .object("recorded", "What a real scheduler made of the same jobs, beside this.",
                 recorded_fields(), [](const Queue& a) -> const auto& { return a.summary.recorded; })
+        .object("health", "Nodes that were looked after, where the scenario says \"health\".",
+                health_fields(), [](const Queue& a) -> const auto& { return a.result.health; })
         .add("assumptions", "What was assumed where the scenario says nothing.",
              [](const Queue& a) { return a.spec.assumptions; });
     add_written(out, [](const Queue& a) -> const WrittenScenario& { return a.written; });

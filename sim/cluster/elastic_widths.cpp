@@ -107,7 +107,7 @@ bool place_all(const QueueState& state, FreeGpus left, std::vector<ElasticJob*> 
     const int wanted = of->width;
     of->where.reset();
     for (const int width : down_from(state, *of)) {
-      of->where = state.placer().place(left, width);
+      of->where = state.placer().place(left, width, nullptr, state.link_loads());
       if (!of->where) continue;
       of->width = width;
       break;
@@ -201,7 +201,7 @@ void grow_back(QueueState& state) {
     for (std::size_t w = table.gpus.size(); w-- > 0;) {
       const int width = table.gpus[w];
       if (width > state.job(j).gpus || width <= state.state(j).width) continue;
-      std::optional<Holding> where = state.placer().place(free, width, usable);
+      std::optional<Holding> where = state.placer().place(free, width, usable, state.link_loads());
       if (!where) continue;
       state.lend(j);
       state.resize(j, *std::move(where), width, state.spec().elastic.resize);

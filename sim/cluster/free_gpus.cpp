@@ -123,7 +123,9 @@ int Placer::node_for_part(const FreeGpus& free, int gpus, const NodeSet* within,
   bool any = false;
   for (int has = gpus; has <= gpus_per_node_ && !any; ++has) any = free.with(has).count() > 0;
   if (!any) return -1;
-  const bool by_leaf = spec_.across == AcrossNodes::packed && leaves() > 1 && taken.empty();
+  const bool packs =
+      spec_.across == AcrossNodes::packed || spec_.across == AcrossNodes::least_contended;
+  const bool by_leaf = packs && leaves() > 1 && taken.empty();
   const Leaf leaf = by_leaf ? leaf_for(free, gpus, within) : Leaf{0, nodes_};
   const auto is_taken = [&](int node) {
     return std::ranges::any_of(taken, [&](const HeldGpus& held) { return held.node == node; });
@@ -204,6 +206,71 @@ std::vector<int> best_leaves(std::vector<std::vector<int>> leaves, int count) {
   return out;
 }
 
+/// Idle nodes of each leaf for `count` of them, those on leaves of more than the least load that
+/// suffices left out. `loads`: of each leaf. Below 0: there are too few.
+double least_load(const std::vector<std::vector<int>>& leaves, std::span<const double> loads,
+                  int count) {
+  std::vector<std::size_t> order;
+  for (std::size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    if (!leaves[leaf].empty()) order.push_back(leaf);
+  }
+  std::ranges::stable_sort(order, {}, [&](std::size_t leaf) { return loads[leaf]; });
+  int has = 0;
+  for (const std::size_t leaf : order) {
+    has += static_cast<int>(leaves[leaf].size());
+    if (has >= count) return loads[leaf];
+  }
+  return -1;
+}
+
+/// Leaves below one pod (-1: below all), others without nodes.
+std::vector<std::vector<int>> leaves_of_pod(const std::vector<std::vector<int>>& leaves,
+                                            const LinkLoads& loads, int pod) {
+  std::vector<std::vector<int>> out = leaves;
+  for (std::size_t leaf = 0; pod >= 0 && leaf < out.size(); ++leaf) {
+    if (loads.pod_of_unit[leaf] != pod) out[leaf].clear();
+  }
+  return out;
+}
+
+/// Nodes whose busiest link between switches carries least of what others send: below one leaf
+/// none; below one pod those of the leaves; else those of the pods, too. Of pods that are alike the
+/// one with the fewest idle nodes, and within it as packed.
+std::vector<int> least_contended(const std::vector<std::vector<int>>& leaves, int count,
+                                 const LinkLoads& loads) {
+  if (std::ranges::any_of(
+          leaves, [count](const auto& leaf) { return static_cast<int>(leaf.size()) >= count; })) {
+    return best_leaves(leaves, count);
+  }
+  std::vector<double> with_pods = loads.units;
+  for (std::size_t unit = 0; !loads.pods.empty() && unit < with_pods.size(); ++unit) {
+    const auto pod = static_cast<std::size_t>(loads.pod_of_unit[unit]);
+    with_pods[unit] = std::max(with_pods[unit], loads.pods[pod]);
+  }
+  std::vector<std::vector<int>> best;
+  double least = 0;
+  std::size_t fewest = 0;
+  const auto consider = [&](int pod, std::span<const double> of_leaf) {
+    std::vector<std::vector<int>> own = leaves_of_pod(leaves, loads, pod);
+    const double load = least_load(own, of_leaf, count);
+    if (load < 0) return;
+    std::size_t idle = 0;
+    for (const auto& leaf : own) idle += leaf.size();
+    if (!best.empty() && (load > least || (load == least && idle >= fewest))) return;
+    for (std::size_t leaf = 0; leaf < own.size(); ++leaf) {
+      if (of_leaf[leaf] > load) own[leaf].clear();
+    }
+    best = std::move(own);
+    least = load;
+    fewest = idle;
+  };
+  for (std::size_t pod = 0; pod < loads.pods.size(); ++pod) {
+    consider(static_cast<int>(pod), loads.units);
+  }
+  consider(-1, with_pods);
+  return best_leaves(std::move(best), count);
+}
+
 }  // namespace
 
 /// Blocks are of block_nodes, twice as many, four times and so on, side by side. Of the smallest
@@ -229,8 +296,14 @@ std::vector<int> Placer::nodes_of_block(const NodeSet& idle, int count,
   }
 }
 
-std::vector<int> Placer::whole_nodes(const NodeSet& idle, int count, const NodeSet* within) const {
-  if (spec_.across == AcrossNodes::packed && leaves() > 1) {
+std::vector<int> Placer::whole_nodes(const NodeSet& idle, int count, const NodeSet* within,
+                                     const LinkLoads* loads) const {
+  if (loads != nullptr && leaves() > 1) {
+    return least_contended(by_leaf(idle, leaf_nodes_, leaves(), within), count, *loads);
+  }
+  const bool packs =
+      spec_.across == AcrossNodes::packed || spec_.across == AcrossNodes::least_contended;
+  if (packs && leaves() > 1) {
     return best_leaves(by_leaf(idle, leaf_nodes_, leaves(), within), count);
   }
   if (spec_.across == AcrossNodes::spread && leaves() > 1) {
@@ -246,7 +319,8 @@ std::vector<int> Placer::whole_nodes(const NodeSet& idle, int count, const NodeS
   return out;
 }
 
-std::optional<Holding> Placer::place(const FreeGpus& free, int gpus, const NodeSet* within) const {
+std::optional<Holding> Placer::place(const FreeGpus& free, int gpus, const NodeSet* within,
+                                     const LinkLoads* loads) const {
   if (gpus > free.total()) return std::nullopt;
   // A job of one whole node is placed as one of a part.
   const int whole = gpus > gpus_per_node_ ? gpus / gpus_per_node_ : 0;
@@ -256,7 +330,7 @@ std::optional<Holding> Placer::place(const FreeGpus& free, int gpus, const NodeS
     const int idle =
         within == nullptr ? free.idle().count() : free.idle().count_within(*within, whole);
     if (idle < whole) return std::nullopt;
-    for (const int node : whole_nodes(free.idle(), whole, within)) {
+    for (const int node : whole_nodes(free.idle(), whole, within, loads)) {
       out.push_back({node, gpus_per_node_});
     }
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/cluster/link_loads.hpp"
 #include "sim/cluster/node_set.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
@@ -32,6 +33,10 @@ class FreeGpus {
   /// On open nodes.
   [[nodiscard]] std::int64_t total() const { return total_; }
   [[nodiscard]] int on(int node) const { return open_[at(node)] ? free_[at(node)] : 0; }
+  /// Whether nobody holds a GPU there, open or closed.
+  [[nodiscard]] bool is_empty(int node) const { return free_[at(node)] == gpus_per_node_; }
+  /// GPUs there that nobody holds, open or closed.
+  [[nodiscard]] int not_held_on(int node) const { return free_[at(node)]; }
   [[nodiscard]] bool is_open(int node) const { return open_[at(node)]; }
   /// Open nodes with exactly so many free GPUs.
   [[nodiscard]] const NodeSet& with(int gpus) const { return by_free_[at(gpus)]; }
@@ -86,9 +91,11 @@ class Placer {
 
   /// Where a job of that many GPUs goes: on one node up to a node's, else on whole nodes and, for
   /// what is left, on one more. Nothing where it does not fit now. `within`: nodes that it may
-  /// have; null: all.
+  /// have; null: all. `loads`: what running trainings send, for AcrossNodes::least_contended; null:
+  /// nothing.
   [[nodiscard]] std::optional<Holding> place(const FreeGpus& free, int gpus,
-                                             const NodeSet* within = nullptr) const;
+                                             const NodeSet* within = nullptr,
+                                             const LinkLoads* loads = nullptr) const;
 
   [[nodiscard]] int leaves() const { return (nodes_ + leaf_nodes_ - 1) / leaf_nodes_; }
 
@@ -103,8 +110,8 @@ class Placer {
                                   std::span<const HeldGpus> taken) const;
   [[nodiscard]] std::vector<int> nodes_of_block(const NodeSet& idle, int count,
                                                 const NodeSet* within) const;
-  [[nodiscard]] std::vector<int> whole_nodes(const NodeSet& idle, int count,
-                                             const NodeSet* within) const;
+  [[nodiscard]] std::vector<int> whole_nodes(const NodeSet& idle, int count, const NodeSet* within,
+                                             const LinkLoads* loads) const;
 
   QueuePlacement spec_;
   int nodes_;

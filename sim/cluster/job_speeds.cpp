@@ -61,6 +61,18 @@ void require_training_memory(const QueueSpec& spec, const QueueTraining& trainin
        .nearest = {}});
 }
 
+/// least_contended places jobs by what others put on links alone, which is not known where flows
+/// are not told apart.
+void require_known_loads(const QueueSpec& spec) {
+  if (spec.placement.across != AcrossNodes::least_contended || FoldedSteps::can_fold(spec)) return;
+  throw InputError({.file = spec.file,
+                    .pointer = "/queue/placement/across",
+                    .found = "least_contended",
+                    .allowed = "another rule, such as packed, where the transport has DCQCN or "
+                               "switches sum: what a training puts on a link is not known there",
+                    .nearest = {}});
+}
+
 /// Disjoint sets of jobs that share something.
 class Unions {
  public:
@@ -89,6 +101,7 @@ std::set<int> parts_of(const std::vector<int>& nodes, int nodes_of_part) {
 }  // namespace
 
 void time_trainings(QueueSpec& spec, bool allow_oom) {
+  require_known_loads(spec);
   for (std::size_t t = 0; t < spec.trainings.size(); ++t) {
     QueueTraining& training = spec.trainings[t];
     if (!allow_oom) require_training_memory(spec, training);
@@ -237,6 +250,21 @@ const JobSpeeds::Met& JobSpeeds::meet(const Placed& of) {
     met.uses.push_back({areas_->link_at(use.at, areas), use.peak, use.bytes});
   }
   return met;
+}
+
+const LinkLoads& JobSpeeds::link_loads(const QueueState& state) {
+  if (loaded_at_ == state.moves() + 1) return loads_;
+  if (!places_) places_ = std::make_unique<LinkPlaces>(folded_->fabric());
+  std::vector<double> shares(folded_->fabric().link_count());
+  for (const Placed& of : running(state)) {
+    const Met& met = meet(of);
+    for (const LinkUse& use : met.uses) {
+      shares[use.link] += use.bytes / met.step / folded_->capacity(use.link);
+    }
+  }
+  loads_ = places_->loads(shares);
+  loaded_at_ = state.moves() + 1;
+  return loads_;
 }
 
 /// The links on which several meet and that could fill.

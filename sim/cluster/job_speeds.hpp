@@ -30,6 +30,9 @@ class JobSpeeds {
   /// that it has now.
   void update(QueueState& state);
 
+  /// What the running trainings send now, for AcrossNodes::least_contended. Requires FoldedSteps.
+  [[nodiscard]] const LinkLoads& link_loads(const QueueState& state);
+
   /// Groups of neighbours that were simulated, each once.
   [[nodiscard]] std::size_t simulated() const {
     return known_.size() + lone_.size() + tried_.size();
@@ -106,6 +109,9 @@ class JobSpeeds {
   /// By what each user of a link is, and puts there: how much longer its step is by that link.
   std::map<std::vector<double>, std::vector<double>> tried_;
   std::unordered_map<std::uint32_t, Met> met_;
+  std::unique_ptr<LinkPlaces> places_;
+  LinkLoads loads_;
+  std::uint64_t loaded_at_ = 0;  ///< QueueState::moves() of which they are, and one
 };
 
 }  // namespace lockstep

@@ -14,7 +14,7 @@ namespace lockstep {
 class NodeFailureSource {
  public:
   NodeFailureSource(const NodeFailures& spec, int nodes, std::uint64_t seed,
-                    const std::vector<PlannedBreak>& breaks = {});
+                    const std::vector<PlannedBreak>& breaks = {}, const LemonNodes& lemons = {});
 
   struct Event {
     RunTime at;
@@ -27,6 +27,14 @@ class NodeFailureSource {
   /// The next event; what follows it on that node is drawn. Requires that there is one.
   Event take();
 
+  /// QueueHealth::lemons: nodes that fail more often than others, by number.
+  [[nodiscard]] const std::vector<int>& lemons() const { return lemons_; }
+  /// Nothing drawn happens to the node until resume().
+  void pause(int node);
+  void resume(int node, RunTime at);
+  /// A lemon fails from now on no more often than others. Requires that it is paused.
+  void cure(int node);
+
  private:
   void draw_failure(std::uint32_t node, RunTime from);
 
@@ -36,6 +44,9 @@ class NodeFailureSource {
   std::vector<std::uint32_t> drawn_;
   std::vector<bool> broken_;
   std::vector<Event> planned_;  ///< the next one last
+  std::vector<int> lemons_;
+  std::vector<double> mean_s_;  ///< between failures, by node; empty: all are alike
+  double good_mean_s_ = 0;      ///< of nodes that are no lemons, where there are some
 };
 
 }  // namespace lockstep

@@ -19,7 +19,11 @@ class QueueDraws {
 
   /// Of a GPU of the job.
   [[nodiscard]] std::int64_t microwatts(const QueueJob& job) const {
-    return job.training < 0 ? given_ : trainings_[static_cast<std::size_t>(job.training)];
+    return microwatts_of(job.training);
+  }
+  /// Of a GPU of a training, or below 0 of a job of given duration.
+  [[nodiscard]] std::int64_t microwatts_of(std::int32_t training) const {
+    return training < 0 ? given_ : trainings_[static_cast<std::size_t>(training)];
   }
   /// At the site's meter: `held` is the sum of what held GPUs draw. Broken nodes are off.
   [[nodiscard]] Watts facility(std::int64_t held_microwatts, std::int64_t free_gpus) const;

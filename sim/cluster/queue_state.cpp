@@ -66,7 +66,10 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
     : spec_(&spec),
       keep_spans_(keep_spans),
       free_(spec.cluster.nodes, spec.cluster.node.gpus,
-            spec.placement.across == AcrossNodes::packed ? spec.placement.leaf_nodes : 0),
+            spec.placement.across == AcrossNodes::packed ||
+                    spec.placement.across == AcrossNodes::least_contended
+                ? spec.placement.leaf_nodes
+                : 0),
       placer_(spec.placement, spec.cluster.nodes, spec.cluster.node.gpus, spec.jobs),
       partitions_(partition_nodes(spec)),
       states_(spec.jobs.size()),
@@ -90,6 +93,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       precedences_(precedences_of(spec)),
       cohorts_(spec),
       admitted_(spec.cluster_queues.size()) {
+  if (spec.health.any()) drained_nodes_ = NodeSet(spec.cluster.nodes);
   if (spec.power) draws_.emplace(spec);
   ends_.fit(spec.jobs.size());
   levels_.fit(spec.jobs.size());
@@ -113,7 +117,7 @@ bool QueueState::over_quota(const JobClass& of) const {
 }
 
 bool QueueState::over_owner_quota(const JobClass& of) const {
-  return over_owner_gpus(of) || over_licenses(of);
+  return over_owner_gpus(of) || over_licenses(of) || over_power(of);
 }
 
 bool QueueState::over_owner_gpus(const JobClass& of) const {
@@ -126,7 +130,7 @@ bool QueueState::over_cohort(const JobClass& of) const {
 }
 
 bool QueueState::lacks_only_licenses(const JobClass& of) const {
-  return over_licenses(of) && !over_owner_gpus(of) && !over_cohort(of);
+  return over_licenses(of) && !over_owner_gpus(of) && !over_cohort(of) && !over_power(of);
 }
 
 bool QueueState::over_licenses(const JobClass& of) const {
@@ -233,9 +237,15 @@ void QueueState::advance(RunTime to) {
     count(QueueBucket::reserved, set_aside, passed);
     free -= set_aside;
   }
+  if (spec_->power_cap && waiting_.size() > 0) {
+    const std::int64_t capped = capped_gpus(free);
+    count(QueueBucket::capped, capped, passed);
+    free -= capped;
+  }
   count(waiting_.size() > 0 ? QueueBucket::blocked : QueueBucket::idle, free, passed);
   count(QueueBucket::broken, broken_, passed);
   count(QueueBucket::suspended, suspended_.kept(), passed);
+  if (spec_->health.any()) count(QueueBucket::drained, drained_gpus(), passed);
   held_time_ += GpuTime(held_, passed);
   for (std::size_t l = 0; l < licenses_held_.size(); ++l) {
     license_time_[l] += GpuTime(licenses_held_[l], passed);
@@ -274,6 +284,7 @@ void QueueState::submit(std::uint32_t j) {
 void QueueState::count_held(std::uint32_t j, int sign) {
   const QueueJob& of = job(j);
   const std::int64_t gpus = std::int64_t{sign} * states_[j].width;
+  ++moves_;
   held_ += gpus;
   if (of.training < 0) given_ += gpus;
   if (draws_) drawn_ += gpus * draws_->microwatts(of);
@@ -490,16 +501,20 @@ void QueueState::evict(std::uint32_t j) {
   wait_again(j, SpanEnd::preempted);
 }
 
-void QueueState::fail(int node, bool stays_broken) {
-  std::vector<std::uint32_t> hit;
+std::vector<std::uint32_t> QueueState::jobs_on(int node) const {
+  std::vector<std::uint32_t> out;
   const auto on_node = [node](const HeldGpus& held) { return held.node == node; };
   for (const auto& [end, j] : by_limit_) {
-    if (std::ranges::any_of(states_[j].held, on_node)) hit.push_back(j);
+    if (std::ranges::any_of(states_[j].held, on_node)) out.push_back(j);
   }
   for (const SuspendedJobs::Job& of : suspended_.jobs()) {
-    if (std::ranges::any_of(of.held, on_node)) hit.push_back(of.job);
+    if (std::ranges::any_of(of.held, on_node)) out.push_back(of.job);
   }
-  for (const std::uint32_t j : hit) {
+  return out;
+}
+
+void QueueState::fail(int node, bool stays_broken) {
+  for (const std::uint32_t j : jobs_on(node)) {
     ++states_[j].failures;
     if (!shrink(j, node)) wait_again(j, SpanEnd::failed);
   }

@@ -40,10 +40,13 @@ enum class QueueBucket : std::uint8_t {
   idle,      ///< free while nobody waits
   broken,    ///< in repair
   suspended,  ///< kept for suspended jobs, and used by nobody
+  drained,    ///< free on nodes that take no jobs: drained, in a lemon's repair, or burning in
+  capped,     ///< free while jobs wait, without the power that the site's cap would have to leave
 };
-constexpr std::size_t kQueueBuckets = 9;
+constexpr std::size_t kQueueBuckets = 11;
 constexpr std::array<std::string_view, kQueueBuckets> kQueueBucketNames{
-    "useful", "starting", "lost", "slowed", "blocked", "reserved", "idle", "broken", "suspended"};
+    "useful", "starting", "lost",      "slowed",  "blocked", "reserved",
+    "idle",   "broken",   "suspended", "drained", "capped"};
 
 /// Why a job holds its GPUs no more.
 enum class SpanEnd : std::uint8_t {
@@ -130,6 +133,13 @@ class QueueState {
   [[nodiscard]] RunTime now() const { return now_; }
   [[nodiscard]] const FreeGpus& free() const { return free_; }
   [[nodiscard]] const Placer& placer() const { return placer_; }
+  /// least_contended: who says what running trainings send. It is asked at each placement.
+  void set_link_loads(std::function<const LinkLoads*()> loads) { link_loads_ = std::move(loads); }
+  [[nodiscard]] const LinkLoads* link_loads() const {
+    return link_loads_ ? link_loads_() : nullptr;
+  }
+  /// How often a job began or ceased to hold GPUs.
+  [[nodiscard]] std::uint64_t moves() const { return moves_; }
   /// Where the job goes on what is free of the nodes `within` (null: all): the components of a
   /// heterogeneous one in their order, each in its own partition, and none unless all fit.
   [[nodiscard]] std::optional<Holding> place(const FreeGpus& free, std::uint32_t j,
@@ -160,6 +170,21 @@ class QueueState {
   /// Running jobs of a ClusterQueue.
   [[nodiscard]] const std::set<DispensableRank>& admitted(std::uint16_t cluster_queue) const {
     return admitted_[cluster_queue];
+  }
+  /// Whether a start of the class would draw more than the site's cap, if all that is not held were
+  /// idle, what is broken as well: so the cap holds when that is repaired.
+  [[nodiscard]] bool over_power(const JobClass& of) const {
+    return spec_->power_cap && draws_with(of, of.gpus) > *spec_->power_cap;
+  }
+  /// What the site would draw with so many GPUs more that jobs of the class held. Requires
+  /// spec().power.
+  [[nodiscard]] Watts draws_with(const JobClass& of, std::int64_t gpus) const {
+    const std::int64_t idle = spec_->cluster.gpus() - held_ - gpus;
+    return draws_->facility(drawn_ + gpus * draws_->microwatts_of(of.draws_as), idle);
+  }
+  /// over_quota() but for power.
+  [[nodiscard]] bool over_quota_beside_power(const JobClass& of) const {
+    return over_owner_gpus(of) || over_licenses(of) || over_cohort(of);
   }
   /// Whether jobs of the class lack licences that others hold.
   [[nodiscard]] bool over_licenses(const JobClass& of) const;
@@ -250,6 +275,20 @@ class QueueState {
   /// The node breaks: jobs on it wait again, and nobody is placed on it until mend().
   void fail(int node, bool stays_broken);
   void mend(int node);
+  /// QueueHealth: nobody is placed on the node until open_node(); whoever is on it stays.
+  void close_node(int node);
+  void open_node(int node);
+  /// Jobs on the node go, and wait again. How many.
+  int evict_from(int node);
+  /// Whether the node is closed and not broken.
+  [[nodiscard]] bool is_drained(int node) const {
+    return drained_nodes_.count() > 0 && drained_nodes_.has(node);
+  }
+  /// GPUs on such nodes that nobody holds.
+  [[nodiscard]] std::int64_t drained_gpus() const {
+    if (!spec_->health.any()) return 0;
+    return spec_->cluster.gpus() - held_ - free_.total() - broken_ - suspended_.kept();
+  }
   /// replan: a running job has worked since the last time but for `overhead`.
   void charge_overhead(std::uint32_t j, RunTime overhead);
   /// From now on a running job works at this share of its reference pace. Requires one above 0.
@@ -274,7 +313,8 @@ class QueueState {
   [[nodiscard]] GpuTime held_time() const { return held_time_; }
   /// What the site draws now; 0 where the scenario does not say "power".
   [[nodiscard]] Watts drawn() const {
-    return draws_ ? draws_->facility(drawn_, free_.total() + suspended_.kept()) : Watts{};
+    const std::int64_t idle = free_.total() + suspended_.kept() + drained_gpus();
+    return draws_ ? draws_->facility(drawn_, idle) : Watts{};
   }
   /// GPU time that jobs of given duration have held.
   [[nodiscard]] GpuTime given_time() const { return given_time_; }
@@ -293,6 +333,8 @@ class QueueState {
   };
   [[nodiscard]] bool over_owner_gpus(const JobClass& of) const;
   [[nodiscard]] bool over_cohort(const JobClass& of) const;
+  /// Of so many free GPUs those that have no power, while a job waits for that.
+  [[nodiscard]] std::int64_t capped_gpus(std::int64_t free) const;
   [[nodiscard]] Progress progress_of(std::uint32_t j) const;
   void settle(std::uint32_t j, RunTime overhead = 0);
   void foresee_end(std::uint32_t j);
@@ -311,6 +353,8 @@ class QueueState {
   /// with so much left.
   [[nodiscard]] RunTime unsaved(std::uint32_t j, RunTime left, SpanEnd how) const;
   void lose_unsaved(std::uint32_t j, SpanEnd how);
+  /// Running and suspended jobs that hold GPUs of the node.
+  [[nodiscard]] std::vector<std::uint32_t> jobs_on(int node) const;
   void keep_span(std::uint32_t j, SpanEnd how);
   void hold(std::uint32_t j, Holding where);
   void let_go(std::uint32_t j, SpanEnd how);
@@ -357,7 +401,10 @@ class QueueState {
   RunTime now_ = 0;
   FreeGpus free_;
   Placer placer_;
+  std::function<const LinkLoads*()> link_loads_;
+  std::uint64_t moves_ = 0;
   std::vector<NodeSet> partitions_;
+  NodeSet drained_nodes_;
   std::vector<JobState> states_;
   WaitingJobs waiting_;
   IndexedHeap<RunTime> ends_, levels_, exempt_;

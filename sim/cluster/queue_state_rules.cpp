@@ -1,6 +1,7 @@
 // What happens to jobs by rules beside those of the order: gates, priorities, preemption with a
 // grace, advance reservations.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -166,7 +167,7 @@ void QueueState::stop_preempted(std::uint32_t j) {
 
 std::optional<Holding> QueueState::place(const FreeGpus& free, std::uint32_t j,
                                          const NodeSet* within) const {
-  if (job(j).shape == 0) return placer_.place(free, job(j).gpus, within);
+  if (job(j).shape == 0) return placer_.place(free, job(j).gpus, within, link_loads());
   FreeGpus left = free;
   Holding out;
   for (const JobPart& part : spec_->shapes[job(j).shape]) {
@@ -179,12 +180,42 @@ std::optional<Holding> QueueState::place(const FreeGpus& free, std::uint32_t j,
     } else if (nodes == nullptr) {
       nodes = within;
     }
-    const std::optional<Holding> where = placer_.place(left, part.gpus, nodes);
+    const std::optional<Holding> where = placer_.place(left, part.gpus, nodes, link_loads());
     if (!where) return std::nullopt;
     left.take(*where);
     out.insert(out.end(), where->begin(), where->end());
   }
   return out;
+}
+
+std::int64_t QueueState::capped_gpus(std::int64_t free) const {
+  std::int64_t most = -1;  // that could be held by the waiting jobs that draw least
+  for (std::uint32_t c = 0; c < waiting_.classes().size(); ++c) {
+    const JobClass& of = waiting_.classes()[c];
+    if (waiting_.of(c).empty() || over_quota_beside_power(of) || !over_power(of)) continue;
+    const double none = draws_with(of, 0).base_units();
+    const double each = draws_with(of, 1).base_units() - none;
+    // A hair more, so that a cap that is just met is not missed by rounding.
+    const double has = std::floor((spec_->power_cap->base_units() - none) / each + 1e-6);
+    if (each > 0) most = std::max(most, static_cast<std::int64_t>(std::max(0.0, has)));
+  }
+  return most < 0 ? 0 : std::max<std::int64_t>(0, free - most);
+}
+
+void QueueState::close_node(int node) {
+  free_.close(node);
+  drained_nodes_.add(node);
+}
+
+void QueueState::open_node(int node) {
+  free_.open(node);
+  drained_nodes_.remove(node);
+}
+
+int QueueState::evict_from(int node) {
+  const std::vector<std::uint32_t> hit = jobs_on(node);
+  for (const std::uint32_t j : hit) evict(j);
+  return static_cast<int>(hit.size());
 }
 
 bool QueueState::suspends(std::uint32_t j) const {

@@ -71,8 +71,17 @@ FreeProfile ConservativePass::profile_of(const QueueState& state) const {
   for (int node = 0; node < free.nodes(); ++node)
     now[static_cast<std::size_t>(node)] = free.on(node);
   FreeProfile profile(state.now(), std::move(now));
+  const bool drains = state.spec().health.any();
+  const auto is_closed = [&](const HeldGpus& held) { return !free.is_open(held.node); };
   for (const auto& [end, j] : state.by_limit()) {
-    profile.take(state.state(j).held, std::max(end, state.now()), kForEver, -1);
+    const RunTime from = std::max(end, state.now());
+    if (!drains) {
+      profile.take(state.state(j).held, from, kForEver, -1);
+      continue;
+    }
+    Holding freed = state.state(j).held;
+    std::erase_if(freed, is_closed);  // it is unknown when those nodes are back
+    profile.take(freed, from, kForEver, -1);
   }
   for (const auto& [j, slot] : slots_) {
     profile.take(slot.where, slot.at, slot.at + state.job(j).limit);

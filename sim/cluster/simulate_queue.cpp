@@ -1,13 +1,16 @@
 #include "sim/cluster/simulate_queue.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <limits>
 #include <utility>
 
+#include "models/base/input_error.hpp"
 #include "sim/cluster/cluster_queue_pass.hpp"
 #include "sim/cluster/elastic_widths.hpp"
 #include "sim/cluster/job_speeds.hpp"
 #include "sim/cluster/node_failures.hpp"
+#include "sim/cluster/node_upkeep.hpp"
 #include "sim/cluster/queue_pass.hpp"
 #include "sim/cluster/recorded_starts.hpp"
 #include "sim/cluster/reservations.hpp"
@@ -47,7 +50,8 @@ class QueueRun {
   QueueRun(const QueueSpec& spec, const QueueOptions& options)
       : spec_(&spec),
         state_(spec, options.keep_spans || !spec.recorded.empty()),
-        failures_(spec.failures, spec.cluster.nodes, spec.seed, spec.breaks),
+        failures_(spec.failures, spec.cluster.nodes, spec.seed, spec.breaks, spec.health.lemons),
+        upkeep_(spec, failures_),
         slurm_(spec.slurm),
         speeds_(spec),
         recorded_(spec, options.recorded_until),
@@ -55,6 +59,9 @@ class QueueRun {
         patience_(patience_of(spec)),
         round_(round_of(spec)) {
     result_.jobs.resize(spec.jobs.size());
+    if (spec.placement.across == AcrossNodes::least_contended) {
+      state_.set_link_loads([this] { return &speeds_.link_loads(state_); });
+    }
     if (options.watch) watch_.emplace(*options.watch);
   }
 
@@ -112,11 +119,13 @@ class QueueRun {
     result_.given = state_.given_time();
     result_.account_held = state_.account_time();
     result_.license_held = state_.license_time();
+    if (upkeep_.used()) result_.health = upkeep_.counts();
     result_.groups_simulated = speeds_.simulated();
     result_.backfilled = slurm_.backfilled();
     result_.series = {.bin_s = to_seconds(held_.bin()).base_units(),
                       .held_gpus = held_.means(),
                       .broken_gpus = broken_.means(),
+                      .drained_gpus = drained_.means(),
                       .waiting_jobs = waiting_jobs_.means(),
                       .waiting_gpus = waiting_gpus_.means(),
                       .facility_w = drawn_.means()};
@@ -133,8 +142,8 @@ class QueueRun {
     const bool more = submitted_ < spec_->jobs.size();
     if (more) at = spec_->jobs[submitted_].submit;
     if (!state_.ends().empty()) at = std::min(at, state_.ends().top().key);
-    return std::min({at, state_.next_level(), failures_.next_at(), state_.next_rule(),
-                     recorded_.next_at(state_.now())});
+    return std::min({at, state_.next_level(), failures_.next_at(), upkeep_.next_at(),
+                     state_.next_rule(), recorded_.next_at(state_.now())});
   }
 
   RunTime next() {
@@ -151,6 +160,7 @@ class QueueRun {
   void pass_time(RunTime to) {
     held_.until(to, static_cast<double>(state_.held_gpus()));
     broken_.until(to, static_cast<double>(state_.broken_gpus()));
+    if (upkeep_.used()) drained_.until(to, static_cast<double>(state_.drained_gpus()));
     waiting_jobs_.until(to, static_cast<double>(state_.waiting().size()));
     waiting_gpus_.until(to, static_cast<double>(state_.waiting().gpus()));
     if (spec_->power && to > state_.now()) {
@@ -177,6 +187,7 @@ class QueueRun {
       state_.submit(j);
       if (spec_->preemption.mode == PreemptionMode::replan) replan_.submitted(j);
     }
+    upkeep_.run(state_);
     while (failures_.next_at() <= at) break_or_mend(failures_.take());
     state_.open_gates();
     for (const std::uint32_t j : state_.take_going_on()) {
@@ -190,11 +201,17 @@ class QueueRun {
     }
     start_jobs(changes);
     if (spec_->elastic.policy == ElasticPolicy::shrink) grow_back(state_);
+    upkeep_.take_emptied(state_);
     speeds_.update(state_);
     if (watch_) watch_->note(state_);
   }
 
   void break_or_mend(const NodeFailureSource::Event& event) {
+    if (upkeep_.used()) {
+      const bool hit = upkeep_.fail_or_mend(state_, event);
+      if (hit && event.breaks) ++result_.node_failures;
+      return;
+    }
     if (!event.breaks) return state_.mend(event.node);
     ++result_.node_failures;
     state_.fail(event.node, event.stays_broken);
@@ -234,6 +251,7 @@ class QueueRun {
   const QueueSpec* spec_;
   QueueState state_;
   NodeFailureSource failures_;
+  NodeUpkeep upkeep_;
   SlurmScheduler slurm_;
   ConservativePass conservative_;
   ClusterQueuePass cluster_queues_;
@@ -248,13 +266,39 @@ class QueueRun {
   RunTime round_;
   RunTime next_round_ = 0;
   bool is_round_ = false;
-  TimeBins held_, broken_, waiting_jobs_, waiting_gpus_, drawn_;
+  TimeBins held_, broken_, drained_, waiting_jobs_, waiting_gpus_, drawn_;
   QueueResult result_;
 };
+
+/// A job that alone would draw too much would wait for ever.
+void check_cap(const QueueSpec& spec) {
+  if (!spec.power_cap) return;
+  const QueueDraws draws(spec);
+  Watts most;
+  std::size_t widest = 0;
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    const QueueJob& job = spec.jobs[j];
+    const Watts draw =
+        draws.facility(job.gpus * draws.microwatts(job), spec.cluster.gpus() - job.gpus);
+    if (draw <= most) continue;
+    most = draw;
+    widest = j;
+  }
+  if (most <= *spec.power_cap) return;
+  throw InputError(
+      {.file = spec.file,
+       .pointer = "/queue/power_cap",
+       .found = format_quantity(spec.power_cap->base_units(), Dimension::power),
+       .allowed = fmt::format("at least {}, which the site draws while job {} runs alone",
+                              format_quantity(most.base_units(), Dimension::power),
+                              spec.job_name(widest)),
+       .nearest = {}});
+}
 
 }  // namespace
 
 QueueResult simulate_queue(const QueueSpec& spec, const QueueOptions& options) {
+  check_cap(spec);
   QueueRun run(spec, options);
   run.run(options);
   return run.close();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/cluster/node_upkeep.hpp"
 #include "sim/cluster/queue_state.hpp"
 #include "sim/cluster/wait_watch.hpp"
 #include "sim/scenario/queue_spec.hpp"
@@ -36,7 +37,9 @@ struct JobOutcome {
 /// Means over equal bins of time.
 struct QueueSeries {
   double bin_s = 0;
-  std::vector<double> held_gpus, broken_gpus, waiting_jobs, waiting_gpus;
+  std::vector<double> held_gpus, broken_gpus;
+  std::vector<double> drained_gpus;  ///< empty unless the scenario says "health"
+  std::vector<double> waiting_jobs, waiting_gpus;
   std::vector<double> facility_w;  ///< empty unless the scenario says "power"
 };
 
@@ -52,6 +55,7 @@ struct QueueResult {
   std::vector<GpuTime> license_held;  ///< by QueueSpec::licenses: how many, times for how long
   std::vector<WaitSpan> waits;        ///< of the job that was watched
   QueueSeries series;
+  std::optional<NodeHealthCounts> health{};  ///< where the scenario says "health"
   std::int64_t node_failures = 0;
   std::int64_t evictions = 0;
   std::int64_t resizes = 0;

@@ -5,9 +5,10 @@
 namespace lockstep {
 namespace {
 
-/// GPUs that are free, and those in repair, on nodes that the job may have.
+/// GPUs that are free, those in repair, and free ones of nodes that take no jobs, on nodes that the
+/// job may have.
 struct Supply {
-  std::int64_t free = 0, broken = 0;
+  std::int64_t free = 0, broken = 0, drained = 0;
 };
 Supply supply_for(const QueueState& state, const NodeSet* within) {
   Supply out;
@@ -15,7 +16,11 @@ Supply supply_for(const QueueState& state, const NodeSet* within) {
   for (int node = 0; node < free.nodes(); ++node) {
     if (within != nullptr && !within->has(node)) continue;
     out.free += free.on(node);
-    out.broken += free.is_open(node) ? 0 : free.gpus_per_node();
+    if (state.is_drained(node)) {
+      out.drained += free.not_held_on(node);
+    } else if (!free.is_open(node)) {
+      out.broken += free.gpus_per_node();
+    }
   }
   return out;
 }
@@ -63,16 +68,18 @@ WaitReason reason_of(const QueueState& state, std::uint32_t j, const NodeSet* wi
   const JobClass& of = state.waiting().classes()[state.waiting().class_of(j)];
   if (state.over_limit(of) || state.over_time(j)) return WaitReason::limit;
   if (state.over_licenses(of)) return WaitReason::licenses;
-  if (state.over_quota(of)) return WaitReason::quota;
+  if (state.over_quota_beside_power(of)) return WaitReason::quota;
   if (state.held_back(j)) return WaitReason::advance_reservation;
   if (state.place(state.free(), j, within)) {
-    return held_back(state.spec().admission);
+    return state.over_power(of) ? WaitReason::power : held_back(state.spec().admission);
   }
   if (state.reserved().any() && state.place(state.free(), j, state.nodes_of(job.partition))) {
     return WaitReason::advance_reservation;
   }
   if (supply.free >= job.gpus) return WaitReason::fragmentation;
-  return supply.free + supply.broken >= job.gpus ? WaitReason::broken : WaitReason::busy;
+  if (supply.free + supply.drained >= job.gpus) return WaitReason::drained;
+  const std::int64_t lost = supply.drained + supply.broken;
+  return supply.free + lost >= job.gpus ? WaitReason::broken : WaitReason::busy;
 }
 
 /// Counts the jobs that wait before this one, and finds the first of them.

@@ -28,11 +28,13 @@ enum class WaitReason : std::uint8_t {
   busy,           ///< others hold the GPUs
   suspended,      ///< it has started, and a job that preempted it holds its GPUs
   licenses,       ///< others hold the licences that it asks for
+  drained,        ///< it lacks no more GPUs than are free on nodes that take no jobs
+  power,          ///< it fits; the site would draw more than its cap
 };
-constexpr std::array<std::string_view, 15> kWaitReasonNames{
+constexpr std::array<std::string_view, 17> kWaitReasonNames{
     "held",  "dependency", "begin_time",  "array_limit", "limit",         "advance_reservation",
     "quota", "order",      "reservation", "scheduler",   "fragmentation", "broken",
-    "busy",  "suspended",  "licenses"};
+    "busy",  "suspended",  "licenses",    "drained",     "power"};
 
 /// A stretch of waiting for one reason.
 struct WaitSpan {

@@ -27,6 +27,7 @@ WaitingJobs::WaitingJobs(const QueueSpec& spec) {
     if (limits) of.qos = job.qos;
     of.licenses = job.licenses;
     of.shape = job.shape;
+    if (spec.power_cap) of.draws_as = job.training;
     const JobTerms* const terms = spec.terms_of(class_of_.size());
     if (terms != nullptr) of.reservation = terms->reservation;
     const auto [at, is_new] = known.try_emplace(of, static_cast<std::uint32_t>(classes_.size()));

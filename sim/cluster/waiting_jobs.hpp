@@ -35,6 +35,7 @@ struct JobClass {
   std::uint16_t reservation = 0;           ///< QueueSpec::reservations, from 1
   std::uint16_t licenses = 0;              ///< QueueSpec::license_sets
   std::uint16_t shape = 0;                 ///< QueueSpec::shapes
+  std::int32_t draws_as = -1;  ///< QueueSpec::trainings where power is capped; else below 0
 
   friend auto operator<=>(const JobClass&, const JobClass&) = default;
 };

@@ -74,6 +74,11 @@ class ManyDraw : Draws {
     if (once_in(4)) out["quotas"] = Json::array({{{"account", "a"}, {"gpus", 16}}});
     if (once_in(4)) out["until"] = one_of<std::string>({"2 d", "20 d"});
     out["jobs"] = Json::array({{{"generate", generated()}}});
+    if (once_in(4)) {
+      Json drain{{"nodes", 1}, {"at", "10 h"}, {"lasts", one_of<std::string>({"1 h", "2 d"})}};
+      if (once_in(2)) drain["deadline"] = "4 h";
+      out["health"] = {{"drains", Json::array({drain})}, {"burn_in", "30 min"}};
+    }
     return {{"cluster",
              {{"node", "dgx_h100"}, {"nodes", one_of<int>({1, 2, 4, 16})}, {"fabric", "fat_tree"}}},
             {"queue", std::move(out)}};

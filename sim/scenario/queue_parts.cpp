@@ -183,8 +183,9 @@ void declare_placement(const DeclaredMembers& member, QueuePlacement& out) {
   member.optional(
       "across", out.across, kAcrossNodesNames,
       "Which whole nodes a larger job gets: the first idle ones; on few leaves, as Slurm's "
-      "topology/tree; a node of each leaf in turn; or in the smallest block of blocks that has "
-      "room, as Slurm's topology/block; default: first_fit");
+      "topology/tree; a node of each leaf in turn; in the smallest block of blocks that has "
+      "room, as Slurm's topology/block; or those whose busiest link between switches carries least "
+      "of what other trainings send; default: first_fit");
   member.optional("leaf_nodes", out.leaf_nodes, 1, kMaxNodes,
                   "Nodes of a leaf switch; default: those of the cluster's fabric");
   member.optional("block_nodes", out.block_nodes, 1, kMaxNodes,

@@ -14,6 +14,7 @@
 #include "sim/scenario/cluster_queue.hpp"
 #include "sim/scenario/elastic_spec.hpp"
 #include "sim/scenario/failure_mode.hpp"
+#include "sim/scenario/health_spec.hpp"
 #include "sim/scenario/power_spec.hpp"
 #include "sim/scenario/queue_terms.hpp"
 #include "sim/scenario/read_cluster.hpp"
@@ -78,9 +79,10 @@ enum class AcrossNodes : std::uint8_t {
   packed,     ///< as Slurm's topology/tree: the leaf with the fewest idle nodes that suffice
   spread,     ///< a node of each leaf in turn, the leaf with most idle nodes first
   block,      ///< as Slurm's topology/block: within the smallest block of blocks that has room
+  least_contended,  ///< where running trainings send least; of equals as packed
 };
-constexpr std::array<std::string_view, 4> kAcrossNodesNames{"first_fit", "packed", "spread",
-                                                            "block"};
+constexpr std::array<std::string_view, 5> kAcrossNodesNames{"first_fit", "packed", "spread",
+                                                            "block", "least_contended"};
 
 /// How fast trainings are taken to run beside each other.
 enum class QueueSpeed : std::uint8_t {
@@ -240,6 +242,7 @@ struct QueueSpec {
   QueueElastic elastic;
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
+  QueueHealth health;
   RunTime until = 0;     ///< 0: when the last job has ended
   RunTime snapshot = 0;  ///< when the record ends, from which a forecast goes on; 0: not said
   std::uint64_t seed = 1;
@@ -272,6 +275,7 @@ struct QueueSpec {
   double node_cpus = 0;                    ///< 0: one for each GPU
   double cpus_per_gpu = 0;                 ///< 0: node_cpus over GPUs of a node
   std::optional<PowerSpec> power;          ///< what the machines draw is reported
+  std::optional<Watts> power_cap;          ///< of the site: jobs start only while it holds
   std::optional<Watts> gpu_draw;           ///< of a GPU that a job of given duration holds
   std::optional<double> usd_per_gpu_hour;  ///< what a cloud asks for a GPU
   bool cancel_unsatisfiable = false;       ///< jobs whose dependency cannot be met; else they wait

@@ -22,6 +22,7 @@
 #include "sim/scenario/queue_trainings.hpp"
 #include "sim/scenario/read_cluster_queues.hpp"
 #include "sim/scenario/read_elastic.hpp"
+#include "sim/scenario/read_health.hpp"
 #include "sim/scenario/read_machine_power.hpp"
 #include "sim/scenario/recorded_path.hpp"
 #include "sim/scenario/run_spec.hpp"
@@ -336,6 +337,26 @@ void check_themis(const JsonCursor& queue, const QueueSpec& out) {
   }
 }
 
+/// It goes by what trainings send over the links of leaves and pods.
+void check_least_contended(const JsonCursor& queue, const QueueSpec& out) {
+  if (out.placement.across != AcrossNodes::least_contended) return;
+  const JsonCursor placement = queue.at("placement");
+  const auto fail = [&](const std::string& why) {
+    placement.at("across").fail("another rule, such as packed, " + why);
+  };
+  if (out.trainings.empty()) fail(R"(where no job is a "training": nobody is known to send)");
+  if (out.speed == QueueSpeed::exact) fail(R"(where "speed" is "exact")");
+  if (out.cluster.fabric.kind == FabricKind::ideal || is_drawn(out.cluster.fabric)) {
+    fail("where the fabric is no whole tree of switches");
+  }
+  if (out.preemption.mode == PreemptionMode::replan) {
+    fail(R"(where "preemption" is "replan", which moves all at once)");
+  }
+  if (placement.find("leaf_nodes")) {
+    placement.at("leaf_nodes").fail(R"(no such key where "across" is "least_contended")");
+  }
+}
+
 void check_rules(const JsonCursor& queue, const QueueSpec& out) {
   const QueuePreemption& preemption = out.preemption;
   const bool evicts = preemption.mode == PreemptionMode::evict;
@@ -397,6 +418,7 @@ void check_rules(const JsonCursor& queue, const QueueSpec& out) {
       queue.at("placement").find("block_nodes")) {
     queue.at("placement").at("block_nodes").fail(R"(no such key unless "across" is "block")");
   }
+  check_least_contended(queue, out);
   if (out.order != QueueOrder::qssf && queue.find("estimate_sigma")) {
     queue.at("estimate_sigma").fail(R"(no such key unless "order" is "qssf")");
   }
@@ -463,6 +485,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   declare_cluster_queues(member, out);
   declare_reservations(member, out);
   declare_breaks(member, out);
+  declare_health(member, out);
   constexpr Interval kCpus{0, 1e6, true};
   std::optional<double> node_cpus, cpus_per_gpu;
   member.optional("node_cpus", node_cpus, kCpus,
@@ -471,6 +494,10 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
                   "CPUs that jobs ask for with a GPU; default: the node's over its GPUs");
   out.node_cpus = node_cpus.value_or(out.node_cpus);
   out.cpus_per_gpu = cpus_per_gpu.value_or(out.cpus_per_gpu);
+  member.optional("power_cap", out.power_cap, Interval{0, 1e12, true},
+                  "What the site may draw, at its meter; beside \"power\". A job starts only while "
+                  "all held GPUs and those that are free, with their nodes, the fabric and the "
+                  "cooling, draw no more; nobody behind it waits for that. Default: no cap");
   member.optional("gpu_draw", out.gpu_draw, Interval{0, 1e5},
                   "What a GPU draws on average while a job whose duration is given holds it; "
                   "beside \"power\". Default: halfway between a process that waits and the card's "
@@ -515,8 +542,10 @@ void declare_expected_of_queue(const DeclaredMembers& member, QueueSpec& out) {
 void tell_of_lost_work(QueueSpec& out) {
   const bool fails = out.failures.mean_time > Seconds{} || !out.breaks.empty();
   const QueuePreemption& how = out.preemption;
-  const bool evicts = how.mode != PreemptionMode::none && how.mode != PreemptionMode::replan &&
-                      !how.cancels && !how.suspends;
+  const auto stops = [](const NodeDrain& of) { return of.deadline.has_value(); };
+  const bool evicts = (how.mode != PreemptionMode::none && how.mode != PreemptionMode::replan &&
+                       !how.cancels && !how.suspends) ||
+                      std::ranges::any_of(out.health.drains, stops);
   if (how.checkpoint || (!fails && !evicts)) return;
   std::string said;
   if (fails) {
@@ -576,11 +605,29 @@ void check_that_jobs_end(const JsonCursor& queue, const QueueSpec& out) {
   }
 }
 
+/// It holds where a start alone can raise what is drawn.
+void check_power_cap(const JsonCursor& queue, const QueueSpec& out) {
+  if (!out.power_cap) return;
+  if (!out.power) queue.at("power_cap").fail("no such key, unless there is \"power\"");
+  if (out.preemption.mode == PreemptionMode::replan) {
+    queue.at("preemption").at("mode").fail(R"(any but replan beside "power_cap")");
+  }
+  if (out.preemption.suspends) {
+    queue.at("preemption")
+        .at("suspends")
+        .fail(R"(false beside "power_cap": a suspended job goes on without asking)");
+  }
+  if (out.elastic.policy != ElasticPolicy::fixed) {
+    queue.at("elastic").at("policy").fail(R"(fixed beside "power_cap")");
+  }
+}
+
 void read_queue_power(const JsonCursor& root, const PresetStore& presets, QueueSpec& out) {
   MachinePower drawn =
       read_machine_power(root, presets, out.cluster, PowerKeys::limited_site, out.assumptions);
   out.power = std::move(drawn.power);
   out.usd_per_gpu_hour = drawn.usd_per_gpu_hour;
+  check_power_cap(root.at("queue"), out);
   if (!out.gpu_draw) {
     const auto is_given = [](const QueueJob& job) { return job.training < 0; };
     if (out.power && std::ranges::any_of(out.jobs, is_given)) {
@@ -622,6 +669,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   resolve_dependencies(out);
   check_cluster_queues(queue, out);
   check_elastic(queue, out);
+  check_health(queue, out);
   check_widths(queue, out);
   check_that_jobs_end(queue, out);
   tell_of_lost_work(out);

@@ -1,6 +1,7 @@
 // Sets of nodes, exact GPU time, and where jobs are placed.
 #include "sim/cluster/free_gpus.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <set>
 #include <vector>
@@ -70,6 +71,71 @@ TEST_CASE("placement: blocks of blocks, the smallest that has room") {
   CHECK(placed(free, 10, rules) == std::vector{2, 3, 4, 5, 0});
   CHECK(placed(free, 14, rules).size() == 7);
   CHECK(placed(free, 16, rules).empty());
+}
+
+TEST_CASE("placement: least contended, the busiest link below which a job lies carries least") {
+  const QueuePlacement rules{.across = AcrossNodes::least_contended, .leaf_nodes = 2};
+  const FreeGpus free = free_on({2, 2, 0, 2, 2, 2, 2, 2}, 2);  // idle: 2, 1, 2 and 2
+  const Placer placer(rules, 8, 2);
+  const auto under = [&](int gpus, const LinkLoads& loads) {
+    return nodes_of(placer.place(free, gpus, nullptr, &loads).value());
+  };
+  LinkLoads loads{.unit_nodes = 2, .units = {0, 0, 0, 0}, .pods = {}, .pod_of_unit = {0, 0, 0, 0}};
+  CHECK(under(6, loads) == std::vector{0, 1, 3});  // equals: as packed
+  CHECK(placed(free, 6, {.across = AcrossNodes::packed, .leaf_nodes = 2}) == under(6, loads));
+  loads.units = {0.5, 0.2, 0, 0.1};
+  CHECK(under(4, loads) == std::vector{0, 1});  // below one leaf nothing meets anybody
+  CHECK(under(6, loads) == std::vector{4, 5, 6});
+  loads.units = {0.1, 0.2, 0.3, 0};
+  CHECK(under(6, loads) == std::vector{0, 1, 6});
+  CHECK(under(8, loads) == std::vector{0, 1, 6, 7});
+  CHECK(under(10, loads) == std::vector{0, 1, 6, 7, 3});  // up to 0.2
+
+  // Two pods of two leaves: across them the links of pods count, too.
+  loads.units = {0.4, 0, 0.3, 0.3};
+  loads.pods = {0, 0};
+  loads.pod_of_unit = {0, 0, 1, 1};
+  CHECK(under(6, loads) == std::vector{4, 5, 6});  // across them 0.3, too; within one is as good
+  loads.units = {0.4, 0, 0.6, 0};
+  CHECK(under(6, loads) == std::vector{6, 7, 3});  // within one 0.4 and 0.6, across nothing
+  loads.pods = {0.9, 0};
+  loads.units = {0.8, 0, 0.8, 0.1};
+  CHECK(under(6, loads) == std::vector{0, 1, 3});  // 0.9 across
+}
+
+TEST_CASE("placement: least contended is never busier than packed, on drawn loads") {
+  RandomStream random({.seed = 11});
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    std::vector<int> idle;
+    for (int node = 0; node < 32; ++node) idle.push_back(random.below(3) > 0 ? 1 : 0);
+    const FreeGpus free = free_on(idle, 1);
+    LinkLoads loads{.unit_nodes = 4, .units = {}, .pods = {}, .pod_of_unit = {}};
+    for (int leaf = 0; leaf < 8; ++leaf) {
+      loads.units.push_back(static_cast<double>(random.below(4)) * 0.25);
+      loads.pod_of_unit.push_back(0);
+    }
+    const int gpus = 2 + static_cast<int>(random.below(12));
+    const auto busiest = [&](AcrossNodes across) {
+      const Placer placer({.across = across, .leaf_nodes = 4}, 32, 1);
+      const auto where =
+          placer.place(free, gpus, nullptr, across == AcrossNodes::packed ? nullptr : &loads);
+      if (!where) return -1.0;
+      std::set<int> nodes, leaves;
+      for (const HeldGpus& held : *where) {
+        REQUIRE(free.on(held.node) == 1);
+        nodes.insert(held.node);
+        leaves.insert(held.node / 4);
+      }
+      REQUIRE(nodes.size() == static_cast<std::size_t>(gpus));
+      double most = 0;
+      for (const int leaf : leaves) {
+        most = std::max(most, loads.units[static_cast<std::size_t>(leaf)]);
+      }
+      return leaves.size() == 1 ? 0.0 : most;
+    };
+    CHECK(busiest(AcrossNodes::least_contended) <= busiest(AcrossNodes::packed));
+  }
 }
 
 TEST_CASE("node set: does what a set of numbers does") {

@@ -110,6 +110,32 @@ TEST_CASE("trainings in a queue: neighbours slow each other as jobs on one fabri
         doctest::Approx(together[0] / alone).epsilon(1e-9));
 }
 
+TEST_CASE("trainings in a queue: the least contended place is one that nobody else sends from") {
+  // The first has leaf 0 and half of leaf 1. Packed, the second takes leaf 2 and the other half of
+  // leaf 1, whose uplinks both then fill.
+  const Json jobs = Json::array({training("a", 3, 1000), training("b", 3, 1000)});
+  const auto nodes_of_second = [](const QueueResult& result) {
+    std::vector<int> out;
+    for (const JobSpan& span : result.spans) {
+      if (span.job != 1) continue;
+      for (const HeldGpus& held : span.held) out.push_back(held.node);
+    }
+    std::ranges::sort(out);
+    return out;
+  };
+  const QueueSpec packed = timed(cluster_of(8), "packed", jobs);
+  const QueueResult meets = simulate_queue(packed, {.keep_spans = true});
+  CHECK(nodes_of_second(meets) == std::vector{3, 4, 5});
+  const QueueSpec free = timed(cluster_of(8), "least_contended", jobs);
+  const QueueResult apart = simulate_queue(free, {.keep_spans = true});
+  CHECK(nodes_of_second(apart) == std::vector{4, 5, 6});
+  for (const std::size_t j : {0U, 1U}) {
+    CHECK(apart.jobs[j].slowed == 0);
+    CHECK(meets.jobs[j].slowed > 0);
+    CHECK(end_s(apart, j) < end_s(meets, j));
+  }
+}
+
 TEST_CASE("trainings in a queue: when the neighbour ends, the other goes on alone") {
   const QueueSpec spec =
       timed(cluster_of(8), "spread", Json::array({training("a", 4, 1000), training("b", 4, 400)}));

@@ -97,7 +97,9 @@ std::string_view wait_reason_words(WaitReason reason) {
       "it lacks no more GPUs than are in repair",
       "others hold the GPUs",
       "it has started, and a job that preempted it holds its GPUs",
-      "others hold the licences that it asks for"};
+      "others hold the licences that it asks for",
+      "it lacks no more GPUs than are free on nodes that are drained or tested",
+      "it fits, but the site would draw more than its cap"};
   return kWords[static_cast<std::size_t>(reason)];
 }
 

@@ -76,9 +76,15 @@ std::string queue_metrics(const QueueAnswer& a) {
   std::string out;
   out += add("slurm_gpus_total", "GPUs of the cluster.", [all](std::size_t) { return all; });
   out += add("slurm_gpus_alloc", "GPUs that jobs hold.", of(s.held_gpus));
-  out += add("slurm_gpus_other", "GPUs of broken nodes.", of(s.broken_gpus));
-  out += add("slurm_gpus_idle", "GPUs that no job holds.", [&s, all](std::size_t b) {
-    return std::max(0.0, all - s.held_gpus[b] - s.broken_gpus[b]);
+  const auto other = [&s](std::size_t b) {
+    return s.broken_gpus[b] + (s.drained_gpus.empty() ? 0.0 : s.drained_gpus[b]);
+  };
+  out += add("slurm_gpus_other",
+             s.drained_gpus.empty() ? "GPUs of broken nodes."
+                                    : "GPUs of broken nodes, and free ones of drained nodes.",
+             other);
+  out += add("slurm_gpus_idle", "GPUs that no job holds.", [&s, all, other](std::size_t b) {
+    return std::max(0.0, all - s.held_gpus[b] - other(b));
   });
   out += add("slurm_gpus_utilization", "Share of the GPUs that jobs hold.",
              [&s, all](std::size_t b) { return s.held_gpus[b] / all; });

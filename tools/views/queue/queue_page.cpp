@@ -145,7 +145,9 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
       "free, set aside by an advance reservation",
       "free while no job waits",
       "in repair",
-      "kept for suspended jobs, and unused"};
+      "kept for suspended jobs, and unused",
+      "free on nodes that take no jobs: drained, in a lemon's repair, or tested",
+      "free while jobs wait, without power: the site's cap"};
   const std::array<double, kQueueBuckets> shares = queue_shares(a);
   const std::vector<double> printed = percentages_that_add_up(shares);
   const double longest = std::max(*std::ranges::max_element(shares), 1e-12);
@@ -163,9 +165,11 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
          PageCell::number(grouped(hours), hours),
          PageCell::text(kWords[b])});
   }
+  std::string looked_after = health_words(a);
+  if (!looked_after.empty()) looked_after = " Health of the nodes: " + looked_after + ".";
   page.section("Where the GPU time goes",
-               fmt::format("{} over {}.", counted(a.spec.cluster.gpus(), "GPU"),
-                           page_duration(to_seconds(a.result.end).base_units())));
+               fmt::format("{} over {}.{}", counted(a.spec.cluster.gpus(), "GPU"),
+                           page_duration(to_seconds(a.result.end).base_units()), looked_after));
   page.table(table);
 }
 
@@ -227,7 +231,10 @@ void add_power_series(Page& page, const QueueAnswer& a) {
   power.reserve(a.result.series.facility_w.size());
   for (const double watts : a.result.series.facility_w) power.push_back(watts / unit.size);
   std::string about =
-      fmt::format("At the site's meter; at most {} at any time.", page_watts(p.peak.base_units()));
+      fmt::format("At the site's meter; at most {} at any time{}.", page_watts(p.peak.base_units()),
+                  a.spec.power_cap
+                      ? ", of a cap of " + page_watts(a.spec.power_cap->base_units())
+                      : std::string());
   if (p.least < p.most) {
     about += fmt::format(
         " A GPU of a job that does not say what it draws is taken to draw {}; the energy is "
@@ -253,6 +260,10 @@ void add_over_time(Page& page, const QueueAnswer& a) {
                    .lines = {{"held", &s.held_gpus}},
                    .most = static_cast<double>(a.spec.cluster.gpus())};
   if (a.result.node_failures > 0) held.lines.emplace_back("in repair", &s.broken_gpus);
+  const auto is_some = [](double gpus) { return gpus > 0; };
+  if (std::ranges::any_of(s.drained_gpus, is_some)) {
+    held.lines.emplace_back("drained, and free", &s.drained_gpus);
+  }
   add_series(page, a, held);
   add_power_series(page, a);
   const auto some_wait = [](double jobs) { return jobs > 0; };

@@ -116,8 +116,10 @@ std::string queue_power_lines(const QueueAnswer& a) {
   }
   return labelled_line(
              "Power", kQueueLabels,
-             fmt::format("{} on average, at most {}; PUE {}", power_text(mean_power(p.facility)),
-                         power_text(p.peak), significant(p.pue))) +
+             fmt::format("{} on average, at most {}{}; PUE {}", power_text(mean_power(p.facility)),
+                         power_text(p.peak),
+                         a.spec.power_cap ? " of a cap of " + power_text(*a.spec.power_cap) : "",
+                         significant(p.pue))) +
          labelled_line("Energy", kQueueLabels, energy);
 }
 
@@ -157,6 +159,37 @@ std::string licenses_line(const QueueAnswer& a) {
   return text.empty() ? text : labelled_line("Licences", kQueueLabels, text);
 }
 
+}  // namespace
+
+std::string health_words(const QueueAnswer& a) {
+  if (!a.result.health) return {};
+  const NodeHealthCounts& of = *a.result.health;
+  std::string text;
+  const auto number = [](std::int64_t count, std::string_view noun) {
+    return counted(static_cast<double>(count), noun);
+  };
+  const auto add = [&](const std::string& words) { text += (text.empty() ? "" : "; ") + words; };
+  if (of.drained > 0) {
+    const double mean_s = to_seconds(of.emptying).base_units() / static_cast<double>(of.drained);
+    std::string words = fmt::format("{} drained, {} after the drain on average",
+                                    number(of.drained, "node"), wait_text(mean_s));
+    if (of.stopped_jobs > 0) words += fmt::format(", {} stopped", number(of.stopped_jobs, "job"));
+    add(words);
+  }
+  if (of.lemons > 0) {
+    add(fmt::format("{} among the nodes, with {} of the {}", number(of.lemons, "lemon"),
+                    grouped(static_cast<double>(of.lemon_failures)),
+                    number(a.result.node_failures, "failure")));
+  }
+  if (a.spec.health.detection.failures > 0) {
+    add(fmt::format("{} taken out, {} of them lemons", number(of.taken_out, "node"),
+                    grouped(static_cast<double>(of.lemons_found))));
+  }
+  return text;
+}
+
+namespace {
+
 std::string queue_headline(const QueueAnswer& a) {
   const QueueSummary& s = a.summary;
   const auto line = [](std::string_view label, const std::string& text) {
@@ -194,6 +227,7 @@ std::string queue_headline(const QueueAnswer& a) {
   if (a.result.node_failures > 0) {
     out += line("Node failures", grouped(static_cast<double>(a.result.node_failures)));
   }
+  if (const std::string words = health_words(a); !words.empty()) out += line("Health", words);
   if (a.spec.admission == QueueAdmission::slurm) {
     out += line("Backfill",
                 counted(a.result.backfilled, "job") + " started by the backfill scheduler");

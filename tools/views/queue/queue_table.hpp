@@ -17,6 +17,9 @@ std::string queue_table(const QueueAnswer& a, const TextStyle& style);
 /// A header line, then a line for each group of jobs.
 CsvText queue_csv(const QueueAnswer& a);
 
+/// What was done for the nodes' health; empty where the scenario says nothing of it.
+std::string health_words(const QueueAnswer& a);
+
 /// "992 drawn jobs stand in for a trace that is not here"; empty where all are as the file says.
 std::string stand_in_words(const QueueSpec& spec);
 
