@@ -267,6 +267,10 @@ constexpr std::array kPathFormulas{
     Formula{"licenses", "q", false,
             "how many jobs held, integrated over what was simulated and divided by it",
             "count=.count simulated_s"},
+    Formula{"health", "q", false,
+            "counted while the queue was played: nodes that were drained, that broke, and that "
+            "detection took out",
+            "simulated_s"},
     Formula{"campaigns", "q", false,
             "trials of the search as the queue ran them, stopped where its rungs say", "jobs"},
     Formula{

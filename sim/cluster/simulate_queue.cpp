@@ -289,9 +289,9 @@ void check_cap(const QueueSpec& spec) {
       {.file = spec.file,
        .pointer = "/queue/power_cap",
        .found = format_quantity(spec.power_cap->base_units(), Dimension::power),
-       .allowed = fmt::format("at least {}, which the site draws while job {} runs alone",
-                              format_quantity(most.base_units(), Dimension::power),
-                              spec.job_name(widest)),
+       .allowed =
+           fmt::format("at least {}, which the site draws while job {} runs alone",
+                       format_quantity(most.base_units(), Dimension::power), spec.job_name(widest)),
        .nearest = {}});
 }
 

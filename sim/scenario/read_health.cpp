@@ -112,8 +112,7 @@ void check_health(const JsonCursor& queue, QueueSpec& out) {
   if (out.preemption.suspends) {
     queue.at("preemption")
         .at("suspends")
-        .fail(
-            R"(false beside "health": a suspended job stays on its nodes, and would never leave them)");
+        .fail(R"(false beside "health": a suspended job stays on its nodes and never leaves them)");
   }
   if (out.elastic.policy == ElasticPolicy::goodput) {
     queue.at("elastic").at("policy").fail(R"(fixed or shrink beside "health")");

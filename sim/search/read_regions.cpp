@@ -44,6 +44,7 @@ void read_region_list(const JsonCursor& list, PlanSpec& out) {
     region.pointer = at.pointer();
     at.finish();
     const auto same = std::ranges::find(out.regions, region.name, &PlanRegion::name);
+    if (region.name.empty()) at.at("name").fail("a name");
     if (same != out.regions.end()) at.at("name").fail("a name that no other region has");
     out.regions.push_back(std::move(region));
   }

@@ -170,6 +170,8 @@ TEST_CASE("lockstep plan: at a site it pays, emits and peaks as lockstep run doe
     const Json& expected = plan.at("expected");
     near(expected.at("time_s"), run.at("wall_s"));
     near(expected.at("energy_j"), run.at("energy_j"));
+    CHECK(expected.at("energy_per_trillion_tokens_j").get<double>() ==
+          doctest::Approx(10 * run.at("energy_j").get<double>()).epsilon(1e-9));
     near(expected.at("co2_t"), run.at("tonnes_co2"));
     near(expected.at("energy_usd"), run.at("site").at("grid_usd"));
     near(expected.at("demand_usd"), run.at("site").at("demand_usd"));

@@ -173,6 +173,8 @@ Json result_json_of(const PlanAnswer& answer, std::size_t i, const std::string& 
   out["gpu_nameplate_w"] = twelve_digits(result.model.power.gpu_nameplate.base_units());
   out["expected"] = {{"time_s", twelve_digits(expected.time_s)},
                      {"energy_j", twelve_digits(expected.energy_j)},
+                     {"energy_per_trillion_tokens_j",
+                      twelve_digits(plan_energy_per_trillion_tokens(candidate, result))},
                      {"co2_t", plan_number_or_null(expected.tonnes_co2)}};
   if (priced) {
     out["expected"].update(money_json(expected));

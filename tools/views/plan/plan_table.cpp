@@ -34,7 +34,7 @@ std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
   std::vector<TextTable::Column> columns{
       {"", Align::left}, {"candidate", Align::left}, {"GPUs"}, {"MFU"}, {"goodput"}, {"days"}};
   if (money) columns.push_back({"M USD"});
-  columns.insert(columns.end(), {{"GWh"}, {"MW"}, {"keeps limits"}});
+  columns.insert(columns.end(), {{"GWh"}, {"per T tokens"}, {"MW"}, {"keeps limits"}});
   const std::size_t width = columns.size();
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
@@ -52,6 +52,7 @@ std::string candidates_table(const PlanAnswer& answer, const TextStyle& style) {
       }
       row.insert(row.end(),
                  {significant(result.expected.energy_j / kGwh),
+                  significant(plan_energy_per_trillion_tokens(candidate, result) / kGwh),
                   significant(result.expected.peak_w / kMw), percent_text(result.chances.all)});
     }
     table.add(std::move(row));

@@ -228,6 +228,11 @@ std::vector<PlanMoneyColumn> plan_money_columns(const PlanAnswer& answer) {
 }
 
 std::string plan_energy(double joules) { return in_units(kEnergyUnits, joules); }
+double plan_energy_per_trillion_tokens(const PlanCandidate& candidate, const PlanResult& result) {
+  double tokens = candidate.scenario.training_tokens.value();
+  for (const auto& phase : candidate.then) tokens += phase->of.scenario.training_tokens.value();
+  return result.expected.energy_j / (tokens * 1e-12);
+}
 std::string plan_power(double watts) { return in_units(kPowerUnits, watts); }
 std::string plan_time_range(const PlanResult& result) {
   return open_range(kTimeUnits, result.time_s, result);

@@ -11,7 +11,9 @@ namespace lockstep {
 
 std::string plan_money(double usd);      ///< "21.3 M USD"
 std::string plan_energy(double joules);  ///< "12.4 GWh"
-std::string plan_power(double watts);    ///< "5.31 MW"
+/// Energy of a trillion tokens, those of all phases together, with every input at its median; J.
+double plan_energy_per_trillion_tokens(const PlanCandidate& candidate, const PlanResult& result);
+std::string plan_power(double watts);  ///< "5.31 MW"
 /// "50.1 to 63.0 days": nine of ten samples; both ends in the unit of the larger. "50.1 days and
 /// up" where those that are given up reach into them.
 std::string plan_time_range(const PlanResult& result);

@@ -232,9 +232,8 @@ void add_power_series(Page& page, const QueueAnswer& a) {
   for (const double watts : a.result.series.facility_w) power.push_back(watts / unit.size);
   std::string about =
       fmt::format("At the site's meter; at most {} at any time{}.", page_watts(p.peak.base_units()),
-                  a.spec.power_cap
-                      ? ", of a cap of " + page_watts(a.spec.power_cap->base_units())
-                      : std::string());
+                  a.spec.power_cap ? ", of a cap of " + page_watts(a.spec.power_cap->base_units())
+                                   : std::string());
   if (p.least < p.most) {
     about += fmt::format(
         " A GPU of a job that does not say what it draws is taken to draw {}; the energy is "
