@@ -375,7 +375,8 @@ const kAskedInWindow = {
 const unevenTicks = () => [...document.querySelectorAll('.chart > div')].flatMap(element => {
   const chart = echarts.getInstanceByDom(element);
   return (chart.getModel().getComponent('xAxis')?.axis ? [chart.getModel().getComponent('xAxis')] : [])
-    .filter(model => model.get('type') === 'value' && model.get(['axisLabel', 'show']))
+    .filter(model => ['value', 'log'].includes(model.get('type')) &&
+      model.get(['axisLabel', 'show']) && !model.get(['axisLabel', 'customValues']))
     .flatMap(({axis}) => {
       const labels = axis.getViewLabels();
       const wide = label => element.querySelector('canvas').getContext('2d')
