@@ -313,7 +313,7 @@ const kAskedInWindow = {
         for (let i = 0; i < 8; i++) {
           const cell = document.createElement('td');
           cell.className = 'number';
-          cell.textContent = '1234567890';
+          cell.innerHTML = i % 2 ? '1234567890' : '<strong>1234567890</strong>';
           row.append(cell);
           cells.push(cell);
         }
