@@ -313,7 +313,7 @@ const kAskedInWindow = {
         for (let i = 0; i < 8; i++) {
           const cell = document.createElement('td');
           cell.className = 'number';
-          cell.textContent = '1234567890';
+          cell.innerHTML = i % 2 ? '1234567890' : '<strong>1234567890</strong>';
           row.append(cell);
           cells.push(cell);
         }
@@ -375,7 +375,8 @@ const kAskedInWindow = {
 const unevenTicks = () => [...document.querySelectorAll('.chart > div')].flatMap(element => {
   const chart = echarts.getInstanceByDom(element);
   return (chart.getModel().getComponent('xAxis')?.axis ? [chart.getModel().getComponent('xAxis')] : [])
-    .filter(model => model.get('type') === 'value' && model.get(['axisLabel', 'show']))
+    .filter(model => ['value', 'log'].includes(model.get('type')) &&
+      model.get(['axisLabel', 'show']) && !model.get(['axisLabel', 'customValues']))
     .flatMap(({axis}) => {
       const labels = axis.getViewLabels();
       const wide = label => element.querySelector('canvas').getContext('2d')

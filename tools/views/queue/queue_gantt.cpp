@@ -171,6 +171,7 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
     }
     page.paragraph(names);
   }
+  constexpr int kLeastWidth = 900;  // px: names of nodes are read from there on
   const Gantt gantt(a);
   page.picture(
       {.title = "Jobs by node",
@@ -179,7 +180,7 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
        .summary = fmt::format("{} stretches of jobs on {} over time.", spans,
                               counted(a.spec.cluster.nodes, "node")),
        .height_px = gantt.height()},
-      Html::markup(gantt.svg()), 640);
+      Html::markup(gantt.svg()), kLeastWidth);
 }
 
 }  // namespace lockstep

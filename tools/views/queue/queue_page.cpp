@@ -216,7 +216,7 @@ void add_series(Page& page, const QueueAnswer& a, const SeriesChart& chart) {
               .summary = chart.title + " over time, as lines.",
               .height_px = 240},
              {{"grid", plot_grid(34, 4)},
-              {"legend", {{"top", 0}, {"show", chart.lines.size() > 1}}},
+              {"legend", {{"top", 0}, {"left", 0}, {"show", chart.lines.size() > 1}}},
               {"tooltip", {{"trigger", "axis"}}},
               {"xAxis", time_axis(end_s / unit.size, unit.name)},
               {"yAxis", axis},

@@ -48,7 +48,7 @@ void flatten(const nlohmann::ordered_json& value, const std::string& path, PageT
     }
     return;
   }
-  table.rows.push_back({PageCell::key(path), PageCell::text(plain_words(value))});
+  table.rows.push_back({PageCell::key(path), PageCell::key(plain_words(value))});
 }
 
 /// The value of a preset, which is JSON where it is a list.

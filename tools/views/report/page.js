@@ -245,21 +245,34 @@ function nameBoxes(series, width) {
   });
 }
 
+// The distance of ticks that ECharts makes of one (its `nice`).
+function niceStep(step) {
+  const power = 10 ** Math.floor(Math.log10(step)), part = step / power;
+  return power * [1, 2, 3, 5].reduceRight((least, each, i) =>
+    part < [1.5, 2.5, 4, 7][i] ? each : least, 10);
+}
+// How wide a label that has `text` for its number is, and the room to the next.
+const labelRoom = (axis, text) => 14 + textWidth(
+  typeof axis.axisLabel?.formatter === 'string' ? axis.axisLabel.formatter.replace('{value}', text)
+    : '000 min', 12);
+
 // Numbers across the plot stand as far apart as their labels are wide: of labels that touch ECharts
 // leaves some out, at uneven distances.
 function spacedTicks(axis, room, zooms) {
-  const written = axis.axisLabel?.formatter;
-  const label = typeof written === 'string' ? written.replace('{value}', '000') : '000 min';
-  const most = Math.max(2, Math.floor(room / (textWidth(label, 12) + 14)));
+  const each = labelRoom(axis, '000');
+  const most = Math.max(2, Math.floor(room / each));
   if (most > 5) return;
   const span = axis.max - axis.min;
   if (axis.interval && !zooms) {
     axis.interval *= Math.ceil(span / axis.interval / most);
     return;
   }
-  // What ECharts makes of it may be a third more. A distance of our own counts from the least value.
+  // A distance of our own counts from the least value.
   if (zooms || axis.min !== 0 || !(span > 0)) {
-    axis.splitNumber = Math.max(2, Math.min(axis.splitNumber ?? 5, Math.floor(0.75 * most)));
+    const parts = Math.min(axis.splitNumber ?? 5, 5);
+    const fits = count => room * niceStep(span / count) / span >= each;
+    axis.splitNumber = span > 0 ? [5, 4, 3, 2].find(count => count <= parts && fits(count)) ?? 2
+      : Math.max(2, Math.min(parts, Math.floor(0.75 * most)));
     return;
   }
   const power = 10 ** Math.floor(Math.log10(span / most));
@@ -268,6 +281,16 @@ function spacedTicks(axis, room, zooms) {
   const isWhole = step => Math.abs(span / step - Math.round(span / step)) < 1e-9;
   axis.interval = steps.slice(0, 3).find(isWhole) ?? steps[0];
   if (!isWhole(axis.interval)) axis.axisLabel.showMaxLabel = false;
+}
+// The same where each tick is ten times the last: every second or third decade has its label.
+function spacedDecades(axis, series, room) {
+  const values = series.flatMap(each => each.data.map(point => Number((point.value ?? point)[0])))
+    .filter(value => value > 0);
+  if (!values.length) return;
+  const last = Math.ceil(Math.log10(Math.max(...values)));
+  const decades = last - Math.floor(Math.log10(Math.min(...values)));
+  const each = labelRoom(axis, (10 ** last).toLocaleString('en'));
+  if (decades * each > room) axis.interval = Math.ceil(decades * each / room);
 }
 
 // Long names of rows leave room for the plot where there is little, and bins become fewer: of less
@@ -285,6 +308,10 @@ function fitted(options, carried, width) {
   for (const axis of [options.xAxis].flat().filter(each => each?.type === 'value' && each.axisLabel)) {
     const beside = axes[0]?.type === 'category' ? (axes[0].axisLabel?.width ?? 60) : 44;
     spacedTicks(axis, width - beside - 20, options.dataZoom);
+  }
+  for (const axis of [options.xAxis].flat()
+    .filter(each => each?.type === 'log' && each.axisLabel && !each.axisLabel.customValues)) {
+    spacedDecades(axis, options.series, width - 64);
   }
   for (const series of options.series.filter(each => each.name === 'boxes')) nameBoxes(series, width);
   // Labels on the lines between boxes: a row of them that has no room is left to the tooltip.
@@ -312,6 +339,7 @@ function fitted(options, carried, width) {
 
 // A legend shows all of its names, in as many lines as they need, the longest of them broken.
 const kLegendLine = 21; // height of each in pixels
+const kLegendBroken = 15; // of each line of a name that is broken
 function legendRows({legend, series}, width) {
   const names = new Set((legend.data || series).map(each => each.name ?? String(each)));
   const rows = [];
@@ -339,8 +367,12 @@ function wholeLegend(options, lines, width) {
   const moved = each => (each.top || 0) < (legend.top || 0) ? each
     : {...each, top: (each.top || 0) + Math.round(kLegendLine * (lines - 1))};
   const grid = Array.isArray(options.grid) ? options.grid.map(moved) : moved(options.grid || {});
-  return {...options, grid,
-    legend: {...legend, formatter: name => brokenText(name, width - 48, 13).join('\n')}};
+  const written = name => brokenText(name, width - 48, 13).join('\n');
+  const breaks = (legend.data || options.series)
+    .some(each => written(each.name ?? String(each)).includes('\n'));
+  // Of itself ECharts takes the width of a Chinese letter, which is nothing where no font has one.
+  return {...options, grid, legend: {...legend, formatter: written,
+    ...(breaks && {textStyle: {...legend.textStyle, lineHeight: kLegendBroken}})}};
 }
 
 // Names of rows that are broken need rows as high as they are: how much higher the chart is.

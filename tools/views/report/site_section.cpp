@@ -31,6 +31,7 @@ struct HourLine {
   std::string name;
   double (*value)(const SiteHourBook& hour);  ///< in the chart's unit; not finite: none
   std::size_t colour = 0;
+  double width_px = 1.5;
 };
 
 /// Hours in so many groups that a line has few enough points: each group's highest hour, which is
@@ -72,7 +73,8 @@ json hour_options(const SiteBooks& books, const HourChart& chart) {
                       {"step", "end"},
                       {"showSymbol", false},
                       {"emphasis", {{"disabled", true}}},
-                      {"lineStyle", {{"width", 1.5}, {"color", chart_colour(line.colour)}}},
+                      {"lineStyle",
+                       {{"width", line.width_px}, {"color", chart_colour(line.colour)}}},
                       {"itemStyle", {{"color", chart_colour(line.colour)}}},
                       {"data", std::move(points)}});
   }
@@ -105,6 +107,8 @@ void add_power_chart(Page& page, const CampaignResult& result) {
       .unit = unit.name};
   const bool same = books.sum.imported == books.sum.facility;
   if (!same) {
+    // Most hours they are one line: the one below stays in sight on both sides of the other.
+    chart.lines.front().width_px = 4;
     chart.lines.push_back(
         {"from the grid", [](const SiteHourBook& h) { return watts_over(h, h.of.imported); }, 1});
   }
