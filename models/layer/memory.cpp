@@ -144,20 +144,29 @@ class SavedBytes {
 };
 
 /// As saved_per_layer() when nothing is recomputed but single modules.
-double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
+double whole_layer_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind,
+                         const Layer& layer) {
   if (kind.gradients == Gradients::none) return 0;
-  const Layer layer = declare_layer(job.model, kind);
   const SavedBytes bytes{job, stack, kind, layer};
   double sum = 0;
   for (const Saved& saved : layer.saved) sum += bytes.of(saved);
   return tokens_of(job, layer) * sum;
 }
 
+/// saved_per_layer() of a kind of layer.
+Bytes saved_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind,
+                  const Layer& layer) {
+  if (job.recompute != Recompute::full || kind.gradients == Gradients::none) {
+    return Bytes{whole_layer_bytes(job, stack, kind, layer)};
+  }
+  return Bytes{kHalf * tokens_of(job, layer) * layer.input / sequence_ways(job.parallelism)};
+}
+
 /// What the layer at work makes again for its backward pass: all that it saves, or its scores.
-double remade_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
-  if (job.recompute == Recompute::full) return whole_layer_bytes(job, stack, kind);
+double remade_bytes(const TrainingJob& job, const StackSpec& stack, LayerKind kind,
+                    const Layer& layer) {
+  if (job.recompute == Recompute::full) return whole_layer_bytes(job, stack, kind, layer);
   if (kind.gradients == Gradients::none) return 0;
-  const Layer layer = declare_layer(job.model, kind);
   const SavedBytes bytes{job, stack, kind, layer};
   double sum = 0;
   for (const Saved& saved : layer.saved) {
@@ -455,11 +464,7 @@ void add_longer_pipeline(const TrainingJob& job, int ways, std::vector<MemoryRem
 }  // namespace
 
 Bytes saved_per_layer(const TrainingJob& job, const StackSpec& stack, LayerKind kind) {
-  if (job.recompute != Recompute::full || kind.gradients == Gradients::none) {
-    return Bytes{whole_layer_bytes(job, stack, kind)};
-  }
-  const Layer layer = declare_layer(job.model, kind);
-  return Bytes{kHalf * tokens_of(job, layer) * layer.input / sequence_ways(job.parallelism)};
+  return saved_bytes(job, stack, kind, declare_layer(job.model, kind));
 }
 
 double micro_batches_in_flight(const TrainingJob& job, int stage) {
@@ -496,8 +501,9 @@ StageLoad load_of_stage(const TrainingJob& job, const StackSpec& stack, int stag
   const double in_flight = micro_batches_in_flight(job, stage);
   for (const LayerKind of : load.shape.layers) {
     const LayerSavings saving = known.savings.at(of, [&](LayerKind kind) {
-      return LayerSavings{.kept = saved_per_layer(job, stack, kind),
-                          .remade = remade_bytes(job, stack, kind)};
+      const Layer layer = declare_layer(job.model, kind);
+      return LayerSavings{.kept = saved_bytes(job, stack, kind, layer),
+                          .remade = remade_bytes(job, stack, kind, layer)};
     });
     load.kept += in_flight * saving.kept;
     load.largest = std::max(load.largest, saving.kept);
@@ -556,6 +562,15 @@ std::vector<MemoryBreakdown> peak_memories(const TrainingJob& job, const StackSp
     peaks.push_back(peak_of(job, stack, load_of_stage(job, stack, stage, known)));
   }
   return peaks;
+}
+
+bool fits(const TrainingJob& job, const StackSpec& stack, Bytes usable) {
+  KnownLayers known;
+  for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
+    if (peak_of(job, stack, load_of_stage(job, stack, stage, known)).needed() > usable)
+      return false;
+  }
+  return true;
 }
 
 std::vector<Bytes> needed_memory(const TrainingJob& job, const StackSpec& stack,

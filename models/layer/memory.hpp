@@ -41,6 +41,9 @@ MemoryBreakdown peak_memory(const TrainingJob& job, const StackSpec& stack, int 
 /// Of every stage, in order: what layers are like is found once for all.
 std::vector<MemoryBreakdown> peak_memories(const TrainingJob& job, const StackSpec& stack);
 
+/// Whether what peak_memory() says is needed has room in `usable` on every stage.
+bool fits(const TrainingJob& job, const StackSpec& stack, Bytes usable);
+
 /// peak_memory().needed() of the stage that needs most, with each of these policies in place of the
 /// stack's. They keep the same of a layer's activations as that does, which are counted once:
 /// requires its `rotary_copies` and `gated_mlp_bytes`.

@@ -92,6 +92,8 @@ void need_layout(const TrainingJob& job, Needs& needs) {
 }
 
 bool has_mixer(const TransformerShape& model, Mixer mixer) {
+  // Without a pattern all layers mix alike.
+  if (model.kinds.empty() && model.pattern.empty()) return model.kind(0).mixer == mixer;
   for (int layer = 0; layer < model.layers; ++layer) {
     if (model.kind(layer).mixer == mixer) return true;
   }

@@ -217,8 +217,11 @@ void check_added_schedule(const ScenarioDraft& draft, const TrainingJob& job) {
 void check_micro_batches(const ScenarioDraft& draft, const TrainingJob& job) {
   const Parallelism& cut = job.parallelism;
   const std::int64_t together = std::int64_t{job.batch.micro_sequences} * cut.data;
-  const std::string parts = " (micro " + std::to_string(job.batch.micro_sequences) + " x data " +
-                            std::to_string(cut.data);
+  // Texts are made where they are printed: searches ask of thousands of layouts.
+  const auto parts = [&] {
+    return " (micro " + std::to_string(job.batch.micro_sequences) + " x data " +
+           std::to_string(cut.data);
+  };
   const auto sequences = [&](int micro_batches) {
     return std::to_string(together * micro_batches);
   };
@@ -228,11 +231,11 @@ void check_micro_batches(const ScenarioDraft& draft, const TrainingJob& job) {
   if (cut.order) {
     const int wanted = cut.order->micro_batches;
     if (job.micro_batches() == wanted) return;
-    return refuse_batch(sequences(wanted) + parts + " x " + std::to_string(wanted) +
+    return refuse_batch(sequences(wanted) + parts() + " x " + std::to_string(wanted) +
                         " micro batches of " + cut.order->file + ")");
   }
   const ScheduleKind& kind = info(cut.schedule);
-  const std::string needs = "), which the " + std::string(kind.name) + " schedule needs";
+  const auto needs = [&] { return "), which the " + std::string(kind.name) + " schedule needs"; };
   const auto [multiple, least] = kind.micro_batches(cut.pipeline);
   const auto times = [&](int factor) {
     const bool of_ranks = factor % cut.pipeline == 0;
@@ -241,10 +244,10 @@ void check_micro_batches(const ScenarioDraft& draft, const TrainingJob& job) {
            (of_ranks ? " x pipeline " + std::to_string(cut.pipeline) : "");
   };
   if (job.micro_batches() % multiple != 0) {
-    refuse_batch("a multiple of " + sequences(multiple) + parts + times(multiple) + needs);
+    refuse_batch("a multiple of " + sequences(multiple) + parts() + times(multiple) + needs());
   }
   if (job.micro_batches() < least) {
-    refuse_batch("at least " + sequences(least) + parts + times(least) + needs);
+    refuse_batch("at least " + sequences(least) + parts() + times(least) + needs());
   }
   check_added_schedule(draft, job);
 }

@@ -234,19 +234,7 @@ BrokenRule RuleCheck::broken(const Scenario& candidate) {
 }
 
 MemoryBreakdown fullest_stage(const TrainingJob& job, const StackSpec& stack) {
-  MemoryBreakdown most = peak_memory(job, stack, 0);
-  for (int stage = 1; stage < job.parallelism.pipeline; ++stage) {
-    const MemoryBreakdown m = peak_memory(job, stack, stage);
-    if (m.needed() > most.needed()) most = m;
-  }
-  return most;
-}
-
-bool fits(const TrainingJob& job, const StackSpec& stack, Bytes usable) {
-  for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
-    if (peak_memory(job, stack, stage).needed() > usable) return false;
-  }
-  return true;
+  return std::ranges::max(peak_memories(job, stack), {}, &MemoryBreakdown::needed);
 }
 
 }  // namespace lockstep

@@ -61,7 +61,5 @@ class RuleCheck {
 
 /// Peak memory of the stage that needs most.
 MemoryBreakdown fullest_stage(const TrainingJob& job, const StackSpec& stack);
-/// Whether every stage has room.
-bool fits(const TrainingJob& job, const StackSpec& stack, Bytes usable);
 
 }  // namespace lockstep

@@ -140,6 +140,15 @@ class Refinement {
   }
 
  private:
+  /// Of the replica at hand: what a stage puts on links.
+  struct OfStage {
+    int stage = -1;  ///< none yet
+    std::vector<RouteHop> uses;
+  };
+  static void forget(std::vector<OfStage>& stages) {
+    for (OfStage& known : stages) known.stage = -1;
+  }
+
   std::uint32_t number(FabricLink link) {
     std::uint32_t& n = number_[link];
     if (n == kUnused) {
@@ -164,9 +173,8 @@ class Refinement {
     const int stages = plan_.placement.pipeline;
     const bool wraps = plan_.shape.wraps();
     std::uint64_t flow = 0;
-    for (auto& of_direction : to_neighbour_) {
-      for (ToNeighbour& known : of_direction) known.stage = -1;
-    }
+    for (std::vector<OfStage>& of_direction : to_neighbour_) forget(of_direction);
+    for (std::vector<OfStage>& of_axis : inside_layers_) forget(of_axis);
     for (int s = 0; s < stages; ++s) {
       for (const int step : {1, -1}) {
         ++flow;
@@ -177,7 +185,7 @@ class Refinement {
       }
       for (std::size_t axis = 0; axis < kAxes; ++axis) {
         ++flow;
-        routes_.add({replica, s}, static_cast<Axis>(axis), uses_);
+        add_layers(replica, s, axis);
         add_uses(replica, flow);
         add_ports(replica, {replica, s}, static_cast<Axis>(axis));
       }
@@ -198,9 +206,9 @@ class Refinement {
       return;
     }
     const StageShifts& shifts = data_routes_.shifts();
-    std::vector<ToNeighbour>& of_direction = to_neighbour_[next > stage ? 0 : 1];
+    std::vector<OfStage>& of_direction = to_neighbour_[next > stage ? 0 : 1];
     of_direction.resize(static_cast<std::size_t>(stages));
-    ToNeighbour& known =
+    OfStage& known =
         of_direction[static_cast<std::size_t>(shifts.like_with_next(std::min(stage, next)))];
     if (known.stage < 0) {
       add_message({replica, stage}, {replica, next}, plan_.connections.message);
@@ -208,8 +216,27 @@ class Refinement {
       known.uses.assign(uses_.begin(), uses_.end());
       return;
     }
+    add_moved(known, stage);
+  }
+  /// Stages that lie alike exchange alike inside their layers.
+  void add_layers(int replica, int stage, std::size_t axis) {
+    const StageShifts& shifts = data_routes_.shifts();
+    const auto like = static_cast<std::size_t>(shifts.like(stage));
+    std::vector<OfStage>& of_axis = inside_layers_[axis];
+    of_axis.resize(static_cast<std::size_t>(plan_.placement.pipeline));
+    const bool knows = of_axis[like].stage >= 0 && plan_.place(replica, of_axis[like].stage).pool ==
+                                                       plan_.place(replica, stage).pool;
+    if (!knows) {
+      routes_.add({replica, stage}, static_cast<Axis>(axis), uses_);
+      of_axis[like].stage = stage;
+      of_axis[like].uses.assign(uses_.begin(), uses_.end());
+    } else {
+      add_moved(of_axis[like], stage);
+    }
+  }
+  void add_moved(const OfStage& known, int stage) {
     for (const RouteHop& use : known.uses) {
-      uses_.push_back({shifts.moved(use.link, known.stage, stage), use.share});
+      uses_.push_back({data_routes_.shifts().moved(use.link, known.stage, stage), use.share});
     }
   }
   /// Replicas whose GPUs have experts in demand are not like others.
@@ -391,12 +418,8 @@ class Refinement {
   /// Of groups and links: what the group's collectives put on the link.
   std::vector<LabelledEdge> group_uses_;
   std::vector<RouteHop> uses_;
-  /// Of the replica at hand: what a stage puts on links.
-  struct ToNeighbour {
-    int stage = -1;  ///< none yet
-    std::vector<RouteHop> uses;
-  };
-  std::array<std::vector<ToNeighbour>, 2> to_neighbour_;  ///< by direction and like_with_next()
+  std::array<std::vector<OfStage>, 2> to_neighbour_;       ///< by direction and like_with_next()
+  std::array<std::vector<OfStage>, kAxes> inside_layers_;  ///< by axis and like()
   std::vector<std::uint32_t> place_of_link_;  ///< among those that a way of collectives uses
   std::vector<std::uint64_t> replica_hash_, link_hash_, group_hash_;
   std::vector<std::uint32_t> replica_colour_, link_colour_, group_colour_;
