@@ -134,17 +134,17 @@ class GoalReader {
     while (at_ < text_.size()) {
       const char c = text_[at_];
       if (is_goal_word(c)) return;
-      if (c == '\n') ++line_;
-      if (text_.substr(at_, 2) == "//") {
+      if (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';') {
+        if (c == '\n') ++line_;
+        ++at_;
+      } else if (text_.substr(at_).starts_with("//")) {
         at_ = std::min(text_.find('\n', at_), text_.size());
-      } else if (text_.substr(at_, 2) == "/*") {
+      } else if (text_.substr(at_).starts_with("/*")) {
         const std::size_t end = std::min(text_.find("*/", at_ + 2), text_.size());
         line_ += static_cast<std::size_t>(
             std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
                        text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
         at_ = std::min(end + 2, text_.size());
-      } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';') {
-        ++at_;
       } else {
         return;
       }
