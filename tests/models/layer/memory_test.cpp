@@ -603,6 +603,21 @@ TEST_CASE("peak_memory: no job needs less memory with a larger micro batch") {
   }
 }
 
+TEST_CASE("fits: where the fullest stage needs no more than what is usable") {
+  RandomJobs jobs;
+  for (int trial = 0; trial < 300; ++trial) {
+    const TrainingJob job = jobs.next();
+    const StackSpec stack = presets().stack(jobs.one_of(presets().names("stacks")), "").spec;
+    CAPTURE(trial);
+    Bytes most;
+    for (int stage = 0; stage < job.parallelism.pipeline; ++stage) {
+      most = std::max(most, peak_memory(job, stack, stage).needed());
+    }
+    CHECK(fits(job, stack, most));
+    CHECK_FALSE(fits(job, stack, (1 - 1e-9) * most));
+  }
+}
+
 TEST_CASE("peak_memory: needed is the larger of the backward pass and the optimiser's step") {
   // nanotron's step gathers 16-bit weights beside what replicas hold; at small micro batches that
   // is more than the backward pass needs, though less than it may have reserved.

@@ -65,6 +65,38 @@ TEST_CASE("folding: the same step as unfolded, on fabrics that look different fr
   }
 }
 
+TEST_CASE("folding: the same step as unfolded where layers exchange across nodes, stages alike") {
+  const PresetStore presets;
+  // Llama's layers over two and four nodes by tensor and context; DeepSeek's experts over four.
+  for (const std::string_view job : {
+           R"("model": "llama2_70b", "parallelism": {"tensor": 16, "pipeline": 4, "data": 2})",
+           R"("model": "llama2_70b",
+              "parallelism": {"tensor": 4, "context": 4, "pipeline": 4, "data": 2})",
+           R"("model": "llama2_70b",
+              "parallelism": {"tensor": 8, "context": 2, "pipeline": 8, "data": 1})",
+           R"("model": "mixtral_8x7b",
+              "parallelism": {"tensor": 4, "expert": 8, "pipeline": 4, "data": 8})",
+       }) {
+    for (const std::string_view fabric : {
+             R"({"kind": "fat_tree", "levels": 3, "leaf_ports_down": 16, "pod_leaves": 2,
+                 "leaf_oversubscription": 2, "spine_oversubscription": 2})",
+             R"({"kind": "rail_optimised", "levels": 3, "leaf_ports_down": 2, "pod_leaves": 16,
+                 "leaf_oversubscription": 2, "spine_oversubscription": 2})",
+             R"({"kind": "rail_optimised", "levels": 2, "leaf_ports_down": 4, "pxn": false})",
+         }) {
+      CAPTURE(job);
+      CAPTURE(fabric);
+      const std::string text = R"({"cluster": {"node": "dgx_h100", "nodes": 16, "fabric": )" +
+                               std::string(fabric) + "}, " + std::string(job) +
+                               R"(, "batch": {"sequences": 32, "tokens": 4096}})";
+      const Scenario scenario = read_scenario("alike.json", text, presets);
+      const StepReport folded = simulate_step(scenario);
+      CHECK(folded.method == StepMethod::exact);
+      check_equal(folded, simulate_step(scenario, {.folding = Folding::unfolded}));
+    }
+  }
+}
+
 TEST_CASE("folding: the same step as unfolded, on symmetric routes") {
   check_random_scenarios(test::test_seed(), 60, {});
 }
