@@ -125,13 +125,13 @@ std::string critical_path(const StepReport& report, const TextStyle& style) {
       rest += part.seconds;
       continue;
     }
-    out += fmt::format("  {:<44}{:>6.1f} % {:>9}\n", part.what, 100 * part.share,
+    out += fmt::format("  {:<44}{:>8} {:>9}\n", part.what, few_percent(part.share, 1),
                        duration_text(part.seconds));
   }
   if (rest > 0) {
-    out += fmt::format("  {:<44}{:>6.1f} % {:>9}\n",
+    out += fmt::format("  {:<44}{:>8} {:>9}\n",
                        fmt::format("{} more", report.critical_path.size() - kPathParts),
-                       100 * rest / report.step_s, duration_text(rest));
+                       few_percent(rest / report.step_s, 1), duration_text(rest));
   }
   return out;
 }
