@@ -329,6 +329,31 @@ std::string rungs_text(const CampaignSummary& campaign) {
   return out;
 }
 
+/// "rate, shape, ablation: a result after 3.1 h in the mean, 4.0 h as written".
+std::string order_text(const TrialOrder& order) {
+  std::string names;
+  for (const OrderedTrials& part : order.parts) {
+    names += (names.empty() ? "" : ", ") + part.name;
+  }
+  const std::string mean = duration_text(order.mean_result_s);
+  if (order.saved_s() <= 0) return names + ", as written: a result after " + mean + " in the mean";
+  return fmt::format("{}: a result after {} in the mean, {} as written", names, mean,
+                     duration_text(order.written_mean_s));
+}
+
+/// What one after another comes to, of campaigns and of the brackets of each.
+std::string orders_text(const QueueAnswer& a) {
+  std::string out;
+  for (const CampaignSummary& c : a.summary.campaigns) {
+    if (!c.brackets || c.brackets->saved_s() <= 0) continue;
+    out +=
+        fmt::format("  Best order of {}, one after another: {}\n", c.name, order_text(*c.brackets));
+  }
+  const std::optional<TrialOrder>& all = a.summary.campaign_order;
+  if (!all || all->parts.size() > kMostGroupRows) return out;
+  return out + fmt::format("  Best order, one after another: {}\n", order_text(*all));
+}
+
 std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
   const std::vector<CampaignSummary>& campaigns = a.summary.campaigns;
   if (campaigns.empty()) return {};
@@ -369,7 +394,7 @@ std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
   if (campaigns.size() > kMostGroupRows) {
     out += fmt::format("  {} more: --format json has them\n", campaigns.size() - kMostGroupRows);
   }
-  return out;
+  return out + orders_text(a);
 }
 
 std::string time_cell(RunTime time) {
