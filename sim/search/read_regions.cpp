@@ -58,6 +58,13 @@ std::vector<std::string_view> names_of(const std::vector<PlanRegion>& regions) {
   return out;
 }
 
+/// That is told of the regions: the name that one of them should have is unknown elsewhere, which
+/// would be told again.
+bool have_double(std::vector<std::string_view> names) {
+  std::ranges::sort(names);
+  return std::ranges::adjacent_find(names) != names.end();
+}
+
 void declare_plan_data(const DeclaredMembers& member, const std::vector<PlanRegion>& regions,
                        PlanData& out) {
   static constexpr ValueType kRegionName = text_type();
@@ -76,9 +83,10 @@ void declare_plan_data(const DeclaredMembers& member, const std::vector<PlanRegi
                       out.may_go.emplace();
                     }
                   });
-  member.optional("checkpoints_to", text_type(),
-                  "A region that the last checkpoint is brought to; default: it stays",
-                  [&](const JsonCursor& at) { out.checkpoints_to = at.choice(names_of(regions)); });
+  member.optional(
+      "checkpoints_to", text_type(),
+      "A region that the last checkpoint is brought to; default: it stays",
+      [&](const JsonCursor& at) { out.checkpoints_to = read_region_name(at, regions); });
   member.optional("checkpoints_every", out.checkpoints_every, Interval{60, 1e9},
                   "A copy on the way, beside training; default: the last one alone");
   const JsonCursor* const from = member.object();
@@ -114,13 +122,20 @@ bool pays_energy(const PlanCandidate& candidate) {
 
 }  // namespace
 
+std::size_t read_region_name(const JsonCursor& at, const std::vector<PlanRegion>& regions) {
+  const std::vector<std::string_view> names = names_of(regions);
+  const auto known = std::ranges::find(names, at.is_string() ? at.string() : std::string());
+  if (known == names.end() && have_double(names)) return 0;
+  return at.choice(names);
+}
+
 std::vector<std::size_t> read_region_names(const JsonCursor& list,
                                            const std::vector<PlanRegion>& regions) {
-  const std::vector<std::string_view> names = names_of(regions);
+  const bool doubled = have_double(names_of(regions));
   std::vector<std::size_t> out;
   for (const JsonCursor& at : list.elements(kMostRegions)) {
-    const std::size_t region = at.choice(names);
-    if (std::ranges::find(out, region) != out.end()) at.fail("each region once");
+    const std::size_t region = read_region_name(at, regions);
+    if (!doubled && std::ranges::find(out, region) != out.end()) at.fail("each region once");
     out.push_back(region);
   }
   return out;
