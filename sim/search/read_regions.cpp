@@ -42,6 +42,7 @@ void read_region_list(const JsonCursor& list, PlanSpec& out) {
     PlanRegion region;
     declare_region({at, Extent::whole}, region);
     region.pointer = at.pointer();
+    region.unnamed = !at.find("name");
     at.finish();
     const auto same = std::ranges::find(out.regions, region.name, &PlanRegion::name);
     if (region.name.empty()) at.at("name").fail("a name");
@@ -58,11 +59,9 @@ std::vector<std::string_view> names_of(const std::vector<PlanRegion>& regions) {
   return out;
 }
 
-/// That is told of the regions: the name that one of them should have is unknown elsewhere, which
-/// would be told again.
-bool have_double(std::vector<std::string_view> names) {
-  std::ranges::sort(names);
-  return std::ranges::adjacent_find(names) != names.end();
+/// What the one without a name should be called is unknown elsewhere, and would be told again.
+bool is_one_unnamed(const std::vector<PlanRegion>& regions) {
+  return std::ranges::any_of(regions, &PlanRegion::unnamed);
 }
 
 void declare_plan_data(const DeclaredMembers& member, const std::vector<PlanRegion>& regions,
@@ -125,17 +124,17 @@ bool pays_energy(const PlanCandidate& candidate) {
 std::size_t read_region_name(const JsonCursor& at, const std::vector<PlanRegion>& regions) {
   const std::vector<std::string_view> names = names_of(regions);
   const auto known = std::ranges::find(names, at.is_string() ? at.string() : std::string());
-  if (known == names.end() && have_double(names)) return 0;
+  if (known == names.end() && is_one_unnamed(regions)) return 0;
   return at.choice(names);
 }
 
 std::vector<std::size_t> read_region_names(const JsonCursor& list,
                                            const std::vector<PlanRegion>& regions) {
-  const bool doubled = have_double(names_of(regions));
+  const bool unnamed = is_one_unnamed(regions);
   std::vector<std::size_t> out;
   for (const JsonCursor& at : list.elements(kMostRegions)) {
     const std::size_t region = read_region_name(at, regions);
-    if (!doubled && std::ranges::find(out, region) != out.end()) at.fail("each region once");
+    if (!unnamed && std::ranges::find(out, region) != out.end()) at.fail("each region once");
     out.push_back(region);
   }
   return out;

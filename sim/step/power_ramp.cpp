@@ -13,7 +13,7 @@
 namespace lockstep {
 namespace {
 
-constexpr int kCaps = 7;
+constexpr int kClocks = 13;
 
 /// A pass under a cap: how much longer its kernels take, and what they spend above `active`.
 struct CappedPass {
@@ -22,7 +22,8 @@ struct CappedPass {
   Joules above;
 };
 
-/// A scenario whose cards are capped at so much of the way from their limit to their lowest cap.
+/// A scenario whose cards are capped so that the clock of products goes so much of the way from
+/// full to the lowest.
 struct CappedStep {
   Scenario scenario;
   StepPlan plan;
@@ -38,8 +39,10 @@ struct CappedStep {
  private:
   static Scenario capped_to(Scenario scenario, double share) {
     const auto cap = [share](GpuSpec& gpu) {
-      const Watts low = std::min(lowest_cap(gpu), gpu.power_limit);
-      gpu = capped(gpu, gpu.power_limit - share * (gpu.power_limit - low));
+      const GpuPowerConstants& c = *gpu.power;
+      const double clock = 1 - share * (1 - c.lowest_clock);
+      const Watts above = std::pow(clock, c.clock_exponent) * (product_power(gpu) - c.active);
+      gpu = capped(gpu, std::min(gpu.power_limit, std::max(lowest_cap(gpu), c.active + above)));
     };
     cap(scenario.node.gpu);
     for (NodePool& pool : scenario.pools) cap(pool.node.gpu);
@@ -64,8 +67,8 @@ StepTime kernel_time(const StagePlan& stage, Pass pass, int chunk) {
 class CappedPasses {
  public:
   CappedPasses(const Scenario& scenario, const StepPlan& plan) : scenario_(scenario), plan_(plan) {
-    for (int i = 1; i < kCaps; ++i) {
-      steps_.emplace_back(scenario, static_cast<double>(i) / (kCaps - 1));
+    for (int i = 1; i < kClocks; ++i) {
+      steps_.emplace_back(scenario, static_cast<double>(i) / (kClocks - 1));
     }
   }
 
@@ -97,25 +100,26 @@ class CappedPasses {
 };
 
 /// What a GPU asks for while some slices of its actor go on.
-struct Demand {
+struct CardDemand {
   ByGpuPart<Watts> rates{};  ///< at full pace, within the card's limit
   double target = 0;         ///< W: what it goes to; a floor where that is more
-  PaceLaw law;
+  RampLaw law;
 };
 
-class Demands {
+class CardDemands {
  public:
-  Demands(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
-          std::span<const TimelineSlice> timeline)
+  CardDemands(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
+              std::span<const TimelineSlice> timeline)
       : floor_(scenario.power->smoothing.floor), passes_(scenario, plan) {
     for (std::size_t pool = 0; pool < scenario.pool_count(); ++pool) {
       energies_.emplace_back(scenario, plan, timeline, report.actors.size(), pool);
     }
   }
 
-  Demand of(const std::vector<const TimelineSlice*>& slices, int replica, const StagePlan& stage) {
+  CardDemand of(const std::vector<const TimelineSlice*>& slices, int replica,
+                const StagePlan& stage) {
     const GpuSpec& gpu = passes_.scenario().node_of(stage.pool).gpu;
-    Demand out;
+    CardDemand out;
     out.rates[0] = gpu.power->active;
     const TimelineSlice* pass = nullptr;
     Watts beside, kernels;  // above `active`, of what is no pass, and of the pass
@@ -156,19 +160,19 @@ class Demands {
 };
 
 /// The piece of a law that begins at that power or below it; a step up in pace is taken at once.
-std::size_t piece_of(const PaceLaw& law, double watts) {
+std::size_t ramp_piece(const RampLaw& law, double watts) {
   std::size_t i = 0;
   while (i + 2 < law.size() && law[i + 1].watts <= watts) ++i;
   return i;
 }
 
-struct Pace {
+struct RampPace {
   double now = 1;
   double gain = 0;   ///< per W
   double until = 0;  ///< W: the end of the piece
 };
-Pace pace_of(const PaceLaw& law, double watts) {
-  const std::size_t i = piece_of(law, watts);
+RampPace ramp_pace(const RampLaw& law, double watts) {
+  const std::size_t i = ramp_piece(law, watts);
   const PacePower &low = law[i], &high = law[i + 1];
   const double width = high.watts - low.watts;
   if (width <= 0) return {high.pace, 0, high.watts};
@@ -218,7 +222,7 @@ class RampWalk {
   };
   struct Card {
     std::vector<const TimelineSlice*> slices;
-    Demand demand;
+    CardDemand demand;
     double watts = 0;        ///< at `since`
     double since = 0;        ///< s, of the held step
     double asked_since = 0;  ///< s, of the step as asked
@@ -336,9 +340,9 @@ class RampWalk {
     double next = std::numeric_limits<double>::infinity();
     std::erase_if(rising, [&](const Card* card) {
       const double watts = power_of(*card);
-      const PaceLaw& law = card->demand.law;
+      const RampLaw& law = card->demand.law;
       if (watts >= law.back().watts * (1 - kNear)) return true;
-      const Pace pace = pace_of(law, watts * (1 + kNear));
+      const RampPace pace = ramp_pace(law, watts * (1 + kNear));
       const Seen one{std::min(1.0, pace.now), pace.gain * slope_};
       seen.push_back(one);
       next = std::min(next, (pace.until - watts) / slope_);
@@ -356,8 +360,10 @@ class RampWalk {
     const double finish = 2 * left / (slowest.pace + root);
     next = std::max(next, kShortest);
     const double takes = std::min(finish, next);
-    const double done = finish <= next ? left : takes * (slowest.pace + slowest.gain * takes / 2);
-    late_ += takes - done;
+    // Where a step of rounding is longer than the piece, work is no faster than at full pace.
+    const double most = takes * (slowest.pace + slowest.gain * takes / 2);
+    const double done = finish <= next ? left : std::min(takes, most);
+    late_ += std::max(0.0, takes - done);
     asked_ += done;
     now_ += takes;
     return finish <= next ? 0 : left - done;
@@ -422,7 +428,7 @@ class RampWalk {
   const StepReport& report_;
   double slope_;  ///< W/s
   StepTime end_;
-  Demands demands_;
+  CardDemands demands_;
   std::vector<Card> cards_;  ///< by actor
   std::vector<Change> changes_;
   double now_ = 0, late_ = 0, asked_ = 0;  ///< s: of the held step; behind; of the step as asked
@@ -434,9 +440,9 @@ class RampWalk {
 
 }  // namespace
 
-double pace_at(const PaceLaw& law, double watts) {
+double pace_at(const RampLaw& law, double watts) {
   if (law.empty() || watts >= law.back().watts) return 1;
-  return std::min(1.0, pace_of(law, watts).now);
+  return std::min(1.0, ramp_pace(law, watts).now);
 }
 
 StepTime HeldRamps::when(StepTime asked) const {

@@ -21,10 +21,10 @@ struct PacePower {
 };
 /// Rising in both, straight between points, from (what it draws standing, 0) to (what it asks for,
 /// 1). Empty: it waits, and any power does.
-using PaceLaw = std::vector<PacePower>;
+using RampLaw = std::vector<PacePower>;
 
 /// 0 to 1.
-double pace_at(const PaceLaw& law, double watts);
+double pace_at(const RampLaw& law, double watts);
 
 /// When something happens whose time was `asked` while power followed at once.
 struct HeldTime {
@@ -55,7 +55,7 @@ struct HeldRamps {
 /// (models/power/gpu_power.hpp; below the lowest cap it works a part of the time). Where a card
 /// asks for less, its power falls as fast, and it burns what it does not need. This is the most
 /// that slow ramps can cost: a card that nobody waits for holds up all others here. Steps repeat.
-/// Times are exact for laws that are straight between seven caps.
+/// Times are exact for laws that are straight between 13 caps.
 /// Requires a recorded report of that step, made without ramps, with actors, and power data.
 HeldRamps hold_ramps(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
                      std::span<const TimelineSlice> timeline);

@@ -123,7 +123,7 @@ class SmallModel {
     return out;
   }
   std::int64_t worked_ns = 0;
-  double best_s = -1;  ///< end of the best trial that ran to its end
+  double best_s = -1;  ///< end of the best trial that ran to its end; -1: there is none
 
  private:
   struct Part {
@@ -210,7 +210,9 @@ TEST_CASE("random campaigns: who goes on, when all is done and what was held, as
     CHECK(*campaign.done_s == doctest::Approx(model.done_s()).epsilon(1e-9));
     CHECK(campaign.gpu_hours ==
           doctest::Approx(8.0 * static_cast<double>(model.worked_ns) * 1e-9 / 3600).epsilon(1e-9));
-    CHECK(*campaign.best_s == doctest::Approx(model.best_s).epsilon(1e-9));
+    // Of few trials under asha none may come to its end.
+    REQUIRE(campaign.best_s.has_value() == (model.best_s >= 0));
+    if (campaign.best_s) CHECK(*campaign.best_s == doctest::Approx(model.best_s).epsilon(1e-9));
   }
 }
 
