@@ -341,19 +341,6 @@ std::string order_text(const TrialOrder& order) {
                      duration_text(order.written_mean_s));
 }
 
-/// What one after another comes to, of campaigns and of the brackets of each.
-std::string orders_text(const QueueAnswer& a) {
-  std::string out;
-  for (const CampaignSummary& c : a.summary.campaigns) {
-    if (!c.brackets || c.brackets->saved_s() <= 0) continue;
-    out +=
-        fmt::format("  Best order of {}, one after another: {}\n", c.name, order_text(*c.brackets));
-  }
-  const std::optional<TrialOrder>& all = a.summary.campaign_order;
-  if (!all || all->parts.size() > kMostGroupRows) return out;
-  return out + fmt::format("  Best order, one after another: {}\n", order_text(*all));
-}
-
 std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
   const std::vector<CampaignSummary>& campaigns = a.summary.campaigns;
   if (campaigns.empty()) return {};
@@ -394,7 +381,8 @@ std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
   if (campaigns.size() > kMostGroupRows) {
     out += fmt::format("  {} more: --format json has them\n", campaigns.size() - kMostGroupRows);
   }
-  return out + orders_text(a);
+  for (const std::string& sentence : order_sentences(a)) out += "  " + sentence + "\n";
+  return out;
 }
 
 std::string time_cell(RunTime time) {
@@ -402,6 +390,19 @@ std::string time_cell(RunTime time) {
 }
 
 }  // namespace
+
+std::vector<std::string> order_sentences(const QueueAnswer& a) {
+  std::vector<std::string> out;
+  for (const CampaignSummary& c : a.summary.campaigns) {
+    if (!c.brackets || c.brackets->saved_s() <= 0) continue;
+    out.push_back(
+        fmt::format("Best order of {}, one after another: {}", c.name, order_text(*c.brackets)));
+  }
+  const std::optional<TrialOrder>& all = a.summary.campaign_order;
+  if (!all || all->parts.size() > kMostGroupRows) return out;
+  out.push_back(fmt::format("Best order, one after another: {}", order_text(*all)));
+  return out;
+}
 
 std::string jobs_text(std::size_t count) { return counted(static_cast<double>(count), "job"); }
 
