@@ -44,6 +44,7 @@ const FieldTable<RlReport>& iteration_fields();
 const FieldTable<QueueAnswer>& queue_fields();
 /// Of a queue's searches and variants.
 const FieldTable<CampaignSummary>& trial_campaign_fields();
+const FieldTable<TrialOrder>& trial_order_fields();
 const FieldTable<ServingAnswer>& serving_fields();
 
 const FieldTable<PredictionInterval>& interval_fields();

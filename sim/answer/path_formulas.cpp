@@ -273,6 +273,10 @@ constexpr std::array kPathFormulas{
             "simulated_s"},
     Formula{"campaigns", "q", false,
             "trials of the search as the queue ran them, stopped where its rungs say", "jobs"},
+    Formula{"campaign_order", "q", false,
+            "campaigns one after another, each as long as it takes alone, those first that take "
+            "the least time for what they count (Smith 1956)",
+            "campaigns"},
     Formula{
         "trainings", "q", false,
         "steps of the training on the nodes that it got, beside what shares their links, over a "

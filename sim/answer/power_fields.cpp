@@ -259,6 +259,10 @@ FieldTable<Powered> power_table(bool stages) {
       .add("fabric_w", Better::less, "The network between nodes.",
            [](const Powered& r) { return r.power.fabric.total(); })
       .object("facility", "The whole site.", facility_fields(), itself)
+      .add("step_if_hidden_s", Better::less,
+           "The step if all that power.smoothing.ramp_w_per_s costs is hidden behind waits; step_s "
+           "holds none of it hidden. Where it costs time.",
+           [](const Powered& r) { return r.power.step_if_hidden; })
       .add("energy_per_step_j", Better::less, "Energy of a step at the site's meter.",
            [](const Powered& r) { return r.power.energy(); })
       .add("joules_per_token", Better::less, "Energy per token at the site's meter.",

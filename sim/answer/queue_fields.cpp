@@ -364,6 +364,11 @@ const FieldTable<QueueAnswer>& queue_fields() {
         .list_if_any("campaigns", "Trials of one job, the worse of which may be stopped early.",
                      trial_campaign_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.campaigns; })
+        .object("campaign_order",
+                "In which order campaigns have their results earliest, one after another with the "
+                "cluster their own, where there are several and all are done.",
+                trial_order_fields(),
+                [](const Queue& a) -> const auto& { return a.summary.campaign_order; })
         .list_if_any("trainings", "Jobs whose step was simulated where they were placed.",
                      training_fields(),
                      [](const Queue& a) -> const auto& { return a.summary.trainings; })

@@ -53,7 +53,7 @@ void add_times(FieldTable<Step>& fields) {
            [](const Step& r) { return of_interval(r, &PredictionInterval::high); })
       .add("exact_low_s",
            "The least that --unfold can give: step_s where the step is exact, below it where a "
-           "sample of the replicas was simulated.",
+           "sample of the replicas was simulated, or slow ramps of power may be hidden.",
            [](const Step& r) { return of_band(r, &StepBand::low_s); })
       .add("exact_high_s", "The most that --unfold can give.",
            [](const Step& r) { return of_band(r, &StepBand::high_s); })

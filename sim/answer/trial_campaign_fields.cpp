@@ -21,7 +21,42 @@ const FieldTable<RungSummary>& rung_fields() {
   return fields;
 }
 
+const FieldTable<OrderedTrials>& ordered_trials_fields() {
+  using Of = OrderedTrials;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("name", "Which.", [](const Of& o) { return o.name; })
+          .add("written", "Its place as written, from 0.", [](const Of& o) { return o.written; })
+          .add("weight", "How much its result counts; of all together 1.",
+               [](const Of& o) { return o.weight; })
+          .add("alone_s", Better::less, "That it takes at least with the GPUs its own.",
+               [](const Of& o) { return o.alone_s; })
+          .add("result_s", Better::less, "When its result is there, from the first one's begin.",
+               [](const Of& o) { return o.result_s; })
+          .add("by_then_gpu_hours", Better::less, "GPU hours that it and those before it held.",
+               [](const Of& o) { return o.by_then_gpu_hours; })
+          .add("by_then_usd", Better::less, "What these cost; where there are prices.",
+               [](const Of& o) { return o.by_then_usd; });
+  return fields;
+}
+
 }  // namespace
+
+const FieldTable<TrialOrder>& trial_order_fields() {
+  using Of = TrialOrder;
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("mean_result_s", Better::less,
+               "Mean time to a result in the best order, one after another: by weight.",
+               [](const Of& o) { return o.mean_result_s; })
+          .add("written_mean_result_s", Better::less, "The same in the order as written.",
+               [](const Of& o) { return o.written_mean_s; })
+          .add("saved_s", Better::more, "How much earlier a result is there in the mean.",
+               [](const Of& o) { return o.saved_s(); })
+          .list("order", "The best order, the first one first.", ordered_trials_fields(),
+                [](const Of& o) -> const auto& { return o.parts; });
+  return fields;
+}
 
 const FieldTable<CampaignSummary>& trial_campaign_fields() {
   using Of = CampaignSummary;
@@ -47,6 +82,10 @@ const FieldTable<CampaignSummary>& trial_campaign_fields() {
                if (!c.ideal_s || *c.ideal_s <= 0) return std::nullopt;
                return *c.makespan_s / *c.ideal_s;
              })
+        .add("best_s", Better::less,
+             "From its submission to the end of the best of the trials that ran to their ends, "
+             "when it is done.",
+             [](const Of& c) { return c.best_s; })
         .add("gpu_hours", Better::less, "GPU hours that its jobs held.",
              [](const Of& c) { return c.gpu_hours; })
         .add("unstopped_gpu_hours", "If all trials ran to their ends undisturbed.",
@@ -71,7 +110,11 @@ const FieldTable<CampaignSummary>& trial_campaign_fields() {
                return OrNull<double>{c.wait_s ? std::optional(c.wait_s->p99) : std::nullopt};
              })
         .list("rungs", "How far trials came.", rung_fields(),
-              [](const Of& c) -> const auto& { return c.rungs; });
+              [](const Of& c) -> const auto& { return c.rungs; })
+        .object("bracket_order",
+                "In which order its brackets have the best trial earliest, one after another, "
+                "where it has several and is done.",
+                trial_order_fields(), [](const Of& c) -> const auto& { return c.brackets; });
     return out;
   }();
   return fields;

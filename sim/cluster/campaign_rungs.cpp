@@ -15,6 +15,12 @@ constexpr std::uint32_t kLastRung = 0xffffffff;
 
 }  // namespace
 
+double trial_draw(std::uint64_t seed, std::uint32_t campaign, std::uint32_t trial) {
+  RandomStream stream(
+      {.seed = seed, .trajectory = campaign, .component = trial, .purpose = kTrialDraw});
+  return stream.uniform();
+}
+
 CampaignRungs::CampaignRungs(const QueueSpec& spec) : spec_(&spec) {
   if (spec.campaigns.empty()) return;
   submitted_.assign(spec.jobs.size(), -1);
@@ -49,11 +55,7 @@ const TrialBracket& CampaignRungs::bracket_of(std::uint32_t j) const {
 }
 
 CampaignRungs::Score CampaignRungs::score_of(std::uint32_t j) const {
-  RandomStream stream({.seed = spec_->seed,
-                       .trajectory = bracket_of(j).campaign,
-                       .component = spec_->places[j].trial,
-                       .purpose = kTrialDraw});
-  return {stream.uniform(), j};
+  return {trial_draw(spec_->seed, bracket_of(j).campaign, spec_->places[j].trial), j};
 }
 
 void CampaignRungs::submitted(std::uint32_t j, RunTime now) {

@@ -11,6 +11,9 @@
 
 namespace lockstep {
 
+/// By which trials of a campaign are ranked: the lowest is the best.
+double trial_draw(std::uint64_t seed, std::uint32_t campaign, std::uint32_t trial);
+
 /// Told of every job that is submitted and of every trial that ends. Of two trials the better one
 /// has the lower draw of the scenario's seed, which is the same in all rungs; whose job was
 /// cancelled, cut or failed does not go on.

@@ -1,9 +1,12 @@
 #include "sim/cluster/campaign_summary.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "sim/cluster/campaign_rungs.hpp"
 #include "sim/cluster/queue_draws.hpp"
 #include "sim/cluster/queue_summary.hpp"
 
@@ -50,6 +53,9 @@ struct GatheredTrials {
   RunTime first = -1, last = 0;
   std::size_t ended = 0;                ///< jobs of the campaign that have ended or were cancelled
   std::vector<std::size_t> first_rung;  ///< index in summary.rungs of each bracket's first rung
+  std::vector<const TrialBracket*> brackets;
+  double best_draw = std::numeric_limits<double>::infinity();
+  RunTime best_end = -1;
 
   void add(const QueueSpec& spec, const QueueResult& result, std::size_t j,
            const QueueDraws* draws) {
@@ -80,17 +86,48 @@ struct GatheredTrials {
     last = std::max({last, of.end, of.cancelled});
     if (of.end < 0) return;
     ++rung.ended;
-    summary.finished += rung.end >= 1 && !job.cut && !of.stopped ? 1 : 0;
+    if (rung.end < 1 || job.cut || of.stopped) return;
+    ++summary.finished;
+    const std::uint32_t number = brackets.front()->campaign;
+    const double draw = trial_draw(spec.seed, number, place.trial);
+    if (draw >= best_draw) return;
+    best_draw = draw;
+    best_end = of.end;
   }
 
-  CampaignSummary close() {
+  /// `from` up to `until` of its trials, with places of their own.
+  [[nodiscard]] double alone_s(std::size_t from, std::size_t until) const {
+    const auto at = [&](std::size_t i) {
+      return worked_s.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    const double all_s = std::accumulate(at(from), at(until), 0.0);
+    return std::max(*std::max_element(at(from), at(until)), all_s / static_cast<double>(places));
+  }
+
+  [[nodiscard]] TrialOrder order_of_brackets(std::optional<double> usd_per_gpu_hour) const {
+    std::vector<OrderedTrials> parts;
+    for (std::size_t b = 0; b < brackets.size(); ++b) {
+      const TrialBracket& bracket = *brackets[b];
+      OrderedTrials part{
+          .name = "bracket " + std::to_string(b),
+          .weight = static_cast<double>(bracket.trials) / static_cast<double>(summary.trials),
+          .alone_s = alone_s(bracket.first, bracket.first + bracket.trials)};
+      for (const RungSummary& rung : summary.rungs) {
+        if (rung.bracket == b) part.gpu_hours += rung.gpu_hours;
+      }
+      parts.push_back(part);
+    }
+    return earliest_results(std::move(parts), usd_per_gpu_hour);
+  }
+
+  CampaignSummary close(std::optional<double> usd_per_gpu_hour) {
     summary.wait_s = spread_of(std::move(waits));
     if (ended < summary.jobs) return std::move(summary);
     summary.done_s = campaign_s(last);
     summary.makespan_s = campaign_s(last - first);
-    const double all_s = std::accumulate(worked_s.begin(), worked_s.end(), 0.0);
-    summary.ideal_s =
-        std::max(*std::ranges::max_element(worked_s), all_s / static_cast<double>(places));
+    summary.ideal_s = alone_s(0, worked_s.size());
+    if (best_end >= 0) summary.best_s = campaign_s(best_end - first);
+    if (brackets.size() > 1) summary.brackets = order_of_brackets(usd_per_gpu_hour);
     summary.saved_gpu_hours = summary.unstopped_gpu_hours - summary.gpu_hours;
     return std::move(summary);
   }
@@ -113,6 +150,7 @@ std::vector<GatheredTrials> begun_campaigns(const QueueSpec& spec) {
     const TrialBracket& bracket = spec.brackets[b];
     GatheredTrials& of = out[bracket.campaign];
     of.first_rung[b] = of.summary.rungs.size();
+    of.brackets.push_back(&bracket);
     const std::size_t number = numbers[bracket.campaign]++;
     for (std::size_t r = 0; r < bracket.ends.size(); ++r) {
       of.summary.rungs.push_back({.bracket = number, .rung = r, .end = bracket.ends[r]});
@@ -167,9 +205,23 @@ std::vector<CampaignSummary> campaigns_of(const QueueSpec& spec, const QueueResu
   for (GatheredTrials& of : gathered) {
     if (usd_per_held_gpu_hour) of.summary.usd = of.summary.gpu_hours * *usd_per_held_gpu_hour;
     if (draws) of.summary.energy = Joules{of.joules};
-    out.push_back(of.close());
+    out.push_back(of.close(usd_per_held_gpu_hour));
   }
   return out;
+}
+
+std::optional<TrialOrder> order_of_campaigns(const std::vector<CampaignSummary>& campaigns,
+                                             std::optional<double> usd_per_held_gpu_hour) {
+  if (campaigns.size() < 2) return std::nullopt;
+  std::vector<OrderedTrials> parts;
+  for (const CampaignSummary& c : campaigns) {
+    if (!c.ideal_s) return std::nullopt;
+    parts.push_back({.name = c.name,
+                     .weight = 1 / static_cast<double>(campaigns.size()),
+                     .alone_s = *c.ideal_s,
+                     .gpu_hours = c.gpu_hours});
+  }
+  return earliest_results(std::move(parts), usd_per_held_gpu_hour);
 }
 
 }  // namespace lockstep

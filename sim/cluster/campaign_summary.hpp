@@ -9,6 +9,7 @@
 
 #include "sim/cluster/queue_spread.hpp"
 #include "sim/cluster/simulate_queue.hpp"
+#include "sim/cluster/trial_order.hpp"
 #include "sim/scenario/queue_spec.hpp"
 
 namespace lockstep {
@@ -38,6 +39,12 @@ struct CampaignSummary {
   std::optional<Joules> energy;           ///< of its GPUs with their share of nodes and cooling
   std::optional<QueueSpread> wait_s;      ///< of its jobs that have started or wait
   std::vector<RungSummary> rungs;         ///< by bracket
+  /// From its submission to the end of the best of the trials that ran to their ends; when it is
+  /// done.
+  std::optional<double> best_s;
+  /// Its brackets, where it has several and is done: each counts as much as the best of all trials
+  /// is likely to be in it, by their number.
+  std::optional<TrialOrder> brackets;
 };
 
 /// Jobs of trials that went on are submitted when they were, all jobs are numbered in the order of
@@ -48,5 +55,10 @@ void settle_campaigns(QueueSpec& spec, QueueResult& result);
 /// Requires a settled queue.
 std::vector<CampaignSummary> campaigns_of(const QueueSpec& spec, const QueueResult& result,
                                           std::optional<double> usd_per_held_gpu_hour);
+
+/// One campaign after another, each with the cluster its own; all count alike. Nothing of fewer
+/// than two, or while one is not done.
+std::optional<TrialOrder> order_of_campaigns(const std::vector<CampaignSummary>& campaigns,
+                                             std::optional<double> usd_per_held_gpu_hour);
 
 }  // namespace lockstep

@@ -235,6 +235,7 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
   out.power = queue_power(spec, result);
   out.bill = queue_bill(spec, result, out.power);
   out.campaigns = campaigns_of(spec, result, out.bill.usd_per_held_gpu_hour());
+  out.campaign_order = order_of_campaigns(out.campaigns, out.bill.usd_per_held_gpu_hour());
   charge(out);
   return out;
 }

@@ -60,6 +60,7 @@ struct QueueSummary {
       by_qos;  ///< the last four: of several
   std::vector<TrainingSummary> trainings;
   std::vector<CampaignSummary> campaigns;
+  std::optional<TrialOrder> campaign_order;
   std::vector<LicenseUse> licenses;
   std::size_t never_started = 0, cut = 0, cancelled = 0;
   std::optional<double> makespan_s;  ///< from the first submission to the last end, if any

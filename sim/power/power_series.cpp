@@ -188,6 +188,42 @@ double steepest_ramp(const PowerSeries& series, Seconds window) {
   return steepest / w;
 }
 
+double steepest_ramp(const std::vector<PowerCorner>& line, Seconds window) {
+  assert(window > Seconds{} && !line.empty());
+  const double period = line.back().s, w = window.base_units();
+  if (period <= 0) return 0;
+  const auto at = [&](double t) {
+    t -= std::floor(t / period) * period;
+    const auto after = std::ranges::upper_bound(line, t, {}, &PowerCorner::s);
+    if (after == line.begin()) return line.front().watts;
+    const PowerCorner& from = *std::prev(after);
+    if (after == line.end()) return from.watts;
+    return from.watts + (after->watts - from.watts) * (t - from.s) / (after->s - from.s);
+  };
+  double steepest = 0;
+  for (const PowerCorner& corner : line) {
+    steepest = std::max({steepest, std::abs(at(corner.s + w) - corner.watts),
+                         std::abs(corner.watts - at(corner.s - w))});
+  }
+  return steepest / w;
+}
+
+PowerSeries in_stairs(const std::vector<PowerCorner>& line, Seconds stair) {
+  assert(stair > Seconds{});
+  constexpr double kFlat = 1e-12;
+  PowerSeries out;
+  for (std::size_t i = 1; i < line.size(); ++i) {
+    const PowerCorner &from = line[i - 1], &to = line[i];
+    const double length = to.s - from.s, rise = to.watts - from.watts;
+    const bool flat = std::abs(rise) <= kFlat * from.watts;
+    const double parts = flat ? 1 : std::max(1.0, std::ceil(length / stair.base_units()));
+    for (double part = 0; part < parts; ++part) {
+      out.add(Seconds{length / parts}, Watts{from.watts + rise * (part + 0.5) / parts});
+    }
+  }
+  return out;
+}
+
 PowerSeries smoothed(const PowerSeries& series, Joules capacity) {
   if (capacity <= Joules{} || series.size() == 0) return series;
   const double mean = mean_power(series).base_units();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/base/units.hpp"
+#include "sim/step/power_corner.hpp"
 
 namespace lockstep {
 
@@ -46,6 +47,11 @@ std::vector<Watts> metered_profile(const PowerSeries& series, Seconds window, in
 /// The largest change over `window`, per second: the running mean's slope is that difference.
 /// W/s. Requires window > 0.
 double steepest_ramp(const PowerSeries& series, Seconds window);
+
+/// The same of a line from 0 to its last corner, that repeats.
+double steepest_ramp(const std::vector<PowerCorner>& line, Seconds window);
+/// Its means over stretches of at most `stair` each; flat ones stay whole. Of the same energy.
+PowerSeries in_stairs(const std::vector<PowerCorner>& line, Seconds stair);
 
 /// What the grid sees behind an energy store of `capacity` that holds the power at its mean as
 /// long as it is neither empty nor full. Loses nothing; begins and ends a period as full.

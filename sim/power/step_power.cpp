@@ -7,11 +7,11 @@
 #include <span>
 #include <utility>
 
-#include "models/layer/operations.hpp"
-#include "models/power/operation_work.hpp"
 #include "sim/power/switch_ports.hpp"
 #include "sim/step/plan.hpp"
+#include "sim/step/power_ramp.hpp"
 #include "sim/step/site.hpp"
+#include "sim/step/slice_energy.hpp"
 #include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
@@ -21,151 +21,6 @@ using Rates = ByGpuPart<Watts>;
 using Energies = ByGpuPart<Joules>;
 
 constexpr auto at(GpuPart part) { return static_cast<std::size_t>(part); }
-
-Energies& operator+=(Energies& sum, const Energies& more) {
-  for (std::size_t i = 0; i < kGpuParts; ++i) sum[i] += more[i];
-  return sum;
-}
-
-/// Energy above the fixed part of one pass through a layer, the embedding or the head.
-struct PieceEnergy {
-  Energies forward{}, input{}, weight{};
-};
-
-PieceEnergy piece_energy(const std::vector<Operation>& operations, const GpuSpec& gpu) {
-  PieceEnergy out;
-  for (const Operation& o : operations) {
-    Energies spent = gpu_energy(engine_work(o), o.time, gpu);
-    spent[at(GpuPart::fixed)] = {};
-    Energies& part = o.phase == Phase::forward ? out.forward
-                     : is_weight_gradient(o)   ? out.weight
-                                               : out.input;
-    part += spent;
-  }
-  return out;
-}
-
-/// What one GPU of a pool spends above the fixed part on each kind of slice of the timeline.
-class SliceEnergy {
- public:
-  SliceEnergy(const Scenario& scenario, const StepPlan& plan, const StepReport& report,
-              std::size_t pool)
-      : plan_(plan), gpu_(scenario.node_of(pool).gpu), offloaded_(scenario.job.offload.optimiser) {
-    const WorkloadContext context = workload_context(scenario, Placement{plan.placement}, pool);
-    layer_ = mean_layer(context);
-    embedding_ = piece_energy(embedding_operations(context), gpu_);
-    head_ = piece_energy(head_operations(context), gpu_);
-    collective_time_.resize(report.actors.size());
-    for (const TimelineSlice& s : report.timeline) {
-      if (is_collective(s)) collective_time_[s.actor] += length(s);
-    }
-  }
-
-  static double length(const TimelineSlice& s) { return to_seconds(s.end - s.start).base_units(); }
-
-  /// `stage`: the part of the plan that the slice's actor does.
-  [[nodiscard]] Energies of(const TimelineSlice& s, const StagePlan& stage) const {
-    const std::string_view name = slice_kinds()[s.kind].name;
-    if (is_pass(s)) return pass(static_cast<Pass>(s.kind), s.chunk, stage);
-    if (name == "optimiser") return optimiser(s);
-    if (is_collective(s)) return collective(s, stage);
-    if (s.stream == kHostStream) return {};
-    return transfer(plan_.message);
-  }
-
-  /// One forward pass through all chunks of a stage.
-  [[nodiscard]] Energies forward(const StagePlan& stage) const {
-    Energies sum{};
-    for (std::size_t chunk = 0; chunk < stage.layers.size(); ++chunk) {
-      sum += pass(Pass::forward, static_cast<int>(chunk), stage);
-    }
-    return sum;
-  }
-  /// Bytes out of the GPU, read once and written once where they arrive.
-  [[nodiscard]] Energies transfer(Bytes out) const {
-    Energies sum{};
-    sum[at(GpuPart::link)] = gpu_.power->link * out;
-    sum[at(GpuPart::hbm)] = gpu_.power->hbm * (2 * out);
-    return sum;
-  }
-
- private:
-  /// Over all layers of the model: which of them a chunk has is not told apart.
-  [[nodiscard]] PieceEnergy mean_layer(const WorkloadContext& context) const {
-    const TrainingJob& job = context.job;
-    const TransformerShape& m = job.model;
-    PieceEnergy mean;
-    std::vector<std::pair<LayerKind, int>> kinds;
-    for (int i = 0; i < m.layers; ++i) {
-      const LayerKind kind = job.kind(i);
-      const auto known = std::ranges::find(kinds, kind, &std::pair<LayerKind, int>::first);
-      if (known == kinds.end())
-        kinds.emplace_back(kind, 1);
-      else
-        ++known->second;
-    }
-    for (const auto& [kind, count] : kinds) {
-      const PieceEnergy piece = piece_energy(layer_operations(context, kind), gpu_);
-      const double share = static_cast<double>(count) / m.layers;
-      for (std::size_t i = 0; i < mean.forward.size(); ++i) {
-        mean.forward[i] += share * piece.forward[i];
-        mean.input[i] += share * piece.input[i];
-        mean.weight[i] += share * piece.weight[i];
-      }
-    }
-    return mean;
-  }
-
-  /// Of the data-parallel stream: gathers and reductions.
-  static bool is_collective(const TimelineSlice& s) { return s.stream == 3; }
-
-  /// Slices of passes come first, in the order of Pass.
-  static bool is_pass(const TimelineSlice& s) {
-    return s.kind <= static_cast<std::uint8_t>(Pass::backward_weight);
-  }
-  [[nodiscard]] Energies pass(Pass done, int chunk, const StagePlan& stage) const {
-    const ChunkPlace place{stage.stage, chunk};
-    Energies sum{};
-    const auto add_part = [&](const Energies& one, double count) {
-      for (std::size_t i = 0; i < kGpuParts; ++i) sum[i] += count * one[i];
-    };
-    const auto add = [&](const PieceEnergy& piece, double count) {
-      if (is_forward(done)) return add_part(piece.forward, count);
-      if (done != Pass::backward_weight) add_part(piece.input, count);
-      if (ends_micro_batch(done)) add_part(piece.weight, count);
-    };
-    add(layer_, stage.layers[static_cast<std::size_t>(chunk)]);
-    if (plan_.shape.is_first(place)) add(embedding_, 1);
-    if (plan_.shape.is_last(place)) add(head_, 1);
-    return sum;
-  }
-  static constexpr std::uint8_t kHostStream = 4;  // whose copies' energy is left out
-
-  /// Streams at what memory-bound kernels reach, but for what the host does.
-  [[nodiscard]] Energies optimiser(const TimelineSlice& s) const {
-    Energies sum{};
-    const Bytes traffic = Seconds{length(s)} * (gpu_.memory.efficiency * gpu_.hbm_bandwidth);
-    sum[at(GpuPart::hbm)] = (1 - offloaded_) * (gpu_.power->hbm * traffic);
-    return sum;
-  }
-  /// All collectives of the stage, in proportion to their time.
-  [[nodiscard]] Energies collective(const TimelineSlice& s, const StagePlan& stage) const {
-    const double all = collective_time_[s.actor];
-    if (all <= 0) return {};
-    Bytes sum;
-    for (const DataCollective& c : stage.collectives) {
-      const CollectiveCost& cost = stage.channels[c.channel].cost;
-      sum += (cost.nvlink_coefficient + cost.network_coefficient) * c.payload;
-    }
-    return transfer(length(s) / all * sum);
-  }
-
-  const StepPlan& plan_;
-  const GpuSpec& gpu_;
-  double offloaded_;  ///< share of the optimiser that the host does
-  PieceEnergy layer_, embedding_, head_;
-  std::vector<double> collective_time_;  ///< seconds, by actor
-};
 
 /// A change of what a GPU's engines draw.
 struct RateChange {
@@ -277,7 +132,7 @@ void collect(const Scenario& scenario, const StepPlan& plan, const StepReport& r
              Collector& collector, std::vector<StagePower>& stages) {
   std::vector<SliceEnergy> energies;
   for (std::size_t pool = 0; pool < scenario.pool_count(); ++pool) {
-    energies.emplace_back(scenario, plan, report, pool);
+    energies.emplace_back(scenario, plan, report.timeline, report.actors.size(), pool);
   }
   std::vector<double> weight(plan.stages.size());
   stages.resize(plan.stages.size());
@@ -476,15 +331,55 @@ void add_readings(const PowerSpec& spec, double gpus, double nodes, BytesPerSeco
                   .ports_100g = ports / gigabits_per_second(100),
                   .facility_peak = peak_power(out.facility)};
   out.gpu_nameplate = gpus * spec.gpu_nameplate;
+  if (out.held_ramp) out.ramp_w_per_s = out.supply * *out.held_ramp;
   if (spec.site_limit) {
     // Held to what the limit is held to, or as many nodes as exceed it would fit under it.
     out.site_nodes = nodes_under(*spec.site_limit, out.facility_meter.high / nodes);
   }
 }
 
+/// Of a step that is held to slow ramps.
+GpuDraw held_draw(const Scenario& s, const StepPlan& plan, const StepReport& report) {
+  StepReport asked = report;
+  asked.step_s = report.ramps->asked_s;
+  const HeldRamps held = hold_ramps(s, plan, asked, report.ramps->asked);
+  GpuDraw out;
+  out.step_s = report.step_s;
+  out.step_if_hidden = Seconds{report.ramps->asked_s};
+  out.pools.resize(s.pool_count());
+  out.stages.resize(plan.stages.size());
+  std::vector<double> weight(plan.stages.size());
+  for (std::size_t a = 0; a < report.actors.size(); ++a) {
+    const ActorReport& actor = report.actors[a];
+    const HeldCard& card = held.cards[a];
+    const double gpus = static_cast<double>(actor.copies) * plan.placement.tensor;
+    const Watts mean = card.energy / Seconds{out.step_s};
+    for (std::size_t p = 0; p < kGpuParts; ++p) out.energy[p] += gpus * card.parts[p];
+    out.pools[plan.place(actor.replica, actor.stage).pool] += gpus * mean;
+    const auto at_stage = static_cast<std::size_t>(actor.stage);
+    StagePower& stage = out.stages[at_stage];
+    stage.stage = actor.stage;
+    stage.mean += actor.copies * mean;
+    stage.peak = std::max(stage.peak, card.peak);
+    weight[at_stage] += actor.copies;
+    out.peak = std::max(out.peak, card.peak);
+    out.trough = a == 0 ? card.trough : std::min(out.trough, card.trough);
+  }
+  for (std::size_t i = 0; i < out.stages.size(); ++i) {
+    out.stages[i].mean = out.stages[i].mean / std::max(1.0, weight[i]);
+  }
+  const Seconds window = s.power->ramp_window;
+  out.held_ramp = steepest_ramp(held.series, window);
+  constexpr double kStairs = 64;  // in a window
+  const Watts unused = unused_power(power_pools(s, report));
+  out.series = scaled(in_stairs(held.series, Seconds{window / kStairs}), unused, 1);
+  return out;
+}
+
 GpuDraw draw_of_plan(const Scenario& s, const StepPlan& plan, const StepReport& report) {
   assert(s.power && s.node.gpu.power);
   assert(!report.timeline.empty() && !report.actors.empty());
+  if (report.ramps) return held_draw(s, plan, report);
   GpuDraw out;
   out.step_s = report.step_s;
   Collector collector(s, report.step_s);
@@ -511,7 +406,7 @@ GpuDraw gpu_draw(const Scenario& s, const StepReport& report) {
 ByGpuPart<Watts> forward_draw(const Scenario& s, Seconds time) {
   assert(s.power && s.node.gpu.power && s.pools.empty() && time > Seconds{});
   const StepPlan plan = plan_step(s);
-  const SliceEnergy energies(s, plan, StepReport{}, 0);
+  const SliceEnergy energies(s, plan, {}, 0, 0);
   const GpuSpec& gpu = s.node.gpu;
   Rates mean{};
   mean[at(GpuPart::fixed)] = gpu.power->active;
@@ -549,6 +444,8 @@ StepPower site_power(const Scenario& s, GpuDraw drawn, const PowerPools& pools,
   const Watts unused = unused_power(pools);
   StepPower out;
   out.step_s = drawn.step_s;
+  out.held_ramp = drawn.held_ramp;
+  out.step_if_hidden = drawn.step_if_hidden;
   out.stages = std::move(drawn.stages);
   out.gpu_peak = drawn.peak;
   out.gpu_trough = drawn.trough;

@@ -61,6 +61,10 @@ struct StepPower {
   std::vector<PowerShare> shares;  ///< together energy()
   MeterReading node_meter, facility_meter;
   double ramp_w_per_s = 0;  ///< of the facility
+  /// Of all GPUs over ramp_window, W/s, where they are held to ramps: `gpus` has stairs for them.
+  std::optional<double> held_ramp;
+  /// The step if all that slow ramps cost is hidden; nothing where they cost nothing.
+  std::optional<Seconds> step_if_hidden;
   PowerLevels levels;
   Holdings holdings;
   Watts gpu_nameplate;  ///< of all GPUs together, by their datasheet
@@ -82,7 +86,9 @@ struct GpuDraw {
   ByGpuPart<Joules> energy{};  ///< of those that work
   Watts peak, trough;          ///< of one GPU that works, at any instant
   std::vector<StagePower> stages;
-  std::vector<Watts> pools;  ///< mean of all GPUs of each PowerPool that work
+  std::vector<Watts> pools;               ///< mean of all GPUs of each PowerPool that work
+  std::optional<double> held_ramp;        ///< as StepPower::held_ramp
+  std::optional<Seconds> step_if_hidden;  ///< as StepPower::step_if_hidden
 };
 
 /// The nodes of one kind, and the GPUs of the job on them.

@@ -11,6 +11,7 @@
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/sample.hpp"
 #include "sim/step/site.hpp"
+#include "sim/step/step.hpp"
 
 namespace lockstep {
 namespace {
@@ -277,6 +278,13 @@ SharedStep replay_beside(const Scenario& scenario, std::span<const NodeStream> s
   return out;
 }
 
+/// Seconds by which slow ramps of power make a step longer, beside streams as without.
+double late_by_ramps(const Scenario& scenario) {
+  if (!scenario.power || scenario.power->smoothing.ramp_w_per_s <= 0) return 0;
+  const StepReport step = simulate_step(scenario);
+  return step.ramps ? step.step_s - step.ramps->asked_s : 0;
+}
+
 }  // namespace
 
 SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> streams,
@@ -291,8 +299,10 @@ SharedStep shared_step(const Scenario& scenario, std::span<const NodeStream> str
   };
   constexpr double kHalf = 0.5;
   SharedStep out = with_others(kHalf);
+  const double late = late_by_ramps(scenario);
+  out.step_s += late;
   if (!chosen.sample) return out;
-  const double silent = with_others(0).step_s, always = with_others(1).step_s;
+  const double silent = with_others(0).step_s + late, always = with_others(1).step_s + late;
   out.band = {.low_s = std::min(out.step_s, std::min(silent, always) * (1 - kBandMargin)),
               .high_s = std::max(out.step_s, std::max(silent, always) * (1 + kBandMargin))};
   return out;

@@ -20,6 +20,8 @@ struct StaggerSpec {
 struct SmoothingSpec {
   Watts floor;       ///< the card burns up to that much while the job runs
   Joules capacitor;  ///< energy storage in the supply, per GPU
+  /// By which a card's power changes at the most, up and down; 0: it follows at once.
+  double ramp_w_per_s = 0;
   StaggerSpec stagger{};
 };
 

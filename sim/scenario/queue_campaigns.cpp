@@ -191,6 +191,7 @@ void add_campaign(const JsonCursor& at, const PresetStore& presets, QueueSpec& o
   WrittenCampaign written;
   declare_campaign({at, Extent::whole}, written);
   at.finish();
+  if (written.name.empty()) at.at("name").fail("a name");
   if (out.array_numbers.contains(written.name)) {
     at.at("name").fail("a name that no other campaign or array has");
   }

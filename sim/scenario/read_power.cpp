@@ -62,6 +62,9 @@ void declare_smoothing(const DeclaredMembers& member, SmoothingSpec& out) {
                   "The card burns up to this while the job runs");
   member.optional("capacitor_joules", out.capacitor, Interval{0, 1e6},
                   "Energy storage in the supply, per GPU");
+  member.optional("ramp_w_per_s", out.ramp_w_per_s, Interval{1, 1e18},
+                  "A card's power changes by no more in a second: clocks follow it up, and it "
+                  "burns what it does not need on the way down. Default: it follows at once");
   member.optional("stagger", out.stagger,
                   "Replicas begin their step one group after the other: power rises and falls in "
                   "stairs",
@@ -131,9 +134,7 @@ void declare_cost(const DeclaredMembers& member, const std::string& scenario, Co
       "grams_per_kwh", kHourly,
       "Carbon dioxide of the grid: a number, or a CSV file with a line per hour; without, the "
       "answer has none",
-      [&](const JsonCursor& at) {
-        out.grams_per_kwh = read_hourly(at, scenario, {0, 1e4});
-      });
+      [&](const JsonCursor& at) { out.grams_per_kwh = read_hourly(at, scenario, {0, 1e4}); });
   member.optional("people_usd_per_hour", out.people_usd_per_hour, kUsd, "All people together");
   member.optional("hosting_usd_per_kw_month", out.hosting_usd_per_kw_month, kUsd,
                   "By peak facility power");

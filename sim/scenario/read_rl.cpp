@@ -185,8 +185,13 @@ void complete_counts(const JsonCursor& from, RlSpec& out) {
 
 /// Phases of an iteration follow one another; none waits for replicas that begin later.
 void refuse_stagger(const JsonCursor& root, const Scenario& training) {
-  if (!training.power || training.power->smoothing.stagger.over <= Seconds{}) return;
-  root.at("power").at("smoothing").at("stagger").fail("no stagger beside \"rl\"");
+  if (!training.power) return;
+  const SmoothingSpec& smoothing = training.power->smoothing;
+  const auto refuse = [&](bool given, const std::string& key) {
+    if (given) root.at("power").at("smoothing").at(key).fail("no " + key + " beside \"rl\"");
+  };
+  refuse(smoothing.stagger.over > Seconds{}, "stagger");
+  refuse(smoothing.ramp_w_per_s > 0, "ramp_w_per_s");
 }
 
 void check_counts(const JsonCursor& from, const Scenario& training, const RlSpec& out) {

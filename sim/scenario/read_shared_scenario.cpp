@@ -210,6 +210,9 @@ void take_power(const JsonCursor& root, const PresetStore& presets, SharedScenar
   if (const auto stagger = smoothing ? smoothing->find("stagger") : std::nullopt) {
     stagger->fail("no stagger beside jobs, whose steps go on each by itself");
   }
+  if (const auto ramp = smoothing ? smoothing->find("ramp_w_per_s") : std::nullopt) {
+    ramp->fail("no ramp_w_per_s beside jobs, whose steps meet on links");
+  }
   check_cards(root.at("power"), *shared.power, shared.cluster.node.gpu);
   shared.power->gpu_nameplate = shared.cluster.node.gpu.power_limit;
   shared.power->cost.usd_per_gpu_hour = shared.usd_per_gpu_hour;

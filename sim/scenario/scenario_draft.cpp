@@ -372,6 +372,21 @@ void check_stagger(const ScenarioDraft& draft, Scenario& out) {
       "come with the last group, exchanges of weights and the optimiser's step at one time in all");
 }
 
+void check_ramp(const ScenarioDraft& draft, Scenario& out) {
+  const SmoothingSpec& smoothing = out.power->smoothing;
+  if (smoothing.ramp_w_per_s <= 0) return;
+  const auto refuse_beside = [&](bool given, const std::string& other) {
+    if (!given) return;
+    refuse(draft, "/power/smoothing/ramp_w_per_s", "slow ramps beside \"" + other + "\"",
+           "one of both");
+  };
+  refuse_beside(smoothing.stagger.over > Seconds{}, "stagger");
+  refuse_beside(smoothing.capacitor > Joules{}, "capacitor_joules");
+  out.assumptions.emplace_back(
+      "power.smoothing.ramp_w_per_s: all cards go on at the pace of the one whose clock is "
+      "furthest behind, which is the most that slow ramps cost");
+}
+
 /// Holds "power" against the machines, which may be of several kinds.
 void complete_power(const ScenarioDraft& draft, Scenario& out) {
   if (!out.power) return;
@@ -385,6 +400,7 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
   }
   SmoothingSpec& smoothing = out.power->smoothing;
   check_stagger(draft, out);
+  check_ramp(draft, out);
   if (out.power->cap && smoothing.floor > *out.power->cap) {
     smoothing.floor = *out.power->cap;
     out.assumptions.emplace_back("power.smoothing.floor: that of power.cap, which is lower");

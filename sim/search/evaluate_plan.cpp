@@ -324,13 +324,15 @@ Seconds soonest_end(const PlanModel& model, Seconds ready) {
   return model.fleet->begins + (ends ? run : Seconds{});
 }
 
-/// The phases after a candidate's first, and what its weights take on their way to each.
-void model_later(const PlanCandidate& candidate, PlanResult& result) {
+/// The phases after a candidate's first, and what its weights take on their way to each. `found`:
+/// what a search made of each.
+void model_later(const PlanCandidate& candidate, std::vector<PlanModel> found, PlanResult& result) {
   const PlanModel* before = &result.model;
   // Without a failure: lots are there at least as long as a run needs them.
   Seconds ready = soonest_end(result.model, Seconds{});
   result.later.reserve(candidate.then.size());
-  for (const std::shared_ptr<const PlanPhase>& next : candidate.then) {
+  for (std::size_t p = 0; p < candidate.then.size(); ++p) {
+    const std::shared_ptr<const PlanPhase>& next = candidate.then[p];
     if (!result.model.impossible.empty()) return;
     PhaseResult phase;
     if (next->way) {
@@ -339,7 +341,7 @@ void model_later(const PlanCandidate& candidate, PlanResult& result) {
       phase.egress_usd = transfer_usd(*next->way, weights);
     }
     ready += phase.moves;
-    phase.model = model_candidate(next->of, {}, ready);
+    phase.model = model_candidate(next->of, std::move(found[p]), ready);
     // That is told of a run that begins as it was planned.
     std::erase_if(phase.model.plan.assumptions, [](const std::string& text) {
       return text.starts_with("run.purchase: there are nodes for the job on day ");
@@ -418,9 +420,12 @@ PlanOutcome chained(const PlanOutcome& so_far, Seconds moves, double egress_usd,
 }
 
 std::size_t plan_pieces(const PlanSpec& spec) {
-  const auto tuned = std::ranges::count(spec.candidates, true, &PlanCandidate::tuned);
-  return static_cast<std::size_t>(tuned) +
-         spec.candidates.size() * (1 + CandidateWork::pieces(spec));
+  std::size_t tuned = 0;
+  for (const PlanCandidate& candidate : spec.candidates) {
+    tuned += candidate.tuned ? 1 : 0;
+    for (const auto& phase : candidate.then) tuned += phase->of.tuned ? 1 : 0;
+  }
+  return tuned + spec.candidates.size() * (1 + CandidateWork::pieces(spec));
 }
 
 PlanReport evaluate_plan(const PlanSpec& spec, const PlanOptions& options) {
@@ -428,15 +433,24 @@ PlanReport evaluate_plan(const PlanSpec& spec, const PlanOptions& options) {
   report.results.resize(spec.candidates.size());
   Workers workers(options);
   // One search after the other, each on all threads.
-  for (std::size_t c = 0; c < spec.candidates.size() && !workers.stopped(); ++c) {
-    if (!spec.candidates[c].tuned) continue;
-    report.results[c].model = tune_candidate(spec.candidates[c], options.jobs, options.interrupted);
+  const auto search = [&](const PlanCandidate& candidate, PlanModel& model) {
+    if (!candidate.tuned || workers.stopped()) return;
+    model = tune_candidate(candidate, options.jobs, options.interrupted);
     workers.report();
+  };
+  std::vector<std::vector<PlanModel>> later(spec.candidates.size());
+  for (std::size_t c = 0; c < spec.candidates.size(); ++c) {
+    const PlanCandidate& candidate = spec.candidates[c];
+    search(candidate, report.results[c].model);
+    later[c].resize(candidate.then.size());
+    for (std::size_t p = 0; p < candidate.then.size(); ++p) {
+      search(candidate.then[p]->of, later[c][p]);
+    }
   }
   workers.run(spec.candidates.size(), [&](std::size_t c) {
     PlanModel& model = report.results[c].model;
     model = model_candidate(spec.candidates[c], std::move(model));
-    model_later(spec.candidates[c], report.results[c]);
+    model_later(spec.candidates[c], std::move(later[c]), report.results[c]);
   });
   std::vector<CandidateWork> work;
   for (std::size_t c = 0; c < spec.candidates.size(); ++c) {

@@ -317,9 +317,7 @@ std::optional<std::size_t> read_phase_region(const JsonCursor& from, const PlanS
   const auto named = from.find("region");
   if (!named) return before;
   if (plan.regions.empty()) named->fail("only beside the plan's \"regions\"");
-  std::vector<std::string_view> names;
-  for (const PlanRegion& region : plan.regions) names.push_back(region.name);
-  return named->choice(names);
+  return read_region_name(*named, plan.regions);
 }
 
 /// Machines of lots are those of one phase, unless the next one says that it keeps them.
@@ -373,7 +371,8 @@ void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetSto
     const CandidateReader reader(root, at, presets,
                                  region ? std::optional(regions[*region]) : std::nullopt);
     PlanCandidate& of = phase->of;
-    of = reader.read(tokens, 0, false);
+    const auto layout = at.find("layout");
+    of = reader.read(tokens, 0, layout && layout->choice(kLayouts) == 1);
     const PlanCandidate& last = candidate.then.empty() ? candidate : candidate.then.back()->of;
     check_machines(at, machines, last, region == before, of);
     if (phase->kept) of.run.purchase = last.run.purchase;

@@ -28,6 +28,7 @@ struct PlanRegion {
   std::optional<double> egress_usd_per_gb;
   double price_factor = 1;  ///< on prices of machines, of building and of GPU-hours
   std::string pointer;      ///< where it stands in the file
+  bool unnamed = false;     ///< its name is a mistake, which is told already
 };
 /// Over the backbone: both ends' latencies, the narrower end's bandwidth, the first one's price.
 /// Requires that both have a bandwidth and a price.

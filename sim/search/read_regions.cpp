@@ -42,6 +42,7 @@ void read_region_list(const JsonCursor& list, PlanSpec& out) {
     PlanRegion region;
     declare_region({at, Extent::whole}, region);
     region.pointer = at.pointer();
+    region.unnamed = !at.find("name");
     at.finish();
     const auto same = std::ranges::find(out.regions, region.name, &PlanRegion::name);
     if (region.name.empty()) at.at("name").fail("a name");
@@ -56,6 +57,11 @@ std::vector<std::string_view> names_of(const std::vector<PlanRegion>& regions) {
   out.reserve(regions.size());
   for (const PlanRegion& region : regions) out.push_back(region.name);
   return out;
+}
+
+/// What the one without a name should be called is unknown elsewhere, and would be told again.
+bool is_one_unnamed(const std::vector<PlanRegion>& regions) {
+  return std::ranges::any_of(regions, &PlanRegion::unnamed);
 }
 
 void declare_plan_data(const DeclaredMembers& member, const std::vector<PlanRegion>& regions,
@@ -76,9 +82,10 @@ void declare_plan_data(const DeclaredMembers& member, const std::vector<PlanRegi
                       out.may_go.emplace();
                     }
                   });
-  member.optional("checkpoints_to", text_type(),
-                  "A region that the last checkpoint is brought to; default: it stays",
-                  [&](const JsonCursor& at) { out.checkpoints_to = at.choice(names_of(regions)); });
+  member.optional(
+      "checkpoints_to", text_type(),
+      "A region that the last checkpoint is brought to; default: it stays",
+      [&](const JsonCursor& at) { out.checkpoints_to = read_region_name(at, regions); });
   member.optional("checkpoints_every", out.checkpoints_every, Interval{60, 1e9},
                   "A copy on the way, beside training; default: the last one alone");
   const JsonCursor* const from = member.object();
@@ -114,13 +121,20 @@ bool pays_energy(const PlanCandidate& candidate) {
 
 }  // namespace
 
+std::size_t read_region_name(const JsonCursor& at, const std::vector<PlanRegion>& regions) {
+  const std::vector<std::string_view> names = names_of(regions);
+  const auto known = std::ranges::find(names, at.is_string() ? at.string() : std::string());
+  if (known == names.end() && is_one_unnamed(regions)) return 0;
+  return at.choice(names);
+}
+
 std::vector<std::size_t> read_region_names(const JsonCursor& list,
                                            const std::vector<PlanRegion>& regions) {
-  const std::vector<std::string_view> names = names_of(regions);
+  const bool unnamed = is_one_unnamed(regions);
   std::vector<std::size_t> out;
   for (const JsonCursor& at : list.elements(kMostRegions)) {
-    const std::size_t region = at.choice(names);
-    if (std::ranges::find(out, region) != out.end()) at.fail("each region once");
+    const std::size_t region = read_region_name(at, regions);
+    if (!unnamed && std::ranges::find(out, region) != out.end()) at.fail("each region once");
     out.push_back(region);
   }
   return out;

@@ -18,6 +18,9 @@ void declare_regions(const DeclaredMembers& member, PlanSpec& out);
 /// Throws InputError where one is missing.
 void settle_regions(const JsonCursor& root, PlanSpec& out);
 
+/// A name of one of the plan's regions. Throws InputError for an unknown one, unless the
+/// name of one is a mistake, which is told already: then any.
+std::size_t read_region_name(const JsonCursor& at, const std::vector<PlanRegion>& regions);
 /// A list of names of the plan's regions. Throws InputError for an unknown one.
 std::vector<std::size_t> read_region_names(const JsonCursor& list,
                                            const std::vector<PlanRegion>& regions);

@@ -34,8 +34,9 @@ void check_path(const Scenario& scenario, const SiteSpec& spec, int needed, bool
 }
 
 /// The smallest store that keeps a step within the ramp.
-Joules store_for(const PowerSeries& facility, Seconds window, double ramp) {
-  if (steepest_ramp(facility, window) <= ramp) return {};
+Joules store_for(const StepPower& power, Seconds window, double ramp) {
+  if (power.ramp_w_per_s <= ramp) return {};
+  const PowerSeries& facility = power.facility;
   double low = 0, high = energy(facility).base_units();
   for (int i = 0; i < 40; ++i) {
     const double middle = (low + high) / 2;
@@ -48,7 +49,7 @@ RampVerdict ramp_of(const Scenario& scenario, const SiteSpec& spec, const StepRe
                     const StepPower& power, const MachineLevels& levels) {
   RampVerdict out{.step_w_per_s = power.ramp_w_per_s, .store = {}, .start = {}};
   if (!spec.ramp_w_per_s) return out;
-  out.store = store_for(power.facility, scenario.power->ramp_window, *spec.ramp_w_per_s);
+  out.store = store_for(power, scenario.power->ramp_window, *spec.ramp_w_per_s);
   const Watts rise = std::max(Watts{}, power.pue * (levels.training - levels.starting));
   out.start = Seconds{rise.base_units() / *spec.ramp_w_per_s};
   out.ways = smoothing_ways(scenario, step, power, *spec.ramp_w_per_s);

@@ -15,10 +15,9 @@ constexpr int kHalvings = 8;
 constexpr int kMostStairs = 8;
 constexpr int kSpreads = 6;  ///< that are tried, each half of the one before
 
-SmoothingWay way_of(std::string_view name, std::string_view words, const StepPower& power,
-                    const Scenario& scenario) {
+SmoothingWay way_of(std::string_view name, std::string_view words, const StepPower& power) {
   SmoothingWay out{.name = name, .words = words};
-  out.ramp_w_per_s = steepest_ramp(power.facility, scenario.power->ramp_window);
+  out.ramp_w_per_s = power.ramp_w_per_s;
   out.step = Seconds{power.step_s};
   out.energy = power.energy();
   return out;
@@ -26,7 +25,7 @@ SmoothingWay way_of(std::string_view name, std::string_view words, const StepPow
 
 /// The smallest store that keeps to the ramp. It loses nothing.
 SmoothingWay with_store(const Scenario& scenario, const StepPower& power, double ramp) {
-  SmoothingWay out = way_of("store", "energy stored in power supplies", power, scenario);
+  SmoothingWay out = way_of("store", "energy stored in power supplies", power);
   const Seconds window = scenario.power->ramp_window;
   double low = 0, high = out.ramp_w_per_s <= ramp ? 0 : power.energy().base_units();
   for (int i = 0; i < 40 && high > 0; ++i) {
@@ -47,8 +46,7 @@ SmoothingWay with_floor(const Scenario& scenario, const StepReport& step, const 
   Watts& floor = changed.power->smoothing.floor;
   const auto at = [&](Watts watts) {
     floor = watts;
-    SmoothingWay out =
-        way_of("floor", "cards burn up to a floor", step_power(changed, step), scenario);
+    SmoothingWay out = way_of("floor", "cards burn up to a floor", step_power(changed, step));
     out.floor = watts;
     out.keeps = out.ramp_w_per_s <= ramp;
     return out;
@@ -65,9 +63,9 @@ SmoothingWay with_floor(const Scenario& scenario, const StepReport& step, const 
   return best;
 }
 
-SmoothingWay with_slower_ramps(const Scenario& scenario, const StepPower& power, double ramp) {
+SmoothingWay with_slower_ramps(const StepPower& power, double ramp) {
   SmoothingWay out =
-      way_of("slower_ramps", "cards gain power slowly, and burn as they lose it", power, scenario);
+      way_of("slower_ramps", "cards gain power slowly, and burn as they lose it", power);
   if (out.ramp_w_per_s <= ramp) return out;
   const SlowedPeriod slowed = rate_limited(power.facility, power.levels.waiting.facility, ramp);
   out.ramp_w_per_s = ramp;
@@ -86,8 +84,8 @@ SmoothingWay with_stagger(const Scenario& scenario, const StepPower& power, doub
   for (int i = 0; i < kSpreads; ++i, over /= 2) {
     stagger.over = Seconds{over};
     const StepReport step = simulate_step(changed, {.record_timeline = true, .keep_actors = true});
-    SmoothingWay tried = way_of("stagger", "replicas begin one group after the other",
-                                step_power(changed, step), scenario);
+    SmoothingWay tried =
+        way_of("stagger", "replicas begin one group after the other", step_power(changed, step));
     tried.over = stagger.over;
     tried.groups = stagger.groups;
     tried.keeps = tried.ramp_w_per_s <= ramp;
@@ -112,14 +110,16 @@ std::string smoothing_words(const SmoothingWay& way) {
 
 std::vector<SmoothingWay> smoothing_ways(const Scenario& scenario, const StepReport& step,
                                          const StepPower& power, double ramp_w_per_s) {
-  SmoothingWay now = way_of("none", "as it is", power, scenario);
+  SmoothingWay now = way_of("none", "as it is", power);
   now.keeps = now.ramp_w_per_s <= ramp_w_per_s;
   std::vector<SmoothingWay> out{now};
   if (now.keeps) return out;
   out.push_back(with_store(scenario, power, ramp_w_per_s));
   out.push_back(with_floor(scenario, step, power, ramp_w_per_s));
-  out.push_back(with_slower_ramps(scenario, power, ramp_w_per_s));
-  if (scenario.power->smoothing.stagger.over <= Seconds{} && !stagger_problem(scenario)) {
+  out.push_back(with_slower_ramps(power, ramp_w_per_s));
+  const SmoothingSpec& smoothing = scenario.power->smoothing;
+  if (smoothing.stagger.over <= Seconds{} && smoothing.ramp_w_per_s <= 0 &&
+      !stagger_problem(scenario)) {
     out.push_back(with_stagger(scenario, power, ramp_w_per_s));
   }
   return out;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "sim/step/critical_path.hpp"
 #include "sim/step/link_holds.hpp"
 #include "sim/step/pool_memory.hpp"
+#include "sim/step/power_ramp.hpp"
 #include "sim/step/replay.hpp"
 #include "sim/step/replica_classes.hpp"
 #include "sim/step/sample.hpp"
@@ -286,6 +289,7 @@ class JobReplay {
 Scenario without_stragglers(const Scenario& scenario) {
   Scenario healthy = scenario;
   healthy.stragglers.clear();
+  if (healthy.power) healthy.power->smoothing.ramp_w_per_s = 0;
   return healthy;
 }
 
@@ -414,11 +418,69 @@ StepReport simulate(const Scenario& scenario, const StepOptions& options) {
   return report_of_all(scenario, options, job, std::move(replicas));
 }
 
+/// A step that is late by that, its cards' clocks behind their power.
+void add_late(const Scenario& scenario, const HeldRamps& held, StepReport& report) {
+  const double asked = report.step_s;
+  const auto when = [&](StepTime& t) { t = held.when(t); };
+  StepTime end = to_step_time(Seconds{asked});
+  when(end);
+  report.step_s = seconds(end);
+  const double late = report.step_s - asked;
+  for (TimelineSlice& s : report.timeline) {
+    when(s.start);
+    when(s.end);
+  }
+  for (LinkRates& rates : report.link_rates) std::ranges::for_each(rates.at, when);
+  const auto slow = [&](BucketTimes& times) { at(times, Bucket::kernel_inefficiency) += late; };
+  slow(report.seconds);
+  for (StageReport& stage : report.stages) slow(stage.seconds);
+  for (PoolReport& pool : report.pools) slow(pool.seconds);
+  for (ActorReport& actor : report.actors) {
+    slow(actor.seconds);
+    when(actor.finished);
+  }
+  for (CriticalPathPart& part : report.critical_path) part.share *= asked / report.step_s;
+  if (!report.critical_path.empty()) {
+    report.critical_path.push_back({"clocks behind slow power", late, late / report.step_s});
+    std::ranges::stable_sort(report.critical_path, std::ranges::greater{},
+                             &CriticalPathPart::seconds);
+  }
+  if (report.band) report.band = StepBand{report.band->low_s, report.band->high_s + late};
+  add_rates(scenario, report);
+}
+
+/// A step with bounded ramps of power: simulated without, and then held to them.
+StepReport with_ramps(const Scenario& scenario, const StepOptions& options) {
+  StepOptions recorded = options;
+  recorded.record_timeline = recorded.keep_actors = true;
+  recorded.only_time = false;
+  StepReport report = simulate(scenario, recorded);
+  const StepPlan plan = plan_step(scenario);
+  const HeldRamps held = hold_ramps(scenario, plan, report, report.timeline);
+  // Below a tick nothing has changed.
+  if (to_step_time(Seconds{held.late_s}) > StepTime{}) {
+    report.ramps = RampReport{report.step_s, {}};
+    if (options.record_timeline) report.ramps->asked = report.timeline;
+    add_late(scenario, held, report);
+    report.notes.push_back(
+        fmt::format("power.smoothing.ramp_w_per_s: a step takes from {:.4g} s, if all of the wait "
+                    "is hidden, to {:.4g} s, if none is, which is reckoned with",
+                    report.ramps->asked_s, report.step_s));
+  }
+  if (!options.record_timeline) report.timeline.clear();
+  if (!options.keep_actors && !report.folded) report.actors.clear();
+  return report;
+}
+
+bool bounds_ramps(const Scenario& scenario) {
+  return scenario.power && scenario.power->smoothing.ramp_w_per_s > 0;
+}
+
 }  // namespace
 
 StepReport simulate_step(const Scenario& scenario, const StepOptions& options) {
   try {
-    return simulate(scenario, options);
+    return bounds_ramps(scenario) ? with_ramps(scenario, options) : simulate(scenario, options);
   } catch (const ClockOverflow& overflow) {
     throw InputError({.file = scenario.file,
                       .pointer = "/batch",

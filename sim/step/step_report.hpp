@@ -146,11 +146,18 @@ struct StepBand {
 /// How sure a step's time is, in a sentence; empty where it is exact.
 std::string method_words(StepMethod method, const std::optional<StepBand>& band);
 
+/// A step whose cards' power changes at a bounded rate.
+struct RampReport {
+  double asked_s = 0;                ///< its time if power followed at once
+  std::vector<TimelineSlice> asked;  ///< timeline of that step; only when recording
+};
+
 struct StepReport {
   double step_s = 0;
   StepMethod method = StepMethod::exact;
-  std::optional<StepBand> band;  ///< step_s twice where exact; none where folded as asked
-  bool folded = true;            ///< not every replica is on its own, or there is but one
+  /// step_s twice where exact, but for slow ramps, which may be hidden; none where folded as asked.
+  std::optional<StepBand> band;
+  bool folded = true;  ///< not every replica is on its own, or there is but one
   std::uint64_t replicas = 0, replicas_simulated = 0;
   std::uint64_t actors_simulated = 0, items = 0, flows = 0, events = 0;
 
@@ -167,6 +174,7 @@ struct StepReport {
   std::vector<ActorReport> actors;  ///< only when asked to keep them (or folded)
   std::vector<CriticalPathPart> critical_path;
   std::vector<TimelineSlice> timeline;  ///< only when recording
+  std::optional<RampReport> ramps;      ///< where power.smoothing.ramp_w_per_s costs time
   std::vector<TrafficHold> holds;       ///< only when asked for
   std::vector<TrafficBytes> traffic;    ///< with `use`
   std::vector<LinkRates> link_rates;    ///< only when asked for

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/input_error.hpp"
 #include "sim/core/random.hpp"
 #include "sim/scenario/read_queue.hpp"
 #include "tests/sim/cluster/sample_queues.hpp"
@@ -360,6 +361,18 @@ TEST_CASE("campaign: jobs are numbered by their submission when it is settled") 
     if (place.rung > 0) CHECK(ran.spec.jobs[j].submit >= ended[place.trial]);
     ended[place.trial] = ran.result.jobs[j].end;
   }
+}
+
+TEST_CASE("campaign: one without a name is one line, at its place") {
+  Json campaign = campaign_of("asha", 9);
+  campaign["name"] = "";
+  std::string told = "none";
+  try {
+    (void)run(queue_with(1, Json::array({campaign})));
+  } catch (const InputError& error) {
+    told = error.what();
+  }
+  CHECK(told == "t.json#/queue/campaigns/0/name: found \"\"; allowed: a name");
 }
 
 }  // namespace lockstep

@@ -237,6 +237,14 @@ TEST_CASE("plan with regions: mistakes name the place") {
   CHECK(
       with("/regions/1/name", "home")
           .starts_with("plan.json#/regions/1/name: found \"home\"; allowed: a name that no other"));
+  // Told once: who asks for the name that it should have is not told that there is none.
+  Json doubled = regional_plan();
+  doubled["regions"][1]["name"] = "home";
+  doubled["data"]["may_leave"] = {"north"};
+  doubled["data"]["checkpoints_to"] = "north";
+  doubled["candidates"][0]["regions"] = {"home", "north"};
+  CHECK(region_mistake(doubled) ==
+        "plan.json#/regions/1/name: found \"home\"; allowed: a name that no other region has");
   // Tariffs may be below 0, and not as far as that.
   CHECK(with("/regions/1/scenario/cost/usd_per_kwh", -2000)
             .starts_with("plan.json#/regions/1/scenario/cost/usd_per_kwh: found -2000"));
@@ -347,6 +355,40 @@ TEST_CASE("phases: each begins when the one before is done and its weights are t
   const PlanReport on_three = evaluate_plan(spec, {.jobs = 3});
   CHECK(on_three.results.front().usd.low == result.usd.low);
   CHECK(on_three.results.front().expected.time_s == all.time_s);
+}
+
+TEST_CASE("phases: a later one's layout is searched where it says so") {
+  Json given = phased_plan();
+  // A layout that works, and is not good.
+  given["candidates"][0]["then"][0]["scenario"]["parallelism"] = {{"tensor", 8}};
+  Json tuned = given;
+  tuned["candidates"][0]["then"][0]["layout"] = "tuned";
+  const PlanSpec spec = read_regional(tuned);
+  CHECK_FALSE(spec.candidates.front().tuned);
+  CHECK(spec.candidates.front().then.front()->of.tuned);
+  const PlanReport searched = evaluate_plan(spec, {});
+  const PhaseResult& found = searched.results.front().later.front();
+  const PlanReport as_given = evaluate_plan(read_regional(given), {});
+  CHECK(found.model.layout.starts_with("layout: the fastest of "));
+  CHECK(as_given.results.front().later.front().model.layout.empty());
+  CHECK(found.model.step_s < as_given.results.front().later.front().model.step_s);
+  CHECK(found.expected.time_s < as_given.results.front().later.front().expected.time_s);
+  CHECK(searched.results.front().first.time_s == as_given.results.front().first.time_s);
+  // The search is that of a candidate with the same machines.
+  Json alone = regional_plan();
+  alone["candidates"] = Json::array({{{"name", "alone"},
+                                      {"pay", "own"},
+                                      {"regions", {"north"}},
+                                      {"layout", "tuned"},
+                                      {"nodes", {2}}}});
+  const PlanReport by_itself = evaluate_plan(read_regional(alone), {});
+  CHECK(by_itself.results.front().model.step_s == found.model.step_s);
+  CHECK(by_itself.results.front().model.layout == found.model.layout);
+  tuned["candidates"][0]["then"][0]["layout"] = "tune";
+  CHECK(
+      region_mistake(tuned) ==
+      "plan.json#/candidates/0/then/0/layout: found \"tune\"; allowed: given, tuned. Did you mean "
+      "\"tuned\"?");
 }
 
 TEST_CASE("phases: money falls due in the months in which a phase trains") {

@@ -372,6 +372,9 @@ void add_campaigns(Page& page, const QueueAnswer& a) {
   }
   page.section("Campaigns", "Trials of one job, the worse of which may be stopped early.");
   page.table(table);
+  if (const std::vector<std::string> orders = order_sentences(a); !orders.empty()) {
+    page.list(orders);
+  }
 }
 
 void add_trainings(Page& page, const QueueAnswer& a) {

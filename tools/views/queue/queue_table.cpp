@@ -329,6 +329,18 @@ std::string rungs_text(const CampaignSummary& campaign) {
   return out;
 }
 
+/// "rate, shape, ablation: a result after 3.1 h in the mean, 4.0 h as written".
+std::string order_text(const TrialOrder& order) {
+  std::string names;
+  for (const OrderedTrials& part : order.parts) {
+    names += (names.empty() ? "" : ", ") + part.name;
+  }
+  const std::string mean = duration_text(order.mean_result_s);
+  if (order.saved_s() <= 0) return names + ", as written: a result after " + mean + " in the mean";
+  return fmt::format("{}: a result after {} in the mean, {} as written", names, mean,
+                     duration_text(order.written_mean_s));
+}
+
 std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
   const std::vector<CampaignSummary>& campaigns = a.summary.campaigns;
   if (campaigns.empty()) return {};
@@ -369,6 +381,7 @@ std::string campaigns_table(const QueueAnswer& a, const TextStyle& style) {
   if (campaigns.size() > kMostGroupRows) {
     out += fmt::format("  {} more: --format json has them\n", campaigns.size() - kMostGroupRows);
   }
+  for (const std::string& sentence : order_sentences(a)) out += "  " + sentence + "\n";
   return out;
 }
 
@@ -377,6 +390,19 @@ std::string time_cell(RunTime time) {
 }
 
 }  // namespace
+
+std::vector<std::string> order_sentences(const QueueAnswer& a) {
+  std::vector<std::string> out;
+  for (const CampaignSummary& c : a.summary.campaigns) {
+    if (!c.brackets || c.brackets->saved_s() <= 0) continue;
+    out.push_back(
+        fmt::format("Best order of {}, one after another: {}", c.name, order_text(*c.brackets)));
+  }
+  const std::optional<TrialOrder>& all = a.summary.campaign_order;
+  if (!all || all->parts.size() > kMostGroupRows) return out;
+  out.push_back(fmt::format("Best order, one after another: {}", order_text(*all)));
+  return out;
+}
 
 std::string jobs_text(std::size_t count) { return counted(static_cast<double>(count), "job"); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/answer/queue_answer.hpp"
 #include "tools/console/table.hpp"
@@ -19,6 +20,10 @@ CsvText queue_csv(const QueueAnswer& a);
 
 /// What was done for the nodes' health; empty where the scenario says nothing of it.
 std::string health_words(const QueueAnswer& a);
+
+/// In which order campaigns, and brackets of each, have their results earliest, and how much
+/// earlier than as written; a sentence each.
+std::vector<std::string> order_sentences(const QueueAnswer& a);
 
 /// "992 drawn jobs stand in for a trace that is not here"; empty where all are as the file says.
 std::string stand_in_words(const QueueSpec& spec);

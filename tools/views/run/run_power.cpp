@@ -118,6 +118,12 @@ std::vector<Fact> power_facts(const PoweredStep& step) {
                    power_text(power.gpu_nameplate), power_text(mean_power(power.facility))));
   line("Ramp", fmt::format("{} MW/s over {}", significant(power.ramp_w_per_s * 1e-6),
                            duration_text(s.power->ramp_window.base_units())));
+  if (power.step_if_hidden) {
+    line("",
+         fmt::format("held to {} W/s a GPU: a step takes {}, {} if the wait for power is hidden",
+                     significant(s.power->smoothing.ramp_w_per_s), duration_text(power.step_s),
+                     duration_text(power.step_if_hidden->base_units())));
+  }
   line("Energy", fmt::format("{} a step, {} J per token", energy_text(power.energy()),
                              significant(power.energy().base_units() / step.tokens)));
   line("Goes into", shares_text(power));
