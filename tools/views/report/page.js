@@ -301,8 +301,11 @@ function fitted(options, carried, width) {
     if (axis && axis.type === 'category' && axis.axisLabel) {
       const label = axis.axisLabel;
       const breaks = label.overflow === 'break';
-      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)));
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
+      // Short names take the room that they need, not what long ones might.
+      const longest = Math.max(0, ...axis.data.map(name => textWidth(name, label.fontSize || 12)));
+      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)),
+        Math.ceil(longest) + 2);
     }
   }
   for (const axis of [options.xAxis].flat().filter(each => each?.type === 'value' && each.axisLabel)) {
