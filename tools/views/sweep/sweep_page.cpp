@@ -380,6 +380,7 @@ void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& sett
   for (const auto& [x, dot] : best) line.push_back(dot);
   nlohmann::json options = dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name},
                                       {.unit = up.name}, line);
+  if (line.size() > 1) options["series"][0]["name"] = "best at each value";
   if (!setting.numeric()) {
     options["xAxis"] = {
         {"type", "category"}, {"data", setting.names}, {"axisLabel", {{"hideOverlap", true}}}};
