@@ -1,6 +1,7 @@
 #include "tools/views/report/points_page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <fmt/format.h>
@@ -33,6 +34,32 @@ std::string point_words(const ValidationPoint& point) {
     out += fmt::format("{} {}", key, value.text);
   }
   return out;
+}
+
+/// Figures of rows in words; what is none of them, as it is.
+std::string figure_words(const std::string& name) {
+  using Words = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array kFigures{
+      Words{"tpot_ms", "time per output token"},
+      Words{"ttft_ms", "time to the first token"},
+      Words{"itl_ms", "time between tokens"},
+      Words{"prefill_ms", "time of a prompt"},
+      Words{"output_tokens_per_s", "output tokens/s"},
+      Words{"schedule.starts", "jobs that start when recorded"},
+      Words{"schedule.ends", "jobs that end when recorded"},
+      Words{"schedule.order", "jobs that start in the order recorded"},
+      Words{"schedule.nodes", "jobs on the nodes recorded"},
+      Words{"schedule.runs", "runs of jobs"},
+      Words{"schedule.wait_mean_s", "mean wait"},
+      Words{"wait_mean_s", "mean wait"}};
+  const auto found = std::ranges::find(kFigures, name, &Words::first);
+  return found == kFigures.end() ? name : std::string(found->second);
+}
+
+/// "time per output token, vllm" of the group "tpot_ms, vllm".
+std::string group_words(const std::string& group) {
+  const std::size_t end = std::min(group.find(", "), group.size());
+  return figure_words(group.substr(0, end)) + group.substr(end);
 }
 
 /// The first key that points share values of: a colour for each point tells nothing.
@@ -121,32 +148,6 @@ json error_options(const std::vector<ValidationPoint>& points, const std::string
             {"interval", 20},
             {"axisLabel", {{"formatter", "{value} %"}}}}},
           {"series", series}};
-}
-
-/// Figures of rows in words; what is none of them, as it is.
-std::string figure_words(const std::string& name) {
-  using Words = std::pair<std::string_view, std::string_view>;
-  static constexpr std::array kFigures{
-      Words{"tpot_ms", "time per output token"},
-      Words{"ttft_ms", "time to the first token"},
-      Words{"itl_ms", "time between tokens"},
-      Words{"prefill_ms", "time of a prompt"},
-      Words{"output_tokens_per_s", "output tokens/s"},
-      Words{"schedule.starts", "jobs that start when recorded"},
-      Words{"schedule.ends", "jobs that end when recorded"},
-      Words{"schedule.order", "jobs that start in the order recorded"},
-      Words{"schedule.nodes", "jobs on the nodes recorded"},
-      Words{"schedule.runs", "runs of jobs"},
-      Words{"schedule.wait_mean_s", "mean wait"},
-      Words{"wait_mean_s", "mean wait"}};
-  const auto found = std::ranges::find(kFigures, name, &Words::first);
-  return found == kFigures.end() ? name : std::string(found->second);
-}
-
-/// "time per output token, vllm" of the group "tpot_ms, vllm".
-std::string group_words(const std::string& group) {
-  const std::size_t end = std::min(group.find(", "), group.size());
-  return figure_words(group.substr(0, end)) + group.substr(end);
 }
 
 /// What shares a chart: points predicted in one way, and measured in one unit.

@@ -133,9 +133,9 @@ void add_single_points(Page& page, const TopologyAnalysis& a) {
   page.table(table);
   if (a.single_points.size() > kMost || !a.single_points_complete) {
     const auto found = static_cast<double>(a.single_points.size());
-    page.paragraph(
-        escaped(fmt::format("These are {} of {}{}.", grouped(table.rows.size()),
-                            a.single_points_complete ? "" : "more than ", grouped(found))));
+    page.paragraph(escaped(
+        fmt::format("These are {} of {}{}.", grouped(static_cast<double>(table.rows.size())),
+                    a.single_points_complete ? "" : "more than ", grouped(found))));
   }
 }
 
