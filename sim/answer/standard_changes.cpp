@@ -180,13 +180,15 @@ void add_network(const Scenario& s, Changes& out) {
     }
     add(out, "NICs of twice the bandwidth", std::move(sets));
   }
-  const auto full = [&](std::string_view key, double now) {
+  const auto full = [&](std::string_view what, std::string_view key, double now) {
     if (now > 1) {
-      add(out, fmt::format("{} {:g} -> 1", key, now), {fmt::format("cluster.fabric.{}=1", key)});
+      add(out, fmt::format("{} {:g} -> 1", what, now), {fmt::format("cluster.fabric.{}=1", key)});
     }
   };
-  full("leaf_oversubscription", s.fabric.leaf_oversubscription);
-  if (s.fabric.levels == 3) full("spine_oversubscription", s.fabric.spine_oversubscription);
+  full("oversubscription of leaves", "leaf_oversubscription", s.fabric.leaf_oversubscription);
+  if (s.fabric.levels == 3) {
+    full("oversubscription of spines", "spine_oversubscription", s.fabric.spine_oversubscription);
+  }
   if (s.fabric.routing == Routing::ecmp) {
     add(out, "routing ecmp -> adaptive", {"cluster.fabric.routing=adaptive"});
   }

@@ -91,17 +91,17 @@ std::string leaves_words(const Scenario& before, const Change& change) {
 std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario) {
   std::vector<std::pair<std::string, Change>> out;
   const FabricSpec& fabric = scenario.fabric;
-  const auto halve = [&out](const char* key, double FabricSpec::* member, double now) {
+  const auto halve = [&out](const char* what, double FabricSpec::* member, double now) {
     if (now <= 1) return;
     const double next = std::max(1.0, now / 2);
-    out.emplace_back(fmt::format("{} {:g} -> {:g}", key, now, next),
+    out.emplace_back(fmt::format("{} {:g} -> {:g}", what, now, next),
                      [member, next](Scenario& s) { s.fabric.*member = next; });
   };
   if (is_tree_kind(fabric.kind)) {
-    halve("leaf_oversubscription", &FabricSpec::leaf_oversubscription,
+    halve("oversubscription of leaves", &FabricSpec::leaf_oversubscription,
           fabric.leaf_oversubscription);
     if (fabric.levels == 3) {
-      halve("spine_oversubscription", &FabricSpec::spine_oversubscription,
+      halve("oversubscription of spines", &FabricSpec::spine_oversubscription,
             fabric.spine_oversubscription);
     }
     if (fabric.routing != Routing::adaptive && fabric.routing != Routing::spray) {
@@ -114,7 +114,7 @@ std::vector<std::pair<std::string, Change>> changes_of(const Scenario& scenario)
     const int nics = scenario.node.nics;
     const auto one_more = [](Scenario& s) { ++s.node.nics; };
     out.emplace_back(
-        fmt::format("nics {} -> {} a node{}", nics, nics + 1, leaves_words(scenario, one_more)),
+        fmt::format("NICs of a node {} -> {}{}", nics, nics + 1, leaves_words(scenario, one_more)),
         one_more);
     out.emplace_back("NICs and links of twice the bandwidth", [](Scenario& s) {
       s.node.nic_bandwidth = 2.0 * s.node.nic_bandwidth;

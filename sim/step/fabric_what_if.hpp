@@ -11,7 +11,7 @@
 namespace lockstep {
 
 struct FabricWhatIf {
-  std::string change;  ///< "leaf_oversubscription 8 -> 4"
+  std::string change;  ///< "oversubscription of leaves 8 -> 4"
   double step_s = 0;
   BucketTimes seconds{};
 };

@@ -10,6 +10,7 @@ import {mkdirSync} from 'node:fs';
 import {createRequire} from 'node:module';
 import {resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
+import {textsOnSheets} from './pdf_sheets.mjs';
 
 const [driver, chromiumPath, writer, folderArgument] = process.argv.slice(2);
 const folder = resolve(folderArgument);
@@ -485,6 +486,24 @@ async function look(page, width, name, where) {
     const where = await show(name);
     await look(page, kPhone.width, name, where);
     await kAskedOnPhone[name]?.(page, where);
+  }
+  await page.close();
+}
+
+// On paper no sheet is blank, and the foot stands below the headline: behind the last section it
+// often had a sheet to itself.
+{
+  const {page, show} = await openWindow(kWindow);
+  await page.emulateMedia({media: null});
+  for (const name of kPages) {
+    const where = `${await show(name)}, on paper`;
+    const sheets = textsOnSheets(await page.pdf({format: 'A4'}));
+    check(sheets.every(texts => texts > 0), `${where}: a blank sheet: texts ${sheets}`);
+    const places = await page.evaluate(() => ['beforeprint', 'afterprint'].map(event => {
+      dispatchEvent(new Event(event));
+      return document.querySelector('footer').parentElement.localName;
+    }));
+    check(places.join() === 'header,body', `${where}: the foot is in ${places}`);
   }
   await page.close();
 }

@@ -86,8 +86,8 @@ TEST_CASE("run says what the fabric costs, which links do it, and what relieves 
     CHECK(hold.at("by").at(0).at("share").get<double>() > 0.9);
   }
   const std::map<std::string, std::string> sets{
-      {"leaf_oversubscription 8 -> 4", "cluster.fabric.leaf_oversubscription=4"},
-      {"nics 8 -> 9 a node", "cluster.node.nics=9"}};
+      {"oversubscription of leaves 8 -> 4", "cluster.fabric.leaf_oversubscription=4"},
+      {"NICs of a node 8 -> 9", "cluster.node.nics=9"}};
   std::size_t found = 0;
   for (const Json& change : fabric.at("relief")) {
     const auto set = sets.find(change.at("change"));

@@ -65,7 +65,7 @@ TEST_CASE("advice: the largest gain comes first, and it is that of trying each b
       {"sequences of a step 64 -> 128", {"batch.sequences=128"}},
       {"tensor-parallel width 4 -> 2", {"parallelism.tensor=2", "parallelism.data=8"}},
       {"pipeline stages 4 -> 2", {"parallelism.pipeline=2", "parallelism.data=8"}},
-      {"leaf_oversubscription 4 -> 1", {"cluster.fabric.leaf_oversubscription=1"}}};
+      {"oversubscription of leaves 4 -> 1", {"cluster.fabric.leaf_oversubscription=1"}}};
   for (const auto& [words, sets] : by_hand) {
     const ScenarioAnswer answer = answer_text("s.json", kPipelined, presets(), {.set = sets});
     const double gain =
@@ -226,9 +226,9 @@ TEST_CASE("advice: of several jobs, nodes, traffic, failures, fabric and each st
   holds_by_hand(kJobsOnOneFabric, pace_of_trainings,
                 {"each job on nodes side by side", "copies every 2.00 s -> 4.00 s",
                  "half of the bytes of copies", "no other traffic", "no failures",
-                 "event 0 routed around after 1.00 s -> 500 ms", "leaf_oversubscription 4 -> 1",
-                 "NICs of twice the bandwidth", "even: tensor-parallel width 4 -> 2",
-                 "odd: tensor-parallel width 2 -> 4"});
+                 "event 0 routed around after 1.00 s -> 500 ms",
+                 "oversubscription of leaves 4 -> 1", "NICs of twice the bandwidth",
+                 "even: tensor-parallel width 4 -> 2", "odd: tensor-parallel width 2 -> 4"});
   const Advice advice = advice_of(kJobsOnOneFabric);
   CHECK(advice.goal->name == "steps_per_s");
   const AdvisedChange* const packed = find(advice, "each job on nodes side by side");

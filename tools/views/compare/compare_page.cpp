@@ -67,7 +67,14 @@ std::string bucket_title(const std::string& name) {
 }
 
 std::string said_value(const nlohmann::ordered_json& value) {
-  if (value.is_discarded()) return "(open)";
+  if (value.is_discarded()) return "not given";
+  if (value.is_object() && !value.empty()) {
+    std::string members;
+    for (const auto& [key, each] : value.items()) {
+      members += fmt::format("{}{}: {}", members.empty() ? "" : "; ", key, said_value(each));
+    }
+    return members;
+  }
   const auto is_one = [](const nlohmann::ordered_json& each) { return each.is_primitive(); };
   if (value.is_array() && !value.empty() && std::ranges::all_of(value, is_one)) {
     std::string list;
@@ -162,7 +169,7 @@ PageTable change_rows(const Comparison& c, const MetricWords& how) {
   for (const ComparedChange& row : c.changes) {
     for (std::size_t i = 0; i < row.differences.size(); ++i) {
       const Difference& d = row.differences[i];
-      std::vector<PageCell> cells{PageCell::key((i > 0 ? "+ " : "") + path_of(d)),
+      std::vector<PageCell> cells{PageCell::key((i > 0 ? "+\u00a0" : "") + path_of(d)),
                                   PageCell::key(said_value(d.from)),
                                   PageCell::key(said_value(d.to))};
       if (i > 0) {

@@ -209,7 +209,7 @@ void add_recorded_calls(Page& page, const Diagnosis& d) {
 }
 
 void add_logged(Page& page, const Telemetry& t) {
-  page.section("Power and clock", "What monitors logged of the GPUs, a second's readings.");
+  page.section("Power and clock", "What monitors logged of the GPUs, as means over a second.");
   if (t.measured) {
     PageTable table{.columns = {{.title = "Power of a GPU"},
                                 {.title = "Predicted", .numeric = true},

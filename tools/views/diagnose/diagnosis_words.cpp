@@ -84,12 +84,14 @@ std::vector<std::string> slow_group_words(const Diagnosis& d) {
             : fmt::format("the {} of rank{} {}: the others are in groups that are not slow", link,
                           group.suspects.size() == 1 ? "" : "s", some_ranks_text(group.suspects));
     out.push_back(fmt::format(
-        "The {} calls among ranks {}, {}, take {:.1f} times {}, even without waiting. That costs "
+        "The {} among ranks {}, {}, take{} {:.1f} times {}, even without waiting. That costs "
         "up to {} of a step ({:.1f} %): {}.",
-        group.calls, some_ranks_text(group.ranks),
-        group.spans_nodes ? "between nodes" : "inside a node", group.ratio(),
-        group.peers > 0 ? fmt::format("as long as those of the {} groups like it", group.peers)
-                        : std::string("as long as this cluster allows"),
+        group.calls == 1 ? "call" : fmt::format("{} calls", group.calls),
+        some_ranks_text(group.ranks), group.spans_nodes ? "between nodes" : "inside a node",
+        group.calls == 1 ? "s" : "", group.ratio(),
+        group.peers == 1  ? std::string("as long as those of the other group like it")
+        : group.peers > 1 ? fmt::format("as long as those of the {} groups like it", group.peers)
+                          : std::string("as long as this cluster allows"),
         duration_text(group.cost_s()), 100 * group.cost_s() / d.recorded_s, whose));
   }
   return out;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/base/number_text.hpp"
+#include "sim/answer/fields.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 
@@ -51,12 +52,27 @@ Html run_behind(const NearbyRun& run) {
          Html::markup("</li>\n");
 }
 
-Html part_behind(const FieldExplanation& e) {
+/// What a page calls a figure, up to what it says of it beside: "a healthy step" of "a healthy
+/// step; 90 % interval 3.05 s to 3.95 s". Of what has no figure the words of its name.
+std::string name_behind(const Page::OpenedFigure& figure) {
+  std::string out = figure.label.substr(0, figure.label.find_first_of(";:"));
+  if (out.empty()) out = FieldInfo{.name = figure.field, .kind = FieldKind::number}.title();
+  if (out.starts_with("mfu") || out.starts_with("hfu")) {
+    return (out.front() == 'm' ? "MFU" : "HFU") + out.substr(3);
+  }
+  if (out.front() >= 'a' && out.front() <= 'z') {
+    out.front() = static_cast<char>(out.front() - 'a' + 'A');
+  }
+  return out;
+}
+
+Html part_behind(const Page::OpenedFigure& figure, const FieldExplanation& e) {
   Html out = Html::markup(fmt::format(R"(<details class="behind" id="{}"><summary>)",
                                       escaped(place_behind(e.field)).str())) +
-             Html::markup("<strong>") + key_words(e.field) + Html::markup("</strong>") +
-             escaped(" = " + amount_behind(e.value, e.unit)) + Html::markup("</summary>\n<p>") +
-             escaped(e.sentence) + Html::markup("</p>\n<p>") +
+             strong(name_behind(figure)) + escaped(": " + amount_behind(e.value, e.unit)) +
+             Html::markup(" <small>") + key_words(e.field) +
+             Html::markup("</small></summary>\n<p>") + escaped(e.sentence) +
+             Html::markup("</p>\n<p>") +
              code((e.arithmetic ? e.field + " = " : std::string()) + e.formula) +
              Html::markup("</p>\n<ul>\n");
   for (const ExplainedInput& input : e.inputs) out += input_behind(input);
@@ -90,18 +106,19 @@ std::string Behind::one_of(std::initializer_list<std::string_view> fields) const
 }
 
 void Behind::add_to(Page& page, std::span<const std::string_view> more) const {
-  std::vector<std::string> fields = page.opened_figures();
+  std::vector<Page::OpenedFigure> figures = page.opened_figures();
   for (const std::string_view field : more) {
-    if (std::ranges::find(fields, field) == fields.end() && opens(field)) {
-      fields.emplace_back(field);
+    if (std::ranges::find(figures, field, &Page::OpenedFigure::field) == figures.end() &&
+        opens(field)) {
+      figures.push_back({std::string(field), {}});
     }
   }
-  if (fields.empty()) return;
+  if (figures.empty()) return;
   page.section("What stands behind the figures",
                "A figure that is pressed opens its part: lockstep explain says the same of every "
                "number of the answer.");
-  for (const std::string& field : fields) {
-    page.markup(part_behind(explain_field(file_, answer_, field, presets_)));
+  for (const Page::OpenedFigure& figure : figures) {
+    page.markup(part_behind(figure, explain_field(file_, answer_, figure.field, presets_)));
   }
 }
 

@@ -47,10 +47,26 @@ static_assert(std::ranges::is_sorted(kUnits));
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// No line ends between a number and its unit: "90 %", "118 M USD".
+/// What is numbered, sorted: "leaf 3", "rank 12"; and what stands before a number: "± 5 %".
+constexpr std::array<std::string_view, 14> kNumbered{"core",  "gpu",   "group",  "layer", "leaf",
+                                                     "nic",   "node",  "point",  "rack",  "rank",
+                                                     "spine", "stage", "switch", "±"};
+static_assert(std::ranges::is_sorted(kNumbered));
+
+/// "-3.1 %" with the sign for minus; what is an option ("-j 2", "--set") keeps its hyphens.
+std::string with_minus_signs(std::string text) {
+  constexpr std::string_view kMinus = "−";
+  for (std::size_t at = 0; at + 1 < text.size(); ++at) {
+    const bool begins = at == 0 || text[at - 1] == ' ' || text[at - 1] == '(';
+    if (text[at] == '-' && begins && is_digit(text[at + 1])) text.replace(at, 1, kMinus);
+  }
+  return text;
+}
+
+/// No line ends between a number and its unit or what it numbers: "90 %", "118 M USD", "leaf 3".
 std::string with_whole_numbers(std::string text) {
   constexpr std::string_view kNoBreak = "\u00a0";
-  bool behind_number = false;
+  bool behind_number = false, is_numbered = false;
   std::size_t begin = 0;
   while (begin < text.size()) {
     std::size_t end = std::min(text.find(' ', begin), text.size());
@@ -59,7 +75,9 @@ std::string with_whole_numbers(std::string text) {
       word.remove_suffix(1);
     }
     const bool is_unit = behind_number && std::ranges::binary_search(kUnits, word);
-    if (is_unit) {
+    const bool is_number = is_numbered && !word.empty() && is_digit(word.front());
+    is_numbered = begin + word.size() == end && std::ranges::binary_search(kNumbered, word);
+    if (is_unit || is_number) {
       text.replace(begin - 1, 1, kNoBreak);
       end += kNoBreak.size() - 1;
       begin += kNoBreak.size() - 1;
@@ -110,7 +128,7 @@ std::string with_arrows(std::string_view text) {
 }
 
 Html escaped(std::string_view text) {
-  return with_references(with_whole_numbers(std::string(text)));
+  return with_references(with_minus_signs(with_whole_numbers(std::string(text))));
 }
 
 Html code(std::string_view text) {

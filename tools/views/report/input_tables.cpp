@@ -218,7 +218,7 @@ void add_basis(Page& page, const AnswerBasis& basis) {
   if (!basis.simulated.empty()) {
     PageTable table{.columns = {{.title = "What"}, {.title = "Here"}}};
     for (const NamedWords& line : basis.simulated) {
-      table.rows.push_back({PageCell::text(line.name), PageCell::text(line.words)});
+      table.rows.push_back({PageCell::key(line.name), PageCell::key(line.words)});
     }
     page.section(basis.title);
     page.table(table);

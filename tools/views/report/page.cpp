@@ -75,8 +75,8 @@ void Page::figures(std::span<const PageFigure> figures) {
     if (!figure.field.empty() && opens_ && opens_(figure.field)) {
       const std::string place = escaped(place_behind(figure.field)).str();
       label = fmt::format("<a href=\"#{}\">{}</a>", place, label);
-      if (std::ranges::find(opened_, figure.field) == opened_.end())
-        opened_.push_back(figure.field);
+      if (std::ranges::find(opened_, figure.field, &OpenedFigure::field) == opened_.end())
+        opened_.push_back({figure.field, figure.label});
     }
     append(body_, "<div><dt>{}</dt><dd>{}</dd></div>\n", label, escaped(figure.value).str());
   }

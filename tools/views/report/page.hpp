@@ -100,8 +100,12 @@ class Page {
   /// From here on figures whose field `has` takes lead to the part of the page with the id
   /// place_behind(field), which has to be added.
   void open_figures(std::function<bool(std::string_view)> has) { opens_ = std::move(has); }
-  /// The fields of figures that lead to such a part, in their order.
-  [[nodiscard]] const std::vector<std::string>& opened_figures() const { return opened_; }
+  /// A figure that leads to such a part: its field, and what the page calls it.
+  struct OpenedFigure {
+    std::string field, label;
+  };
+  /// In their order, each field once.
+  [[nodiscard]] const std::vector<OpenedFigure>& opened_figures() const { return opened_; }
   void section(std::string_view title, std::string_view lead = {});
   void table(const PageTable& table);
   void chart(const PageChart& chart, const nlohmann::json& options);
@@ -127,7 +131,7 @@ class Page {
   std::string_view open_ = "header";  ///< the element that what is added next goes into
   std::string place_;                 ///< the section's title, for who cannot see it
   std::function<bool(std::string_view)> opens_;
-  std::vector<std::string> opened_;
+  std::vector<OpenedFigure> opened_;
   std::size_t charts_ = 0;
 };
 

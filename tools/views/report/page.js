@@ -258,8 +258,8 @@ const labelRoom = (axis, text) => 14 + textWidth(
 
 // Numbers across the plot stand as far apart as their labels are wide: of labels that touch ECharts
 // leaves some out, at uneven distances.
-function spacedTicks(axis, room, zooms) {
-  const each = labelRoom(axis, '000');
+function spacedTicks(axis, room, zooms, longest) {
+  const each = labelRoom(axis, longest >= 1000 ? Math.ceil(longest).toLocaleString('en') : '000');
   const most = Math.max(2, Math.floor(room / each));
   if (most > 5) return;
   const span = axis.max - axis.min;
@@ -282,6 +282,14 @@ function spacedTicks(axis, room, zooms) {
   axis.interval = steps.slice(0, 3).find(isWhole) ?? steps[0];
   if (!isWhole(axis.interval)) axis.axisLabel.showMaxLabel = false;
 }
+// How long the longest bar of rows is, where parts of each stand behind one another.
+function longestBar({series}) {
+  const bars = series.filter(each => each.type === 'bar');
+  const long = bars.flatMap(bar => bar.data.map((_, i) => bars
+    .filter(each => each === bar || (bar.stack && each.stack === bar.stack))
+    .reduce((sum, each) => sum + Number(each.data[i]?.value ?? each.data[i] ?? 0), 0)));
+  return Math.max(0, ...long.filter(Number.isFinite));
+}
 // The same where each tick is ten times the last: every second or third decade has its label.
 function spacedDecades(axis, series, room) {
   const values = series.flatMap(each => each.data.map(point => Number((point.value ?? point)[0])))
@@ -290,7 +298,10 @@ function spacedDecades(axis, series, room) {
   const last = Math.ceil(Math.log10(Math.max(...values)));
   const decades = last - Math.floor(Math.log10(Math.min(...values)));
   const each = labelRoom(axis, (10 ** last).toLocaleString('en'));
-  if (decades * each > room) axis.interval = Math.ceil(decades * each / room);
+  if (decades * each <= room) return;
+  axis.interval = Math.ceil(decades * each / room);
+  // The last would stand closer to the one before it.
+  if (decades % axis.interval) axis.axisLabel.showMaxLabel = false;
 }
 
 // Long names of rows leave room for the plot where there is little, and bins become fewer: of less
@@ -301,13 +312,17 @@ function fitted(options, carried, width) {
     if (axis && axis.type === 'category' && axis.axisLabel) {
       const label = axis.axisLabel;
       const breaks = label.overflow === 'break';
-      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)));
       if (breaks && width < 560) Object.assign(label, {fontSize: 10, lineHeight: 11});
+      // Short names take the room that they need, not what long ones might.
+      const longest = Math.max(0, ...axis.data.map(name => textWidth(name, label.fontSize || 12)));
+      label.width = Math.min(label.width || 200, Math.round(width * (breaks ? 0.38 : 0.34)),
+        Math.ceil(longest) + 2);
     }
   }
   for (const axis of [options.xAxis].flat().filter(each => each?.type === 'value' && each.axisLabel)) {
     const beside = axes[0]?.type === 'category' ? (axes[0].axisLabel?.width ?? 60) : 44;
-    spacedTicks(axis, width - beside - 20, options.dataZoom);
+    spacedTicks(axis, width - beside - 20, options.dataZoom,
+      axes[0]?.type === 'category' ? longestBar(options) : 0);
   }
   for (const axis of [options.xAxis].flat()
     .filter(each => each?.type === 'log' && each.axisLabel && !each.axisLabel.customValues)) {

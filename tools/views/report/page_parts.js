@@ -139,6 +139,15 @@ for (const link of document.querySelectorAll('a[href^="#behind-"]')) {
   });
 }
 
+// On paper the foot stands below the headline: behind the last section it would often have a sheet
+// to itself.
+{
+  const [head, main, foot] = ['header', 'main', 'footer'].map(each => document.querySelector(each));
+  // Before the sheets are counted, which the media's change comes too late for.
+  addEventListener('beforeprint', () => head.append(foot));
+  addEventListener('afterprint', () => main.after(foot));
+}
+
 {
   const sheet = document.querySelector('.sheet');
   sheet.addEventListener('submit', event => event.preventDefault());

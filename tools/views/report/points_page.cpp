@@ -1,6 +1,7 @@
 #include "tools/views/report/points_page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <fmt/format.h>
@@ -35,6 +36,32 @@ std::string point_words(const ValidationPoint& point) {
   return out;
 }
 
+/// Figures of rows in words; what is none of them, as it is.
+std::string figure_words(const std::string& name) {
+  using Words = std::pair<std::string_view, std::string_view>;
+  static constexpr std::array kFigures{
+      Words{"tpot_ms", "time per output token"},
+      Words{"ttft_ms", "time to the first token"},
+      Words{"itl_ms", "time between tokens"},
+      Words{"prefill_ms", "time of a prompt"},
+      Words{"output_tokens_per_s", "output tokens/s"},
+      Words{"schedule.starts", "jobs that start when recorded"},
+      Words{"schedule.ends", "jobs that end when recorded"},
+      Words{"schedule.order", "jobs that start in the order recorded"},
+      Words{"schedule.nodes", "jobs on the nodes recorded"},
+      Words{"schedule.runs", "runs of jobs"},
+      Words{"schedule.wait_mean_s", "mean wait"},
+      Words{"wait_mean_s", "mean wait"}};
+  const auto found = std::ranges::find(kFigures, name, &Words::first);
+  return found == kFigures.end() ? name : std::string(found->second);
+}
+
+/// "time per output token, vllm" of the group "tpot_ms, vllm".
+std::string group_words(const std::string& group) {
+  const std::size_t end = std::min(group.find(", "), group.size());
+  return figure_words(group.substr(0, end)) + group.substr(end);
+}
+
 /// The first key that points share values of: a colour for each point tells nothing.
 std::string colour_key(const std::vector<ValidationPoint>& points) {
   const auto& keys = points.front().identity;
@@ -67,7 +94,7 @@ double shown_error(double error) {
 /// The unit of a point: the table's, or where that has none what the name of its figure says.
 std::string point_unit(const ValidationPoint& point, const std::string& of_table) {
   constexpr std::string_view kMilliseconds = "_ms";
-  if (!of_table.empty()) return of_table == "us" ? "µs" : of_table;
+  if (!of_table.empty()) return of_table == "us" ? "µs" : of_table == "w" ? "W" : of_table;
   for (const char* key : {"metric", "figure"}) {
     const std::string name = identity_of(point, key);
     if (name.ends_with(kMilliseconds)) return "ms";
@@ -93,7 +120,7 @@ json error_series(const std::vector<ValidationPoint>& points, const std::string&
     if (data[c].empty()) continue;  // none of this kind has the chart's unit
     const std::string colour = c < kPageColours ? fmt::format("@colour-{}", c) : "@others";
     series.push_back({{"type", "scatter"},
-                      {"name", c < kPageColours ? kinds[c] : "all other kinds"},
+                      {"name", c < kPageColours ? figure_words(kinds[c]) : "all other kinds"},
                       {"symbolSize", 6},
                       {"itemStyle", {{"color", colour}, {"opacity", 0.7}}},
                       {"data", data[c]}});
@@ -101,9 +128,8 @@ json error_series(const std::vector<ValidationPoint>& points, const std::string&
   return series;
 }
 
-json error_options(const std::vector<ValidationPoint>& points,
-                   const std::string& key, const std::vector<std::string>& kinds,
-                   const std::string& unit) {
+json error_options(const std::vector<ValidationPoint>& points, const std::string& key,
+                   const std::vector<std::string>& kinds, const std::string& unit) {
   json about = json::array();
   const json series = error_series(points, key, kinds, about);
   const double most = 100 * kLargestError;
@@ -176,7 +202,7 @@ void add_errors_by_group(Page& page, const PointTable& table) {
       .first_rows = 30};
   for (const PointSummary& of : table.summary) {
     groups.rows.push_back(
-        {PageCell::key(of.group),
+        {PageCell::key(group_words(of.group)),
          PageCell::number(grouped(static_cast<double>(of.n)), static_cast<double>(of.n)),
          PageCell::number(page_percent(of.median_abs, 1), of.median_abs),
          PageCell::number(page_percent(of.p90_abs, 1), of.p90_abs),
@@ -193,8 +219,9 @@ void add_error_charts(Page& page, const PointTable& table) {
     const auto& [by, unit] = chart;
     const auto beyond = std::ranges::count_if(
         points, [](const ValidationPoint& p) { return std::abs(p.error) > kLargestError; });
-    std::string title = by.empty() ? "Error over size" : "Error over size, by " + by;
-    if (table.unit.empty()) title += unit.empty() ? ": counts" : ": " + unit;
+    std::string title = "Error over what was measured";
+    if (table.unit.empty()) title += unit.empty() ? ", counts" : ", in " + unit;
+    if (!by.empty()) title += ", by " + by;
     page.chart({.title = title,
                 .about = fmt::format(
                     "Each dot is a point{}.{}",
@@ -241,7 +268,7 @@ void add_worst_points(Page& page, const PointTable& table) {
         PageCell::number(page_with(p->predicted, point_unit(*p, table.unit)), p->predicted)};
     for (const auto& part : p->identity) {
       const std::string& text = part.second.text;
-      cells.push_back(text == "-" ? PageCell::unknown() : PageCell::key(text));
+      cells.push_back(text == "-" ? PageCell::unknown() : PageCell::key(figure_words(text)));
     }
     rows.rows.push_back(std::move(cells));
   }

@@ -249,6 +249,11 @@ void add_buckets_table(Page& page, const CampaignResult& result) {
   }
   const std::vector<double> mean = percentages_that_add_up(result.summary.shares);
   const std::vector<double> typical = percentages_that_add_up(of_run);
+  const auto runs = static_cast<double>(result.summary.trajectories);
+  page.section("Where the wall time goes",
+               runs < 2 ? std::string()
+                        : fmt::format("The mean of {} runs, and the one that is drawn below.",
+                                      grouped(runs)));
   PageTable table{.columns = {{.title = "Where wall time goes"},
                               {.title = "Mean of all runs", .numeric = true},
                               {.title = "Time a run", .numeric = true},
@@ -276,6 +281,7 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
   const RunBins bins = bin_phases(run, kTimelineBins);
   const std::string goodput = telling_percent(run_seconds(run.buckets[0]) / run_seconds(run.wall));
   const auto others = static_cast<double>(result.summary.trajectories) - 1;
+  add_buckets_table(page, result);
   page.section("One run, from its first step to its last",
                others < 1
                    ? fmt::format("The only trajectory simulated, with a goodput of {}.", goodput)
@@ -301,7 +307,6 @@ void add_run_timeline(Page& page, const CampaignResult& result) {
               .height_px = rows_px + 60 + kSharesPx + 64,
               .hint = kZoomHint},
              timeline_options(result, bins));
-  add_buckets_table(page, result);
   if (result.plan.step_s > 0) add_progress(page, result, bins);
 }
 

@@ -97,7 +97,9 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
     names.push_back(part.name);
     about.push_back(part.about);
     bases.push_back(four_digits(100 * base));
-    // There is room for a label left of the bar, unless the bar begins near the axis.
+    // There is room for a label left of the bar, unless the bar begins near the axis: on a phone
+    // the label is a third of the plot.
+    constexpr double kRoomLeft = 0.42;
     bars.push_back({{"value", four_digits(100 * part.share)},
                     {"itemStyle", {{"color", colour_of(part.kind)}}},
                     {"label",
@@ -105,9 +107,9 @@ json waterfall_options(std::span<const WaterfallPart> parts) {
                       {"fontSize", 11},
                       {"formatter", text},
                       {"color", inside ? "@card" : "@soft"},
-                      {"position", inside       ? "insideLeft"
-                                   : base > 0.3 ? "left"
-                                                : "right"}}}});
+                      {"position", inside             ? "insideLeft"
+                                   : base > kRoomLeft ? "left"
+                                                      : "right"}}}});
   }
   const json base_series{{"type", "bar"},
                          {"stack", "bars"},

@@ -17,11 +17,16 @@
 namespace lockstep {
 namespace {
 
-double terabits(BytesPerSecond rate) { return rate / gigabits_per_second(1000); }
+/// The unit in which a rate reads best, in Gb/s.
+AxisUnit rate_unit(BytesPerSecond rate) {
+  const double gigabits = rate / gigabits_per_second(1);
+  if (gigabits >= 1e6) return {1e6, "Pb/s"};
+  return gigabits >= 1e3 ? AxisUnit{1e3, "Tb/s"} : AxisUnit{1, "Gb/s"};
+}
 
 std::string rate_words(BytesPerSecond rate) {
-  const double gigabits = rate / gigabits_per_second(1);
-  return gigabits >= 1000 ? page_with(gigabits / 1000, "Tb/s") : page_with(gigabits, "Gb/s");
+  const AxisUnit unit = rate_unit(rate);
+  return page_with(rate / gigabits_per_second(unit.size), unit.name);
 }
 
 std::string layer_words(int level) {
@@ -53,12 +58,16 @@ void add_layers(Page& page, const TopologyAnalysis& a) {
     return value > BytesPerSecond{} ? PageCell::number(rate_words(value), value.base_units())
                                     : PageCell::unknown();
   };
+  BytesPerSecond most;
+  for (const LayerLoad& load : a.loads) most = std::max(most, load.down + load.across + load.up);
+  const AxisUnit unit = rate_unit(most);
+  const auto at_unit = [&](BytesPerSecond value) { return value / gigabits_per_second(unit.size); };
   for (std::size_t i = 0; i < a.layers.size(); ++i) {
     const LayerLoad& load = a.loads[i];
     names.push_back(layer_words(load.level));
-    down.values.push_back(terabits(load.down));
-    across.values.push_back(terabits(load.across));
-    up.values.push_back(terabits(load.up));
+    down.values.push_back(at_unit(load.down));
+    across.values.push_back(at_unit(load.across));
+    up.values.push_back(at_unit(load.up));
     const double over = load.oversubscription();
     table.rows.push_back(
         {PageCell::text(names.back()),
@@ -71,12 +80,16 @@ void add_layers(Page& page, const TopologyAnalysis& a) {
                    load.worst)
              : PageCell::unknown()});
   }
+  std::vector<BarPart> parts{down, across, up};
+  std::erase_if(parts, [](const BarPart& part) {
+    return std::ranges::none_of(part.values, [](double value) { return value > 0; });
+  });
   page.section("Layers", "What all switches of a layer together take from below and give above.");
   page.chart({.title = "Rates of the layers",
               .about = {},
               .summary = "Bars of the rates of each layer; the table has the same.",
               .height_px = bars_height(names.size()) + 40},
-             stacked_bars(names, std::vector<BarPart>{down, across, up}, "Tb/s"));
+             stacked_bars(names, parts, unit.name));
   page.table(table);
   PageTable cables{.columns = {{.title = "Cables between"},
                                {.title = "Rate", .numeric = true},
@@ -108,7 +121,7 @@ void add_single_points(Page& page, const TopologyAnalysis& a) {
                               {.title = "NICs cut off", .numeric = true},
                               {.title = "Among them"}},
                   .first_rows = 12};
-  constexpr std::size_t kMost = 200;
+  constexpr std::size_t kMost = 40;
   for (std::size_t i = 0; i < std::min(kMost, a.single_points.size()); ++i) {
     const SinglePoint& point = a.single_points[i];
     table.rows.push_back({PageCell::text(point.name),
@@ -119,7 +132,10 @@ void add_single_points(Page& page, const TopologyAnalysis& a) {
   }
   page.table(table);
   if (a.single_points.size() > kMost || !a.single_points_complete) {
-    page.paragraph(escaped("There are more."));
+    const auto found = static_cast<double>(a.single_points.size());
+    page.paragraph(escaped(
+        fmt::format("These are {} of {}{}.", grouped(static_cast<double>(table.rows.size())),
+                    a.single_points_complete ? "" : "more than ", grouped(found))));
   }
 }
 

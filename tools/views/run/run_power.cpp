@@ -51,7 +51,7 @@ std::string bill_text(const EnergyBill& bill, const CostSpec& prices) {
   const CostReport& c = bill.cost;
   std::string text = fmt::format("{}: {}", bill.whole_training ? "the training" : "a step",
                                  energy_text(bill.usage.energy));
-  if (c.tonnes_co2) text += fmt::format(", {} t of CO2", compact(*c.tonnes_co2));
+  if (c.tonnes_co2) text += fmt::format(", {} t of CO2", significant(*c.tonnes_co2));
   if (!prices_machines(prices) && has_prices(prices)) {
     return text +
            fmt::format("; {} USD, {}", compact(c.total_usd()), words_of(MoneyOf::partial, &prices));

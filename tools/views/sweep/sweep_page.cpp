@@ -29,6 +29,7 @@
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/report/run_words.hpp"
+#include "tools/views/sweep/setting_titles.hpp"
 #include "tools/views/vary/shown_numbers.hpp"
 
 namespace lockstep {
@@ -41,6 +42,7 @@ constexpr std::size_t kMostParallelAxes = 9, kMostMultiples = 8, kMostNames = 12
 struct SweepColumn {
   std::string name;
   std::vector<SqlValue> values;
+  std::string title{};  ///< of a setting, where that is not its name (setting_titles())
   std::vector<std::optional<double>> numbers{};  ///< one for each, where all values are numbers
   std::vector<std::string> names{};              ///< else the different ones, in order
 
@@ -113,7 +115,13 @@ SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
            " IS NOT NULL ORDER BY point";
   const std::size_t step = std::max<std::size_t>(1, (summary.ok + kSweepLines - 1) / kSweepLines);
   std::vector<SweepColumn> columns;
-  for (const std::string& name : names) columns.push_back({.name = name, .values = {}});
+  const std::map<std::string, std::string> titles = setting_titles(sweep);
+  for (const std::string& name : names) {
+    const auto title = titles.find(name);
+    columns.push_back({.name = name,
+                       .values = {},
+                       .title = title == titles.end() ? std::string() : title->second});
+  }
   SweepPoints out;
   std::size_t at = 0;
   results.each(query, [&](const std::vector<SqlValue>& row) {
@@ -146,24 +154,30 @@ std::string short_number(double value) {
 /// What the end of a column's name says of its numbers.
 enum class ColumnKind : std::uint8_t { plain, time, bytes, rate, memory, money, power, share };
 
+struct ColumnEnding {
+  std::string_view ending;
+  ColumnKind kind;
+};
+// The longest come first: "_bytes_per_s" ends with "_s".
+constexpr std::array kColumnEndings{
+    ColumnEnding{"_bytes_per_s", ColumnKind::rate}, ColumnEnding{"_per_s", ColumnKind::plain},
+    ColumnEnding{"_s", ColumnKind::time},           ColumnEnding{"_bytes", ColumnKind::bytes},
+    ColumnEnding{"_gib", ColumnKind::memory},       ColumnEnding{"_usd", ColumnKind::money},
+    ColumnEnding{"_w", ColumnKind::power},          ColumnEnding{"_share", ColumnKind::share}};
+
+/// The end of a column's name that says what its numbers are; null where none does.
+const ColumnEnding* ending_of(std::string_view column) {
+  const auto found = std::ranges::find_if(
+      kColumnEndings, [&](const ColumnEnding& each) { return column.ends_with(each.ending); });
+  return found == kColumnEndings.end() ? nullptr : &*found;
+}
+
 ColumnKind kind_of(std::string_view column) {
-  struct Ending {
-    std::string_view ending;
-    ColumnKind kind;
-  };
-  // The longest come first: "_bytes_per_s" ends with "_s".
-  static constexpr std::array kEndings{
-      Ending{"_bytes_per_s", ColumnKind::rate}, Ending{"_per_s", ColumnKind::plain},
-      Ending{"_s", ColumnKind::time},           Ending{"_bytes", ColumnKind::bytes},
-      Ending{"_gib", ColumnKind::memory},       Ending{"_usd", ColumnKind::money},
-      Ending{"_w", ColumnKind::power},          Ending{"_share", ColumnKind::share}};
   static constexpr std::array<std::string_view, 5> kShares{"goodput", "mfu", "mfu_causal", "hfu",
                                                            "utilisation"};
   if (std::ranges::find(kShares, column) != kShares.end()) return ColumnKind::share;
-  for (const Ending& each : kEndings) {
-    if (column.ends_with(each.ending)) return each.kind;
-  }
-  return ColumnKind::plain;
+  const ColumnEnding* const ending = ending_of(column);
+  return ending == nullptr ? ColumnKind::plain : ending->kind;
 }
 
 /// "2.62 s" of a column of seconds, "50.0 GB/s" of one of bytes per second.
@@ -219,14 +233,15 @@ AxisUnit axis_unit(const SweepColumn& column) {
   return most < kLarge ? AxisUnit{1, ""} : count_unit(most);
 }
 
-/// What a column is called where it is drawn: as other pages call it, or its name without the unit
-/// that numbers have.
+/// What a column is called where it is drawn: its title, what other pages call it, or its name in
+/// words, without the unit that numbers have.
 std::string title_of(const SweepColumn& column) {
+  if (!column.title.empty()) return column.title;
   if (const ShownNumber* const shown = shown_number(column.name)) return std::string(shown->title);
-  if (kind_of(column.name) == ColumnKind::plain) return column.name;
-  const std::string_view unit = unit_at(column.name);
-  const std::string_view name = column.name;
-  return std::string(unit.empty() ? name : name.substr(0, name.size() - unit.size() - 1));
+  const ColumnEnding* const ending = ending_of(column.name);
+  const bool said = ending != nullptr && ending->kind != ColumnKind::plain;
+  return words_of_key(std::string_view(column.name)
+                          .substr(0, column.name.size() - (said ? ending->ending.size() : 0)));
 }
 
 ChartAxis axis_of(const SweepColumn& column) {
@@ -365,6 +380,7 @@ void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& sett
   for (const auto& [x, dot] : best) line.push_back(dot);
   nlohmann::json options = dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name},
                                       {.unit = up.name}, line);
+  if (line.size() > 1) options["series"][0]["name"] = "best at each value";
   if (!setting.numeric()) {
     options["xAxis"] = {
         {"type", "category"}, {"data", setting.names}, {"axisLabel", {{"hideOverlap", true}}}};
@@ -512,7 +528,8 @@ std::vector<std::size_t> order_of_columns(const SweepSummary& summary) {
   return out;
 }
 
-PageTable best_rows(const SweepSummary& plain) {
+PageTable best_rows(const Sweep& sweep, const SweepSummary& plain) {
+  const std::map<std::string, std::string> titles = setting_titles(sweep);
   const SweepSummary summary = with_interval_column(plain);
   PageTable table{.first_rows = 20};
   const std::vector<std::size_t> order = order_of_columns(summary);
@@ -521,7 +538,14 @@ PageTable best_rows(const SweepSummary& plain) {
         seconds_of(summary, c) || std::ranges::none_of(summary.best, [c](const auto& row) {
           return std::holds_alternative<std::string>(row[c]);
         });
-    table.columns.push_back({.title = summary.columns[c], .numeric = numeric});
+    const std::string& name = summary.columns[c];
+    const auto title = titles.find(name);
+    table.columns.push_back({.title = title != titles.end() ? title->second
+                                      : name == summary.interval_words
+                                          ? name
+                                          : title_of({.name = name, .values = {}}),
+                             .numeric = numeric,
+                             .about = fmt::format("column {} of the results", name)});
   }
   for (std::size_t r = 0; r < summary.best.size(); ++r) {
     const std::vector<SqlValue>& row = summary.best[r];
@@ -553,12 +577,15 @@ PageTable best_rows(const SweepSummary& plain) {
   return table;
 }
 
-/// "mfu over fabric, nic, tensor and 3 more".
+/// "MFU over fabric, NIC bandwidth, tensor parallelism and 3 more".
 std::string sweep_title(const Sweep& sweep, const SweepSummary& summary) {
   constexpr std::size_t kNamedAxes = 4;
+  const std::map<std::string, std::string> titles = setting_titles(sweep);
   std::vector<std::string> names;
   for (const SweepAxis& axis : sweep.axes) {
-    for (const SweepVariable& variable : axis.variables) names.push_back(variable.name);
+    for (const SweepVariable& variable : axis.variables) {
+      names.push_back(in_sentence(titles.at(variable.name)));
+    }
   }
   if (names.empty()) return objective_title(summary);
   const std::size_t shown = names.size() > kNamedAxes ? kNamedAxes - 1 : names.size();
@@ -577,10 +604,11 @@ AnswerBasis sweep_basis(const Sweep& sweep, const SweepSummary& summary,
                     .simulated = {{"Scenario", sweep.scenario_file}},
                     .written = std::make_shared<const nlohmann::ordered_json>(sweep.scenario),
                     .presets = &presets};
+  const std::map<std::string, std::string> titles = setting_titles(sweep);
   for (const SweepAxis& axis : sweep.axes) {
     for (std::size_t v = 0; v < axis.variables.size(); ++v) {
       const SweepVariable& variable = axis.variables[v];
-      basis.simulated.push_back({variable.name, values_words(axis, v)});
+      basis.simulated.push_back({titles.at(variable.name), values_words(axis, v)});
       const std::string key = variable.at.substr(variable.at.rfind('/') + 1);
       nlohmann::ordered_json of_key = nlohmann::ordered_json::object();
       of_key[key] = listed_values(axis, v);
@@ -644,7 +672,7 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
     page.section("The points");
     add_parallel(page, points, goodness, best);
     add_best_bars(page, summary);
-    page.table(best_rows(summary));
+    page.table(best_rows(sweep, summary));
     add_sweep_fronts(page, points, larger);
     if (!points.settings.empty()) {
       page.section(title_of(points.objective) + " over each axis",

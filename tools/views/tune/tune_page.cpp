@@ -151,6 +151,9 @@ void add_time_parts(Page& page, const std::vector<ShownLayout>& shown) {
   std::vector<std::string> names;
   for (const ShownLayout& each : shown) names.push_back(each.name);
   std::vector<BarPart> parts;
+  BarPart rest{.name = "all other",
+               .colour = chart_colour(kPageColours),
+               .values = std::vector<double>(shown.size())};
   for (const BucketInfo& info : buckets()) {
     BarPart part{
         .name = std::string(info.title), .colour = chart_colour(parts.size()), .values = {}};
@@ -162,7 +165,14 @@ void add_time_parts(Page& page, const std::vector<ShownLayout>& shown) {
       most = std::max(most, share);
     }
     constexpr double kSeen = 0.002;
-    if (most >= kSeen) parts.push_back(std::move(part));
+    if (most >= kSeen && parts.size() < kPageColours) {
+      parts.push_back(std::move(part));
+    } else {
+      for (std::size_t i = 0; i < rest.values.size(); ++i) rest.values[i] += part.values[i];
+    }
+  }
+  if (std::ranges::any_of(rest.values, [](double share) { return share > 0; })) {
+    parts.push_back(std::move(rest));
   }
   page.section("Where each one's time goes", "Shares of its own step, mean over all GPUs.");
   page.chart({.title = "Parts of the step",

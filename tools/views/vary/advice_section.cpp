@@ -106,6 +106,18 @@ void add_gains(Page& page, const Advice& advice) {
   page.table(advice_rows(advice, advice.pairs));
 }
 
+/// Why a change cannot be made, without the name of the file, which all of them would begin with:
+/// "parallelism.tensor: found 16 ..." of "my.json#/parallelism/tensor: found 16 ...".
+std::string why_not(const std::string& file, const std::string& why) {
+  if (!why.starts_with(file)) return why;
+  std::string out = why.substr(file.size());
+  if (out.starts_with(": ")) return out.substr(2);
+  if (!out.starts_with("#/")) return why;
+  out.erase(0, 2);
+  std::replace(out.begin(), std::find(out.begin(), out.end(), ':'), '/', '.');
+  return out;
+}
+
 }  // namespace
 
 void add_advice(Page& page, const Advice& advice) {
@@ -118,7 +130,8 @@ void add_advice(Page& page, const Advice& advice) {
   page.section("What cannot be changed so");
   PageTable refused{.columns = {{.title = "Change"}, {.title = "Why not"}}, .first_rows = 12};
   for (const RefusedChange& each : advice.refused) {
-    refused.rows.push_back({PageCell::key(each.change.words), PageCell::key(each.why)});
+    refused.rows.push_back(
+        {PageCell::key(each.change.words), PageCell::key(why_not(advice.file, each.why))});
   }
   page.table(refused);
 }
@@ -129,7 +142,7 @@ std::string advice_page(const Advice& advice) {
     page.headline(escaped("None of the standard changes helps. " + as_it_is_sentence(advice)));
   } else {
     const AdvisedChange& best = advice.changes.front();
-    page.headline(strong(best.change.words) +
+    page.headline(strong(with_arrows(best.change.words)) +
                   escaped(fmt::format(" helps most: {} {}. {}", gain_text(best.gain),
                                       advice.goal->words, as_it_is_sentence(advice))));
   }
