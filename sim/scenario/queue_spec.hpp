@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/scenario/burst_spec.hpp"
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/cluster_queue.hpp"
 #include "sim/scenario/elastic_spec.hpp"
@@ -156,6 +157,9 @@ struct QueueTraining {
   double steps = 0;
   Seconds reference_step{};  ///< alone on the cluster's first nodes; 0: not simulated yet
   Watts gpu_draw{};          ///< mean of a GPU in that step, where QueueSpec::power is
+  /// On rented nodes of a kind of their own; empty where they are as the cluster's, or too few.
+  std::optional<Scenario> rented{};
+  Seconds rented_step{};  ///< alone there; 0: not simulated
 };
 
 /// What a job loses each time all is placed anew, by its model and width.
@@ -243,6 +247,7 @@ struct QueueSpec {
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
   QueueHealth health;
+  std::optional<QueueBurst> burst;
   RunTime until = 0;     ///< 0: when the last job has ended
   RunTime snapshot = 0;  ///< when the record ends, from which a forecast goes on; 0: not said
   std::uint64_t seed = 1;

@@ -31,6 +31,18 @@ std::uint16_t training_partition(const JsonCursor& at, const std::string& name,
   return static_cast<std::uint16_t>(found - names.begin());
 }
 
+/// The training on rented nodes of another kind than the cluster's, if it fills as many of them as
+/// there are at most.
+std::optional<Scenario> rented_training(const JsonCursor& at, const PresetStore& presets, int gpus,
+                                        const QueueSpec& spec) {
+  if (!spec.burst || !spec.burst->unlike) return std::nullopt;
+  const Cluster& rented = spec.burst->rented;
+  const int nodes = gpus / rented.node.gpus;
+  if (nodes * rented.node.gpus != gpus || nodes > spec.burst->nodes) return std::nullopt;
+  ScenarioDraft draft = draft_training(at, rented, nodes, presets);
+  return complete_training(draft, rented, presets);
+}
+
 }  // namespace
 
 std::span<const std::string_view> queue_training_keys() { return kTrainingKeys; }
@@ -78,6 +90,7 @@ QueueJob add_training(const JsonCursor& at, const PresetStore& presets, QueuedTr
   for (const std::string& text : training.scenario.assumptions) {
     out.assumptions.push_back(written.name + ": " + text);
   }
+  training.rented = rented_training(at, presets, written.nodes * out.cluster.node.gpus, out);
   QueueJob job;
   job.submit = to_run_time(written.submit);
   job.training = static_cast<std::int32_t>(out.trainings.size());
