@@ -133,6 +133,12 @@ void time_trainings(QueueSpec& spec, bool allow_oom) {
     }
     if (spec.power) training.gpu_draw = mean_draw(training.scenario, *spec.power);
   }
+  for (WidthTable& table : spec.width_tables) {
+    for (std::size_t w = 0; w < table.trainings.size(); ++w) {
+      const QueueTraining& of = spec.trainings[static_cast<std::size_t>(table.trainings[w])];
+      table.speeds[w] = spec.reference_step(of) / of.reference_step;
+    }
+  }
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     QueueJob& job = spec.jobs[j];
     if (job.training < 0) continue;
@@ -174,7 +180,7 @@ JobSpeeds::JobSpeeds(const QueueSpec& spec) : spec_(&spec) {
 std::vector<JobSpeeds::Placed> JobSpeeds::running(const QueueState& state) const {
   std::vector<Placed> out;
   for (const auto& [end, j] : state.by_limit()) {
-    const std::int32_t training = state.job(j).training;
+    const std::int32_t training = spec_->training_at(state.job(j), state.state(j).width);
     if (training < 0) continue;
     std::vector<int> nodes;
     for (const HeldGpus& held : state.state(j).held) nodes.push_back(held.node);

@@ -290,7 +290,9 @@ void QueueState::count_held(std::uint32_t j, int sign) {
   ++moves_;
   held_ += gpus;
   if (of.training < 0) given_ += gpus;
-  if (draws_) drawn_ += gpus * draws_->microwatts(of);
+  if (draws_) {
+    drawn_ += gpus * draws_->microwatts_of(spec_->training_at(of, states_[j].width));
+  }
 }
 
 void QueueState::count_owned(std::uint32_t j, int sign) {

@@ -176,7 +176,12 @@ std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResu
   for (TrainingSummary& of : out) {
     if (of.mean_slowdown) *of.mean_slowdown /= static_cast<double>(of.ended);
   }
-  return out;
+  // Other widths of a training are no trainings of their own: no job asks for them.
+  std::vector<TrainingSummary> asked;
+  for (std::size_t t = 0; t < out.size(); ++t) {
+    if (spec.trainings[t].variant_of < 0) asked.push_back(std::move(out[t]));
+  }
+  return asked;
 }
 
 std::vector<LicenseUse> licenses_of(const QueueSpec& spec, const QueueResult& result) {

@@ -185,7 +185,7 @@ TEST_CASE("burst: narrow jobs share a rented node, and a kept one is used again 
 }
 
 TEST_CASE("burst: it is in the order of the queue, and licences hold in the cloud as well") {
-  QueueSpec spec = queue_of(1, 8, {{0, 10'000, 8}, {0, 100, 8, 0, 1}, {0, 100, 8, 0, 2}});
+  QueueSpec spec = queue_of(1, 8, {{0, 10'000, 8, 0, 3}, {0, 100, 8, 0, 1}, {0, 100, 8, 0, 2}});
   spec.order = QueueOrder::priority;
   spec.burst = rented_like(spec, 1);
   spec.burst->after = seconds(50);

@@ -66,7 +66,7 @@ TEST_CASE("burst: mistakes are told by place, with what is allowed") {
   says(Json::object(), "nothing");
   says({{"nodes", -1}}, "t.json#/queue/burst/nodes: found -1");
   says({{"node", "aws_p55"}}, "Did you mean \"aws_p5\"?");
-  says({{"node", "dgx_h100"}}, "t.json#/queue/burst/usd_per_gpu_hour");
+  says({{"node", "dgx_h100"}}, "t.json#/queue/burst: found an object without \"usd_per_gpu_hour\"");
   says({{"after", "-1 s"}}, "t.json#/queue/burst/after");
   says({{"speed", 0}}, "t.json#/queue/burst/speed");
   says({{"accounts", {"vison"}}}, "Did you mean \"vision\"?");
