@@ -22,6 +22,9 @@ constexpr Interval kMovedBytes{0, 1e18}, kMovingRate{1, 1e15};
 constexpr ValueType kBurstNames =
     written_type(R"({"type": "array", "minItems": 1, "items": {"type": "string"}})");
 
+constexpr ValueType kNodeOfCluster =
+    written_type(R"({"$ref": "#/properties/cluster/anyOf/1/properties/node"})");
+
 /// Names of who may burst, each with its place.
 using WrittenNames = std::vector<JsonCursor>;
 
@@ -68,13 +71,8 @@ void declare_who(const DeclaredMembers& member, WrittenBurst& out) {
 void declare_rented_node(const DeclaredMembers& member, const PresetStore& presets,
                          WrittenBurst& out) {
   member.optional(
-      "node", "nodes",
+      "node", kNodeOfCluster,
       "What is rented, one of a cloud's presets for example; default: the cluster's node",
-      "A preset with changes, or a node of one's own",
-      [&](const DeclaredMembers& node) {
-        NodeSpec spec;
-        declare_node(node, presets, spec);
-      },
       [&](const JsonCursor& at) { read_node_choice(at, presets, out.node.emplace()); });
   member.optional(
       "fabric", text_type(),

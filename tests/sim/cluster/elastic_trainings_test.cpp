@@ -95,7 +95,7 @@ TEST_CASE("widths of trainings: who loses a node goes on at the step of what is 
   scenario["queue"]["elastic"] = {{"policy", "shrink"}, {"resize", "60 s"}};
   scenario["queue"]["preemption"] = {{"mode", "none"}, {"checkpoint", "0 s"}};
   scenario["queue"]["breaks"] =
-      Json::array({{{"node", 2}, {"at", std::to_string(breaks) + " s"}, {"repair", "30 d"}}});
+      Json::array({{{"node", 1}, {"at", std::to_string(breaks) + " s"}, {"repair", "30 d"}}});
   const QueueResult result = simulate_queue(timed(scenario));
   CHECK(result.jobs[0].resizes == 1);
   CHECK(end_s(result, 0) == doctest::Approx(breaks + 60 + 500 * narrow).epsilon(1e-5));
