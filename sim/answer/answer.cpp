@@ -111,6 +111,7 @@ std::optional<ScenarioAnswer> of_queue(QueueSpec& spec, const WrittenScenario& w
                                        const Question& question) {
   time_trainings(spec, question.allow_oom);
   QueueOptions options;
+  options.without_bursts = true;
   options.go_on = [&](std::size_t ended, std::size_t all) { return goes_on(question, ended, all); };
   QueueResult result = simulate_queue(spec, options);
   if (result.stopped) return std::nullopt;

@@ -356,6 +356,9 @@ constexpr std::array kFormulas{
             "simulated_s gpus energy=power.energy_j"},
     Formula{"rent_usd", "q", false, "all GPUs, for all of the time, at the price of a GPU-hour",
             "simulated_s gpus"},
+    Formula{"usd_with_burst", "q", false,
+            "what the cluster costs, owned, rented or in part, and what bursts cost",
+            "burst_usd=burst.usd gpus simulated_s"},
     Formula{"partial_usd", "q", false,
             "energy, people, hosting, and what network and building lose in value meanwhile, as "
             "far as they have prices",

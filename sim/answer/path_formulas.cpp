@@ -271,6 +271,22 @@ constexpr std::array kPathFormulas{
             "counted while the queue was played: nodes that were drained, that broke, and that "
             "detection took out",
             "simulated_s"},
+    Formula{"burst.usd", "q", true, "gpu_usd + egress_usd",
+            "gpu_usd=burst.gpu_usd egress_usd=burst.egress_usd"},
+    Formula{"burst.usd_per_held_gpu_hour", "q", true, "usd / held",
+            "usd=burst.usd held=all.burst_gpu_hours"},
+    Formula{"burst.wait_saved_s", "q", true, "without - with",
+            "without=burst.wait_mean_without_s with=wait_mean_s"},
+    Formula{"burst.usd_per_saved_hour", "q", true, "usd / saved",
+            "usd=burst.usd saved=burst.saved_hours"},
+    Formula{"burst.waterfall.*.share", "q", true, "gpu_hours / rented",
+            "gpu_hours=.gpu_hours rented=burst.rented_gpu_hours"},
+    Formula{
+        "burst", "q", false,
+        "counted while the queue was played: who waited for too long went on rented nodes, which "
+        "are paid for from when they are rented until they are given back; without: the same "
+        "queue, played once more with nothing to rent",
+        "jobs simulated_s"},
     Formula{"campaigns", "q", false,
             "trials of the search as the queue ran them, stopped where its rungs say", "jobs"},
     Formula{"campaign_order", "q", false,

@@ -72,6 +72,20 @@ void add_cycles(QueueChanges& out, const SlurmCycles& slurm) {
   twice("default_queue_depth", slurm.default_queue_depth);
 }
 
+/// More to rent, and sooner.
+void add_bursts(QueueChanges& out, const QueueBurst& burst) {
+  if (burst.nodes > 0) {
+    out.push_back({.words = fmt::format("rented nodes {} -> {}", burst.nodes, 2 * burst.nodes),
+                   .sets = {fmt::format("queue.burst.nodes={}", 2 * burst.nodes)}});
+  }
+  if (burst.after > 0) {
+    const double to = to_seconds(burst.after).base_units() / 2;
+    out.push_back(
+        {.words = fmt::format("burst after {} -> {}", duration_text(2 * to), duration_text(to)),
+         .sets = {fmt::format("queue.burst.after={} s", number_text(to))}});
+  }
+}
+
 void add_nodes(QueueChanges& out, const QueueSpec& queue, const PresetStore& presets) {
   if (!queue.cluster.pools.empty()) return;
   const int now = queue.cluster.nodes, more = std::max(1, now / 10);
@@ -88,6 +102,7 @@ std::vector<StandardChange> queue_changes(const QueueSpec& queue, const PresetSt
   QueueChanges out;
   add_rules(out, queue);
   if (queue.admission == QueueAdmission::slurm) add_cycles(out, queue.slurm);
+  if (queue.burst) add_bursts(out, *queue.burst);
   add_nodes(out, queue, presets);
   return out;
 }

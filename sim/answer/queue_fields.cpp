@@ -66,7 +66,18 @@ const FieldTable<QueueGroup>& queue_group_fields() {
           .add("waiting", Better::less,
                "How many wait at the end; their waits count as far as they have come.",
                [](const Of& g) { return g.waiting; })
-          .add("gpu_hours", "GPU hours that they held.", [](const Of& g) { return g.gpu_hours; })
+          .add("gpu_hours", "GPU hours that they held on the cluster.",
+               [](const Of& g) { return g.gpu_hours; })
+          .add("burst_jobs", "How many ran on rented nodes; with burst only.",
+               [](const Of& g) -> std::optional<std::size_t> {
+                 if (!g.burst) return std::nullopt;
+                 return g.burst->jobs;
+               })
+          .add("burst_gpu_hours", "GPU hours that they held there; with burst only.",
+               [](const Of& g) -> std::optional<double> {
+                 if (!g.burst) return std::nullopt;
+                 return g.burst->gpu_hours;
+               })
           .add(
               "usd",
               "What they pay if those who hold GPUs pay for all machines, by the hour; where there "
@@ -140,6 +151,62 @@ const FieldTable<NodeHealthCounts>& health_fields() {
                [](const Of& h) { return h.taken_out; })
           .add("lemons_found", Better::more, "Of these, lemons.",
                [](const Of& h) { return h.lemons_found; });
+  return fields;
+}
+
+/// {"useful": {"gpu_hours", "share"}, ...} of what was rented.
+Value rented_bucket_values(const BurstSummary& b) {
+  const double all = b.counts.rented.gpu_seconds();
+  Value::Object out;
+  for (std::size_t k = 0; k < kRentedBuckets; ++k) {
+    const GpuTime& time = b.counts.books[k];
+    out.emplace_back(std::string(kRentedBucketNames[k]),
+                     Value::Object{{"gpu_hours", time.gpu_hours()},
+                                   {"share", all > 0 ? time.gpu_seconds() / all : 0.0}});
+  }
+  return out;
+}
+
+const FieldTable<BurstSummary>& burst_fields() {
+  using Of = BurstSummary;
+  const auto without = [](const Of& b, const auto& get) -> std::optional<double> {
+    if (!b.without) return std::nullopt;
+    return get(*b.without);
+  };
+  static const FieldTable<Of> fields =
+      FieldTable<Of>()
+          .add("jobs", "Jobs that ran on rented nodes.", [](const Of& b) { return b.jobs; })
+          .add("nodes_rented", "How often a node was rented.",
+               [](const Of& b) { return b.counts.nodes; })
+          .add("nodes_most", "How many were rented at a time, at most.",
+               [](const Of& b) { return b.counts.most_nodes; })
+          .add("rented_gpu_hours", Better::less,
+               "GPU hours of rented nodes, from when each was rented until it was given back.",
+               [](const Of& b) { return b.counts.rented.gpu_hours(); })
+          .add("gpu_usd", Better::less, "What they cost.",
+               [](const Of& b) { return b.counts.gpu_usd; })
+          .add("egress_usd", Better::less, "What left the cloud cost, of jobs that have ended.",
+               [](const Of& b) { return b.counts.egress_usd; })
+          .add("usd", Better::less, "Both.", [](const Of& b) { return b.counts.usd(); })
+          .add("usd_per_held_gpu_hour", Better::less, "That over GPU hours that jobs held there.",
+               [](const Of& b) { return b.usd_per_held_gpu_hour(); })
+          .add("wait_mean_without_s", Better::less,
+               "Mean wait of all jobs if nobody burst: the queue simulated once more.",
+               [without](const Of& b) {
+                 return without(b, [](const WithoutBursts& w) { return w.wait_mean_s; });
+               })
+          .add("completion_mean_without_s", Better::less, "Mean completion time there.",
+               [](const Of& b) -> std::optional<double> {
+                 return b.without ? b.without->completion_mean_s : std::nullopt;
+               })
+          .add("wait_saved_s", Better::more, "By how much bursting shortens the mean wait.",
+               [](const Of& b) { return b.wait_saved_s; })
+          .add("saved_hours", Better::more, "The same of all jobs together.",
+               [](const Of& b) { return b.saved_hours; })
+          .add("usd_per_saved_hour", Better::less, "What an hour less of waiting costs.",
+               [](const Of& b) { return b.usd_per_saved_hour(); })
+          .add("waterfall", "Where the rented GPU time goes; the shares add up to 1.",
+               rented_bucket_values);
   return fields;
 }
 
@@ -223,6 +290,9 @@ void add_queue_money(FieldTable<Queue>& fields) {
       .add("usd_per_held_gpu_hour", Better::less,
            "The first of the three that there is, over GPU hours that jobs held.",
            [](const Queue& a) { return a.summary.bill.usd_per_held_gpu_hour(); })
+      .add("usd_with_burst", Better::less,
+           "That first one and burst.usd: what the cluster and the rented nodes cost.",
+           [](const Queue& a) { return a.summary.usd_with_burst(); })
       .add("billed", "Which of them that is: owned, rent or partial.",
            [](const Queue& a) -> std::optional<std::string_view> {
              if (!a.summary.bill.of) return std::nullopt;
@@ -376,6 +446,8 @@ const FieldTable<QueueAnswer>& queue_fields() {
                 recorded_fields(), [](const Queue& a) -> const auto& { return a.summary.recorded; })
         .object("health", "Nodes that were looked after, where the scenario says \"health\".",
                 health_fields(), [](const Queue& a) -> const auto& { return a.result.health; })
+        .object("burst", "Jobs on rented nodes, where the scenario says \"burst\".", burst_fields(),
+                [](const Queue& a) -> const auto& { return a.summary.burst; })
         .add("assumptions", "What was assumed where the scenario says nothing.",
              [](const Queue& a) { return a.spec.assumptions; });
     add_written(out, [](const Queue& a) -> const WrittenScenario& { return a.written; });

@@ -48,7 +48,8 @@ struct GatheredTrials {
   CampaignSummary summary;
   const TrialCampaign* campaign = nullptr;
   std::vector<double> waits, worked_s;  ///< worked_s: of each trial
-  double joules = 0;
+  double joules = 0;                    // of what was held on the cluster
+  double rented_gpu_hours = 0;          // of summary.gpu_hours
   std::int64_t places = 1;
   RunTime first = -1, last = 0;
   std::size_t ended = 0;                ///< jobs of the campaign that have ended or were cancelled
@@ -69,8 +70,11 @@ struct GatheredTrials {
           campaign_s(campaign->whole) * campaign->trials * job.gpus / kHourSeconds;
     }
     const double gpu_s = held_seconds(job, of, result.end) * job.gpus;
+    const double rented_s = of.rented ? of.rented->gpu_seconds() : 0;
+    rented_gpu_hours += rented_s / kHourSeconds;
     if (draws != nullptr) {
-      joules += gpu_s * static_cast<double>(draws->microwatts(job)) * 1e-6 * draws->pue();
+      joules +=
+          (gpu_s - rented_s) * static_cast<double>(draws->microwatts(job)) * 1e-6 * draws->pue();
     }
     ++summary.jobs;
     summary.gpu_hours += gpu_s / kHourSeconds;
@@ -189,7 +193,8 @@ void settle_campaigns(QueueSpec& spec, QueueResult& result) {
 }
 
 std::vector<CampaignSummary> campaigns_of(const QueueSpec& spec, const QueueResult& result,
-                                          std::optional<double> usd_per_held_gpu_hour) {
+                                          std::optional<double> usd_per_held_gpu_hour,
+                                          std::optional<double> usd_per_rented_gpu_hour) {
   if (spec.campaigns.empty()) return {};
   std::vector<GatheredTrials> gathered = begun_campaigns(spec);
   std::optional<QueueDraws> draws;
@@ -203,7 +208,11 @@ std::vector<CampaignSummary> campaigns_of(const QueueSpec& spec, const QueueResu
   std::vector<CampaignSummary> out;
   out.reserve(gathered.size());
   for (GatheredTrials& of : gathered) {
-    if (usd_per_held_gpu_hour) of.summary.usd = of.summary.gpu_hours * *usd_per_held_gpu_hour;
+    if (usd_per_held_gpu_hour || usd_per_rented_gpu_hour) {
+      const double own = of.summary.gpu_hours - of.rented_gpu_hours;
+      of.summary.usd = own * usd_per_held_gpu_hour.value_or(0) +
+                       of.rented_gpu_hours * usd_per_rented_gpu_hour.value_or(0);
+    }
     if (draws) of.summary.energy = Joules{of.joules};
     out.push_back(of.close(usd_per_held_gpu_hour));
   }

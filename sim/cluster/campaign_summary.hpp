@@ -52,9 +52,10 @@ struct CampaignSummary {
 /// campaigns. Requires that the result is that of the queue. Does nothing without campaigns.
 void settle_campaigns(QueueSpec& spec, QueueResult& result);
 
-/// Requires a settled queue.
+/// Requires a settled queue. Trials pay for what they held on the cluster and on rented nodes.
 std::vector<CampaignSummary> campaigns_of(const QueueSpec& spec, const QueueResult& result,
-                                          std::optional<double> usd_per_held_gpu_hour);
+                                          std::optional<double> usd_per_held_gpu_hour,
+                                          std::optional<double> usd_per_rented_gpu_hour);
 
 /// One campaign after another, each with the cluster its own; all count alike. Nothing of fewer
 /// than two, or while one is not done.

@@ -41,6 +41,22 @@ std::vector<double> steps_together(const QueueSpec& spec,
   return out;
 }
 
+/// The step of a training alone on the first of rented nodes.
+Seconds rented_step(const QueueSpec& spec, const QueueTraining& training) {
+  SharedScenario scenario;
+  scenario.file = spec.file;
+  scenario.cluster = spec.burst->rented;
+  std::vector<int> first(static_cast<std::size_t>(training.rented->nodes));
+  std::iota(first.begin(), first.end(), 0);
+  scenario.jobs.push_back({.name = training.name,
+                           .scenario = *training.rented,
+                           .nodes = std::move(first),
+                           .start = {}});
+  const SharedResult result =
+      simulate_shared(scenario, {.alone = false, .draw = false, .limits = {}});
+  return Seconds{result.congestion.jobs.front().step_s};
+}
+
 /// Mean draw of a GPU in a step of the job alone.
 Watts mean_draw(Scenario scenario, const PowerSpec& power) {
   scenario.power = power;
@@ -48,15 +64,17 @@ Watts mean_draw(Scenario scenario, const PowerSpec& power) {
   return step_power(scenario, step).levels.training.gpu;
 }
 
-void require_training_memory(const QueueSpec& spec, const QueueTraining& training) {
-  const Scenario& job = training.scenario;
+/// `job`: the training on the cluster's nodes, or on rented ones.
+void require_training_memory(const QueueSpec& spec, const QueueTraining& training,
+                             const Scenario& job) {
   const MemoryVerdict memory = check_memory(job.job, job.stack, job.node.gpu);
   if (memory.fits) return;
   const auto gib = [](Bytes bytes) { return significant(bytes / gibibytes(1)) + " GiB"; };
   throw InputError(
       {.file = spec.file,
        .pointer = training.pointer,
-       .found = fmt::format("a job that needs {} on a GPU", gib(memory.peak.needed())),
+       .found = fmt::format("a job that needs {} on a GPU{}", gib(memory.peak.needed()),
+                            &job == &training.scenario ? "" : " of a rented node"),
        .allowed = fmt::format("at most {} (--allow-oom predicts anyway)", gib(memory.usable)),
        .nearest = {}});
 }
@@ -104,12 +122,22 @@ void time_trainings(QueueSpec& spec, bool allow_oom) {
   require_known_loads(spec);
   for (std::size_t t = 0; t < spec.trainings.size(); ++t) {
     QueueTraining& training = spec.trainings[t];
-    if (!allow_oom) require_training_memory(spec, training);
+    if (!allow_oom) require_training_memory(spec, training, training.scenario);
     std::vector<int> first(static_cast<std::size_t>(training.scenario.nodes));
     std::iota(first.begin(), first.end(), 0);
     training.reference_step =
         Seconds{steps_together(spec, {{static_cast<std::int32_t>(t), first}}).front()};
+    if (training.rented) {
+      if (!allow_oom) require_training_memory(spec, training, *training.rented);
+      training.rented_step = rented_step(spec, training);
+    }
     if (spec.power) training.gpu_draw = mean_draw(training.scenario, *spec.power);
+  }
+  for (WidthTable& table : spec.width_tables) {
+    for (std::size_t w = 0; w < table.trainings.size(); ++w) {
+      const QueueTraining& of = spec.trainings[static_cast<std::size_t>(table.trainings[w])];
+      table.speeds[w] = spec.reference_step(of) / of.reference_step;
+    }
   }
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     QueueJob& job = spec.jobs[j];
@@ -152,7 +180,7 @@ JobSpeeds::JobSpeeds(const QueueSpec& spec) : spec_(&spec) {
 std::vector<JobSpeeds::Placed> JobSpeeds::running(const QueueState& state) const {
   std::vector<Placed> out;
   for (const auto& [end, j] : state.by_limit()) {
-    const std::int32_t training = state.job(j).training;
+    const std::int32_t training = spec_->training_at(state.job(j), state.state(j).width);
     if (training < 0) continue;
     std::vector<int> nodes;
     for (const HeldGpus& held : state.state(j).held) nodes.push_back(held.node);

@@ -94,7 +94,7 @@ class JobSpeeds {
   [[nodiscard]] std::vector<Contended> contended(std::vector<Placed>& placed);
   void set_speeds(QueueState& state, Contended group);
   [[nodiscard]] double speed_of(const Placed& of, Seconds step) const {
-    return spec_->trainings[static_cast<std::size_t>(of.at.training)].reference_step / step;
+    return spec_->reference_step(spec_->trainings[static_cast<std::size_t>(of.at.training)]) / step;
   }
 
   const QueueSpec* spec_;

@@ -53,12 +53,14 @@ std::optional<QueuePower> queue_power(const QueueSpec& spec, const QueueResult& 
   return out;
 }
 
+std::optional<double> QueueBill::usd() const {
+  if (!of) return std::nullopt;
+  return *of == MoneyOf::owned ? owned_usd : *of == MoneyOf::rent ? rent_usd : partial_usd;
+}
+
 std::optional<double> QueueBill::usd_per_held_gpu_hour() const {
   if (!of || held_gpu_hours <= 0) return std::nullopt;
-  const std::optional<double>& usd = *of == MoneyOf::owned  ? owned_usd
-                                     : *of == MoneyOf::rent ? rent_usd
-                                                            : partial_usd;
-  return *usd / held_gpu_hours;
+  return *usd() / held_gpu_hours;
 }
 
 std::string billed_words(const QueueSpec& spec, const QueueBill& bill) {

@@ -38,6 +38,8 @@ struct QueueBill {
   /// An hour of a GPU that a job held, of what `of` says, with what stood idle paid by those who
   /// held something. Nothing where nobody held any, or nothing has a price.
   [[nodiscard]] std::optional<double> usd_per_held_gpu_hour() const;
+  /// Of what `of` says.
+  [[nodiscard]] std::optional<double> usd() const;
 };
 
 /// What the bill is of: "owned", "rented", "energy only"; empty: nothing has a price.

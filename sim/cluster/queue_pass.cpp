@@ -416,7 +416,8 @@ void ReplanPass::run(QueueState& state) {
   std::vector<std::pair<std::uint32_t, Holding>> placed;
   for (const std::uint32_t j : active_) {
     const QueueJob& job = state.job(j);
-    if (state.state(j).phase == JobPhase::kept) continue;
+    const JobPhase phase = state.state(j).phase;
+    if (phase == JobPhase::kept || phase == JobPhase::rented) continue;
     const bool waits = !runs(j);
     if (waits && (state.held_back(j) || state.over_quota(classes[state.waiting().class_of(j)]))) {
       continue;

@@ -89,6 +89,7 @@ QueueState::QueueState(const QueueSpec& spec, bool keep_spans)
       campaigns_(spec),
       reserved_(spec),
       next_reservation_(reserved_.any() ? 0 : kNever),
+      rented_(spec),
       dominant_(spec),
       precedences_(precedences_of(spec)),
       cohorts_(spec),
@@ -251,12 +252,14 @@ void QueueState::advance(RunTime to) {
     license_time_[l] += GpuTime(licenses_held_[l], passed);
   }
   given_time_ += GpuTime(given_, passed);
+  rented_.advance(passed);
   now_ = to;
 }
 
 void QueueState::wait(std::uint32_t j) {
   states_[j].phase = JobPhase::pending;
   waiting_.add(rank_of(j));
+  rented_.waits(j, now_);
 }
 
 void QueueState::submit(std::uint32_t j) {
@@ -287,7 +290,9 @@ void QueueState::count_held(std::uint32_t j, int sign) {
   ++moves_;
   held_ += gpus;
   if (of.training < 0) given_ += gpus;
-  if (draws_) drawn_ += gpus * draws_->microwatts(of);
+  if (draws_) {
+    drawn_ += gpus * draws_->microwatts_of(spec_->training_at(of, states_[j].width));
+  }
 }
 
 void QueueState::count_owned(std::uint32_t j, int sign) {
@@ -296,9 +301,7 @@ void QueueState::count_owned(std::uint32_t j, int sign) {
   user_gpus_[of.user] += gpus;
   account_gpus_[of.account] += gpus;
   dominant_.count(of, sign);
-  for (const LicenseNeed& need : spec_->license_sets[of.licenses]) {
-    licenses_held_[need.license] += std::int64_t{sign} * need.count;
-  }
+  count_licenses(j, sign);
   if (cohorts_.used()) cohorts_.add(cohorts_.queue_of(of.account), gpus);
 }
 
@@ -311,6 +314,7 @@ void QueueState::hold(std::uint32_t j, Holding where) {
 
 void QueueState::start(std::uint32_t j, Holding where, int width) {
   waiting_.remove(rank_of(j));
+  rented_.waits_no_more(j);
   JobState& s = states_[j];
   s.width = width > 0 ? width : job(j).gpus;
   hold(j, std::move(where));
@@ -448,10 +452,15 @@ void QueueState::set_speed(std::uint32_t j, double speed) {
 void QueueState::finish(std::uint32_t j) {
   JobState& s = states_[j];
   assert(s.ends == now_);
+  if (s.phase == JobPhase::rented) return finish_rented(j);
   settle(j);
   assert(s.left == 0);
   let_go(j, SpanEnd::ended);
-  s.ended = now_;
+  close_well(j);
+}
+
+void QueueState::close_well(std::uint32_t j) {
+  states_[j].ended = now_;
   const JobTerms* const terms = spec_->terms_of(j);
   close(j, !job(j).cut && (terms == nullptr || !terms->fails));
 }
@@ -538,6 +547,8 @@ void QueueState::close_books() {
   for (const SuspendedJobs::Job& of : suspended_.jobs()) {
     states_[of.job].suspended += now_ - states_[of.job].suspended_at;
   }
+  for (const std::uint32_t j : rented_.running()) keep_rented_span(j, SpanEnd::open);
+  rented_.close(now_);
   for (JobState& s : states_) {
     const bool waits = s.phase == JobPhase::pending || s.phase == JobPhase::kept;
     if (waits) s.waited += now_ - s.pending_since;

@@ -20,6 +20,7 @@
 #include "sim/cluster/job_gates.hpp"
 #include "sim/cluster/job_priorities.hpp"
 #include "sim/cluster/queue_draws.hpp"
+#include "sim/cluster/rented_nodes.hpp"
 #include "sim/cluster/reserved_nodes.hpp"
 #include "sim/cluster/suspended_jobs.hpp"
 #include "sim/cluster/usage_limits.hpp"
@@ -62,7 +63,7 @@ enum class SpanEnd : std::uint8_t {
 struct JobSpan {
   std::uint32_t job = 0;
   RunTime begin = 0, end = 0;
-  Holding held{};
+  Holding held{};  ///< rented nodes have numbers behind those of the cluster
   SpanEnd how = SpanEnd::open;
 };
 
@@ -71,6 +72,7 @@ enum class JobPhase : std::uint8_t {
   kept,  ///< submitted, and not to be looked at yet: JobGates says why
   pending,
   running,
+  rented,  ///< it runs on rented nodes
   suspended,
   done,
 };
@@ -231,6 +233,10 @@ class QueueState {
   /// The next time at which anything here happens by itself beside an end and a level: a begin
   /// time, a grace that is over, a reservation that begins or ends.
   [[nodiscard]] RunTime next_rule() const;
+  /// Whoever has waited too long starts on rented nodes, in the order, as far as these have room.
+  /// To be called when the scheduler has looked.
+  void burst();
+  [[nodiscard]] const RentedNodes& rented() const { return rented_; }
   /// Ends the graces and the reservations whose time has come.
   void apply_rules();
   /// drf: puts waiting jobs in the order of what accounts hold now. No walk over them outlives it.
@@ -388,6 +394,12 @@ class QueueState {
   /// What waits for the job, and whose trials go on after it.
   void tell_of_end(std::uint32_t j, bool well);
   void cancel(std::uint32_t j);
+  void count_licenses(std::uint32_t j, int sign);
+  void start_rented(std::uint32_t j, RunTime end);
+  void finish_rented(std::uint32_t j);
+  void keep_rented_span(std::uint32_t j, SpanEnd how);
+  /// Its work is done.
+  void close_well(std::uint32_t j);
   void end_reservations();
   /// Where jobs of higher tiers, with reservations or of preempting quality come first.
   [[nodiscard]] double precedence_of(std::uint32_t j) const;
@@ -425,6 +437,7 @@ class QueueState {
   RunTime next_reservation_;
   IndexedHeap<RunTime> graces_;
   SuspendedJobs suspended_;
+  RentedNodes rented_;
   std::vector<double> gittins_;    ///< of levels
   std::vector<double> predicted_;  ///< of jobs: qssf; keys where an extension is the order
   DominantShares dominant_;

@@ -1,5 +1,5 @@
 // What happens to jobs by rules beside those of the order: gates, priorities, preemption with a
-// grace, advance reservations.
+// grace, advance reservations, rented nodes.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,6 +40,7 @@ bool QueueState::waits_for_reservation(std::uint32_t j) const {
 
 RunTime QueueState::next_rule() const {
   RunTime at = std::min(gates_.next_at(), next_reservation_);
+  if (rented_.used()) at = std::min(at, rented_.next_at());
   if (!graces_.empty()) at = std::min(at, graces_.top().key);
   return at;
 }
@@ -256,6 +257,68 @@ void QueueState::resume(const SuspendedJobs::Job& of) {
   if (!usage_.used()) return;
   usage_.stopped(j);
   usage_.started(j, limit_end(j));
+}
+
+void QueueState::count_licenses(std::uint32_t j, int sign) {
+  for (const LicenseNeed& need : spec_->license_sets[job(j).licenses]) {
+    licenses_held_[need.license] += std::int64_t{sign} * need.count;
+  }
+}
+
+/// Quotas and limits are of the cluster's GPUs: who bursts counts in none. Licences hold anywhere.
+void QueueState::burst() {
+  if (!rented_.used()) return;
+  rented_.pass(now_);
+  std::size_t left = rented_.overdue();
+  if (left == 0) return;
+  const auto& classes = waiting_.classes();
+  const auto can = [&](std::uint32_t c) {
+    return !over_licenses(classes[c]) && rented_.has_room(classes[c].gpus);
+  };
+  WaitingWalk walk(waiting_, can);
+  while (!walk.empty() && left > 0) {
+    if (!can(walk.front_class())) {
+      walk.pop_class();
+      continue;
+    }
+    const std::uint32_t j = walk.front().job;
+    walk.pop();
+    if (!rented_.is_overdue(j)) continue;
+    --left;
+    const RunTime restart = states_[j].first_start >= 0 ? spec_->preemption.restart : 0;
+    const std::optional<RunTime> end = rented_.start(j, now_, states_[j].left, restart);
+    if (end) start_rented(j, *end);
+  }
+}
+
+void QueueState::start_rented(std::uint32_t j, RunTime end) {
+  waiting_.remove(rank_of(j));
+  JobState& s = states_[j];
+  s.waited += now_ - s.pending_since;
+  s.phase = JobPhase::rented;
+  s.began = s.held_since = now_;
+  if (s.first_start < 0) s.first_start = now_;
+  s.ends = end;
+  ends_.set(j, end);
+  count_licenses(j, 1);
+  if (gates_.used()) gates_.started(j, now_);
+}
+
+void QueueState::keep_rented_span(std::uint32_t j, SpanEnd how) {
+  if (!keep_spans_) return;
+  Holding held = rented_.held(j);
+  for (HeldGpus& of : held) of.node += spec_->cluster.nodes;
+  spans_.push_back({j, states_[j].held_since, now_, std::move(held), how});
+}
+
+void QueueState::finish_rented(std::uint32_t j) {
+  JobState& s = states_[j];
+  keep_rented_span(j, SpanEnd::ended);
+  ends_.remove(j);
+  s.slowed += rented_.finish(j, now_);
+  s.left = s.left_least = 0;
+  count_licenses(j, -1);
+  close_well(j);
 }
 
 void QueueState::drop_suspended(std::uint32_t j, SpanEnd how) {

@@ -19,13 +19,22 @@ double seconds(RunTime time) { return to_seconds(time).base_units(); }
 
 /// Collects the jobs of a group.
 struct Gathered {
+  explicit Gathered(const QueueSpec& spec) {
+    if (spec.burst) group.burst.emplace();
+  }
+
   QueueGroup group;
   std::vector<double> waits, completions, slowdowns;
 
   void add(const QueueJob& job, const JobOutcome& of, RunTime end) {
     ++group.jobs;
+    const double rented = of.rented ? of.rented->gpu_hours() : 0;
     group.gpu_hours += of.elastic_held ? of.elastic_held->gpu_hours()
-                                       : held_seconds(job, of, end) * job.gpus / 3600;
+                                       : held_seconds(job, of, end) * job.gpus / 3600 - rented;
+    if (group.burst && of.rented) {
+      ++group.burst->jobs;
+      group.burst->gpu_hours += rented;
+    }
     group.waiting += of.waits ? 1 : 0;
     if (counts_wait(of)) waits.push_back(seconds(of.waited));
     if (of.end < 0) return;
@@ -49,7 +58,8 @@ std::vector<QueueGroup> grouped_by(const QueueSpec& spec, const QueueResult& res
                                    const KeyOf& key_of, const NameOf& name_of) {
   std::map<int, Gathered> groups;
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
-    groups[key_of(spec.jobs[j])].add(spec.jobs[j], result.jobs[j], result.end);
+    const int key = key_of(spec.jobs[j]);
+    groups.try_emplace(key, spec).first->second.add(spec.jobs[j], result.jobs[j], result.end);
   }
   std::vector<QueueGroup> out;
   for (auto& [key, gathered] : groups) {
@@ -166,7 +176,12 @@ std::vector<TrainingSummary> trainings_of(const QueueSpec& spec, const QueueResu
   for (TrainingSummary& of : out) {
     if (of.mean_slowdown) *of.mean_slowdown /= static_cast<double>(of.ended);
   }
-  return out;
+  // Other widths of a training are no trainings of their own: no job asks for them.
+  std::vector<TrainingSummary> asked;
+  for (std::size_t t = 0; t < out.size(); ++t) {
+    if (spec.trainings[t].variant_of < 0) asked.push_back(std::move(out[t]));
+  }
+  return asked;
 }
 
 std::vector<LicenseUse> licenses_of(const QueueSpec& spec, const QueueResult& result) {
@@ -181,11 +196,30 @@ std::vector<LicenseUse> licenses_of(const QueueSpec& spec, const QueueResult& re
   return out;
 }
 
-/// Who held GPUs pays for all that the machines cost, by the hour.
+std::optional<BurstSummary> burst_of(const QueueResult& result, const QueueGroup& all) {
+  if (!result.burst) return std::nullopt;
+  BurstSummary out{.counts = *result.burst, .jobs = all.burst->jobs};
+  out.held_gpu_hours = all.burst->gpu_hours;
+  out.without = result.unburst;
+  if (!out.without || !all.wait_s) return out;
+  const auto waited = static_cast<double>(
+      std::ranges::count_if(result.jobs, [](const JobOutcome& of) { return counts_wait(of); }));
+  out.wait_saved_s = out.without->wait_mean_s - all.wait_s->mean;
+  out.saved_hours = *out.wait_saved_s * waited / 3600;
+  return out;
+}
+
+/// Who held GPUs pays for all that the machines cost, by the hour: of the cluster, and of those
+/// that are rented.
 void charge(QueueSummary& out) {
   const std::optional<double> rate = out.bill.usd_per_held_gpu_hour();
-  if (!rate) return;
-  const auto pay = [rate](QueueGroup& group) { group.usd = group.gpu_hours * *rate; };
+  const std::optional<double> rented =
+      out.burst ? out.burst->usd_per_held_gpu_hour() : std::nullopt;
+  if (!rate && !rented) return;
+  const auto pay = [&](QueueGroup& group) {
+    group.usd = group.gpu_hours * rate.value_or(0);
+    if (group.burst) *group.usd += group.burst->gpu_hours * rented.value_or(0);
+  };
   pay(out.all);
   for (std::vector<QueueGroup>* groups :
        {&out.by_gpus, &out.by_account, &out.by_user, &out.by_partition, &out.by_qos}) {
@@ -194,6 +228,22 @@ void charge(QueueSummary& out) {
 }
 
 }  // namespace
+
+std::optional<double> BurstSummary::usd_per_held_gpu_hour() const {
+  if (held_gpu_hours <= 0) return std::nullopt;
+  return counts.usd() / held_gpu_hours;
+}
+
+std::optional<double> BurstSummary::usd_per_saved_hour() const {
+  if (!saved_hours || *saved_hours <= 0) return std::nullopt;
+  return counts.usd() / *saved_hours;
+}
+
+std::optional<double> QueueSummary::usd_with_burst() const {
+  const std::optional<double> own = bill.usd();
+  if (!own || !burst) return std::nullopt;
+  return *own + burst->counts.usd();
+}
 
 double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end) {
   if (job.submit >= end) return 0;
@@ -204,7 +254,7 @@ double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end)
 
 QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
   QueueSummary out;
-  Gathered all;
+  Gathered all(spec);
   RunTime last_end = 0;
   for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
     const JobOutcome& of = result.jobs[j];
@@ -234,7 +284,9 @@ QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result) {
   out.recorded = recorded_of(spec, result);
   out.power = queue_power(spec, result);
   out.bill = queue_bill(spec, result, out.power);
-  out.campaigns = campaigns_of(spec, result, out.bill.usd_per_held_gpu_hour());
+  out.burst = burst_of(result, out.all);
+  out.campaigns = campaigns_of(spec, result, out.bill.usd_per_held_gpu_hour(),
+                               out.burst ? out.burst->usd_per_held_gpu_hour() : std::nullopt);
   out.campaign_order = order_of_campaigns(out.campaigns, out.bill.usd_per_held_gpu_hour());
   charge(out);
   return out;

@@ -19,9 +19,16 @@ namespace lockstep {
 struct QueueGroup {
   std::string name;
   std::size_t jobs = 0, ended = 0;
-  std::size_t waiting = 0;      ///< at the end, whose waits count as far as they have come
-  double gpu_hours = 0;         ///< held
-  std::optional<double> usd{};  ///< for these, by QueueBill::usd_per_held_gpu_hour()
+  std::size_t waiting = 0;  ///< at the end, whose waits count as far as they have come
+  double gpu_hours = 0;     ///< held on the cluster
+  /// On rented nodes; where the scenario says "burst".
+  struct Burst {
+    std::size_t jobs = 0;
+    double gpu_hours = 0;  ///< held there
+  };
+  std::optional<Burst> burst{};
+  /// For both, by QueueBill::usd_per_held_gpu_hour() and BurstSummary::usd_per_held_gpu_hour().
+  std::optional<double> usd{};
   /// Of those that have started or wait: time in which they held nothing. Nothing without any.
   std::optional<QueueSpread> wait_s{};
   /// Of those that have ended: from submission to end. Nothing without any.
@@ -54,6 +61,21 @@ struct LicenseUse {
   double held_mean = 0;  ///< over what was simulated
 };
 
+/// What bursting into a cloud cost, and what it saved.
+struct BurstSummary {
+  BurstCounts counts;
+  std::size_t jobs = 0;  ///< that burst, each once
+  double held_gpu_hours = 0;
+  std::optional<WithoutBursts> without{};
+  std::optional<double> wait_saved_s{};  ///< mean of a job
+  std::optional<double> saved_hours{};   ///< of waiting, all jobs together
+
+  /// Nothing where nobody burst.
+  [[nodiscard]] std::optional<double> usd_per_held_gpu_hour() const;
+  /// Nothing where no waiting was saved, or that is not known.
+  [[nodiscard]] std::optional<double> usd_per_saved_hour() const;
+};
+
 struct QueueSummary {
   QueueGroup all;
   std::vector<QueueGroup> by_gpus, by_account, by_user, by_partition,
@@ -68,14 +90,14 @@ struct QueueSummary {
   std::optional<RecordedQueue> recorded;
   std::optional<QueuePower> power;
   QueueBill bill;
+  std::optional<BurstSummary> burst{};  ///< where the scenario says "burst"
+
+  /// What the cluster costs, by QueueBill, and what was rented. Nothing without either.
+  [[nodiscard]] std::optional<double> usd_with_burst() const;
 };
 
 /// Requires a settled queue (campaign_summary.hpp).
 QueueSummary summary_of(const QueueSpec& spec, const QueueResult& result);
-
-/// Whether its wait is among those of its group: a job that has not started has waited, too. One
-/// that was cancelled before it could start waited for nothing.
-inline bool counts_wait(const JobOutcome& outcome) { return outcome.start >= 0 || outcome.waits; }
 
 /// Time that a job held its GPUs.
 double held_seconds(const QueueJob& job, const JobOutcome& outcome, RunTime end);

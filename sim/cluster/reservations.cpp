@@ -91,11 +91,15 @@ FreeProfile ConservativePass::profile_of(const QueueState& state) const {
 
 void ConservativePass::run(QueueState& state) {
   if (state.waiting().size() == 0) return;
-  // A reservation lapses if one of its nodes has failed, or if its time comes while a licence or a
-  // quota keeps its job from starting. It is made anew when the job may start.
+  // A reservation lapses if its job has left for rented nodes, if one of its nodes has failed, or
+  // if its time comes while a licence or a quota keeps its job from starting. It is made anew when
+  // the job may start.
   const WaitingJobs& waiting = state.waiting();
   std::erase_if(slots_, [&](const auto& of) {
     const auto& [j, slot] = of;
+    if (state.state(j).phase == JobPhase::rented || state.state(j).phase == JobPhase::done) {
+      return true;
+    }
     if (slot.at <= state.now() && state.over_quota(waiting.classes()[waiting.class_of(j)])) {
       return true;
     }

@@ -100,6 +100,8 @@ class QueueRun {
       out.evictions = s.evictions;
       out.resizes = s.resizes;
       if (spec_->jobs[j].widths > 0) out.elastic_held = s.held_time;
+      const auto rented = state_.rented().held_time().find(static_cast<std::uint32_t>(j));
+      if (rented != state_.rented().held_time().end()) out.rented = rented->second;
       result_.resizes += s.resizes;
       out.failures = s.failures;
       out.suspended = s.suspended;
@@ -120,6 +122,7 @@ class QueueRun {
     result_.account_held = state_.account_time();
     result_.license_held = state_.license_time();
     if (upkeep_.used()) result_.health = upkeep_.counts();
+    if (spec_->burst) result_.burst = state_.rented().counts();
     result_.groups_simulated = speeds_.simulated();
     result_.backfilled = slurm_.backfilled();
     result_.series = {.bin_s = to_seconds(held_.bin()).base_units(),
@@ -128,7 +131,8 @@ class QueueRun {
                       .drained_gpus = drained_.means(),
                       .waiting_jobs = waiting_jobs_.means(),
                       .waiting_gpus = waiting_gpus_.means(),
-                      .facility_w = drawn_.means()};
+                      .facility_w = drawn_.means(),
+                      .rented_gpus = rented_.means()};
     return std::move(result_);
   }
 
@@ -160,6 +164,9 @@ class QueueRun {
   void pass_time(RunTime to) {
     held_.until(to, static_cast<double>(state_.held_gpus()));
     broken_.until(to, static_cast<double>(state_.broken_gpus()));
+    if (state_.rented().used()) {
+      rented_.until(to, static_cast<double>(state_.rented().rented_gpus()));
+    }
     if (upkeep_.used()) drained_.until(to, static_cast<double>(state_.drained_gpus()));
     waiting_jobs_.until(to, static_cast<double>(state_.waiting().size()));
     waiting_gpus_.until(to, static_cast<double>(state_.waiting().gpus()));
@@ -200,6 +207,7 @@ class QueueRun {
       state_.reckon_fairness();
     }
     start_jobs(changes);
+    state_.burst();
     if (spec_->elastic.policy == ElasticPolicy::shrink) grow_back(state_);
     upkeep_.take_emptied(state_);
     speeds_.update(state_);
@@ -266,9 +274,38 @@ class QueueRun {
   RunTime round_;
   RunTime next_round_ = 0;
   bool is_round_ = false;
-  TimeBins held_, broken_, drained_, waiting_jobs_, waiting_gpus_, drawn_;
+  TimeBins held_, broken_, drained_, rented_, waiting_jobs_, waiting_gpus_, drawn_;
   QueueResult result_;
 };
+
+/// Nothing where somebody stops it.
+std::optional<WithoutBursts> without_bursts(QueueSpec spec, QueueOptions options) {
+  spec.burst.reset();
+  options.watch.reset();
+  options.keep_spans = false;
+  QueueRun run(spec, options);
+  run.run(options);
+  const QueueResult result = run.close();
+  if (result.stopped) return std::nullopt;
+  WithoutBursts out;
+  double waits = 0, completions = 0;
+  std::size_t waited = 0, ended = 0;
+  for (std::size_t j = 0; j < spec.jobs.size(); ++j) {
+    const JobOutcome& of = result.jobs[j];
+    out.waiting += of.waits ? 1 : 0;
+    if (counts_wait(of)) {
+      waits += to_seconds(of.waited).base_units();
+      ++waited;
+    }
+    if (of.end < 0) continue;
+    const RunTime submitted = of.submitted >= 0 ? of.submitted : spec.jobs[j].submit;
+    completions += to_seconds(of.end - submitted).base_units();
+    ++ended;
+  }
+  if (waited > 0) out.wait_mean_s = waits / static_cast<double>(waited);
+  if (ended > 0) out.completion_mean_s = completions / static_cast<double>(ended);
+  return out;
+}
 
 /// A job that alone would draw too much would wait for ever.
 void check_cap(const QueueSpec& spec) {
@@ -299,9 +336,25 @@ void check_cap(const QueueSpec& spec) {
 
 QueueResult simulate_queue(const QueueSpec& spec, const QueueOptions& options) {
   check_cap(spec);
-  QueueRun run(spec, options);
-  run.run(options);
-  return run.close();
+  const bool twice = options.without_bursts && spec.burst && spec.burst->nodes > 0;
+  // Two runs of the same jobs count as one of twice as many.
+  const auto part_of = [&](std::size_t before) {
+    QueueOptions out = options;
+    if (twice && options.go_on) {
+      out.go_on = [&options, before](std::size_t ended, std::size_t all) {
+        return options.go_on(before + ended, 2 * all);
+      };
+    }
+    return out;
+  };
+  const QueueOptions first = part_of(0);
+  QueueRun run(spec, first);
+  run.run(first);
+  QueueResult result = run.close();
+  if (twice && !result.stopped) {
+    result.unburst = without_bursts(spec, part_of(spec.jobs.size()));
+  }
+  return result;
 }
 
 }  // namespace lockstep

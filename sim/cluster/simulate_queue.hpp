@@ -32,6 +32,7 @@ struct JobOutcome {
   bool is_suspended = false;  ///< at the end of what was simulated
   RunTime most_done = 0;      ///< of its work, at any time: before some of it was lost, too
   RunTime submitted = -1;     ///< beside campaigns, whose later rungs are submitted when others end
+  std::optional<GpuTime> rented{};  ///< held on rented nodes; nothing: it did not burst
 };
 
 /// Means over equal bins of time.
@@ -40,7 +41,15 @@ struct QueueSeries {
   std::vector<double> held_gpus, broken_gpus;
   std::vector<double> drained_gpus;  ///< empty unless the scenario says "health"
   std::vector<double> waiting_jobs, waiting_gpus;
-  std::vector<double> facility_w;  ///< empty unless the scenario says "power"
+  std::vector<double> facility_w;   ///< empty unless the scenario says "power"
+  std::vector<double> rented_gpus;  ///< empty unless nodes can be rented
+};
+
+/// The same queue if nobody bursts.
+struct WithoutBursts {
+  std::size_t waiting = 0;  ///< at the end, whose waits count as far as they have come
+  double wait_mean_s = 0;   ///< of jobs that have started or wait
+  std::optional<double> completion_mean_s{};  ///< of jobs that have ended
 };
 
 struct QueueResult {
@@ -56,6 +65,8 @@ struct QueueResult {
   std::vector<WaitSpan> waits;        ///< of the job that was watched
   QueueSeries series;
   std::optional<NodeHealthCounts> health{};  ///< where the scenario says "health"
+  std::optional<BurstCounts> burst{};        ///< where it says "burst"
+  std::optional<WithoutBursts> unburst{};    ///< if that was asked for
   std::int64_t node_failures = 0;
   std::int64_t evictions = 0;
   std::int64_t resizes = 0;
@@ -71,10 +82,16 @@ struct QueueOptions {
   /// free, and else on those that the rules choose; the scheduler's rules hold from then on.
   RunTime recorded_until = 0;
   bool keep_spans = false;  ///< also done where a recording says which nodes jobs had
+  /// The queue is simulated once more without bursts, if nodes can be rented.
+  bool without_bursts = false;
   /// Told of ended and of all jobs now and then; false stops the simulation, and what there is
   /// stays.
   std::function<bool(std::size_t, std::size_t)> go_on{};
 };
+
+/// Whether its wait is among those of its group: a job that has not started has waited, too. One
+/// that was cancelled before it could start waited for nothing.
+inline bool counts_wait(const JobOutcome& outcome) { return outcome.start >= 0 || outcome.waits; }
 
 /// Requires that trainings are timed (job_speeds.hpp). Throws InputError where one cannot be
 /// planned.

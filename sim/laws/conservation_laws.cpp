@@ -312,6 +312,29 @@ void hold_formulas(LawSubject& subject, LawBook& book) {
 
 // --- many at once ------------------------------------------------------------------------------
 
+/// What was rented is in one bucket each, those of jobs are what jobs held, and groups pay for all.
+void hold_rented(const Json& answer, LawBook& book) {
+  const Json& burst = answer.at("burst");
+  const Json& all = answer.at("all");
+  const Json& waterfall = burst.at("waterfall");
+  const double rented = number_of(burst, "rented_gpu_hours");
+  book.same("GPU hours of rented nodes", sum_of(waterfall, "gpu_hours"), rented, 1e-9);
+  double held = 0;
+  for (const char* bucket : {"useful", "slowed", "starting", "moving"}) {
+    held += number_of(waterfall.at(bucket), "gpu_hours");
+  }
+  book.same("GPU hours that jobs held on rented nodes", held, number_of(all, "burst_gpu_hours"),
+            1e-9);
+  book.at_most("held on rented nodes", held, rented, 1e-9);
+  for (const char* grouping : {"by_gpus", "by_account", "by_user"}) {
+    if (!answer.contains(grouping) || answer.at(grouping).empty()) continue;
+    for (const char* member : {"burst_jobs", "burst_gpu_hours"}) {
+      book.same(fmt::format("{} of {}", member, grouping), sum_of(answer.at(grouping), member),
+                number_of(all, member), kDigits);
+    }
+  }
+}
+
 /// Groups of a queue's jobs are all of its jobs.
 void hold_groups(LawSubject& subject, LawBook& book) {
   if (subject.kind() != AnswerKind::queue) return book.does_not_apply("no queue of jobs");
@@ -331,6 +354,7 @@ void hold_groups(LawSubject& subject, LawBook& book) {
     held += number_of(waterfall.at(bucket), "gpu_hours");
   }
   book.same("GPU hours that jobs held", held, number_of(all, "gpu_hours"), 1e-9);
+  if (answer.contains("burst")) hold_rented(answer, book);
   book.same("utilisation, times the cluster's time",
             number_of(answer, "utilisation") * number_of(answer, "gpus") *
                 number_of(answer, "simulated_s") / 3600,

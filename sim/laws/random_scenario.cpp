@@ -79,9 +79,17 @@ class ManyDraw : Draws {
       if (once_in(2)) drain["deadline"] = "4 h";
       out["health"] = {{"drains", Json::array({drain})}, {"burn_in", "30 min"}};
     }
-    return {{"cluster",
-             {{"node", "dgx_h100"}, {"nodes", one_of<int>({1, 2, 4, 16})}, {"fabric", "fat_tree"}}},
-            {"queue", std::move(out)}};
+    Json cluster{
+        {"node", "dgx_h100"}, {"nodes", one_of<int>({1, 2, 4, 16})}, {"fabric", "fat_tree"}};
+    if (once_in(4)) {
+      out["burst"] = {{"nodes", one_of<int>({0, 1, 8})},
+                      {"after", one_of<std::string>({"0 s", "30 min"})},
+                      {"starts", one_of<std::string>({"0 s", "5 min"})},
+                      {"keeps", one_of<std::string>({"0 s", "20 min"})},
+                      {"usd_per_gpu_hour", 3},
+                      {"speed", one_of<double>({1.0, 0.7, 1.6})}};
+    }
+    return {{"cluster", std::move(cluster)}, {"queue", std::move(out)}};
   }
 
   /// Two or three jobs on nodes of their own, side by side or interleaved.

@@ -6,6 +6,7 @@
 
 #include "sim/core/random.hpp"
 #include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/read_elastic.hpp"
 
 namespace lockstep {
 namespace {
@@ -168,6 +169,7 @@ void declare_drawn_jobs(const DeclaredMembers& member, DrawnJobs& out) {
                     out.priorities = read_weighted<int>(
                         at, [](const JsonCursor& of) { return of.integer(-1'000'000, 1'000'000); });
                   });
+  declare_drawn_widths(member, out.widths);
   if (member.object() != nullptr && out.exponential && out.sigma > 0) {
     member.object()->at("sigma").fail("no such key beside \"exponential\"");
   }
@@ -200,6 +202,7 @@ void draw_jobs(const DrawnJobs& drawn, std::uint32_t number, QueueSpec& out) {
     if (!drawn.priorities.empty()) {
       job.priority = pick(drawn.priorities, draws.uniform(JobDraw::priority));
     }
+    if (!drawn.widths.empty()) job.widths = drawn_width_table(drawn.widths, job.gpus, out);
     if (!out.names.empty()) out.names.push_back(std::to_string(out.jobs.size()));
     out.jobs.push_back(job);
   }

@@ -24,11 +24,19 @@ struct QueueElastic {
   RunTime every = 0;   ///< goodput: from choice to choice; 0: at every submission, end and failure
 };
 
+/// A width of drawn jobs, by the one that they ask for.
+struct DrawnWidth {
+  double times = 1;  ///< as many GPUs; jobs that these are no whole number for lack it
+  double speed = 1;  ///< in any unit that all have
+};
+
 /// How fast a job runs on so many GPUs, as a share of its speed on QueueJob::gpus, which are among
 /// them.
 struct WidthTable {
   std::vector<int> gpus;  ///< rising
   std::vector<double> speeds;
+  /// QueueSpec::trainings, of which the speeds are then simulated; empty: of given duration.
+  std::vector<std::int32_t> trainings{};
 
   friend bool operator==(const WidthTable&, const WidthTable&) = default;
 };

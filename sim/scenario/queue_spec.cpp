@@ -14,6 +14,13 @@ std::optional<std::uint16_t> NameTable::number_of(const std::string& name) {
   return number;
 }
 
+std::int32_t QueueSpec::training_at(const QueueJob& job, int gpus) const {
+  const WidthTable& table = width_tables[job.widths];
+  if (table.trainings.empty()) return job.training;
+  const auto at = std::ranges::find(table.gpus, gpus) - table.gpus.begin();
+  return table.trainings[static_cast<std::size_t>(at)];
+}
+
 RunTime QueueSpec::overhead_of(const QueueJob& job) const {
   for (const ReplanOverhead& overhead : preemption.overheads) {
     if (overhead.model != job.model) continue;

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/scenario/burst_spec.hpp"
 #include "sim/scenario/claim.hpp"
 #include "sim/scenario/cluster_queue.hpp"
 #include "sim/scenario/elastic_spec.hpp"
@@ -156,6 +157,11 @@ struct QueueTraining {
   double steps = 0;
   Seconds reference_step{};  ///< alone on the cluster's first nodes; 0: not simulated yet
   Watts gpu_draw{};          ///< mean of a GPU in that step, where QueueSpec::power is
+  /// On rented nodes of a kind of their own; empty where they are as the cluster's, or too few.
+  std::optional<Scenario> rented{};
+  Seconds rented_step{};  ///< alone there; 0: not simulated
+  /// QueueSpec::trainings: this is that one on other nodes than it asks for. Below 0: it is not.
+  std::int32_t variant_of = -1;
 };
 
 /// What a job loses each time all is placed anew, by its model and width.
@@ -243,6 +249,7 @@ struct QueueSpec {
   NodeFailures failures;
   std::vector<PlannedBreak> breaks;
   QueueHealth health;
+  std::optional<QueueBurst> burst;
   RunTime until = 0;     ///< 0: when the last job has ended
   RunTime snapshot = 0;  ///< when the record ends, from which a forecast goes on; 0: not said
   std::uint64_t seed = 1;
@@ -314,6 +321,14 @@ struct QueueSpec {
     int nodes = 0;
     for (const JobPart& part : shapes[shape]) nodes += nodes_of(part.gpus, 0);
     return nodes;
+  }
+  /// Of QueueSpec::trainings, that of a job on so many GPUs, which are one of its widths; below 0
+  /// of a job of given duration.
+  [[nodiscard]] std::int32_t training_at(const QueueJob& job, int gpus) const;
+  /// Alone on the cluster's first nodes, as wide as its jobs ask for.
+  [[nodiscard]] Seconds reference_step(const QueueTraining& of) const {
+    return of.variant_of < 0 ? of.reference_step
+                             : trainings[static_cast<std::size_t>(of.variant_of)].reference_step;
   }
   /// What a job loses each time that all are placed anew.
   [[nodiscard]] RunTime overhead_of(const QueueJob& job) const;

@@ -55,6 +55,7 @@ struct DrawnJobs {
   double limit_factor = 1;  ///< of the duration: what users ask for; drawn up to it from 1
   std::vector<std::pair<std::string, double>> accounts, users, models;
   std::vector<std::pair<int, double>> priorities;
+  std::vector<DrawnWidth> widths;  ///< rising, one of them as wide as asked for; empty: no others
 };
 
 void declare_trace(const DeclaredMembers& member, JobTrace& out);

@@ -9,6 +9,7 @@
 #include "sim/scenario/queue_parts.hpp"
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
+#include "sim/scenario/read_elastic.hpp"
 #include "sim/scenario/shared_scenario.hpp"
 
 namespace lockstep {
@@ -29,6 +30,65 @@ std::uint16_t training_partition(const JsonCursor& at, const std::string& name,
     at.fail_name(std::span(names).subspan(1));
   }
   return static_cast<std::uint16_t>(found - names.begin());
+}
+
+/// The training on rented nodes of another kind than the cluster's, if it fills as many of them as
+/// there are at most.
+std::optional<Scenario> rented_training(const JsonCursor& at, const PresetStore& presets, int gpus,
+                                        const QueueSpec& spec) {
+  if (!spec.burst || !spec.burst->unlike) return std::nullopt;
+  const Cluster& rented = spec.burst->rented;
+  const int nodes = gpus / rented.node.gpus;
+  if (nodes * rented.node.gpus != gpus || nodes > spec.burst->nodes) return std::nullopt;
+  ScenarioDraft draft = draft_training(at, rented, nodes, presets);
+  return complete_training(draft, rented, presets);
+}
+
+/// The last training on each of its numbers of nodes, and the number of its table. How fast it is
+/// there is known when it is timed.
+std::uint16_t add_training_widths(const JsonCursor& at, const PresetStore& presets,
+                                  const QueuedTraining& written, QueueSpec& out) {
+  constexpr std::size_t kMostTables = 65'535;
+  const JsonCursor list = at.at("widths");
+  const std::vector<JsonCursor> elements = list.elements(written.widths.size());
+  if (std::ranges::find(written.widths, written.nodes) == written.widths.end()) {
+    list.fail(
+        fmt::format("widths of which one has the training's own {} \"nodes\"", written.nodes));
+  }
+  if (out.width_tables.size() > kMostTables) list.fail("fewer trainings with widths");
+  const auto own = static_cast<std::int32_t>(out.trainings.size()) - 1;
+  WidthTable table;
+  for (std::size_t w = 0; w < written.widths.size(); ++w) {
+    const int nodes = written.widths[w];
+    const JsonCursor place = elements[w].at("nodes");
+    if (nodes > out.cluster.nodes) {
+      place.fail(fmt::format("at most {}, which the cluster has", out.cluster.nodes));
+    }
+    table.gpus.push_back(nodes * out.cluster.node.gpus);
+    table.speeds.push_back(1);
+    table.trainings.push_back(own);
+    if (nodes == written.nodes) continue;
+    ScenarioDraft draft = draft_training(at, out.cluster, nodes, presets);
+    if (draft.data) {
+      const int replica_nodes = *draft.data * nodes;
+      if (replica_nodes % written.nodes != 0) {
+        place.fail(
+            fmt::format("nodes that {} data-parallel replicas on {} nodes are a whole "
+                        "number of replicas on",
+                        *draft.data, written.nodes));
+      }
+      draft.data = replica_nodes / written.nodes;
+    }
+    table.trainings.back() = static_cast<std::int32_t>(out.trainings.size());
+    out.trainings.push_back({.name = fmt::format("{} on {} nodes", written.name, nodes),
+                             .pointer = at.pointer(),
+                             .scenario = complete_training(draft, out.cluster, presets),
+                             .steps = written.steps,
+                             .reference_step = {},
+                             .variant_of = own});
+  }
+  out.width_tables.push_back(std::move(table));
+  return static_cast<std::uint16_t>(out.width_tables.size() - 1);
 }
 
 }  // namespace
@@ -54,6 +114,7 @@ void declare_queue_training(const DeclaredMembers& member, QueuedTraining& out) 
                   "Higher first; default: 0");
   member.optional("partition", out.partition, "Nodes that it is bound to");
   member.optional("qos", out.qos, "Its quality of service");
+  declare_training_widths(member, out.widths);
   if (member.object() != nullptr) return;  // the rest is read by draft_training()
   const auto later = [](const JsonCursor&) {};
   member.required("model", kOfJob, "", later);
@@ -78,6 +139,7 @@ QueueJob add_training(const JsonCursor& at, const PresetStore& presets, QueuedTr
   for (const std::string& text : training.scenario.assumptions) {
     out.assumptions.push_back(written.name + ": " + text);
   }
+  training.rented = rented_training(at, presets, written.nodes * out.cluster.node.gpus, out);
   QueueJob job;
   job.submit = to_run_time(written.submit);
   job.training = static_cast<std::int32_t>(out.trainings.size());
@@ -91,6 +153,7 @@ QueueJob add_training(const JsonCursor& at, const PresetStore& presets, QueuedTr
   }
   if (const auto qos = at.find("qos")) job.qos = qos_number(*qos, written.qos, out);
   out.trainings.push_back(std::move(training));
+  if (!written.widths.empty()) job.widths = add_training_widths(at, presets, written, out);
   return job;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/scenario/declared_members.hpp"
 #include "sim/scenario/preset_store.hpp"
@@ -19,6 +20,7 @@ struct QueuedTraining {
   Seconds submit{}, every{}, limit{};
   std::string user, account, partition, qos;
   int priority = 0;
+  std::vector<int> widths{};  ///< in nodes, rising; empty: no others
 };
 void declare_queue_training(const DeclaredMembers& member, QueuedTraining& out);
 

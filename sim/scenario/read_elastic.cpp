@@ -1,6 +1,7 @@
 #include "sim/scenario/read_elastic.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "models/base/input_error.hpp"
@@ -50,6 +51,75 @@ void declare_widths(const DeclaredMembers& member, std::vector<ListedWidth>& out
           at.finish();
         }
       });
+}
+
+void declare_drawn_widths(const DeclaredMembers& member, std::vector<DrawnWidth>& out) {
+  const auto declare = [](const DeclaredMembers& one, DrawnWidth& width) {
+    one.required("times", width.times, Interval{0, 1e6, true},
+                 "As many GPUs as the job asks for, times this");
+    one.required("speed", width.speed, Interval{0, 1e9, true},
+                 "How fast it works on them, in any unit that all have");
+  };
+  member.optional(
+      "widths", kMostWidths, "A width",
+      "GPUs that each job can run on, and how fast; one has \"times\" 1. A job lacks those that "
+      "are "
+      "no whole number of GPUs, or more than the cluster has; \"elastic\" of the queue says who "
+      "chooses",
+      [&declare](const DeclaredMembers& one) {
+        DrawnWidth width;
+        declare(one, width);
+      },
+      [&](const JsonCursor& list) {
+        for (const JsonCursor& at : list.elements(kMostWidths)) {
+          const double before = out.empty() ? 0 : out.back().times;
+          declare({at, Extent::whole}, out.emplace_back());
+          at.finish();
+          if (out.back().times <= before) at.at("times").fail("more than the width before it has");
+        }
+        const auto is_own = [](const DrawnWidth& width) { return width.times == 1; };
+        if (std::ranges::none_of(out, is_own)) list.fail("widths of which one has \"times\" 1");
+      });
+}
+
+void declare_training_widths(const DeclaredMembers& member, std::vector<int>& nodes) {
+  const auto declare = [](const DeclaredMembers& one, int& count) {
+    one.required("nodes", count, 1, kMaxNodes, "Whole nodes");
+  };
+  member.optional(
+      "widths", kMostWidths, "A width",
+      "Nodes that it can run on, its own \"nodes\" among them: the batch stays, data-parallel "
+      "replicas are more or fewer, and how fast that is follows from its step there; \"elastic\" "
+      "of "
+      "the queue says who chooses",
+      [&declare](const DeclaredMembers& one) {
+        int count = 1;
+        declare(one, count);
+      },
+      [&](const JsonCursor& list) {
+        for (const JsonCursor& at : list.elements(kMostWidths)) {
+          const int before = nodes.empty() ? 0 : nodes.back();
+          declare({at, Extent::whole}, nodes.emplace_back());
+          at.finish();
+          if (nodes.back() <= before) at.at("nodes").fail("more than the width before it has");
+        }
+      });
+}
+
+std::uint16_t drawn_width_table(const std::vector<DrawnWidth>& drawn, int gpus, QueueSpec& out) {
+  const auto own = std::ranges::find(drawn, 1.0, &DrawnWidth::times);
+  WidthTable table;
+  for (const DrawnWidth& width : drawn) {
+    const double of = width.times * gpus;
+    if (of != std::floor(of) || of > out.cluster.gpus()) continue;
+    table.gpus.push_back(static_cast<int>(of));
+    table.speeds.push_back(width.speed / own->speed);
+  }
+  if (table.gpus.size() < 2) return 0;
+  const auto known = std::ranges::find(out.width_tables, table);
+  const auto number = known - out.width_tables.begin();
+  if (known == out.width_tables.end()) out.width_tables.push_back(std::move(table));
+  return static_cast<std::uint16_t>(number);
 }
 
 std::uint16_t width_table(const JsonCursor& list, const std::vector<ListedWidth>& written, int gpus,

@@ -20,6 +20,7 @@
 #include "sim/scenario/queue_rules.hpp"
 #include "sim/scenario/queue_trace.hpp"
 #include "sim/scenario/queue_trainings.hpp"
+#include "sim/scenario/read_burst.hpp"
 #include "sim/scenario/read_cluster_queues.hpp"
 #include "sim/scenario/read_elastic.hpp"
 #include "sim/scenario/read_health.hpp"
@@ -486,6 +487,7 @@ void declare_queue(const DeclaredMembers& member, const PresetStore& presets, Qu
   declare_reservations(member, out);
   declare_breaks(member, out);
   declare_health(member, out);
+  declare_burst(member, presets, out);
   constexpr Interval kCpus{0, 1e6, true};
   std::optional<double> node_cpus, cpus_per_gpu;
   member.optional("node_cpus", node_cpus, kCpus,
@@ -670,6 +672,7 @@ QueueSpec queue_of(const JsonCursor& root, const PresetStore& presets) {
   check_cluster_queues(queue, out);
   check_elastic(queue, out);
   check_health(queue, out);
+  check_burst(queue, out);
   check_widths(queue, out);
   check_that_jobs_end(queue, out);
   tell_of_lost_work(out);

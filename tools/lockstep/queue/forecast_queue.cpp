@@ -41,10 +41,10 @@ Exit forecast_starts(const ParsedOptions& options, Console& console) {
   const PresetStore presets(options.all("presets"));
   const QueueInput input = timed_queue(options, presets);
   const QueueSpec& spec = input.spec;
-  if (!spec.campaigns.empty()) {
+  if (!spec.campaigns.empty() || spec.burst) {
     throw UsageError(fmt::format(
-        "lockstep queue forecast: {} has \"campaigns\", of which nobody recorded who goes on",
-        spec.file));
+        "lockstep queue forecast: {} has \"{}\", of which nobody recorded {}", spec.file,
+        spec.burst ? "burst" : "campaigns", spec.burst ? "what was rented" : "who goes on"));
   }
   const RunTime now = moment_of(options, spec);
   const auto draws = static_cast<std::size_t>(whole_number(options, "draws", 50, kMostDraws));

@@ -45,12 +45,14 @@ Exit run_queue(QueueSpec spec, const WrittenScenario& written, const PresetStore
     ForeseenWork work(spec.file, jobs_text(spec.jobs.size()), progress);
     const bool spans =
         reports || format == "csv" || options.has("trace") || options.has("accounting");
-    result = simulate_queue(spec,
-                            {.keep_spans = spans, .go_on = [&](std::size_t ended, std::size_t all) {
-                               if (ended > 0) progress.update(ended, all);
-                               work.reached(static_cast<double>(ended) / static_cast<double>(all));
-                               return !InterruptGuard::interrupted();
-                             }});
+    result =
+        simulate_queue(spec, {.keep_spans = spans,
+                              .without_bursts = true,
+                              .go_on = [&](std::size_t ended, std::size_t all) {
+                                if (ended > 0) progress.update(ended, all);
+                                work.reached(static_cast<double>(ended) / static_cast<double>(all));
+                                return !InterruptGuard::interrupted();
+                              }});
   }
   if (result.stopped) console.err << "lockstep run: interrupted\n";
   settle_campaigns(spec, result);

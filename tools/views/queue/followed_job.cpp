@@ -32,6 +32,7 @@ std::string fate_text(const Followed& f) {
   std::string out = fmt::format("{} on {}, submitted at {}", duration_text(in_seconds(job.runs)),
                                 counted(job.gpus, "GPU"), when_text(job.submit));
   out += of.start < 0 ? std::string(", not started") : ", started at " + when_text(of.start);
+  if (of.rented) out += ", in the end on rented nodes";
   if (of.end >= 0) out += ", ended at " + when_text(of.end);
   if (of.evictions > 0) out += fmt::format(", evicted {}", counted(of.evictions, "time"));
   if (of.suspensions > 0) {

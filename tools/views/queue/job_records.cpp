@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/scenario/host_list.hpp"
+#include "tools/views/queue/node_names.hpp"
 
 namespace lockstep {
 namespace {
@@ -171,10 +171,9 @@ std::string sacct_name(const QueueSpec& spec, std::size_t j) {
   return without_bars(said ? terms->series : spec.job_name(j));
 }
 
-std::string tres_text(const QueueSpec& spec, const QueueJob& job) {
-  std::string out =
-      fmt::format("cpu={:.0f},gres/gpu={},node={}", std::ceil(job.gpus * spec.cpus_of_gpu()),
-                  job.gpus, spec.nodes_of(job));
+std::string tres_text(const QueueSpec& spec, const QueueJob& job, int nodes) {
+  std::string out = fmt::format("cpu={:.0f},gres/gpu={},node={}",
+                                std::ceil(job.gpus * spec.cpus_of_gpu()), job.gpus, nodes);
   for (const LicenseNeed& need : spec.license_sets[job.licenses]) {
     out += fmt::format(",license/{}={}", spec.licenses[need.license].name, need.count);
   }
@@ -192,16 +191,18 @@ std::string sacct_row(const QueueAnswer& a, std::size_t j, const QueueJob& job,
       started ? whole_seconds(until) - whole_seconds(run.start) - suspended : 0;
   const JobTerms* const terms = spec.terms_of(j);
   const RunTime eligible = std::max(run.submit, terms == nullptr ? 0 : terms->begin);
-  const std::string tres = tres_text(spec, job);
-  const std::string nodes = host_list("n", run.nodes);
+  const int asked = spec.nodes_of(job);
+  const int held = are_rented(spec, run.nodes) ? static_cast<int>(run.nodes.size()) : asked;
+  const std::string nodes = node_list(spec, run.nodes);
   const std::string row = fmt::format(
       "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", id, sacct_name(spec, j),
       without_bars(spec.users[job.user]), without_bars(spec.accounts[job.account]),
       without_bars(spec.partitions[job.partition].name), without_bars(spec.qos[job.qos].name),
       run.state, slurm_date(spec, run.submit), slurm_date(spec, eligible),
       slurm_date(spec, run.start), slurm_date(spec, run.end), slurm_span(elapsed),
-      slurm_span(whole_seconds(job.limit)), started ? spec.nodes_of(job) : 0,
-      started ? tres : std::string(), tres, nodes.empty() ? "None assigned" : nodes);
+      slurm_span(whole_seconds(job.limit)), started ? held : 0,
+      started ? tres_text(spec, job, held) : std::string(), tres_text(spec, job, asked),
+      nodes.empty() ? "None assigned" : nodes);
   return row + (spec.preemption.suspends ? "|" + slurm_span(suspended) : "") + "\n";
 }
 

@@ -11,6 +11,7 @@
 
 #include "models/base/number_text.hpp"
 #include "models/base/write_json.hpp"
+#include "tools/views/queue/node_names.hpp"
 
 namespace lockstep {
 namespace {
@@ -48,8 +49,8 @@ std::string queue_timeline(const QueueAnswer& a) {
   std::string_view between;
   for (const int node : nodes) {
     out += fmt::format(
-        "{}\n{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":\"n{}\"}}}}",
-        between, node, node + 1);
+        "{}\n{{\"ph\":\"M\",\"pid\":{},\"name\":\"process_name\",\"args\":{{\"name\":\"{}\"}}}}",
+        between, node, node_name(a.spec, node));
     between = ",";
   }
   for (const JobSpan& span : a.result.spans) {
@@ -90,6 +91,9 @@ std::string queue_metrics(const QueueAnswer& a) {
              [&s, all](std::size_t b) { return s.held_gpus[b] / all; });
   out += add("slurm_queue_pending", "Jobs that wait.", of(s.waiting_jobs));
   out += add("lockstep_pending_gpus", "GPUs that they ask for.", of(s.waiting_gpus));
+  if (!s.rented_gpus.empty()) {
+    out += add("lockstep_rented_gpus", "GPUs of rented nodes.", of(s.rented_gpus));
+  }
   if (a.summary.power) {
     out += add("lockstep_power_watts", "Of the site, at its meter.", of(s.facility_w));
   }

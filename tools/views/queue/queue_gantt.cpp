@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "tools/views/queue/node_names.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 
@@ -57,26 +58,27 @@ class Gantt {
  public:
   explicit Gantt(const QueueAnswer& a)
       : answer_(&a),
-        gpus_(a.spec.cluster.node.gpus),
+        nodes_(pictured_nodes(a.spec, a.result)),
+        gpus_(a.result.burst ? std::max(a.spec.cluster.node.gpus, a.spec.burst->rented.node.gpus)
+                             : a.spec.cluster.node.gpus),
         line_px_(gpus_ > 16  ? 1
                  : gpus_ > 8 ? 2
                              : 3) {
     end_s_ = std::max(to_seconds(a.result.end).base_units(), 1e-9);
   }
 
-  [[nodiscard]] int height() const {
-    return kGanttTop + answer_->spec.cluster.nodes * row_px() + kGanttFoot;
-  }
+  [[nodiscard]] int height() const { return kGanttTop + nodes_ * row_px() + kGanttFoot; }
 
   [[nodiscard]] std::string svg() const {
     std::string out =
         fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" xmlns="http://www.w3.org/2000/svg" )"
                     R"(font-family="inherit" font-size="11" fill="currentColor">)",
                     kGanttWidth, height());
-    for (int node = 0; node < answer_->spec.cluster.nodes; ++node) {
+    for (int node = 0; node < nodes_; ++node) {
       fmt::format_to(std::back_inserter(out),
-                     R"(<text x="{}" y="{}" text-anchor="end" opacity="0.75">n{}</text>)",
-                     kGanttLeft - 8, top_of(node) + row_px() / 2 + 2, node + 1);
+                     R"(<text x="{}" y="{}" text-anchor="end" opacity="0.75">{}</text>)",
+                     kGanttLeft - 8, top_of(node) + row_px() / 2 + 2,
+                     node_name(answer_->spec, node));
       fmt::format_to(
           std::back_inserter(out),
           R"(<rect x="{}" y="{}" width="{}" height="{}" fill="currentColor" opacity="0.05"/>)",
@@ -98,8 +100,7 @@ class Gantt {
     std::vector<const JobSpan*> spans;
     for (const JobSpan& span : answer_->result.spans) spans.push_back(&span);
     std::ranges::stable_sort(spans, {}, [](const JobSpan* span) { return span->begin; });
-    std::vector<NodeLines> nodes(static_cast<std::size_t>(answer_->spec.cluster.nodes),
-                                 NodeLines(gpus_));
+    std::vector<NodeLines> nodes(static_cast<std::size_t>(nodes_), NodeLines(gpus_));
     for (const JobSpan* const span : spans) {
       for (const auto& [node, gpus] : span->held) {
         add_rectangles(out, *span, node, nodes[static_cast<std::size_t>(node)].take(*span, gpus));
@@ -145,7 +146,8 @@ class Gantt {
   }
 
   const QueueAnswer* answer_;
-  int gpus_;
+  int nodes_;
+  int gpus_;  ///< of a node, the most
   int line_px_;
   double end_s_ = 0;
 };
@@ -156,11 +158,12 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
   const std::size_t spans = a.result.spans.size();
   if (spans == 0) return;
   page.section("Which job was where");
-  if (spans > kMostSpans || a.spec.cluster.nodes > kMostNodes) {
+  const int nodes = pictured_nodes(a.spec, a.result);
+  if (spans > kMostSpans || nodes > kMostNodes) {
     page.paragraph(prose(fmt::format(
         "{} stretches of jobs on {} nodes are too many to be drawn apart; `--format csv` "
         "lists each job with its nodes.",
-        grouped(static_cast<double>(spans)), grouped(a.spec.cluster.nodes))));
+        grouped(static_cast<double>(spans)), grouped(nodes))));
     return;
   }
   // As many jobs as there are colours each have their own.
@@ -177,8 +180,8 @@ void add_queue_gantt(Page& page, const QueueAnswer& a) {
       {.title = "Jobs by node",
        .about = "A row is a node, a line in it a GPU; colours tell neighbours apart. Which "
                 "GPUs of a node a job has is not simulated.",
-       .summary = fmt::format("{} stretches of jobs on {} over time.", spans,
-                              counted(a.spec.cluster.nodes, "node")),
+       .summary =
+           fmt::format("{} stretches of jobs on {} over time.", spans, counted(nodes, "node")),
        .height_px = gantt.height()},
       Html::markup(gantt.svg()), kLeastWidth);
 }

@@ -115,6 +115,12 @@ void add_queue_headline(Page& page, const QueueAnswer& a) {
                        .label = "node failures",
                        .field = "node_failures"});
   }
+  if (s.burst && s.burst->jobs > 0) {
+    figures.push_back({.value = page_usd(s.burst->counts.usd()),
+                       .label = fmt::format("for {} on rented nodes",
+                                            counted(static_cast<double>(s.burst->jobs), "job")),
+                       .field = "burst.usd"});
+  }
   if (s.power) {
     figures.push_back(
         {.value = page_energy(s.power->energy.base_units()),
@@ -170,6 +176,36 @@ void add_queue_buckets(Page& page, const QueueAnswer& a) {
   page.section("Where the GPU time goes",
                fmt::format("{} over {}.{}", counted(a.spec.cluster.gpus(), "GPU"),
                            page_duration(to_seconds(a.result.end).base_units()), looked_after));
+  page.table(table);
+}
+
+/// What was rented, where that GPU time went, and what the queue would be without.
+void add_burst(Page& page, const QueueAnswer& a) {
+  if (!a.summary.burst) return;
+  const BurstSummary& of = *a.summary.burst;
+  std::string words = of.jobs > 0 ? burst_words(of) + "." : "No job ran on rented nodes.";
+  if (of.without) words += " Without them: " + unburst_words(of) + ".";
+  page.section("Rented nodes", words);
+  const double all = of.counts.rented.gpu_seconds();
+  if (all <= 0) return;
+  constexpr std::array<std::string_view, kRentedBuckets> kWords{
+      "work, as long as it takes on the cluster",
+      "held beyond what the work takes there; below 0 where rented nodes are faster",
+      "held by a job whose nodes do not serve yet, or that restarts",
+      "held by a job that moves its data",
+      "of nodes that are kept for the next job, and what jobs leave of their nodes"};
+  PageTable table{.columns = {{.title = "Rented GPU time"},
+                              {.title = "of all", .numeric = true},
+                              {.title = "GPU hours", .numeric = true},
+                              {.title = "What it is"}}};
+  for (std::size_t b = 0; b < kRentedBuckets; ++b) {
+    const GpuTime& time = of.counts.books[b];
+    if (time == GpuTime()) continue;
+    const double share = time.gpu_seconds() / all;
+    table.rows.push_back(
+        {PageCell::text(kRentedBucketNames[b]), PageCell::number(page_percent(share, 1), share),
+         PageCell::number(grouped(time.gpu_hours()), time.gpu_hours()), PageCell::text(kWords[b])});
+  }
   page.table(table);
 }
 
@@ -264,6 +300,14 @@ void add_over_time(Page& page, const QueueAnswer& a) {
     held.lines.emplace_back("drained, and free", &s.drained_gpus);
   }
   add_series(page, a, held);
+  const auto is_rented = [](double gpus) { return gpus > 0; };
+  if (std::ranges::any_of(s.rented_gpus, is_rented)) {
+    add_series(page, a,
+               {.title = "GPUs rented",
+                .about = "Of nodes that are paid for, whether jobs hold them or not.",
+                .unit = "GPUs",
+                .lines = {{"rented", &s.rented_gpus}}});
+  }
   add_power_series(page, a);
   const auto some_wait = [](double jobs) { return jobs > 0; };
   if (std::ranges::none_of(s.waiting_jobs, some_wait)) return;
@@ -301,6 +345,8 @@ void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup
                                .numeric = true,
                                .about = "completion over duration, of which 10 s count at least"}},
                   .first_rows = kFirstRows};
+  const bool bursts = groups.front().burst.has_value();
+  if (bursts) table.columns.push_back({.title = "Rented GPU hours", .numeric = true});
   const bool paid = groups.front().usd.has_value();
   if (paid) {
     table.columns.push_back({.title = "USD",
@@ -320,6 +366,9 @@ void add_groups(Page& page, std::string_view title, const std::vector<QueueGroup
         duration(g.completion_s, &QueueSpread::mean),
         g.slowdown ? PageCell::number(significant(g.slowdown->mean), g.slowdown->mean)
                    : PageCell::unknown()};
+    if (bursts) {
+      row.push_back(PageCell::number(grouped(g.burst->gpu_hours), g.burst->gpu_hours));
+    }
     if (paid) row.push_back(PageCell::number(page_usd(*g.usd), *g.usd));
     table.rows.push_back(std::move(row));
   }
@@ -468,6 +517,7 @@ std::string queue_page(const QueueAnswer& a, const Behind* behind, const ClaimCh
   add_queue_headline(page, a);
   add_claim_section(page, claim);
   add_queue_buckets(page, a);
+  add_burst(page, a);
   add_over_time(page, a);
   add_queue_gantt(page, a);
   add_campaigns(page, a);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <unordered_map>
@@ -12,12 +13,12 @@
 #include "models/base/number_text.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "sim/cluster/job_speeds.hpp"
-#include "sim/scenario/host_list.hpp"
 #include "sim/scenario/queue_order_extension.hpp"
 #include "sim/scenario/queue_policy_extension.hpp"
 #include "tools/console/percent.hpp"
 #include "tools/console/progress.hpp"
 #include "tools/console/table.hpp"
+#include "tools/views/queue/node_names.hpp"
 #include "tools/views/report/behind.hpp"
 
 namespace lockstep {
@@ -150,6 +151,15 @@ std::string queue_cost_line(const QueueAnswer& a) {
   return labelled_line("Cost", kQueueLabels, text);
 }
 
+/// What was rented and what that cost, then what it saved.
+std::string burst_lines(const QueueAnswer& a) {
+  if (!a.summary.burst) return {};
+  return labelled_line("Burst", kQueueLabels, burst_words(*a.summary.burst)) +
+         (a.summary.burst->without
+              ? labelled_line("Without it", kQueueLabels, unburst_words(*a.summary.burst))
+              : std::string());
+}
+
 std::string licenses_line(const QueueAnswer& a) {
   std::string text;
   for (const LicenseUse& of : a.summary.licenses) {
@@ -160,6 +170,36 @@ std::string licenses_line(const QueueAnswer& a) {
 }
 
 }  // namespace
+
+std::string burst_words(const BurstSummary& of) {
+  if (of.jobs == 0) return "no job ran on rented nodes";
+  std::string out = fmt::format("{} on rented nodes, at most {} at a time; {} GPU h for USD {}",
+                                jobs_text(of.jobs), grouped(of.counts.most_nodes),
+                                grouped(of.counts.rented.gpu_hours()), compact(of.counts.usd()));
+  if (of.counts.egress_usd > 0) {
+    out += fmt::format(", {} of it for what left the cloud", compact(of.counts.egress_usd));
+  }
+  const double all = of.counts.rented.gpu_seconds();
+  std::string parts;
+  for (std::size_t b = 0; b < kRentedBuckets; ++b) {
+    const double share = all > 0 ? of.counts.books[b].gpu_seconds() / all : 0;
+    if (std::abs(share) < kShown) continue;
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", kRentedBucketNames[b],
+                         percent_text(share));
+  }
+  return parts.empty() ? out : out + "; " + parts;
+}
+
+std::string unburst_words(const BurstSummary& of) {
+  std::string out = fmt::format("mean wait {}{}", of.without->waiting > 0 ? "at least " : "",
+                                wait_text(of.without->wait_mean_s));
+  if (of.without->waiting > 0)
+    out += fmt::format(", {} wait at the end", jobs_text(of.without->waiting));
+  if (const std::optional<double> usd = of.usd_per_saved_hour()) {
+    out += fmt::format("; USD {} for an hour less of waiting", significant(*usd));
+  }
+  return out;
+}
 
 std::string health_words(const QueueAnswer& a) {
   if (!a.result.health) return {};
@@ -232,7 +272,7 @@ std::string queue_headline(const QueueAnswer& a) {
     out += line("Backfill",
                 counted(a.result.backfilled, "job") + " started by the backfill scheduler");
   }
-  out += licenses_line(a) + queue_power_lines(a) + queue_cost_line(a);
+  out += licenses_line(a) + queue_power_lines(a) + queue_cost_line(a) + burst_lines(a);
   if (a.result.stopped) out += line("Interrupted", "all of this is of the time before");
   return out;
 }
@@ -280,6 +320,8 @@ std::string group_table(std::string_view title, const std::vector<QueueGroup>& g
                                          {"90 %"},
                                          {"mean completion"},
                                          {"mean slowdown"}};
+  const bool bursts = groups.front().burst.has_value();
+  if (bursts) columns.push_back({"rented GPU h"});
   if (paid) columns.push_back({"USD"});
   TextTable table(columns);
   for (const QueueGroup& g : groups) {
@@ -291,6 +333,7 @@ std::string group_table(std::string_view title, const std::vector<QueueGroup>& g
                                    wait_cell(g, &QueueSpread::p90),
                                    spread_cell(g.completion_s, &QueueSpread::mean, duration_text),
                                    spread_cell(g.slowdown, &QueueSpread::mean, times_text)};
+    if (bursts) cells.push_back(grouped(g.burst->gpu_hours));
     if (paid) cells.push_back(compact(*g.usd));
     table.add(cells);
   }
@@ -425,7 +468,7 @@ CsvText queue_csv(const QueueAnswer& a) {
   for (const JobSpan& span : a.result.spans) {
     std::vector<int> numbers;
     for (const HeldGpus& held : span.held) numbers.push_back(held.node + 1);
-    nodes.try_emplace(span.job, host_list("n", std::move(numbers)));
+    nodes.try_emplace(span.job, node_list(spec, std::move(numbers)));
   }
   const auto line = [](const std::vector<std::string>& cells) { return csv_line(cells); };
   std::vector<std::string> heading{"job",      "user",    "account",   "partition", "gpus",

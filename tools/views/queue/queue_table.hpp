@@ -18,6 +18,11 @@ std::string queue_table(const QueueAnswer& a, const TextStyle& style);
 /// A header line, then a line for each group of jobs.
 CsvText queue_csv(const QueueAnswer& a);
 
+/// What was rented for jobs that waited too long, what that cost, and where that GPU time went.
+std::string burst_words(const BurstSummary& of);
+/// The waits without, and the price of what was saved. Requires that they were simulated.
+std::string unburst_words(const BurstSummary& of);
+
 /// What was done for the nodes' health; empty where the scenario says nothing of it.
 std::string health_words(const QueueAnswer& a);
 
