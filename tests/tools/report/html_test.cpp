@@ -9,9 +9,16 @@ using namespace lockstep;
 
 TEST_CASE("escaped text cannot end a tag, an attribute or an entity") {
   CHECK(escaped("a < b & \"c\" > 'd'").str() == "a &lt; b &amp; &quot;c&quot; &gt; &#39;d&#39;");
-  CHECK(escaped("leaf 2 · spine 0").str() == "leaf 2 · spine 0");
+  CHECK(escaped("leaf 2 · spine 0").str() == "leaf\u00a02 · spine\u00a00");
   CHECK(escaped("").empty());
   CHECK(strong("<b>").str() == "<strong>&lt;b&gt;</strong>");
+}
+
+TEST_CASE("escaped text: numbers stay with what they number, and have a sign for minus") {
+  CHECK(escaped("group 0, leaf x").str() == "group\u00a00, leaf x");
+  CHECK(escaped("± 5 %").str() == "±\u00a05\u00a0%");
+  CHECK(escaped("-3.1 % (-4 to 5)").str() == "−3.1\u00a0% (−4 to 5)");
+  CHECK(escaped("--set a=-1, 2026-11-29, x-2").str() == "--set a=-1, 2026-11-29, x-2");
 }
 
 TEST_CASE("escaped text shows what a reader would not see, and keeps its lines") {

@@ -65,7 +65,8 @@ TEST_CASE("points page: what is measured in another unit has a chart of its own"
   table.summary = {summarise("all", table.points)};
   const std::string page = text_of(table);
   for (const char* title :
-       {"Error over size: ms", "Error over size: tokens/s", "Error over size: counts"}) {
+       {"Error over what was measured, in ms", "Error over what was measured, in tokens/s",
+        "Error over what was measured, counts", "time to the first token"}) {
     CHECK_MESSAGE(test::contains(page, title), title);
   }
   CHECK(test::contains(page, "data-chart=\"chart-3\""));

@@ -364,12 +364,12 @@ TEST_CASE("run page: sections are there for what the result has") {
   result.plan.assumptions = {"racks of <4> nodes"};
   result.interrupted = true;
   const std::string html = page_of(result);
-  CHECK(headings(html) == std::vector<std::string>{"One run, from its first step to its last",
-                                                   "From peak FLOPs to useful training",
-                                                   "Goodput by cause", "Checkpoint interval",
-                                                   "Cost", "The same parts in jobs of other sizes",
-                                                   "How runs differ", "What was simulated",
-                                                   "Assumed"});
+  CHECK(headings(html) ==
+        std::vector<std::string>{
+            "Where the wall time goes", "One run, from its first step to its last",
+            "From peak FLOPs to useful training", "Goodput by cause", "Checkpoint interval", "Cost",
+            "The same parts in jobs of other sizes", "How runs differ", "What was simulated",
+            "Assumed"});
   CHECK(contains(html, "<li>racks of &lt;4&gt; nodes</li>"));
   CHECK(contains(html, "Stopped early"));
   CHECK(rows_of(html, "Size") == std::vector<std::string>{"1,024 GPUs|60.0 min|24.0|"});

@@ -268,16 +268,18 @@ json parallel_axes(std::span<const ChartAxis> axes, std::span<const double> good
                       {"fontSize", 11}}},
                     {"data", std::move(marks)}});
   constexpr std::size_t kAxisRoom = 90;  // pixels, for its name and its marks
-  return {{"lockstep", {{"least_px", kAxisRoom * axes.size()}}},
-          {"grid", {{"left", 24}, {"right", 70}, {"top", 16}, {"bottom", 44}}},
-          {"xAxis",
-           {{"type", "category"},
-            {"boundaryGap", false},
-            {"data", names},
-            {"axisLine", {{"show", false}}},
-            {"axisLabel", {{"interval", 0}, {"width", 110}, {"overflow", "break"}}}}},
-          {"yAxis", {{"type", "value"}, {"min", -0.04}, {"max", 1.04}, {"show", false}}},
-          {"series", std::move(series)}};
+  return {
+      {"lockstep", {{"least_px", kAxisRoom * axes.size()}}},
+      {"grid", {{"left", 24}, {"right", 70}, {"top", 16}, {"bottom", 58}}},
+      {"xAxis",
+       {{"type", "category"},
+        {"boundaryGap", false},
+        {"data", names},
+        {"axisLine", {{"show", false}}},
+        {"axisLabel",
+         {{"interval", 0}, {"width", kAxisRoom - 6}, {"overflow", "break"}, {"lineHeight", 13}}}}},
+      {"yAxis", {{"type", "value"}, {"min", -0.04}, {"max", 1.04}, {"show", false}}},
+      {"series", std::move(series)}};
 }
 
 }  // namespace lockstep

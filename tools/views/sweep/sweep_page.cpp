@@ -569,8 +569,7 @@ PageTable best_rows(const Sweep& sweep, const SweepSummary& plain) {
       const auto words = [&] {
         return column == "seed" ? text_of(row[c]) : number_of_column(column, *number);
       };
-      cells.push_back(number ? PageCell::number(words(), *number)
-                             : PageCell::text(text_of(row[c])));
+      cells.push_back(number ? PageCell::number(words(), *number) : PageCell::key(text_of(row[c])));
     }
     table.rows.push_back(std::move(cells));
   }
