@@ -44,7 +44,7 @@ void declare_names(const DeclaredMembers& member, std::string_view key, WrittenN
                   [&](const JsonCursor& at) { out = at.elements(kMostBurstNames); });
 }
 
-void declare_data(const DeclaredMembers& member, WrittenBurst& out) {
+void declare_moved_data(const DeclaredMembers& member, WrittenBurst& out) {
   member.optional("in", out.of.data_in, kMovedBytes,
                   "What a job moves to its rented nodes before it works; default: 0 B");
   member.optional("out", out.of.data_out, kMovedBytes,
@@ -100,8 +100,9 @@ void declare_burst_members(const DeclaredMembers& member, const PresetStore& pre
   member.optional("speed", out.of.speed, kBurstSpeed,
                   "How fast jobs of given duration work there, as a share of that on the cluster; "
                   "default: 1. The step of a training is simulated there");
-  member.optional("data", out, "What a job moves to the cloud and back",
-                  [](const DeclaredMembers& data, WrittenBurst& to) { declare_data(data, to); });
+  member.optional(
+      "data", out, "What a job moves to the cloud and back",
+      [](const DeclaredMembers& data, WrittenBurst& to) { declare_moved_data(data, to); });
   member.optional(
       "most_usd", out.of.most_usd, kBudget,
       "A job bursts only while all bursts, it and the others by their time limits, cost "

@@ -29,7 +29,7 @@ Json training_on(int nodes) {
           {"batch", {{"sequences", 64}, {"tokens", 2048}}}};
 }
 
-Json queue_with(Json training, int nodes) {
+Json queue_of_training(Json training, int nodes) {
   return {{"cluster", {{"node", "dgx_h100"}, {"nodes", nodes}, {"fabric", "fat_tree"}}},
           {"queue",
            {{"order", "fifo"},
@@ -37,7 +37,7 @@ Json queue_with(Json training, int nodes) {
             {"jobs", Json::array({{{"training", std::move(training)}}})}}}};
 }
 
-QueueSpec timed(const Json& scenario) {
+QueueSpec timed_widths(const Json& scenario) {
   QueueSpec spec = read_queue(JsonCursor::parse("t.json", scenario.dump()), test::presets());
   time_trainings(spec);
   return spec;
@@ -45,7 +45,9 @@ QueueSpec timed(const Json& scenario) {
 
 /// Its step alone on so many nodes of four.
 double step_on(int nodes) {
-  return timed(queue_with(training_on(nodes), 4)).trainings[0].reference_step.base_units();
+  return timed_widths(queue_of_training(training_on(nodes), 4))
+      .trainings[0]
+      .reference_step.base_units();
 }
 
 Json of_widths(const std::vector<int>& nodes) {
@@ -54,9 +56,9 @@ Json of_widths(const std::vector<int>& nodes) {
   return out;
 }
 
-std::string refusal_of(const Json& scenario) {
+std::string refused_width(const Json& scenario) {
   try {
-    (void)timed(scenario);
+    (void)timed_widths(scenario);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -69,9 +71,9 @@ TEST_CASE(
     "widths of trainings: each has the speed of its own step, and one alone takes all nodes") {
   Json training = training_on(1);
   training["widths"] = of_widths({1, 2, 4});
-  Json scenario = queue_with(training, 4);
+  Json scenario = queue_of_training(training, 4);
   scenario["queue"]["elastic"] = {{"policy", "goodput"}};
-  const QueueSpec spec = timed(scenario);
+  const QueueSpec spec = timed_widths(scenario);
   const WidthTable& table = spec.width_tables[spec.jobs[0].widths];
   REQUIRE(table.gpus == std::vector{8, 16, 32});
   CHECK(table.speeds[0] == 1);
@@ -89,14 +91,14 @@ TEST_CASE(
 TEST_CASE("widths of trainings: who loses a node goes on at the step of what is left") {
   Json training = training_on(2);
   training["widths"] = of_widths({1, 2});
-  Json scenario = queue_with(training, 2);
+  Json scenario = queue_of_training(training, 2);
   const double wide = step_on(2), narrow = step_on(1);
   const double breaks = 500 * wide;
   scenario["queue"]["elastic"] = {{"policy", "shrink"}, {"resize", "60 s"}};
   scenario["queue"]["preemption"] = {{"mode", "none"}, {"checkpoint", "0 s"}};
   scenario["queue"]["breaks"] =
       Json::array({{{"node", 1}, {"at", std::to_string(breaks) + " s"}, {"repair", "30 d"}}});
-  const QueueResult result = simulate_queue(timed(scenario));
+  const QueueResult result = simulate_queue(timed_widths(scenario));
   CHECK(result.jobs[0].resizes == 1);
   CHECK(end_s(result, 0) == doctest::Approx(breaks + 60 + 500 * narrow).epsilon(1e-5));
   CHECK(result.jobs[0].elastic_held->gpu_seconds() ==
@@ -104,12 +106,12 @@ TEST_CASE("widths of trainings: who loses a node goes on at the step of what is 
 }
 
 TEST_CASE("widths of drawn jobs: those that are whole and fit, by the width that each asks for") {
-  Json scenario = queue_with(training_on(1), 2);
+  Json scenario = queue_of_training(training_on(1), 2);
   scenario["queue"]["elastic"] = {{"policy", "goodput"}, {"resize", "30 s"}};
   scenario["queue"]["jobs"] = Json::parse(R"([{"generate": {"count": 200, "every": "10 min",
     "gpus": [[1, 1], [4, 1], [16, 1]], "mean": "1 h", "sigma": 1, "widths": [
       {"times": 0.5, "speed": 0.55}, {"times": 1, "speed": 1}, {"times": 2, "speed": 1.7}]}}])");
-  const QueueSpec spec = timed(scenario);
+  const QueueSpec spec = timed_widths(scenario);
   for (const QueueJob& job : spec.jobs) {
     const std::vector<int>& gpus = spec.width_tables[job.widths].gpus;
     if (job.gpus == 1) CHECK(gpus == std::vector{1, 2});
@@ -130,22 +132,22 @@ TEST_CASE("widths of trainings and drawn jobs: mistakes are told by place") {
   const auto says = [](const std::vector<int>& widths, const std::string& text) {
     Json training = training_on(2);
     training["widths"] = of_widths(widths);
-    Json scenario = queue_with(training, 4);
+    Json scenario = queue_of_training(training, 4);
     scenario["queue"]["elastic"] = {{"policy", "fixed"}};
-    const std::string message = refusal_of(scenario);
+    const std::string message = refused_width(scenario);
     CHECK_MESSAGE(message.find(text) != std::string::npos, message);
   };
   says({1, 2, 4}, "nothing");
   says({1, 4}, "one has the training's own 2 \"nodes\"");
   says({2, 1}, "widths/1/nodes: found 1; allowed: more than the width before it has");
   says({2, 8}, "widths/1/nodes: found 8; allowed: at most 4, which the cluster has");
-  Json scenario = queue_with(training_on(2), 4);
+  Json scenario = queue_of_training(training_on(2), 4);
   scenario["queue"]["jobs"][0]["training"]["widths"] = of_widths({1, 2});
-  CHECK(refusal_of(scenario).find("\"elastic\"") != std::string::npos);
+  CHECK(refused_width(scenario).find("\"elastic\"") != std::string::npos);
   scenario["queue"]["elastic"] = {{"policy", "fixed"}};
   scenario["queue"]["jobs"] = Json::parse(R"([{"generate": {"count": 2, "gpus": [[1, 1]],
     "mean": "1 h", "widths": [{"times": 2, "speed": 2}]}}])");
-  CHECK(refusal_of(scenario).find("widths of which one has \"times\" 1") != std::string::npos);
+  CHECK(refused_width(scenario).find("widths of which one has \"times\" 1") != std::string::npos);
 }
 
 }  // namespace lockstep
