@@ -397,7 +397,7 @@ class RampWalk {
     Joules work;
     for (std::size_t p = 1; p < kGpuParts; ++p) work += rates[p] * asked;
     const Joules left = spent - fixed;
-    const double share = work > left ? left / work : 1;
+    const double share = work > left ? left.base_units() / work.base_units() : 1.0;
     card.sums.parts[0] += fixed;
     for (std::size_t p = 1; p < kGpuParts; ++p) card.sums.parts[p] += share * (rates[p] * asked);
     card.sums.parts[kGpuParts - 1] += left - share * work;
