@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "models/base/number_text.hpp"
 #include "tools/views/report/assets.hpp"
 #include "tools/views/report/behind.hpp"
@@ -174,12 +176,14 @@ void add_time_parts(Page& page, const std::vector<ShownLayout>& shown) {
   if (std::ranges::any_of(rest.values, [](double share) { return share > 0; })) {
     parts.push_back(std::move(rest));
   }
+  nlohmann::json options = stacked_bars(names, parts, "%");
+  options["xAxis"]["max"] = 100;  // rounded parts may add up to a little more
   page.section("Where each one's time goes", "Shares of its own step, mean over all GPUs.");
   page.chart({.title = "Parts of the step",
               .about = {},
               .summary = "Stacked bars of the parts of a step, one for each layout.",
               .height_px = bars_height(names.size()) + 40},
-             stacked_bars(names, parts, "%"));
+             options);
 }
 
 /// "ties with the fastest, close"; nothing for one that is neither.
