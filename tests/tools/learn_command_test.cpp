@@ -110,7 +110,7 @@ TEST_CASE("learn: the page has what the table says, and what was not learnt") {
   // Before, nine of ten levels lie within 1.645 prior deviations of the description's.
   const double prior = kind["half_width_before"].get<double>();
   CHECK(prior > kind["half_width_after"].get<double>());
-  has(fmt::format("± {:.1f}\u00a0%</td>", 100 * prior));
+  has(fmt::format("±\u00a0{:.1f}\u00a0%</td>", 100 * prior));
   for (const auto& part : kind["cannot_tell_from"]) has(part["part"].get<std::string>());
   has(kind["next"]["measure"].get<std::string>());
   has("measured, ");

@@ -358,7 +358,8 @@ TEST_CASE("burst: the step of a training is simulated on the rented nodes") {
                   "usd_per_gpu_hour": 1},
         "jobs": [{"training": {"name": "t", "nodes": 2, "steps": 100, "count": 2,
           "model": {"layers": 8, "hidden": 2048, "heads": 16, "ffn": 8192, "vocabulary": 32000},
-          "parallelism": {"tensor": 8, "data": 2}, "batch": {"sequences": 16, "tokens": 2048}}}]}})");
+          "parallelism": {"tensor": 8, "data": 2},
+          "batch": {"sequences": 16, "tokens": 2048}}}]}})");
   };
   const auto times = [&](const char* node) {
     QueueSpec spec =

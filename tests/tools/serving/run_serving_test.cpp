@@ -237,7 +237,7 @@ TEST_CASE("lockstep run: a page of what requests see, where time goes, and the l
   for (const char* part : {"to the first token (TTFT)", "Where the GPU time goes", "prefill",
                            "Requests being served or waiting", "of 300 requests served",
                            "What was simulated", "Pool prefill", "4 x TP 4, EP 4, sglang",
-                           "weights fp8, experts fp4, cache fp8", ">4 x dgx_b200, "}) {
+                           "weights fp8, experts fp4, cache fp8", ">4 x dgx_<wbr>b200, "}) {
     CHECK_MESSAGE(html.find(part) != std::string::npos, part);
   }
   REQUIRE(

@@ -173,7 +173,7 @@ std::string licenses_line(const QueueAnswer& a) {
 
 std::string burst_words(const BurstSummary& of) {
   if (of.jobs == 0) return "no job ran on rented nodes";
-  std::string out = fmt::format("{} on rented nodes, at most {} at a time; {} GPU h for USD {}",
+  std::string out = fmt::format("{} on rented nodes, at most {} at a time; {} GPU h for {} USD",
                                 jobs_text(of.jobs), grouped(of.counts.most_nodes),
                                 grouped(of.counts.rented.gpu_hours()), compact(of.counts.usd()));
   if (of.counts.egress_usd > 0) {
@@ -196,7 +196,7 @@ std::string unburst_words(const BurstSummary& of) {
   if (of.without->waiting > 0)
     out += fmt::format(", {} wait at the end", jobs_text(of.without->waiting));
   if (const std::optional<double> usd = of.usd_per_saved_hour()) {
-    out += fmt::format("; USD {} for an hour less of waiting", significant(*usd));
+    out += fmt::format("; {} USD for an hour less of waiting", significant(*usd));
   }
   return out;
 }
