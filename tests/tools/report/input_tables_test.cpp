@@ -300,7 +300,8 @@ TEST_CASE("pages of searches, differences, plans and weeks: inputs, assumptions 
                                 "objective": "mfu"})";
   has_all(page_written(
               {"sweep", folder.write("sweep.json", sweep), "-o", folder.path() + "/results.db"}),
-          {"What was swept", "Sequences a micro batch", "1, 2", "Inputs", "Assumed", "Sources", "hbm_bandwidth"});
+          {"What was swept", "Sequences a micro batch", "1, 2", "Inputs", "Assumed", "Sources",
+           "hbm_bandwidth"});
   const std::string traces = folder.path() + "/traces";
   REQUIRE(lockstep_with({"run", step, "--chakra", traces}).exit == Exit::ok);
   has_all(page_written({"replay", traces, "--node", "dgx_b200", "--fabric", "ideal"}),
