@@ -15,18 +15,19 @@
 
 namespace lockstep {
 
+/// What jobs that have something in common had on rented nodes.
+struct GroupBurst {
+  std::size_t jobs = 0;
+  double gpu_hours = 0;  ///< held there
+};
+
 /// Jobs that have something in common.
 struct QueueGroup {
   std::string name;
   std::size_t jobs = 0, ended = 0;
-  std::size_t waiting = 0;  ///< at the end, whose waits count as far as they have come
-  double gpu_hours = 0;     ///< held on the cluster
-  /// On rented nodes; where the scenario says "burst".
-  struct Burst {
-    std::size_t jobs = 0;
-    double gpu_hours = 0;  ///< held there
-  };
-  std::optional<Burst> burst{};
+  std::size_t waiting = 0;            ///< at the end, whose waits count as far as they have come
+  double gpu_hours = 0;               ///< held on the cluster
+  std::optional<GroupBurst> burst{};  ///< where the scenario says "burst"
   /// For both, by QueueBill::usd_per_held_gpu_hour() and BurstSummary::usd_per_held_gpu_hour().
   std::optional<double> usd{};
   /// Of those that have started or wait: time in which they held nothing. Nothing without any.
