@@ -1,5 +1,6 @@
 // The documentation's site on a phone and on paper, in Chromium: every page of its own is as wide as
-// a phone, nothing on it is cut off at either, and pages that were printed are whole. Leaves
+// a phone, nothing on it is cut off at either, pages that were printed are whole, and text stands out
+// from what it stands on, in the light and in the dark. Leaves
 // screenshots of what fails, and with LOCKSTEP_SCREENSHOTS=1 of some others, and one page as PDF.
 //   node site_test.mjs PLAYWRIGHT_FOLDER CHROMIUM SITE FOLDER
 import {mkdirSync, readdirSync, readFileSync} from 'node:fs';
@@ -66,6 +67,32 @@ const cut = paper => {
   }
   return found.slice(0, 3);
 };
+// Words that do not stand out: below 4.5, what WCAG 2.1 asks of text (success criterion 1.4.3).
+const faint = () => {
+  const parts = colour => colour.match(/[\d.]+/g).map(Number);
+  const light = colour => parts(colour).slice(0, 3).map(part => part / 255)
+    .map(part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if ((parts(colour)[3] ?? 1) === 1) return colour;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const found = new Map();
+  const texts = document.createTreeWalker(document.querySelector('.rst-content'), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const element = texts.currentNode.parentElement, text = texts.currentNode.data.trim();
+    if (text === '' || element.getClientRects().length === 0) continue;
+    const colour = getComputedStyle(element).color, ground = behind(element);
+    const [less, more] = [light(colour), light(ground)].sort((a, b) => a - b);
+    const contrast = (more + 0.05) / (less + 0.05);
+    const what = `${element.tagName} in ${element.parentElement.tagName}: ${colour} on ${ground}`;
+    if (contrast < 4.5) found.set(what, `${what}, contrast ${contrast.toFixed(1)}: ${text.slice(0, 40)}`);
+  }
+  return [...found.values()].slice(0, 5);
+};
 
 const page = await browser.newPage({viewport: {width: kPhone, height: 800}, deviceScaleFactor: 2});
 let where;
@@ -87,6 +114,10 @@ for (const name of pages) {
   for (const each of await page.evaluate(() => [...document.querySelectorAll('.rst-content .language-sh')]
     .map(code => code.parentElement).filter(box => box.scrollWidth > box.clientWidth + 1)
     .map(box => box.textContent.slice(0, 40)))) failures.push(`${where}: commands have to be scrolled: ${each}`);
+  for (const colorScheme of ['dark', 'light']) {
+    await page.emulateMedia({colorScheme});
+    for (const each of await page.evaluate(faint)) failures.push(`${where}, ${colorScheme}: ${each}`);
+  }
   const shot = failures.length > before || (process.env.LOCKSTEP_SCREENSHOTS && kSeen.includes(name));
   const file = `${folder}/${name.replaceAll('/', '-').replace('.html', '')}`;
   if (shot) await page.screenshot({path: `${file}-phone.png`});
@@ -106,6 +137,6 @@ for (const name of pages) {
 }
 await browser.close();
 server.close();
-console.log(`${pages.length} pages, each ${kPhone} px wide and on paper`);
+console.log(`${pages.length} pages, each ${kPhone} px wide and on paper, light and dark`);
 for (const failure of failures) console.log(failure);
 process.exit(failures.length === 0 ? 0 : 1);
