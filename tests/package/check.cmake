@@ -20,6 +20,26 @@ set(prefix "${BUILD}/package/prefix")
 file(REMOVE_RECURSE "${BUILD}/package")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 
+# Each block of C++ of CONTRIBUTING.md as a file of its own. Written as it is, and found by its fences:
+# a list would lose its semicolons.
+file(READ "${SOURCE}/CONTRIBUTING.md" rest)
+set(examples 0)
+while(TRUE)
+  string(FIND "${rest}" "\n```cpp\n" begin)
+  if(begin EQUAL -1)
+    break()
+  endif()
+  math(EXPR begin "${begin} + 8")
+  string(SUBSTRING "${rest}" ${begin} -1 rest)
+  string(FIND "${rest}" "\n```\n" end)
+  string(SUBSTRING "${rest}" 0 ${end} example)
+  math(EXPR examples "${examples} + 1")
+  file(WRITE "${BUILD}/package/examples/${examples}.cpp" "${example}\n")
+endwhile()
+if(examples LESS 4)
+  message(FATAL_ERROR "found ${examples} examples in CONTRIBUTING.md; allowed: those that are to compile, 4 or more")
+endif()
+
 if(FUZZ)  # the library is instrumented, so its user has to link the runtimes
   string(APPEND FLAGS " -fsanitize=address,undefined")
 endif()

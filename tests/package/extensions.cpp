@@ -55,6 +55,7 @@ Availability halving_availability(const CollectiveContext& c) {
   if (c.op != CollectiveOp::all_reduce || c.k == 1) return {Offer::other_call, {}};
   const bool alike = c.g == c.most && std::has_single_bit(static_cast<unsigned>(c.k));
   if (!alike) return {Offer::refused, "needs a power of two of nodes with as many members each"};
+  if (c.gpu.nvlink_bandwidth == BytesPerSecond{}) return {Offer::refused, "needs NVLink"};
   return {};
 }
 void halving_law(const CollectiveContext& c, std::vector<CollectiveCandidate>& out) {

@@ -26,6 +26,26 @@ TWENTY = [pathlib.Path(line).name for line in LIST.read_text(encoding="utf-8").s
 
 
 class Answers(InFolder):
+    def test_points_of_vary_are_answers(self):
+        varied = lockstep.run(JOB, vary={"batch.sequences": [16, 32]})
+        self.assertEqual([type(point.answer) for point in varied.points], [answers.StepAnswer] * 2)
+        alone = lockstep.run(JOB, batch__sequences=32)
+        self.assertEqual(varied.points[1].answer.step_s, alone.step_s)
+        self.assertEqual(type(varied.points[1].answer).step_s.__doc__, type(alone).step_s.__doc__)
+        self.assertEqual(len(varied.points.table()), 2)
+
+    def test_a_replay_has_members_with_units(self):
+        goal = self.write("plan.goal", "num_ranks 2\nrank 0 { calc 1 }\nrank 1 { calc 5 }\n")
+        replayed = lockstep.replay(goal, node="dgx_h100")
+        self.assertIs(type(replayed), answers.ReplayAnswer)
+        self.assertRegex(type(replayed).step_s.__doc__, r"\[s, less is better\]")
+        self.assertEqual(replayed.step_s, 5e-9)
+        by_model = lockstep.replay(goal, loggops="L=2500")
+        self.assertIs(type(by_model), answers.LogGopsAnswer)
+        self.assertEqual(by_model.loggops.latency_s, 2.5e-6)
+        varied = lockstep.replay(goal, node="dgx_h100", vary={"cluster.nodes": [1, 2]})
+        self.assertIs(type(varied.points[0].answer), answers.ReplayAnswer)
+
     def test_twenty_scenarios_have_the_bytes_of_the_command_line(self):
         files = {each["name"]: each for each in lockstep.scenarios()}
         kinds = set()

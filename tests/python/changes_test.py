@@ -30,6 +30,8 @@ class Changes(InFolder):
             {"cluster": {"nodes": 4}, "batch": {"sequences": 64}},
             {"set": {"cluster.nodes": 4, "/batch/sequences": 64}},
             {"set": {"cluster.nodes": 4}, "batch": {"sequences": 64}},
+            {"set": ["cluster.nodes=4", "batch.sequences=64"]},
+            {"set": "cluster.nodes=4", "batch__sequences": 64},
         ]:
             with self.subTest(changes):
                 self.assertEqual(lockstep.run(path, **changes).json, printed)
@@ -41,6 +43,22 @@ class Changes(InFolder):
         whole = lockstep.run(JOB, set={"batch": {"sequences": 32, "tokens": 4096}})
         self.assertEqual(whole.scenario["batch"], {"sequences": 32, "tokens": 4096})
         self.assertEqual(lockstep.run(JOB, recompute="none", allow_oom=True).job.recompute, "none")
+
+    def test_a_dictionary_for_an_option_is_a_part_of_the_scenario(self):
+        stack = {"preset": "megatron_core", "allow": ["pipeline_sharding.zero2"]}
+        given = lockstep.run(JOB, stack=stack, parallelism__sharding="zero1")
+        self.assertEqual(given.scenario["stack"], stack)
+        asked = lockstep.run(model="llama3_8b", node="dgx_h100", nodes=2, stack={"preset": "nemo"})
+        self.assertEqual(asked.scenario["stack"], {"preset": "nemo"})
+        tuned = lockstep.tune(JOB, cluster={"nodes": 1}, keep=1)
+        self.assertEqual(tuned.json, lockstep.tune(JOB, cluster__nodes=1, keep=1).json)
+
+    def test_a_dictionary_for_a_file_is_read_as_one(self):
+        goal = self.write("plan.goal", "num_ranks 2\nrank 0 { calc 1 }\nrank 1 { calc 5 }\n")
+        cluster = {"cluster": JOB["cluster"]}
+        path = self.write("cluster.json", json.dumps(cluster))
+        self.assertEqual(lockstep.replay(goal, cluster=cluster).json,
+                         lockstep.replay(goal, cluster=path).json)
 
     def test_beside_a_scenario_the_words_of_a_question_are_changes(self):
         self.assertEqual(lockstep.run(JOB, model="qwen3_8b").job.model, "qwen3_8b")
@@ -453,9 +471,68 @@ class Collectives(unittest.TestCase):
                 self.asked(op=op, nodes=3)
             self.assertIn(f'collective "{name}" (an extension), {op}', str(caught.exception))
             self.assertIn(found, str(caught.exception))
+            lockstep.remove(name)
+            self.assertNotIn(name, self.asked(op=op, nodes=3).algorithm)
         with self.assertRaises(lockstep.UsageError) as caught:
             lockstep.add_collective("ring", halving)
         self.assertIn("found twice", str(caught.exception))
+
+    def test_a_cell_that_is_run_again_replaces_what_it_added(self):
+        def offers(scale):
+            def law(call):
+                answer = halving(call)
+                return answer if not isinstance(answer, dict) else {
+                    **answer, "latency_s": scale * answer["latency_s"]}
+            return law
+
+        def line():
+            return next((each for each in self.asked(nodes=4).candidates
+                         if each.algorithm == "again_of_python"), None)
+
+        lockstep.add_collective("again_of_python", offers(1))
+        once = line()
+        lockstep.add_collective("again_of_python", offers(3))
+        self.assertAlmostEqual(line().latency_s, 3 * once.latency_s)
+        lockstep.remove("again_of_python")
+        self.assertIsNone(line())
+        with self.assertRaisesRegex(lockstep.UsageError, "allowed: a name that Python added"):
+            lockstep.remove("again_of_python")
+        lockstep.add_collective("again_of_python", offers(1))
+        self.assertEqual(line().latency_s, once.latency_s)
+        lockstep.remove("again_of_python")
+
+    def test_every_other_door_replaces_and_removes_too(self):
+        queue = "research-cluster-easy"
+        lockstep.add_queue_order("again_of_python", lambda job: -job["gpus"])
+        widest = lockstep.run(queue, queue__order="again_of_python").json
+        lockstep.add_queue_order("again_of_python", lambda job: job["gpus"])
+        self.assertNotEqual(lockstep.run(queue, queue__order="again_of_python").json, widest)
+        with self.assertRaisesRegex(lockstep.UsageError, "found knows_duration=True; allowed: knows"):
+            lockstep.add_queue_order("again_of_python", lambda job: 1, knows_duration=True)
+        lockstep.remove("again_of_python")
+        with self.assertRaisesRegex(lockstep.ScenarioError, r"removed by lockstep.remove\(\)"):
+            lockstep.run(queue, queue__order="again_of_python")
+        job = {"model": "llama3_8b", "cluster": {"node": "dgx_h100"},
+               "parallelism": {"tensor": 4, "pipeline": 2, "data": 1, "schedule": "again_of_python"},
+               "batch": {"sequences": 8, "micro": 1, "tokens": 2048}}
+        all_first = [f"F{i}" for i in range(8)] + [f"B{i}" for i in range(8)]
+
+        def early(call):  # 1F1B: gradients as soon as they can be
+            ahead = call["ranks"] - call["rank"]
+            order = [f"F{i}" for i in range(ahead)]
+            for i in range(8):
+                order += [f"B{i}", f"F{i + ahead}"] if i + ahead < 8 else [f"B{i}"]
+            return order
+
+        lockstep.add_schedule("again_of_python", lambda call: all_first)
+        before = lockstep.run(job)
+        lockstep.add_schedule("again_of_python", early)
+        self.assertLess(lockstep.run(job).peak_memory_gib, before.peak_memory_gib)
+        with self.assertRaisesRegex(lockstep.UsageError, "found layout=v, .*as it was added"):
+            lockstep.add_schedule("again_of_python", lambda call: all_first, layout="v")
+        lockstep.remove("again_of_python")
+        with self.assertRaisesRegex(lockstep.ScenarioError, "removed by"):
+            lockstep.run(job)
 
 
 class Processes(unittest.TestCase):

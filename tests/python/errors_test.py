@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 import warnings
+from decimal import Decimal
 
 import lockstep
 from support import JOB, InFolder, program
@@ -72,7 +73,7 @@ class Errors(InFolder):
         self.assertEqual(error.suggestion, "step")
 
     def test_files_that_are_none(self):
-        for path in ["absent.json", ".", "", "absent-name"]:
+        for path in ["absent.json", ".", "", "absent-name", os.fsdecode(b"\xff")]:
             with self.subTest(path):
                 with self.assertRaises(lockstep.ScenarioError) as caught:
                     lockstep.run(path)
@@ -80,10 +81,19 @@ class Errors(InFolder):
 
     def test_options_that_cannot_be(self):
         cases = [
-            (lambda: lockstep.tune(JOB, tensor=[0]), "--tensor"),
-            (lambda: lockstep.tune(JOB, objective="cost"), "--objective"),
-            (lambda: lockstep.run(JOB, fold=True, unfold=True), "--unfold"),
-            (lambda: lockstep.run(JOB, fold="yes"), "--fold"),
+            (lambda: lockstep.tune(JOB, tensor=[0]), 'tensor: found "0"'),
+            (lambda: lockstep.tune(JOB, objective="cost"), 'objective: found "cost"'),
+            (lambda: lockstep.run(JOB, fold=True, unfold=True), "found unfold beside it"),
+            (lambda: lockstep.run(JOB, fold="yes"), "fold: found 'yes'; allowed: True"),
+            (lambda: lockstep.run(JOB, nodes=4), "Did you mean cluster__nodes?"),
+            (lambda: lockstep.run(JOB, node="dgx_b200"), "cluster__node='dgx_b200'"),
+            (lambda: lockstep.run(JOB, fabric="rail_optimised"), "cluster__fabric="),
+            (lambda: lockstep.run(JOB, tokens=4096), "batch__tokens=4096"),
+            (lambda: lockstep.run(JOB, set=7), "set: found 7; allowed: a dictionary"),
+            (lambda: lockstep.run(JOB, set=["batch.tokens=1", 2]), "allowed: a dictionary"),
+            (lambda: lockstep.replay(7), "found 7; allowed: paths"),
+            (lambda: lockstep.run("\ud800"), "allowed: a text that UTF-8 can say"),
+            (lambda: lockstep.remove("nobody"), "found 'nobody'; allowed: a name that Python"),
             (lambda: lockstep.run(), "lockstep.run(): found no scenario; allowed: a path"),
             (lambda: lockstep.plan(), "found no plan; allowed: a path"),
             (lambda: lockstep.comm(), "a dictionary, or op=..., node=..."),
@@ -91,9 +101,9 @@ class Errors(InFolder):
             (lambda: lockstep.learn(5), "steps: found 5; allowed: a path, or a list"),
             (lambda: lockstep.sweep("llama3-405b-16k", batch__sequences=[1, 2]),
              'allowed: axes: sweep(scenario, {"batch.sequences": [...]})'),
-            (lambda: lockstep.run(node="dgx_h100"), "--model"),
+            (lambda: lockstep.run(node="dgx_h100"), "found it without model"),
             (lambda: lockstep.replay(), "no trace"),
-            (lambda: lockstep.validate(sorce="bloom"), "--source"),
+            (lambda: lockstep.validate(sorce="bloom"), "Did you mean source?"),
             (lambda: lockstep.validate(source="blooom"), "bloom"),
             (lambda: lockstep.sweep(JOB), "no axes"),
         ]
@@ -102,6 +112,7 @@ class Errors(InFolder):
                 with self.assertRaises(lockstep.UsageError) as caught:
                     ask()
                 self.assertIn(word, str(caught.exception))
+                self.assertNotIn("--", str(caught.exception))
 
     def test_the_parts_of_a_mistake_on_the_command_line(self):
         with self.assertRaises(lockstep.LockstepError) as caught:
@@ -145,12 +156,36 @@ class Errors(InFolder):
         self.assertEqual(len(rows), 2)
 
     def test_values_that_json_cannot_say(self):
-        with self.assertRaises(TypeError):
-            lockstep.run(JOB | {"model": {"llama3_8b"}})
+        for ask, found in [
+            (lambda: lockstep.run(JOB | {"model": {"llama3_8b"}}), "scenario.model: found {'llama3_8b'}"),
+            (lambda: lockstep.run(JOB | {"list": [1, {"at": b"x"}]}), "scenario.list.1.at: found b'x'"),
+            (lambda: lockstep.run(JOB, batch__tokens=Decimal(4096)), "batch.tokens: found Decimal"),
+            (lambda: lockstep.run(JOB, set={"batch.tokens": object}), "batch.tokens: found <class"),
+            (lambda: lockstep.run(JOB, trajectories=object), "trajectories: found <class"),
+        ]:
+            with self.subTest(found), self.assertRaises(lockstep.UsageError) as caught:
+                ask()
+            self.assertIn(found, str(caught.exception))
+            self.assertIn("allowed: what JSON can say", str(caught.exception))
         with self.assertRaises(lockstep.ScenarioError):
             lockstep.run(JOB, batch__tokens=float("nan"))
-        with self.assertRaises(TypeError):
-            lockstep.run(JOB, nodes={1})
+
+    def test_what_does_not_fit_suggests_the_nearest_change_that_does(self):
+        with self.assertRaises(lockstep.ScenarioError) as caught:
+            lockstep.run(JOB, recompute="none", batch={"sequences": 64, "micro": 4})
+        self.assertIsNotNone(caught.exception.suggestion)
+        self.assertIn(f"the nearest change that fits: {caught.exception.suggestion}",
+                      str(caught.exception))
+
+    def test_the_end_that_a_function_asks_for_is_no_mistake(self):
+        for end in [KeyboardInterrupt, SystemExit]:
+            def order(job, end=end):
+                raise end("enough")
+            lockstep.add_queue_order("ends_of_python", order)
+            with self.subTest(end), self.assertRaises(end) as caught:
+                lockstep.run("research-cluster-easy", queue__order="ends_of_python")
+            self.assertEqual(str(caught.exception), "enough")
+        self.assertGreater(lockstep.run(JOB).step_s, 0)
 
     def test_a_claim_that_is_missed_is_a_warning(self):
         expected = {"expect": {"claim": "It is fast.", "that": ["mfu>=0.99"], "source": "made up"}}

@@ -16,13 +16,16 @@ import lockstep
 
 answer = lockstep.run("llama3-405b-16k", cluster__nodes=1024)
 asked = lockstep.run(model="llama3_8b", node="dgx_h100", nodes=2)
+changed = lockstep.run("llama3-405b-16k", cluster={"nodes": 384}, stack={"preset": "nemo"})
+listed = lockstep.run("llama3-405b-16k", set=["cluster.nodes=384"])
 print(answer.step_s, answer.waterfall.table(), answer.sweep({"batch.sequences": [2048, 4096]}))
 page: str = lockstep.tune(model="llama3_8b", node="dgx_h100", nodes=2, keep=2).page()
 text: str = lockstep.plan(model="llama3_8b", training="200 B tokens", node="dgx_h100").json
 rows = [lockstep.comm("allreduce-dgxh100").table(), lockstep.comm(op="all_reduce").table()]
 rows += [lockstep.validate(source="bloom").table(), lockstep.learn([{"step": "3 s"}]).table()]
-rows += [lockstep.replay("traces", node="dgx_h100"), lockstep.sweep("checkpoint-interval")]
+rows += [lockstep.replay("traces", node="dgx_h100", groups={"1": [0, 1]}), lockstep.sweep("checkpoint-interval")]
 lockstep.add_queue_order("widest_first", lambda job: -float(job["gpus"]))
+lockstep.remove("widest_first")
 
 
 def told(step: lockstep.answers.StepAnswer) -> tuple[float, list[float], float | None]:
@@ -44,6 +47,10 @@ lockstep.runs("llama3-405b-16k")
 
 def told(step: lockstep.answers.StepAnswer) -> str:
     return step.step_s
+
+
+def misspelt(step: lockstep.answers.StepAnswer) -> object:
+    return step.step_ss, step.waterfall[0].second
 """
 
 
@@ -68,7 +75,7 @@ class Types(unittest.TestCase):
 
     def test_what_the_package_has_not_is_a_mistake(self):
         found, said = complaints(MISTAKES)
-        self.assertEqual(sorted(int(line.split(":")[1]) for line in found), [4, 5, 9], said)
+        self.assertEqual(sorted(int(line.split(":")[1]) for line in found), [4, 5, 9, 13, 13], said)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <pybind11/stl.h>
 #include <span>
 #include <stdexcept>
@@ -13,8 +12,10 @@
 
 #include "models/collectives/candidate.hpp"
 #include "models/collectives/collective_extension.hpp"
+#include "models/collectives/laws.hpp"
 #include "tools/python/in_python.hpp"
 #include "tools/python/kept_answers.hpp"
+#include "tools/python/python_slots.hpp"
 
 namespace lockstep {
 namespace {
@@ -97,8 +98,6 @@ class PythonCollective {
   PythonCollective(const py::function& law, const py::object& shape)
       : law_(kept(law)), shape_(shape.is_none() ? nullptr : kept(py::function(shape))) {}
 
-  [[nodiscard]] bool has_shape() const { return shape_ != nullptr; }
-
   Availability availability(const CollectiveContext& context) {
     // The laws of others differ by how uneven an exchange is; a function is not asked that.
     if (!context.skew.is_even()) return {Offer::other_call, {}};
@@ -109,6 +108,7 @@ class PythonCollective {
     out.insert(out.end(), lines.begin(), lines.end());
   }
   CollectiveShape shape(const ShapeCall& call) {
+    if (shape_ == nullptr) return ring_shape(call);
     ShapeQuestion question{call.op, places_of(call.members), call.channels};
     return shapes_.of(question, [&] {
       return in_python([&] { return std::pair(ask(question), call.members.size()); });
@@ -201,26 +201,32 @@ class PythonCollective {
   KeptAnswers<ShapeQuestion, CollectiveShape> shapes_;
 };
 
-/// In the order in which they were added. Rows of the library's table are plain functions, so that
-/// each place here has functions of its own.
-std::vector<std::unique_ptr<PythonCollective>>& python_collectives() {
-  static auto* const collectives = new std::vector<std::unique_ptr<PythonCollective>>;
+using CollectiveSlots = PythonSlots<PythonCollective>;
+
+CollectiveSlots& python_collectives() {
+  static auto* const collectives = new CollectiveSlots("collective");
   return *collectives;
 }
 
+/// Rows of the library's table are plain functions, so that each place has functions of its own.
 template <std::size_t... places>
 constexpr std::array<CollectiveAlgorithm, sizeof...(places)> collective_functions(
     std::index_sequence<places...> /*of kMostExtensions*/) {
   return {CollectiveAlgorithm{
       .availability =
           [](const CollectiveContext& context) {
-            return python_collectives()[places]->availability(context);
+            const CollectiveSlots::Slot& slot = python_collectives().at(places);
+            if (slot.is_empty()) return Availability{Offer::other_call, {}};
+            return slot.filling().availability(context);
           },
       .law =
           [](const CollectiveContext& context, std::vector<CollectiveCandidate>& out) {
-            python_collectives()[places]->candidates(context, out);
+            python_collectives().at(places).filling().candidates(context, out);
           },
-      .shape = [](const ShapeCall& call) { return python_collectives()[places]->shape(call); }}...};
+      .shape =
+          [](const ShapeCall& call) {
+            return python_collectives().at(places).filling().shape(call);
+          }}...};
 }
 
 }  // namespace
@@ -230,20 +236,18 @@ void add_python_collective(const std::string& name, const py::function& law,
                            const std::string& source) {
   static constexpr auto kFunctions =
       collective_functions(std::make_index_sequence<kMostExtensions>());
-  auto& collectives = python_collectives();
-  collectives.push_back(std::make_unique<PythonCollective>(law, shape));
-  // Where there is no place left, the library says so before it asks.
-  CollectiveAlgorithm row = kFunctions[std::min(collectives.size(), kFunctions.size()) - 1];
-  row.name = name;
-  row.summary = summary;
-  row.source = source;
-  if (!collectives.back()->has_shape()) row.shape = nullptr;
-  try {
-    add_collective(row);
-  } catch (...) {
-    collectives.pop_back();
-    throw;
-  }
+  python_collectives().put(name, {}, new PythonCollective(law, shape),
+                           [&](const CollectiveSlots::Slot& /*slot*/, std::size_t place) {
+                             // Where there is no place left, the library says so before it asks.
+                             CollectiveAlgorithm row =
+                                 kFunctions[std::min(place, kFunctions.size() - 1)];
+                             row.name = name;
+                             row.summary = summary;
+                             row.source = source;
+                             add_collective(row);
+                           });
 }
+
+bool remove_python_collective(const std::string& name) { return python_collectives().remove(name); }
 
 }  // namespace lockstep

@@ -14,6 +14,8 @@
 #include "tools/console/ask_plan_options.hpp"
 #include "tools/python/calls.hpp"
 #include "tools/python/doors.hpp"
+#include "tools/python/in_python.hpp"
+#include "tools/views/tables/command_fields.hpp"
 
 namespace lockstep {
 namespace {
@@ -22,10 +24,18 @@ namespace py = pybind11;
 
 using Words = std::vector<std::string>;
 
+/// As Python has names of files: bytes that are no text become what os.fsencode() makes them of.
+py::str text_of(const std::string& text) {
+  PyObject* const decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<py::ssize_t>(text.size()), "surrogateescape");
+  if (decoded == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
+}
+
 py::object failure_dict(const std::optional<Failure>& failure) {
   if (!failure) return py::none();
   py::dict out;
-  out["line"] = failure->line;
+  out["line"] = text_of(failure->line);
   out["internal"] = failure->status == Exit::internal_error;
   out["in_file"] = failure->problem.has_value();
   InputProblem problem = failure->problem.value_or(InputProblem{});
@@ -34,11 +44,11 @@ py::object failure_dict(const std::optional<Failure>& failure) {
     problem.allowed = usage->allowed;
     problem.nearest = usage->nearest;
   }
-  out["file"] = problem.file;
-  out["pointer"] = problem.pointer;
-  out["found"] = problem.all_found();
-  out["allowed"] = problem.allowed;
-  out["suggestion"] = problem.nearest;
+  out["file"] = text_of(problem.file);
+  out["pointer"] = text_of(problem.pointer);
+  out["found"] = text_of(problem.all_found());
+  out["allowed"] = text_of(problem.allowed);
+  out["suggestion"] = text_of(problem.nearest);
   return out;
 }
 
@@ -57,11 +67,12 @@ py::dict call_command(const std::string& name, const Words& words, const PythonI
     const py::gil_scoped_release released;
     return call(name, words, called_input(input));
   }();
+  raise_kept();
   py::dict out;
   out["status"] = static_cast<int>(called.status);
-  out["out"] = called.out;
-  out["err"] = called.err;
-  out["file"] = called.input.file;
+  out["out"] = text_of(called.out);
+  out["err"] = text_of(called.err);
+  out["file"] = text_of(called.input.file);
   out["text"] = py::bytes(called.input.text);  // of a file, which may hold anything
   out["failure"] = failure_dict(called.failure);
   return out;
@@ -73,6 +84,7 @@ py::tuple numbers_with(const NumbersOf& of, const Words& changes) {
     const py::gil_scoped_release released;
     return of.with(changes);
   }();
+  raise_kept();
   return py::make_tuple(called.numbers, failure_dict(called.failure));
 }
 
@@ -124,6 +136,14 @@ py::dict fields_of_answers() {
   for (const AnswerKind kind : kAnswerKinds) {
     out[py::str(std::string(name_of(kind)))] = field_dicts(answer_fields(kind));
   }
+  return out;
+}
+
+/// Of commands beside `run` whose members the library declares.
+py::dict fields_of_commands() {
+  py::dict out;
+  out["replay"] = field_dicts(replay_fields());
+  out["loggops"] = field_dicts(loggops_fields());
   return out;
 }
 
@@ -183,6 +203,7 @@ PYBIND11_MODULE(_lockstep, module) {
   module.def("call", &call_command);
   module.def("numbers_of", &numbers_of);
   module.def("fields", &fields_of_answers);
+  module.def("command_fields", &fields_of_commands);
   module.def("commands", &commands_declared);
   module.def("scenarios", &scenarios_shipped);
   define_doors(module);

@@ -28,7 +28,9 @@ FIRST = {
     "replay": "*traces: str | os.PathLike[str]",
     "validate": "",
 }
-RETURNS = {"run": "Any"}  # its class depends on the scenario
+# Options of which a dictionary is a part of the scenario.
+PARTS = ("cluster", "model", "stack", "training", "price")
+RETURNS = {"run": "Any", "replay": "Any"}  # the class depends on what is asked
 
 ERRORS = '''
 class LockstepError(Exception):
@@ -47,12 +49,14 @@ class LockstepWarning(UserWarning): ...
 
 RECORDS = '''
 class Record:
-    def __getattr__(self, name: str) -> Any: ...
     def __getitem__(self, name: str) -> Any: ...
     def __contains__(self, name: object) -> bool: ...
     def __iter__(self) -> Iterator[str]: ...
     def __len__(self) -> int: ...
     def to_dict(self) -> dict[str, Any]: ...
+
+class OpenRecord(Record):
+    def __getattr__(self, name: str) -> Any: ...
 
 class Rows(list[_Row]):
     def table(self) -> Any: ...
@@ -62,6 +66,15 @@ class Result(Record):
     def json(self) -> str: ...
     def table(self) -> Any: ...
     def page(self) -> str: ...
+
+class OpenResult(Result):
+    def __getattr__(self, name: str) -> Any: ...
+
+class Point(OpenRecord): ...
+
+class VariedResult(OpenResult):
+    @property
+    def points(self) -> Rows[Point]: ...
 
 class Answer(Result):
     def sweep(
@@ -121,17 +134,23 @@ def answers_stub(answers, native):
     for kind, made in answers.answer_classes.items():
         about = inspect.getdoc(made)
         out += "\n" + class_stub(made.__name__, kinds[kind], "Answer", answers, about)
+    kinds = native.command_fields()
+    for kind, made in answers.command_classes.items():
+        about = inspect.getdoc(made)
+        out += "\n" + class_stub(made.__name__, kinds[kind], "Result", answers, about)
     return out
 
 
 def keyword_type(name, option):
     if name == "set":
-        return "Mapping[str, Any] | None"
+        return "Mapping[str, Any] | str | Sequence[str] | None"
     if not option["argument"]:
         return "bool | None"
     one = "str | os.PathLike[str]" if option["path"] != "none" else "str | float"
     if option["argument"].startswith("PATH="):
         one = "str | Mapping[str, Sequence[Any]]"
+    if name in PARTS or (option["path"] == "reads" and not option["repeatable"]):
+        one += " | Mapping[str, Any]"
     many = option["repeatable"] or "," in option["argument"]
     return f"{one} | Sequence[{one}] | None" if many else f"{one} | None"
 
@@ -149,12 +168,13 @@ def function_stub(name, words):
         parameters.append("**changes: Any")
     lines = "".join(f"    {each},\n" for each in parameters)
     about = words.COMMANDS[name]["summary"]
-    returned = RETURNS.get(name, "Result")
+    returned = RETURNS.get(name, "OpenResult")
     return f"def {name}(\n{lines}) -> {returned}:\n" + docstring(about, 4)
 
 
 def package_stub(words):
     out = HEAD + "from collections.abc import Callable\nfrom typing import Literal\n\n"
+    out += "from lockstep.answers import OpenRecord as OpenRecord, OpenResult as OpenResult\n"
     out += "from lockstep.answers import Record as Record, Result as Result, Rows as Rows\n"
     out += "\n__version__: str\n" + ERRORS
     for name in FIRST:
@@ -171,7 +191,8 @@ def sweep(
 {docstring("The numbers of a scenario with every combination of values, as a table.", 4)}
 def scenarios() -> list[dict[str, str]]: ...
 def presets(kind: str) -> list[str]: ...
-def add_queue_order(
+def remove(name: str) -> None:
+{docstring("Takes out what Python added under this name.", 4)}def add_queue_order(
     name: str,
     key: Callable[[dict[str, Any]], float],
     summary: str = ...,

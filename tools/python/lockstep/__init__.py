@@ -18,9 +18,10 @@ from lockstep._errors import (
     LockstepWarning,
     ScenarioError,
     UsageError,
+    not_allowed,
 )
 from lockstep._sweeps import sweep
-from lockstep.answers import Record, Result, Rows
+from lockstep.answers import OpenRecord, OpenResult, Record, Result, Rows
 from lockstep.native import _lockstep
 
 __version__ = _lockstep.version
@@ -29,6 +30,8 @@ __all__ = [
     "InternalError",
     "LockstepError",
     "LockstepWarning",
+    "OpenRecord",
+    "OpenResult",
     "Record",
     "Result",
     "Rows",
@@ -45,6 +48,7 @@ __all__ = [
     "learn",
     "plan",
     "presets",
+    "remove",
     "replay",
     "run",
     "scenarios",
@@ -61,13 +65,23 @@ def _added(add, *arguments):
         raise UsageError(str(error)) from None
 
 
+def remove(name):
+    """Takes out what Python added under this name, of any kind: a collective is no longer weighed,
+    and a scenario that names anything else of it is refused. Lists keep the name, which Python may
+    add again. Raises UsageError where there is nothing of it; do it while no thread simulates.
+    """
+    if not isinstance(name, str) or not _lockstep.remove(name):
+        raise not_allowed("lockstep.remove()", repr(name), "a name that Python added")
+
+
 def add_queue_order(name, key, summary="", knows_duration=False):
     """Adds an order that scenarios name in queue.order: the job with the least key comes first.
 
     `key` gets a dictionary for each job: number, submit_s, limit_s, gpus, priority, user, account,
     model, and runs_s, which is 0 unless the order `knows_duration`. It is asked once for each job
-    of a simulation, from any thread, and answers a finite number. Add it before any thread
-    simulates; it stays until Python ends.
+    of a simulation, from any thread, and answers a finite number. One of the same name that was
+    added before is replaced, and `lockstep.remove(name)` takes it out; do either while no thread
+    simulates.
     """
     _added(_lockstep.add_queue_order, name, summary, knows_duration, key)
 
@@ -80,7 +94,8 @@ def add_queue_admission(name, starts, summary=""):
     numbers of waiting jobs that are to start, in that order. Who finds no place waits on. A job is
     a dictionary: number, gpus, priority, submit_s, limit_s, so_far_s (that it has waited or run),
     user, account, model, and of one that runs limit_end_s and unsaved_s. A pure function, asked
-    from any thread. Add it before any thread simulates; it stays until Python ends.
+    from any thread. One of the same name that was added before is replaced, and
+    `lockstep.remove(name)` takes it out; do either while no thread simulates.
     """
     _added(_lockstep.add_queue_admission, name, starts, summary)
 
@@ -90,8 +105,9 @@ def add_victim_rule(name, key, summary=""):
 
     `key` gets a running job and the waiting one that finds no place, dictionaries as of
     `add_queue_admission`, and answers a finite number: the job with the greatest goes first. It is
-    asked for every running job that comes after the waiting one, from any thread. Add it before any
-    thread simulates; it stays until Python ends.
+    asked for every running job that comes after the waiting one, from any thread. One of the same
+    name that was added before is replaced, and `lockstep.remove(name)` takes it out; do either
+    while no thread simulates.
     """
     _added(_lockstep.add_victim_rule, name, key, summary)
 
@@ -101,8 +117,9 @@ def add_checkpoint_rule(name, next_checkpoint, summary=""):
 
     `next_checkpoint` gets a dictionary: now_s, trained_s (since the job began, or last stood
     still), stops (so far), interval_s (the scenario's) and blocks_s; and answers seconds from now.
-    It is asked for every checkpoint of every trajectory, from any thread. Add it before any thread
-    simulates; it stays until Python ends.
+    It is asked for every checkpoint of every trajectory, from any thread. One of the same name that
+    was added before is replaced, and `lockstep.remove(name)` takes it out; do either while no
+    thread simulates.
     """
     _added(_lockstep.add_checkpoint_rule, name, next_checkpoint, summary)
 
@@ -131,8 +148,9 @@ def add_schedule(
     `layout` says where chunks lie ("loop", "v", "two_way"), `virtual_stages` the least and the most
     of them that it takes; `micro_batches` gives, for a number of ranks, what the number of micro
     batches has to be a multiple of, and the least (None: any number). Orders are held to the rules
-    of those built in: every pass once, and no rank that waits for ever. Add it before any thread
-    simulates; it stays until Python ends.
+    of those built in: every pass once, and no rank that waits for ever. One of the same name that
+    was added before is replaced, and `lockstep.remove(name)` takes it out; do either while no
+    thread simulates.
     """
     _added(
         _lockstep.add_schedule, name, order, summary, source, layout, virtual_stages,
@@ -159,7 +177,8 @@ def add_collective(name, law, shape=None, *, summary="", source=""):
 
     Pure functions: each is asked once for each call, from any thread, and its answer is kept. They
     are held to rules: no byte sooner than the links carry it. Exchanges of unequal parts are left
-    to those built in. Add it before any thread simulates; it stays until Python ends.
+    to those built in. One of the same name that was added before is replaced, and
+    `lockstep.remove(name)` takes it out; do either while no thread simulates.
     """
     _added(_lockstep.add_collective, name, law, shape, summary, source)
 
@@ -170,8 +189,8 @@ def add_traffic_process(name, next_round, summary=""):
     `next_round` is asked when the round before has ended. It gets a dictionary: round (from 0),
     now_s, took_s (by the round before), senders, size_bytes; and answers when the next round
     begins, in seconds, not before now_s; a pair of that and the bytes of each sender; or None: no
-    more. A pure function, asked from any thread. Add it before any thread simulates; it stays until
-    Python ends.
+    more. A pure function, asked from any thread. One of the same name that was added before is
+    replaced, and `lockstep.remove(name)` takes it out; do either while no thread simulates.
     """
     _added(_lockstep.add_traffic_process, name, next_round, summary)
 

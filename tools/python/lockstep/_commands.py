@@ -8,7 +8,7 @@ import tempfile
 import warnings
 
 from lockstep._errors import LockstepWarning, error_of, not_allowed
-from lockstep._words import COMMANDS, json_text, offered_options, words_of
+from lockstep._words import COMMANDS, json_text, keywords_of, offered_options, words_of
 from lockstep.answers import result_of
 from lockstep.native import _lockstep
 
@@ -18,20 +18,30 @@ _INTERRUPTED = 130  # the exit status of the program
 def input_of(value, name="scenario"):
     """What the extension module takes for a path, a shipped name, or an object to be read."""
     if isinstance(value, (str, os.PathLike)):
-        return os.fsencode(value)
+        return bytes_of(os.fspath(value), name)
     if not isinstance(value, (collections.abc.Mapping, list, tuple)):
         rule = "a path, the name of one that ships, or a dictionary"
         raise not_allowed(name, repr(value), "a path, or a list" if name == "steps" else rule)
-    return name, json_text(value)
+    return name, json_text(value, name)
+
+
+def bytes_of(text, name):
+    """The text as the library has it: names of files may be bytes that are no text."""
+    if isinstance(text, bytes):
+        return text
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise not_allowed(name, repr(text), "a text that UTF-8 can say") from None
 
 
 def call(command, words, given):
     """What the command prints. Raises what it fails with."""
-    called = _lockstep.call(command, words, given)
+    called = _lockstep.call(command, [bytes_of(word, command) for word in words], given)
     if called["status"] == _INTERRUPTED:
         raise KeyboardInterrupt
     if called["failure"]:
-        raise error_of(called["failure"])
+        raise error_of(called["failure"], keywords_of(command))
     for line in called["err"].splitlines():
         warnings.warn(line, LockstepWarning, stacklevel=5)
     return called
@@ -47,7 +57,7 @@ class Question:
         called = call(self.command, [*self.words, "--format=json"], self.given)
         if called["file"]:
             # As it was read: a file may have changed by the time of a page.
-            self.given = called["file"], called["text"]
+            self.given = bytes_of(called["file"], "scenario"), called["text"]
         return result_of(called["out"], self)
 
     def page(self):
@@ -59,6 +69,11 @@ class Question:
                 call(self.command, words, self.given)
             with open(path, encoding="utf-8") as file:
                 return file.read()
+
+    def at_point(self, changes):
+        """The same question at one of the points of its `vary`."""
+        words = [word for word in self.words if not word.startswith("--vary=")]
+        return Question(self.command, [*words, *(f"--set={each}" for each in changes)], self.given)
 
     def sweep(self, axes, threads, scenario):
         from lockstep._sweeps import sweep_of
@@ -107,7 +122,12 @@ def learn(steps, /, **keywords):
 
 
 def replay(*traces, **keywords):
-    return ask("replay", None, keywords, [os.fsencode(trace) for trace in traces])
+    if not traces:
+        raise not_allowed("lockstep.replay()", "no trace", "paths of files or folders")
+    for trace in traces:
+        if not isinstance(trace, (str, os.PathLike)):
+            raise not_allowed("lockstep.replay()", repr(trace), "paths of files or folders")
+    return ask("replay", None, keywords, [os.fspath(trace) for trace in traces])
 
 
 def validate(**keywords):
@@ -131,8 +151,16 @@ _TAKES = {
 _CHANGES = (
     "Every other keyword is a change of the scenario: `cluster__nodes=384` and\n"
     '`cluster={"nodes": 384}` are `--set cluster.nodes=384`; `set={"cluster.nodes": 384}` takes\n'
-    "any path, and a value as it is. Beside a scenario this holds for `model` and `nodes` too."
+    'any path, and a value as it is, and `set="cluster.nodes=384"` the text of `--set`, or a list\n'
+    "of such texts. A dictionary for `stack` is all of the scenario's."
 )
+_CHANGES_OF = {
+    run: _CHANGES + " Beside a scenario `model` is a\n"
+    "change too, and what `nodes` says without one is `cluster__nodes`.",
+    plan: "Every other keyword is a change of the plan: `training__tokens=\"2 T tokens\"` and\n"
+    '`training={"tokens": "2 T tokens"}` are `--set training.tokens="2 T tokens"`; `set` takes a\n'
+    "dictionary of any paths, the text of `--set`, or a list of such texts.",
+}
 
 
 def _in_python(text, options):
@@ -165,7 +193,7 @@ def _document(function):
     about = _in_python(COMMANDS[name]["about"], options)
     lines = [COMMANDS[name]["summary"], "", about, "", _TAKES[function]]
     if rest:
-        lines += ["", _CHANGES]
+        lines += ["", _CHANGES_OF.get(function, _CHANGES)]
     lines += ["", "Keywords:"]
     lines += [f"  {key}: {_in_python(option['text'], options)}" for key, option in options.items()]
     function.__doc__ = "\n".join(lines)

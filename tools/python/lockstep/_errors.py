@@ -1,4 +1,7 @@
-"""What goes wrong, as exceptions whose text is the line that the program prints."""
+"""What goes wrong, as exceptions whose text is the line that the program prints; options in it are
+the keywords that they are here."""
+
+import re
 
 
 class LockstepError(Exception):
@@ -11,7 +14,8 @@ class LockstepError(Exception):
     allowed = ""
     """The rule that it breaks."""
     suggestion = None
-    """The name that was probably meant; None where none is near."""
+    """The name that was probably meant, or the change with which a job fits into memory; None where
+    none is near."""
 
 
 class ScenarioError(LockstepError, ValueError):
@@ -44,9 +48,12 @@ class UsageError(LockstepError, ValueError):
         return type(self), (str(self), self.found, self.allowed, self.suggestion)
 
 
-def not_allowed(where, found, allowed):
+def not_allowed(where, found, allowed, suggestion=None):
     """The exception for an argument of Python: "threads: found 0; allowed: ..."."""
-    return UsageError(f"{where}: found {found}; allowed: {allowed}", str(found), allowed)
+    line = f"{where}: found {found}; allowed: {allowed}"
+    if suggestion:
+        line += f". Did you mean {suggestion}?"
+    return UsageError(line, str(found), allowed, suggestion)
 
 
 class InternalError(LockstepError):
@@ -57,11 +64,25 @@ class LockstepWarning(UserWarning):
     """What the program says beside an answer, such as a claim of the scenario that it misses."""
 
 
-def error_of(failure):
-    """The exception for a failure as the extension module describes it."""
+# What is not a name but a change, where a job does not fit into memory.
+_NEAREST_FIT = re.compile(r"the nearest change that fits: (.*?)(?: \(--allow-oom|$)")
+
+
+def error_of(failure, keywords):
+    """The exception for a failure as the extension module describes it. `keywords`: those of the
+    command's options by their names, which the caller wrote instead of these."""
     parts = failure["found"], failure["allowed"], failure["suggestion"] or None
     if failure["in_file"]:
+        fit = _NEAREST_FIT.search(failure["allowed"])
+        if fit and not failure["suggestion"]:
+            parts = *parts[:2], fit[1]
         return ScenarioError(failure["line"], failure["file"], failure["pointer"], *parts)
     if failure["internal"]:
         return InternalError(failure["line"])
-    return UsageError(failure["line"], *parts)
+    line, *parts = (part and in_keywords(part, keywords) for part in (failure["line"], *parts))
+    return UsageError(line, *parts)
+
+
+def in_keywords(text, keywords):
+    """The text with keywords in place of options: "objective" for "--objective"."""
+    return re.sub(r"--([a-z][a-z-]*)", lambda found: keywords.get(found[1], found[0]), text)

@@ -9,10 +9,10 @@ import os
 import sqlite3
 import tempfile
 
-from lockstep._commands import call, input_of
+from lockstep._commands import bytes_of, call, input_of
 from lockstep._errors import error_of, not_allowed
 from lockstep._frames import frame
-from lockstep._words import change_of, words_of
+from lockstep._words import change_of, keywords_of, words_of
 from lockstep.native import _lockstep
 
 
@@ -36,9 +36,9 @@ def sweep(scenario, axes=None, /, *, threads=None, **keywords):
 
 def sweep_of(words, given, axes, threads):
     """The numbers with every combination of the axes' values, after the changes of the words."""
-    numbers, failure = _lockstep.numbers_of(words, given)
+    numbers, failure = _lockstep.numbers_of([bytes_of(word, "sweep") for word in words], given)
     if failure:
-        raise error_of(failure)
+        raise error_of(failure, keywords_of("run"))
     axes = _checked(axes, threads)
     points = [dict(zip(axes, values)) for values in itertools.product(*axes.values())]
     changes = [[change_of(path, value) for path, value in point.items()] for point in points]
@@ -50,7 +50,7 @@ def sweep_of(words, given, axes, threads):
             raise
     failures = [failure for _, failure in answers if failure]
     if failures and len(failures) == len(answers):
-        raise error_of(failures[0])
+        raise error_of(failures[0], keywords_of("run"))
     rows = [
         _plain_point(point) | found | {"error": failure and failure["line"]}
         for point, (found, failure) in zip(points, answers)

@@ -28,7 +28,7 @@ class Record:
         return self[name]
 
     def __getitem__(self, name):
-        return _as_object(self._members[name], self._classes.get(name, Record))
+        return _as_object(self._members[name], self._classes.get(name, OpenRecord))
 
     def __contains__(self, name):
         return name in self._members
@@ -54,6 +54,10 @@ class Record:
     def to_dict(self):
         """The members as JSON has them."""
         return self._members
+
+
+class OpenRecord(Record):
+    """An object whose members the library does not declare: type checkers take any."""
 
 
 class Rows(list):
@@ -127,6 +131,42 @@ class Result(Record):
             f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 720px; border: 0">'
             "</iframe>"
         )
+
+
+class OpenResult(Result):
+    """A result whose members the library does not declare: type checkers take any."""
+
+
+class VariedResult(OpenResult):
+    """Answers with each combination of the values of `vary`: a row of `points` for each, whose
+    `answer` is what the command answers at that point alone, and None where `error` says why."""
+
+    @property
+    def points(self):
+        """A row for each combination, with its values, status, error and answer."""
+        return self["points"]
+
+    def __getitem__(self, name):
+        if name != "points":
+            return super().__getitem__(name)
+        paths = [axis["path"] for axis in self._members["axes"]]
+        return Rows(Point(each, self._question, paths) for each in self._members["points"])
+
+
+class Point(OpenRecord):
+    """A combination of the values of `vary`, and the answer there."""
+
+    def __init__(self, members, question, paths):
+        super().__init__(members)
+        self._question = question
+        self._paths = paths
+
+    def __getitem__(self, name):
+        answer = self._members[name]
+        if name != "answer" or not isinstance(answer, dict):
+            return super().__getitem__(name)
+        changes = [f"{path}={value}" for path, value in zip(self._paths, self._members["values"])]
+        return result_of(json.dumps(answer, indent=2) + "\n", self._question.at_point(changes))
 
 
 class Answer(Result):
@@ -219,10 +259,36 @@ def _declare_answers():
 
 answer_classes = _declare_answers()
 
+_COMMANDS = {
+    "replay": ("ReplayAnswer", "The answer to a recorded trace on a cluster."),
+    "loggops": ("LogGopsAnswer", "The answer to a GOAL schedule by the LogGOPS model."),
+}
+
+
+def _declare_commands():
+    made = {}
+    for kind, fields in _lockstep.command_fields().items():
+        name, about = _COMMANDS[kind]
+        made[kind] = _declare(name, fields, Result, about)
+        made[kind]._fields = tuple(fields)
+    return made
+
+
+command_classes = _declare_commands()
+
 
 def result_of(text, question):
     """The result, of the class of what it is the answer to."""
     result = Result(text, question)
-    kind = result.to_dict().get("kind") if isinstance(result.to_dict(), dict) else None
-    result.__class__ = answer_classes.get(kind, Result)
+    result.__class__ = _class_of(result.to_dict(), question)
     return result
+
+
+def _class_of(members, question):
+    if not isinstance(members, dict):
+        return OpenResult
+    if "axes" in members and "points" in members:
+        return VariedResult
+    if question.command == "replay":
+        return command_classes["loggops" if "loggops" in members else "replay"]
+    return answer_classes.get(members.get("kind"), OpenResult)
