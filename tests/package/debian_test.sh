@@ -63,10 +63,14 @@ echo "deb: $(stat -c %s "$deb") bytes"
 way "The program"
 inside root "lockstep run llama3-405b-16k --format json" >"$scratch/deb.json"
 same "$scratch/deb.json" || fail "the installed program answers otherwise"
-for file in bin/lockstep share/bash-completion/completions/lockstep share/zsh/site-functions/_lockstep \
-  share/fish/vendor_completions.d/lockstep.fish share/man/man1/lockstep.1 share/man/man1/lockstep-run.1 \
-  share/man/man1/lockstep-explore.1 share/doc/lockstep/LICENSE; do
+for file in bin/lockstep share/bash-completion/completions/lockstep share/zsh/vendor-completions/_lockstep \
+  share/fish/vendor_completions.d/lockstep.fish share/man/man1/lockstep.1.gz share/man/man1/lockstep-run.1.gz \
+  share/man/man1/lockstep-explore.1.gz share/doc/lockstep/LICENSE share/doc/lockstep/copyright; do
   [ -s "$scratch/root/usr/$file" ] || fail "no /usr/$file in the package"
+done
+for package in libprotobuf libyaml-cpp libpugixml libsqlite3 zlib1g libboost nlohmann-json3; do
+  grep -q "^---- $package" "$scratch/root/usr/share/doc/lockstep/copyright" ||
+    fail "no notice of $package in the package"
 done
 inside root "cd /tmp && lockstep run --model llama3_8b --node dgx_h100 --nodes 2 -o my.json >/dev/null &&
   lockstep run my.json --report page.html >/dev/null && lockstep validate --intervals >/dev/null &&
