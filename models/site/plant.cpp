@@ -36,6 +36,11 @@ double rise_kelvin(double approach_kelvin, Watts unit_heat, Watts heat, int unit
 }
 
 double coolant_celsius(const CoolingLaw& law, double sink_celsius, Watts heat, int units) {
+  if (law.chills) {
+    constexpr double kRounding = 1e-9;
+    const Watts carried = static_cast<double>(std::max(0, units)) * law.unit_heat;
+    return heat <= (1 + kRounding) * carried ? law.set_point_celsius : law.slowdown_celsius;
+  }
   const double rise = rise_kelvin(law.approach_kelvin, law.unit_heat, heat, units);
   return std::max(law.set_point_celsius, sink_celsius + rise);
 }

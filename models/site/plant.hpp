@@ -32,8 +32,9 @@ double availability(const UnitBank& bank, int needed);
 
 /// A plant that carries heat from the machines to the air outside, or to water that evaporates.
 struct CoolingLaw {
-  Watts unit_heat;                ///< that a unit carries at `approach_kelvin`
-  double approach_kelvin = 10;    ///< coolant at the machines over the sink, a unit at its rating
+  bool chills = false;          ///< by compressors: no warmer than the set point
+  Watts unit_heat;              ///< that a unit carries at `approach_kelvin`; of chillers, at most
+  double approach_kelvin = 10;  ///< coolant at the machines over the sink, a unit at its rating
   double set_point_celsius = 25;  ///< no colder: units run slower instead
   double rated_celsius = 35;      ///< up to which cards keep their limit
   double slowdown_celsius = 87;   ///< of a chip, at which it slows itself down
@@ -60,7 +61,9 @@ double rise_kelvin(double approach_kelvin, Watts unit_heat, Watts heat, int unit
 ///
 ///     T = max(set point, sink + approach heat / (units unit_heat))
 ///
-/// Infinite without any unit.
+/// Infinite without any unit. Of chillers it is the set point whatever is outside, while they carry
+/// the heat: heat / (units unit_heat) <= 1. What they do not carry stays in the loop, and warms it
+/// until chips slow down: slowdown_celsius.
 double coolant_celsius(const CoolingLaw& law, double sink_celsius, Watts heat, int units);
 
 /// What a card may draw of its limit, 0 to 1, so that its chip stays below the temperature at which

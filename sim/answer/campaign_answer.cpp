@@ -225,6 +225,12 @@ void add_step(CampaignResult& result, const RunSpec& run) {
     result.plan.assumptions.emplace_back(
         "run.site: energy, water, carbon and money are those of the run whose goodput is the "
         "median, hour by hour");
+    const std::size_t given = result.site_plan->spec.hours_given;
+    if (given > 0 && result.site->books.hours.size() > given) {
+      result.plan.assumptions.push_back(
+          fmt::format("run.site.hours: the file's {} hours again and again over {:.4g} days", given,
+                      static_cast<double>(result.site->books.hours.size()) / 24));
+    }
     result.bill = bill_of_site(result);
     return;
   }

@@ -14,8 +14,8 @@ std::size_t Certificate::count(LawVerdict verdict) const {
 
 std::vector<Law> product_laws() {
   std::vector<Law> out;
-  for (auto* table :
-       {conservation_laws, step_laws, run_laws, exactness_laws, hardware_laws, closed_form_laws}) {
+  for (auto* table : {conservation_laws, step_laws, run_laws, site_laws, exactness_laws,
+                      hardware_laws, closed_form_laws}) {
     std::ranges::move(table(), std::back_inserter(out));
   }
   std::ranges::stable_sort(out, {}, &Law::family);

@@ -12,6 +12,7 @@
 #include "sim/core/random.hpp"
 #include "sim/laws/draws.hpp"
 #include "sim/laws/random_job.hpp"
+#include "sim/laws/random_site.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace lockstep {
@@ -205,8 +206,12 @@ AnswerKind kind_drawn(RandomStream& random) {
 std::optional<Json> drawn_scenario(RandomStream& random, AnswerKind kind) {
   switch (kind) {
     case AnswerKind::step:
-    case AnswerKind::run:
-      return draw_job(random, options_of(random, kind == AnswerKind::run));
+      return draw_job(random, options_of(random, false));
+    case AnswerKind::run: {
+      std::optional<Json> out = draw_job(random, options_of(random, true));
+      if (out && random.below(3) == 0) add_random_site(random, *out);
+      return out;
+    }
     case AnswerKind::jobs:
       return ManyDraw(random).jobs();
     case AnswerKind::rl:

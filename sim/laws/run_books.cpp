@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "sim/run/failure_source.hpp"
-#include "sim/run/plan_campaign.hpp"
 #include "sim/run/summary.hpp"
 #include "sim/run/trajectory.hpp"
+#include "sim/site/site_plan.hpp"
 
 namespace lockstep {
 namespace {
@@ -63,11 +63,11 @@ void hold_failures(const Campaign& campaign, std::uint32_t number, const Traject
   }
 }
 
-/// A job that goes on without replicas also restarts when their nodes come back, which nothing that
-/// failed is blamed for.
+/// A job that goes on without replicas also restarts when their nodes come back, and one whose site
+/// gave no power when it does again, which nothing that failed is blamed for.
 void hold_costs(const Campaign& campaign, const TrajectoryResult& result, LawBook& book) {
-  book.same("events and interruptions", static_cast<double>(result.events.size()),
-            result.interruptions, 0);
+  book.same("events, stops of the site and interruptions",
+            static_cast<double>(result.events.size()) + result.site_stops, result.interruptions, 0);
   std::vector<RunTime> cost(campaign.modes.size());
   for (const RunEvent& event : result.events) cost[event.mode] += event.cost;
   book.holds("costs of events add up to those of causes", cost == result.cost);
@@ -78,7 +78,7 @@ void hold_costs(const Campaign& campaign, const TrajectoryResult& result, LawBoo
   }
   const RunTime blamed = std::accumulate(cost.begin(), cost.end(), RunTime{0});
   book.at_most("ns that failures are blamed for", as_number(blamed), as_number(recovering), 0);
-  if (campaign.width_speed.size() == 1) {
+  if (campaign.width_speed.size() == 1 && !campaign.pace) {
     book.same("ns of recovery, all of them blamed on something", as_number(blamed),
               as_number(recovering), 0);
   }
@@ -86,10 +86,22 @@ void hold_costs(const Campaign& campaign, const TrajectoryResult& result, LawBoo
 
 // --- better runs -------------------------------------------------------------------------------
 
-/// What somebody may improve about a run.
+/// Of the site's plant, what is behind it, and its path of power.
+std::vector<UnitBank*> banks_of(RunSpec& run) {
+  std::vector<UnitBank*> out;
+  if (!run.site) return out;
+  if (run.site->cooling) {
+    out.push_back(&run.site->cooling->bank);
+    for (CoolingStage& stage : run.site->cooling->loop) out.push_back(&stage.bank);
+  }
+  for (PowerPart& part : run.site->path) out.push_back(&part.bank);
+  return out;
+}
+
+/// What somebody may improve about a run; `apply` says false where it has nothing of the kind.
 struct BetterRun {
   std::string_view name;
-  void (*apply)(RunSpec& run);
+  bool (*apply)(RunSpec& run);
 };
 constexpr std::array kBetterRuns{
     BetterRun{"half of the failures",
@@ -97,6 +109,7 @@ constexpr std::array kBetterRuns{
                 for (ReliabilityMode& of : run.reliability.modes) {
                   of.mode.mean_time = 2 * of.mode.mean_time;
                 }
+                return true;
               }},
     BetterRun{"storage of twice the speed",
               [](RunSpec& run) {
@@ -105,20 +118,76 @@ constexpr std::array kBetterRuns{
                   spec.storage->write = 2 * spec.storage->write;
                   spec.storage->read = 2 * spec.storage->read;
                 }
+                return true;
               }},
     BetterRun{"restarts in half of the time",
-              [](RunSpec& run) { run.recovery.restarts = 0.5 * run.recovery.restarts; }},
+              [](RunSpec& run) {
+                run.recovery.restarts = 0.5 * run.recovery.restarts;
+                return true;
+              }},
     BetterRun{"half of the time to find out",
               [](RunSpec& run) {
                 RecoverySpec& recovery = run.recovery;
                 recovery.detects_crash = 0.5 * recovery.detects_crash;
                 recovery.detects_hang = 0.5 * recovery.detects_hang;
                 recovery.diagnoses = 0.5 * recovery.diagnoses;
+                return true;
               }},
-    BetterRun{"never the wrong node", [](RunSpec& run) { run.recovery.misdiagnosed = 0; }},
+    BetterRun{"never the wrong node",
+              [](RunSpec& run) {
+                run.recovery.misdiagnosed = 0;
+                return true;
+              }},
     BetterRun{"repairs in half of the time",
-              [](RunSpec& run) { run.spares.repair = 0.5 * run.spares.repair; }},
-    BetterRun{"four spares more", [](RunSpec& run) { run.spares.hot += 4; }},
+              [](RunSpec& run) {
+                run.spares.repair = 0.5 * run.spares.repair;
+                return true;
+              }},
+    BetterRun{"four spares more",
+              [](RunSpec& run) {
+                // They draw power while they wait, of which a site may have no more.
+                if (run.site) return false;
+                run.spares.hot += 4;
+                return true;
+              }},
+    BetterRun{"half more from the grid",
+              [](RunSpec& run) {
+                if (!run.site) return false;
+                for (SiteHour& hour : run.site->hours) hour.limit = 1.5 * hour.limit;
+                return true;
+              }},
+    BetterRun{"a battery of twice the size",
+              [](RunSpec& run) {
+                if (!run.site || !run.site->battery) return false;
+                run.site->battery->energy_mwh *= 2;
+                run.site->battery->power = 2 * run.site->battery->power;
+                return true;
+              }},
+    BetterRun{"eight kelvin less outside",
+              [](RunSpec& run) {
+                if (!run.site || !run.site->cooling) return false;
+                for (SiteHour& hour : run.site->hours) {
+                  if (hour.outside_celsius) *hour.outside_celsius -= 8;
+                }
+                return true;
+              }},
+    BetterRun{"units of plant and path that fail half as often",
+              [](RunSpec& run) {
+                const std::vector<UnitBank*> banks = banks_of(run);
+                for (UnitBank* const bank : banks) bank->mean_time = 2 * bank->mean_time;
+                return !banks.empty();
+              }},
+    BetterRun{"one more unit of what feeds and cools nodes together",
+              [](RunSpec& run) {
+                if (!run.site) return false;
+                // Not of rows, over which nodes are spread: more of them fail more often.
+                for (PowerPart& part : run.site->path) part.bank.units += part.nodes == 0 ? 1 : 0;
+                if (run.site->cooling) {
+                  ++run.site->cooling->bank.units;
+                  for (CoolingStage& stage : run.site->cooling->loop) ++stage.bank.units;
+                }
+                return run.site->cooling || !run.site->path.empty();
+              }},
 };
 
 /// Beside training, an upload at twice the rate drags twice as much for half as long; both come out
@@ -137,6 +206,10 @@ std::vector<double> goodputs(const Campaign& campaign, std::uint32_t trajectorie
 
 }  // namespace
 
+Campaign sited_campaign(const RunWork& work, const RunSpec& run) {
+  return plan_sited(work, run, LotSpares::up_to).plan.campaign;
+}
+
 void hold_books(const Campaign& campaign, std::uint32_t number, LawBook& book) {
   const TrajectoryResult result = run_trajectory(campaign, number, RunDetail::timeline);
   hold_run_time(campaign, result, book);
@@ -149,11 +222,11 @@ void hold_books(const Campaign& campaign, std::uint32_t number, LawBook& book) {
 /// in one of 30,000.
 void hold_better_runs(const RunWork& work, const RunSpec& run, std::uint32_t trajectories,
                       LawBook& book) {
-  const std::vector<double> before = goodputs(plan_campaign(work, run).campaign, trajectories);
+  const std::vector<double> before = goodputs(sited_campaign(work, run), trajectories);
   for (const BetterRun& better : kBetterRuns) {
     RunSpec changed = run;
-    better.apply(changed);
-    std::vector<double> gains = goodputs(plan_campaign(work, changed).campaign, trajectories);
+    if (!better.apply(changed)) continue;
+    std::vector<double> gains = goodputs(sited_campaign(work, changed), trajectories);
     for (std::size_t i = 0; i < gains.size(); ++i) gains[i] -= before[i];
     const SampleMean gain = sample_mean(gains);
     // Of 1 - goodput, which is compared where it is 1: as shares of the whole.

@@ -24,10 +24,10 @@ bool is_run(const LawSubject& subject, LawBook& book) {
 
 void hold_run_books(LawSubject& subject, LawBook& book) {
   if (!is_run(subject, book)) return;
-  const CampaignPlan plan = plan_campaign(subject.work(), *subject.read().run);
+  const Campaign campaign = sited_campaign(subject.work(), *subject.read().run);
   for (std::uint32_t number = 0; number < (subject.deep() ? 50 : 5); ++number) {
     subject.count();
-    hold_books(plan.campaign, number, book);
+    hold_books(campaign, number, book);
   }
 }
 
@@ -96,7 +96,7 @@ std::vector<Law> run_laws() {
        "Every nanosecond of a run is booked once, every failure met, every recovery blamed.",
        hold_run_books},
       {"better_runs", LawFamily::monotony,
-       "Fewer failures, faster storage, recovery and repair, and more spares lose no goodput.",
+       "Fewer failures, faster storage and repair, more spares, more of a site lose no goodput.",
        hold_improvements},
       {"failure_rates", LawFamily::closed_form,
        "As much fails as the rates say, within what chance allows.", hold_failure_rates},

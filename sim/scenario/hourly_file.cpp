@@ -223,15 +223,19 @@ std::optional<CivilTime> parse_civil_time(std::string_view text) {
   return out;
 }
 
-SiteHour hour_at(std::chrono::sys_seconds local) {
+void set_calendar(SiteHour& hour, std::chrono::sys_seconds local) {
   const auto day = std::chrono::floor<std::chrono::days>(local);
   const std::chrono::year_month_day date{day};
   const std::chrono::sys_days new_year{date.year() / std::chrono::January / 1};
+  hour.year = static_cast<int>(date.year());
+  hour.month = static_cast<int>(static_cast<unsigned>(date.month()));
+  hour.day_of_year = static_cast<int>((day - new_year).count()) + 1;
+  hour.hour = static_cast<int>(std::chrono::duration_cast<std::chrono::hours>(local - day).count());
+}
+
+SiteHour hour_at(std::chrono::sys_seconds local) {
   SiteHour out;
-  out.year = static_cast<int>(date.year());
-  out.month = static_cast<int>(static_cast<unsigned>(date.month()));
-  out.day_of_year = static_cast<int>((day - new_year).count()) + 1;
-  out.hour = static_cast<int>(std::chrono::duration_cast<std::chrono::hours>(local - day).count());
+  set_calendar(out, local);
   return out;
 }
 

@@ -39,5 +39,7 @@ HourlyFile read_hourly_file(const std::string& file, std::string_view text);
 
 /// The calendar's part of an hour.
 SiteHour hour_at(std::chrono::sys_seconds local);
+/// Writes it over that of another hour.
+void set_calendar(SiteHour& hour, std::chrono::sys_seconds local);
 
 }  // namespace lockstep

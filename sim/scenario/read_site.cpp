@@ -152,14 +152,17 @@ void read_loop(const JsonCursor& list, std::vector<CoolingStage>& out) {
 
 void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
   CoolingLaw& law = out.law;
-  member.required("units", out.bank.units, 1, kMostUnits, "Chillers or towers");
-  member.required("unit_heat", law.unit_heat, kSitePower, "That each carries at the approach");
+  member.required("units", out.bank.units, 1, kMostUnits, "Dry coolers, towers or chillers");
+  member.required("unit_heat", law.unit_heat, kSitePower,
+                  "That each carries at the approach; of chillers, at the most");
   declare_bank(member, out.bank);
-  member.optional("sink", out.sink, kHeatSinks,
-                  "dry: the air's temperature; wet: that of water that evaporates in it; default: "
-                  "dry");
+  member.optional(
+      "sink", out.sink, kHeatSinks,
+      "dry: the air's temperature; wet: that of water that evaporates in it; chiller: "
+      "none, as compressors keep the set point while they carry the heat; default: dry");
   member.optional("approach_kelvin", law.approach_kelvin, Interval{0, 60},
-                  "Coolant at the machines over the sink, at unit_heat; default: 10");
+                  "Coolant at the machines over the sink, at unit_heat; none of chillers; default: "
+                  "10");
   member.optional("set_point_celsius", law.set_point_celsius, Interval{5, 60},
                   "No colder; default: 25");
   member.optional("rated_celsius", law.rated_celsius, Interval{10, 70},
@@ -178,6 +181,14 @@ void declare_cooling(const DeclaredMembers& member, CoolingPlant& out) {
   if (const JsonCursor* const from = member.object()) {
     if (law.rated_celsius >= law.slowdown_celsius) {
       from->at("rated_celsius").fail("less than slowdown_celsius");
+    }
+    law.chills = out.sink == HeatSink::chiller;
+    if (!law.chills) return;
+    if (const auto approach = from->find("approach_kelvin")) {
+      approach->fail("none beside \"sink\": \"chiller\", whose coolant is at the set point");
+    }
+    if (law.set_point_celsius >= law.slowdown_celsius) {
+      from->at("set_point_celsius").fail("less than slowdown_celsius");
     }
   }
 }
@@ -200,6 +211,7 @@ void declare_generator(const DeclaredMembers& member, GeneratorLaw& out) {
 struct WrittenPart {
   PowerPart part;
   std::vector<std::string> from;
+  bool carries_given = false;
 };
 void check_part(const JsonCursor& at, const WrittenPart& written) {
   const PowerPart& part = written.part;
@@ -208,6 +220,9 @@ void check_part(const JsonCursor& at, const WrittenPart& written) {
   }
   if (part.bridge > Seconds{} && part.capacity <= Watts{} && part.oversubscription <= 0) {
     at.at("bridge").fail("none without \"capacity\", which its batteries carry so long");
+  }
+  if (part.oversubscription > 0 && part.carries == PathLoad::site) {
+    at.at("carries").fail("\"machines\" beside \"oversubscription\", which counts nodes alone");
   }
   if (!part.generator) return;
   if (!written.from.empty()) at.at("from").fail("nothing, as a generator is fed by no other part");
@@ -235,7 +250,35 @@ void declare_part(const DeclaredMembers& member, WrittenPart& out) {
                   "That a unit's batteries carry its capacity, and less for longer; default: none");
   member.optional("generator", out.part.generator,
                   "Its units stand by, and start when nodes lose power", declare_generator);
-  if (const JsonCursor* const from = member.object()) check_part(*from, out);
+  member.optional("carries", out.part.carries, kPathLoads,
+                  "machines, or the site: with what cools and lights them; default: site of "
+                  "generators and of parts fed from outside that feed other parts, else machines");
+  if (const JsonCursor* const from = member.object()) {
+    out.carries_given = from->find("carries").has_value();
+    check_part(*from, out);
+  }
+}
+
+/// Lines from outside, and generators in their place, feed what cools the machines as well.
+void assume_loads(const std::vector<bool>& given, SiteSpec& out) {
+  std::vector<std::string> site, machines;
+  for (std::size_t i = 0; i < out.path.size(); ++i) {
+    PowerPart& part = out.path[i];
+    if (given[i] || part.oversubscription > 0) continue;
+    if (part.generator || (part.from.empty() && part.nodes == 0)) part.carries = PathLoad::site;
+    if (part.capacity <= Watts{}) continue;
+    (part.carries == PathLoad::site ? site : machines).push_back(in_quotes(part.bank.name));
+  }
+  if (!site.empty()) {
+    out.assumptions.push_back(
+        fmt::format("run.site.path: {} {} what cools the machines, too (carries not given)",
+                    fmt::join(site, ", "), site.size() == 1 ? "carries" : "carry"));
+  }
+  if (!machines.empty()) {
+    out.assumptions.push_back(
+        fmt::format("run.site.path: {} {} machines alone, not what cools them (carries not given)",
+                    fmt::join(machines, ", "), machines.size() == 1 ? "carries" : "carry"));
+  }
 }
 
 /// What nobody said of generators' fuel costs and emits nothing: says so.
@@ -283,6 +326,7 @@ void refuse_ends(const JsonCursor& list, std::span<const PowerPart> path) {
 
 void read_path(const JsonCursor& list, SiteSpec& out) {
   std::vector<std::string> names;
+  std::vector<bool> given;  // what a part carries
   for (const JsonCursor& at : list.elements(kMostParts)) {
     WrittenPart written;
     declare_part({at, Extent::whole}, written);
@@ -303,8 +347,10 @@ void read_path(const JsonCursor& list, SiteSpec& out) {
     }
     at.finish();
     names.push_back(part.bank.name);
+    given.push_back(written.carries_given);
     out.path.push_back(part);
   }
+  assume_loads(given, out);
   assume_fuel(out);
   const bool outside = std::ranges::any_of(
       out.path, [](const PowerPart& p) { return p.from.empty() && !p.generator; });
@@ -321,7 +367,8 @@ HourlyFile read_hours(const JsonCursor& from) {
   return read_hourly_file(file, read_text_file(file));
 }
 
-/// The file's hours from the start on, then those before it; else a year.
+/// The file's hours from the start on, then those before it, again and again until a year is full;
+/// else a year. What is repeated has the calendar of the time at which it is met.
 std::vector<SiteHour> hours_of(const JsonCursor& from, const SiteDraft& draft,
                                std::chrono::sys_seconds& first,
                                std::vector<std::string>& assumptions) {
@@ -348,6 +395,17 @@ std::vector<SiteHour> hours_of(const JsonCursor& from, const SiteDraft& draft,
   }
   first = times[begin].local;
   std::ranges::rotate(hours, hours.begin() + static_cast<std::ptrdiff_t>(begin));
+  const std::size_t given = hours.size(), own = given - begin;
+  for (std::size_t h = own; h < std::max<std::size_t>(given, kYearHours); ++h) {
+    const auto after = std::chrono::hours{static_cast<std::int64_t>(h - own + 1)};
+    SiteHour hour = hours[h % given];
+    set_calendar(hour, times.back().local + after);
+    if (h < given) {
+      hours[h] = hour;
+    } else {
+      hours.push_back(hour);
+    }
+  }
   return hours;
 }
 
@@ -370,6 +428,7 @@ void fill_sun(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out) {
 void finish_hours(const JsonCursor& from, const SiteDraft& draft, SiteSpec& out) {
   std::chrono::sys_seconds first;
   out.hours = hours_of(from, draft, first, out.assumptions);
+  if (draft.file) out.hours_given = draft.file->hours.size();
   const HourColumns has = draft.file ? draft.file->has : HourColumns{};
   out.priced = has.tariff;
   out.counted_carbon = has.carbon;

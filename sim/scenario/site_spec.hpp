@@ -37,8 +37,8 @@ struct BatterySpec {
 };
 
 /// Which temperature the plant gives its heat to.
-enum class HeatSink : std::uint8_t { dry, wet };
-inline constexpr std::string_view kHeatSinks[]{"dry", "wet"};
+enum class HeatSink : std::uint8_t { dry, wet, chiller };
+inline constexpr std::string_view kHeatSinks[]{"dry", "wet", "chiller"};
 
 struct CoolingPlant {
   UnitBank bank;
@@ -48,10 +48,20 @@ struct CoolingPlant {
   double cycles = 4;  ///< of concentration of the water that evaporates
 };
 
+/// What goes through a part of the way that power takes.
+enum class PathLoad : std::uint8_t {
+  machines,  ///< what they draw alone
+  site,      ///< and what cools them, lights them, is lost on the way
+};
+inline constexpr std::string_view kPathLoads[]{"machines", "site"};
+
 /// A bank of the way that power takes: feeds, transformers, UPS, generators, rows.
 struct PowerPart {
   UnitBank bank;
-  Watts capacity;  ///< of a unit; 0: no limit
+  Watts capacity;  ///< of a unit, for what it carries; 0: no limit
+  PathLoad carries = PathLoad::machines;
+  /// Once planned, `capacity` is what it leaves to machines, and was this many times as much.
+  double over_machines = 1;
   /// Power of all nodes behind it, their cards at their datasheet's power, over the capacity of the
   /// bank, which follows from it; 0: the capacity is given.
   double oversubscription = 0;
@@ -65,7 +75,9 @@ struct PowerPart {
 };
 
 struct SiteSpec {
-  std::vector<SiteHour> hours;  ///< the first one is the run's first; repeated when they run out
+  /// The first one is the run's first; repeated when they run out, which none does within a year.
+  std::vector<SiteHour> hours;
+  std::size_t hours_given = 0;                  ///< rows of the file; 0: there is none
   bool priced = false, counted_carbon = false;  ///< whether files say tariff and carbon
   double demand_usd_per_kw_month = 0;
   double export_usd_per_kwh = 0;

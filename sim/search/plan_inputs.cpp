@@ -24,6 +24,9 @@ constexpr std::array<PlanInputInfo, kPlanInputs> kInputs{{
      "a guess: discounts and shortages"},
     {PlanInput::tariff, "tariff", "Tariff", "price of energy over the one given",
      between(0.7, 1.43), "a guess: contracts and markets"},
+    {PlanInput::value_loss, "value_loss", "Loss of value",
+     "what machines that were bought lose a year, over the one given", between(0.7, 1.43),
+     "a guess: what the next generation leaves of this one's price"},
 }};
 
 }  // namespace

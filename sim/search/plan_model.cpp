@@ -85,6 +85,7 @@ Pricing pricing_of(const PlanModel& model, const PlannedRun& run, const PlanFact
   out.prices.usd_per_100g_port *= price;
   out.prices.usd_per_facility_w *= price;
   if (out.prices.usd_per_gpu_hour) *out.prices.usd_per_gpu_hour *= price;
+  out.prices.years /= factor(factors, PlanInput::value_loss);
   PeakDraw peak{.metered = draw * model.power.site_peak,
                 .instant = draw * model.power.holdings.facility_peak};
   if (run.bill) {
@@ -151,7 +152,8 @@ void pay_by_month(const PlanModel& model, const PlannedRun& ran, Joules working_
   const double tariff = factor(factors, PlanInput::tariff);
   const double price = model.price_factor * factor(factors, PlanInput::price);
   const MoneyFactors money{.price = price,
-                           .energy = (ran.bill ? 1 : factor(factors, PlanInput::power)) * tariff};
+                           .energy = (ran.bill ? 1 : factor(factors, PlanInput::power)) * tariff,
+                           .value_loss = factor(factors, PlanInput::value_loss)};
   const std::vector<EnergyPayment> paid =
       ran.bill ? ran.bill->paid : lot_payments(model, fleet, working_node, run);
   const bool kept = begins && begins->kept;

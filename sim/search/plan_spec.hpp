@@ -24,8 +24,16 @@
 namespace lockstep {
 
 /// What is known only roughly. Each is a factor on what the models or the file say.
-enum class PlanInput : std::uint8_t { efficiency, power, failure_rate, recovery, price, tariff };
-constexpr std::size_t kPlanInputs = 6;
+enum class PlanInput : std::uint8_t {
+  efficiency,
+  power,
+  failure_rate,
+  recovery,
+  price,
+  tariff,
+  value_loss
+};
+constexpr std::size_t kPlanInputs = 7;
 using PlanFactors = std::array<double, kPlanInputs>;
 
 /// An input as files and people name it, and what is taken where a file says nothing. For the

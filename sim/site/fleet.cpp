@@ -510,7 +510,8 @@ class Ledger {
     months_.back().terms_left += left;
   }
 
-  /// Pays for a lot that is ordered before the end, even if it is delivered later.
+  /// Pays for a lot that is ordered before the end, even if it is delivered later. Each shipment
+  /// loses value from its own arrival on.
   void buy(const Lot& lot) {
     const double ordered = lot.ordered.base_units();
     if (ordered >= end_s_) return;
@@ -519,8 +520,14 @@ class Ledger {
     const double there = std::max(ordered, last_shipment(lot));
     pay(there, (1 - fleet_.spec.deposit) * price, &MonthMoney::bought);
     const double sold = std::min(end_s_, lot.until ? lot.until->base_units() : end_s_);
-    const double years = std::max(0.0, sold - there) / kYearSpan;
-    pay(sold, -declined(price, fleet_.spec.loses, years), &MonthMoney::residual);
+    const double loses = std::min(1.0, factors_.value_loss * fleet_.spec.loses);
+    double left = 0;
+    for (const Shipment& each : shipments_of(fleet_.spec)) {
+      if (each.lot != &lot) continue;
+      const double years = std::max(0.0, sold - each.from_s) / kYearSpan;
+      left += declined(price * each.nodes / lot.nodes, loses, years);
+    }
+    pay(sold, -left, &MonthMoney::residual);
   }
 
   void lease(const Lot& lot) {

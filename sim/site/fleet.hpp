@@ -106,6 +106,7 @@ struct MonthMoney {
 /// Factors on what prices and tariffs turn out to be.
 struct MoneyFactors {
   double price = 1, energy = 1;
+  double value_loss = 1;  ///< of what is lost a year, which is no more than all
   /// Nodes that wait for the run take energy from then on: what they took before is paid elsewhere.
   Seconds waits_from{};
 };

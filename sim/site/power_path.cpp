@@ -220,9 +220,13 @@ int fed_nodes(std::span<const PowerPart> path) {
   return nodes;
 }
 
-std::vector<PowerPart> with_capacities(std::vector<PowerPart> path, Watts node_peak) {
+std::vector<PowerPart> with_capacities(std::vector<PowerPart> path, Watts node_peak, double pue) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     PowerPart& part = path[i];
+    if (part.carries == PathLoad::site) {
+      part.over_machines = pue;
+      part.capacity = part.capacity / pue;
+    }
     if (part.oversubscription <= 0) continue;
     std::vector<bool> behind(path.size());
     double nodes = 0;

@@ -47,7 +47,11 @@ int fed_nodes(std::span<const PowerPart> path);
 /// take `node_peak` each,
 ///
 ///     capacity of a unit = nodes behind it x node_peak / (oversubscription x units)
-std::vector<PowerPart> with_capacities(std::vector<PowerPart> path, Watts node_peak);
+///
+/// and what parts that carry the whole site leave to the machines, at its highest PUE:
+///
+///     capacity / pue
+std::vector<PowerPart> with_capacities(std::vector<PowerPart> path, Watts node_peak, double pue);
 
 /// `down`, with all units of generators down as well: they stand by.
 std::vector<int> without_generators(std::span<const PowerPart> path, std::span<const int> down);

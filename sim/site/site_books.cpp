@@ -152,15 +152,17 @@ class BookKeeper {
     if (plan_.spec.cooling && plan_.spec.cooling->sink == HeatSink::wet) {
       of.litres = make_up_litres(of.machines, plan_.spec.cooling->cycles);
     }
-    add_to_sums(hour, book);
+    add_to_sums(plan_.month(static_cast<std::int64_t>(h)), book);
   }
 
-  void add_to_sums(const SiteHour& hour, const SiteHourBook& book) {
-    if (out_.months.empty() || out_.months.back().month != hour.month ||
-        out_.months.back().year != hour.year) {
+  void add_to_sums(std::chrono::year_month in, const SiteHourBook& book) {
+    const int year = static_cast<int>(in.year());
+    const int number = static_cast<int>(static_cast<unsigned>(in.month()));
+    if (out_.months.empty() || out_.months.back().month != number ||
+        out_.months.back().year != year) {
       out_.months.emplace_back();
-      out_.months.back().year = hour.year;
-      out_.months.back().month = hour.month;
+      out_.months.back().year = year;
+      out_.months.back().month = number;
     }
     SiteMonthBook& month = out_.months.back();
     month.length += book.length;

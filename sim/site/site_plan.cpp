@@ -7,6 +7,7 @@
 
 #include "models/base/input_error.hpp"
 #include "models/base/number_text.hpp"
+#include "models/power/site_power.hpp"
 #include "sim/site/power_path.hpp"
 #include "sim/site/site_clock.hpp"
 #include "sim/step/step.hpp"
@@ -64,13 +65,27 @@ void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
         "that its chip stays below {:g} C, hotter than its coolant in proportion to its power",
         law.rated_celsius, law.slowdown_celsius));
   }
+  const bool chills_air = !plan.facility.pue && plan.facility.liquid_share < 0.5;
+  if (plan.spec.cooling && plan.spec.cooling->sink != HeatSink::chiller && chills_air) {
+    out.push_back(fmt::format(
+        "power.facility: {} takes the energy of chillers, where run.site.cooling has none ({}): "
+        "energy and temperatures are not of one plant",
+        in_quotes(plan.facility.name),
+        kHeatSinks[static_cast<std::size_t>(plan.spec.cooling->sink)]));
+  }
   if (!plan.spec.path.empty()) {
     out.emplace_back(
         "run.site.path: units of a bank share what goes through it; the job starts again from its "
         "checkpoint when nodes lose power, and waits while fewer are fed than it needs");
+    const int fed = fed_nodes(plan.spec.path), there = plan.nodes + plan.reserved;
     if (plan.fleet) {
       out.emplace_back(
           "run.site.path: nodes of lots that are there are spread evenly over what the path feeds");
+    } else if (fed > there) {
+      out.push_back(fmt::format(
+          "run.site.path: the {} nodes of the job and its hot spares are spread evenly over the {} "
+          "that it feeds",
+          grouped(there), grouped(fed)));
     }
   }
 }
@@ -107,7 +122,12 @@ std::vector<Presence> times_there(const PurchaseSpec& spec, const Lot& lot, Seco
 void add_spot_modes(const PurchaseSpec& spec, Seconds begins, CampaignPlan& plan) {
   const Seconds returns = plan.campaign.spares.repair;
   for (const Lot& lot : spec.lots) {
-    if (lot.terms != LotTerms::spot || lot.taken_away <= Seconds{}) continue;
+    if (lot.terms != LotTerms::spot) continue;
+    if (lot.taken_away <= Seconds{}) {
+      plan.assumptions.push_back(fmt::format(
+          "run.purchase.lots: no node of {} is ever taken away (taken_away not given)", lot.name));
+      continue;
+    }
     FailureMode mode;
     mode.name = mode_name(lot);
     mode.components = static_cast<std::uint32_t>(lot.nodes);
@@ -166,7 +186,11 @@ SiteMachines SitePlan::machines(const FleetStep& at) const {
 
 PathDemand SitePlan::path_demand(RunTime now) const {
   if (fleet) return path_demand(fleet->at(now));
-  return {.per_place = levels.training / (nodes + reserved), .needed = nodes};
+  const int there = nodes + reserved;
+  if (fed_nodes(spec.path) > there) {
+    return path_demand(FleetStep{.at = {}, .nodes = there, .used = nodes, .speed = 1});
+  }
+  return {.per_place = levels.training / there, .needed = nodes};
 }
 
 PathDemand SitePlan::path_demand(const FleetStep& there) const {
@@ -193,6 +217,20 @@ PathDemand SitePlan::highest_path_demand() const {
 
 int SitePlan::most_nodes() const { return fleet ? fleet->most_nodes() : nodes + reserved; }
 
+std::chrono::year_month SitePlan::month(std::int64_t number) const {
+  const auto of = [](int year, int month) {
+    return std::chrono::year{year} / std::chrono::month{static_cast<unsigned>(month)};
+  };
+  const auto known = static_cast<std::int64_t>(spec.hours.size());
+  const SiteHour& at = hour(std::min(number, known - 1));
+  if (number < known) return of(at.year, at.month);
+  const std::chrono::sys_days new_year{of(at.year, 1) / 1};
+  const auto local = new_year + std::chrono::days{at.day_of_year - 1} +
+                     std::chrono::hours{at.hour + number - known + 1};
+  const std::chrono::year_month_day date{std::chrono::floor<std::chrono::days>(local)};
+  return date.year() / date.month();
+}
+
 double SitePlan::usd(std::int64_t number) const {
   if (spec.priced) return hour(number).usd_per_kwh;
   return usd_per_kwh.at(Seconds{3600.0 * static_cast<double>(number)});
@@ -203,6 +241,19 @@ std::optional<double> SitePlan::grams(std::int64_t number) const {
   if (!grams_per_kwh) return std::nullopt;
   return grams_per_kwh->at(Seconds{3600.0 * static_cast<double>(number)});
 }
+
+namespace {
+
+/// Of its hours, which a path is built for.
+double highest_pue(const SitePlan& plan) {
+  double out = 1;
+  for (const SiteHour& hour : plan.spec.hours) {
+    out = std::max(out, power_usage_effectiveness(plan.facility, plan.outside(hour)));
+  }
+  return out;
+}
+
+}  // namespace
 
 SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
                    std::shared_ptr<const Fleet> fleet) {
@@ -237,7 +288,7 @@ SitePlan plan_site(const Scenario& scenario, const RunSpec& run, int reserved,
   out.node_peak = (bare.levels.training.facility / pue + bare.gpu_nameplate -
                    static_cast<double>(scenario.gpus()) * bare.levels.training.gpu) /
                   scenario.nodes;
-  out.spec.path = with_capacities(std::move(out.spec.path), out.node_peak);
+  out.spec.path = with_capacities(std::move(out.spec.path), out.node_peak, highest_pue(out));
   out.spec.seed = run.seed;
   out.fleet = std::move(fleet);
   check_path(scenario, spec, out.most_nodes(), out.fleet != nullptr);

@@ -1,6 +1,7 @@
 /// The site of a run as numbers: what its machines draw, what binds them, hour by hour.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -80,6 +81,8 @@ struct SitePlan {
   [[nodiscard]] const SiteHour& hour(std::int64_t number) const {
     return spec.hours[static_cast<std::size_t>(number) % spec.hours.size()];
   }
+  /// The calendar month that it is in, also where hours are repeated.
+  [[nodiscard]] std::chrono::year_month month(std::int64_t number) const;
   [[nodiscard]] double outside(const SiteHour& at) const {
     return at.outside_celsius.value_or(outside_celsius);
   }

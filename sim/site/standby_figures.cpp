@@ -113,10 +113,10 @@ std::optional<StandbyFigures> standby_figures(const SitePlan& plan) {
   StandbyFigures out;
   bool generators = false;
   for (const PowerPart& part : path) {
-    out.stored += full_store(part, 0);
+    out.stored += part.over_machines * full_store(part, 0);
     if (!part.generator) continue;
     generators = true;
-    out.generators += part.bank.units * part.capacity;
+    out.generators += part.bank.units * part.over_machines * part.capacity;
   }
   if (!generators && out.stored <= Joules{}) return std::nullopt;
   const Watts per_node = plan.highest_path_demand().per_place;

@@ -100,7 +100,7 @@ TEST_CASE("sites that ship: generators carry what the utility loses, and without
   check_energy(covered);
   const Json& standby = covered.at("standby");
   CHECK(of(standby, "outages") > 0);
-  CHECK(of(standby, "starts") == 7 * of(standby, "outages"));
+  CHECK(of(standby, "starts") == 9 * of(standby, "outages"));
   CHECK(of(standby, "uncovered") == 0);
   CHECK(of(covered, "generated_j") > 0);
   CHECK(of(covered, "fuel_usd") ==

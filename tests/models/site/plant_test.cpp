@@ -76,6 +76,20 @@ TEST_CASE(
   CHECK(power_share_at(law, 90) == 0);
 }
 
+TEST_CASE("coolant: chillers keep the set point whatever is outside, while they carry the heat") {
+  const CoolingLaw law{.chills = true,
+                       .unit_heat = Watts{1e6},
+                       .approach_kelvin = 10,
+                       .set_point_celsius = 20,
+                       .rated_celsius = 35,
+                       .slowdown_celsius = 85};
+  for (const double outside : {-20.0, 20.0, 50.0}) {
+    CHECK(coolant_celsius(law, outside, Watts{10e6}, 10) == 20);
+    CHECK(coolant_celsius(law, outside, Watts{10e6}, 9) == 85);  // a tenth is left in the loop
+    CHECK(coolant_celsius(law, outside, Watts{1}, 0) == 85);
+  }
+}
+
 TEST_CASE("rise: heat over what the units that work carry, nothing idle, infinite without a unit") {
   // Eight of ten units carry 10 MW: each a quarter more than its 1 MW, so 4 K become 5.
   CHECK(rise_kelvin(4, Watts{1e6}, Watts{10e6}, 8) == doctest::Approx(5));

@@ -36,6 +36,18 @@ constexpr const char* kRun =
           "reliability": {"modes": [{"name": "crash", "component": "node", "mean_time": "8 d"}]},
           "checkpoint": {"interval": "1 h",
             "storage": {"write": "1 GB/s", "read": "2 GB/s"}}}})";
+constexpr const char* kSite =
+    R"({"model": {"layers": 4, "hidden": 2048, "heads": 16, "ffn": 8192, "vocabulary": 32000},
+        "cluster": {"node": "dgx_h100", "nodes": 2, "fabric": "fat_tree"},
+        "parallelism": {"tensor": 2, "data": 8}, "batch": {"sequences": 16, "tokens": 2048},
+        "recompute": "none", "stack": "megatron_core", "power": {}, "cost": {"usd_per_kwh": 0.07},
+        "run": {"duration": "40 d", "trajectories": 4,
+          "reliability": {"modes": [{"name": "crash", "component": "node", "mean_time": "8 d"}]},
+          "checkpoint": {"interval": "1 h", "storage": {"write": "1 GB/s", "read": "2 GB/s"}},
+          "site": {"limit": "30 kW", "weather": {"mean_celsius": 15}, "solar": "10 kW",
+            "latitude": 50, "demand_usd_per_kw_month": 12,
+            "battery": {"energy_mwh": 0.02, "power": "10 kW"},
+            "cooling": {"units": 4, "unit_heat": "8 kW", "mean_time": "30 d"}}}})";
 constexpr const char* kServing =
     R"({"model": "llama3_8b", "cluster": {"node": "dgx_h100", "nodes": 1},
         "serving": {"load": {"rate": 4, "requests": 60, "input": {"low": 100, "high": 400},
@@ -175,8 +187,41 @@ TEST_CASE("laws: every law has a name of its own and a sentence, and applies to 
   }
 }
 
+using Mistakes = std::map<std::string, std::function<void(Json&)>>;
+
+void check_found(const char* text, const Mistakes& mistakes) {
+  for (const auto& [name, mistake] : mistakes) {
+    CAPTURE(name);
+    const auto plant = [&, &make = mistake](Json& answer, std::size_t number, const Question&) {
+      if (number == 0) make(answer);
+    };
+    LawSubject subject({.file = "laws.json", .text = text, .plant = plant}, test::presets(),
+                       intervals());
+    std::vector<Law> laws = product_laws();
+    std::erase_if(laws, [&, &of = name](const Law& law) { return law.name != of; });
+    REQUIRE(laws.size() == 1);
+    const Certificate certificate = check_laws(subject, laws);
+    CHECK(certificate.broken());
+    CHECK_FALSE(certificate.laws.front().book.breaks().empty());
+  }
+}
+
+TEST_CASE(
+    "laws: a mistake that is planted in the books of a site breaks the law that is about it") {
+  const auto more = [](Json& number) { number = number.get<double>() * (1 + 1e-8); };
+  check_found(kSite, {{"site_energy", [&](Json& a) { more(a["site"]["months"][0]["imported_j"]); }},
+                      {"site_money", [&](Json& a) { more(a["site"]["energy_usd"]); }},
+                      {"site_power", [&](Json& a) { more(a["site"]["stranded_w"]); }},
+                      {"site_prices", [&](Json& a) { more(a["site"]["machines_j"]); }}});
+  std::vector<Law> laws = product_laws();
+  std::erase_if(laws, [](const Law& law) { return !law.name.starts_with("site_"); });
+  const auto all = verdicts(certificate_of(kSite, laws));
+  REQUIRE(all.size() == 4);
+  for (const auto& [name, verdict] : all) CHECK(verdict == LawVerdict::held);
+}
+
 TEST_CASE("laws: a mistake that is planted in an answer breaks the law that is about it") {
-  const std::map<std::string, std::function<void(Json&)>> mistakes{
+  const Mistakes mistakes{
       {"time", [](Json& a) { a["waterfall"][3]["seconds"] = 1e-6; }},
       {"flop", [](Json& a) { a["mfu_causal"] = a["mfu_causal"].get<double>() * (1 + 1e-5); }},
       {"tokens", [](Json& a) { a["tokens_per_step"] = 1; }},
@@ -197,20 +242,7 @@ TEST_CASE("laws: a mistake that is planted in an answer breaks the law that is a
       {"bounds", [](Json& a) { a["step_s"] = a["step_s"].get<double>() / 2; }},
       {"batch", [](Json& a) { a["step_s"] = a["step_s"].get<double>() * 3; }},
   };
-  for (const auto& [name, mistake] : mistakes) {
-    CAPTURE(name);
-    const auto plant = [&, &make = mistake](Json& answer, std::size_t number, const Question&) {
-      if (number == 0) make(answer);
-    };
-    LawSubject subject({.file = "laws.json", .text = kStep, .plant = plant}, test::presets(),
-                       intervals());
-    std::vector<Law> laws = product_laws();
-    std::erase_if(laws, [&, &of = name](const Law& law) { return law.name != of; });
-    REQUIRE(laws.size() == 1);
-    const Certificate certificate = check_laws(subject, laws);
-    CHECK(certificate.broken());
-    CHECK_FALSE(certificate.laws.front().book.breaks().empty());
-  }
+  check_found(kStep, mistakes);
 }
 
 TEST_CASE("laws: whoever stops them keeps those that were tried") {

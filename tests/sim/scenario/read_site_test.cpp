@@ -41,7 +41,8 @@ TEST_CASE("site: a file's hours begin where the run does, and curtailments go by
   const SiteSpec spec = site_of(R"("hours": "example-hours.csv", "start": "2026-03-28T16:00",
       "limit": "30 MW", "curtailments": [{"from_hour": 17, "hours": 2, "limit": "12 MW"},
                                          {"from_hour": 18, "hours": 1, "limit": "20 MW"}])");
-  REQUIRE(spec.hours.size() == 60 * 24);
+  CHECK(spec.hours_given == 60 * 24);
+  REQUIRE(spec.hours.size() == 8760);
   CHECK(spec.priced);
   CHECK(spec.hours[0].limit == Watts{30e6});
   for (const std::size_t h : {1UL, 2UL}) CHECK(spec.hours[h].limit == Watts{12e6});
@@ -50,6 +51,29 @@ TEST_CASE("site: a file's hours begin where the run does, and curtailments go by
   CHECK(spec.hours[24].hour == 17);
   CHECK(spec.hours[24].limit == Watts{12e6});
   CHECK(spec.hours[26].limit == Watts{30e6});
+}
+
+TEST_CASE(
+    "site: hours of a file that is repeated have the calendar of the time at which they are met") {
+  // Of 60 days from 15 March: those before the start follow those from it on, then all of them.
+  const SiteSpec spec = site_of(R"("hours": "example-hours.csv", "start": "2026-05-01T00:00",
+      "curtailments": [{"from_hour": 0, "hours": 24, "limit": "1 MW", "first_month": 7,
+                        "last_month": 7}], "limit": "2 MW")");
+  const SiteSpec whole = site_of(R"("hours": "example-hours.csv")");
+  int july = 0;
+  for (std::size_t h = 0; h < spec.hours.size(); ++h) {
+    const SiteHour& hour = spec.hours[h];
+    july += hour.limit == Watts{1e6} ? 1 : 0;
+    CHECK((hour.limit == Watts{1e6}) == (hour.month == 7));
+    if (h == 0) continue;
+    const int before = spec.hours[h - 1].hour;
+    CHECK(hour.hour == (before + 1) % 24);
+  }
+  CHECK(july == 31 * 24);
+  // 13 days are left of the file: then its first hour comes, in the middle of May.
+  CHECK(spec.hours[13 * 24 + 1].usd_per_kwh == whole.hours[1].usd_per_kwh);
+  CHECK(spec.hours[13 * 24 + 1].month == 5);
+  CHECK(spec.hours[13 * 24 + 1].day_of_year == 31 + 28 + 31 + 30 + 14);
 }
 
 TEST_CASE("site: a curtailment over midnight and over New Year has its hours and months") {

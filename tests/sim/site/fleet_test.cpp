@@ -138,6 +138,23 @@ TEST_CASE(
   CHECK(sum_of(months).residual == doctest::Approx(-(8000 * std::pow(0.5, years) + 6400 * 0.5)));
 }
 
+TEST_CASE("money: each shipment of a lot loses value from its own arrival on") {
+  // Of eight nodes two come on day 0, 120, 240 and 360, all paid for at the last.
+  const PurchaseSpec spec = purchase_of(R"("lots": [
+    {"name": "a", "terms": "buy", "nodes": 8, "delivery": "360 d", "shipments": 4,
+     "usd_per_node": 1000}])");
+  double left = 0;
+  std::vector<double> came;
+  for (const Shipment& each : shipments_of(spec)) {
+    came.push_back(each.from_s / kADay);
+    left += 2000 * std::pow(0.5, (2 * 365.25 - came.back()) / 365.25);
+  }
+  REQUIRE(came.size() == 4);
+  CHECK(came.front() < 120);
+  const double residual = sum_of(money_by_month(fleet_of(spec), days(2 * 365.25))).residual;
+  CHECK(residual == doctest::Approx(-left));
+}
+
 TEST_CASE("money: rent by the hour, a reservation to its end, a lease as an annuity, and energy") {
   const auto total = [](const std::string& lot, double run_days) {
     return sum_of(money_by_month(

@@ -144,8 +144,9 @@ void check_months(const SitePlan& plan, const SiteBooks& books) {
     check_energy(month.of);
     sum += month.of;
     double highest = 0;
-    for (; h < books.hours.size() && plan.hour(static_cast<std::int64_t>(h)).month == month.month;
-         ++h) {
+    const auto in =
+        std::chrono::year{month.year} / std::chrono::month{static_cast<unsigned>(month.month)};
+    for (; h < books.hours.size() && plan.month(static_cast<std::int64_t>(h)) == in; ++h) {
       const SiteHourBook& hour = books.hours[h];
       highest = std::max(highest, (hour.of.imported / hour.length).base_units());
     }

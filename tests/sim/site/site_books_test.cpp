@@ -35,6 +35,22 @@ void check_balance(const SiteAmounts& of) {
 
 }  // namespace
 
+TEST_CASE("site books: hours that are repeated fall into the months in which they are met") {
+  SitePlan plan = hand_made_site();  // a day of January
+  plan.spec.demand_usd_per_kw_month = 10;
+  TrajectoryResult run;
+  run.phases = {{0, RunBucket::productive}};
+  run.wall = at_hour(24 * 40);
+  const SiteBooks books = site_books(plan, run, 0);
+  REQUIRE(books.months.size() == 2);
+  CHECK(books.months[0].month == 1);
+  CHECK(books.months[0].length == Seconds{31 * 86'400.0});
+  CHECK(books.months[1].month == 2);
+  CHECK(books.months[1].length == Seconds{9 * 86'400.0});
+  // Twice the highest hour of 12.5 MW.
+  CHECK(books.demand_usd == doctest::Approx(2 * 12'500 * 10));
+}
+
 TEST_CASE("books: phases at their levels, by the hour, and the last hour as long as it is") {
   const SitePlan plan = hand_made_site();
   const TrajectoryResult run = run_of_phases({{0, RunBucket::productive},
@@ -239,7 +255,7 @@ TEST_CASE("books: an oversubscribed path holds cards, and what that costs is tol
   plan.spec.path = {{.bank = line, .capacity = {}, .oversubscription = 1.5, .from = {}, .nodes = 0},
                     {.bank = row, .capacity = {}, .from = {0}, .nodes = 10}};
   // 100 nodes of 0.12 MW over 1.5: two lines of 4 MW.
-  plan.spec.path = with_capacities(plan.spec.path, Watts{0.12e6});
+  plan.spec.path = with_capacities(plan.spec.path, Watts{0.12e6}, 1.25);
   CHECK(plan.spec.path[0].capacity.base_units() == doctest::Approx(4e6));
   CHECK(plan.spec.path[1].capacity == Watts{});
   // 8 MW are halfway from 10 MW at full pace to 6 MW at half of it.
@@ -256,7 +272,7 @@ TEST_CASE("books: an oversubscribed path holds cards, and what that costs is tol
   CHECK(provision->avoided().base_units() == doctest::Approx(4e6));
   // At 1.2 the lines bring 10 MW, which is what machines draw.
   plan.spec.path[0].oversubscription = 1.2;
-  plan.spec.path = with_capacities(plan.spec.path, Watts{0.12e6});
+  plan.spec.path = with_capacities(plan.spec.path, Watts{0.12e6}, 1.25);
   const PathCapping free = site_books(plan, training_for(24), 0).capping;
   CHECK(free.capped == Seconds{});
   CHECK(free.stretch() == 1);

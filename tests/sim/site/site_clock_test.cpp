@@ -167,6 +167,33 @@ TEST_CASE("site: warm coolant holds cards to the power that their chips stand") 
   CHECK(clock.at(at_hour(2)).speed == 0);
 }
 
+TEST_CASE("site: chillers hold cards to the heat that they carry, and to nothing else") {
+  SitePlan plan = hand_made_site();
+  plan.spec.cooling = CoolingPlant{.bank = never_failing("", 4),
+                                   .law = {.chills = true,
+                                           .unit_heat = Watts{2e6},
+                                           .approach_kelvin = 10,
+                                           .set_point_celsius = 20,
+                                           .rated_celsius = 35,
+                                           .slowdown_celsius = 85},
+                                   .sink = HeatSink::chiller,
+                                   .cycles = 4};
+  for (const double outside : {-10.0, 45.0}) {
+    for (SiteHour& hour : plan.spec.hours) hour.outside_celsius = outside;
+    plan.spec.cooling->bank.units = 4;
+    SiteClock clock(plan, 0);
+    // Of 10 MW they carry 8, and a share s of the limit draws 2 + 8 s.
+    const SiteState held = clock.at(0);
+    CHECK(held.training.base_units() == doctest::Approx(8e6));
+    CHECK(held.speed == doctest::Approx(0.75));
+    CHECK(held.coolant == 20);
+    CHECK(held.bound == SiteBound::cooling);
+    plan.spec.cooling->bank.units = 5;
+    SiteClock enough(plan, 0);
+    CHECK(enough.at(0).speed == 1);
+  }
+}
+
 TEST_CASE(
     "site: coolant gets warmer across each stage of the loop, and more where units are down") {
   SitePlan plan = hand_made_site();

@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "models/base/input_error.hpp"
+#include "models/power/site_power.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/site/site_availability.hpp"
 #include "sim/site/site_books.hpp"
 #include "sim/site/site_clock.hpp"
+#include "sim/site/standby_figures.hpp"
 #include "sim/step/step.hpp"
 #include "tests/support/presets.hpp"
 
@@ -153,6 +155,50 @@ TEST_CASE("site plan: a site without power, and a path that feeds too few nodes,
         "run.purchase.lots that are there at once");
 }
 
+TEST_CASE("site plan: a path that feeds more nodes than there are brings what these draw") {
+  const auto planned = [](int rows) {
+    const ScenarioFile file = sited_file(fmt::format(
+        R"("site": {{"path": [{{"name": "line", "capacity": "200 kW", "carries": "machines"}},
+            {{"name": "row", "units": {}, "nodes": 2, "from": ["line"]}}]}})",
+        rows));
+    return plan_sited(*file.job, *file.run).site;
+  };
+  const auto exact = planned(4), twice = planned(8);
+  CHECK(8 * exact->path_demand(RunTime{0}).per_place == exact->levels.training);
+  CHECK(double{16 * twice->path_demand(RunTime{0}).per_place / twice->levels.training} ==
+        doctest::Approx(1));
+  CHECK(exact->path_demand(RunTime{0}).needed == 8);
+  CHECK(twice->path_demand(RunTime{0}).needed == 16);
+}
+
+TEST_CASE("site plan: lines and generators carry the site at its highest PUE, rows the machines") {
+  const auto path = [](const std::string& line) {
+    const ScenarioFile file = sited_file(
+        R"("site": {"weather": {"mean_celsius": 25}, "path": [
+            {"name": "line", "capacity": "200 kW")" +
+        line + R"(}, {"name": "diesel", "units": 2, "capacity": "100 kW", "generator": {}},
+            {"name": "row", "nodes": 8, "capacity": "150 kW", "from": ["line", "diesel"]}]})");
+    return plan_sited(*file.job, *file.run);
+  };
+  const SitedCampaign sited = path("");
+  const std::vector<PowerPart>& parts = sited.site->spec.path;
+  double pue = 1;
+  for (std::int64_t h = 0; h < 8760; ++h) {
+    const double outside = sited.site->outside(sited.site->hour(h));
+    pue = std::max(pue, power_usage_effectiveness(sited.site->facility, outside));
+  }
+  CHECK(pue > 1.2);
+  CHECK(double{parts[0].capacity / Watts{200e3}} == doctest::Approx(1 / pue));
+  CHECK(double{parts[1].capacity / Watts{100e3}} == doctest::Approx(1 / pue));
+  CHECK(parts[2].capacity == Watts{150e3});
+  CHECK(std::ranges::find(sited.plan.assumptions,
+                          "run.site.path: \"line\", \"diesel\" carry what cools the machines, too "
+                          "(carries not given)") != sited.plan.assumptions.end());
+  CHECK(path(R"(, "carries": "machines")").site->spec.path[0].capacity == Watts{200e3});
+  // What a generator gives is told as its nameplate says.
+  CHECK(standby_figures(*sited.site)->generators == Watts{200e3});
+}
+
 TEST_CASE("site plan: a path feeds the lots that are there, spread evenly over its rows") {
   const auto sited = [](const std::string& run) {
     const ScenarioFile file = sited_file(run);
@@ -187,7 +233,8 @@ TEST_CASE("site plan: a path feeds the lots that are there, spread evenly over i
   // A feed for six tenths of all machines holds only those that come later.
   const double watts = 0.6 * none.site->levels.training.base_units();
   const std::string narrow = fmt::format(
-      R"("site": {{"path": [{{"name": "UPS", "capacity": "{} W"}},
+      R"("site": {{"path": [{{"name": "UPS", "capacity": "{} W",
+                             "carries": "machines"}},
                             {{"name": "row", "units": 4, "nodes": 2, "from": ["UPS"]}}]}})",
       watts);
   const SitedCampaign held = sited(narrow + lots);
