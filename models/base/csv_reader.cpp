@@ -26,6 +26,7 @@ class CsvRows {
   CsvRows& operator=(const CsvRows&) = delete;
 
   void parse(std::string_view text) {
+    text_ = text;
     for (std::size_t at = 0; at < text.size(); at += kPiece) {
       const std::string_view piece = text.substr(at, kPiece);
       const std::size_t taken =
@@ -48,7 +49,7 @@ class CsvRows {
 
  private:
   [[noreturn]] void fail_here(std::string found, std::string allowed) const {
-    throw InputError({.file = csv_place(*file_, rows_),
+    throw InputError({.file = csv_place(*file_, rows_, text_),
                       .pointer = {},
                       .found = std::move(found),
                       .allowed = std::move(allowed),
@@ -81,12 +82,14 @@ class CsvRows {
       return;
     }
     if (used_ != columns_) {
-      fail_here(fmt::format("{} cells", used_), fmt::format("{}, as the heading has", columns_));
+      fail_here(fmt::format("{} cell{}", used_, used_ == 1 ? "" : "s"),
+                fmt::format("{}, as the heading has", columns_));
     }
     (*row_)(rows_++, cells);
   }
 
   const std::string* file_;
+  std::string_view text_;
   const std::function<void(std::span<const std::string>)>* heading_;
   const CsvRowUse* row_;
   csv_parser parser_{};
@@ -95,10 +98,34 @@ class CsvRows {
   std::exception_ptr failure_;
 };
 
+/// On which a row begins; empty lines are no rows, and cells in quotes may hold ends of lines.
+std::size_t line_of(std::string_view text, std::size_t row) {
+  std::size_t line = 1, ended = 0;
+  bool begun = false, quoted = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '\r' && at + 1 < text.size() && text[at + 1] == '\n') continue;
+    if (c == '\n' || c == '\r') {
+      if (begun && !quoted) ++ended;
+      begun = begun && quoted;
+      ++line;
+      continue;
+    }
+    if (!begun && ended == row) return line;
+    begun = true;
+    if (c == '"') quoted = !quoted;
+  }
+  return line;
+}
+
 }  // namespace
 
 std::string csv_place(const std::string& file, std::size_t row) {
   return fmt::format("{}, row {}", file, row);
+}
+
+std::string csv_place(const std::string& file, std::size_t row, std::string_view text) {
+  return fmt::format("{} (line {})", csv_place(file, row), line_of(text, row));
 }
 
 void read_csv(const std::string& file, std::string_view text,

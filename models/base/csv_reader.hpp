@@ -22,5 +22,7 @@ void read_csv(const std::string& file, std::string_view text,
 
 /// "trace.csv, row 12": as errors name a row.
 std::string csv_place(const std::string& file, std::size_t row);
+/// "trace.csv, row 12 (line 13)": with the line of the text on which it begins, from 1.
+std::string csv_place(const std::string& file, std::size_t row, std::string_view text);
 
 }  // namespace lockstep

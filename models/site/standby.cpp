@@ -34,4 +34,13 @@ double outlasts_standby(Seconds outage, Seconds bridge, const GeneratorLaw& gene
   return (1 - starts) * bridged + starts * fuelled;
 }
 
+double without_standby(Seconds outage, Seconds bridge, const GeneratorLaw& generators,
+                       double starts) {
+  if (generators.start <= bridge) return outlasts_standby(outage, bridge, generators, starts);
+  const auto left_after = [outage](Seconds moment) { return std::exp(-(moment / outage)); };
+  const double empty =
+      generators.fuel > Seconds{} ? left_after(generators.start + generators.fuel) : 0;
+  return left_after(bridge) - starts * (left_after(generators.start) - empty);
+}
+
 }  // namespace lockstep

@@ -40,4 +40,16 @@ double enough_start(int units, int needed, double fails_to_start);
 double outlasts_standby(Seconds outage, Seconds bridge, const GeneratorLaw& generators,
                         double starts);
 
+/// Of the time of such outages, the share in which nothing stands in:
+///
+///     exp(-bridge / outage) - starts (exp(-start / outage) - exp(-(start + fuel) / outage))
+///                                                                          start > bridge
+///     outlasts_standby()                                                             else
+///
+/// An exponential outage that is not over after a time lasts as long again on average, so that the
+/// share of outages that reach a moment is also the share of their time that is left from it on.
+/// Requires outage > 0.
+double without_standby(Seconds outage, Seconds bridge, const GeneratorLaw& generators,
+                       double starts);
+
 }  // namespace lockstep

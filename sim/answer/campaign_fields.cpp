@@ -119,14 +119,16 @@ void add_run_bill(FieldTable<Run>& fields) {
   fields
       .add("price_usd", Better::less, "What a cloud asks for held_gpu_hours.",
            [](const Run& r) { return r.rent_usd(); })
-      .add("energy_j", Better::less, "Energy at the site's meter; mean of runs.",
+      .add("energy_j", Better::less,
+           "Energy at the site's meter; mean of runs, or with run.site of the run whose goodput is "
+           "the median.",
            of_bill([](const RunBill& b) { return b.usage.energy.base_units(); }))
       .add("facility_mean_w", Better::less, "Power of the site; mean of the run.",
            of_bill([](const RunBill& b) {
              return b.usage.energy.base_units() / b.usage.time.base_units();
            }))
-      .add("joules_per_token", Better::less, "Energy per token at the site's meter.",
-           of_bill([](const RunBill& b) {
+      .add("joules_per_token", Better::less,
+           "energy_j over the tokens that the same run trains on.", of_bill([](const RunBill& b) {
              return b.usage.tokens > 0 ? b.usage.energy.base_units() / b.usage.tokens : 0;
            }))
       .add("tonnes_co2", Better::less,

@@ -101,9 +101,13 @@ const FieldTable<BoundAnswer>& bound_fields() {
   using Of = BoundAnswer;
   static const FieldTable<Of> fields =
       FieldTable<Of>()
-          .add("by", "What held the job back: grid, cooling or the path of power.",
+          .add("by",
+               "What held the job back: grid, cooling, the path of power, or the grid's ramp, on "
+               "the way up from a slower pace.",
                [](const Of& b) { return b.by; })
-          .add("lost_s", Better::less, "Seconds of training at full speed that it took.",
+          .add("lost_s", Better::less,
+               "Seconds of training at full speed that it took, in that run; time without power "
+               "included.",
                [](const Of& b) { return b.seconds; });
   return fields;
 }
@@ -161,13 +165,22 @@ const FieldTable<AvailabilityAnswer>& availability_fields() {
   static const FieldTable<Of> fields =
       FieldTable<Of>()
           .add("share", Better::more,
-               "Of the run's hours, in which grid, cooling and path hold nothing back that trains; "
-               "closed form.",
+               "Of the run's hours, in which grid, cooling and path hold nothing back that trains, "
+               "without the path's batteries and generators; closed form.",
                [](const Of& a) { return a.of.all; })
+          .add("with_standby_share", Better::more,
+               "Of the run's hours, the same with the path's batteries and generators, which cover "
+               "losses of all power from outside as far as they last; closed form. Other losses in "
+               "the path count as ones that nothing covers.",
+               [](const Of& a) { return a.of.all_with_standby; })
           .add("path_share", Better::more,
                "Of the time, in which the path brings all that trains what it draws, without its "
                "batteries and generators; closed form, left out of paths with too many states.",
                [](const Of& a) { return a.of.path; })
+          .add("path_with_standby_share", Better::more,
+               "Of the time, the same with its batteries and generators, as in "
+               "with_standby_share; closed form.",
+               [](const Of& a) { return a.of.path_with_standby; })
           .add("cooling_share", Better::more,
                "Of the run's hours, in which coolant lets cards draw what the job wants; "
                "closed form.",
@@ -405,8 +418,15 @@ const FieldTable<CampaignResult>& site_fields() {
              [](const Sited& r) { return r.summary.site_stopped_s; });
     add_site_power(out);
     add_amounts(out, [](const Sited& r) -> const SiteAmounts& { return books_of(r).sum; });
-    out.add("demand_usd", Better::less, "Charges for the highest hour of each month.",
-            [](const Sited& r) { return books_of(r).demand_usd; })
+    out.add("battery_begin_j",
+            "What the battery can give as the run begins: it is full, and nobody paid for that.",
+            [](const Sited& r) { return books_of(r).battery_begin; })
+        .add("battery_end_j",
+             "What it can give as the run ends: battery_begin_j, with what battery_in_j stored at "
+             "its efficiency, less battery_out_j.",
+             [](const Sited& r) { return books_of(r).battery_end; })
+        .add("demand_usd", Better::less, "Charges for the highest hour of each month.",
+             [](const Sited& r) { return books_of(r).demand_usd; })
         .add("grid_usd", Better::less, "energy_usd and demand_usd.",
              [](const Sited& r) { return books_of(r).usd(); });
     add_ramp(out);
@@ -419,9 +439,8 @@ const FieldTable<CampaignResult>& site_fields() {
     out.list("bounds", "What held the run back whose goodput is the median.", bound_fields(),
              bound_answers)
         .list_if_any("banks", "Units that fail.", bank_fields(), bank_answers)
-        .list(
-            "months", "The same run by months.", month_fields(),
-            [](const Sited& r) -> const auto& { return books_of(r).months; });
+        .list("months", "The same run by months.", month_fields(),
+              [](const Sited& r) -> const auto& { return books_of(r).months; });
     return out;
   }();
   return fields;

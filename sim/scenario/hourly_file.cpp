@@ -82,7 +82,7 @@ std::optional<std::chrono::minutes> taken_clock(std::string_view& text, int most
 /// The rows of one file, as they come.
 class HourlyRows {
  public:
-  explicit HourlyRows(std::string file) : file_(std::move(file)) {}
+  HourlyRows(std::string file, std::string_view text) : file_(std::move(file)), text_(text) {}
 
   void heading(std::span<const std::string> names) {
     for (const std::string& name : names) {
@@ -104,21 +104,21 @@ class HourlyRows {
   }
 
   void row(std::size_t number, std::span<const std::string> cells) {
-    const std::string place = csv_place(file_, number);
+    row_ = number;
     CivilTime time;
     for (std::size_t c = 0; c < cells.size(); ++c) {
       if (columns_[c] != nullptr) continue;
       const auto read = parse_civil_time(cells[c]);
       if (!read) {
-        fail(place, "time " + in_quotes(cells[c]),
-             "a time like 2026-03-29T01:00, or 2026-03-29T01:00+01:00 where clocks change");
+        fail_row("time " + in_quotes(cells[c]),
+                 "a time like 2026-03-29T01:00, or 2026-03-29T01:00+01:00 where clocks change");
       }
       time = *read;
     }
-    check_next(place, time);
+    check_next(time);
     SiteHour hour = hour_at(time.local);
     for (std::size_t c = 0; c < cells.size(); ++c) {
-      if (columns_[c] != nullptr) put(place, *columns_[c], cells[c], hour);
+      if (columns_[c] != nullptr) put(*columns_[c], cells[c], hour);
     }
     out_.times.push_back(time);
     out_.hours.push_back(hour);
@@ -135,6 +135,9 @@ class HourlyRows {
     throw InputError(
         {.file = place, .pointer = {}, .found = found, .allowed = allowed, .nearest = nearest});
   }
+  [[noreturn]] void fail_row(const std::string& found, const std::string& allowed) const {
+    fail(csv_place(file_, row_, text_), found, allowed);
+  }
   static std::string known_columns() {
     std::vector<std::string> names;
     for (const HourColumn& column : kHourColumns) names.emplace_back(column.name);
@@ -147,12 +150,12 @@ class HourlyRows {
   }
 
   /// An hour after the row before, whatever the clocks show.
-  void check_next(const std::string& place, const CivilTime& time) const {
+  void check_next(const CivilTime& time) const {
     if (out_.times.empty()) return;
     const CivilTime& before = out_.times.back();
     if (before.offset.has_value() != time.offset.has_value()) {
-      fail(place, "time " + civil_time_text(time) + " after " + civil_time_text(before),
-           "an offset from UTC in every row, or in none");
+      fail_row("time " + civil_time_text(time) + " after " + civil_time_text(before),
+               "an offset from UTC in every row, or in none");
     }
     const std::chrono::sys_seconds at = time.local - time.offset.value_or(std::chrono::minutes{0});
     const std::chrono::sys_seconds last =
@@ -160,26 +163,28 @@ class HourlyRows {
     if (at - last == std::chrono::hours{1}) return;
     CivilTime next = before;
     next.local += std::chrono::hours{1};
-    fail(place, "time " + civil_time_text(time) + " after " + civil_time_text(before),
-         fmt::format("{}, an hour later{}", civil_time_text(next),
-                     time.offset ? "" : "; where clocks change, times with their offset from UTC"));
+    fail_row(
+        "time " + civil_time_text(time) + " after " + civil_time_text(before),
+        fmt::format("{}, an hour later{}", civil_time_text(next),
+                    time.offset ? "" : "; where clocks change, times with their offset from UTC"));
   }
 
-  static void put(const std::string& place, const HourColumn& column, const std::string& cell,
-                  SiteHour& hour) {
+  void put(const HourColumn& column, const std::string& cell, SiteHour& hour) const {
     double value = 0;
     const char* const last = cell.data() + cell.size();
     const auto [end, error] = std::from_chars(cell.data(), last, value);
     if (cell.empty() || error != std::errc{} || end != last ||
         !(value >= column.low && value <= column.high)) {
-      fail(place, fmt::format("{} {}", column.name, in_quotes(cell)),
-           fmt::format("a number from {} to {}", plain_number(column.low),
-                       plain_number(column.high)));
+      fail_row(fmt::format("{} {}", column.name, in_quotes(cell)),
+               fmt::format("a number from {} to {}", plain_number(column.low),
+                           plain_number(column.high)));
     }
     column.put(hour, value);
   }
 
   std::string file_;
+  std::string_view text_;
+  std::size_t row_ = 0;  ///< that is read
   std::vector<std::string> heading_;
   std::vector<const HourColumn*> columns_;  ///< null: the time
   HourlyFile out_;
@@ -240,7 +245,7 @@ SiteHour hour_at(std::chrono::sys_seconds local) {
 }
 
 HourlyFile read_hourly_file(const std::string& file, std::string_view text) {
-  HourlyRows rows(file);
+  HourlyRows rows(file, text);
   read_csv(
       file, text, [&](std::span<const std::string> names) { rows.heading(names); },
       [&](std::size_t number, std::span<const std::string> cells) { rows.row(number, cells); });

@@ -65,6 +65,12 @@ void check_lot(const JsonCursor& from, const Lot& lot) {
   if (const auto away = from.find("taken_away"); away && !lot.node.empty()) {
     away->fail("nothing beside \"node\": only nodes of the scenario's kind are taken away");
   }
+  if (lot.shipments > lot.nodes) {
+    from.at("shipments").fail(fmt::format("at most {} (nodes)", lot.nodes));
+  }
+  if (lot.shipments > 1 && lot.delivery <= Seconds{}) {
+    from.at("shipments").fail("1, or more beside \"delivery\", the time that they are spread over");
+  }
   const Seconds there = lot.ordered + lot.lead_time + lot.delivery;
   if (lot.until && *lot.until <= there) {
     from.at("until").fail(

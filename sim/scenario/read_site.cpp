@@ -7,6 +7,7 @@
 #include <string>
 
 #include "models/base/input_error.hpp"
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "models/site/weather.hpp"
 #include "sim/scenario/declared_members.hpp"
@@ -119,6 +120,11 @@ void declare_battery(const DeclaredMembers& member, BatterySpec& out) {
   member.optional("discharge_above_usd_per_kwh", out.discharge_above, Interval{-1e3, 1e3},
                   "Tariff from which it stands in for the grid; default: only where the grid gives "
                   "too little");
+  const JsonCursor* from = member.object();
+  if (from == nullptr || !out.charge_below || !out.discharge_above) return;
+  if (*out.charge_below <= *out.discharge_above) return;
+  from->at("charge_below_usd_per_kwh")
+      .fail("at most " + plain_number(*out.discharge_above) + " (discharge_above_usd_per_kwh)");
 }
 
 void declare_bank(const DeclaredMembers& member, UnitBank& out) {
@@ -364,7 +370,17 @@ HourlyFile read_hours(const JsonCursor& from) {
   const std::string written = from.string();
   if (written.empty() || written.find('\0') != std::string::npos) from.fail("the name of a file");
   const std::string file = (std::filesystem::path(from.file()).parent_path() / written).string();
-  return read_hourly_file(file, read_text_file(file));
+  const std::string text = read_text_file(file);
+  try {
+    return read_hourly_file(file, text);
+  } catch (const InputError& error) {
+    // Of the key that names the file, too.
+    throw retold(error, [&](InputProblem& problem) {
+      problem.found = fmt::format("in {}: {}", problem.file, problem.found);
+      problem.file = from.file();
+      problem.pointer = from.pointer();
+    });
+  }
 }
 
 /// The file's hours from the start on, then those before it, again and again until a year is full;

@@ -11,6 +11,7 @@
 #include "models/site/weather.hpp"
 #include "sim/site/power_path.hpp"
 #include "sim/site/site_clock.hpp"
+#include "sim/site/standby_figures.hpp"
 
 namespace lockstep {
 namespace {
@@ -19,10 +20,17 @@ constexpr double kUnlikely = 1e-12;
 constexpr std::size_t kMostStates = 20'000;
 constexpr RunTime kTicksOfHour = 3'600'000'000'000;
 
+/// Shares of the time of a path.
+struct PathShare {
+  double brings = 0;     ///< all that nodes want
+  double blackouts = 0;  ///< would, if its units that bring power from outside were not all down
+};
+
 /// Goes through the states of a path, one bank after the other.
 class PathStates {
  public:
-  PathStates(const SitePlan& plan, const PathDemand& demand) : plan_(plan), demand_(demand) {
+  PathStates(const SitePlan& plan, const PathDemand& demand)
+      : plan_(plan), demand_(demand), outside_(only_bank_outside(plan.spec.path)) {
     for (const PowerPart& part : plan.spec.path) {
       laws_.push_back(part.generator ? std::vector<double>{} : units_down(part.bank));
       down_.push_back(part.generator ? part.bank.units : 0);
@@ -30,7 +38,7 @@ class PathStates {
   }
 
   /// None: there are too many.
-  std::optional<double> share() {
+  std::optional<PathShare> shares() {
     go(0, 1);
     if (tried_ > kMostStates) return std::nullopt;
     return sum_;
@@ -41,7 +49,13 @@ class PathStates {
     if (tried_ > kMostStates) return;
     if (part == laws_.size()) {
       ++tried_;
-      if (brings_all(plan_.spec.path, down_, demand_.per_place, demand_.needed)) sum_ += p;
+      if (brings()) {
+        sum_.brings += p;
+      } else if (outside_ && down_[*outside_] == plan_.spec.path[*outside_].bank.units) {
+        const int all = std::exchange(down_[*outside_], 0);
+        if (brings()) sum_.blackouts += p;
+        down_[*outside_] = all;
+      }
       return;
     }
     if (laws_[part].empty()) {
@@ -56,13 +70,17 @@ class PathStates {
     }
     down_[part] = 0;
   }
+  [[nodiscard]] bool brings() const {
+    return brings_all(plan_.spec.path, down_, demand_.per_place, demand_.needed);
+  }
 
   const SitePlan& plan_;
   PathDemand demand_;
+  std::optional<std::size_t> outside_;
   std::vector<std::vector<double>> laws_;  ///< of units that are down, by part; empty: a generator
   std::vector<int> down_;
   std::size_t tried_ = 0;
-  double sum_ = 0;
+  PathShare sum_;
 };
 
 /// Share of the time in which the path brings what nodes want, from moment to moment: each demand
@@ -72,17 +90,17 @@ class PathShares {
   explicit PathShares(const SitePlan& plan) : plan_(plan) {}
 
   /// None: there are too many states.
-  std::optional<double> at(RunTime now) {
+  std::optional<PathShare> at(RunTime now) {
     const PathDemand demand = plan_.path_demand(now);
     const std::pair key{demand.per_place.base_units(), demand.needed};
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
-    return known_[key] = PathStates(plan_, demand).share();
+    return known_[key] = PathStates(plan_, demand).shares();
   }
 
  private:
   const SitePlan& plan_;
-  std::map<std::pair<double, int>, std::optional<double>> known_;
+  std::map<std::pair<double, int>, std::optional<PathShare>> known_;
 };
 
 /// A rise of coolant for each watt of heat, and how likely it is.
@@ -161,13 +179,15 @@ SiteAvailability site_availability(const SitePlan& plan, std::size_t hours) {
   const SiteSpec& spec = plan.spec;
   SiteAvailability out;
   PathShares paths(plan);
-  double path_sum = 0;
+  const std::optional<StandbyFigures> standby = standby_figures(plan);
+  // Of blackouts, how much batteries and generators cover.
+  const double covered = standby && standby->blackouts ? 1 - standby->blackouts->without : 0;
   bool counted = !spec.path.empty();
-  if (hours == 0 && counted) out.path = paths.at(0);
+  if (const auto now = counted && hours == 0 ? paths.at(0) : std::nullopt) out.path = now->brings;
   std::optional<CoolEnough> cool;
   if (spec.cooling) cool.emplace(*spec.cooling, warmest_at_full_speed(plan));
   const bool wet = spec.cooling && spec.cooling->sink == HeatSink::wet;
-  double cooled = 0, supplied = 0, both = 0;
+  double path_sum = 0, covered_sum = 0, cooled = 0, supplied = 0, both = 0, both_covered = 0;
   bool limited = false;
   Joules stored;
   if (spec.battery) stored = Joules{spec.battery->energy_mwh * 3.6e9};  // full at the start
@@ -185,22 +205,29 @@ SiteAvailability site_availability(const SitePlan& plan, std::size_t hours) {
     const double grid = supply >= (1 - 1e-12) * wanted ? 1 : 0;
     const double cooling =
         cool ? cool->at(wet ? wet_bulb_celsius(outside, hour.humidity) : outside, machines) : 1;
-    double path = 1;
+    PathShare path{.brings = 1, .blackouts = 0};
     if (counted) {
-      const std::optional<double> brings = paths.at(number * kTicksOfHour);
-      counted = brings.has_value();
-      path = brings.value_or(1);
+      const std::optional<PathShare> known = paths.at(number * kTicksOfHour);
+      counted = known.has_value();
+      path = known.value_or(path);
     }
-    path_sum += path;
+    const double with_standby = path.brings + covered * path.blackouts;
+    path_sum += path.brings;
+    covered_sum += with_standby;
     cooled += cooling;
     supplied += grid;
-    both += path * cooling * grid;
+    both += path.brings * cooling * grid;
+    both_covered += with_standby * cooling * grid;
   }
   const double all_hours = std::max(1.0, static_cast<double>(hours));
   if (cool && hours > 0) out.cooling = cooled / all_hours;
   if (limited) out.grid = supplied / all_hours;
   if (hours > 0 && counted) out.path = path_sum / all_hours;
   if (hours > 0 && (spec.path.empty() || out.path)) out.all = both / all_hours;
+  if (hours > 0 && counted && standby && standby->blackouts) {
+    out.path_with_standby = covered_sum / all_hours;
+    out.all_with_standby = both_covered / all_hours;
+  }
   return out;
 }
 

@@ -49,6 +49,7 @@ class BookKeeper {
     out_.hours.resize(hours);
     if (plan.spec.battery) {
       stored_ = Joules{plan.spec.battery->energy_mwh * 1e3 * kJoulesPerKwh};
+      out_.battery_begin = stored_;
     }
   }
 
@@ -59,6 +60,7 @@ class BookKeeper {
     out_.power.nameplate = plan_.gpu_nameplate;
     add_provision();
     out_.standby = clock_.standby();
+    if (plan_.spec.battery) out_.battery_end = stored_;
     return std::move(out_);
   }
 
@@ -92,13 +94,19 @@ class BookKeeper {
         if (!state.down && !held) out_.unbound += length;
         meet_highest(bucket, state, machines);
         if (trains(bucket) && !state.down) meet_capping(state, length);
-        if (trains(bucket) || state.down) {
-          hour.lost[static_cast<std::size_t>(state.bound)] +=
-              (1 - state.speed) * length.base_units();
-        }
+        if (trains(bucket) || state.down) add_lost(state, now, length, hour);
         now = end;
       }
     }
+  }
+
+  /// Seconds of the job's full speed: machines that are still to come take their part of it first.
+  void add_lost(const SiteState& state, RunTime now, Seconds length, SiteHourBook& hour) const {
+    const double there = plan_.fleet ? plan_.fleet->pace(now).speed : 1;
+    const double seconds = there * length.base_units();
+    hour.lost[static_cast<std::size_t>(SiteBound::ramp)] += state.ramp_took * seconds;
+    hour.lost[static_cast<std::size_t>(state.bound)] +=
+        (1 - state.speed - state.ramp_took) * seconds;
   }
 
   void meet_capping(const SiteState& state, Seconds length) {
@@ -106,7 +114,7 @@ class BookKeeper {
     capping.trained += length;
     if (state.bound != SiteBound::path) return;
     capping.capped += length;
-    capping.lost += (1 - state.speed) * length;
+    capping.lost += (1 - state.speed - state.ramp_took) * length;
     const Watts full = state.machines.draw(plan_.levels.training);
     capping.lowest_draw = std::min<double>(capping.lowest_draw, state.training / full);
   }

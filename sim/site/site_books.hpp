@@ -112,6 +112,9 @@ struct SiteBooks {
   StandbyRecord standby;
   Seconds generators_ran;  ///< any of them
   Seconds unbound;         ///< that the site held nothing back
+  /// What the battery can give as the run begins and ends; none: there is no battery. It begins
+  /// full, and balances: begin + efficiency x in - out = end.
+  std::optional<Joules> battery_begin{}, battery_end{};
   double warmest_coolant = 0, warmest_outside = 0;
 
   [[nodiscard]] double usd() const { return sum.energy_usd + demand_usd; }

@@ -180,7 +180,9 @@ void SiteClock::ramp_up(SiteState& state, RunTime now) {
   const double length = to_seconds(state.until - now).base_units();
   const double missing = takes <= length ? takes / 2 / length : 1 - length / takes / 2;
   state.training -= missing * rise;
-  state.speed -= missing * (state.speed - from_speed);
+  const double lower = missing * (state.speed - from_speed);
+  state.ramp_took = std::max(0.0, lower);
+  state.speed -= lower;
 }
 
 SiteState SiteClock::at(RunTime now) {

@@ -13,8 +13,8 @@
 namespace lockstep {
 
 /// What holds the job back.
-enum class SiteBound : std::uint8_t { none, grid, cooling, path };
-inline constexpr std::string_view kSiteBounds[]{"none", "grid", "cooling", "path"};
+enum class SiteBound : std::uint8_t { none, grid, cooling, path, ramp };
+inline constexpr std::string_view kSiteBounds[]{"none", "grid", "cooling", "path", "ramp"};
 
 /// A pace from which on nothing counts as held back: limits are found by halving.
 inline constexpr double kFullSpeed = 1 - 1e-6;
@@ -24,10 +24,11 @@ struct SiteState {
   RunTime until = 0;
   std::int64_t hour = 0;  ///< since the run began
   SiteBound bound = SiteBound::none;
-  bool down = false;    ///< machines have no power
-  bool abrupt = false;  ///< and had no warning
-  double speed = 1;     ///< of the job; 0: it pauses
-  Watts training;       ///< all machines that are there, while the job trains at that speed
+  bool down = false;     ///< machines have no power
+  bool abrupt = false;   ///< and had no warning
+  double speed = 1;      ///< of the job; 0: it pauses
+  double ramp_took = 0;  ///< of that speed, lost to the rise from a lower one
+  Watts training;        ///< all machines that are there, while the job trains at that speed
   SiteMachines machines;
   double coolant = 0;  ///< degrees Celsius; 0: no plant is described
   double pue = 1;

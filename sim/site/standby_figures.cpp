@@ -94,19 +94,26 @@ double all_start(Path path, Watts per_node, const PathDelivery& nominal) {
 }
 
 std::optional<Blackouts> blackouts_of(Path path, const StandbyFigures& of) {
-  const auto outside = [](const PowerPart& p) { return p.from.empty() && !p.generator; };
-  if (std::ranges::count_if(path, outside) != 1) return std::nullopt;
-  const UnitBank& bank = std::ranges::find_if(path, outside)->bank;
+  const std::optional<std::size_t> outside = only_bank_outside(path);
+  if (!outside) return std::nullopt;
+  const UnitBank& bank = path[*outside].bank;
   if (bank.mean_time <= Seconds{}) return std::nullopt;
   const int repaired = bank.crews > 0 ? std::min(bank.units, bank.crews) : bank.units;
   constexpr Seconds kYear{365.25 * 86'400};
   Blackouts out{.per_year = 0, .lasts = bank.repair / repaired, .uncovered = 0};
   out.per_year = units_down(bank).back() * (kYear / out.lasts);
   out.uncovered = outlasts_standby(out.lasts, of.bridge, together(path), of.starts);
+  out.without = without_standby(out.lasts, of.bridge, together(path), of.starts);
   return out;
 }
 
 }  // namespace
+
+std::optional<std::size_t> only_bank_outside(std::span<const PowerPart> path) {
+  const auto outside = [](const PowerPart& p) { return p.from.empty() && !p.generator; };
+  if (std::ranges::count_if(path, outside) != 1) return std::nullopt;
+  return static_cast<std::size_t>(std::ranges::find_if(path, outside) - path.begin());
+}
 
 std::optional<StandbyFigures> standby_figures(const SitePlan& plan) {
   const Path path = plan.spec.path;

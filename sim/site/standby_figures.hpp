@@ -1,7 +1,9 @@
 /// What batteries and generators of a path can stand in for, by closed forms.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 
 #include "models/base/units.hpp"
 #include "sim/site/site_plan.hpp"
@@ -13,6 +15,7 @@ struct Blackouts {
   double per_year = 0;
   Seconds lasts;         ///< mean, exponential
   double uncovered = 0;  ///< of them, that outlast what stands in
+  double without = 0;    ///< of their time, in which nothing stands in
 };
 
 struct StandbyFigures {
@@ -31,5 +34,9 @@ struct StandbyFigures {
 ///
 ///     lasts = repair / min(units, crews),   per year = P(all down) / lasts
 std::optional<StandbyFigures> standby_figures(const SitePlan& plan);
+
+/// Index of the one bank that brings power from outside, generators left out; none: there are
+/// several, or none.
+std::optional<std::size_t> only_bank_outside(std::span<const PowerPart> path);
 
 }  // namespace lockstep

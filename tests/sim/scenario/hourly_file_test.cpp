@@ -61,22 +61,24 @@ TEST_CASE("hourly file: with offsets the day on which clocks go forward has 23 h
 
 TEST_CASE("hourly file: a gap, a time twice and clocks that change without offsets are one line") {
   CHECK(problem_of_hours("time,limit_mw\n2026-03-29T01:00,1\n2026-03-29T03:00,2\n") ==
-        "hours.csv, row 2: found time 2026-03-29T03:00 after 2026-03-29T01:00; allowed: "
+        "hours.csv, row 2 (line 3): found time 2026-03-29T03:00 after 2026-03-29T01:00; allowed: "
         "2026-03-29T02:00, an hour later; where clocks change, times with their offset from UTC");
   CHECK(problem_of_hours("time,limit_mw\n2026-10-25T02:00,1\n2026-10-25T02:00,2\n") ==
-        "hours.csv, row 2: found time 2026-10-25T02:00 after 2026-10-25T02:00; allowed: "
+        "hours.csv, row 2 (line 3): found time 2026-10-25T02:00 after 2026-10-25T02:00; allowed: "
         "2026-10-25T03:00, an hour later; where clocks change, times with their offset from UTC");
   CHECK(problem_of_hours("time,limit_mw\n2026-10-25T02:00Z,1\n2026-10-25T03:00,2\n") ==
-        "hours.csv, row 2: found time 2026-10-25T03:00 after 2026-10-25T02:00+00:00; allowed: an "
+        "hours.csv, row 2 (line 3): found time 2026-10-25T03:00 after 2026-10-25T02:00+00:00; "
+        "allowed: an "
         "offset from UTC in every row, or in none");
-  CHECK(problem_of_hours("time,limit_mw\n2026-10-25T02:00Z,1\n2026-10-25T04:00Z,2\n") ==
-        "hours.csv, row 2: found time 2026-10-25T04:00+00:00 after 2026-10-25T02:00+00:00; "
-        "allowed: 2026-10-25T03:00+00:00, an hour later");
+  CHECK(
+      problem_of_hours("time,limit_mw\n2026-10-25T02:00Z,1\n2026-10-25T04:00Z,2\n") ==
+      "hours.csv, row 2 (line 3): found time 2026-10-25T04:00+00:00 after 2026-10-25T02:00+00:00; "
+      "allowed: 2026-10-25T03:00+00:00, an hour later");
 }
 
 TEST_CASE("hourly file: bad cells, columns and times name their place and what is allowed") {
   CHECK(problem_of_hours("time,usd_per_kwh\n2026-01-01T00:00,\n") ==
-        "hours.csv, row 1: found usd_per_kwh \"\"; allowed: a number from -1000 to 1000");
+        "hours.csv, row 1 (line 2): found usd_per_kwh \"\"; allowed: a number from -1000 to 1000");
   CHECK(problem_of_hours("time,usd_per_kw\n2026-01-01T00:00,1\n") ==
         "hours.csv: found column \"usd_per_kw\"; allowed: time, outside_celsius, "
         "humidity_percent, usd_per_kwh, usd_per_mwh, grams_per_kwh, limit_mw, solar_share, "
@@ -85,7 +87,7 @@ TEST_CASE("hourly file: bad cells, columns and times name their place and what i
         "hours.csv: found \"usd_per_mwh\" beside another of the same; allowed: one column of each "
         "kind");
   CHECK(problem_of_hours("time,limit_mw\n2026-02-30T00:00,1\n") ==
-        "hours.csv, row 1: found time \"2026-02-30T00:00\"; allowed: a time like "
+        "hours.csv, row 1 (line 2): found time \"2026-02-30T00:00\"; allowed: a time like "
         "2026-03-29T01:00, or 2026-03-29T01:00+01:00 where clocks change");
   CHECK(problem_of_hours("time,limit_mw\n") ==
         "hours.csv: found no hour; allowed: a row for each hour");

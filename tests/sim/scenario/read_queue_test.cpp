@@ -278,7 +278,7 @@ TEST_CASE("queue: broken traces are told by their row") {
   says(heading + "1,1e99,1\n", "row 1: found duration_s \"1e99\"");
   says(heading + "1,nan,1\n", "row 1: found duration_s \"nan\"");
   says(heading + "1,1,1.5\n", "row 1: found gpus \"1.5\"; allowed: a whole number");
-  says(heading + "1,1\n", "row 1: found 2 cells; allowed: 3");
+  says(heading + "1,1\n", "row 1 (line 2): found 2 cells; allowed: 3");
   says(heading + "1,1,\"1\n", "a quote that is never closed");
   says(heading + "1,1,1000\n", "found job 0 of 1000 GPUs");
   says(heading, "at least one job");

@@ -5,6 +5,7 @@
 #include "models/base/input_error.hpp"
 #include "sim/scenario/run_spec.hpp"
 #include "tests/support/presets.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace lockstep {
 namespace {
@@ -156,6 +157,32 @@ TEST_CASE("site: bad input is one line") {
   CHECK(problem_of_site(R"("cooling": {"units": 3, "unit_heat": "1 MW", "rated_celsius": 60,
                            "slowdown_celsius": 55})") ==
         "t.json#/site/cooling/rated_celsius: found 60; allowed: less than slowdown_celsius");
+  const auto battery = [](double charge, double discharge) {
+    return problem_of_site(fmt::format(
+        R"("battery": {{"energy_mwh": 1, "power": "1 MW", "charge_below_usd_per_kwh": {},
+            "discharge_above_usd_per_kwh": {}}})",
+        charge, discharge));
+  };
+  CHECK(battery(0.2, 0.05) ==
+        "t.json#/site/battery/charge_below_usd_per_kwh: found 0.2; allowed: at most 0.05 "
+        "(discharge_above_usd_per_kwh)");
+  CHECK(battery(0.05, 0.05).empty());
+}
+
+TEST_CASE("site: a mistake in the file of hours names the key, the row and its line") {
+  const test::TemporaryFolder folder;
+  const auto problem = [&](const std::string& hours) {
+    const std::string csv = folder.write("h.csv", hours);
+    std::string line = problem_of_site(R"("hours": ")" + csv + R"(")");
+    const std::size_t at = line.find(csv);
+    return at == std::string::npos ? line : line.replace(at, csv.size(), "h.csv");
+  };
+  CHECK(problem("time,limit_mw\n\n2026-01-01T00:00,1\n2026-01-01T01:00\n") ==
+        "t.json#/site/hours: found in h.csv, row 2 (line 4): 1 cell; allowed: 2, as the heading "
+        "has");
+  CHECK(problem("time,limit_mw\r\n2026-01-01T00:00,\"\"\r\n") ==
+        "t.json#/site/hours: found in h.csv, row 1 (line 2): limit_mw \"\"; allowed: a number from "
+        "0 to 1,000,000");
 }
 
 }  // namespace lockstep

@@ -359,6 +359,13 @@ TEST_CASE("purchase: what terms have and have not is one line") {
     "usd_per_gpu_hour": 1, "lead_time": "10 d", "until": "10 d"}])") ==
         R"(t.json#/purchase/lots/0/until: found "10 d"; allowed: later than its last shipment, at )"
         R"(10 d)");
+  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "buy", "nodes": 4,
+    "usd_per_node": 1, "delivery": "9 d", "shipments": 50}])") ==
+        "t.json#/purchase/lots/0/shipments: found 50; allowed: at most 4 (nodes)");
+  CHECK(problem_of_purchase(R"("lots": [{"name": "a", "terms": "buy", "nodes": 4,
+    "usd_per_node": 1, "shipments": 2}])") ==
+        "t.json#/purchase/lots/0/shipments: found 2; allowed: 1, or more beside \"delivery\", the "
+        "time that they are spread over");
 }
 
 TEST_CASE("money: a lot after the end of the plan costs nothing, one without lead time is there") {

@@ -1,5 +1,6 @@
 // Random sites: energy, money and carbon are conserved by the hour, by the month and in sum.
 #include <array>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <limits>
 #include <random>
@@ -119,6 +120,17 @@ class HeldBattery {
     CHECK(stored_ >= -kClose * full_);
     CHECK(stored_ <= full_ * (1 + kClose));
   }
+  /// What the books say of the run's ends closes its balance.
+  void meets(const SiteBooks& books) const {
+    CHECK(books.battery_begin.has_value() == spec_.has_value());
+    CHECK(books.battery_end.has_value() == spec_.has_value());
+    if (!spec_) return;
+    CHECK(books.battery_begin->base_units() == doctest::Approx(full_).epsilon(kClose));
+    const double kept =
+        (*books.battery_begin + spec_->efficiency * books.sum.battery_in - books.sum.battery_out)
+            .base_units();
+    CHECK(std::abs(books.battery_end->base_units() - kept) <= kClose * full_);
+  }
 
  private:
   std::optional<BatterySpec> spec_;
@@ -193,6 +205,7 @@ TEST_CASE("random sites: energy, money and carbon are conserved by hour, by mont
           doctest::Approx(to_seconds(run.wall).base_units()).epsilon(kClose));
     check_sums(sum, books.sum);
     check_months(plan, books);
+    battery.meets(books);
   }
 }
 

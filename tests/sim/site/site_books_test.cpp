@@ -1,5 +1,6 @@
 #include "sim/site/site_books.hpp"
 
+#include <algorithm>
 #include <doctest/doctest.h>
 #include <memory>
 #include <vector>
@@ -156,6 +157,39 @@ TEST_CASE("books: the rise after a limit is lost, but does not hold back the hou
   double lost = 0;
   for (const double seconds : books.hours[2].lost) lost += seconds;
   CHECK(lost == doctest::Approx(0.5 * 250).epsilon(1e-9));
+  CHECK(books.hours[2].lost[static_cast<std::size_t>(SiteBound::ramp)] ==
+        doctest::Approx(lost).epsilon(1e-9));
+}
+
+TEST_CASE("books: bounds add up to what the site's pace took, with the ramp as one of them") {
+  SitePlan plan = hand_made_site();
+  plan.spec.hours[1].limit = Watts{7.5e6};
+  plan.spec.hours[2].limit = Watts{10e6};
+  plan.spec.ramp_w_per_s = 1e3;  // 2.5 MW of the facility take 2,500 s
+  for (const bool lots : {false, true}) {
+    CAPTURE(lots);
+    if (lots) {
+      plan.fleet = test::a_quarter_at_first();
+      plan.spec.hours[1].limit = Watts{2e6};  // a quarter of them takes 3.1 MW
+    }
+    SiteClock clock(plan, 0);
+    double slowed = 0;
+    for (RunTime now = 0; now < at_hour(12);) {
+      const SiteState state = clock.at(now);
+      const RunTime until = std::min(state.until, at_hour(12));
+      const double there = plan.fleet ? plan.fleet->pace(now).speed : 1;
+      slowed += there * (1 - state.speed) * to_seconds(until - now).base_units();
+      now = until;
+    }
+    const SiteBooks books = site_books(plan, training_for(12), 0);
+    const auto lost = [&](SiteBound by) { return books.lost[static_cast<std::size_t>(by)]; };
+    CHECK(lost(SiteBound::grid) + lost(SiteBound::ramp) == doctest::Approx(slowed).epsilon(1e-9));
+    CHECK(lost(SiteBound::none) == doctest::Approx(0));
+    CHECK(slowed > 0);
+    if (lots) continue;
+    CHECK(lost(SiteBound::ramp) == doctest::Approx(2 * 0.25 * 1250));
+    CHECK(lost(SiteBound::grid) == doctest::Approx(0.5 * 3600 + 0.25 * 3600));
+  }
 }
 
 TEST_CASE("books: carbon is unknown where nobody says the grid's intensity") {
