@@ -102,8 +102,9 @@ constexpr std::array kFormulas{
     Formula{"tokens_per_s_per_gpu", "l", true, "tokens_per_step / step_s / gpus",
             "tokens_per_step step_s gpus", kAgainstStep},
     Formula{"tflops_per_gpu", "s", false,
-            "model FLOP of a step (six for each parameter of a product and token, and those of "
-            "attention in full) over step_s and gpus",
+            "model FLOP of a step (for each parameter of a product and token six where it is "
+            "trained, four where it is frozen and gradients pass through it, two where none come; "
+            "and those of attention in full) over step_s and gpus",
             "parameters=job.active_parameters tokens_per_step step_s gpus", kAgainstStep},
     Formula{"tflops_per_gpu_causal", "s", false, "as tflops_per_gpu, with half of attention",
             "parameters=job.active_parameters tokens_per_step step_s gpus", kAgainstStep},

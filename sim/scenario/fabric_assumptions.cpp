@@ -12,6 +12,7 @@
 #include "topologies/fabrics/fabric_counts.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
 #include "topologies/fabrics/placement.hpp"
+#include "topologies/fabrics/switch_cables.hpp"
 #include "topologies/graph/cluster_graph.hpp"
 
 namespace lockstep {
@@ -146,6 +147,17 @@ std::vector<std::string> fabric_assumptions(const FabricSpec& fabric, const Node
                   words_of(rates), std::filesystem::path(fabric.file).filename().string(),
                   node.name, words_of(own)));
   return out;
+}
+
+std::string uncounted_cables(const FabricSpec& fabric, int nodes, const NicPorts& ports) {
+  if (nodes < 2 || ports.count == 0) return {};
+  const IdleCables idle = idle_cables(fabric, nodes, ports);
+  const std::int64_t without = idle.above_leaves + idle.above_spines;
+  if (without == 0) return {};
+  return fmt::format(
+      "power: {} of {} cables between switches neither draw nor cost, as NICs below them "
+      "cannot fill them; messages find all of {}",
+      grouped(static_cast<double>(without)), grouped(static_cast<double>(idle.of)), fabric.name);
 }
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 
 #include "models/spec/hardware.hpp"
 #include "topologies/fabrics/fabric.hpp"
+#include "topologies/fabrics/placement.hpp"
 
 namespace lockstep {
 
@@ -14,5 +15,9 @@ namespace lockstep {
 /// another rate than the NICs of the first `nodes` nodes.
 std::vector<std::string> fabric_assumptions(const FabricSpec& fabric, const NodeSpec& node,
                                             int nodes);
+
+/// What power and money leave out of a tree that is only partly filled. Empty: nothing. Requires
+/// that check() finds nothing.
+std::string uncounted_cables(const FabricSpec& fabric, int nodes, const NicPorts& ports);
 
 }  // namespace lockstep

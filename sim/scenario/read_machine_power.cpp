@@ -1,5 +1,8 @@
 #include "sim/scenario/read_machine_power.hpp"
 
+#include <utility>
+
+#include "sim/scenario/fabric_assumptions.hpp"
 #include "sim/scenario/job_readers.hpp"
 #include "sim/scenario/read_power.hpp"
 
@@ -31,6 +34,10 @@ MachinePower read_machine_power(const JsonCursor& root, const PresetStore& prese
                       : keys == PowerKeys::limited_site ? read_limited_site
                                                         : read_site_power;
     out.power = read(*power, presets, site, assumptions);
+    const NicPorts ports = fabric_ports(cluster.node, cluster.pools);
+    if (std::string text = uncounted_cables(cluster.fabric, cluster.nodes, ports); !text.empty()) {
+      assumptions.push_back(std::move(text));
+    }
   }
   if (const auto cost = root.find("cost")) {
     if (!out.power) cost->fail("no such key, unless there is \"power\"");

@@ -407,6 +407,10 @@ void complete_power(const ScenarioDraft& draft, Scenario& out) {
   }
   out.power->gpu_nameplate = limits / nodes;
   out.power->cost.usd_per_gpu_hour = out.usd_per_gpu_hour;
+  const NicPorts ports = fabric_ports(out.node, out.pools);
+  if (std::string text = uncounted_cables(out.fabric, out.nodes, ports); !text.empty()) {
+    out.assumptions.push_back(std::move(text));
+  }
 }
 
 /// The draft with the least recomputation with which its job fits in memory; full when none does.

@@ -321,6 +321,33 @@ TEST_CASE("random faults: the seed says which cables, and their number how many"
   CHECK(cables(1) != cables(2));
 }
 
+TEST_CASE("random faults: they are drawn from cables that no other fault is about") {
+  FabricSpec spec = of_kind(FabricKind::fat_tree);
+  FabricFault slow;
+  slow.part = FabricFault::Part::box;
+  slow.from = "spine 0";
+  slow.rate = 0.5;
+  FabricFault missing;
+  missing.part = FabricFault::Part::some_cables;
+  missing.count = 6;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    missing.seed = seed;
+    spec.faults = {slow, missing};
+    CAPTURE(seed);
+    if (check(spec, 16, 2, kNic)) continue;  // leaves that no spine joins
+    const auto graph = Fabric(spec, 16, 2, kNic).graph();
+    // Of 8 leaves with a cable to each of 4 spines; those of the first are at half their rate.
+    CHECK(graph->cables().size() == 32 + 32 - 6);
+    CHECK(std::ranges::count_if(
+              graph->cables(), [](const GraphCable& cable) { return cable.capacity < kNic; }) == 8);
+  }
+  missing.count = 25;
+  spec.faults = {slow, missing};
+  const auto problem = check(spec, 16, 2, kNic);
+  REQUIRE(problem);
+  CHECK(problem->allowed == "0 to 24, the whole cables between switches");
+}
+
 struct SpecMistake {
   FabricSpec spec;
   std::string field, found, allowed, nearest;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "models/base/input_error.hpp"
@@ -37,6 +38,7 @@ class FaultyDrawing {
         break;
     }
     for (const std::size_t c : hit) {
+      faulty_.insert(c);
       BytesPerSecond& capacity = drawing_.cables[c].capacity;
       capacity = fault.bandwidth > BytesPerSecond{} ? fault.bandwidth : fault.rate * capacity;
     }
@@ -115,19 +117,22 @@ class FaultyDrawing {
     return {};
   }
 
-  /// The cables with the smallest hashes of seed and number.
+  /// The cables with the smallest hashes of seed and number, among those that faults before this
+  /// one left alone: a cable is missing once, and a slow one is not drawn in place of a whole one.
   Problem draw_cables(const FabricFault& fault, const std::string& field,
                       std::vector<std::size_t>& hit) const {
     std::vector<std::pair<std::uint64_t, std::size_t>> order;
     for (std::size_t c = 0; c < drawing_.cables.size(); ++c) {
       const GraphCable& cable = drawing_.cables[c];
       if (drawing_.vertices[cable.a].is_port() || drawing_.vertices[cable.b].is_port()) continue;
+      if (faulty_.contains(c)) continue;
       order.emplace_back(mix_bits(mix_bits(fault.seed) ^ c), c);
     }
     const auto count = static_cast<std::size_t>(fault.count);
     if (count > order.size()) {
       return FabricProblem{field + "/cables_missing", fmt::format("{}", fault.count),
-                           fmt::format("0 to {}, the cables between switches", order.size())};
+                           fmt::format("0 to {}, the {}cables between switches", order.size(),
+                                       faulty_.empty() ? "" : "whole ")};
     }
     std::ranges::sort(order);
     for (std::size_t i = 0; i < count; ++i) hit.push_back(order[i].second);
@@ -136,6 +141,7 @@ class FaultyDrawing {
 
   FabricDrawing& drawing_;
   std::map<std::string, Vertex> by_name_;
+  std::set<std::size_t> faulty_;  ///< cables that a fault is about
 };
 
 }  // namespace

@@ -237,6 +237,22 @@ TEST_CASE("step_power: a link between switches has two ports, a NIC's has one") 
         doctest::Approx(4 * (32 + 2 * 16)));
 }
 
+TEST_CASE("step_power: nobody buys uplinks that the NICs below a leaf cannot fill") {
+  const Scenario s = read_scenario("small.json", small_job("{}"), presets(),
+                                   {.set = {"cluster.fabric=rail_optimised"}});
+  // 4 nodes of 8 NICs of 400 Gb/s: 8 leaves of 4 NICs, with 4 of 32 uplinks each to the spines.
+  CHECK(run(s).holdings.ports_100g == doctest::Approx(4 * (32 + 2 * 8 * 4)));
+  CHECK(std::ranges::any_of(s.assumptions, [](const std::string& text) {
+    return text.starts_with("power: 224 of 256 cables between switches neither draw nor cost");
+  }));
+  const Scenario full = read_scenario(
+      "small.json", small_job("{}"), presets(),
+      {.set = {R"(cluster.fabric={"kind": "rail_optimised", "leaf_ports_down": 4})"}});
+  CHECK(run(full).holdings.ports_100g == doctest::Approx(4 * (32 + 2 * 8 * 4)));
+  CHECK(std::ranges::none_of(full.assumptions,
+                             [](const std::string& text) { return text.starts_with("power: "); }));
+}
+
 TEST_CASE("step_power: the GPU's part of the optimiser's step streams, the host's does not") {
   // One GPU: passes draw the same wherever the optimiser is.
   const auto of = [](const std::string& share) {

@@ -64,4 +64,60 @@ TEST_CASE("switch cables: none on an ideal fabric or one leaf, and faults do not
   CHECK(switch_cables(spec, 8, kPorts) == whole);
 }
 
+TEST_CASE("idle cables: a leaf needs as many uplinks as its NICs fill, whatever it has") {
+  FabricSpec spec;
+  spec.kind = FabricKind::rail_optimised;
+  spec.leaf_ports_down = 32;
+  const NicPorts ports{.count = 8, .bandwidth = BytesPerSecond{50e9}};
+  // Four nodes: 8 leaves of 32 uplinks, each below 4 NICs.
+  const IdleCables four = idle_cables(spec, 4, ports);
+  CHECK(four.of == 8 * 32);
+  CHECK(four.above_leaves == 8 * (32 - 4));
+  CHECK(four.capacity.base_units() == doctest::Approx(8 * 28 * 50e9));
+  spec.leaf_oversubscription = 3;  // 11 uplinks, each a little thinner than a NIC: 4 NICs fill 2
+  CHECK(idle_cables(spec, 4, ports).above_leaves == 8 * (11 - 2));
+  spec.planes = 2;
+  CHECK(idle_cables(spec, 4, ports).above_leaves == 2 * 8 * (11 - 2));
+  spec.kind = FabricKind::fat_tree;  // one leaf alone
+  CHECK(idle_cables(spec, 4, ports).of == 0);
+  spec.kind = FabricKind::rail_only;
+  CHECK(idle_cables(spec, 40, ports).above_leaves == 2 * 8 * (11 - 3));
+  spec.kind = FabricKind::ideal;
+  CHECK(idle_cables(spec, 40, ports).above_leaves == 0);
+}
+
+TEST_CASE("idle cables: none of a full tree, and cables in use never get fewer with nodes") {
+  for (const FabricKind kind :
+       {FabricKind::fat_tree, FabricKind::rail_optimised, FabricKind::rail_only}) {
+    for (const int levels : {2, 3}) {
+      for (const double ratio : {1.0, 1.5, 3.0}) {
+        FabricSpec spec = cabled_tree(kind, levels);
+        spec.leaf_oversubscription = ratio;
+        spec.spine_oversubscription = ratio;
+        spec.pxn = true;
+        CAPTURE(static_cast<int>(kind));
+        CAPTURE(levels);
+        CAPTURE(ratio);
+        std::int64_t before = 0;
+        for (int nodes = 1; nodes <= 70; ++nodes) {
+          CAPTURE(nodes);
+          if (check(spec, nodes, kPorts.count, kPorts.bandwidth)) continue;
+          const IdleCables idle = idle_cables(spec, nodes, kPorts);
+          CHECK(idle.of == (nodes == 1 && kind == FabricKind::fat_tree
+                                ? 0
+                                : switch_cables(spec, nodes, kPorts)));
+          CHECK(idle.above_leaves >= 0);
+          CHECK(idle.above_spines >= 0);
+          const std::int64_t used = idle.of - idle.above_leaves - idle.above_spines;
+          CHECK(used >= before);
+          before = used;
+          // 64 nodes fill every leaf and pod of each kind.
+          if (nodes == 64) CHECK(idle.capacity == BytesPerSecond{});
+        }
+        CHECK(before > 0);
+      }
+    }
+  }
+}
+
 }  // namespace lockstep
