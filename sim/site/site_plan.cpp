@@ -87,13 +87,6 @@ void tell_assumptions(const SitePlan& plan, std::vector<std::string>& out) {
           "that it feeds",
           grouped(there), grouped(fed)));
     }
-    if (const int fed = fed_nodes(plan.spec.path); fed > plan.most_nodes()) {
-      out.push_back(
-          fmt::format("run.site.path: its parts feed {}, where {} at the most {}: the others are "
-                      "room in reserve",
-                      counted(fed, "node"), grouped(plan.most_nodes()),
-                      plan.most_nodes() == 1 ? "is there" : "are there"));
-    }
   }
 }
 
