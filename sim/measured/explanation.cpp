@@ -477,11 +477,25 @@ FieldExplanation explain_field(const std::string& file, const ExplainedAnswer& a
   return out;
 }
 
+namespace {
+
+/// "806.034 GB/s": in bytes as on pages and in tables, where format_quantity() has bits.
+std::string bytes_rate(double value) {
+  constexpr std::array<std::pair<double, std::string_view>, 4> kRates{
+      {{1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}}};
+  for (const auto& [size, name] : kRates) {
+    if (std::abs(value) >= size) return fmt::format("{} {}", plain_number(value / size), name);
+  }
+  return plain_number(value) + " B/s";
+}
+
+}  // namespace
+
 std::string explained_amount(double value, const std::string& unit) {
   const double size = std::abs(value);
   // compact() has B for billions.
   if (unit == "B") return format_quantity(value, Dimension::data);
-  if (unit == "B/s") return format_quantity(value, Dimension::data_rate);
+  if (unit == "B/s") return bytes_rate(value);
   std::string number = size >= 1e6 ? compact(value) : number_text(twelve_digits(value));
   const bool prefixed = size >= 1e6;
   const bool physical = unit == "W" || unit == "J" || unit.starts_with("FLOP");

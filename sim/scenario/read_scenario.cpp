@@ -124,7 +124,8 @@ void settle_expectation(const JsonCursor& root, ScenarioDraft& draft) {
   });
   if (!draft.expect || root.overrides().empty() || meant) return;
   draft.expect.reset();
-  draft.assumptions.emplace_back("expect: not compared, as --set changes what was measured");
+  draft.assumptions.emplace_back(
+      "expect: not compared, as other keys were set than the measured job has");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "models/base/number_text.hpp"
 #include "sim/scenario/names.hpp"
 #include "topologies/fabrics/nic_rates.hpp"
 
@@ -18,8 +19,9 @@ std::string about(const TrafficEntry& entry) {
 
 std::string fabric_text(const TrafficScenario& scenario, const Fabric& fabric) {
   return fmt::format(
-      "{}, {}, {} nodes x {} NICs of {}", scenario.cluster.fabric.name,
-      name_of(scenario.cluster.fabric.routing), fabric.nodes(), fabric.nics_per_node(),
+      "{}, {}, {} x {} of {}", scenario.cluster.fabric.name,
+      name_of(scenario.cluster.fabric.routing), counted(fabric.nodes(), "node"),
+      counted(fabric.nics_per_node(), "NIC"),
       words_of(nic_rates(scenario.cluster.fabric, scenario.cluster.nodes, fabric.nic_bandwidth())));
 }
 

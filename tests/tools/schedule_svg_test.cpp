@@ -45,7 +45,7 @@ DrawnSchedule drawn_schedule(const std::string& svg) {
   }
   out.numbers = document.select_nodes("//g/text").size();
   for (const pugi::xpath_node& node : document.select_nodes("//text")) {
-    out.ranks += std::string_view(node.node().child_value()).starts_with("rank ") ? 1U : 0U;
+    out.ranks += std::string_view(node.node().child_value()).starts_with("stage ") ? 1U : 0U;
   }
   return out;
 }

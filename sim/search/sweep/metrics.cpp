@@ -32,6 +32,7 @@ void add_share(std::vector<SweepMetric>& metrics, const std::string& list, std::
 
 std::vector<SweepMetric> step_metrics() {
   std::vector<SweepMetric> metrics = first_level(AnswerKind::step);
+  metrics.push_back({std::string(kMemoryFits), Json::json_pointer("/memory_fits"), 1});
   for (std::size_t b = 0; b < buckets().size(); ++b) {
     const BucketInfo& info = buckets()[b];
     add_share(metrics, "waterfall", b, info.name, info.bucket == Bucket::model_flops);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -10,6 +11,9 @@
 #include "sim/search/sweep/sql_value.hpp"
 
 namespace lockstep {
+
+/// The column of steps that is 0 where a job does not fit in memory, and else 1.
+constexpr std::string_view kMemoryFits = "memory_fits";
 
 struct SweepMetric {
   std::string name;                            ///< of the column, with its unit

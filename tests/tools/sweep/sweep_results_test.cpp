@@ -96,6 +96,37 @@ TEST_CASE("sweep --dry-run: how long it takes, as a range, and by how many point
   CHECK(words.out.ends_with(" tried\n"));
 }
 
+TEST_CASE("lockstep sweep: what does not fit in memory is no best point, and is marked") {
+  const SweepFolder of;
+  std::string text = kSweep;
+  text.insert(text.find("\"about\""), "\"allow_oom\": true, ");
+  const std::string file = of.folder.write("large.json", text);
+  const Ran ran = lockstep_with({"sweep", file, "-o", of.db("large"), "--format", "json"});
+  REQUIRE(ran.exit == Exit::ok);
+  CHECK(of.value("large", "SELECT point FROM points WHERE memory_fits = 0") == "2;");
+  CHECK(of.value("large", "SELECT count(*) FROM points WHERE memory_fits = 1") == "8;");
+  const Json out = Json::parse(ran.out);
+  CHECK(out.at("too_large") == 1);
+  const Json& best = out.at("best");
+  REQUIRE(best.size() == 9);
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    CAPTURE(i);
+    CHECK(best[i].at("memory_fits") == (i + 1 < best.size()));
+    if (i > 0 && i + 1 < best.size()) CHECK(best[i].at("mfu") <= best[i - 1].at("mfu"));
+  }
+  CHECK(best.back().at("point") == 2);
+  const std::string table = lockstep_with({"sweep", file, "-o", of.db("large")}).out;
+  CHECK(table.find(", 1 too large for memory\n") != std::string::npos);
+  CHECK(table.find(" 2! ") != std::string::npos);
+  CHECK(table.ends_with("!: does not fit in memory\n"));
+  const std::string page = of.folder.path() + "/large.html";
+  REQUIRE(lockstep_with({"sweep", file, "-o", of.db("large"), "--report", page}).exit == Exit::ok);
+  const std::string html = read_text_file(page);
+  CHECK(html.find("of what fits in memory is") != std::string::npos);
+  CHECK(html.find("(too much)") != std::string::npos);
+  CHECK(html.find("1 that do not fit in memory are left out.") != std::string::npos);
+}
+
 TEST_CASE("lockstep sweep: any number of threads, resumed or in parts: the same database") {
   const SweepFolder files;
   REQUIRE(files.run("one", {"-j", "1"}).exit == Exit::ok);

@@ -43,7 +43,8 @@ Exit import_recorded_stack(const ParsedOptions& options, const std::vector<std::
   const bool as_json = options.choice("format", kRecordingFormats) == "json";
   if (options.has("gpu")) {
     throw UsageError(
-        "lockstep import: --gpu is not for lockstep import recording: no stack is of a card");
+        "lockstep import: --gpu is not for lockstep import recording: stacks are not made for a "
+        "card");
   }
   const RecordedStackBase base = recorded_base(options, presets);
   const StepRecordings recorded = read_step_recordings(files, recorded_step_asked(options), true);

@@ -85,13 +85,12 @@ void add_charts(Page& page, const CollectiveStudy& study) {
              with_lines(dots_chart(
                  dots([](const CollectiveRow& row) { return row.busbw_bytes_per_s / 1e9; }), ops,
                  sizes, {.unit = "GB/s", .from_zero = true})));
-  page.chart(
-      {.title = "Time over the size",
-       .about = {},
-       .summary = "Lines of time by size; the table has the same."},
-      with_lines(dots_chart(
-          dots([&](const CollectiveRow& row) { return row.time.base_units() / time.size; }), ops,
-          sizes, {.unit = time.name, .logarithmic = true})));
+  page.chart({.title = "Time over the size",
+              .about = {},
+              .summary = "Lines of time by size; the table has the same."},
+             with_lines(dots_chart(
+                 dots([&](const CollectiveRow& row) { return row.time.base_units() / time.size; }),
+                 ops, sizes, {.unit = time.name, .logarithmic = true})));
 }
 
 void add_rows(Page& page, const CollectiveStudy& study) {
@@ -187,9 +186,9 @@ std::string collective_page(const CollectiveStudy& study, const WrittenScenario&
   const CollectiveRow& best =
       *std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s);
   page.headline(
-      escaped(fmt::format("{} of {} takes ", op_of(best), page_bytes(best.size.base_units()))) +
-      strong(page_duration(best.time.base_units())) +
-      escaped(": " + page_rate(best.busbw_bytes_per_s) + " of bus bandwidth, the most."));
+      escaped("The most bus bandwidth is ") + strong(page_rate(best.busbw_bytes_per_s)) +
+      escaped(fmt::format(", of {} of {} in ", op_of(best), page_bytes(best.size.base_units()))) +
+      strong(page_duration(best.time.base_units())) + escaped("."));
   page.figures(collective_figures(study, best));
   page.section("Bandwidth and time", collective_group_text(study) + ".");
   add_charts(page, study);

@@ -108,9 +108,8 @@ std::string hash_lines(const CollectiveStudy& study, const TextStyle& style) {
          table.text(style, 0);
 }
 
-double best_busbw(const CollectiveStudy& study) {
-  return std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s)
-      ->busbw_bytes_per_s;
+const CollectiveRow& best_row(const CollectiveStudy& study) {
+  return *std::ranges::max_element(study.rows, {}, &CollectiveRow::busbw_bytes_per_s);
 }
 
 Json candidates_json(const CollectiveChoice& choice) {
@@ -279,7 +278,9 @@ Json collective_json(const CollectiveStudy& study) {
            {"nic_bytes_per_s", twelve_digits(study.group.nic_bandwidth.base_units())},
            {"transport", study.cluster.transport.name},
            {"largest_time_s", twelve_digits(largest(study).time.base_units())},
-           {"best_busbw_bytes_per_s", twelve_digits(best_busbw(study))}};
+           {"best_busbw_bytes_per_s", twelve_digits(best_row(study).busbw_bytes_per_s)},
+           {"best_size_bytes", best_row(study).size.base_units()},
+           {"best_time_s", twelve_digits(best_row(study).time.base_units())}};
   if (drawn) {
     add_band_headline(
         study.hash->bands[static_cast<std::size_t>(&largest(study) - study.rows.data())], out);

@@ -78,9 +78,10 @@ double expectation_error(const TrafficScenario& scenario, const TrafficReport& r
 std::string expectation_text(const TrafficScenario& scenario, const TrafficReport& report) {
   const TrafficExpectation& expect = *scenario.expect;
   const double error = expectation_error(scenario, report);
-  const std::string text = fmt::format(
-      "{} to the last end: {} ({} {})", duration_text(expect.time->base_units()), error_text(error),
-      std::abs(error) <= expect.within ? "within" : "NOT within", percent_text(expect.within));
+  const std::string text =
+      fmt::format("{} to the last end: {} ({} {})", duration_text(expect.time->base_units()),
+                  error_text(error), std::abs(error) <= expect.within ? "within" : "NOT within",
+                  plain_number(100 * expect.within, 4) + " %");
   return expect.source.empty() ? text : text + "; " + expect.source;
 }
 
@@ -169,10 +170,9 @@ std::string traffic_table(const TrafficScenario& scenario, const TrafficReport& 
   if (hash) out += hash_line(*hash);
   if (scenario.expect && scenario.expect->time)
     out += labelled_line("Expected", kTrafficLabels, expectation_text(scenario, report));
-  out += labelled_line(
-      "Simulated", kTrafficLabels,
-      fmt::format("{} flows over {} links", grouped(static_cast<double>(report.flows)),
-                  grouped(static_cast<double>(report.links_used))));
+  out += labelled_line("Simulated", kTrafficLabels,
+                       fmt::format("{} over {}", counted(static_cast<double>(report.flows), "flow"),
+                                   counted(static_cast<double>(report.links_used), "link")));
   out += "\n" + entries_table(report, style);
   if (is_drawn_often(hash) && report.entries.size() > 1) {
     out += "\n" + bands_table(report, *hash, style);

@@ -42,13 +42,18 @@ Html learnt_headline(const MeasuredSteps& steps, const Learnt& learnt) {
            escaped(" than its description says; a step is known to ") +
            strong(within(kind.half_width_after)) +
            escaped(fmt::format(" instead of {}.", within(kind.half_width_before)));
+    if (kind.half_width_after > kind.half_width_before) {
+      out += escaped(" That is less sure than before: what was measured does not fit the stack.");
+    }
   }
   return out;
 }
 
 /// A step of a list that has its scenario within is named by its place there.
 std::string learnt_step(const std::string& name) {
-  return name.starts_with('/') ? "entry " + name.substr(1) : name;
+  const bool is_place = name.size() > 1 && name.front() == '/' &&
+                        name.find_first_not_of("0123456789", 1) == std::string::npos;
+  return is_place ? "entry " + name.substr(1) : name;
 }
 
 /// Of each kind the level before and after, with what nine of ten would lie in.

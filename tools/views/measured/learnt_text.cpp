@@ -102,6 +102,9 @@ std::string words_about(const LearntKind& kind) {
     out += fmt::format("  they cannot tell it from: {}\n", fmt::join(mixed, ", "));
   }
   if (const std::string doubt = misfit_words(kind); !doubt.empty()) out += "  " + doubt + "\n";
+  if (kind.half_width_after > kind.half_width_before) {
+    out += "  a step is known less surely than before: what was measured does not fit the stack\n";
+  }
   if (kind.next) {
     out += fmt::format("  next: {}; the step would be known to +- {}\n", kind.next->words,
                        share_text(kind.next->half_width));

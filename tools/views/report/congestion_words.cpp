@@ -42,7 +42,9 @@ Html where_and_by_whom(const CongestionReport& report, const TransferCongestion&
   Html out = escaped(", held back on ") + strong(link.name) +
              escaped(fmt::format(" for {} of its time", page_percent(transfer.worst_link_share)));
   if (!transfer.cause.empty()) {
-    out += escaped(", mostly by ") + strong(transfer.cause) +
+    constexpr double kMost = 0.5;
+    out += escaped(transfer.cause_share > kMost ? ", mostly by " : ", most of all by ") +
+           strong(transfer.cause) +
            escaped(fmt::format(", whose bytes were {} of those that crossed it meanwhile",
                                page_percent(transfer.cause_share)));
   }

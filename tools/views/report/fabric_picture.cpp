@@ -314,6 +314,11 @@ bool any_fault(const FabricUse& use) {
 }  // namespace
 
 void add_fabric_picture(Page& page, const FabricUse& use) {
+  if (use.bytes() <= Bytes{} && !any_fault(use)) {
+    page.section("The fabric");
+    page.paragraph(escaped("No message crosses it: all stay within nodes."));
+    return;
+  }
   FabricUseDrawing picture(use);
   const bool folded = std::ranges::any_of(use.boxes, [](const auto& box) { return box.count > 1; });
   page.section("The fabric",

@@ -7,7 +7,8 @@ namespace lockstep {
 
 class Page;
 
-/// Adds one section: the picture, and a table with the figures. Requires boxes.
+/// Adds one section: the picture, and a table with the figures; a sentence in place of both where
+/// nothing moved and nothing is broken. Requires boxes.
 void add_fabric_picture(Page& page, const FabricUse& use);
 
 }  // namespace lockstep

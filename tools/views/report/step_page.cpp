@@ -151,7 +151,7 @@ void add_step_sections(Page& page, const RunResult& result) {
   add_stages(page, result);
   if (result.report.use && !result.report.use->lines.empty()) {
     add_fabric_picture(page, *result.report.use);
-    if (result.report.method != StepMethod::exact) {
+    if (result.report.method != StepMethod::exact && result.report.use->bytes() > Bytes{}) {
       page.paragraph(
           escaped("Not every replica was simulated: links that only others use show too little."));
     }

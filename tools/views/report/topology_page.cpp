@@ -108,8 +108,9 @@ void add_single_points(Page& page, const TopologyAnalysis& a) {
                    ? fmt::format("{} hosts hang on one cable.", count_words(a.hosts_on_one_cable))
                    : std::string());
   if (a.worst_switch.nics > 0) {
-    page.paragraph(escaped(fmt::format("Without {}, {} NICs are lost: no other switch takes more.",
-                                       a.worst_switch.name, count_words(a.worst_switch.nics))));
+    page.paragraph(escaped(fmt::format("Without {}, {} {} lost: no other switch takes more.",
+                                       a.worst_switch.name, counted(a.worst_switch.nics, "NIC"),
+                                       a.worst_switch.nics == 1 ? "is" : "are")));
   }
   if (a.single_points.empty()) {
     page.paragraph(escaped("No switch and no cable between switches cuts off a host."));

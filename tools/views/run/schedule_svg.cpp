@@ -129,7 +129,7 @@ class Drawing {
 
   void ranks() {
     for (std::size_t row = 0; row < rows_; ++row) {
-      print("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">rank {}</text>\n", kStageNames - 8,
+      print("<text x=\"{:g}\" y=\"{:g}\" text-anchor=\"end\">stage {}</text>\n", kStageNames - 8,
             y(row) + kStageRow / 2 + 4, report_.actors[row].stage);
     }
   }
@@ -213,7 +213,7 @@ std::string schedule_title(const RunResult& result) {
   const Parallelism& layout = scenario.job.parallelism;
   return fmt::format("{} on {}: {}, {}, {}, step of {}", scenario.job.model.name,
                      counted(scenario.gpus(), "GPU"), name_of(layout.schedule),
-                     counted(layout.pipeline, "rank"), micro_batches_text(scenario),
+                     counted(layout.pipeline, "stage"), micro_batches_text(scenario),
                      duration_text(result.report.step_s));
 }
 

@@ -8,6 +8,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/answer/site_limit.hpp"
+#include "sim/search/sweep/metrics.hpp"
 #include "sim/search/sweep/sql_value.hpp"
 
 namespace lockstep {
@@ -170,11 +171,20 @@ SweepSummary summarise_sweep(const Sweep& sweep, const std::string& database, st
   for (const std::string& name : summary.columns) quoted.push_back(quoted_name(name));
   for (const std::string& name : from) quoted.push_back(quoted_name(name));
   const std::string column = quoted_name(objective.column);
-  results.each(fmt::format("SELECT {} FROM points WHERE status = 'ok' AND {} IS NOT NULL "
-                           "ORDER BY {} {}, point LIMIT {}",
-                           fmt::join(quoted, ", "), column, column,
+  const std::string fits =
+      is_there(std::string(kMemoryFits)) ? fmt::format("coalesce({}, 1)", kMemoryFits) : "1";
+  results.each(fmt::format("SELECT count(*) FROM points WHERE status = 'ok' AND {} = 0", fits),
+               [&](const auto& row) {
+                 summary.too_large = static_cast<std::size_t>(std::get<std::int64_t>(row[0]));
+               });
+  results.each(fmt::format("SELECT {}, {} FROM points WHERE status = 'ok' AND {} IS NOT NULL "
+                           "ORDER BY {} DESC, {} {}, point LIMIT {}",
+                           fits, fmt::join(quoted, ", "), column, fits, column,
                            objective.larger_is_better ? "DESC" : "ASC", top),
-               [&](const auto& row) { summary.best.push_back(row); });
+               [&](const auto& row) {
+                 summary.fits.push_back(std::get<std::int64_t>(row[0]) != 0);
+                 summary.best.emplace_back(row.begin() + 1, row.end());
+               });
   take_intervals(summary, from.size());
   return summary;
 }
@@ -204,6 +214,7 @@ Json summary_json(const SweepSummary& summary) {
            {"ok", summary.ok},
            {"failed", summary.failed},
            {"missing", summary.points - summary.ok - summary.failed}};
+  if (summary.too_large > 0) out["too_large"] = summary.too_large;
   if (summary.failed > 0) {
     out["first_failed"] = {{"point", summary.first_failed}, {"error", summary.first_error}};
   }
@@ -218,6 +229,7 @@ Json summary_json(const SweepSummary& summary) {
       best[summary.objective.column + "_low"] = twelve_digits(interval->low);
       best[summary.objective.column + "_high"] = twelve_digits(interval->high);
     }
+    if (summary.too_large > 0) best[std::string(kMemoryFits)] = bool{summary.fits[i]};
     out["best"].push_back(std::move(best));
   }
   return out;
@@ -233,6 +245,10 @@ std::string summary_table(const SweepSummary& plain, const TextStyle& style) {
   if (missing > 0) text += fmt::format(", {} not finished", grouped(static_cast<double>(missing)));
   if (summary.failed > 0) {
     text += fmt::format(", {} failed", grouped(static_cast<double>(summary.failed)));
+  }
+  if (summary.too_large > 0) {
+    text +=
+        fmt::format(", {} too large for memory", grouped(static_cast<double>(summary.too_large)));
   }
   text += "\n";
   if (summary.failed > 0) {
@@ -250,13 +266,15 @@ std::string summary_table(const SweepSummary& plain, const TextStyle& style) {
   titles.reserve(kept.size());
   for (const std::size_t c : kept) titles.push_back({summary.columns[c], TextTable::Align::right});
   TextTable table(std::move(titles));
-  for (const auto& row : summary.best) {
+  for (std::size_t i = 0; i < summary.best.size(); ++i) {
     std::vector<std::string> cells;
     cells.reserve(kept.size());
-    for (const std::size_t c : kept) cells.push_back(cell_of(row[c]));
+    for (const std::size_t c : kept) cells.push_back(cell_of(summary.best[i][c]));
+    if (!summary.fits[i]) cells.front() += "!";
     table.add(std::move(cells));
   }
-  return text + table.text(style);
+  const bool marked = std::ranges::find(summary.fits, false) != summary.fits.end();
+  return text + table.text(style) + (marked ? "!: does not fit in memory\n" : "");
 }
 
 }  // namespace lockstep

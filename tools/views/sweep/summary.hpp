@@ -22,12 +22,15 @@ struct SweepSummary {
   std::size_t points = 0;  ///< of the sweep
   std::size_t ok = 0, failed = 0;
   std::string limit_warning{};  ///< how many of those that are ok exceed their site's limit
+  std::size_t too_large = 0;    ///< of those that are ok: they do not fit in memory
   std::string first_error;      ///< of the first point that failed
   std::uint32_t first_failed = 0;
   SweepObjective objective;
   std::vector<std::string> columns;         ///< "point", axes, derived values, then metrics
   std::size_t settings = 0;                 ///< of them, those before the metrics
-  std::vector<std::vector<SqlValue>> best;  ///< the best first; of equals the lower number
+  std::vector<std::vector<SqlValue>> best;  ///< the best first; of equals the lower number.
+                                            ///< What does not fit in memory comes last
+  std::vector<bool> fits{};                 ///< in memory, for each of `best`
   /// Of the objective, for each of `best`, where answers have one: of a step's time, and of what is
   /// in or against proportion to it (MFU, tokens a second, the price of a training), that of the
   /// step's answer; of goodput that of the mean.

@@ -22,6 +22,7 @@
 #include "sim/answer/fields.hpp"
 #include "sim/scenario/read_scenario.hpp"
 #include "sim/scenario/run_spec.hpp"
+#include "sim/search/sweep/metrics.hpp"
 #include "sim/search/sweep/points.hpp"
 #include "sim/search/sweep/sql_value.hpp"
 #include "tools/views/report/assets.hpp"
@@ -35,7 +36,7 @@
 namespace lockstep {
 namespace {
 
-constexpr std::size_t kMostParallelAxes = 9, kMostMultiples = 8, kMostNames = 12,
+constexpr std::size_t kMostParallelAxes = 13, kMostMultiples = 12, kMostNames = 12,
                       kMostBestBars = 12;
 
 /// A column of the points that are drawn.
@@ -58,7 +59,9 @@ struct SweepPoints {
   SweepColumn objective;
   std::vector<SweepColumn> costs;  ///< numbers to hold against the objective
   std::vector<double> numbers;     ///< of the points
+  std::vector<bool> fits;          ///< in memory
   std::size_t all = 0;
+  std::size_t all_that_fit = 0;
   [[nodiscard]] std::size_t size() const { return numbers.size(); }
 };
 
@@ -109,7 +112,9 @@ SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
       names.push_back(name);
     }
   }
-  std::string query = "SELECT point";
+  const bool tells_memory = std::ranges::find(known, kMemoryFits) != known.end();
+  std::string query = fmt::format("SELECT point, {}",
+                                  tells_memory ? fmt::format("coalesce({}, 1)", kMemoryFits) : "1");
   for (const std::string& name : names) query += ", " + quoted_name(name);
   query += " FROM points WHERE status = 'ok' AND " + quoted_name(summary.objective.column) +
            " IS NOT NULL ORDER BY point";
@@ -125,9 +130,12 @@ SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
   SweepPoints out;
   std::size_t at = 0;
   results.each(query, [&](const std::vector<SqlValue>& row) {
+    const bool fits = as_number(row[1]) != 0.0;
+    if (fits) ++out.all_that_fit;
     if (at++ % step != 0) return;
     out.numbers.push_back(as_number(row[0]).value_or(0));
-    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].values.push_back(row[c + 1]);
+    out.fits.push_back(fits);
+    for (std::size_t c = 0; c < columns.size(); ++c) columns[c].values.push_back(row[c + 2]);
   });
   out.all = at;
   for (SweepColumn& column : columns) finish(column);
@@ -145,9 +153,35 @@ SweepPoints read_points(const Sweep& sweep, const SweepSummary& summary) {
   return out;
 }
 
-/// "8", "0.4014", "50 B".
+/// Those that fit in memory; all where none does.
+SweepPoints those_that_fit(const SweepPoints& points) {
+  if (points.all_that_fit == 0 || points.all_that_fit == points.all) return points;
+  const auto kept = [&](const auto& of) {
+    auto out = of;
+    out.clear();
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      if (points.fits[i]) out.push_back(of[i]);
+    }
+    return out;
+  };
+  SweepPoints out = points;
+  const auto keep = [&](SweepColumn& column) {
+    column.values = kept(column.values);
+    column.numbers = kept(column.numbers);
+  };
+  std::ranges::for_each(out.settings, keep);
+  keep(out.objective);
+  std::ranges::for_each(out.costs, keep);
+  out.numbers = kept(points.numbers);
+  out.fits = kept(points.fits);
+  out.all = points.all_that_fit;
+  return out;
+}
+
+/// "8", "0.4014", "7,478", "210 k".
 std::string short_number(double value) {
   constexpr double kLarge = 1e5;
+  if (value == std::round(value) && std::abs(value) < kLarge) return grouped(value);
   return std::abs(value) < kLarge ? fmt::format("{:.4g}", value) : page_count(value);
 }
 
@@ -297,11 +331,14 @@ std::vector<std::string> point_lines(const SweepPoints& points, std::size_t i) {
   }
   number(points.objective);
   for (const SweepColumn& column : points.costs) number(column);
+  if (!points.fits[i]) lines.emplace_back("does not fit in memory");
   return lines;
 }
 
-void add_parallel(Page& page, const SweepPoints& points, const std::vector<double>& goodness,
-                  std::size_t best) {
+/// `points`: those that are drawn, of so many with an answer.
+void add_parallel(Page& page, const SweepPoints& points, std::size_t all_points, bool larger) {
+  const std::vector<double> goodness = goodness_of(points, larger);
+  const auto best = static_cast<std::size_t>(std::ranges::max_element(goodness) - goodness.begin());
   std::vector<ChartAxis> axes;
   for (const SweepColumn& column : points.settings) {
     if (axes.size() + 1 < kMostParallelAxes) axes.push_back(axis_of(column));
@@ -314,6 +351,10 @@ void add_parallel(Page& page, const SweepPoints& points, const std::vector<doubl
   std::string about =
       "A line for each point: the further its colour is along the scale, the better it is; the "
       "thickest is the best.";
+  if (points.all_that_fit < all_points) {
+    about += fmt::format(" {} that do not fit in memory are left out.",
+                         grouped(static_cast<double>(all_points - points.all_that_fit)));
+  }
   if (points.size() < points.all) {
     about += fmt::format(" {} of {} points are drawn.", grouped(static_cast<double>(points.size())),
                          grouped(static_cast<double>(points.all)));
@@ -327,33 +368,44 @@ void add_parallel(Page& page, const SweepPoints& points, const std::vector<doubl
       parallel_axes(axes, goodness, best));
 }
 
+/// What dots of a chart are: ChartDot::colour.
+std::vector<std::string> groups_of(const SweepPoints& points) {
+  std::vector<std::string> out{"points"};
+  if (points.all_that_fit < points.all) out.emplace_back("do not fit in memory");
+  return out;
+}
+
 void add_sweep_fronts(Page& page, const SweepPoints& points, bool larger) {
   if (points.costs.empty()) return;
   page.section("What the best costs",
-               "On the dashed front are points of which no other is better in both.");
+               fmt::format("On the dashed front are points{} of which no other is better in both.",
+                           points.all_that_fit < points.all ? " that fit in memory" : ""));
   page.begin_row();
   std::size_t shown = 0;
   for (const SweepColumn& cost : points.costs) {
     if (shown++ == 4) break;
     std::vector<ChartDot> dots, line;
     std::vector<double> x, y;
+    std::vector<std::size_t> fitting;
     const AxisUnit unit = axis_unit(cost), up = axis_unit(points.objective);
     for (std::size_t i = 0; i < points.size(); ++i) {
       const double objective = *points.objective.numbers[i];
       dots.push_back({.x = *cost.numbers[i] / unit.size,
                       .y = objective / up.size,
-                      .words = point_lines(points, i)});
+                      .words = point_lines(points, i),
+                      .colour = points.fits[i] ? std::size_t{0} : std::size_t{1}});
+      if (!points.fits[i] && points.all_that_fit > 0) continue;
+      fitting.push_back(i);
       x.push_back(*cost.numbers[i]);
       y.push_back(larger ? -objective : objective);
     }
-    for (const std::size_t i : front_of(x, y)) line.push_back(dots[i]);
+    for (const std::size_t i : front_of(x, y)) line.push_back(dots[fitting[i]]);
     page.chart({.title = fmt::format("{} over {}", title_of(points.objective),
                                      in_sentence(title_of(cost))),
                 .about = {},
                 .summary = "A dot for each point, and the front.",
                 .height_px = 300},
-               dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name},
-                          {.unit = up.name}, line));
+               dots_chart(dots, groups_of(points), {.unit = unit.name}, {.unit = up.name}, line));
   }
   page.end_row();
 }
@@ -371,15 +423,17 @@ void add_multiple(Page& page, const SweepPoints& points, const SweepColumn& sett
     if (!x) continue;
     dots.push_back({.x = *x / unit.size,
                     .y = *points.objective.numbers[i] / up.size,
-                    .words = point_lines(points, i)});
+                    .words = point_lines(points, i),
+                    .colour = points.fits[i] ? std::size_t{0} : std::size_t{1}});
+    if (!points.fits[i] && points.all_that_fit > 0) continue;
     const auto [at, is_new] = best.try_emplace(*x, dots.back());
     if (larger ? dots.back().y > at->second.y : dots.back().y < at->second.y) {
       at->second = dots.back();
     }
   }
   for (const auto& [x, dot] : best) line.push_back(dot);
-  nlohmann::json options = dots_chart(dots, std::vector<std::string>{"points"}, {.unit = unit.name},
-                                      {.unit = up.name}, line);
+  nlohmann::json options =
+      dots_chart(dots, groups_of(points), {.unit = unit.name}, {.unit = up.name}, line);
   if (line.size() > 1) options["series"][0]["name"] = "best at each value";
   if (!setting.numeric()) {
     options["xAxis"] = {
@@ -569,7 +623,9 @@ PageTable best_rows(const Sweep& sweep, const SweepSummary& plain) {
       const auto words = [&] {
         return column == "seed" ? text_of(row[c]) : number_of_column(column, *number);
       };
-      cells.push_back(number ? PageCell::number(words(), *number) : PageCell::key(text_of(row[c])));
+      const std::string mark = column == "needed_memory_gib" && !plain.fits[r] ? " (too much)" : "";
+      cells.push_back(number ? PageCell::number(words() + mark, *number)
+                             : PageCell::key(text_of(row[c])));
     }
     table.rows.push_back(std::move(cells));
   }
@@ -646,14 +702,17 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
   } else {
     const std::optional<NumberInterval>& interval = summary.intervals.front();
     page.headline(
-        escaped(fmt::format("{} {} is ", larger ? "The largest" : "The smallest",
-                            in_sentence(objective_title(summary)))) +
+        escaped(fmt::format(
+            "{} {}{} is ", larger ? "The largest" : "The smallest",
+            in_sentence(objective_title(summary)),
+            summary.too_large > 0 && summary.fits.front() ? " of what fits in memory" : "")) +
         strong(best_text(summary)) +
         escaped(interval ? fmt::format(" ({} {} to {})", summary.interval_words,
                                        number_of_column(summary.objective.column, interval->low),
                                        number_of_column(summary.objective.column, interval->high))
                          : std::string()) +
         escaped(fmt::format(", at point {}.", text_of(summary.best.front()[0]))) +
+        escaped(summary.fits.front() ? "" : " No point fits in memory.") +
         limit_sentence(summary.limit_warning));
   }
   const auto count = [](std::size_t n) { return grouped(static_cast<double>(n)); };
@@ -662,14 +721,14 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
   figures.insert(figures.end(), {{.value = count(summary.points), .label = "points"},
                                  {.value = count(summary.ok), .label = "with an answer"},
                                  {.value = count(summary.failed), .label = "without one"}});
+  if (summary.too_large > 0) {
+    figures.push_back({.value = count(summary.too_large), .label = "too large for memory"});
+  }
   page.figures(figures);
   if (!summary.best.empty()) {
     const SweepPoints points = read_points(sweep, summary);
-    const std::vector<double> goodness = goodness_of(points, larger);
-    const auto best =
-        static_cast<std::size_t>(std::ranges::max_element(goodness) - goodness.begin());
     page.section("The points");
-    add_parallel(page, points, goodness, best);
+    add_parallel(page, those_that_fit(points), points.all, larger);
     add_best_bars(page, summary);
     page.table(best_rows(sweep, summary));
     add_sweep_fronts(page, points, larger);
@@ -681,6 +740,10 @@ std::string sweep_page(const Sweep& sweep, const SweepSummary& summary, const An
         add_multiple(page, points, points.settings[s], larger);
       }
       page.end_row();
+      if (points.settings.size() > kMostMultiples) {
+        page.paragraph(escaped(fmt::format("Axes that are not drawn: {} more, in the database.",
+                                           points.settings.size() - kMostMultiples)));
+      }
     }
   }
   if (summary.failed > 0) {

@@ -124,8 +124,8 @@ class Table {
   }
   std::string worst() const {
     if (a_.worst_switch.nics == 0) return "no NIC is lost";
-    return fmt::format("at most {} NICs are lost ({})", grouped(a_.worst_switch.nics),
-                       a_.worst_switch.name);
+    return fmt::format("at most {} {} lost ({})", counted(a_.worst_switch.nics, "NIC"),
+                       a_.worst_switch.nics == 1 ? "is" : "are", a_.worst_switch.name);
   }
 
   void layers() {
