@@ -392,7 +392,7 @@ void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetSto
     of.pointer = at.pointer();
     of.run.seed = plan.seed;
     reserve(of, read_spares(at, root), reader.says_spares());
-    if (region && region != before) moves += ", then in " + plan.regions[*region].name;
+    if (region && region != before) moves += ", then " + plan.regions[*region].name;
     if (region && before && *region != *before) {
       const PlanRegion &away = plan.regions[*before], &there = plan.regions[*region];
       for (const PlanRegion* end : {&away, &there}) {
@@ -408,6 +408,11 @@ void read_phases(const JsonCursor& root, const JsonCursor& from, const PresetSto
     at.finish();
     candidate.then.push_back(std::move(phase));
   }
+  if (moves.empty()) return;
+  // "own, then rented: Stockholm, then Frankfurt": its name, and where each of its phases is.
+  const std::string first = candidate.place ? " in " + candidate.place->name : std::string();
+  const std::size_t at = first.empty() ? std::string::npos : candidate.name.rfind(first);
+  if (at != std::string::npos) candidate.name.replace(at, 4, ": ");
   candidate.name += moves;
 }
 

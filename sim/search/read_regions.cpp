@@ -119,6 +119,15 @@ bool pays_energy(const PlanCandidate& candidate) {
                              [](double usd) { return usd != 0; });
 }
 
+/// Names of those in which the data may be, where it may not be everywhere.
+std::vector<std::string_view> data_regions(const PlanSpec& plan, const PlanData& data) {
+  std::vector<std::string_view> out;
+  for (const auto* list : {&data.in, &*data.may_go}) {
+    for (const std::size_t each : *list) out.push_back(plan.regions[each].name);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::size_t read_region_name(const JsonCursor& at, const std::vector<PlanRegion>& regions) {
@@ -180,12 +189,8 @@ void place_candidate(const PlanSpec& plan, std::size_t region, PlanCandidate& ou
   const PlanData& data = plan.data ? *plan.data : nothing;
   PlanPlace place = place_in(plan.regions, data, region);
   if (!data.may_be_in(region)) {
-    std::vector<std::size_t> where = data.in;
-    where.insert(where.end(), data.may_go->begin(), data.may_go->end());
-    std::vector<std::string_view> names;
-    for (const std::size_t each : where) names.push_back(plan.regions[each].name);
     out.refused = fmt::format("its data may be in {} alone (data.may_leave), not in {}",
-                              fmt::join(names, ", "), place.name);
+                              fmt::join(data_regions(plan, data), ", "), place.name);
   }
   out.price_factor = plan.regions[region].price_factor;
   out.place = std::make_shared<const PlanPlace>(std::move(place));
@@ -197,10 +202,17 @@ void check_places(const JsonCursor& root, const PlanSpec& plan) {
   const bool none = std::ranges::none_of(
       plan.candidates, [](const PlanCandidate& candidate) { return candidate.refused.empty(); });
   if (none) {
-    root.at("data")
-        .at("may_leave")
-        .fail(fmt::format("a region that a candidate trains in: {}",
-                          fmt::join(refused_regions(plan), ", ")));
+    const JsonCursor at = root.at("data").at("may_leave");
+    throw InputError({.file = at.file(),
+                      .pointer = at.pointer(),
+                      .found = fmt::format("{}, and no candidate trains in {}",
+                                           at.is_array() ? "a list" : "false",
+                                           fmt::join(data_regions(plan, *plan.data), ", ")),
+                      .allowed = fmt::format(
+                          "a region that one trains in ({}), or a candidate where the data may "
+                          "be",
+                          fmt::join(refused_regions(plan), ", ")),
+                      .nearest = {}});
   }
   const auto owns = [](const PlanCandidate& of) { return !of.rented && of.refused.empty(); };
   const bool paid = std::ranges::any_of(

@@ -10,9 +10,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/base/number_text.hpp"
 #include "models/base/text_file.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/tools/ran.hpp"
+#include "tools/views/report/page_numbers.hpp"
 
 namespace lockstep {
 namespace {
@@ -140,6 +142,58 @@ TEST_CASE("sites that ship: the page of an oversubscribed path says what capping
   CHECK(text.find("GPU-hours") != std::string::npos);
   CHECK(run("0.9").find("  capping ") == std::string::npos);
   CHECK(read_text_file(page).find(">Capping<") == std::string::npos);
+}
+
+TEST_CASE("sites that ship: page, terminal and JSON say the same cost and energy of a token") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/page.html";
+  const auto answered = [&](const std::string& name, const char* format) {
+    const test::Ran ran =
+        test::lockstep_with({"run", LOCKSTEP_SOURCE_DIR "/scenarios/site/" + name, "--format",
+                             format, "--trajectories", "3", "--report", file});
+    CAPTURE(ran.err);
+    REQUIRE(ran.exit == Exit::ok);
+    return ran.out;
+  };
+  // A figure's value stands behind its label.
+  const auto figure = [&](const std::string& page, const std::string& label) {
+    const std::size_t at = page.find(label);
+    CAPTURE(label);
+    REQUIRE(at != std::string::npos);
+    return page.substr(at, label.size() + 60);
+  };
+  for (const char* name : {"curtailment-two-hours.json", "cloud-then-own.json"}) {
+    CAPTURE(name);
+    const Json answer = Json::parse(answered(name, "json"));
+    const std::string page = read_text_file(file);
+    CHECK(
+        figure(page, "of energy per token").find(page_with(of(answer, "joules_per_token"), "J")) !=
+        std::string::npos);
+    if (!answer.contains("purchase")) continue;
+    const double per_trillion = of(answer.at("purchase"), "usd_per_trillion_tokens");
+    CHECK(figure(page, "machines as they come, with all beside them, per trillion tokens")
+              .find(page_usd(per_trillion)) != std::string::npos);
+    CHECK(figure(page, "in all, less what machines are worth at the end")
+              .find(page_usd(of(answer.at("purchase"), "usd"))) != std::string::npos);
+    CHECK(page.find("energy only") == std::string::npos);
+    const std::string text = answered(name, "table");
+    CHECK(text.find(compact(per_trillion) + " USD per trillion tokens") != std::string::npos);
+  }
+}
+
+TEST_CASE("sites that ship: availability is told with what stands by, and without it") {
+  const test::TemporaryFolder folder;
+  const std::string file = folder.path() + "/page.html";
+  const Json site = answer_to_site("generators-behind-ups.json", {"--report", file}).at("site");
+  const Json &available = site.at("availability"), &standby = site.at("standby");
+  const double seconds = of(standby, "blackouts_per_year") * of(standby, "blackout_s");
+  const double without = of(standby, "uncovered_share") * seconds / (365.25 * 86'400);
+  CHECK(of(available, "with_standby_share") == doctest::Approx(1 - without).epsilon(1e-9));
+  CHECK(of(available, "share") == doctest::Approx(1 - seconds / (365.25 * 86'400)).epsilon(1e-9));
+  const std::string page = read_text_file(file);
+  CHECK(page.find(page_percent(of(available, "with_standby_share"), 5)) != std::string::npos);
+  CHECK(page.find(page_percent(of(available, "share"), 3) + " without them") != std::string::npos);
+  CHECK(page.find("of them outlast batteries and generators") != std::string::npos);
 }
 
 TEST_CASE("sites that ship: the same bytes on any number of threads, and the hours as CSV") {

@@ -13,6 +13,7 @@
 
 #include "tools/console/progress.hpp"
 #include "tools/console/shared_options.hpp"
+#include "tools/views/tables/listing.hpp"
 
 namespace lockstep {
 
@@ -144,11 +145,15 @@ Exit dispatch(const std::vector<std::string>& args, Console& console) {
     console.out << help_text(*command->spec);
     return Exit::ok;
   }
-  throw UsageError(fmt::format("lockstep: unknown command {}; allowed: {}{}", in_quotes(name),
-                               fmt::join(names, ", "), did_you_mean(name, names)),
-                   {.found = in_quotes(name),
-                    .allowed = fmt::format("{}", fmt::join(names, ", ")),
-                    .nearest = nearest_name(name, names)});
+  // "lockstep keys": what is listed is not a command of its own.
+  const bool listed = std::ranges::count(list_kinds(), name, &ListKind::plural) > 0;
+  const std::string nearest = listed ? "list " + name : nearest_name(name, names);
+  throw UsageError(
+      fmt::format("lockstep: unknown command {}; allowed: {}{}", in_quotes(name),
+                  fmt::join(names, ", "), nearest.empty() ? "" : ". Did you mean " + nearest + "?"),
+      {.found = in_quotes(name),
+       .allowed = fmt::format("{}", fmt::join(names, ", ")),
+       .nearest = nearest});
 }
 
 /// Whether the command line asks for JSON; it may be one that no command takes.

@@ -273,8 +273,8 @@ TEST_CASE("plan with regions: mistakes name the place") {
   locked["data"]["may_leave"] = false;
   locked["candidates"][0]["regions"] = {"north", "south"};
   CHECK(region_mistake(locked) ==
-        "plan.json#/data/may_leave: found false; allowed: a region that a candidate trains in: "
-        "north, south");
+        "plan.json#/data/may_leave: found false, and no candidate trains in home; allowed: a "
+        "region that one trains in (north, south), or a candidate where the data may be");
   Json other = regional_plan();
   other["scenario"]["run"]["data"] = {{"bytes_per_token", 4}, {"dataset", "90 TB"}};
   CHECK(region_mistake(other) ==
@@ -397,7 +397,7 @@ TEST_CASE("phases: money falls due in the months in which a phase trains") {
   plan["candidates"][0]["then"][0].erase("scenario");
   plan["scenario"]["run"]["trajectories"] = 1;
   const PlanSpec spec = read_regional(plan);
-  CHECK(spec.candidates.front().name == "two places in home, then in north");
+  CHECK(spec.candidates.front().name == "two places: home, then north");
   const PlanReport report = evaluate_plan(spec, {});
   const PlanResult& result = report.results.front();
   check_months(result);

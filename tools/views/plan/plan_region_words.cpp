@@ -117,9 +117,8 @@ std::vector<std::string> region_words(const PlanAnswer& answer) {
   for (std::size_t i = 0; i < answer.spec.candidates.size(); ++i) {
     const PlanCandidate& candidate = answer.candidate(i);
     if (i == shown || candidate.family != answer.candidate(shown).family) continue;
-    if (!candidate.refused.empty()) {
-      out.push_back(fmt::format("{} is refused: {}.", candidate.place->name, candidate.refused));
-    } else if (answer.result(i).model.impossible.empty()) {
+    // Why a region is refused, or impossible, is said of each candidate among the verdicts.
+    if (candidate.refused.empty() && answer.result(i).model.impossible.empty()) {
       out.push_back(against_region(answer, shown, i));
     }
   }

@@ -78,8 +78,8 @@ std::vector<std::string> missed_limits(const PlanAnswer& answer, std::size_t i) 
   const auto add = [&](double kept, const char* what, const std::string& median,
                        const std::string& limit) {
     if (kept >= limits.confidence) return;
-    out.push_back(fmt::format("{} in {} of all cases ({} against {})", what, chance(1 - kept),
-                              median, limit));
+    out.push_back(fmt::format("{} in {} of all cases ({} in the median, against {})", what,
+                              chance(1 - kept), median, limit));
   };
   if (limits.time) {
     add(result.chances.time, "the deadline", plan_time(result.expected.time_s),
@@ -140,7 +140,13 @@ std::string verdict(const PlanAnswer& answer, std::size_t i) {
   if (!result.model.impossible.empty()) return "is impossible: it " + result.model.impossible;
   const std::string unfinished = unfinished_words(result);
   if (unfinished.empty()) return standing(answer, i);
-  return unfinished + "; it " + standing(answer, i);
+  // Cases that are given up keep no limit of time: how many do keep all, has to be said beside.
+  std::string stands = standing(answer, i);
+  constexpr std::string_view kKeeps = "keeps the limits";
+  if (stands.starts_with(kKeeps)) {
+    stands.insert(kKeeps.size(), fmt::format(" in {} of all cases", chance(result.chances.all)));
+  }
+  return unfinished + "; it " + stands;
 }
 
 /// "1.00 MW of the site": limits of candidates' own sites, where these are the ones that hold; with

@@ -31,10 +31,6 @@ constexpr std::array kPageParts{
     PagePart{"interest", "Interest", &MonthMoney::interest},
     PagePart{"residual value", "Residual value", &MonthMoney::residual}};
 
-std::string signed_usd(double usd) {
-  return usd < 0 ? "−" + page_usd(-usd) : usd > 0 ? page_usd(usd) : "–";
-}
-
 /// Bars by month, and the sum so far as a line.
 json money_options(const std::vector<MonthMoney>& months) {
   const MonthMoney sum = sum_of(months);
@@ -134,6 +130,10 @@ PageTable months_table(const std::vector<MonthMoney>& months) {
 
 }  // namespace
 
+std::string signed_usd(double usd) {
+  return usd < 0 ? "−" + page_usd(-usd) : usd > 0 ? page_usd(usd) : "–";
+}
+
 void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months,
                         const std::string& title) {
   const MonthMoney sum = sum_of(months);
@@ -153,12 +153,15 @@ void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthM
   }
   page.figures(figures);
   page.table(machines_table(fleet));
+  // A short table takes what room the sheet has left, where a chart would leave it empty.
+  constexpr std::size_t kShort = 12;
+  if (months.size() <= kShort) page.table(months_table(months));
   page.chart({.title = "Money by month",
               .about = "In dollars; below zero comes back.",
               .summary = fmt::format("Money by month, {} in all.", signed_usd(sum.usd())),
               .height_px = 320},
              money_options(months));
-  page.table(months_table(months));
+  if (months.size() > kShort) page.table(months_table(months));
 }
 
 }  // namespace lockstep

@@ -10,6 +10,9 @@ namespace lockstep {
 
 class Page;
 
+/// What comes back has a sign; nothing is a dash.
+std::string signed_usd(double usd);
+
 /// Adds a section.
 void add_money_by_month(Page& page, const Fleet& fleet, const std::vector<MonthMoney>& months,
                         const std::string& title = "Machines and money by month");

@@ -126,16 +126,21 @@ void add_power_figures(Page& page, const CampaignResult& result) {
   const PowerSpec& spec = *result.scenario.power;
   const MeterReading& meter = power.facility_meter;
   const Watts limit = spec.cap.value_or(result.scenario.node.gpu.power_limit);
+  // Beside a site's own figures, which are of the weather of its hours.
+  const std::string of_step =
+      result.site
+          ? fmt::format(", at {:g} °C outside; under \"Site\" by its hours", spec.outside_celsius)
+          : "";
   std::vector<PageFigure> figures{
       {.value = page_watts(mean_power(power.facility).base_units()),
-       .label = "mean of a step, the whole site"},
+       .label = "mean of a step, the whole site" + of_step},
       {.value = page_watts((meter.high - meter.low).base_units()),
        .label = fmt::format(
            "swing that a meter of {} reads: {} to {}", page_setting(spec.meter.base_units()),
            page_watts(meter.low.base_units()), page_watts(meter.high.base_units()))},
       {.value = page_with(power.ramp_w_per_s * 1e-6, "MW/s"),
        .label = fmt::format("steepest ramp, over {}", page_setting(spec.ramp_window.base_units()))},
-      {.value = fmt::format("{:.3f}", power.pue), .label = "PUE: site over IT power"},
+      {.value = fmt::format("{:.3f}", power.pue), .label = "PUE: site over IT power" + of_step},
       {.value = page_watts(power.gpu_mean.base_units()),
        .label = fmt::format(
            "mean GPU, from {} to {}; its limit is {}", page_watts(power.gpu_trough.base_units()),

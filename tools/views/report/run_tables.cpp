@@ -1,13 +1,16 @@
 #include "tools/views/report/run_tables.hpp"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/base/number_text.hpp"
+#include "tools/views/report/money_section.hpp"
 #include "tools/views/report/page.hpp"
 #include "tools/views/report/page_numbers.hpp"
 #include "tools/views/report/run_words.hpp"
@@ -61,6 +64,46 @@ PageTable bill_table(const CostReport& cost, bool owned) {
   return table;
 }
 
+/// Of machines that come in lots, what costs something or comes back.
+PageTable lots_table(const MonthMoney& sum) {
+  using Part = std::pair<const char*, double MonthMoney::*>;
+  constexpr std::array kParts{Part{"Machines bought", &MonthMoney::bought},
+                              Part{"Leases", &MonthMoney::leased},
+                              Part{"Rent", &MonthMoney::rented},
+                              Part{"Energy", &MonthMoney::energy},
+                              Part{"People", &MonthMoney::staff},
+                              Part{"Interest", &MonthMoney::interest},
+                              Part{"Worth at the end", &MonthMoney::residual}};
+  PageTable table{.columns = {{.title = "Of the plan"}, {.title = "Cost", .numeric = true}}};
+  for (const auto& [name, part] : kParts) {
+    if (sum.*part == 0) continue;
+    table.rows.push_back(
+        {PageCell::text(name), PageCell::number(signed_usd(sum.*part), sum.*part)});
+  }
+  table.rows.push_back({{.content = strong("Total")},
+                        {.content = strong(signed_usd(sum.usd())), .sort = sum.usd()}});
+  return table;
+}
+
+/// Whose energy and money the section has.
+const char* cost_lead(const CampaignResult& result, bool owned) {
+  if (result.fleet) {
+    return "Machines as they come, with energy of own and leased ones, people and interest, from "
+           "the start of the plan until the mean run is done; what machines are worth then comes "
+           "back.";
+  }
+  if (result.site) {
+    return owned ? "Energy, and what owning costs, of the run whose goodput is the median; rent of "
+                   "the mean run. Machines and building are written off evenly; what has no price "
+                   "in the scenario costs nothing here."
+                 : "Energy and its cost of the run whose goodput is the median; rent of the mean "
+                   "run.";
+  }
+  return owned ? "Of the mean run. Machines and building are written off evenly; what has no price "
+                 "in the scenario costs nothing here."
+               : "Of the mean run.";
+}
+
 std::vector<PageFigure> cost_figures(const CampaignResult& result) {
   std::vector<PageFigure> figures;
   const std::string of = result.storage_usd() > 0 ? ", without storage" : "";
@@ -75,19 +118,26 @@ std::vector<PageFigure> cost_figures(const CampaignResult& result) {
   }
   if (!result.bill) return figures;
   const CostReport& cost = result.bill->cost;
-  if (cost.usd_per_trillion_tokens > 0) {
+  if (result.fleet && tokens > 0) {
+    figures.push_back(
+        {.value = page_usd(sum_of(months_of(result)).usd() / tokens * 1e12),
+         .label = "machines as they come, with all beside them" + of + ", per trillion tokens"});
+  }
+  // A bill beside lots has energy alone.
+  if (!result.fleet && cost.usd_per_trillion_tokens > 0) {
     figures.push_back({.value = page_usd(cost.usd_per_trillion_tokens),
                        .label = cost_words(result) + of + ", per trillion tokens"});
   }
-  if (cost.usd_per_eflop > 0) {
+  if (!result.fleet && cost.usd_per_eflop > 0) {
     figures.push_back({.value = page_usd(cost.usd_per_eflop),
                        .label = cost_words(result) + of + ", per EFLOP (1e18 model FLOPs) done"});
   }
   if (cost.tonnes_co2) {
     figures.push_back({.value = page_with(*cost.tonnes_co2, "t"), .label = "of CO₂"});
   }
-  if (tokens > 0) {
-    figures.push_back({.value = page_with(result.bill->usage.energy.base_units() / tokens, "J"),
+  const Usage& usage = result.bill->usage;
+  if (usage.tokens > 0) {
+    figures.push_back({.value = page_with(usage.energy.base_units() / usage.tokens, "J"),
                        .label = "of energy per token"});
   }
   return figures;
@@ -149,12 +199,13 @@ void add_causes(Page& page, const CampaignResult& result) {
 void add_cost(Page& page, const CampaignResult& result) {
   const bool priced = result.bill && result.bill->cost.total_usd() > 0;
   const bool owned = priced && prices_machines(result.scenario.power->cost);
-  page.section("Cost", owned
-                           ? "Of the mean run. Machines and building are written off evenly; what "
-                             "has no price in the scenario costs nothing here."
-                           : "Of the mean run.");
+  page.section("Cost", cost_lead(result, owned));
   page.figures(cost_figures(result));
-  if (priced) page.table(bill_table(result.bill->cost, owned));
+  if (result.fleet) {
+    page.table(lots_table(sum_of(months_of(result))));
+  } else if (priced) {
+    page.table(bill_table(result.bill->cost, owned));
+  }
 }
 
 void add_projections(Page& page, const CampaignResult& result) {

@@ -57,6 +57,16 @@ constexpr std::array<std::string_view, kRunBuckets> kRunRemedies{
     "quicker start of processes and communicators, or faster storage to read from",
     "more spare nodes, or quicker repair"};
 
+std::string remedy_of(RunBucket bucket, const CampaignResult& result) {
+  const bool to_come =
+      result.fleet &&
+      result.fleet->mean_nodes(Seconds{result.summary.wall_s.mean}) < result.scenario.nodes;
+  if (bucket == RunBucket::degraded && to_come) {
+    return "lots that come sooner: steps are slower while machines are still to come";
+  }
+  return std::string(kRunRemedies[static_cast<std::size_t>(bucket)]);
+}
+
 /// "−2.6 %"; what would show as nothing is "< 0.1 %", also where rounding so that all parts add up
 /// took the tenth that a part alone would have.
 std::string share_text(const WaterfallPart& part) {
@@ -198,7 +208,7 @@ std::vector<WaterfallPart> waterfall(const CampaignResult& result) {
   std::vector<WaterfallPart> losses;
   for (std::size_t b = 1; b < kRunBuckets; ++b) {
     losses.push_back({Kind::run_loss, std::string(run_bucket_names()[b].words),
-                      std::string(kRunRemedies[b]), s.shares[b], printed[b]});
+                      remedy_of(static_cast<RunBucket>(b), result), s.shares[b], printed[b]});
   }
   add_losses(parts, losses, "All other wall time");
   parts.push_back({Kind::steps, "Healthy steps at full speed", {}, s.shares[0], printed[0]});

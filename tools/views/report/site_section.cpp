@@ -12,6 +12,7 @@
 
 #include "models/base/number_text.hpp"
 #include "sim/site/site_availability.hpp"
+#include "sim/site/standby_figures.hpp"
 #include "tools/console/table.hpp"
 #include "tools/views/report/chart_kit.hpp"
 #include "tools/views/report/chart_options.hpp"
@@ -68,15 +69,15 @@ json hour_options(const SiteBooks& books, const HourChart& chart) {
     json points = line_points(books.hours, line, chart.scale, time.size);
     if (points.empty()) continue;
     names.push_back(line.name);
-    series.push_back({{"type", "line"},
-                      {"name", line.name},
-                      {"step", "end"},
-                      {"showSymbol", false},
-                      {"emphasis", {{"disabled", true}}},
-                      {"lineStyle",
-                       {{"width", line.width_px}, {"color", chart_colour(line.colour)}}},
-                      {"itemStyle", {{"color", chart_colour(line.colour)}}},
-                      {"data", std::move(points)}});
+    series.push_back(
+        {{"type", "line"},
+         {"name", line.name},
+         {"step", "end"},
+         {"showSymbol", false},
+         {"emphasis", {{"disabled", true}}},
+         {"lineStyle", {{"width", line.width_px}, {"color", chart_colour(line.colour)}}},
+         {"itemStyle", {{"color", chart_colour(line.colour)}}},
+         {"data", std::move(points)}});
   }
   json options{{"grid", plot_grid(40, 44)},
                {"legend", {{"top", 0}, {"left", 0}, {"data", names}}},
@@ -120,9 +121,17 @@ void add_power_chart(Page& page, const CampaignResult& result) {
     chart.lines.push_back(
         {"battery", [](const SiteHourBook& h) { return watts_over(h, h.of.battery_out); }, 4});
   }
+  if (books.sum.generated > Joules{}) {
+    chart.lines.push_back(
+        {"generators", [](const SiteHourBook& h) { return watts_over(h, h.of.generated); }, 5});
+  }
   const std::size_t group = (books.hours.size() + kMostPoints - 1) / kMostPoints;
   const std::string grouping =
-      group == 1 ? "Hour by hour." : fmt::format("The highest hour of each {}.", group);
+      group == 1 ? "Hour by hour."
+                 : fmt::format(
+                       "The highest hour of each {}: what takes less time, such as a stop "
+                       "without power, is not seen in it.",
+                       group);
   page.chart({.title = "Power of the site",
               .about = grouping,
               .summary = fmt::format("Power of the site by the hour, at most {}.",
@@ -171,6 +180,19 @@ void add_weather_charts(Page& page, const CampaignResult& result) {
   page.end_row();
 }
 
+/// How often the path loses all power from outside, and how much of that nothing covers.
+void add_blackout_figures(std::vector<PageFigure>& figures, const SitePlan& plan) {
+  const std::optional<StandbyFigures> standby = standby_figures(plan);
+  if (!standby || !standby->blackouts) return;
+  const Blackouts& of = *standby->blackouts;
+  figures.push_back({.value = significant(of.per_year),
+                     .label = fmt::format("losses of all power from outside a year, of {} on "
+                                          "average, by closed form",
+                                          page_duration(of.lasts.base_units()))});
+  figures.push_back({.value = page_percent(of.uncovered, 3),
+                     .label = "of them outlast batteries and generators, by closed form"});
+}
+
 void add_site_figures(Page& page, const CampaignResult& result) {
   const SiteBooks& books = result.site->books;
   const RunSummary& s = result.summary;
@@ -202,20 +224,34 @@ void add_site_figures(Page& page, const CampaignResult& result) {
   }
   const SiteAvailability available = site_availability(*result.site->plan, books.hours.size());
   if (available.all && (available.path || available.cooling || available.grid)) {
+    const bool standby = available.all_with_standby.has_value();
     figures.push_back(
-        {.value = page_percent(*available.all, 3),
-         .label = fmt::format("of the time the site holds nothing back, by closed forms; {} of "
-                              "this run",
-                              page_percent(books.unbound_share(), 3))});
+        {.value = standby ? page_percent(*available.all_with_standby, 5)
+                          : page_percent(*available.all, 3),
+         .label = fmt::format(
+             "of the time the site holds nothing back, by closed forms{}; {} of this run",
+             standby ? fmt::format(" with batteries and generators ({} without them)",
+                                   page_percent(*available.all, 3))
+                     : "",
+             page_percent(books.unbound_share(), 3))});
   }
+  add_blackout_figures(figures, *result.site->plan);
   figures.push_back({.value = page_duration(s.site_slowed_s),
                      .label = "of full speed lost to limits of the site, mean of runs"});
   figures.push_back({.value = significant(s.site_stops),
-                     .label = s.site_stops > 0 ? fmt::format("stops without power, which cost {}",
-                                                             page_duration(s.site_stopped_s))
-                                               : "stops without power"});
+                     .label = s.site_stops > 0
+                                  ? fmt::format("stops without power, which cost {}, mean of runs",
+                                                page_duration(s.site_stopped_s))
+                                  : "stops without power, mean of runs"});
   figures.push_back({.value = fmt::format("{:.3f}", books.sum.facility / books.sum.machines),
                      .label = "PUE over the run, by its hours"});
+  if (books.battery_end) {
+    figures.push_back(
+        {.value = page_energy(books.battery_end->base_units()),
+         .label = fmt::format("in the battery at the end; it begins full, with {} that nobody paid "
+                              "for",
+                              page_energy(books.battery_begin->base_units()))});
+  }
   if (books.standby.outages > 0) {
     figures.push_back(
         {.value = fmt::format("{} of {}", books.standby.outages - books.standby.uncovered,
@@ -283,11 +319,14 @@ void add_lost_table(Page& page, const CampaignResult& result) {
   constexpr double kRoundingOfRun = 1e-6;  // s: clocks of a run count nanoseconds
   constexpr std::array<std::string_view, std::size(kSiteBounds)> kWords{
       "", "the grid gives too little", "the coolant is too warm",
-      "the path of power is broken or too narrow"};
-  PageTable table{
-      .columns = {{.title = "What held the job back"}, {.title = "Training lost", .numeric = true}},
-      .rows = {},
-      .sorted_by = 1};
+      "the path of power is broken or too narrow",
+      "the grid's ramp, on the way up from a slower pace"};
+  PageTable table{.columns = {{.title = "What held the job back"},
+                              {.title = "Training lost",
+                               .numeric = true,
+                               .about = "in the run whose goodput is the median"}},
+                  .rows = {},
+                  .sorted_by = 1};
   for (std::size_t b = 1; b < kWords.size(); ++b) {
     const double lost = result.site->books.lost[b];
     if (lost < kRoundingOfRun) continue;
@@ -306,6 +345,7 @@ void add_bank_table(Page& page, const CampaignResult& result) {
                   {.title = "Down on average", .numeric = true}},
       .rows = {}};
   const auto add = [&](const UnitBank& bank, const std::string& name) {
+    if (bank.mean_time <= Seconds{}) return;  // never fails
     const std::vector<double> down = units_down(bank);
     double mean = 0;
     for (std::size_t i = 1; i < down.size(); ++i) mean += static_cast<double>(i) * down[i];

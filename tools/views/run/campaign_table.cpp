@@ -7,11 +7,13 @@
 #include "sim/answer/hash_answer.hpp"
 #include "sim/answer/site_limit.hpp"
 #include "sim/site/site_availability.hpp"
+#include "sim/site/standby_figures.hpp"
 #include "tools/console/percent.hpp"
 #include "tools/views/run/campaign_result.hpp"
 #include "tools/views/run/data_table.hpp"
 #include "tools/views/run/purchase_table.hpp"
 #include "tools/views/run/rent_words.hpp"
+#include "tools/views/run/run_facts.hpp"
 #include "tools/views/run/run_result.hpp"
 
 namespace lockstep {
@@ -36,12 +38,11 @@ std::string and_storage(const CampaignResult& result, double machines_usd) {
                      compact(machines_usd + usd));
 }
 
-/// Of the cost of owning, with storage, for each trillion tokens.
-std::string per_trillion_tokens(const CampaignResult& result, double owned_usd) {
-  const double tokens = result.bill->usage.tokens;
+/// Of machines and what they take, for each trillion of `tokens`, as JSON has it.
+std::string per_trillion_tokens(const CampaignResult& result, double usd, double tokens) {
   if (tokens <= 0) return {};
-  return fmt::format("; {} USD per trillion tokens",
-                     compact((owned_usd + result.storage_usd()) / tokens * 1e12));
+  return fmt::format("; {} USD per trillion tokens{}", compact(usd / tokens * 1e12),
+                     result.storage_usd() > 0 ? ", without storage" : "");
 }
 
 std::string bill_lines(const CampaignResult& result) {
@@ -50,19 +51,16 @@ std::string bill_lines(const CampaignResult& result) {
   // Weather, limits and lots let a run draw more or less than a step of the job does.
   const bool by_hours = result.site || result.fleet;
   const Watts most = by_hours ? power.site_peak : power.levels.training.facility;
-  constexpr double kMegawattHour = 3.6e9;
-  const double mean_w = bill.usage.energy.base_units() / bill.usage.time.base_units();
   const std::string there =
       result.fleet ? fmt::format("; of the nodes that are there, {} on average",
                                  significant(result.fleet->mean_nodes(bill.usage.time)))
                    : "";
   std::string out = labelled_line(
       "Energy", kCampaignLabels,
-      fmt::format("{} MWh at the site's meter, {} MW on average; {} MW {}; "
-                  "nameplate of the GPUs {}{}",
-                  grouped(std::round(bill.usage.energy.base_units() / kMegawattHour)),
-                  significant(mean_w / 1e6), significant(most.base_units() / 1e6),
-                  by_hours ? "at the most" : "in a step", power_text(power.gpu_nameplate), there));
+      fmt::format("{} at the site's meter, {} on average, {} {}; nameplate of the GPUs {}{}",
+                  energy_text(bill.usage.energy), power_text(bill.usage.energy / bill.usage.time),
+                  power_text(most), by_hours ? "at the most" : "in a step",
+                  power_text(power.gpu_nameplate), there));
   if (bill.cost.tonnes_co2) {
     out += labelled_line("Carbon", kCampaignLabels,
                          fmt::format("{} t of CO2", significant(*bill.cost.tonnes_co2)));
@@ -70,11 +68,14 @@ std::string bill_lines(const CampaignResult& result) {
   if (result.fleet) {
     // A bill of machines that are all there from the start is none of this purchase.
     const MonthMoney money = sum_of(months_of(result));
-    out += labelled_line("Cost", kCampaignLabels,
-                         fmt::format("{} USD: {} spent on machines as they come, energy, people "
-                                     "and interest, {} of it worth at the end{}",
-                                     compact(money.usd()), compact(money.spent() + money.interest),
-                                     compact(-money.residual), and_storage(result, money.usd())));
+    out += labelled_line(
+        "Cost", kCampaignLabels,
+        fmt::format(
+            "{} USD: {} spent on machines as they come, energy, people "
+            "and interest, {} of it worth at the end{}{}",
+            compact(money.usd()), compact(money.spent() + money.interest), compact(-money.residual),
+            and_storage(result, money.usd()),
+            per_trillion_tokens(result, money.usd(), result.steps() * result.tokens_per_step())));
   } else if (const CostSpec prices = prices_of(result);
              !prices_machines(prices) && (has_prices(prices) || bill.cost.total_usd() != 0)) {
     out += labelled_line("Cost", kCampaignLabels,
@@ -88,7 +89,7 @@ std::string bill_lines(const CampaignResult& result) {
                     compact(bill.cost.total_usd()), compact(bill.cost.write_off_usd()),
                     compact(bill.cost.running_usd()), compact(bill.cost.energy_usd),
                     and_storage(result, bill.cost.total_usd()),
-                    per_trillion_tokens(result, bill.cost.total_usd())));
+                    per_trillion_tokens(result, bill.cost.total_usd(), bill.usage.tokens)));
   }
   if (bill.cost.capital.total_usd() > 0) {
     out += labelled_line("Capital", kCampaignLabels, capital_text(bill.cost.capital));
@@ -134,33 +135,56 @@ std::string availability_line(const CampaignResult& result) {
   add("cooling", of.cooling);
   add("grid", of.grid);
   if (of.path && *of.path <= 0) {
-    return labelled_line("  available", kCampaignLabels,
+    return labelled_line("  no limit binds", kCampaignLabels,
                          "never in full: the path brings less than all machines draw, even where "
                          "nothing is broken");
   }
   if (of.all && *of.all == 0 && books.unbound_share() == 0) {
-    return labelled_line("  available", kCampaignLabels,
-                         "never without limits: they hold machines back all of the time, by closed "
-                         "forms and in this run");
+    return labelled_line("  no limit binds", kCampaignLabels,
+                         "never: limits hold machines back all of the time, by closed forms and in "
+                         "this run");
   }
-  if (of.all) parts = run_percent(*of.all, 3) + " of the time by closed forms (" + parts + ")";
+  if (of.all_with_standby) {
+    parts = fmt::format(
+        "{} of the time by closed forms, with batteries and generators; without them {} ({})",
+        run_percent(*of.all_with_standby, 5), run_percent(*of.all, 3), parts);
+  } else if (of.all) {
+    parts = run_percent(*of.all, 3) + " of the time by closed forms (" + parts + ")";
+  }
   return labelled_line(
-      "  available", kCampaignLabels,
+      "  no limit binds", kCampaignLabels,
       fmt::format("{}; {} of this run", parts, run_percent(books.unbound_share(), 3)));
+}
+
+/// "4.01 losses of power a year, of 2.0 h on average; 0.1 % of them outlast ...": closed forms.
+std::string blackouts_text(const CampaignResult& result) {
+  const std::optional<StandbyFigures> of = standby_figures(*result.site->plan);
+  if (!of || !of->blackouts) return "";
+  return fmt::format(
+      "{} losses of all power from outside a year, of {} on average; {} of them outlast batteries "
+      "and generators, by closed forms",
+      significant(of->blackouts->per_year), duration_text(of->blackouts->lasts.base_units()),
+      run_percent(of->blackouts->uncovered, 3));
 }
 
 /// Outages of the path, and what generators gave in them.
 std::string standby_line(const CampaignResult& result) {
-  constexpr double kKilowattHour = 3.6e6;
   const SiteBooks& books = result.site->books;
-  if (books.standby.outages == 0) return "";
-  std::string text = fmt::format("batteries and generators covered {} of {} outages",
-                                 grouped(books.standby.outages - books.standby.uncovered),
-                                 grouped(books.standby.outages));
+  std::string text = blackouts_text(result);
+  if (books.standby.outages == 0) {
+    return text.empty() ? ""
+                        : labelled_line("  standby", kCampaignLabels, text + "; none in this run");
+  }
+  if (!text.empty())
+    text += "; in this run they covered ";
+  else
+    text = "batteries and generators covered ";
+  text += fmt::format("{} of {} outages", grouped(books.standby.outages - books.standby.uncovered),
+                      grouped(books.standby.outages));
   if (books.sum.generated > Joules{}) {
-    text += fmt::format("; generators ran {} and gave {} kWh",
+    text += fmt::format("; generators ran {} and gave {}",
                         duration_text(books.generators_ran.base_units()),
-                        grouped(std::round(books.sum.generated.base_units() / kKilowattHour)));
+                        energy_text(books.sum.generated));
   }
   if (books.sum.fuel_usd > 0) text += fmt::format(", for {} USD", compact(books.sum.fuel_usd));
   if (books.sum.fuel_grams > 0) {
@@ -195,7 +219,6 @@ std::string smoothing_lines(const CampaignResult& result) {
 
 /// What surrounds the racks, in a few lines.
 std::string site_lines(const CampaignResult& result) {
-  constexpr double kMegawattHour = 3.6e9;
   const SiteBooks& books = result.site->books;
   const RunSummary& s = result.summary;
   std::string power = fmt::format("highest hour {}", power_text(books.power.drawn));
@@ -208,24 +231,34 @@ std::string site_lines(const CampaignResult& result) {
                          power_text(books.power.machines), power_text(*books.power.path));
   }
   if (books.power.firm) {
-    power += fmt::format(", {} with its worst unit broken", power_text(*books.power.firm));
+    const bool some = *books.power.firm > Watts{};
+    power += fmt::format("{} {} with its worst unit broken",
+                         books.power.path ? "," : "; the path brings",
+                         some ? power_text(*books.power.firm) : "nothing");
   }
   std::string out = labelled_line("Site", kCampaignLabels, power);
-  out += labelled_line("  limits", kCampaignLabels,
-                       fmt::format("{} of full speed lost a run; {} stops without power{}",
-                                   duration_text(s.site_slowed_s), significant(s.site_stops),
-                                   s.site_stops > 0 ? ", " + duration_text(s.site_stopped_s) : ""));
+  out += labelled_line(
+      "  limits", kCampaignLabels,
+      fmt::format("{}; {}{}, means of runs",
+                  s.site_slowed_s > 0 ? duration_text(s.site_slowed_s) + " of full speed lost"
+                                      : "none slowed the job",
+                  s.site_stops > 0 ? significant(s.site_stops) : "no",
+                  s.site_stops > 0 ? " stops without power, " + duration_text(s.site_stopped_s)
+                                   : " stops without power"));
   out += availability_line(result);
   out += capping_line(result);
   out += standby_line(result);
   out += labelled_line(
       "  grid", kCampaignLabels,
       fmt::format(
-          "{} MWh imported{}{}",
-          grouped(std::round(books.sum.imported.base_units() / kMegawattHour)),
+          "{} imported{}{}{}", energy_text(books.sum.imported),
           books.sum.renewable > Joules{}
-              ? fmt::format(", {} of sun and wind",
-                            grouped(std::round(books.sum.renewable.base_units() / kMegawattHour)))
+              ? fmt::format(", {} of sun and wind", energy_text(books.sum.renewable))
+              : "",
+          books.battery_end
+              ? fmt::format("; the battery is full at the start, with {} that nobody "
+                            "paid for, and has {} at the end",
+                            energy_text(*books.battery_begin), energy_text(*books.battery_end))
               : "",
           books.usd() != 0
               ? fmt::format("; {} USD{}", compact(books.usd()),
