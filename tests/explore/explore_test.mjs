@@ -320,6 +320,11 @@ for (const view of [kWindow, kPhone]) {
 
 {
   const {page, name} = await open('', kWindow);
+  const scenario = JSON.parse((await fetched('explore.json?')).text);
+  check(/^\S+: one training step/.test(await page.locator('h1').innerText()) &&
+    (await page.title()).includes(await page.locator('h1').innerText()) &&
+    (await page.locator('header .about').innerText()).startsWith(scenario.about.slice(0, 40)),
+    `${name}: does not say what is simulated: ${await page.title()}`);
   // A slider by the keyboard: its answer is there within a blink, and the address follows.
   const slider = page.locator('[id="cluster.nodes"]');
   await slider.focus();
@@ -373,7 +378,24 @@ for (const view of [kWindow, kPhone]) {
   await page.keyboard.press('Home');  // all weights on each card
   await settled(page);
   check(await page.locator('body.stale').count() === 1, `${name}: no word of a mistake`);
-  await page.getByRole('button', {name: 'fastest layout'}).click();
+  // In the page's words, with the last state's numbers below it, and with ways out of it.
+  const mistake = await page.locator('#said').innerText();
+  check(/^(With Tensor at 1, )?[A-Z][\w ]+: .*Allowed: .*The numbers below are of the last state/.test(mistake) &&
+    !/\.json|#\/|--set/.test(mistake), `${name}: ${mistake}`);
+  const nearest = page.getByRole('button', {name: /^Tensor \d+, the nearest that answers$/});
+  await nearest.click();
+  await page.locator('body:not(.stale)').waitFor();
+  await settled(page);
+  check(await page.locator('#ways').isHidden(), `${name}: ways out of no mistake`);
+  await page.locator('[id="parallelism.tensor"]').focus();
+  await page.keyboard.press('Home');
+  await page.locator('body.stale').waitFor();
+  await page.getByRole('button', {name: 'back to the last that answers'}).click();
+  await page.locator('body:not(.stale)').waitFor();
+  await page.locator('[id="parallelism.tensor"]').focus();
+  await page.keyboard.press('Home');
+  await page.locator('body.stale').waitFor();
+  await page.getByRole('button', {name: 'fastest layout of these machines'}).click();
   await page.locator('body:not(.stale)').waitFor();
   await settled(page);
   const saved = page.waitForEvent('download');
@@ -382,6 +404,11 @@ for (const view of [kWindow, kPhone]) {
   check(JSON.parse(readFileSync(file, 'utf8')).model === 'llama3_70b', `${name}: no scenario saved`);
   await page.emulateMedia({media: 'print'});
   check(!await page.locator('#controls').isVisible(), `${name}: controls on paper`);
+  // The sheet says of what it is.
+  const sheet = await page.locator('main').innerText();
+  for (const said of ['one training step', 'Server dgx_h100', 'Sequences a step', 'Assumed:']) {
+    check(sheet.includes(said), `${name}: not on paper: ${said}`);
+  }
   await page.close();
 }
 await browser.close();

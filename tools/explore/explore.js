@@ -10,6 +10,8 @@ const kKept = 'kept';
 let state = {};
 let kept;          // the query of the state that was kept; undefined: none
 let now, before;   // their answers
+let answered;      // the last state that has one
+let moved;         // the path of the control that was moved last
 
 // --- numbers with their units ----------------------------------------------------------------
 
@@ -41,6 +43,9 @@ function energy(joules) {
 const usd = value => value < 1e4 ? `$${digits(value)}` : `$${counted(Number(value.toPrecision(3)))}`;
 // The end of a name says the unit.
 const kUnits = [
+  // As data sheets and `lockstep explain` have them.
+  [/(hbm|memory|nvlink)_bytes_per_s$/, value => `${whole.format(Math.round(value / 1e9))} GB/s`],
+  [/_flops_per_gpu$/, value => `${digits(value / 1e12)} TFLOP/s`],
   [/bytes_per_s$/, value => scaled(8 * value, 'b/s')], [/tokens_per_s/, counted],
   [/_w_per_s$/, value => scaled(value, 'W/s')], [/_s$|_s_(low|high)$/, seconds],
   [/_gib$/, value => `${value.toFixed(1)} GiB`], [/_usd$|^usd_/, usd],
@@ -53,6 +58,11 @@ function shown(path, value) {
   const unit = kUnits.find(([pattern]) => pattern.test(path));
   return unit ? unit[1](value) : counted(value);
 }
+// A minus sign and an arrow, as this page has them everywhere.
+const written = text => text.replaceAll('->', '→').replace(/(^|[\s(])-(?=\d)/g, '$1−');
+// "gpu_tensor" as words.
+const worded = name => name.replaceAll('_', ' ').replace(/\b(gpu|nic|cpu|hbm|nvlink)(s?)\b/g,
+  (all, word, s) => (word === 'nvlink' ? 'NVLink' : word.toUpperCase()) + s);
 const valueAt = (object, path) => path === '' ? undefined
   : path.split('.').reduce((inside, key) => inside?.[key], object);
 
@@ -115,6 +125,7 @@ function choose(path, value) {
   const control = byPath.get(path);
   if (value === '' || value === control.own) delete state[path];
   else state[path] = value;
+  moved = path;
   changed();
 }
 for (const element of document.querySelectorAll('[data-control]')) {
@@ -162,6 +173,7 @@ async function changed() {
       if (kept !== undefined && before?.of !== kept) before = {...await ask('answer', kept), of: kept};
       const answer = await ask('answer', asked);
       now = answer.error ? {...answer, of: asked, json: now?.json} : {...answer, of: asked};
+      if (!answer.error) answered = {...state};
     } catch (problem) {
       now = {error: {message: `The program that served this page does not answer (${problem.message}).`},
         json: now?.json, of: asked};
@@ -176,6 +188,24 @@ async function changed() {
   } while (waiting);
   asking = false;
   document.documentElement.dataset.shown = query(state);
+  if (now.error) await offerNearest(query(state));
+}
+// The nearest stops of the slider that was moved last, until one answers.
+async function offerNearest(of) {
+  const control = byPath.get(moved);
+  if (!control || state[moved] === undefined || !['count', 'number'].includes(control.kind)) return;
+  const chosen = Number(state[moved]);
+  const distance = stop => Math.abs(Math.log(Number(stop) / chosen));
+  const stops = stopsOf(control).filter(stop => Number(stop) !== chosen)
+    .sort((one, other) => distance(one) - distance(other)).slice(0, 6);
+  for (const stop of stops) {
+    const {error} = await ask('answer', query({...state, [moved]: stop}));
+    if (query(state) !== of || asking) return;
+    if (error) continue;
+    at('ways').prepend(way(`${control.title} ${stop}, the nearest that answers`, () => choose(control.path, stop)));
+    at('ways').hidden = false;
+    return;
+  }
 }
 
 // --- showing -----------------------------------------------------------------------------------
@@ -183,12 +213,40 @@ async function changed() {
 const kAnswers = () => [...(kept !== undefined && before?.json ? [['kept', before.json]] : []),
   ['now', now.json]];
 
+function way(text, act) {
+  const button = Object.assign(document.createElement('button'), {type: 'button', textContent: text});
+  button.onclick = act;
+  return button;
+}
+// What is wrong, in the page's words: a control, and no key of a file that only answers know.
+function mistake({message, place = '', found, allowed, nearest}) {
+  if (!place.includes('#') || !found) return message;
+  const path = place.replace(/^[^#]*#\//, '').replaceAll('/', '.');
+  const control = byPath.get(path) ?? setup.controls.find(each => each.path.startsWith(`${path}.`));
+  const what = byPath.has(path) ? control.title : control?.group ?? path;
+  const asked = found.replace(/\s*\(--set [^)]*\)/, '');
+  const cause = byPath.get(moved);  // what was moved need not be what is wrong then
+  const after = cause && cause.title !== what && state[moved] !== undefined
+    ? `With ${cause.title} at ${state[moved]}, ${what}` : what;
+  return `${after}: ${asked}. Allowed: ${allowed}${nearest ? `; the nearest is ${nearest}` : ''}.`;
+}
+function showMistake() {
+  const {error} = now, said = at('said'), ways = at('ways');
+  const last = answered && now.json ? ' The numbers below are of the last state that has an answer.' : '';
+  said.textContent = mistake(error) + last;
+  const layout = /#\/(parallelism|batch)\b/.test(error.place ?? '');
+  ways.replaceChildren(...(layout ? [way('fastest layout of these machines', () => at('search').click())] : []),
+    ...(last ? [way('back to the last that answers', () => { state = {...answered}; changed(); })] : []));
+  ways.hidden = ways.children.length === 0;
+}
+
 function show() {
   const said = at('said');
+  at('ways').hidden = true;
   document.body.classList.toggle('stale', Boolean(now.error));
   for (const each of document.querySelectorAll('.control.wrong')) each.classList.remove('wrong');
   if (now.error) {
-    said.textContent = now.error.message;
+    showMistake();
     const pointer = (now.error.place || '').replace(/^[^#]*#\//, '').replaceAll('/', '.');
     const wrong = document.querySelector(`[data-control="${CSS.escape(pointer)}"]`);
     wrong?.classList.add('wrong');
@@ -201,6 +259,7 @@ function show() {
   if (!now.json) return;
   showFigures();
   showMoved();
+  showPaper();
   showStep();
   showMemory();
   showExposed();
@@ -251,6 +310,17 @@ function showMoved() {
     `<li>${escapeHtml(byPath.get(path).title)}: ${escapeHtml(value(kept === undefined ? undefined
       : own.get(path) ?? undefined, path))} → <strong>${escapeHtml(value(state[path], path))}</strong></li>`)
     .join('')}</ul>`;
+}
+
+// On paper there are no controls: what each says, and what is assumed.
+function showPaper() {
+  const said = setup.controls.map(control => [control.title, state[control.path] ?? (control.own ||
+    (valueAt(now.json, control.answered) == null ? '' : shown(control.answered, valueAt(now.json, control.answered))))])
+    .filter(([, value]) => value !== '');
+  const list = lines => `<ul>${lines.map(line => `<li>${escapeHtml(line)}</li>`).join('')}</ul>`;
+  at('paper').innerHTML = `<p>${said.map(([title, value]) => `${escapeHtml(title)} <strong>${
+    escapeHtml(value)}</strong>`).join('; ')}.</p>` +
+    (now.json.assumptions?.length ? `<p>Assumed:</p>${list(now.json.assumptions)}` : '');
 }
 
 // Bars, a group for each name and a bar for each of `parts`: {name, colour, values, words}.
@@ -308,7 +378,7 @@ function showStep() {
   const rows = setup.buckets.filter(({name}) =>
     answers.some(([, answer]) => share(answer, name).share > 5e-4));
   update(stepChart, grouped(rows.map(row => row.title), answers.map(([name, answer], i) => ({
-    name, colour: name === 'now' ? '@colour-0' : '@others',
+    name, colour: name === 'now' ? '@colour-0' : '@soft',
     values: rows.map(row => share(answer, row.name).seconds),
     words: rows.map(row => [`${row.title}${answers.length > 1 ? `, ${name}` : ''}`,
       `${seconds(share(answer, row.name).seconds)}, ` +
@@ -329,7 +399,6 @@ function memoryOptions(answer, most) {
       `${stage.memory[`${part}_gib`].toFixed(2)} GiB of ${stage.memory.needed_gib.toFixed(1)}`])}))
     .filter(part => part.values.some(value => value > 0));
   const options = grouped(names, parts, '{value} GiB');
-  options.legend.type = 'scroll';
   options.xAxis.max = most;
   options.yAxis.axisLabel.width = 70;
   // From top to bottom on an axis of its own: between the first stage and the last a line has no
@@ -365,8 +434,8 @@ function showExposed() {
   const titles = rows.map(name => setup.buckets.find(each => each.name === name).title);
   const parts = answers.flatMap(([name, answer], i) => [[here, ''], [ideal, ', switches never limit']]
     .map(([of, how], k) => ({
-      name: name + how, colour: k === 1 ? (name === 'now' ? '@colour-6' : '@track')
-        : name === 'now' ? '@colour-0' : '@others',
+      name: name + how, colour: k === 1 ? (name === 'now' ? '@colour-6' : '@others')
+        : name === 'now' ? '@colour-0' : '@soft',
       values: rows.map(row => of(answer, row)),
       words: rows.map((row, r) => [`${titles[r]}, ${name}${how}`, seconds(of(answer, row))])})));
   update(exposedChart, grouped(titles, parts, seconds), heightOf(Math.max(1, rows.length), parts.length));
@@ -380,9 +449,9 @@ function showPower() {
   const watts = (answer, what) => share(answer, what) * answer.power.facility.mean_w;
   const kinds = [...new Set(answers.flatMap(([, answer]) =>
     answer.power.shares.filter(each => each.share > 0.002).map(each => each.what)))];
-  update(powerChart, grouped(kinds.map(kind => kind.replaceAll('_', ' ')), answers.map(([name, answer]) => ({
-    name, colour: name === 'now' ? '@colour-0' : '@others', values: kinds.map(kind => watts(answer, kind)),
-    words: kinds.map(kind => [`${kind.replaceAll('_', ' ')}${answers.length > 1 ? `, ${name}` : ''}`,
+  update(powerChart, grouped(kinds.map(worded), answers.map(([name, answer]) => ({
+    name, colour: name === 'now' ? '@colour-0' : '@soft', values: kinds.map(kind => watts(answer, kind)),
+    words: kinds.map(kind => [`${worded(kind)}${answers.length > 1 ? `, ${name}` : ''}`,
       `${scaled(watts(answer, kind), 'W')}, ${(100 * share(answer, kind)).toFixed(1)} %`])})),
   value => scaled(value, 'W')), heightOf(kinds.length, answers.length));
 }
@@ -398,6 +467,7 @@ function showNumbers() {
   const rows = setup.numbers.filter(({path}) =>
     [now.json, two && before.json].some(answer => answer && valueAt(answer, path) != null))
     .map(({path, title, group}) => {
+      if (path === 'power.bill.energy_j' && now.json.time_to_train_s == null) title = 'energy of one step';
       const name = path.includes('.') ? escapeHtml(title)
         : `<button type="button" data-field="${path}">${escapeHtml(title)}</button>`;
       const cells = [`${name}<small>${escapeHtml(group)}</small>`];
@@ -443,17 +513,17 @@ at('links').onclick = async () => {
   at('held').dataset.of = of;
   if (error) { at('held').textContent = error.message; return; }
   const held = json.fabric?.held_back_by ?? [], relief = json.fabric?.relief ?? [];
-  const percentOf = share => `${(100 * share).toFixed(1)} %`;
+  const percentOf = share => written(`${(100 * share).toFixed(1)} %`);
   at('held').innerHTML = (held.length === 0 ? '<p>No link that transfers share holds them back.</p>'
     : table(['Traffic, held back by', 'of its time'], held.flatMap(each => each.by.map(part =>
-      [`${escapeHtml(each.traffic)}<small>${escapeHtml(part.links)}</small>`, percentOf(part.share)])))) +
+      [`${escapeHtml(each.traffic)}<small>${escapeHtml(worded(part.links))}</small>`, percentOf(part.share)])))) +
     (relief.length === 0 ? '' : table(['Simulated change', 'Step', 'Saves'], relief.map(each =>
-      [escapeHtml(each.change), seconds(each.step_s), percentOf(1 - each.step_s / json.step_s)])));
+      [escapeHtml(written(each.change)), seconds(each.step_s), percentOf(1 - each.step_s / json.step_s)])));
 };
 at('search').onclick = async () => {
   at('said').textContent = 'Searching the layout.';
   const {json, error} = await ask('layout', query(state));
-  if (error) { at('said').textContent = error.message; return; }
+  if (error) { at('said').textContent = mistake(error); return; }
   state = Object.fromEntries(Object.entries(json.state)
     .filter(([path, value]) => value !== byPath.get(path).own));
   changed();

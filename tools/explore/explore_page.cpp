@@ -46,7 +46,7 @@ constexpr std::array kExploredNumbers{
     ExploredNumber{kMoneyRows, "time_to_train_s", "the whole training takes"},
     ExploredNumber{kMoneyRows, "gpu_hours", "GPU-hours"},
     ExploredNumber{kMoneyRows, "price_usd", "at the price of a GPU's hour"},
-    ExploredNumber{kMoneyRows, "power.bill.energy_j", "energy of the training, or of one step"},
+    ExploredNumber{kMoneyRows, "power.bill.energy_j", "energy of the training"},
     ExploredNumber{kMoneyRows, "power.bill.owned_usd", "owned: together"},
     ExploredNumber{kMoneyRows, "power.bill.capital_usd", "owned: capital"},
     // Also where the machines have no price: a tariff alone.
@@ -73,6 +73,7 @@ Json page_setup(const Explorer& explorer) {
                         {"kind", kind_name(control.kind)},
                         {"values", control.values},
                         {"own", plain_value_at(explorer.scenario(), control.path)},
+                        {"group", control.group},
                         {"searched", control.searched}});
   }
   for (const BucketInfo& info : buckets()) {
@@ -141,13 +142,15 @@ Html form_html(const Explorer& explorer) {
 // Where the two links lead says explore.js: from a file there is nothing beside it.
 constexpr std::string_view kActions =
     "<p class=\"headline\" id=\"said\" role=\"status\" aria-live=\"polite\">Simulating.</p>\n"
+    "<div class=\"actions\" id=\"ways\" hidden></div>\n"
     "<div class=\"actions\"><button type=\"button\" id=\"keep\">keep, to compare</button>"
     "<button type=\"button\" id=\"forget\" hidden>forget what was kept</button>"
     "<button type=\"button\" id=\"swap\" hidden>back to what was kept</button>"
     "<button type=\"button\" id=\"reset\">as given</button>"
     "<a id=\"save\" href=\"#\" download=\"explore.json\">save the scenario</a>"
     "<a id=\"json\" href=\"#\" target=\"_blank\" rel=\"noopener\">the answer as JSON</a>"
-    "</div>\n<dl class=\"figures\" id=\"figures\"></dl>\n<div id=\"moved\"></div>\n";
+    "</div>\n<dl class=\"figures\" id=\"figures\"></dl>\n<div id=\"moved\"></div>\n"
+    "<div id=\"paper\"></div>\n";  // what controls say and what is assumed, where it is printed
 
 constexpr std::string_view kDialog =
     "<dialog id=\"explained\" aria-label=\"What stands behind a number\"><form method=\"dialog\">"
@@ -217,11 +220,18 @@ std::string preset_texts(const PresetStore& presets) {
   return write_json(texts);
 }
 
+/// A model that a scenario describes itself has no name.
+std::string page_title(const Explorer& explorer) {
+  const std::string name = explorer.name().empty() ? "One" : explorer.name() + ": one";
+  return name + " training step, while you move things";
+}
+
 }  // namespace
 
 std::string explore_page(const Explorer& explorer) {
   const ChartLibrary library = chart_library();
-  Page page("Explore", "One training step, while you move things");
+  Page page("Explore", page_title(explorer));
+  page.about(plain_value_at(explorer.scenario(), "about"));
   add_sections(page, explorer);
   page.foot(
       "The address holds the state; the scenario that is saved gives the same bytes to lockstep "
@@ -236,7 +246,8 @@ std::string explore_page(const Explorer& explorer) {
 
 std::string explore_page_alone(const Explorer& explorer) {
   const ChartLibrary library = chart_library();
-  Page page("Explore", "One training step, while you move things");
+  Page page("Explore", page_title(explorer));
+  page.about(plain_value_at(explorer.scenario(), "about"));
   add_sections(page, explorer);
   page.markup(held("module", base64(browser_module())));
   page.markup(held("texts", base64(gzip(preset_texts(explorer.presets())))));

@@ -48,6 +48,9 @@ Explorer::Explorer(const std::string& file, const std::string& text,
                "lockstep plan compare the rest");
   const ScenarioFile read = read_scenario_file(parsed, presets);
   scenario_ = parsed.root.json();
+  // What was asked on the command line is from no file.
+  const std::filesystem::path from(file);
+  name_ = from.has_extension() ? from.stem().generic_string() : plain_value_at(scenario_, "model");
   scenario_.erase("expect");  // it was measured of the job as it is
   const auto layout = scenario_.find("parallelism");
   if (layout != scenario_.end() && layout->is_object() && fills_cluster(*read.job)) {

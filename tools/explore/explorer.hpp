@@ -27,6 +27,9 @@ class Explorer {
   [[nodiscard]] const std::vector<ExploreControl>& controls() const { return controls_; }
   /// The scenario as it is before anything is moved.
   [[nodiscard]] const nlohmann::ordered_json& scenario() const { return scenario_; }
+  /// "llama3-405b-16k", of the file that it is from; without one the model's, empty where it has
+  /// none.
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const PresetStore& presets() const { return *presets_; }
 
   // Each throws InputError about the state.
@@ -49,6 +52,7 @@ class Explorer {
   const PresetStore* presets_;
   StepIntervals intervals_;
   std::vector<ExploreControl> controls_;
+  std::string name_;
   std::string file_;  ///< explore.json in the folder of the scenario
   nlohmann::ordered_json scenario_;
 };

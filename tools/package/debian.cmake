@@ -1,5 +1,6 @@
 # What Debian asks of a package, in what CPack is about to pack: zsh's words where Debian's zsh reads
 # them, manual pages compressed, and a copyright file with the licences of what is linked in.
+cmake_policy(VERSION 3.25)
 if(NOT CPACK_GENERATOR STREQUAL "DEB")
   return()
 endif()
