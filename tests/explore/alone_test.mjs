@@ -95,15 +95,15 @@ for (const state of ['', 'cluster.nodes=32', 'model=llama3_8b&cluster.node=dgx_b
   await page.keyboard.press('Home');  // all weights on each card
   await settled();
   check(await shown() !== undefined, 'no word of a mistake');
-  await page.getByRole('button', {name: 'fastest layout'}).click();
+  await page.getByRole('button', {name: 'fastest layout', exact: true}).click();
   await page.locator('body:not(.stale)').waitFor();
   await settled();
   check(await shown() === undefined, `a layout: ${await shown()}`);
-  // What cannot be is the program's own sentence.
+  // What cannot be is said of the control.
   await page.evaluate("location.hash = '#cluster.nodes=0'");
   await page.reload();
   await settled();
-  check(/^explore#\/cluster\/nodes: found "0"; allowed: a whole number from 1 to/.test(await shown()),
+  check(/^Servers: "0"\. Allowed: a whole number from 1 to/.test(await shown()),
     `a mistake says ${await shown()}`);
   if (process.env.LOCKSTEP_SCREENSHOTS) await page.screenshot({path: `${folder}/alone.png`, fullPage: true});
 }
