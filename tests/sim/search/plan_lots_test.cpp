@@ -24,8 +24,8 @@ Json lots_plan() {
   return Json::parse(R"({
     "training": {"tokens": 2e11},
     "samples": 10,
-    "uncertain": {"efficiency": 1, "power": 1, "price": 1, "tariff": 1, "value_loss": 1, "recovery": 1,
-                  "failure_rate": 1},
+    "uncertain": {"efficiency": 1, "power": 1, "price": 1, "tariff": 1, "value_loss": 1,
+                  "recovery": 1, "failure_rate": 1},
     "scenario": {
       "model": "llama3_8b",
       "cluster": {"node": "dgx_h100", "nodes": 4},
