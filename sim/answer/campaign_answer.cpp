@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "models/base/number_text.hpp"
 #include "sim/power/run_power.hpp"
 #include "sim/site/held_power.hpp"
 #include "sim/step/step.hpp"
@@ -228,8 +229,9 @@ void add_step(CampaignResult& result, const RunSpec& run) {
     const std::size_t given = result.site_plan->spec.hours_given;
     if (given > 0 && result.site->books.hours.size() > given) {
       result.plan.assumptions.push_back(
-          fmt::format("run.site.hours: the file's {} hours again and again over {:.4g} days", given,
-                      static_cast<double>(result.site->books.hours.size()) / 24));
+          fmt::format("run.site.hours: the file has {} hours, and the run {}: they are repeated",
+                      grouped(static_cast<double>(given)),
+                      grouped(static_cast<double>(result.site->books.hours.size()))));
     }
     result.bill = bill_of_site(result);
     return;

@@ -108,14 +108,15 @@ void hold_site_money(LawSubject& subject, LawBook& book) {
 void hold_site_prices(LawSubject& subject, LawBook& book) {
   const Json* const site = site_of(subject, book);
   if (site == nullptr) return;
-  const double price = subject.read().run->site->demand_usd_per_kw_month;
-  const Json* const dearer = subject.changed(
-      {fmt::format("run.site.demand_usd_per_kw_month={:.17g}", std::min(1e3, 2 * price + 1))});
+  constexpr double kMost = 1e3;  // that the key takes
+  const double before = subject.read().run->site->demand_usd_per_kw_month;
+  const double price = std::min(kMost, 2 * before + 1);
+  const Json* const dearer =
+      subject.changed({fmt::format("run.site.demand_usd_per_kw_month={:.17g}", price)});
   if (dearer == nullptr) return book.does_not_apply("no other charge is taken");
   const Json& changed = dearer->at("site");
-  const double factor = std::min(1e3, 2 * price + 1);
   double charge = 0;
-  for (const Json& month : changed.at("months")) charge += amount(month, "peak_w") / 1e3 * factor;
+  for (const Json& month : changed.at("months")) charge += amount(month, "peak_w") / 1e3 * price;
   book.same("charges at another price", amount(changed, "demand_usd"), charge, kDigits);
   for (const char* key : {"imported_j", "machines_j", "energy_usd", "slowed_s", "stopped_s"}) {
     book.same(fmt::format("{} at another charge for the highest hour", key), amount(changed, key),
