@@ -187,6 +187,11 @@ class RowRecorder {
         bytes *= e.permute_bytes + padding();
         on = (copies_ + on) / 2;  // where they leave, and where they arrive
         break;
+      case Traffic::expert_bias:
+        bytes *= e.expert_bias_bytes;
+        backward = e.expert_bias_backward_ratio;
+        if (bytes == 0) return;
+        break;
     }
     record_.elementwise(k.name, bytes * on * k.columns.on(ways(k.ways)), backward, k.kernels,
                         recomputed_.is(k.recomputed) || recomputed_.is(k.or_recomputed),

@@ -114,6 +114,14 @@ void add_experts(const TransformerShape& m, Layer& out) {
                                 .rows = Rows::copies,
                                 .ways = Ways::expert_tensor,
                                 .adapter = AdapterModule::expert_down});
+  if (m.biases) {
+    // That of the product before it is added in the product, or where the activation reads it.
+    out.rows.emplace_back(Kernel{.name = "expert_bias",
+                                 .columns = {.whole = width},
+                                 .rows = Rows::copies,
+                                 .ways = Ways::none,
+                                 .traffic = Traffic::expert_bias});
+  }
   out.rows.emplace_back(Dispatch{width});
   if (x.latent > 0) out.rows.emplace_back(latent_product(kLatentUp, width, h));
   // What experts return is not saved: the router's probabilities are applied inside the expert, so

@@ -89,6 +89,15 @@ double permute_traffic(const StackSwitches& s, const OperatorCosts& c, const Com
   return has_eager_gradients(s) ? as_streamed(c.permute_eager, job) : c.permute_bytes;
 }
 
+/// A graph of the whole step cannot cut the tokens by counts that the host would have to know:
+/// there the grouped product adds its bias.
+TwoWays expert_bias_traffic(const StackSwitches& s, const OperatorCosts& c) {
+  if (s.cuda_graphs == CudaGraphs::full || s.host == HostClass::program) return {0, 0};
+  const bool megatron =
+      s.kernels == KernelLibrary::library && s.expert_products == ExpertProducts::grouped;
+  return megatron ? c.expert_bias_library : c.expert_bias;
+}
+
 double loss_traffic(const StackSwitches& s, const OperatorCosts& c, const ComposedFor& job) {
   if (s.vocab_parallel_loss) {
     return s.fused_cross_entropy ? c.loss_parallel_fused : c.loss_parallel;
@@ -213,6 +222,9 @@ constexpr std::array kGoverned{
              By::value},
     Governed{[](StackSpec& s) -> double& { return s.elementwise.rotary_bytes; }, By::traffic},
     Governed{[](StackSpec& s) -> double& { return s.elementwise.loss_bytes; }, By::traffic},
+    Governed{[](StackSpec& s) -> double& { return s.elementwise.expert_bias_bytes; }, By::value},
+    Governed{[](StackSpec& s) -> double& { return s.elementwise.expert_bias_backward_ratio; },
+             By::value},
     Governed{[](StackSpec& s) -> double& { return s.weight_gradient_traffic; }, By::traffic},
     Governed{[](StackSpec& s) -> double& { return s.optimiser_bytes; }, By::difference},
     Governed{[](StackSpec& s) -> double& { return s.main_gradient_bytes; }, By::value},
@@ -267,6 +279,9 @@ void compose(const StackSwitches& switches, const OperatorCosts& costs, const Co
   stack.elementwise.rotary_bytes = rotary_traffic(switches, costs, job);
   stack.elementwise.loss_bytes = loss_traffic(switches, costs, job);
   stack.elementwise.permute_bytes = permute_traffic(switches, costs, job);
+  const TwoWays bias = expert_bias_traffic(switches, costs);
+  stack.elementwise.expert_bias_bytes = bias.forward;
+  if (bias.forward > 0) stack.elementwise.expert_bias_backward_ratio = bias.backward / bias.forward;
   stack.elementwise.slowdown = 1;
   compose_communication(switches, costs, stack.communication);
   compose_memory(switches, stack.memory);

@@ -68,6 +68,9 @@ struct OperatorCosts {
   double level = 1, level_alone = 1, sm_share = 0.3, tensor_exposed = 0.5, grouped_slowdown = 1.15,
          permute_bytes = 8;
   BytesByLimit permute_eager;
+  /// The last bias of experts, per element of their results: as an operator of its own, and as
+  /// Megatron-Core adds it, expert by expert and times the router's probabilities of 32 bits.
+  TwoWays expert_bias{4, 2}, expert_bias_library{28, 40};
 };
 
 /// What of a job and its machine decides which operators run.

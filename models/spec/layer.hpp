@@ -89,7 +89,14 @@ struct Product {
 };
 
 /// Constants of a stack that a kernel's traffic is in proportion to (ElementwiseTraffic).
-enum class Traffic : std::uint8_t { fixed, norm_residual, rotary, activation, permute };
+enum class Traffic : std::uint8_t {
+  fixed,
+  norm_residual,
+  rotary,
+  activation,
+  permute,
+  expert_bias,
+};
 
 /// Work that is bound by memory.
 struct Kernel {

@@ -30,7 +30,10 @@ struct ElementwiseTraffic {
   double quantise_bytes = 3;  ///< per product operand element of quantised formats, forward
   double quantise_backward_bytes = 4;  ///< per output-gradient element of quantised formats
   double permute_bytes = 8;            ///< per element of a token's copies for its experts, forward
-  double slowdown = 1.0;               ///< time over that of ideal kernels of the same traffic
+  /// Where experts have biases: per element of their results, to add the last one, forward.
+  double expert_bias_bytes = 4;
+  double expert_bias_backward_ratio = 0.5;
+  double slowdown = 1.0;  ///< time over that of ideal kernels of the same traffic
 };
 
 struct CommunicationPolicy {

@@ -161,7 +161,10 @@ void set_stack(const ReferenceRow& row, const PresetStore& presets, RowDraft& ou
   StackSpec& stack = draft.stack;
   if (row.overlaps_tensor_parallel == false) stack.communication.tensor_exposed = 1;
   if (row.cuda_graph == true) stack.launch_interval = Seconds{};
-  if (row.cuda_graph == true) stack.expert_host_layer = stack.expert_host_expert = Seconds{};
+  if (row.cuda_graph == true) {
+    stack.expert_host_layer = stack.expert_host_expert = Seconds{};
+    stack.elementwise.expert_bias_bytes = 0;
+  }
   if (row.partial_graph) leave_partial_graphs(stack);
   if (row.gradient_bytes) stack.communication.gradient_bytes = *row.gradient_bytes;
   stack.reduction_said = row.gradient_bytes.has_value();
@@ -230,8 +233,11 @@ RowDraft row_draft(const ReferenceRow& row, const PresetStore& presets) {
   draft.file = row.id;
   draft.model = row.model;
   if (const std::string name = preset_name(row.model.name); presets.has("models", name)) {
-    // What no row states of a model: how its activation is written.
-    draft.model.activation_traffic = presets.model(name).activation_traffic;
+    // What no row states of a model: how its activation is written, and whether experts have
+    // biases.
+    const TransformerShape known = presets.model(name);
+    draft.model.activation_traffic = known.activation_traffic;
+    if (known.experts.count > 0) draft.model.biases = known.biases;
   }
   out.gpu = gpu_preset_of(row.gpu, row.id, presets);
   draft.node = row_node(row, out.gpu, presets, draft.assumptions);

@@ -134,7 +134,9 @@ double elementwise_seconds(const Scenario& scenario, const Sizes& s) {
   const double per_token =
       e.norm_residual_bytes * m.residual_streams * s.hidden * (1 + e.norm_backward_ratio) +
       e.activation_bytes * 3.0 * s.ffn * (1 + e.activation_backward_ratio) +
-      2 * e.permute_bytes * m.experts.per_token * m.hidden + e.rotary_bytes * 4 * width +
+      (2 * e.permute_bytes + e.expert_bias_bytes * (1 + e.expert_bias_backward_ratio)) *
+          m.experts.per_token * m.hidden +
+      e.rotary_bytes * 4 * width +
       e.score_bytes * m.heads * s.sequence_tokens * (1 + e.score_backward_ratio) +
       (e.quantise_bytes + e.quantise_backward_bytes) * (4.0 * s.hidden + 3.0 * s.ffn + width) +
       e.loss_bytes * m.vocabulary + 5 * s.scan.bytes + 16 * mixer_columns(m);

@@ -25,6 +25,11 @@ void declare_elementwise(const DeclaredMembers& member, ElementwiseTraffic& out)
                   "Per attention score, forward, unfused attention only");
   member.optional("permute_bytes", out.permute_bytes, kPerElement,
                   "Per element of a token's copies for its experts, forward");
+  member.optional("expert_bias_bytes", out.expert_bias_bytes, kPerElement,
+                  "Of experts with biases: per element of their results, to add the last one, "
+                  "forward; 0: their product adds it");
+  member.optional("expert_bias_backward_ratio", out.expert_bias_backward_ratio, kRatio,
+                  "Backward traffic over forward traffic");
   member.optional("norm_backward_ratio", out.norm_backward_ratio, kRatio,
                   "Backward traffic over forward traffic");
   member.optional("activation_backward_ratio", out.activation_backward_ratio, kRatio,

@@ -81,6 +81,10 @@ void declare_block_costs(const DeclaredMembers& member, OperatorCosts& out) {
                   "Per element of a token's copies for its experts");
   member.required("permute_eager", out.permute_eager, "The same, an operator at a time",
                   declare_traffic);
+  member.required("expert_bias", out.expert_bias,
+                  "The last bias of experts, per element of their results", declare_ways);
+  member.required("expert_bias_library", out.expert_bias_library,
+                  "The same as Megatron-Core adds it", declare_ways);
 }
 
 void declare_slow_kernels(const DeclaredMembers& member, OperatorCosts& out) {
