@@ -17,8 +17,9 @@ constexpr std::string_view kMachine =
     "parameters=job.parameters sequences=job.batch.sequences micro=job.batch.micro "
     "tokens=job.batch.tokens";
 constexpr std::string_view kMemory =
-    "parameters=job.parameters micro=job.batch.micro tokens=job.batch.tokens gpus "
-    "capacity=hardware.hbm_bytes";
+    "stage=peak_memory_stage parameters=job.parameters tensor=job.parallelism.tensor "
+    "pipeline=job.parallelism.pipeline expert=job.parallelism.expert data=job.parallelism.data "
+    "micro=job.batch.micro tokens=job.batch.tokens";
 constexpr std::string_view kPower = "gpu=power.gpu.mean_w node=power.node.mean_w nodes step_s";
 constexpr std::string_view kIterationPower =
     "gpu=power.gpu.mean_w node=power.node.mean_w gpus step_s";

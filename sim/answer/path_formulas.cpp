@@ -5,6 +5,13 @@
 namespace lockstep {
 namespace {
 
+// Of a stage's memory: widths that cut it, and how many layers it has.
+constexpr std::string_view kOfWeights =
+    "parameters=job.parameters layers=..layers tensor=job.parallelism.tensor "
+    "expert=job.parallelism.expert data=job.parallelism.data";
+constexpr std::string_view kOfActivations =
+    "layers=..layers micro=job.batch.micro tokens=job.batch.tokens tensor=job.parallelism.tensor "
+    "context=job.parallelism.context pipeline=job.parallelism.pipeline";
 constexpr std::string_view kShape =
     "parameters=job.parameters micro=job.batch.micro "
     "tokens=job.batch.tokens layers=..layers";
@@ -98,17 +105,18 @@ constexpr std::array kPathFormulas{
     Formula{"stages.*.memory.weights_gib", "s", false,
             "parameters of the stage's layers on a rank, times the bytes of the formats they are "
             "kept in, cut as tensor and expert parallelism and sharding say",
-            kShape},
+            kOfWeights},
     Formula{"stages.*.memory.gradients_gib", "s", false,
-            "parameters of the rank times the bytes of a gradient, cut as sharding says", kShape},
+            "parameters of the rank times the bytes of a gradient, cut as sharding says",
+            kOfWeights},
     Formula{"stages.*.memory.optimiser_gib", "s", false,
             "parameters of the rank times the bytes of master weights and moments, cut as sharding "
             "says",
-            kShape},
+            kOfWeights},
     Formula{"stages.*.memory.activations_gib", "s", false,
             "what a layer keeps for its backward pass, times its layers and the micro batches that "
             "are in flight at once; less what recomputation does without",
-            kShape},
+            kOfActivations},
     Formula{
         "stages.*.memory.logits_gib", "s", false,
         "tokens of a micro batch times the vocabulary's part of the rank, in the loss's formats",

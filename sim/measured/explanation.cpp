@@ -299,31 +299,88 @@ double distance_of(const ServedTraits& a, const ServedTraits& b) {
   return out + 0.25 * std::abs(std::log2(a.output / b.output));
 }
 
-/// The row's measurement of a figure, its mean where it has several; null: it has none.
-const ServingMeasure* measure_of(const ServingRow& row, std::string_view figure) {
+std::string statistic_of(const ServingMeasure& measure) {
+  if (measure.p99) return "p99";
+  return measure.mean ? "mean" : "median";
+}
+
+/// The row's measurement of a figure; of several that of the statistic ("p50" is the median), else
+/// the mean. Null: it has none, or of a p99 nothing but what is in the middle.
+const ServingMeasure* measure_of(const ServingRow& row, std::string_view figure,
+                                 std::string_view statistic) {
   const std::string wanted = figure.ends_with("_s") && !figure.ends_with("_per_s")
                                  ? std::string(figure.substr(0, figure.size() - 2)) + "_ms"
                                  : std::string(figure);
   const ServingMeasure* found = nullptr;
+  const std::string of = statistic == "p50" ? "median" : std::string(statistic);
   for (const ServingMeasure& each : row.measured) {
-    if (each.name == wanted && !each.p99 && (found == nullptr || each.mean)) found = &each;
+    if (each.name != wanted || each.p99 != (of == "p99")) continue;
+    if (statistic_of(each) == of) return &each;
+    if (found == nullptr || each.mean) found = &each;
   }
   return found;
+}
+
+/// What was measured of the kind of a number that no row stands beside.
+std::string measured_elsewhere(const ExplainedAnswer& answer, const std::string& field,
+                               std::string_view unit) {
+  const auto held = [](std::string_view what, std::string_view option) {
+    return fmt::format(
+        "None of whole jobs: {} were measured, and `lockstep validate {}` holds the "
+        "model to them.",
+        what, option);
+  };
+  if (field.find("memory") != std::string::npos || unit == "GiB") {
+    return held("peaks of memory", "--rows tests/reference/memory.json");
+  }
+  if (unit == "W" || unit == "J" || field.starts_with("power.")) {
+    return held("power of cards and nodes", "--power tests/reference/power.json");
+  }
+  if (!answer.kind() && (unit == "B/s" || unit == "s")) {
+    return held("collectives of nccl-tests", "--nccl tests/reference/nccl.json");
+  }
+  return "None: what was measured is times, memory and power, which it does not follow.";
+}
+
+/// The part of a dotted path that says which of several requests: "p99" of "ttft_s.p99".
+std::string asked_statistic(const std::string& field) {
+  const std::size_t dot = field.rfind('.');
+  return dot == std::string::npos ? "mean" : field.substr(dot + 1);
 }
 
 void add_nearest(const Formula& formula, const ExplainedAnswer& answer, const PresetStore& presets,
                  FieldExplanation& out) {
   if (answer.kind() == AnswerKind::serving) {
     const std::string_view figure = measured_figure(out.field);
-    if (figure.empty()) return;
-    out.nearest = nearest_services(answer.json(), std::string(figure),
-                                   reference_file(presets, "serving.json"), presets, kNearestRuns);
+    if (!figure.empty()) {
+      out.nearest =
+          nearest_services(answer.json(), std::string(figure), asked_statistic(out.field),
+                           reference_file(presets, "serving.json"), presets, kNearestRuns);
+    }
   } else if (formula.moves != WithStepTime::unmoved && answer.json().contains("job") &&
              answer.kind()) {
     const std::string rows = reference_file(presets, "training.json");
     out.nearest = nearest_runs(answer.json(), load_rows(rows, presets), load_residuals(presets),
                                presets, kNearestRuns);
   }
+  if (out.nearest.empty()) out.nearest_note = measured_elsewhere(answer, out.field, out.unit);
+}
+
+/// What was written of a run, a leaf each: its failures, checkpoints, spares and recovery decide
+/// its mean times, and no formula of the answer's numbers has them.
+void add_written(const Json& value, const std::string& path, FieldExplanation& out) {
+  if (value.is_object()) {
+    for (const auto& [name, each] : value.items()) add_written(each, path + "." + name, out);
+    return;
+  }
+  constexpr std::size_t kMostText = 60;
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  if (text.size() > kMostText) text = text.substr(0, kMostText - 3) + "...";
+  out.inputs.push_back({.name = path,
+                        .path = path,
+                        .unit = {},
+                        .written = std::move(text),
+                        .from = "scenario: " + path});
 }
 
 }  // namespace
@@ -379,13 +436,13 @@ std::vector<std::string> ExplainedAnswer::names(std::string_view around) const {
 }
 
 std::vector<NearbyRun> nearest_services(const Json& answer, const std::string& figure,
-                                        const std::string& rows_file, const PresetStore& presets,
-                                        std::size_t keep) {
+                                        const std::string& statistic, const std::string& rows_file,
+                                        const PresetStore& presets, std::size_t keep) {
   const ServedTraits own = traits_of_service(answer, presets);
   const std::vector<ServingRow> rows = read_serving_rows(rows_file, presets);
   std::vector<std::pair<double, const ServingRow*>> by_distance;
   for (const ServingRow& row : rows) {
-    if (!row.skipped.empty() || measure_of(row, figure) == nullptr) continue;
+    if (!row.skipped.empty() || measure_of(row, figure, statistic) == nullptr) continue;
     by_distance.emplace_back(distance_of(own, traits_of_row(row)), &row);
   }
   std::ranges::stable_sort(by_distance, {}, &std::pair<double, const ServingRow*>::first);
@@ -394,7 +451,7 @@ std::vector<NearbyRun> nearest_services(const Json& answer, const std::string& f
     if (out.size() == keep) break;
     const ServedRow predicted = predict_serving(*row, presets);
     if (!predicted.skipped.empty()) continue;
-    const ServingMeasure& measured = *measure_of(*row, figure);
+    const ServingMeasure& measured = *measure_of(*row, figure, statistic);
     const double unit = measured.name.ends_with("_ms") ? 1e-3 : 1;
     out.push_back({.row = row->id,
                    .source = row->source,
@@ -404,7 +461,8 @@ std::vector<NearbyRun> nearest_services(const Json& answer, const std::string& f
                    .measured = unit * measured.value,
                    .predicted = unit * predicted_measure(measured, *row, predicted.figures),
                    .distance = distance,
-                   .figure = figure});
+                   .figure = figure,
+                   .statistic = statistic_of(measured)});
   }
   return out;
 }
@@ -462,6 +520,11 @@ FieldExplanation explain_field(const std::string& file, const ExplainedAnswer& a
                           .value = answer.number(input.path),
                           .from = from_of(input.path, answer, presets)});
   }
+  const Json::json_pointer run("/scenario/run");
+  const bool drawn = formula.inputs.find("trajectories") != std::string_view::npos;
+  if (answer.kind() == AnswerKind::run && drawn && answer.json().contains(run)) {
+    add_written(answer.json().at(run), "run", out);
+  }
   // A number without inputs is as somebody wrote it: it is its own.
   if (out.inputs.empty()) {
     out.inputs.push_back({.name = field,
@@ -511,6 +574,7 @@ Json field_explanation_json(const FieldExplanation& explanation) {
                       {"value", explained_number(each.value)},
                       {"unit", each.unit},
                       {"from", each.from}});
+    if (!each.written.empty()) inputs.back()["written"] = each.written;
   }
   for (const NearbyRun& each : explanation.nearest) {
     nearest.push_back({{"row", each.row},
@@ -521,6 +585,7 @@ Json field_explanation_json(const FieldExplanation& explanation) {
                        {"measured_" + each.figure, twelve_digits(each.measured)},
                        {"predicted_" + each.figure, twelve_digits(each.predicted)},
                        {"distance", twelve_digits(each.distance)}});
+    if (!each.statistic.empty()) nearest.back()["statistic"] = each.statistic;
   }
   Json out{{"file", explanation.file},
            {"field", explanation.field},

@@ -25,6 +25,7 @@ struct ExplainedInput {
   std::string path;               ///< of the answer's member
   std::string unit;               ///< empty: none
   std::optional<double> value{};  ///< nothing: the answer has none
+  std::string written{};          ///< as the scenario has it, where that is no number
   std::string from;  ///< "scenario: batch.sequences", "gpus/h100_sxm5_80gb.json: peak_bf16, ..."
 };
 
@@ -37,6 +38,7 @@ struct NearbyRun {
   double predicted = 0;           ///< with constants fitted to this row among others
   double distance = 0;            ///< 0: the same model, GPU, number of them and software
   std::string figure = "step_s";  ///< what was measured: "ttft_s", "output_tokens_per_s"
+  std::string statistic{};        ///< of a service's requests: "mean", "median", "p99"
   [[nodiscard]] std::string unit() const { return figure.ends_with("_per_s") ? "tokens/s" : "s"; }
 };
 
@@ -79,6 +81,7 @@ struct FieldExplanation {
   std::string why;                      ///< what the interval is made from
   std::vector<std::string> assumptions;
   std::vector<NearbyRun> nearest;  ///< nearest first; none where runs say nothing of the number
+  std::string nearest_note{};      ///< where there are none: what was measured of its kind
 };
 
 /// Explains a number of the answer by its dotted path: "mfu", "stages.0.memory.weights_gib". Throws
@@ -95,10 +98,12 @@ std::vector<NearbyRun> nearest_runs(const nlohmann::ordered_json& answer,
 
 /// The `keep` published services nearest to that of an answer which printed `figure` ("ttft_s",
 /// "tpot_s", "itl_s", "e2e_s", "output_tokens_per_s"), each predicted now: by kind of GPU, model,
-/// lengths, engine, pools and number of GPUs. `rows_file` is like tests/reference/serving.json.
+/// lengths, engine, pools and number of GPUs. `statistic`: "mean", "p50" or "p99", which a row that
+/// has several is asked for. `rows_file` is like tests/reference/serving.json.
 std::vector<NearbyRun> nearest_services(const nlohmann::ordered_json& answer,
-                                        const std::string& figure, const std::string& rows_file,
-                                        const PresetStore& presets, std::size_t keep);
+                                        const std::string& figure, const std::string& statistic,
+                                        const std::string& rows_file, const PresetStore& presets,
+                                        std::size_t keep);
 
 /// A value with its unit, as people read it: "450 GB/s", "16384", "989 TFLOP/s".
 std::string explained_amount(double value, const std::string& unit);

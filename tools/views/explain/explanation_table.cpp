@@ -18,16 +18,22 @@ namespace {
 std::string inputs_table(const FieldExplanation& e) {
   std::size_t name = 0, value = 0;
   const auto shown = [](const ExplainedInput& input) {
+    if (!input.written.empty()) return input.written;
     return input.value ? explained_amount(*input.value, input.unit) : std::string("none");
   };
+  // Where a formula has another name for it than the answer, both.
+  const auto named = [](const ExplainedInput& input) {
+    const bool own = input.path == input.name || input.path.ends_with("." + input.name);
+    return own ? input.path : input.name + " = " + input.path;
+  };
   for (const ExplainedInput& input : e.inputs) {
-    name = std::max(name, input.path.size());
+    name = std::max(name, named(input).size());
     value = std::max(value, shown(input).size());
   }
   std::string out;
   for (const ExplainedInput& input : e.inputs) {
     const int indent = static_cast<int>(name + value) + 6;
-    out += fmt::format("  {:<{}}  {:>{}}  ", input.path, name, shown(input), value) +
+    out += fmt::format("  {:<{}}  {:>{}}  ", named(input), name, shown(input), value) +
            wrap(input.from, std::max(30 + indent, kTextColumns), indent, indent) + "\n";
   }
   return out;
@@ -42,7 +48,7 @@ std::vector<std::string> nearest_cells(const NearbyRun& run) {
   return {run.gpu,
           grouped(run.gpus),
           run.stack,
-          text(run.measured),
+          run.statistic.empty() ? text(run.measured) : run.statistic + " " + text(run.measured),
           text(run.predicted),
           error_text(run.predicted / run.measured - 1)};
 }
@@ -91,9 +97,9 @@ std::string explanation_table(const FieldExplanation& e, const TextStyle& style)
   for (const std::string& each : e.assumptions) {
     out += "  " + wrap(each, kTextColumns, 4, 2) + "\n";
   }
-  out += "\nNearest published runs\n";
-  return out + (e.nearest.empty() ? "  None: what was measured is times of steps and of services, "
-                                    "which it does not follow.\n"
+  const bool services = !e.nearest.empty() && !e.nearest.front().statistic.empty();
+  out += services ? "\nNearest published services\n" : "\nNearest published runs\n";
+  return out + (e.nearest.empty() ? "  " + wrap(e.nearest_note, kTextColumns, 2, 2) + "\n"
                                   : nearest_table(e, style));
 }
 

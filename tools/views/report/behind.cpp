@@ -38,7 +38,9 @@ std::string amount_behind(double value, const std::string& unit) {
 }
 
 Html input_behind(const ExplainedInput& input) {
-  const std::string amount = input.value ? amount_behind(*input.value, input.unit) : "none";
+  const std::string amount = !input.written.empty() ? input.written
+                             : input.value          ? amount_behind(*input.value, input.unit)
+                                                    : "none";
   return Html::markup("<li><strong>") + key_words(input.path) + Html::markup("</strong>") +
          escaped(" " + amount) + Html::markup("<br><small>") + escaped(input.from) +
          Html::markup("</small></li>\n");
@@ -46,9 +48,10 @@ Html input_behind(const ExplainedInput& input) {
 
 Html run_behind(const NearbyRun& run) {
   return Html::markup("<li>") +
-         escaped(fmt::format("{} ({} of {}): measured {}, predicted {}", run.row, grouped(run.gpus),
-                             run.gpu, amount_behind(run.measured, run.unit()),
-                             amount_behind(run.predicted, run.unit()))) +
+         escaped(fmt::format(
+             "{} ({} of {}): measured {}{}, predicted {}", run.row, grouped(run.gpus), run.gpu,
+             run.statistic.empty() ? "" : run.statistic + " ",
+             amount_behind(run.measured, run.unit()), amount_behind(run.predicted, run.unit()))) +
          Html::markup("</li>\n");
 }
 
