@@ -288,7 +288,10 @@ std::vector<StandardChange> pairs_of(std::span<const AdvisedChange> sorted) {
   bool card = false;
   for (const AdvisedChange& each : sorted) {
     if (each.change.other_gpu && std::exchange(card, true)) continue;
-    if (best.size() < kFirst) best.push_back(each);
+    // Of several values of a key the best alone: they would leave other keys no room.
+    const bool same_key = std::ranges::any_of(
+        best, [&](const AdvisedChange& better) { return overlap(better.change, each.change); });
+    if (!same_key && best.size() < kFirst) best.push_back(each);
   }
   std::vector<StandardChange> out;
   for (std::size_t i = 0; i < best.size(); ++i) {

@@ -47,6 +47,11 @@ void add_storage(RunChanges& out, const std::string& place, const StorageSpec& s
 
 void add_checkpoint(RunChanges& out, const std::string& place, const CheckpointSpec& checkpoint,
                     const std::string& of) {
+  // Long ones are far from the best, which the square root of a checkpoint's cost decides.
+  constexpr Seconds kLong{300};
+  if (checkpoint.interval >= kLong) {
+    add_time(out, "checkpoint interval" + of, place + ".interval", checkpoint.interval, 0.1);
+  }
   add_time(out, "checkpoint interval" + of, place + ".interval", checkpoint.interval, 0.5);
   add_time(out, "checkpoint interval" + of, place + ".interval", checkpoint.interval, 2);
   if (!checkpoint.asynchronous) {
