@@ -18,7 +18,7 @@ OFFERED = {kind: command for command, kinds in answers.COMMANDS.items() for kind
 # preset, and constants of one.
 WITHOUT_TYPE = {"parallelism", "preset", "constants"}
 # What a sentence says of a member that is not always there.
-WHEN = re.compile(r"\b(where|absent|null|none|[Ww]ith --|of --|no region)", re.IGNORECASE)
+WHEN = re.compile(r"\b(where|absent|null|none|with --|of --)", re.IGNORECASE)
 
 TYPES = {
     "number": (int, float),
@@ -46,7 +46,7 @@ def words_of_cases(folder):
     """Words of the command line, which answers of every kind have."""
     job = folder.write("job.json", json.dumps(JOB))
     broken = {**JOB, "parallelism": {"tensor": 3}}
-    steps = [{"scenario": JOB, "step": "1.9 s"}, {"scenario": {**JOB, "stack": "megatron"}}]
+    steps = [{"scenario": JOB, "step": "1.9 s"}]
     goal = folder.write("plan.goal", "num_ranks 2\nrank 0 { calc 1 }\nrank 1 { calc 5 }\n")
     collective = ["comm", "--op=all_reduce", "--node=dgx_h100", "--nodes=16", "--sizes=1 MiB,1 GiB"]
     return {
@@ -77,10 +77,10 @@ def words_of_cases(folder):
             ["plan", PLANS / "train-70b-demand-charge.json", "--samples=5"],
         ],
         "plan_serving": [["plan", PLANS / "serve-70b.json"]],
-        "learn": [["learn", folder.write("steps.json", json.dumps(steps[:1]))]],
+        "learn": [["learn", folder.write("steps.json", json.dumps(steps))]],
         "loggops": [["replay", goal, "--loggops=L=2500"]],
         "replay": [["replay", goal, "--node=dgx_h100"]],
-        "validate_rows": [["validate", "--source=bloom"], ["validate", "--source=aic"]],
+        "validate_rows": [["validate", "--source=bloom"], ["validate", "--source=llama3"]],
         "validate_points": [
             *(["validate", f"--{kind}={REFERENCE / kind}.json"]
               for kind in ("gemm", "attention", "nccl", "power", "rl", "serving")),

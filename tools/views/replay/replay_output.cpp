@@ -321,21 +321,23 @@ auto of_what_if(Get get) {
 }
 void add_recorded(FieldTable<Study>& fields) {
   fields
-      .add("recorded_s", Better::less, "The step as it was recorded.",
+      .add("recorded_s", Better::less, "The step as it was recorded, where the trace says it.",
            [](const Study& s) -> std::optional<double> {
              if (!over_recorded(s)) return std::nullopt;
              return seconds_of(s.trace.recorded);
            })
-      .add("replayed_over_recorded", "step_s over recorded_s.",
+      .add("replayed_over_recorded", "step_s over recorded_s, where there is that.",
            [](const Study& s) { return over_recorded(s); })
       .add("kernels_launch_bound_s", Better::less,
            "With --recorded-on: kernels of the mean rank that are as short as a launch.",
            of_what_if([](const WhatIf& w) { return w.wanted.launch; }))
       .add("kernels_gpu_bound_s", Better::less, "With --recorded-on: its other kernels.",
            of_what_if([](const WhatIf& w) { return w.wanted.gpu; }))
-      .add("recorded_kernels_launch_bound_s", Better::less, "The same as they were recorded.",
+      .add("recorded_kernels_launch_bound_s", Better::less,
+           "With --recorded-on: the same as they were recorded.",
            of_what_if([](const WhatIf& w) { return w.recorded.launch; }))
-      .add("recorded_kernels_gpu_bound_s", Better::less, "The same as they were recorded.",
+      .add("recorded_kernels_gpu_bound_s", Better::less,
+           "With --recorded-on: the same as they were recorded.",
            of_what_if([](const WhatIf& w) { return w.recorded.gpu; }));
   for (const RankPart& part : kParts) {
     fields.add(fmt::format("mean_{}_s", part.in_json), Better::less,
