@@ -42,12 +42,29 @@ SHORT_TUNE = ["--set=serving.load.requests=100", "--tensor=4", "--pass-tokens=81
 SHORT_PLAN = ["--set=scenario.serving.load.requests=100", "--samples=5"]
 
 
+# A rank that computes for 100 us and reduces 1 MB with another, as Chakra's JSON has it.
+RANK = [
+    {"version": "0.0.4"},
+    {"id": "0", "name": "n0", "type": "METADATA_NODE",
+     "inputs": {"values": """['[{"pg_name": "7", "ranks": [0, 1]}]']"""}},
+    {"id": "1", "name": "n1", "type": "COMP_NODE", "durationMicros": "100",
+     "attr": [{"name": "is_cpu_op", "boolVal": False}]},
+    {"id": "2", "name": "n2", "type": "COMM_COLL_NODE", "dataDeps": ["1"],
+     "attr": [{"name": "comm_type", "int64Val": "0"}, {"name": "comm_size", "int64Val": "1000000"},
+              {"name": "pg_name", "stringVal": "7"}]},
+]  # fmt: skip
+
+
 def words_of_cases(folder):
     """Words of the command line, which answers of every kind have."""
     job = folder.write("job.json", json.dumps(JOB))
     broken = {**JOB, "parallelism": {"tensor": 3}}
     steps = [{"scenario": JOB, "step": "1.9 s"}]
     goal = folder.write("plan.goal", "num_ranks 2\nrank 0 { calc 1 }\nrank 1 { calc 5 }\n")
+    ranks = [
+        folder.write(f"rank{r}.json", "\n".join(json.dumps(node) for node in RANK))
+        for r in range(2)
+    ]
     collective = ["comm", "--op=all_reduce", "--node=dgx_h100", "--nodes=16", "--sizes=1 MiB,1 GiB"]
     return {
         "collectives": [
@@ -79,7 +96,7 @@ def words_of_cases(folder):
         "plan_serving": [["plan", PLANS / "serve-70b.json"]],
         "learn": [["learn", folder.write("steps.json", json.dumps(steps))]],
         "loggops": [["replay", goal, "--loggops=L=2500"]],
-        "replay": [["replay", goal, "--node=dgx_h100"]],
+        "replay": [["replay", *ranks, "--from=chakra-json", "--node=dgx_h100"]],
         "validate_rows": [["validate", "--source=bloom"], ["validate", "--source=llama3"]],
         "validate_points": [
             *(["validate", f"--{kind}={REFERENCE / kind}.json"]
